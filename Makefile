@@ -7,7 +7,7 @@ EXAMPLE := .
 # One below what was measured; raise it with that.
 COVERAGE_FLOOR := 98
 
-.PHONY: help demo test coverage test-lowest test-cluster test-trace test-orders mutants check generate docs docs-serve bench dist sbom lock clean
+.PHONY: help demo test coverage test-lowest test-cluster proof test-trace test-orders test-gpu mutants check generate docs docs-serve bench dist sbom lock clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -34,11 +34,18 @@ test-cluster: $(BIN)/.dev ## Run the tests on a real control plane and the real 
 	@$(BIN)/python -m tests.cluster.programs
 	@GPUPLAN_TEST_CLUSTER=1 GPUPLAN_CRDS="$${GPUPLAN_CRDS:-$(abspath $(wildcard ../shared/crds))}" $(BIN)/python -m pytest -q tests/cluster
 
+proof: $(BIN)/.dev ## Run what takes too long for test-cluster, and write what came of it to docs/proof/
+	@$(BIN)/python -m tests.cluster.programs
+	@GPUPLAN_TEST_CLUSTER=1 GPUPLAN_TEST_PROOF=1 GPUPLAN_CRDS="$${GPUPLAN_CRDS:-$(abspath $(wildcard ../shared/crds))}" $(BIN)/python -m pytest -q tests/cluster/test_tenants.py tests/cluster/test_reclaim_kueue.py tests/cluster/test_reclaim_kai.py
+
 test-trace: $(BIN)/.dev ## Change every value of the example, and hold that what changes with it traces to it
 	@GPUPLAN_TEST_TRACE=1 $(BIN)/python -m pytest -n 0 -q tests/tracing/test_traces.py
 
 test-orders: $(BIN)/.dev ## Judge 2,000 steps by chance in every order of syncs, and hold what diff and validate say of them
 	@GPUPLAN_TEST_ORDERS=1 $(BIN)/python -m pytest -n 0 -q tests/orders
+
+test-gpu: $(BIN)/.dev ## Compare the NVIDIA GPUs of this machine with the catalog; changes no setting
+	@GPUPLAN_TEST_GPU=1 $(BIN)/python -m pytest -n 0 -q -rs tests/gpu
 
 mutants: $(BIN)/.dev ## Break the code 200 times and print what no test sees: MUTANTS="--seed 2 --packages checks/mig.py"
 	@$(BIN)/python tools/mutants.py $(MUTANTS)

@@ -22,6 +22,11 @@ class ChangeClass(StrEnum):
     """
     ADMISSION = "admission"
     """What may be created or scheduled, by whom or where, differs; what runs goes on."""
+    TAINT = "taint"
+    """Nodes that took any pod take those alone that tolerate a new taint; what runs goes on, and is not started again.
+
+    That is so for pods of the system, too: DaemonSets of others, which have one on each node.
+    """
     PREEMPTION_ORDER = "preemption-order"
     """Who evicts whom, or gets what is free first, differs: pods may be evicted that would have stayed."""
     REPARTITION = "repartition"

@@ -38,10 +38,8 @@ def test_clusters_are_the_overlays(built: Build) -> None:
 
 
 def test_every_object_fits_its_definition() -> None:
-    """Those that GPUPLAN_CRDS has: not OLM's, and not that of the operator of Node Feature Discovery on OpenShift."""
-    found = build(REPOSITORY, crds=crds())
-    assert found.report.is_valid
-    assert {kind.partition(".")[2] for kind in found.unchecked_kinds} <= {"operators.coreos.com", "nfd.openshift.io"}
+    """Those that GPUPLAN_CRDS has, besides those that come with gpuplan."""
+    assert build(REPOSITORY, crds=crds()).report.is_valid
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.relative_to(OUT).as_posix())

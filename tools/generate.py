@@ -15,6 +15,8 @@ from gpuplan import pipeline
 from gpuplan.catalog import load
 from gpuplan.cli.main import main as gpuplan
 from gpuplan.policy.fields import find_field
+from gpuplan.views.admission_rules import admission_rules_document
+from gpuplan.views.operands import operands_document
 from gpuplan.views.reference import (
     Example,
     catalog_document,
@@ -24,6 +26,7 @@ from gpuplan.views.reference import (
     rules_document,
     schedulers_document,
 )
+from gpuplan.views.running_work import running_work_document
 from gpuplan.views.schemas import KINDS, NAMES, schema_text
 from gpuplan.views.text import printable
 
@@ -52,9 +55,12 @@ def documents() -> dict[str, str]:
     """Every generated file, by path below docs/."""
     rules = pipeline.rules()
     return {
+        "admission-rules.md": admission_rules_document(),
         "catalog.md": catalog_document(load().all()),
         "cli.md": cli_document(gpuplan),
         "schedulers.md": schedulers_document(),
+        "explanation/running-work.md": running_work_document(),
+        "explanation/what-rolls.md": operands_document(),
         "rules/index.md": rules_document(rules),
         **{
             f"rules/{rule.code}.md": rule_document(rule, find_example(ROOT / "tests/checks" / rule.code))

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests import Manifest, admission_binding, quantity
 from gpuplan.manifests.bodies import new_object
-from gpuplan.manifests.provenance import ANY, Links, Routes, adding, chosen, copied, ordered
+from gpuplan.manifests.provenance import ANY, Links, Routes, adding, choosing, chosen, copied, ordered
+from gpuplan.planning.amounts import amount_text, compute_cap
 from gpuplan.planning.dra import CLAIMS_QUOTA, DRIVER_CLASSES, device_classes, quota_key, uses_claims
 from gpuplan.planning.grants import (
     FRACTION,
@@ -29,13 +30,15 @@ from gpuplan.planning.grants import (
     parameters,
     refuses_more_than_one,
 )
-from gpuplan.planning.plan import TENANT_LABEL, Amount, Plan, Quota, Stage, Tenant, TimeSlicing, Unit
+from gpuplan.planning.members import Account, account_of, role_field, role_of
+from gpuplan.planning.plan import TENANT_LABEL, Amount, Counted, Plan, Quota, Stage, Tenant, TimeSlicing, Unit
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.planning.sources import (
     admission_of,
     asked_by,
     cap_of,
     claims_of,
+    compute_cap_of,
     name_of,
     named,
     namespace_of,
@@ -44,7 +47,6 @@ from gpuplan.planning.sources import (
     scheduler_of,
 )
 from gpuplan.planning.subjects import RESOURCES, about
-from gpuplan.policy.models import Role
 from gpuplan.values import NamedTuple
 
 _T = TypeVar("_T")
@@ -67,10 +69,13 @@ def render(plan: Plan) -> Iterator[Manifest]:
             folder = f"{_FOLDER}/{namespace}"
             of = _Traces(plan, tenant, namespace)
             yield Manifest(folder, _namespace(tenant, namespace, scheduler), about=whose, trace=of.namespace)
-            quota = _resource_quota(tenant, namespace, banned)
+            compute = _compute(tenant, namespace, scheduler)
+            quota = _resource_quota(tenant, namespace, banned, compute)
             yield Manifest(folder, quota, about=(*whose, *RESOURCES), trace=of.resource_quota)
-            for role, groups in _groups_by_role(tenant).items():
-                binding = _role_binding(namespace, role, groups)
+            if defaults := {key: value for key, value in _DEFAULT_REQUESTS.items() if f"requests.{key}" in compute}:
+                yield Manifest(folder, _limit_range(namespace, defaults), about=whose, trace=of.limit_range)
+            for role, subjects in _members_by_role(tenant).items():
+                binding = _role_binding(namespace, role, subjects)
                 yield Manifest(folder, binding, about=whose, trace=partial(of.role_binding, role))
             if is_guarded:
                 pools = about(*(quota.pool for quota in tenant.quotas))
@@ -104,7 +109,9 @@ def _banned(plan: Plan) -> dict[str, str]:
     return banned
 
 
-def _resource_quota(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -> dict[str, Any]:
+def _resource_quota(
+    tenant: Tenant, namespace: str, banned: Mapping[str, str], compute: Mapping[str, str]
+) -> dict[str, Any]:
     """Caps on what is granted, zero for every other way to a GPU: a key that is absent caps nothing.
 
     Only `requests.<resource>` counts for extended resources; the API server stores `limits.<resource>` and bare names
@@ -114,8 +121,11 @@ def _resource_quota(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -
 
     Claims are counted by class. One of a class that the plan does not know is counted by nothing else: so there may be
     no more claims than devices.
+
+    CPU, memory and pods come last. They are of all pods of the namespace, on whatever nodes.
     """
-    return new_object("v1", "ResourceQuota", _QUOTA, namespace, spec={"hard": _hard(tenant, namespace, banned)})
+    hard = {**_hard(tenant, namespace, banned), **compute}
+    return new_object("v1", "ResourceQuota", _QUOTA, namespace, spec={"hard": hard})
 
 
 def _hard(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -> dict[str, str]:
@@ -133,6 +143,37 @@ def _hard(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -> dict[str
     return hard
 
 
+_COMPUTE_KEYS: Final = {Counted.CPU: "requests.cpu", Counted.MEMORY: "requests.memory", Counted.PODS: "pods"}
+"""What a ResourceQuota counts CPU, memory and pods by."""
+
+
+def _compute(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> Mapping[str, str]:
+    """Caps on CPU, memory and pods, where no queue counts them.
+
+    Beside a queue they would hold for pods on other nodes too. And they need defaults for containers that say nothing,
+    which Kueue takes before it looks at limits: work that states limits alone would count as next to nothing there
+    (`AdjustResources` in `pkg/workload/resources.go` of Kueue 0.19).
+    """
+    if scheduler.counts_tenants:
+        return {}
+    caps = {counted: compute_cap(tenant.quotas, namespace, counted) for counted in Counted}
+    return {_COMPUTE_KEYS[counted]: amount_text(counted, cap) for counted, cap in caps.items() if cap is not None}
+
+
+_DEFAULT_REQUESTS: Final = {"cpu": "100m", "memory": "128Mi"}
+"""What a container counts as that asks for nothing: little, for nothing says that it needs more."""
+
+
+def _limit_range(namespace: str, defaults: Mapping[str, str]) -> dict[str, Any]:
+    """What containers ask for that say nothing of what the ResourceQuota counts.
+
+    It would refuse their pods (`Constraints` in `pkg/quota/v1/evaluator/core/pods.go` of kubernetes/kubernetes). A
+    container that has a limit asks for as much, whatever stands here.
+    """
+    limits = [{"type": "Container", "defaultRequest": dict(defaults)}]
+    return new_object("v1", "LimitRange", _QUOTA, namespace, spec={"limits": limits})
+
+
 def _keys(unit: Unit) -> tuple[str, ...]:
     """What a ResourceQuota counts a unit by."""
     if unit.device_class:
@@ -143,19 +184,19 @@ def _keys(unit: Unit) -> tuple[str, ...]:
 # --- Members -----------------------------------------------------------------------------------------------------
 
 
-def _groups_by_role(tenant: Tenant) -> dict[Role, list[str]]:
-    groups: dict[Role, set[str]] = {}
+def _members_by_role(tenant: Tenant) -> dict[str, list[Account]]:
+    found: dict[str, set[Account]] = {}
     for member in tenant.spec.members:
-        groups.setdefault(member.role, set()).add(member.group)
-    return {role: sorted(groups[role]) for role in sorted(groups)}
+        found.setdefault(role_of(member), set()).add(account_of(member))
+    return {role: sorted(found[role]) for role in sorted(found)}
 
 
-def _role_binding(namespace: str, role: Role, groups: list[str]) -> dict[str, Any]:
-    """Named by the role, which cannot be changed in a binding. None of these roles may write quotas or namespaces."""
-    role_ref = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role.value}
-    subjects = [{"apiGroup": _RBAC, "kind": "Group", "name": group} for group in groups]
-    name = f"gpuplan-{role.value}"
-    return new_object(f"{_RBAC}/v1", "RoleBinding", name, namespace, roleRef=role_ref, subjects=subjects)
+def _role_binding(namespace: str, role: str, subjects: list[Account]) -> dict[str, Any]:
+    """Named by the role, which a binding cannot change. No role of Kubernetes may write quotas or namespaces."""
+    role_ref = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role}
+    listed = [{"apiGroup": _RBAC, "kind": kind, "name": name} for kind, name, _ in subjects]
+    name = f"gpuplan-{role}"
+    return new_object(f"{_RBAC}/v1", "RoleBinding", name, namespace, roleRef=role_ref, subjects=listed)
 
 
 # --- Admission ---------------------------------------------------------------------------------------------------
@@ -209,6 +250,27 @@ class _Traces(NamedTuple):
             caps = tuple(link for quota in quotas for link in cap_of(self.plan, quota, self.name))
             asked = (link for quota in quotas for link in asked_by(self.plan, quota))
             yield ("spec", "hard", key), (*(adding(caps) if len(quotas) > 1 else caps), *asked)
+        for counted, key in _COMPUTE_KEYS.items():
+            yield ("spec", "hard", key), self._compute_of(counted)
+
+    def limit_range(self) -> Routes:
+        """It is there for what the ResourceQuota counts; either of CPU and memory is enough."""
+        yield ("metadata", "namespace"), self._named()
+        found = {item: links for item in (Counted.CPU, Counted.MEMORY) if (links := choosing(self._compute_of(item)))}
+        for counted, links in found.items():
+            yield ("spec", "limits", 0, "defaultRequest", counted.value), links
+        yield (
+            (),
+            tuple(link for link in next(iter(found.values()), ()) if all(link in other for other in found.values())),
+        )
+
+    def _compute_of(self, counted: Counted) -> Links:
+        """Whether a quota counts here at all is its split's to say."""
+        granted = [quota for quota in self.tenant.quotas if quota.find_compute(counted)]
+        links = tuple(link for quota in granted for link in compute_cap_of(self.plan, quota, counted))
+        splits = (quota.at / "split" / self.name for quota in self.tenant.quotas if quota.split)
+        where = (*chosen(*splits), *scheduler_of(self.plan)) if links else ()
+        return (*(adding(links) if len(granted) > 1 else links), *where)
 
     def _quotas_by_key(self) -> Mapping[str, list[Quota]]:
         found: dict[str, list[Quota]] = {}
@@ -217,22 +279,27 @@ class _Traces(NamedTuple):
                 found.setdefault(key, []).append(quota)
         return found
 
-    def role_binding(self, role: Role) -> Routes:
+    def role_binding(self, role: str) -> Routes:
         """A member may be a group's name alone, which says nothing of the role."""
         yield ("metadata", "namespace"), self._named()
         members = [
             (self.tenant.at / "members" / index, member)
             for index, member in enumerate(self.tenant.spec.members)
-            if member.role is role
+            if role_of(member) == role
         ]
-        roles = [at / "role" for at, member in members if "role" in member.model_fields_set]
+        roles = [
+            at / role_field(member) for at, member in members if {"role", "cluster_role"} & member.model_fields_set
+        ]
         yield ("metadata", "name"), chosen(*roles)
         yield ("roleRef", "name"), (copied if len(members) == 1 else chosen)(*roles)
-        for index, group in enumerate(_groups_by_role(self.tenant)[role]):
-            places = (at / "group" for at, member in members if member.group == group)
+        for index, subject in enumerate(_members_by_role(self.tenant)[role]):
+            places = [at / subject.field for at, member in members if account_of(member) == subject]
             yield ("subjects", index, "name"), copied(*places)
+            yield ("subjects", index, "kind"), chosen(*places)
         if len(members) > 1:
-            yield ("subjects", ANY, "name"), ordered(*(at / "group" for at, _ in members))
+            everyone = ordered(*(at / account_of(member).field for at, member in members))
+            yield ("subjects", ANY, "name"), everyone
+            yield ("subjects", ANY, "kind"), everyone
 
     def parameters(self) -> Routes:
         """A line of grants is there while the cap in the namespace is above zero; lines are in the order of names."""

@@ -18,9 +18,10 @@ from gpuplan.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.manifests.bodies import given, new_object
 from gpuplan.manifests.provenance import ANY, Links, Routes, as_written, below, chosen, copied, ordered, summed
 from gpuplan.planning.node_features import rules_group
-from gpuplan.planning.plan import GPU_RESOURCE, Cluster, Nodes, Plan, Pool, Retained, RetainedNodes, Stage
+from gpuplan.planning.plan import GPU_RESOURCE, Cluster, Nodes, Plan, Pool, Retained, RetainedNodes, Stage, Taint
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.planning.sources import (
+    default_taint_of,
     labels_of,
     moved_names,
     name_of,
@@ -31,7 +32,7 @@ from gpuplan.planning.sources import (
     rules_group_of,
 )
 from gpuplan.planning.subjects import about
-from gpuplan.policy.models import NodeLabels, Platform, Taint
+from gpuplan.policy.models import NodeLabels, Platform
 from gpuplan.values import NamedTuple
 
 
@@ -54,7 +55,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
                     trace = partial(_Traces(plan, pool).node, part, node)
                     body, folder = _node(part, node), _folder(pool.name)
                     yield Manifest(folder, body, is_partial=True, about=about(pool), trace=trace)
-            if any(pool.spec.taints for pool in plan.pools):
+            if any(pool.taints for pool in plan.pools):
                 yield _table(plan)
         case NodeLabels.EXTERNAL:
             yield _table(plan)
@@ -260,7 +261,7 @@ def _taint(taint: Taint) -> dict[str, str]:
 
 def _sorted_taints(pool: Pool) -> list[tuple[int, Taint]]:
     """The taints, each with its number in the policy."""
-    return sorted(enumerate(pool.spec.taints), key=lambda item: (item[1].key, item[1].effect, item[1].value))
+    return sorted(enumerate(pool.taints), key=lambda item: (item[1].key, item[1].effect, item[1].value))
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------
@@ -331,12 +332,14 @@ class _Traces(NamedTuple):
 
     def _taint(self, index: int) -> Routes:
         """Taints stand by their key and, those that have one key, by the rest: another one may then look the same."""
-        at, taints = self.pool.at / "taints", self.pool.spec.taints
-        alike = [other for other, taint in enumerate(taints) if other != index and taint.key == taints[index].key]
-        by_key = (at / other / "key" for other in range(len(taints)) if len(taints) > 1)
-        order = ordered(*by_key, *(at / other / field for other in alike for field in ("effect", "value")))
-        for field in ("key", "value", "effect"):
-            own = at / index / field
+        taints, own_taint = self.pool.taints, self.pool.taints[index]
+        if own_taint.is_default:
+            yield (), default_taint_of(self.pool, own_taint)
+        alike = [taint for other, taint in enumerate(taints) if other != index and taint.key == own_taint.key]
+        by_key = (taint.place("key") for taint in taints if len(taints) > 1)
+        order = ordered(*by_key, *(taint.place(field) for taint in alike for field in ("effect", "value")))
+        for field in () if own_taint.is_default else ("key", "value", "effect"):
+            own = own_taint.place(field)
             links = (chosen if alike else copied)(own)
             yield (field,), (*links, *(link for link in order if link.at != own))
 

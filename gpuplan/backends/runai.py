@@ -32,11 +32,14 @@ from gpuplan.manifests.provenance import (
     multiplying,
     ordered,
 )
-from gpuplan.planning.plan import POOL_LABEL, Plan, Pool, Quota, Stage, Tenant
+from gpuplan.planning.amounts import ComputeShare, shares_in_pool
+from gpuplan.planning.plan import POOL_LABEL, Counted, Plan, Pool, Quota, Stage, Tenant
 from gpuplan.planning.projects import Department, Grant, Project, departments, minimum_run_time, projects, ranks
 from gpuplan.planning.schedulers.runai import RUNAI
 from gpuplan.planning.sources import (
     because_of,
+    compute_left_of,
+    compute_of,
     in_gpus,
     left_of,
     limit_of,
@@ -97,11 +100,11 @@ def _requests(plan: Plan) -> Iterator[Request]:
         trace = partial(_trace_node_pool, plan, pool)
         yield Request("node-pools", pool.name, "POST", "/api/v1/node-pools", body, (), about(pool), trace)
     for whole in departments(plan):
-        name, body = whole.tenant.name, cluster | _department(whole, rank_of)
+        name, body = whole.tenant.name, cluster | _department(plan, whole, rank_of)
         path, trace = "/api/v1/org-unit/departments", partial(_trace_department, plan, whole)
         yield Request("departments", name, "POST", path, body, ("nodePool.id",), related[name], trace)
     for part in projects(plan):
-        name, body = part.namespace, cluster | _project(part, rank_of)
+        name, body = part.namespace, cluster | _project(plan, part, rank_of)
         missing = ("nodePool.id", f"parentId of `{part.department}`")
         path, subjects = "/api/v1/org-unit/projects", related[part.tenant.name]
         trace = partial(_trace_project, plan, part)
@@ -140,18 +143,21 @@ def _node_pool(plan: Plan, pool: Pool) -> dict[str, Any]:
     )
 
 
-def _department(item: Department, ranks: Mapping[int, str]) -> dict[str, Any]:
+def _department(plan: Plan, item: Department, ranks: Mapping[int, str]) -> dict[str, Any]:
     """What a tenant has together with all that are part of it (`DepartmentCreationRequest`)."""
-    return {"name": item.tenant.name, "resources": _resources(item.tenant, item.grants, ranks)}
+    compute = {pool.name: shares_in_pool(plan, item.tenant, pool) for pool in plan.pools}
+    return {"name": item.tenant.name, "resources": _resources(item.tenant, item.grants, compute, ranks)}
 
 
-def _project(item: Project, ranks: Mapping[int, str]) -> dict[str, Any]:
+def _project(plan: Plan, item: Project, ranks: Mapping[int, str]) -> dict[str, Any]:
     """What a namespace has (`ProjectCreationRequest`); pools in the order in which the policy names them."""
+    tenant, name = item.tenant, item.namespace
+    compute = {pool.name: shares_in_pool(plan, tenant, pool, is_rest=True, namespace=name) for pool in plan.pools}
     return {
         "name": item.namespace,
         "requestedNamespace": item.namespace,
         "defaultNodePools": list(dict.fromkeys(quota.pool.name for quota in item.tenant.quotas)),
-        "resources": _resources(item.tenant, item.grants, ranks),
+        "resources": _resources(item.tenant, item.grants, compute, ranks),
     }
 
 
@@ -167,12 +173,28 @@ def _policy(item: Project) -> dict[str, Any]:
     return {"meta": {"name": item.namespace, "scope": "project"}, "policy": {"rules": rules}}
 
 
-def _resources(tenant: Tenant, grants: Mapping[str, Grant], ranks: Mapping[int, str]) -> list[dict[str, Any]]:
+def _resources(
+    tenant: Tenant,
+    grants: Mapping[str, Grant],
+    compute: Mapping[str, Mapping[Counted, ComputeShare]],
+    ranks: Mapping[int, str],
+) -> list[dict[str, Any]]:
     """Every pool is named: Run:ai lets a project use what is idle in those that it is told nothing about."""
     return [
-        {"nodePool": {"name": pool}, "gpu": _gpu(tenant, grant), "rank": ranks[tenant.spec.surplus.rank]}
+        {
+            "nodePool": {"name": pool},
+            "gpu": _gpu(tenant, grant),
+            **{counted.value: _gpu(tenant, _grant(counted, share)) for counted, share in compute[pool].items()},
+            "rank": ranks[tenant.spec.surplus.rank],
+        }
         for pool, grant in grants.items()
     ]
+
+
+def _grant(counted: Counted, share: ComputeShare) -> Grant:
+    """In thousandths of a CPU and millions of bytes, as in the queues of KAI-Scheduler."""
+    one = 1 if counted is Counted.CPU else 1_000_000
+    return Grant(Ratio(share.guaranteed, one), None if share.limit is None else Ratio(share.limit, one))
 
 
 def _gpu(tenant: Tenant, grant: Grant) -> dict[str, Any]:
@@ -203,7 +225,7 @@ def _guide(plan: Plan, requests: Sequence[Request]) -> str:
         "Nothing applies these files: each is the body of a request to Run:ai's API, to be sent from top to bottom.\n",
         _table(requests),
         *_notes(plan, requests),
-        text_of("runai-uncertain"),
+        text_of("runai-uncertain") + (text_of("runai-uncertain-compute") if plan.compute_trees else ""),
     )
     return "\n".join(parts)
 
@@ -278,7 +300,7 @@ def _trace_project(plan: Plan, item: Project) -> Routes:
         first = next(quota for quota in item.tenant.quotas if quota.pool.name == pool)
         yield ("defaultNodePools", index), (*copied(first.at / "pool"), *named(first.pool))
     numbers = [(quota, _numbers_of_part(plan, item, quota)) for quota in item.tenant.quotas]
-    yield from below(("resources",), _trace_resources(plan, item.tenant, numbers))
+    yield from below(("resources",), _trace_resources(plan, item.tenant, numbers, item.namespace))
 
 
 _Numbers = tuple[Links, Links]
@@ -306,7 +328,9 @@ def _numbers_of_part(plan: Plan, item: Project, quota: Quota) -> _Numbers:
     return (*multiplying(left), *split), (*multiplying(limit), *split)
 
 
-def _trace_resources(plan: Plan, tenant: Tenant, numbers: Sequence[tuple[Quota, _Numbers]]) -> Routes:
+def _trace_resources(
+    plan: Plan, tenant: Tenant, numbers: Sequence[tuple[Quota, _Numbers]], namespace: str | None = None
+) -> Routes:
     """Every pool is there, in the order of names; with a weight of zero the limit is what is guaranteed."""
     weight = copied(tenant.at / "surplus" / "weight")
     for index, pool in enumerate(plan.pools):
@@ -320,11 +344,34 @@ def _trace_resources(plan: Plan, tenant: Tenant, numbers: Sequence[tuple[Quota, 
         yield (index, "gpu", "deserved"), guaranteed
         yield (index, "gpu", "limit"), (*(guaranteed if tenant.surplus_weight == 0 else limit), *choosing(weight))
         yield (index, "gpu", "overQuotaWeight"), weight
+        for counted in (Counted.CPU, Counted.MEMORY):
+            yield from below((index, counted.value), _trace_compute(plan, tenant, pool, counted, namespace))
     yield (ANY, "rank"), _rank(plan, tenant)
     names = map(name_of, plan.pools) if len(plan.pools) > 1 else ()
     moved = ordered(*names)
-    for route in (("nodePool", "name"), ("gpu", "deserved"), ("gpu", "limit")):
+    for route in (("nodePool", "name"), ("gpu", "deserved"), ("gpu", "limit"), ("cpu",), ("memory",)):
         yield (ANY, *route), moved
+
+
+def _trace_compute(plan: Plan, tenant: Tenant, pool: Pool, counted: Counted, namespace: str | None) -> Routes:
+    """A department has what its tenant says, with those below it; a project a namespace's part of what that leaves."""
+    tree = plan.compute_trees.get(counted)
+    held = [quota for quota in tree.together[tenant.name] if quota.pool.name == pool.name] if tree else []
+    own = [quota for quota in held if any(quota.at == item.at for item in tenant.quotas)]
+    if tree is None or not own:
+        return
+    quotas, weight = own if namespace else held, chosen(tenant.at / "surplus" / "weight")
+    lefts = [compute_left_of(tree, tenant, quota, counted) for quota in quotas]
+    wholes = [compute_of(quota, counted, "guaranteed") for quota in quotas]
+    limits = [compute_of(quota, counted, "limit") for quota in quotas]
+    splits = multiplied(*(quota.at / "split" / name for quota in quotas for name in quota.split)) if namespace else ()
+    places = chosen(*(quota.at / "pool" for quota in quotas))
+    for field, parts in (("deserved", lefts if namespace else wholes), ("limit", limits)):
+        links = tuple(link for part in parts for link in (adding(part) if len(parts) > 1 else part))
+        amount = (*multiplying(links), *splits) if splits else links
+        guaranteed = tuple(link for part in wholes for link in part) if tenant.surplus_weight == 0 else ()
+        yield (field,), (*amount, *places, *(guaranteed if field == "limit" else ()), *weight)
+    yield ("overQuotaWeight",), copied(tenant.at / "surplus" / "weight")
 
 
 def _in_pool(found: Sequence[tuple[Quota, Links]]) -> Links:

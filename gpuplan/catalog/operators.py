@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from functools import cache
@@ -32,8 +32,11 @@ class Line(Value):
 
     ``cdi`` and ``driver_fields`` are fields of `ClusterPolicy.spec` with the defaults that the line's CRD gives them.
     ``drivers`` are the driver versions that single releases install by default. ``oldest_kubernetes`` and
-    ``newest_kubernetes`` bound the versions that NVIDIA supports, empty where that was not read. ``sources`` are keys
-    of the file's sources.
+    ``newest_kubernetes`` bound the versions that NVIDIA supports, empty where that was not read.
+    ``requires_runtime`` says that a ClusterPolicy must name a container runtime, though nothing reads it.
+    ``signals_mps_daemon`` says that a new value of the node's label reaches the MPS control daemon,
+    ``reads_label_late`` that pods of the device plugin may begin as if the node had none. ``sources`` are keys of the
+    file's sources.
     """
 
     name: str
@@ -45,6 +48,9 @@ class Line(Value):
     drivers: Mapping[str, str] = field(default_factory=dict)
     oldest_kubernetes: str = ""
     newest_kubernetes: str = ""
+    requires_runtime: bool = False
+    signals_mps_daemon: bool = True
+    reads_label_late: bool = False
 
 
 @cache
@@ -140,10 +146,25 @@ def chart_keys(release: str) -> ChartKeys:
     return ChartKeys(_known(lambda first, last: any(first <= line <= last for line in neighbours)), is_read=False)
 
 
+def reads_value(release: str, *route: str) -> bool:
+    """Whether a release's chart reads a key."""
+    return _reaches(chart_keys(release).keys, route)
+
+
+def runs_nfd_hook(release: str) -> bool:
+    """Whether NFD's post-delete hook of the chart runs whatever the values say."""
+    return not reads_value(release, "node-feature-discovery", "postDeleteCleanup")
+
+
 @cache
 def lines_that_know(route: tuple[str, ...]) -> tuple[str, ...]:
     """The lines whose chart was read and reads this key."""
     return tuple(line for line in _helm_values()["read"] if _reaches(chart_keys(line).keys, route))
+
+
+def reads_key(release: str, route: tuple[str, ...]) -> bool:
+    """Whether a release's chart, or that of a neighbour where it was not read, hands on what is at this route."""
+    return _reaches(chart_keys(release).keys, route)
 
 
 def _reaches(keys: Keys, route: tuple[str, ...]) -> bool:
@@ -170,7 +191,9 @@ _LAST: Final[Version] = (9999,)
 def _known(is_wanted: _Wanted) -> Keys:
     data = _helm_values()
     operands = {name: {**data["operand"], **keys} for name, keys in data["operands"].items()}
-    return _select({**data["settings"], **operands}, is_wanted) or _NOTHING
+    parts = {name: {**data["nfd_part"], **keys} for name, keys in data["nfd_parts"].items()}
+    nfd = {"node-feature-discovery": {**data["nfd_settings"], **parts}}
+    return _select({**data["settings"], **operands, **nfd}, is_wanted) or _NOTHING
 
 
 def _select(tree: Mapping[str, Any], is_wanted: _Wanted) -> Keys | None:
@@ -180,16 +203,20 @@ def _select(tree: Mapping[str, Any], is_wanted: _Wanted) -> Keys | None:
         if isinstance(value, Mapping):
             if below := _select(value, is_wanted):
                 found[key] = below
-        elif is_wanted(*_span(value)):
+        elif any(is_wanted(*span) for span in _spans(value)):
             found[key] = None
     return found or None
 
 
-def _span(value: str | None) -> tuple[Version, Version]:
-    """The first and the last line that know a key: ``from v26.3``, ``until v25.3``, or nothing for all."""
-    word, _, line = (value or "").partition(" ")
-    version = parse_version(line) or ()
-    return (version if word == "from" else _FIRST), (version if word == "until" else _LAST)
+def _spans(value: str | None) -> Iterator[tuple[Version, Version]]:
+    """The first and the last line of each run of lines that know a key, which nothing says of all lines.
+
+    Such as ``from v26.3``, ``until v25.3``, ``from v24.9 until v25.3`` and ``until v24.9, from v25.10``.
+    """
+    for run in (value or "").split(", "):
+        words = run.split()
+        bounds = dict(zip(words[::2], map(parse_version, words[1::2]), strict=True))
+        yield bounds.get("from") or _FIRST, bounds.get("until") or _LAST
 
 
 @cache

@@ -60,3 +60,9 @@ def _spellings(gpu: Gpu) -> Iterator[str]:
 def _words(name: str) -> tuple[str, ...]:
     """The letters and digits of a lower-case name; the vendor's name says nothing."""
     return tuple(word for word in _WORD.findall(name) if word != "nvidia")
+
+
+def may_be_called(name: str, gpu: Gpu) -> bool:
+    """Whether all words of a name are among those of one way to call the model."""
+    words = set(_words(_SHARING_SUFFIX.sub("", name.lower())))
+    return bool(words) and any(words <= set(_words(spelling)) for spelling in _spellings(gpu))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gpuplan.changes.capacity import all_pods, capacities
@@ -13,9 +13,9 @@ from gpuplan.changes.pools import Passage
 from gpuplan.changes.step import Step
 from gpuplan.changes.wording import from_to, nodes_of
 from gpuplan.disturbance import ChangeClass, worst
-from gpuplan.planning.grants import has_admission_policies
+from gpuplan.planning.grants import has_admission_policies, runtime_class
 from gpuplan.planning.plan import Argocd, Flux, Mig, Plan, Stage
-from gpuplan.policy.models import NodeLabels
+from gpuplan.policy.models import Cap, NodeLabels
 
 _ALL: Final = (*Stage, "argocd", "flux")
 _OTHER_WAY_ROUND: Final = "reverting is the same the other way round"
@@ -57,7 +57,7 @@ def removed(plan: Plan) -> Change:
 
 
 def cluster_changes(step: Step) -> Iterator[Change]:
-    for judge in (_kubernetes, _scheduler, _node_labels, _delivery, _monitoring):
+    for judge in (_kubernetes, _runtime_class, _scheduler, _node_labels, _delivery, _monitoring):
         yield from judge(step)
 
 
@@ -75,6 +75,19 @@ def _kubernetes(step: Step) -> Iterator[Change]:
             f"Kubernetes is {cluster.spec.kubernetes}, which {what}",
             "new pods are held to their tenant's grants" if knows else "only quotas hold tenants to their grants",
             stages=(Stage.SCHEDULING, Stage.NAMESPACES),
+        )
+
+
+def _runtime_class(step: Step) -> Iterator[Change]:
+    cluster = step.after.cluster
+    named = runtime_class(cluster)
+    if named != runtime_class(step.before.cluster) and has_admission_policies(cluster):
+        yield Change(
+            *of(step.after, cluster, cluster.gpu_operator.at),
+            ChangeClass.ADMISSION,
+            f"pods under the RuntimeClass `{named}` must ask for GPUs",
+            "new pods are judged by it; those that run go on",
+            stages=(Stage.SCHEDULING,),
         )
 
 
@@ -104,10 +117,17 @@ def _scheduler(step: Step) -> Iterator[Change]:
         yield Change(
             *of(step.after, step.after.cluster, new.at / "cap"),
             ChangeClass.ADMISSION,
-            f"quotas cap what is {'guaranteed' if new.spec.cap == 'guaranteed' else 'the limit'}",
+            _CAPPED[step.after.cluster.cap],
             "new pods are judged by other quotas; those that run go on",
             stages=(Stage.NAMESPACES,),
         )
+
+
+_CAPPED: Final[Mapping[Cap, str]] = {
+    Cap.LIMIT: "quotas cap at the limit",
+    Cap.GUARANTEED: "quotas cap what is guaranteed",
+    Cap.QUEUE: "queues cap what is granted, and quotas refuse the rest",
+}
 
 
 def _caps(plan: Plan) -> object:
@@ -218,5 +238,5 @@ def _monitoring(step: Step) -> Iterator[Change]:
             ChangeClass.METADATA,
             "monitoring changes" if old and new else "monitoring is added" if new else "monitoring is removed",
             f"alerts and dashboards differ; {NOTHING_RUNS}",
-            stages=(Stage.MONITORING, Stage.GPU_OPERATOR),
+            stages=(Stage.MONITORING, Stage.GPU_OPERATOR, *(() if old and new else (Stage.SCHEDULING,))),
         )

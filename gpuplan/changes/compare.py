@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from posixpath import basename, dirname
+from typing import Final
 
 from gpuplan.changes import clusters
 from gpuplan.changes.bodies import Body
@@ -31,7 +32,7 @@ from gpuplan.changes.tenants import priority_changes, tenant_changes, workload_c
 from gpuplan.diagnostics import Origin
 from gpuplan.documents import Difference, differences
 from gpuplan.manifests import File, Identity, Manifest, Subject, identity_of
-from gpuplan.manifests.provenance import Trace
+from gpuplan.manifests.provenance import Routes, Trace, below
 from gpuplan.planning.linking import Linked
 from gpuplan.planning.plan import Plan, Stage
 from gpuplan.values import NamedTuple
@@ -52,14 +53,25 @@ class ClusterState(NamedTuple):
         for tool, artifact in artifacts:
             if isinstance(artifact, Manifest):
                 key, body = (tool or artifact.folder, identity_of(artifact.body)), artifact.body
+                trace = artifact.trace
             else:
                 key = tool or dirname(artifact.path), Identity("", FILE, "", basename(artifact.path))
-                body = {"data": artifact.data.decode(errors="replace")}
+                body = {_TEXT: artifact.data.decode(errors="replace")}
+                trace = partial(_trace_of_text, artifact.trace) if artifact.trace else None
             objects.setdefault(key, body)
             about.setdefault(key, artifact.about)
-            if artifact.trace is not None:
-                traces.setdefault(key, artifact.trace)
+            if trace is not None:
+                traces.setdefault(key, trace)
         return cls(plan, Written(objects, about, count_by_rule(plan), traces))
+
+
+_TEXT: Final = "data"
+"""The only field of what stands for a file here."""
+
+
+def _trace_of_text(trace: Trace) -> Routes:
+    """A file's own trace has routes in its text."""
+    return below((_TEXT,), trace())
 
 
 def compare(

@@ -16,8 +16,18 @@ from gpuplan.changes.wording import names, who_names
 from gpuplan.diagnostics import Origin
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.manifests import Identity, Subject, identity_of
+from gpuplan.planning.layouts import content_hash
 from gpuplan.planning.node_patterns import find_other_name
-from gpuplan.planning.plan import HandWritten, Nodes, Pool, Retained, RetainedNodes, RetainedObject
+from gpuplan.planning.plan import (
+    HandWritten,
+    Nodes,
+    Pool,
+    Retained,
+    RetainedDevicePluginConfig,
+    RetainedLayout,
+    RetainedNodes,
+    RetainedObject,
+)
 
 _KUSTOMIZATIONS = frozenset(("Component", "Kustomization"))
 
@@ -106,10 +116,13 @@ def retained_changes(step: Step) -> Iterator[Change]:
     for old, new in successors(step.before.retained, step.after.retained):
         place = new or old
         if place is not None and not means_same(old and old.what, new and new.what):
-            found = _class_of_retained(old, new)
+            found = _class_of_retained(step, old, new)
             verb = "is retained" if old is None else "is retained otherwise" if new else "is no longer retained"
             if isinstance(place.what, RetainedNodes):
                 yield _kept_nodes(step, old, new, place, place.what)
+                continue
+            if _is_divided_otherwise(old, new):
+                yield _divided_otherwise(step, place)
                 continue
             is_quiet = found.rank <= ChangeClass.PLUGIN_RESTART.rank
             effect = NOTHING_RUNS if is_quiet else "whatever needs it finds something else"
@@ -118,6 +131,28 @@ def retained_changes(step: Step) -> Iterator[Change]:
                 effect = _left_by(old, needing)
                 found = worst((found, ChangeClass.TWO_STEP)) if needing else found
             yield Change(*of(step.after, place), found, f"definition {verb}", effect)
+
+
+def _is_divided_otherwise(old: Retained | None, new: Retained | None) -> bool:
+    """Whether a name means another division than before, as one can that somebody else gave."""
+    one, other = (item.what if item is not None else None for item in (old, new))
+    if not isinstance(one, RetainedLayout) or not isinstance(other, RetainedLayout):
+        return False
+    names_same = one.spec.config_name == other.spec.config_name
+    return names_same and content_hash(one.layout.entries) != content_hash(other.layout.entries)
+
+
+def _divided_otherwise(step: Step, place: Retained) -> Change:
+    """mig-manager applies what a node's label names whenever it starts, and starts with each new file."""
+    return Change(
+        *of(step.after, place),
+        ChangeClass.REPARTITION,
+        "definition is retained otherwise, under the same name",
+        "mig-manager divides the GPUs of each node again whose label names it, and drains none: pods that hold them "
+        "must end first",
+        "reverting divides the same nodes again, which needs them drained again",
+        needs_drain=True,
+    )
 
 
 def _left_by(old: Retained, needing: Sequence[str] | None) -> str:
@@ -165,9 +200,12 @@ def _are_in_pools(nodes: Nodes, pools: Sequence[Pool]) -> bool:
     return pattern is None or find_other_name(pattern, patterns) is None
 
 
-def _class_of_retained(old: Retained | None, new: Retained | None) -> ChangeClass:
+def _class_of_retained(step: Step, old: Retained | None, new: Retained | None) -> ChangeClass:
     objects = [item.what if item and isinstance(item.what, RetainedObject) else None for item in (old, new)]
     folders = {item.folder for item in objects if item is not None}
     one, other = (item and item.spec.manifest for item in objects)
     classes = [class_of(Pair(folder, identity_of(other or one), one, other)) for folder in folders]
-    return worst((ChangeClass.METADATA, *classes)) if folders else ChangeClass.PLUGIN_RESTART
+    is_quiet = step.keeps_plugin_file and all(
+        isinstance(item.what, RetainedDevicePluginConfig) for item in (old, new) if item is not None
+    )
+    return worst((ChangeClass.METADATA, *classes)) if folders or is_quiet else ChangeClass.PLUGIN_RESTART

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from typing import Final, assert_never
 
+from gpuplan.backends.gpu_operator import device_plugin
+from gpuplan.catalog.operands import Restart, Setup, is_left_alone, rolls, sections
+from gpuplan.catalog.operators import lines
 from gpuplan.changes.bodies import Body, items, mappings, section, value_of
 from gpuplan.changes.node_rules import class_of_arrival, class_of_labels, class_of_rules, rules_of
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.manifests import Identity
-from gpuplan.manifests.kinds import Disturbance, Judgement, Kind, Route, assume_kind, get_kind, route_of
+from gpuplan.manifests.kinds import Disturbance, Immutable, Judgement, Kind, Route, assume_kind, route_of
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.plan import TENANT_LABEL, Stage
 from gpuplan.values import NamedTuple
@@ -62,9 +65,13 @@ def locked_fields(identity: Identity, before: Body, after: Body) -> tuple[Route,
     return tuple(
         item.route
         for item in assume_kind(identity.group, identity.kind).immutable
-        if (not item.where or value_of(before, route_of(item.where)))
-        and value_of(before, item.route, item.default) != value_of(after, item.route, item.default)
+        if (not item.where or value_of(before, route_of(item.where))) and _is_other(item, before, after)
     )
+
+
+def _is_other(item: Immutable, before: Body, after: Body) -> bool:
+    old, new = (value_of(body, item.route, item.default) for body in (before, after))
+    return old != new and not (item.may_go and (old is None or new is None))
 
 
 def _class_of_fields(kind: Kind, pair: Pair) -> ChangeClass:
@@ -158,11 +165,34 @@ def _node_labels(pair: Pair) -> ChangeClass:
 # --- The GPU Operator --------------------------------------------------------------------------------------------
 
 
-def class_of_settings(before: Body, after: Body) -> ChangeClass:
-    """Of the chart's values, which say what the ClusterPolicy's spec is to be."""
-    policy = get_kind("nvidia.com", "ClusterPolicy")
-    identity = Identity(policy.group, policy.kind, "", "")
-    return _class_of_fields(policy, Pair(Stage.GPU_OPERATOR, identity, {"spec": before}, {"spec": after}))
+def class_of_settings(before: Setup, after: Setup, release: str, *, has_mps: bool) -> ChangeClass:
+    """Of what the operator is told, by what stands in pod templates in that release's line.
+
+    Any line may be meant where there is no release. What the table does not know may restart anything.
+    """
+    releases = [release] if release else [line.name for line in lines()]
+    return worst(_class_of_settings(before, after, each, has_mps=has_mps) for each in releases)
+
+
+def _class_of_settings(before: Setup, after: Setup, release: str, *, has_mps: bool) -> ChangeClass:
+    known, one, other = sections(release, after.installed_by), before.settings, after.settings
+    if any(one.get(key) != other.get(key) for key in {*one, *other} if key not in known):
+        return ChangeClass.PLUGIN_RESTART
+    rolled = (roll for found in rolls(release, before, after).values() for roll in found)
+    moving = (_class_of_restart(roll.restart, has_mps=has_mps) for roll in rolled if not is_left_alone(roll, after))
+    return worst((ChangeClass.METADATA, *moving))
+
+
+def _class_of_restart(restart: Restart, *, has_mps: bool) -> ChangeClass:
+    match restart:
+        case Restart.EVICTS:
+            return ChangeClass.REPARTITION
+        case Restart.ENDS:
+            return ChangeClass.REPARTITION if has_mps else ChangeClass.METADATA
+        case Restart.PAUSES | Restart.WATCHES:
+            return ChangeClass.PLUGIN_RESTART
+        case _:
+            assert_never(restart)
 
 
 # --- Queues ------------------------------------------------------------------------------------------------------
@@ -200,7 +230,12 @@ def _own_namespace(pair: Pair) -> ChangeClass:
 
 
 def _operator_files(pair: Pair) -> ChangeClass:
-    """Parameters of admission are lists: where one only grows, nobody may do less than before."""
+    """Parameters of admission are lists: where one only grows, nobody may do less than before.
+
+    A ConfigMap of the device plugin that has no hash in its name is brought to pods as it is, and restarts none.
+    """
+    if all(metadata.get("name") == device_plugin.CONFIG_MAP for metadata in pair.both("metadata")):
+        return ChangeClass.METADATA
     if runs_mps(pair):
         return ChangeClass.REPARTITION
     if stage_of(pair.folder) != Stage.NAMESPACES:
@@ -215,12 +250,11 @@ def _operator_files(pair: Pair) -> ChangeClass:
 def runs_mps(pair: Pair) -> bool:
     """Whether it holds the device plugin's files, and one of them shares GPUs by MPS: its daemons start with it."""
     named = (
-        body for body in (pair.before, pair.after) if str(section(body, "metadata").get("name")).startswith(_PLUGIN)
+        body
+        for body in (pair.before, pair.after)
+        if str(section(body, "metadata").get("name")).startswith(device_plugin.CONFIG_MAP)
     )
     return any("\n  mps:" in str(text) for body in named for text in section(body, "data").values())
-
-
-_PLUGIN: Final = "gpuplan-device-plugin-"
 
 
 # --- What syncs --------------------------------------------------------------------------------------------------

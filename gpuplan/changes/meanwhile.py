@@ -8,9 +8,11 @@ from typing import Any, Final
 
 from gpuplan.backends.gpu_operator import device_plugin
 from gpuplan.catalog import resource_suffix
+from gpuplan.catalog.operators import nearest_line
 from gpuplan.changes.bodies import mappings, section
 from gpuplan.changes.nodes import Transition
 from gpuplan.changes.step import Step
+from gpuplan.changes.wording import who_names
 from gpuplan.planning.layouts import entry_of
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, GPU_RESOURCE, Layout, Mig, Plan, Pool
 from gpuplan.policy.models import Allocation, Approval, ClusterMigStrategy, MigStrategy, NodeLabels
@@ -55,6 +57,49 @@ def halves(step: Step, moved: Transition) -> Halves:
     first, last = published(before, moved.before, moved.before), published(after, moved.after, moved.after)
     files, labels = published(after, moved.before, moved.before), published(before, moved.after, moved.after)
     return Halves(*(None if found in (first, last) else found for found in (files, labels)))
+
+
+def lost_key(step: Step, was: Pool, to: Pool) -> str:
+    """What comes of it that the device plugin's file loses the key that nodes name until their label moves, in words.
+
+    Empty where it does not, or a list shows that none names it. Where the ConfigMap keeps its name no pod restarts for
+    it, and config-manager cannot replace a link to what is gone (`updateSymlink` in `cmd/config-manager/main.go` of
+    NVIDIA/k8s-device-plugin). Elsewhere all pods do, and begin without the key.
+    """
+    key, known = was.labels[DEVICE_PLUGIN_CONFIG_LABEL], device_plugin.configurations(step.after)
+    by = step.naming(DEVICE_PLUGIN_CONFIG_LABEL, key)
+    if by == () or key in known or Allocation.DRA in (was.spec.allocation, to.spec.allocation):
+        return ""
+    return f"`{key}` vanishes while {who_names(by)}: {_without_key(step)}"
+
+
+def _without_key(step: Step) -> str:
+    if step.keeps_plugin_file:
+        return (
+            "nodes share GPUs as they did until their device plugin restarts, and it does not follow the label until "
+            "its pod is deleted"
+        )
+    found = "GPUs as if nothing shared or divided them" if _reads_late(step) else "no GPUs"
+    return f"until their label moves, nodes hand out {found}"
+
+
+def without_file(step: Step) -> str:
+    """What nodes that are not divided do as their file goes before the label that names it, in words."""
+    if step.keeps_plugin_file:
+        return (
+            "they share GPUs as they did until their device plugin restarts, and it does not follow the label until "
+            "its pod is deleted"
+        )
+    until = "whole GPUs" if _reads_late(step) else "no GPUs until the label goes, and then whole ones"
+    return f"they hand out {until}, beside pods that still share some"
+
+
+def _reads_late(step: Step) -> bool:
+    """Whether pods of the device plugin whose label names a key that is not there begin as if they had no label.
+
+    (`Get` and `updateConfigName` in `cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin.)
+    """
+    return nearest_line(step.after.cluster.gpu_operator.version).reads_label_late
 
 
 def may_labels_come_first(step: Step, pool: str) -> bool:

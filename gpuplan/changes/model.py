@@ -7,7 +7,7 @@ from typing import Final
 from gpuplan.diagnostics import Origin
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.manifests import Identity, Subject
-from gpuplan.planning.plan import Amount, Plan
+from gpuplan.planning.plan import Amount, Plan, Taint
 from gpuplan.planning.subjects import Part, subject_of
 from gpuplan.policy.models import Window
 from gpuplan.values import NamedTuple, Value
@@ -60,7 +60,8 @@ class Change(NamedTuple):
 
     ``folders`` are those that apply it, relative to the cluster's: of all that differs and is about the subject, or
     about what it is ``also`` about, such as its earlier name. A change of the cluster itself is about all that differs
-    in some ``stages``.
+    in some ``stages``. ``daemon_sets`` are those of the GPU Operator whose pods restart, come or go with it.
+    ``closing`` are the taints of nodes that took any pod before.
     """
 
     cluster: str
@@ -80,6 +81,8 @@ class Change(NamedTuple):
     needs_drain: bool = False
     needs_reboot: bool = False
     windows: tuple[Window, ...] = ()
+    daemon_sets: tuple[str, ...] = ()
+    closing: tuple[Taint, ...] = ()
 
 
 def of(plan: Plan, part: Part, at: Origin | None = None) -> tuple[str, Subject, Origin]:

@@ -150,7 +150,7 @@ def _classes(
         yield class_of_taints(old.taints, new.taints)
     yield from (class_of_departure(old.labels) for old in gone if not _are_covered(old, all_come))
     arriving = [new for new in come if not _are_covered(new, all_gone)]
-    yield from (worst((class_of_arrival(new.labels), class_of_taints((), new.taints))) for new in arriving)
+    yield from (worst((class_of_arrival(new.labels), _class_on_arrival(new.taints))) for new in arriving)
 
 
 def _but(rules: Sequence[Rule], others: Sequence[Rule]) -> list[Rule]:
@@ -195,7 +195,19 @@ def class_of_taints(old: Sequence[object], new: Sequence[object]) -> ChangeClass
         return ChangeClass.NONE
     come = [taint for taint in new if taint not in old]
     evicts = any(isinstance(taint, Mapping) and taint.get("effect") == "NoExecute" for taint in come)
-    return ChangeClass.DESTRUCTIVE if evicts else ChangeClass.ADMISSION
+    if evicts:
+        return ChangeClass.DESTRUCTIVE
+    return ChangeClass.TAINT if _keep_off(new) and not _keep_off(old) else ChangeClass.ADMISSION
+
+
+def _class_on_arrival(taints: Sequence[object]) -> ChangeClass:
+    """Of nodes that had no rule: that they get one says already who may come."""
+    found = class_of_taints((), taints)
+    return ChangeClass.ADMISSION if found is ChangeClass.TAINT else found
+
+
+def _keep_off(taints: Sequence[object]) -> bool:
+    return any(isinstance(taint, Mapping) and taint.get("effect") != "PreferNoSchedule" for taint in taints)
 
 
 def class_of_arrival(labels: Body) -> ChangeClass:

@@ -9,8 +9,10 @@ from operator import itemgetter
 from typing import Final
 
 from gpuplan.backends import runai
-from gpuplan.backends.gpu_operator import mig_parted
+from gpuplan.backends.gpu_operator import device_plugin, mig_parted
+from gpuplan.backends.gpu_operator.settings import OWNERS_PATCH_FILE, OWNERS_VALUES_FILE
 from gpuplan.backends.partitions import is_kept
+from gpuplan.catalog.operands import HELM, Setup
 from gpuplan.changes.bodies import Body, mappings, section, value_of
 from gpuplan.changes.kinds import Pair, class_of, class_of_settings, class_of_stage, runs_mps, stage_of
 from gpuplan.changes.model import ObjectChange
@@ -29,6 +31,7 @@ from gpuplan.manifests import Identity, Subject
 from gpuplan.manifests.provenance import Trace
 from gpuplan.patterns import regex
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Stage
+from gpuplan.planning.sync_names import FLUX_SSA, SYNC_OPTIONS
 from gpuplan.values import Value
 
 Key = tuple[str, Identity]
@@ -65,6 +68,12 @@ class Written(Value, eq=False):
         """In the order in which Node Feature Discovery goes through them: of two that match, the later one holds."""
         bodies = [(identity.name, body) for (_, identity), body in self.objects.items() if identity.kind == _RULE]
         return [rule for _, body in sorted(bodies, key=itemgetter(0)) for rule in self.rules(body)]
+
+    @cached_property
+    def has_mps(self) -> bool:
+        """Whether GPUs are shared by MPS, as the device plugin's files have it."""
+        maps = (Pair(*key, body, None) for key, body in self.objects.items() if key[1].kind == "ConfigMap")
+        return any(map(runs_mps, maps))
 
     @property
     def has_nodes(self) -> bool:
@@ -111,12 +120,12 @@ def _differing(
     parents = {_parent(body) for body in before.objects.values()} - {_parent(body) for body in after.objects.values()}
     has_nodes = all_before.has_nodes and all_after.has_nodes
     for was, pair in _pairs(before.objects, after.objects):
-        found = _class_of(pair, before, after, has_nodes=has_nodes)
+        found = _class_of(pair, before, after, has_nodes=has_nodes, has_mps=all_before.has_mps)
         if pair.identity.kind == _RULE and pair.after is None:
             rules = all_before.rules(pair.before)
             if is_kept(pair.identity.name) or not rules:
                 found = class_of_kept_rules(rules, all_after.all_rules)
-        if _is_unapplied(pair, all_before, all_after):
+        if _is_unapplied(pair, all_before, all_after) or _is_left_part(pair):
             found = ChangeClass.METADATA
         if _vanishing(pair) & named:
             found = ChangeClass.TWO_STEP
@@ -144,11 +153,19 @@ def _is_unapplied(pair: Pair, before: Written, after: Written) -> bool:
     return is_table and None in (pair.before, pair.after) and side.has_nodes
 
 
+def _is_left_part(pair: Pair) -> bool:
+    """Whether it is a part of a ClusterPolicy, which stays in it: Argo CD and Flux are told to delete none."""
+    annotations = section(pair.before, "metadata", "annotations") if pair.after is None else {}
+    options = str(annotations.get(SYNC_OPTIONS, "")).split(",")
+    is_part = "Validate=false" in options or annotations.get(FLUX_SSA) == "merge"
+    return pair.identity.kind == "ClusterPolicy" and is_part
+
+
 # --- Configurations that nodes name ------------------------------------------------------------------------------
 
 _CONFIGS: Final = {
     "gpuplan-mig-parted-": MIG_CONFIG_LABEL,
-    "gpuplan-device-plugin-": DEVICE_PLUGIN_CONFIG_LABEL,
+    device_plugin.CONFIG_MAP: DEVICE_PLUGIN_CONFIG_LABEL,
 }
 """The label of nodes that names an entry, by how the name of the ConfigMap with all entries begins."""
 
@@ -227,6 +244,8 @@ def _kept(key: Key, body: Body) -> object:
             return identity
         case _, kind if kind == _RULE:  # that of the same nodes
             return identity.kind, str([rule.chosen for rule in rules_of(body)])
+        case "", "ConfigMap":  # with a hash in its name, or now without
+            return folder, identity._replace(name=_HASHED.sub("", identity.name))
         case _:
             return folder, identity._replace(name=_HASHED.sub("-", identity.name))
 
@@ -234,9 +253,9 @@ def _kept(key: Key, body: Body) -> object:
 # --- Classes -----------------------------------------------------------------------------------------------------
 
 
-def _class_of(pair: Pair, before: Written, after: Written, *, has_nodes: bool) -> ChangeClass:
+def _class_of(pair: Pair, before: Written, after: Written, *, has_nodes: bool, has_mps: bool) -> ChangeClass:
     if pair.identity.kind == FILE and not pair.identity.group:
-        return _class_of_file(pair, before, after, has_nodes=has_nodes)
+        return _class_of_file(pair, before, after, has_nodes=has_nodes, has_mps=has_mps)
     if pair.identity.kind == _RULE and pair.before != pair.after and pair.after is not None:
         # What an object does to nodes, which may go from one object to another.
         rules = before.rules(pair.before), after.rules(pair.after)
@@ -244,12 +263,20 @@ def _class_of(pair: Pair, before: Written, after: Written, *, has_nodes: bool) -
     names = [metadata.get("name") for metadata in pair.both("metadata")]
     if pair.before is not None and pair.after is not None and names[0] != names[1]:
         return _class_of_renamed(pair)
+    if pair.identity.kind == _POLICY and pair.before is not None and pair.after is not None:
+        was, spec = (Setup(found, _BY_OTHERS) for found in pair.both("spec"))
+        return class_of_settings(was, spec, "", has_mps=has_mps)
     return class_of(pair)
+
+
+_POLICY: Final = "ClusterPolicy"
+_BY_OTHERS: Final = "external"
+"""What no chart hands on to the operator is all there for it to read."""
 
 
 def _class_of_renamed(pair: Pair) -> ChangeClass:
     """One that changes its name with its content is another object."""
-    if pair.identity.kind == "ClusterPolicy":
+    if pair.identity.kind == _POLICY:
         return ChangeClass.RECREATE
     if runs_mps(pair):
         return ChangeClass.REPARTITION
@@ -257,7 +284,7 @@ def _class_of_renamed(pair: Pair) -> ChangeClass:
     return ChangeClass.METADATA if is_watched else class_of_stage(pair.folder)
 
 
-def _class_of_file(pair: Pair, before: Written, after: Written, *, has_nodes: bool) -> ChangeClass:
+def _class_of_file(pair: Pair, before: Written, after: Written, *, has_nodes: bool, has_mps: bool) -> ChangeClass:
     """Nobody applies a file, but people and Helm read it. Where Node objects have the labels, a table is for taints."""
     old, new = (_content(body) for body in (pair.before, pair.after))
     if old == new:
@@ -265,8 +292,13 @@ def _class_of_file(pair: Pair, before: Written, after: Written, *, has_nodes: bo
     stage = stage_of(pair.folder)
     if not pair.identity.name.endswith((".yaml", ".yml", ".json")):
         return ChangeClass.METADATA
+    if pair.identity.name in (OWNERS_PATCH_FILE, OWNERS_VALUES_FILE) and None in (old, new):
+        return ChangeClass.METADATA  # its owner still has what it has
     if stage == Stage.GPU_OPERATOR and isinstance(old, Mapping) and isinstance(new, Mapping):
-        return class_of_settings(old, new)
+        is_policy = pair.identity.name == OWNERS_PATCH_FILE
+        sides = (section(side, "spec") if is_policy else side for side in (old, new))
+        was, values = (Setup(side, _BY_OTHERS if is_policy else HELM) for side in sides)
+        return class_of_settings(was, values, _release_of(pair), has_mps=has_mps)
     if stage == Stage.PARTITIONS:
         rules, next_rules = _rules_of_table(old, before.names), _rules_of_table(new, after.names)
         if has_nodes:
@@ -274,7 +306,26 @@ def _class_of_file(pair: Pair, before: Written, after: Written, *, has_nodes: bo
         return class_of_rules(rules, next_rules)
     if pair.folder.startswith(f"{runai.FOLDER}/"):
         return _class_of_request(old, new)
+    if stage == Stage.SCHEDULING and _differ_in_metrics_alone(old, new):
+        return ChangeClass.METADATA
     return class_of_stage(pair.folder)
+
+
+def _release_of(pair: Pair) -> str:
+    """The release that a file of values is for, as its head says; empty where it says none."""
+    found = _VALUES_FOR.search(str((pair.after or {}).get("data", "")))
+    return found[1] if found else ""
+
+
+_VALUES_FOR: Final = regex(r"(?m)^# Values for the chart gpu-operator, (v[0-9.]+[0-9])\.$")
+
+
+def _differ_in_metrics_alone(old: object, new: object) -> bool:
+    """Of Kueue's Configuration: what it shows to Prometheus decides nothing."""
+    if not (isinstance(old, Mapping) and isinstance(new, Mapping)):
+        return False
+    before, after = ({key: value for key, value in side.items() if key != "metrics"} for side in (old, new))
+    return before == after
 
 
 def _content(body: Body | None) -> object:

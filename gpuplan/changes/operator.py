@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final
 
-from gpuplan.backends.gpu_operator import device_plugin, mig_parted, settings
-from gpuplan.backends.gpu_operator.settings import ConfigMapNames
-from gpuplan.catalog.operators import default_driver
-from gpuplan.changes.bodies import Body, section, without
-from gpuplan.changes.capacity import all_pods, pods_on
+from gpuplan.backends.gpu_operator import config_map_names, device_plugin, mig_parted, settings
+from gpuplan.catalog.operands import AUTO_UPGRADE, UPDATE_STRATEGY, Restart, Roll, Setup, rolls, running, sections
+from gpuplan.catalog.operators import default_driver, parse_version
+from gpuplan.changes.bodies import section, value_of
+from gpuplan.changes.capacity import all_pods
 from gpuplan.changes.model import NOTHING_RUNS, Change, of
 from gpuplan.changes.nodes import impact_of_all
+from gpuplan.changes.operands import Cause, restarted, with_pods
 from gpuplan.changes.step import Step
-from gpuplan.changes.wording import from_to, listed, names, nodes_of
-from gpuplan.diagnostics import Origin
+from gpuplan.changes.wording import from_to, listed, names
 from gpuplan.disturbance import ChangeClass
-from gpuplan.planning.dra import uses_claims
-from gpuplan.planning.plan import UNREAD, GpuOperator, Plan, Pool, Stage
+from gpuplan.planning.plan import UNREAD, GpuOperator, Plan, Stage
 from gpuplan.planning.plugin_configs import pool_of
-from gpuplan.policy.models import Install
-from gpuplan.values import NamedTuple
+from gpuplan.policy.models import Install, Platform
+from gpuplan.values import Value
 
 
 def operator_changes(step: Step) -> Iterator[Change]:
@@ -30,22 +30,44 @@ def operator_changes(step: Step) -> Iterator[Change]:
     folders = (Stage.GPU_OPERATOR.value,) if is_another_chart else ()
     is_moved = old.spec.install is not new.spec.install or old.namespace != new.namespace
     for change in _installed_otherwise(step) if is_moved else _changed(step):
-        yield change._replace(stages=change.stages or (Stage.GPU_OPERATOR,), folders=folders)
+        told = _by_owner(change) if new.is_merged_by_owner and not is_moved else change
+        yield told._replace(stages=change.stages or (Stage.GPU_OPERATOR,), folders=folders)
+    if not is_moved and old.is_merged_by_owner is not new.is_merged_by_owner:
+        yield _merged_otherwise(step)
 
 
 def _changed(step: Step) -> Iterator[Change]:
     old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
     if old.cluster_policy != new.cluster_policy and new.spec.install is not Install.HELM:
         yield _policy_renamed(step)
-    told = _Told(step, _settings(step.before), _settings(step.after))
-    if driver := _driver_text(old, new, told):
-        yield _driver(step, driver)
-    if causes := tuple(_causes(step, told)):
-        yield from _restarted(step, causes)
+    told = _Told(step, *_setups(step))
+    if told.gives_nodes_away:
+        yield _given_away(step)
+    yield from restarted(step, tuple(_causes(step, told)), told.new)
     yield from _quietly(step, told)
 
 
+def _by_owner(change: Change) -> Change:
+    """A sync brings ConfigMaps that nothing uses yet."""
+    return change._replace(effect=f"when the ClusterPolicy's owner has merged it: {change.effect}")
+
+
 # --- Installation ------------------------------------------------------------------------------------------------
+
+
+def _merged_otherwise(step: Step) -> Change:
+    """What is left out of a folder keeps its place in the cluster: parts of objects are never pruned."""
+    new = step.after.cluster.gpu_operator
+    who, effect = "gpuplan", "what it says is in the folder again, and the next sync applies it"
+    if new.is_merged_by_owner:
+        who, effect = "its owner", "its fields stay as they are until the owner changes them; nothing restarts"
+    return Change(
+        *of(step.after, step.after.cluster, new.at / "clusterPolicyPatch"),
+        ChangeClass.METADATA,
+        f"the ClusterPolicy `{new.cluster_policy}` is patched by {who}",
+        effect,
+        stages=(Stage.GPU_OPERATOR,),
+    )
 
 
 def _installed_otherwise(step: Step) -> Iterator[Change]:
@@ -65,11 +87,12 @@ def _installed_otherwise(step: Step) -> Iterator[Change]:
         stages=(Stage.GPU_OPERATOR, Stage.PARTITIONS),
         pods=all_pods(step.before),
         needs_drain=True,
+        daemon_sets=_all(step),
     )
 
 
 def _policy_renamed(step: Step) -> Change:
-    """The operator works by one ClusterPolicy and calls others `ignored` (`clusterpolicy_controller.go` there)."""
+    """The operator works by one ClusterPolicy and looks at no other (`clusterpolicy_controller.go` there)."""
     old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
     return Change(
         *of(step.after, step.after.cluster, new.at / "clusterPolicy"),
@@ -79,109 +102,113 @@ def _policy_renamed(step: Step) -> Change:
         "reverting is the same the other way round",
         nodes=impact_of_all(step.after.pools),
         needs_drain=True,
+        daemon_sets=_all(step),
     )
 
 
-# --- The driver --------------------------------------------------------------------------------------------------
+def _given_away(step: Step) -> Change:
+    """The operator takes the labels that choose operands off nodes with another kind of workload; NFD's workers stay.
 
-
-def _driver(step: Step, text: str) -> Change:
-    """A new driver cannot be loaded while pods hold the old one: the operator evicts them, node by node.
-
-    (`upgradePolicy` of the driver; https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-driver-upgrades.html)
+    (`getWorkloadConfig` and `gpuStateLabels` in `controllers/state_manager.go` there.)
     """
     return Change(
-        *of(step.after, step.after.cluster, step.after.cluster.gpu_operator.at),
-        ChangeClass.REPARTITION,
-        text,
-        "driver pods restart on all nodes, a few at a time, and pods that hold GPUs are evicted for it",
-        "reverting restarts the drivers again, in the same way",
+        *of(step.after, step.after.cluster, step.after.cluster.gpu_operator.at / "values"),
+        ChangeClass.DESTRUCTIVE,
+        "nodes are for virtual machines unless their label `nvidia.com/gpu.workload.config` says `container`",
+        "drivers, device plugin and MIG manager go from all nodes without that label: containers get no GPUs there",
+        "reverting brings them back",
         nodes=impact_of_all(step.after.pools),
         pods=all_pods(step.before),
         needs_drain=True,
+        daemon_sets=_own(step),
     )
 
 
-def _driver_text(old: GpuOperator, new: GpuOperator, told: _Told) -> str:
-    """What changes of the driver; empty where nothing does, or where somebody else sees to it."""
-    one, other, is_managed = old.spec.driver, new.spec.driver, new.spec.driver.enabled
-    if new.spec.install is Install.EXTERNAL or not (one.enabled or is_managed):
-        return ""
-    if one.enabled != is_managed:
-        return f"the operator {'manages' if is_managed else 'no longer manages'} the driver"
-    if one.version != other.version:
-        own = "the release's own"
-        return f"the driver changes {from_to(one.version or own, other.version or own)}"
-    if not other.version and old.version != new.version and _own_driver(old) != _own_driver(new):
-        return f"the operator's release brings a driver of its own, {from_to(_own_driver(old), _own_driver(new))}"
-    return "settings of the driver change" if "driver" in told.restarting else ""
+def _all(step: Step) -> tuple[str, ...]:
+    """All DaemonSets that there are, which go and come again."""
+    return with_pods(step, _running_before(step))
 
 
-def _own_driver(operator: GpuOperator) -> str:
-    return default_driver(operator.version) or f"that of {operator.version}"
+def _own(step: Step) -> tuple[str, ...]:
+    """Those of them that the operator makes, and nobody beside it."""
+    return with_pods(step, tuple(roll for roll in _running_before(step) if roll.operand.takes_strategy))
 
 
-# --- Restarts ----------------------------------------------------------------------------------------------------
+def _running_before(step: Step) -> tuple[Roll, ...]:
+    old, _ = _setups(step)
+    return running(step.before.cluster.gpu_operator.version, old)
 
 
-class _Cause(NamedTuple):
-    """Why pods of the operator restart: those of mig-manager at least, of the device plugin, or MPS daemons, too."""
-
-    text: str
-    at: Origin
-    restarts_plugin: bool = True
-    restarts_mps: bool = True
+# --- Why pods of the operator restart ------------------------------------------------------------------------------
 
 
-def _causes(step: Step, told: _Told) -> Iterator[_Cause]:
+def _causes(step: Step, told: _Told) -> Iterator[Cause]:
     old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
-    spec, at = new.spec, new.at
+    spec, at, rolled = new.spec, new.at, dict(told.rolled)
+    if text := _driver_text(old, new, told):
+        keys = [key for key in rolled if key.startswith(_DRIVER)]
+        there = told.running if _brings_another_driver(old, new) else ()
+        own = (*there, *([told.handed_over] if told.handed_over else []))
+        found = (*(roll for key in keys for roll in rolled.pop(key)), *(roll for roll in own if _is_driver(roll)))
+        yield Cause(text, at, found, is_of_driver=True)
     if old.version != new.version and spec.install is not Install.EXTERNAL:
-        yield _Cause(f"the operator's release changes {from_to(old.version, new.version)}", at)
+        yield Cause(f"the operator's release changes {from_to(old.version, new.version)}", at, told.running)
     if old.spec.mig_strategy is not spec.mig_strategy:
-        yield _Cause(f"the MIG strategy changes {from_to(old.spec.mig_strategy, spec.mig_strategy)}", at)
+        text = f"the MIG strategy changes {from_to(old.spec.mig_strategy, spec.mig_strategy)}"
+        yield Cause(text, at, rolled.pop("mig.strategy", ()))
     if old.spec.reboot_on_mig_change != spec.reboot_on_mig_change:
         may = "may reboot" if spec.reboot_on_mig_change else "no longer reboots"
-        yield _Cause(f"mig-manager {may} nodes", at, restarts_plugin=False, restarts_mps=False)
-    yield from _causes_in_files(step)
-    if keys := told.settings:
-        is_plugin = not set(keys) <= {"migManager"}
+        yield Cause(f"mig-manager {may} nodes", at, rolled.pop("migManager.env", ()))
+    plugin = rolled.pop(_PLUGIN_FILE, ())
+    if old.keeps_plugin_file is not new.keeps_plugin_file:
+        how = "keeps its name from now on" if new.keeps_plugin_file else "is named after its content"
+        yield Cause(f"the device plugin's ConfigMap {how}", at / "devicePluginConfig", plugin)
+    yield from _causes_in_files(step, plugin, rolled.pop(_LAYOUT_FILE, ()))
+    yield from _causes_in_settings(step, told, rolled)
+
+
+_DRIVER: Final = "driver."
+_PLUGIN_FILE: Final = "devicePlugin.config.name"
+_NO_LONGER: Final = "pods that wait for a person to delete them wait no longer"
+"""Which there are, only the cluster knows: each that is not of its DaemonSet's revision."""
+_LAYOUT_FILE: Final = "migManager.config.name"
+
+
+def _is_driver(roll: Roll) -> bool:
+    return roll.operand.restart is Restart.EVICTS
+
+
+def _causes_in_settings(step: Step, told: _Told, rolled: dict[str, tuple[Roll, ...]]) -> Iterator[Cause]:
+    """What else stands in pod templates, or may."""
+    at = step.after.cluster.gpu_operator.at
+    if released := rolled.pop(UPDATE_STRATEGY, ()):
+        yield Cause(_NO_LONGER, at, released)
+    if unknown := told.unknown:
+        yield Cause(f"settings of {names(unknown)} change", at, None)
+    if parts := list(dict.fromkeys(key.partition(".")[0] for key in rolled)):
         tainted = (pool.at / "taints" for was, pool in step.kept_pools if was.spec.taints != pool.spec.taints)
-        place = next(tainted, at) if _OF_POOLS.issuperset(keys) else at
-        yield _Cause(f"settings of {names(keys)} change", place, is_plugin, not _APART_FROM_MPS.issuperset(keys))
+        place = next(tainted, at) if _OF_POOLS.issuperset(parts) else at
+        found = dict.fromkeys(roll for rolls_of_one in rolled.values() for roll in rolls_of_one)
+        yield Cause(f"settings of {names(parts)} change", place, tuple(found))
 
 
-_APART_FROM_MPS: Final = frozenset(
-    ("dcgm", "gfd", "migManager", "node-feature-discovery", "NodeFeatureDiscovery nfd-instance")
-)
-"""Settings of operands that stand in none of the MPS daemon's pods.
-
-Its image is the device plugin's, and comes with the release; its environment has the MIG strategy
-(`TransformMPSControlDaemon` in `controllers/object_controls.go` of NVIDIA/gpu-operator).
-"""
-
-
-def _causes_in_files(step: Step) -> Iterator[_Cause]:
-    """The device plugin's file, whose name stands in the pod templates of all that read it, and mig-manager's."""
+def _causes_in_files(step: Step, plugin: tuple[Roll, ...], layouts: tuple[Roll, ...]) -> Iterator[Cause]:
+    """The device plugin's file and mig-manager's: a name in pod templates is one for what is in the file."""
     plans, at = (step.after, step.before), step.after.cluster.gpu_operator.at
     files = [device_plugin.configurations(plan) for plan in plans]
-    if keys := _whole(_differing(*files), step):
+    if not step.keeps_plugin_file and (keys := _whole(_differing(*files), step)):
         pools = {pool_of(key) for key in keys}
         places = (pool.at / "sharing" for plan in plans for pool in plan.pools if pool.name in pools)
-        is_read = not uses_claims(step.after)
-        yield from (
-            _Cause(f"the device plugin's file {text}", place, restarts_plugin=is_read, restarts_mps=is_read)
-            for place in [next(places, at)]
-            for text in _told(keys, *files)
-        )
+        place = next(places, at)
+        yield from (Cause(f"the device plugin's file {text}", place, plugin) for text in _difference(keys, *files))
     entries = [mig_parted.configuration(plan)["mig-configs"] for plan in plans]
     keys = _whole(_differing(*reversed(entries)), step)
-    layouts = (layout.at for plan in plans for layout in plan.mig_layouts if layout.config_name in keys)
-    for text in _told(keys, *entries):
-        yield _Cause(f"mig-manager's file {text}", next(layouts, at), restarts_plugin=False, restarts_mps=False)
+    origins = (layout.at for plan in plans for layout in plan.mig_layouts if layout.config_name in keys)
+    for text in _difference(keys, *entries):
+        yield Cause(f"mig-manager's file {text}", next(origins, at), layouts)
 
 
-def _told(keys: Sequence[str], new: Mapping[str, Any], old: Mapping[str, Any]) -> list[str]:
+def _difference(keys: Sequence[str], new: Mapping[str, Any], old: Mapping[str, Any]) -> list[str]:
     """How a file differs in these keys, or entries."""
     return listed(
         ("gets", [key for key in keys if key not in old]),
@@ -197,152 +224,164 @@ def _whole(keys: Sequence[str], step: Step) -> list[str]:
     return [] if UNREAD in broken else [key for key in keys if named[key].isdisjoint(broken)]
 
 
-def _restarted(step: Step, causes: Sequence[_Cause]) -> Iterator[Change]:
-    """One for all: the operator renders a DaemonSet again when anything of it changes, and the DaemonSet rolls.
-
-    Nodes whose MPS daemons restart are told of apart. They depend on the pools as they were: that is what runs.
-    """
-    what, at = "; ".join(cause.text for cause in causes), causes[0].at
-    ends_mps = any(cause.restarts_mps for cause in causes) and not uses_claims(step.before)
-    mps = [part for part in step.before.parts if ends_mps and part.runs_mps]
-    if mps:
-        yield _mps_restarted(step, what, at, mps)
-    restarts_plugin = any(cause.restarts_plugin for cause in causes)
-    touched = [pool for pool in step.after.pools if restarts_plugin or pool.gpu.supports_mig]
-    nodes = impact_of_all(part for pool in touched for part in _without_mps(pool, mps))
-    if nodes is None and mps:
-        return
-    yield Change(
-        *of(step.after, step.after.cluster, at),
-        ChangeClass.PLUGIN_RESTART,
-        what,
-        f"pods of the operator restart on {nodes_of(nodes)}, one at a time; pods that hold GPUs go on, new ones wait "
-        "meanwhile"
-        if nodes is not None
-        else "the operator is set up; there are no nodes yet",
-        nodes=nodes,
-    )
+def _driver_text(old: GpuOperator, new: GpuOperator, told: _Told) -> str:
+    """What changes of the driver; empty where nothing does, or where somebody else sees to it."""
+    one, other, is_managed = old.spec.driver, new.spec.driver, new.spec.driver.enabled
+    if new.spec.install is Install.EXTERNAL or not (one.enabled or is_managed):
+        return ""
+    if one.enabled != is_managed:
+        return f"the operator {'manages' if is_managed else 'no longer manages'} the driver"
+    if one.version != other.version:
+        own = "the release's own"
+        return f"the driver changes {from_to(one.version or own, other.version or own)}"
+    if told.handed_over:
+        return "another DaemonSet brings the driver: who says which it is changes (`driver.nvidiaDriverCRD`)"
+    if _brings_another_driver(old, new):
+        return f"the operator's release brings a driver of its own, {from_to(_own_driver(old), _own_driver(new))}"
+    keys = {key for key in told.rolled if key.startswith(_DRIVER)}
+    return _NO_LONGER if keys == {AUTO_UPGRADE} else "settings of the driver change" if keys else ""
 
 
-def _without_mps(pool: Pool, mps: Sequence[Pool]) -> Sequence[Pool]:
-    """The pool, or what is left of it beside the nodes of its parts that have MPS daemons now."""
-    if all(item.name != pool.name for item in mps):
-        return (pool,)
-    return [part for part in pool.parts if part.nodes.count and not part.runs_mps]
+def _brings_another_driver(old: GpuOperator, new: GpuOperator) -> bool:
+    is_own = not old.spec.driver.version and not new.spec.driver.version
+    return is_own and old.version != new.version and _own_driver(old) != _own_driver(new)
 
 
-def _mps_restarted(step: Step, what: str, at: Origin, mps: Sequence[Pool]) -> Change:
-    """An MPS server ends with its daemon, and every CUDA process of its GPUs with the server.
-
-    (`Stop` in `cmd/mps-control-daemon/mps/daemon.go` of NVIDIA/k8s-device-plugin, which `main.go` there calls when the
-    pod ends.)
-    """
-    nodes = impact_of_all(mps)
-    return Change(
-        *of(step.after, step.after.cluster, at),
-        ChangeClass.REPARTITION,
-        f"daemons of MPS restart: {what}",
-        f"every CUDA process on {nodes_of(nodes) if nodes else 'nodes'} that share GPUs by MPS fails as the daemon of "
-        "its node restarts, one node at a time: pods that hold GPUs there must end first",
-        "reverting restarts the daemons again, in the same way",
-        nodes=nodes,
-        pods=sum(pods_on(step.before, part, part.nodes.count) for part in mps),
-        needs_drain=True,
-    )
+def _own_driver(operator: GpuOperator) -> str:
+    return default_driver(operator.version) or f"that of {operator.version}"
 
 
-# --- Settings ----------------------------------------------------------------------------------------------------
-
-_WATCHED: Final = ("dcgmExporter", "nodeStatusExporter")
-"""Operands that hand out no GPUs: the GPUs and the pods on them are only watched."""
+# --- What the operator is told -----------------------------------------------------------------------------------
 
 _NFD: Final = "node-feature-discovery"
 _NFD_INSTANCE: Final = "NodeFeatureDiscovery nfd-instance"
-
-_QUIET: Final[Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(_WATCHED, ("serviceMonitor",)),
-    "driver": ("upgradePolicy",),
-    "migManager": ("env",),  # that it may reboot nodes is told of apart
-    _NFD: ("master",),
-    _NFD_INSTANCE: ("extraLabelNs", "enableTaints"),
-    "Subscription gpu-operator-certified": ("channel", "startingCSV"),
-}
-"""What of an operand's settings concerns none of its pods on nodes of pools, or is told of elsewhere."""
+_SUBSCRIPTION: Final = "Subscription gpu-operator-certified"
 
 _OF_POOLS: Final = frozenset(("daemonsets", _NFD, _NFD_INSTANCE))
 """Settings that follow from the labels and taints of pools."""
 
 
-class _Told(NamedTuple):
-    """What the operator is told, by operand, and what else OLM is told."""
+class _Told(Value, eq=False):
+    """What the operator is told, before and after, and what else OLM is told."""
 
     step: Step
-    old: Body
-    new: Body
+    old: Setup
+    new: Setup
+
+    @cached_property
+    def rolled(self) -> Mapping[str, tuple[Roll, ...]]:
+        """The operands whose pods restart, by setting."""
+        return rolls(self._release, self.old, self.new)
+
+    @cached_property
+    def running(self) -> tuple[Roll, ...]:
+        """The operands that there are on both sides: what another release of the operator restarts."""
+        was = {roll.operand.daemon_set for roll in running(self._release, self.old)}
+        return tuple(roll for roll in running(self._release, self.new) if roll.operand.daemon_set in was)
 
     @property
-    def lacks_pools(self) -> bool:
-        """Whether pools have errors: a plan lacks what follows from them."""
-        return bool(self.step.before.broken.pools or self.step.after.broken.pools)
+    def handed_over(self) -> Roll | None:
+        """The driver's DaemonSet, where it goes and that of an NVIDIADriver comes, or the other way round.
+
+        Before v26.7 its pods go with it (`step` and `cleanupAllDriverDaemonSets` in `controllers` there); from then on
+        they stay until the upgrade controller replaces each, as the NVIDIADriver's own upgrade policy has it.
+        """
+        was, now = (setup.value(_DRIVER_OBJECTS) or {} for setup in (self.old, self.new))
+        is_on = any(setup.is_on(f"{_DRIVER_OBJECTS}.enabled", default=False) for setup in (self.old, self.new))
+        rolls_ = [roll for roll in running(self._release, self.old) if _is_driver(roll)]
+        if was == now or not is_on or not rolls_:
+            return None
+        return rolls_[0]._replace(comes=True, goes=(parse_version(self._release) or ())[:2] < (26, 7))
 
     @property
-    def restarting(self) -> list[str]:
-        """The operands whose pods restart by their own settings."""
-        return [key for key in {**self.old, **self.new} if _loud(key, self.old) != _loud(key, self.new)]
+    def gives_nodes_away(self) -> bool:
+        """Whether nodes are no longer for containers by default."""
+        was, now = (_default_workload(setup) for setup in (self.old, self.new))
+        return was != now and now.startswith("vm-")
 
     @property
-    def settings(self) -> list[str]:
-        """Those of them that the policy has no fields for, beyond those that watch."""
-        apart = {*_WATCHED, "mig", "driver", *(_OF_POOLS if self.lacks_pools else ())}
-        return [key for key in self.restarting if key not in apart]
+    def differing(self) -> list[str]:
+        """The parts of the settings that differ."""
+        one, other = self.old.settings, self.new.settings
+        return [key for key in {**one, **other} if one.get(key) != other.get(key)]
 
-    def is_quiet(self, key: str) -> bool:
-        """Whether something differs of an operand that restarts none of its pods."""
-        quiet = _QUIET[key]
-        one, other = ({name: section(side, key).get(name) for name in quiet} for side in (self.old, self.new))
-        return one != other
+    @property
+    def unknown(self) -> list[str]:
+        """Those of which it is not known what stands in pod templates."""
+        known = sections(self._release, self.new.installed_by)
+        return [key for key in self.differing if key not in known]
+
+    @property
+    def _release(self) -> str:
+        return self.step.after.cluster.gpu_operator.version
 
 
-def _loud(key: str, settings: Body) -> object:
-    return without(section(settings, key), *_QUIET[key]) if key in _QUIET else settings.get(key)
+_DRIVER_OBJECTS: Final = "driver.nvidiaDriverCRD"
 
 
-def _settings(plan: Plan) -> Body:
-    """Without the names of ConfigMaps: these follow from what is in them, which is compared by itself."""
-    unnamed = ConfigMapNames("")
+def _default_workload(setup: Setup) -> str:
+    """What nodes without the label are for."""
+    is_on = setup.is_on("sandboxWorkloads.enabled", default=False)
+    return str(setup.value("sandboxWorkloads.defaultWorkload") or "container") if is_on else "container"
+
+
+def _setups(step: Step) -> Iterator[Setup]:
+    """Without what follows from pools where pools have errors: a plan lacks it."""
+    lacking = _OF_POOLS if step.before.broken.pools or step.after.broken.pools else frozenset[str]()
+    for plan in (step.before, step.after):
+        told = {key: value for key, value in _settings(plan).items() if key not in lacking}
+        is_openshift = plan.cluster.spec.platform is Platform.OPENSHIFT
+        traits = frozenset(("cri-o", "openshift") if is_openshift else ())
+        yield Setup(told, plan.cluster.gpu_operator.spec.install.value, traits)
+
+
+def _settings(plan: Plan) -> Mapping[str, Any]:
+    told = config_map_names(plan)
     match plan.cluster.gpu_operator.spec.install:
         case Install.HELM:
-            return settings.helm_values(plan, unnamed)
+            return settings.helm_values(plan, told)
         case Install.EXTERNAL:
-            return section(settings.policy_patch(plan, unnamed), "spec")
+            return section(settings.policy_patch(plan, told), "spec")
         case Install.OLM:
             bodies = settings.olm_objects(plan)
-            told = {f"{body['kind']} {body['metadata']['name']}": body.get("spec", {}) for body in bodies}
-            return {**section(settings.whole_policy(plan, unnamed), "spec"), **told}
+            objects = {f"{body['kind']} {body['metadata']['name']}": body.get("spec", {}) for body in bodies}
+            return {**section(settings.whole_policy(plan, told), "spec"), **objects}
+
+
+def _filed(step: Step) -> Iterator[Change]:
+    """A file whose ConfigMap keeps its name: pods mount it as it is now, and look at it when their node's label moves.
+
+    (`updateConfig` in `cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin follows the label alone.)
+    """
+    files = [device_plugin.configurations(plan) for plan in (step.after, step.before)]
+    keys = _whole(_differing(*files), step) if step.keeps_plugin_file else ()
+    for text in _difference(keys, *files) if keys else ():
+        cluster = step.after.cluster
+        what, effect = (
+            f"the device plugin's file {text}",
+            "nothing restarts: nodes read a key when their label names it",
+        )
+        yield Change(*of(step.after, cluster, cluster.gpu_operator.at), ChangeClass.METADATA, what, effect)
 
 
 def _quietly(step: Step, told: _Told) -> Iterator[Change]:
-    """What concerns no pods that hand out GPUs."""
-    cluster, nodes = step.after.cluster, impact_of_all(step.after.pools)
+    """What stands in no pod template, and is not told of elsewhere."""
+    yield from _filed(step)
+    cluster = step.after.cluster
     place = of(step.after, cluster, cluster.gpu_operator.at)
-    if watchers := [key for key in _WATCHED if key in told.restarting]:
-        yield Change(
-            *place,
-            ChangeClass.PLUGIN_RESTART,
-            f"settings of {names(watchers)} change",
-            f"pods that watch GPUs come, go or restart{f' on {nodes_of(nodes)}' if nodes else ''}; pods that hold GPUs "
-            "go on, and no new ones wait",
-            nodes=nodes,
-        )
-    details = [key for key in _WATCHED if key not in watchers and told.is_quiet(key)]
-    if not told.lacks_pools and (told.is_quiet(_NFD) or told.is_quiet(_NFD_INSTANCE)):
-        details.append(_NFD)
+    loud = {key.partition(".")[0] for key in told.rolled}
+    details = [key for key in told.differing if key not in loud and key not in (*told.unknown, *_TOLD)]
     if details:
-        what, effect = f"settings of {names(details)} change", "nothing restarts on nodes with GPUs"
-        yield Change(*place, ChangeClass.METADATA, what, effect)
-    if told.is_quiet("driver"):
+        what = f"settings of {names(details)} change"
+        yield Change(*place, ChangeClass.METADATA, what, "nothing restarts on nodes with GPUs")
+    policies = [value_of(setup.settings, ("driver", "upgradePolicy")) for setup in (told.old, told.new)]
+    if policies[0] != policies[1]:
         effect = f"the next driver comes to nodes in another way; {NOTHING_RUNS}"
         yield Change(*place, ChangeClass.METADATA, "the driver's upgrade policy changes", effect)
+
+
+_TOLD: Final = ("driver", "mig", "migManager", "devicePlugin", _SUBSCRIPTION)
+"""Parts of the settings whose every difference is told of: by files, by fields of the policy, or by the release."""
 
 
 def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

@@ -16,6 +16,7 @@ from itertools import combinations, islice
 from typing import Any, Final
 
 from gpuplan.backends.gpu_operator import device_plugin
+from gpuplan.catalog.operators import nearest_line
 from gpuplan.changes.labelling import LabelRule, NodeClass, classes
 from gpuplan.changes.meanwhile import Published, may_labels_come_first, published_by
 from gpuplan.changes.model import NodeImpact
@@ -55,6 +56,9 @@ class Hazard(StrEnum):
     """They publish what they neither did before nor will afterwards."""
     DANGLING = "dangling"
     """A label names what the operator's files no longer have."""
+    BARE = "early-unshared"
+    """A label names what the operator's files do not have yet, and until they come nodes publish what they neither did
+    before nor will afterwards: config-manager starts again, and begins as if there were no label."""
     STUCK = "taints-stuck"
     """Two rules give them one taint, and from then on Node Feature Discovery changes no taint of theirs."""
     UNCOVERED = "guarantees-uncovered"
@@ -144,8 +148,12 @@ def _told(plan: Plan, bad: BadOrder) -> BadOrder:
     verb = "syncs" if len(synced) == 1 else "sync"
     once = f"once {joined(synced)} {'is' if len(synced) == 1 else 'are'} synced"
     when = f"if {joined(synced)} {verb} before {joined(waiting)}" if waiting else once
-    neither = ", neither as before nor as afterwards" if bad.hazard in (Hazard.UNSHARED, Hazard.NEITHER) else ""
+    neither = ", neither as before nor as afterwards" if bad.hazard in _NEITHER else ""
     return bad._replace(text=f"{when}: {_subject(bad)} {bad.what}{neither}", advice=_advice(plan, bad))
+
+
+_NEITHER: Final = {Hazard.UNSHARED, Hazard.NEITHER, Hazard.BARE}
+"""What nodes publish is of neither side."""
 
 
 def _advice(plan: Plan, bad: BadOrder) -> str:
@@ -164,6 +172,8 @@ def _syncer_of(plan: Plan, folder: str) -> str:
     cluster = plan.cluster
     if folder == Stage.PARTITIONS:
         return "whoever labels nodes"
+    if folder == FILES and cluster.gpu_operator.is_merged_by_owner:
+        return "the ClusterPolicy's owner"
     if cluster.flux is not None:
         return f"`{folder_name(cluster.name, folder)}`"
     return f"`{sync_name(cluster.name, folder) if cluster.argocd is not None else folder}`"
@@ -191,18 +201,24 @@ def _subject(bad: BadOrder) -> str:
 
 
 class Files(Value):
-    """What is in the GPU Operator's files: the division that each entry stands for, and the device plugin's files."""
+    """What is in the GPU Operator's files: the division that each entry stands for, and the device plugin's files.
+
+    ``is_read_late`` says that the release's config-manager begins as if its node had no label.
+    """
 
     layouts: Mapping[str, Layout | None]
     configs: Mapping[str, Mapping[str, Any]]
     strategy: ClusterMigStrategy
+    is_read_late: bool
 
     @classmethod
     def of(cls, plan: Plan) -> Files:
         layouts: dict[str, Layout | None] = {ALL_DISABLED: None}
         layouts |= {kept.spec.config_name: kept.layout for kept in plan.retained_layouts}
         layouts |= {layout.config_name: layout for layout in plan.mig_layouts}
-        return cls(layouts, device_plugin.configurations(plan), plan.cluster.gpu_operator.spec.mig_strategy)
+        operator = plan.cluster.gpu_operator
+        is_read_late = nearest_line(operator.version).reads_label_late
+        return cls(layouts, device_plugin.configurations(plan), operator.spec.mig_strategy, is_read_late)
 
     def say_same_as(self, other: Files) -> bool:
         """The name of an entry changes with what it says."""
@@ -294,11 +310,15 @@ class _Way(Value):
     def published(self, synced: Synced) -> Published | None:
         """What the nodes hand out; None where the files lack what their label names, and nothing new is handed out.
 
-        Without a label config-manager takes an empty file (the operator sets `FALLBACK_STRATEGIES=empty`).
+        Without a label config-manager takes an empty file (the operator sets `FALLBACK_STRATEGIES=empty`). Where its
+        label names what is not there it ends with an error; newer ones start again as if there were no label, before
+        they have seen the node (`Get` and `updateConfigName` in `cmd/config-manager/main.go` of
+        NVIDIA/k8s-device-plugin, run by `tests/cluster/test_config_manager.py`).
         """
         files, labels = self.at_hand(synced), self.labels(synced)
         key = labels.get(DEVICE_PLUGIN_CONFIG_LABEL)
-        config = {} if key is None else files.configs.get(key)
+        otherwise: Mapping[str, Any] | None = {} if key is None or files.is_read_late else None
+        config = otherwise if key is None else files.configs.get(key, otherwise)
         return None if config is None else published_by(config, files.strategy, self._division(synced), self.gpus)
 
     def _division(self, synced: Synced) -> Layout | None:
@@ -316,23 +336,40 @@ class _Way(Value):
         was, will = (found.get(MIG_CONFIG_LABEL, ALL_DISABLED) for found in (self.first, self.last))
         if MIG_CONFIG_LABEL not in labels and ALL_DISABLED not in (was, will):
             return {Hazard.UNLABELLED: _Found("has no partition label")}
-        hazards = {}
+        hazards: dict[Hazard, _Found] = {}
         if self.is_by_rule and (twice := self._taint_twice(synced)):
             hazards[Hazard.STUCK] = _Found(f"gets the taint `{twice}` from two pools, and Node Feature Discovery fails")
-        lacking = [*self._lacking(synced, labels)]
-        if lacking:
-            hazard = Hazard.DANGLING if FILES in synced else Hazard.EARLY
-            label, value = lacking[0]
-            yet = "is gone" if FILES in synced else "is not there yet"
-            hazards[hazard] = _Found(f"names {_NAMES[label]} `{value}`, which {yet}", lacking[0])
-        published = None if self.is_claimed else self.published(synced)
-        if published is not None and None not in self.ends and published not in self.ends:
-            text = f"publishes {published}"
-            if DEVICE_PLUGIN_CONFIG_LABEL in labels:
-                hazards[Hazard.NEITHER] = _Found(text)
-            else:
-                hazards[Hazard.UNSHARED] = _Found(f"has no `{DEVICE_PLUGIN_CONFIG_LABEL}` and {text}")
+        third, lacking = self._third(synced), [*self._lacking(synced, labels)]
+        for hazard, one in self._of_lacking(synced, lacking, third):
+            hazards.setdefault(hazard, one)
+        if (
+            third is not None
+            and DEVICE_PLUGIN_CONFIG_LABEL in labels
+            and DEVICE_PLUGIN_CONFIG_LABEL not in dict(lacking)
+        ):
+            hazards[Hazard.NEITHER] = _Found(f"publishes {third}")
+        elif third is not None and DEVICE_PLUGIN_CONFIG_LABEL not in labels:
+            hazards[Hazard.UNSHARED] = _Found(f"has no `{DEVICE_PLUGIN_CONFIG_LABEL}` and publishes {third}")
         return hazards
+
+    def _third(self, synced: Synced) -> Published | None:
+        """What they publish where that is of neither side."""
+        found = None if self.is_claimed else self.published(synced)
+        return None if None in self.ends or found in self.ends else found
+
+    @staticmethod
+    def _of_lacking(
+        synced: Synced, lacking: Iterable[tuple[str, str]], third: Published | None
+    ) -> Iterator[tuple[Hazard, _Found]]:
+        for label, value in lacking:
+            if FILES in synced:
+                yield Hazard.DANGLING, _Found(f"names {_NAMES[label]} `{value}`, which is gone", (label, value))
+                continue
+            text = f"names {_NAMES[label]} `{value}`, which is not there yet"
+            if third is not None and label == DEVICE_PLUGIN_CONFIG_LABEL:
+                yield Hazard.BARE, _Found(f"{text}, and publishes {third}", (label, value))
+            else:
+                yield Hazard.EARLY, _Found(text, (label, value))
 
     def _taint_twice(self, synced: Synced) -> str | None:
         """A taint that two pools' rules give, whatever its values.
@@ -341,7 +378,7 @@ class _Way(Value):
         have one key and effect (`setTaints` in `pkg/nfd-master/nfd-master.go`, `ParseTaints` in `pkg/util/taints` of
         kubernetes). So it changes no taint of the node again until somebody removes the annotation.
         """
-        rules = (rule.part.spec.taints for rule in self.rules(synced) if rule.part is not None)
+        rules = (rule.part.taints for rule in self.rules(synced) if rule.part is not None)
         given = Counter(f"{taint.key}:{taint.effect}" for taints in rules for taint in taints)
         return next((taint for taint, times in sorted(given.items()) if times > 1), None)
 

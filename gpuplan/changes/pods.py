@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
+from gpuplan.catalog.operators import is_tolerated
 from gpuplan.changes.bodies import Body, items, mappings, section, value_of
 from gpuplan.changes.model import Change, NodeImpact
 from gpuplan.changes.nodes import find_pattern, has_node
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.disturbance import ChangeClass
-from gpuplan.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool
+from gpuplan.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Taint
 from gpuplan.values import NamedTuple
 
 LIST_PODS: Final = "kubectl get pods -A -o json"
@@ -24,7 +25,8 @@ class Pod(NamedTuple):
 
     ``requests`` are its extended resources, ``claims`` how many ResourceClaims it names. ``has_fraction`` says that it
     asks for a part of a GPU by annotation. ``tenant`` and ``workload`` are the labels of its namespace, where that is
-    listed too, and its own; they may be empty.
+    listed too, and its own; they may be empty. ``owner`` is the kind and the name of what made it, or of the Deployment
+    behind that; both are empty where it has none.
     """
 
     namespace: str
@@ -35,6 +37,17 @@ class Pod(NamedTuple):
     requests: Mapping[str, int]
     claims: int
     has_fraction: bool
+    owner: tuple[str, str] = ("", "")
+    tolerations: tuple[Body, ...] = ()
+
+
+class Outsider(NamedTuple):
+    """What makes pods on nodes whose new taint they do not tolerate: how many of its ``pods`` are there now."""
+
+    namespace: str
+    kind: str
+    name: str
+    pods: int
 
 
 class Holder(NamedTuple):
@@ -86,6 +99,30 @@ def find_holders(change: Change, earlier: Plan, pods: Sequence[Pod]) -> tuple[Ho
             tenant = pod.tenant or owners.get(pod.namespace, "")
             found.append(Holder(pod.namespace, pod.name, pod.node, tenant, units))
     return tuple(found)
+
+
+def find_outsiders(change: Change, earlier: Plan, pods: Sequence[Pod]) -> tuple[Outsider, ...]:
+    """What would not come again to the nodes that a change closes. DaemonSets come first.
+
+    A pool that says nothing of its nodes has those where pods hold its units. What a node's kubelet starts by itself
+    is not scheduled.
+    """
+    pool = next((found for found in earlier.pools if found.name == change.subject.name), None)
+    if not change.closing or pool is None:
+        return ()
+    nodes = {pod.node for pod, of, _ in held(earlier, pods) if of.name == pool.name}
+    found: Counter[tuple[str, str, str]] = Counter()
+    for pod in pods:
+        is_there = pod.node in nodes or any(has_node(part.nodes, pod.node) for part in pool.parts)
+        kind, name = pod.owner
+        if is_there and kind != "Node" and not _is_let_in(pod, change.closing):
+            found[pod.namespace, kind or "Pod", name or pod.name] += 1
+    outsiders = (Outsider(*key, number) for key, number in found.items())
+    return tuple(sorted(outsiders, key=lambda found: (found.kind != "DaemonSet", *found)))
+
+
+def _is_let_in(pod: Pod, taints: Iterable[Taint]) -> bool:
+    return all(is_tolerated(pod.tolerations, taint.key, taint.value, taint.effect) for taint in taints)
 
 
 def held(plan: Plan, pods: Iterable[Pod]) -> Iterator[tuple[Pod, Pool, Mapping[str, int]]]:
@@ -208,7 +245,20 @@ def _pod(item: Body, tenants: Mapping[str, str]) -> Pod:
         _requests(section(item, "spec")),
         len(items(section(item, "spec").get("resourceClaims"))),
         any(key in _FRACTIONS or key.startswith(_FRACTIONS_OF_CONTAINERS) for key in annotations),
+        _owner(item),
+        tuple(mappings(section(item, "spec").get("tolerations"))),
     )
+
+
+def _owner(item: Body) -> tuple[str, str]:
+    """A ReplicaSet is called as its Deployment and the hash that its pods have as a label."""
+    references = mappings(section(item, "metadata").get("ownerReferences"))
+    owner = next((one for one in references if one.get("controller") is True), {})
+    kind, name = _text(owner, "kind"), _text(owner, "name")
+    suffix = "-" + _text(item, "metadata", "labels", "pod-template-hash")
+    if kind == "ReplicaSet" and len(suffix) > 1 and name.endswith(suffix):
+        return "Deployment", name.removesuffix(suffix)
+    return kind, name
 
 
 def _requests(spec: Body) -> dict[str, int]:

@@ -9,7 +9,7 @@ from typing import Final
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.capacity import capacities, pods_on
 from gpuplan.changes.keeping import hangs_on_order
-from gpuplan.changes.meanwhile import Halves, halves, may_labels_come_first
+from gpuplan.changes.meanwhile import Halves, halves, lost_key, may_labels_come_first, without_file
 from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, NodeImpact, of
 from gpuplan.changes.nodes import Arrival, Departure, Transition, arrivals, departures, impact, moves, transitions
 from gpuplan.changes.step import Step, told
@@ -27,11 +27,11 @@ from gpuplan.changes.wording import (
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.layouts import entry_of
-from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Mig, Mps, Pool
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Mig, Mps, Pool, Taint
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.subjects import about
-from gpuplan.policy.models import Allocation, Effect, Guard, NodeLabels, Taint
+from gpuplan.policy.models import Allocation, Effect, Guard, NodeLabels
 from gpuplan.values import NamedTuple
 from gpuplan.wording import count
 
@@ -84,7 +84,7 @@ class Passage(NamedTuple):
 
     @property
     def _taints(self) -> list[Taint]:
-        return _without(self.to.spec.taints, self.was.spec.taints if self.was else ()) if self.to else []
+        return _without(self.to.taints, self.was.taints if self.was else ()) if self.to else []
 
     @property
     def evicts(self) -> bool:
@@ -126,10 +126,6 @@ def _evict(taints: Iterable[Taint]) -> bool:
 _DISSOLVED: Final = (
     "; the operator then labels them `all-disabled`, which dissolves their partitions, or fails halfway where pods "
     "hold some"
-)
-_UNCONFIGURED: Final = (
-    "; the operator's sync takes their configuration away before: they hand out no GPUs until the label goes, and then "
-    "whole ones, beside pods that still share some"
 )
 _MPS_ENDS: Final = "the MPS daemons there end, and every CUDA process with them: pods that hold GPUs must end first"
 _MPS_BEGINS: Final = (
@@ -177,7 +173,7 @@ def _removed(step: Step, pool: Pool) -> Iterator[Change]:
         ChangeClass.DESTRUCTIVE,
         "pool is removed" + (f"; its nodes go to {where}" if where else ""),
         f"labels and taints of the pool go from {nodes_of(nodes)}"
-        + (_DISSOLVED if is_partitioned else _UNCONFIGURED if is_plugin_config_gone(step, pool) else ""),
+        + (_DISSOLVED if is_partitioned else _gone(step) if is_plugin_config_gone(step, pool) else ""),
         "reverting brings labels and partitions back, not the pods",
         nodes=nodes,
         capacity=capacities(pool, None),
@@ -185,6 +181,10 @@ def _removed(step: Step, pool: Pool) -> Iterator[Change]:
         needs_drain=is_partitioned,
         needs_reboot=_reboots(step, is_partitioned=is_partitioned),
     )
+
+
+def _gone(step: Step) -> str:
+    return f"; the operator's sync takes their configuration away before: {without_file(step)}"
 
 
 def is_plugin_config_gone(step: Step, pool: Pool) -> bool:
@@ -202,7 +202,10 @@ def _changed(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     if old.name != new.name:
         yield _renamed(step, old, new)
     for field, judge in _JUDGES.items():
-        yield from (change._replace(at=new.at / field) for change in judge(step, old, new))
+        yield from (
+            change if change.at.source != new.at.source else change._replace(at=new.at / field)
+            for change in judge(step, old, new)
+        )
 
 
 def _renamed(step: Step, old: Pool, new: Pool) -> Change:
@@ -212,22 +215,19 @@ def _renamed(step: Step, old: Pool, new: Pool) -> Change:
     Kueue keeps a ResourceFlavor by a finalizer while a ClusterQueue names it, and a ClusterQueue while work holds quota
     of it (`pkg/controller/core` there).
     """
-    key = old.labels[DEVICE_PLUGIN_CONFIG_LABEL]
-    by = step.naming(DEVICE_PLUGIN_CONFIG_LABEL, key)
-    is_gone = key not in device_plugin.configurations(step.after) and new.spec.allocation is Allocation.DEVICE_PLUGIN
-    vanishes = is_gone and by != ()
+    lost = lost_key(step, old, new)
     is_held = step.after.scheduler.has_queues
     passage = _passage(step, old, new, transitions(old, new))
     takes_turns = passage.takes_turns
     effects = [
         *([_ordered(passage)] if takes_turns else []),
         "pods that choose the pool by its old name find no node",
-        *([f"until the nodes' label moves, their device plugin finds no configuration: {who_names(by)}"] * vanishes),
+        *([lost] if lost else []),
         *([f"the scheduler's objects of the old name {fate_of_queues(step.after.scheduler)}"] if is_held else []),
     ]
     return Change(
         *of(step.after, new),
-        ChangeClass.TWO_STEP if takes_turns or vanishes or is_held else ChangeClass.ADMISSION,
+        ChangeClass.TWO_STEP if takes_turns or lost or is_held else ChangeClass.ADMISSION,
         f"pool `{old.name}` is called `{new.name}`",
         "; ".join(effects),
         "reverting is the same the other way round",
@@ -249,16 +249,8 @@ def _sharing(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
             yield _repartitioned(step, new, moved, between)
         elif shared_as(moved.before.sharing) != shared_as(moved.after.sharing):
             yield _shared_otherwise(step, new, moved)
-        elif between.labels_first is not None:
-            # As at the end of a rollout of an earlier release: nodes are shared as they were.
-            yield Change(
-                *of(step.after, new),
-                ChangeClass.TWO_STEP if _is_out_of_order(step, new, between) else ChangeClass.PLUGIN_RESTART,
-                "the device plugin's configuration of its nodes has another name",
-                "; ".join(_between(between)),
-                nodes=moved.nodes,
-                windows=new.windows,
-            )
+        elif between.labels_first is not None or _reads_other_key(step, moved):
+            yield _named_otherwise(step, new, moved, between)
 
 
 def _allocation(step: Step, old: Pool, new: Pool) -> Change:
@@ -294,6 +286,7 @@ def _repartitioned(step: Step, new: Pool, moved: Transition, between: Halves) ->
         f"`{old_config}` vanishes while {who_names(by)}: one that restarts before its label moves fails"
         if vanishes
         else "",
+        lost := lost_key(step, moved.before, moved.after),
         "the GPUs are divided as before"
         if is_same
         else f"mig-manager sets up the GPUs of {nodes_of(moved.nodes)} at once and drains none: pods that hold them "
@@ -301,7 +294,7 @@ def _repartitioned(step: Step, new: Pool, moved: Transition, between: Halves) ->
         *_between(between),
         "nodes reboot where the mode of their GPUs does not switch without" if may_reboot else "",
     ]
-    if vanishes or _is_out_of_order(step, new, between):
+    if vanishes or lost or _is_out_of_order(step, new, between):
         change_class = ChangeClass.TWO_STEP
     else:
         change_class = ChangeClass.PLUGIN_RESTART if is_same else ChangeClass.REPARTITION
@@ -359,12 +352,15 @@ def _shared_otherwise(step: Step, new: Pool, moved: Transition) -> Change:
     old, sharing = moved.before.sharing, moved.after.sharing
     must_end = isinstance(old, Mps) or isinstance(sharing, Mps)
     goes_on = "pods that run go on, and until they end more may share a GPU than there are units"
+    lost = lost_key(step, moved.before, moved.after)
+    found = ChangeClass.REPARTITION if must_end else ChangeClass.PLUGIN_RESTART
     return Change(
         *of(step.after, new),
-        ChangeClass.REPARTITION if must_end else ChangeClass.PLUGIN_RESTART,
+        ChangeClass.TWO_STEP if lost else found,
         f"GPUs are shared otherwise: {from_to(shared_as(old), shared_as(sharing))}",
         f"the device plugin publishes other units on {nodes_of(moved.nodes)}; "
-        + (Passage(moved.before, moved.after).mps if must_end else goes_on),
+        + (Passage(moved.before, moved.after).mps if must_end else goes_on)
+        + (f"; {lost}" if lost else ""),
         "reverting ends what runs there again" if must_end else REVERT,
         nodes=moved.nodes,
         capacity=capacities(moved.before, moved.after, moved.nodes.count),
@@ -372,6 +368,39 @@ def _shared_otherwise(step: Step, new: Pool, moved: Transition) -> Change:
         needs_drain=must_end,
         windows=new.windows if _key(moved.before) != _key(moved.after) else (),
     )
+
+
+def _named_otherwise(step: Step, new: Pool, moved: Transition, between: Halves) -> Change:
+    """Nodes are shared as they were, such as at the end of a rollout of an earlier release.
+
+    Config-manager tells what reads the file of another name as of another content (`updateSymlink` in
+    `cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin).
+    """
+    ends_mps = moved.before.runs_mps and _reads_other_key(step, moved)
+    lost = lost_key(step, moved.before, moved.after)
+    if lost or _is_out_of_order(step, new, between):
+        found = ChangeClass.TWO_STEP
+    else:
+        found = ChangeClass.REPARTITION if ends_mps else ChangeClass.PLUGIN_RESTART
+    goes_on = "the device plugin reads it as the label moves, and pods that hold GPUs go on"
+    return Change(
+        *of(step.after, new),
+        found,
+        "the device plugin's configuration of its nodes has another name",
+        "; ".join([*_between(between), *([_MPS_ENDS] if ends_mps else []), *([lost] if lost else [])]) or goes_on,
+        "reverting ends what runs there again" if ends_mps else REVERT,
+        nodes=moved.nodes,
+        pods=pods_on(step.before, moved.before, moved.nodes.count) if ends_mps else 0,
+        needs_drain=ends_mps,
+        windows=new.windows,
+    )
+
+
+def _reads_other_key(step: Step, moved: Transition) -> bool:
+    """Whether nodes get another key where the ConfigMap keeps its name: elsewhere all pods that read it restart."""
+    keeps = [plan.cluster.gpu_operator.keeps_plugin_file for plan in (step.before, step.after)]
+    is_claimed = Allocation.DRA in (moved.before.spec.allocation, moved.after.spec.allocation)
+    return any(keeps) and not is_claimed and _key(moved.before) != _key(moved.after)
 
 
 def _key(part: Pool) -> str:
@@ -549,24 +578,36 @@ def _placement(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
 
 
 def _taints(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
-    gone, come = _without(old.spec.taints, new.spec.taints), _without(new.spec.taints, old.spec.taints)
+    gone, come = _without(old.taints, new.taints), _without(new.taints, old.taints)
     evicts, nodes = _evict(come), impact(new.nodes)
+    closes = bool(new.barrier) and not old.barrier
     if gone or come:
+        place = next((taint.at for taint in come if taint.is_default), None)
         yield Change(
-            *of(step.after, new),
-            ChangeClass.DESTRUCTIVE if evicts else ChangeClass.ADMISSION,
+            *of(step.after, new, place),
+            ChangeClass.DESTRUCTIVE if evicts else ChangeClass.TAINT if closes else ChangeClass.ADMISSION,
             "; ".join(listed(("loses", [*map(_taint, gone)]), ("gets", [*map(_taint, come)]))),
-            "pods that do not tolerate it are evicted at once"
-            if evicts
-            else "other pods may come to the nodes; those there stay",
+            _taints_do(evicts=evicts, closes=closes),
             "reverting lets pods in again, and brings none back" if evicts else REVERT,
             nodes=nodes,
             pods=pods_on(step.before, old, nodes.count) if evicts else 0,
             needs_drain=evicts,
             windows=new.windows,
+            closing=new.barrier if closes else (),
         )
-    elif old.spec.taints != new.spec.taints:
+    elif [*map(taint_key, old.taints)] != [*map(taint_key, new.taints)]:
         yield Change(*of(step.after, new), ChangeClass.METADATA, "taints are listed in another order")
+
+
+def _taints_do(*, evicts: bool, closes: bool) -> str:
+    if evicts:
+        return "pods that do not tolerate it are evicted at once"
+    if closes:
+        return (
+            "pods that do not tolerate it come to the nodes no more, those of DaemonSets and of other namespaces "
+            "included; those there stay until they end"
+        )
+    return "other pods may come to the nodes; those there stay"
 
 
 def _without(taints: Iterable[Taint], others: Iterable[Taint]) -> list[Taint]:

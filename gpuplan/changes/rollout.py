@@ -83,7 +83,8 @@ class RolloutStep(NamedTuple):
     """One commit: what the policy says after it, and which ``nodes`` are away while it is applied.
 
     ``becomes`` is the pool as these nodes then have it, None where none is away; then there are no ``levels`` either.
-    ``changes_file`` says that the device plugin's file differs, with which MPS daemons restart on all nodes.
+    ``changes_file`` says that the device plugin's file differs. Unless its ConfigMap keeps its name, MPS daemons
+    restart with it on all nodes.
     """
 
     kind: StepKind
@@ -237,7 +238,7 @@ class _Way(NamedTuple):
     def begun(self) -> RolloutState:
         """A rollout without moved nodes. Of one to another end, what its nodes had stays until they have left it."""
         is_alike_known = is_configured_alike(self.home.sharing, self.aim.sharing)
-        retains = _key(self.home) != self.pool.name or not is_alike_known
+        retains = _has_other_key(self.home) or not (self.pool.keys.by_content or is_alike_known)
         gone = [self.pool.rollout.moved] if self.pool.rollout else []
         return RolloutState(
             self.home.sharing, self.aim.sharing, (), retains, self._left(gone, (self.home, self.aim), retains=retains)
@@ -245,7 +246,7 @@ class _Way(NamedTuple):
 
     @property
     def settled(self) -> RolloutState:
-        retains = _key(self.target) != self.pool.name
+        retains = _has_other_key(self.target)
         kept = self._left((*self.begun_parts, self.aim), (self.target,), retains=retains)
         return RolloutState(self.aim.sharing, None, (), retains, kept)
 
@@ -266,6 +267,11 @@ class _Way(NamedTuple):
 
 def _key(part: Pool) -> str:
     return part.labels[DEVICE_PLUGIN_CONFIG_LABEL]
+
+
+def _has_other_key(part: Pool) -> bool:
+    """Whether a document must say what the pool's own name means, since its nodes have another key."""
+    return not part.keys.by_content and _key(part) != part.name
 
 
 def _named(part: Pool) -> tuple[Left, ...]:
@@ -308,7 +314,7 @@ def _quiet(kind: StepKind, state: RolloutState, *, changes_file: bool = False) -
 def _forgotten(way: _Way, state: RolloutState) -> RolloutStep:
     """The end: the pool without a rollout, and what nodes named on the way no longer defined."""
     part = way.home if state.sharing is way.home.sharing else way.target
-    retains = _key(part) != way.pool.name
+    retains = _has_other_key(part)
     gone = {left.value for left in state.kept if left.label == DEVICE_PLUGIN_CONFIG_LABEL}
     if state.rollout is not None and way.pool.rollout is not None:
         gone.add(_key(way.pool.rollout.moved))

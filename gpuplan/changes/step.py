@@ -59,6 +59,13 @@ class Step(Value, eq=False):
     def cluster_names(self) -> tuple[str, ...]:
         return self.after.cluster_names
 
+    @property
+    def keeps_plugin_file(self) -> bool:
+        """Whether the device plugin's ConfigMap is one and the same, so that no pod restarts for what is in it."""
+        plans = self.before, self.after
+        is_there = all(plan.pools or plan.retained_plugin_configs for plan in plans)
+        return is_there and all(plan.cluster.gpu_operator.keeps_plugin_file for plan in plans)
+
     @cached_property
     def pools(self) -> Sequence[tuple[Pool | None, Pool | None]]:
         """Each pool and what became of it; one that has another's names or pattern was renamed."""

@@ -11,6 +11,7 @@ from gpuplan.changes.wording import amount, fate_of_queues, from_to, listed, nam
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.manifests import Subject
 from gpuplan.planning.grants import grants as granted
+from gpuplan.planning.members import Account, account_of, role_of
 from gpuplan.planning.plan import Plan, PriorityClass, Quota, Stage, Tenant, Workload
 from gpuplan.planning.preemption import evicts_within
 from gpuplan.planning.schedulers import Protects
@@ -179,8 +180,8 @@ def _limits_containers(old: Tenant, new: Tenant) -> bool:
     return any(granted(new, name) != granted(as_before, name) for name in new.spec.namespaces)
 
 
-def _roles(tenant: Tenant) -> set[tuple[str, str]]:
-    return {(member.group, member.role.value) for member in tenant.spec.members}
+def _roles(tenant: Tenant) -> set[tuple[Account, str]]:
+    return {(account_of(member), role_of(member)) for member in tenant.spec.members}
 
 
 # --- Who goes first ----------------------------------------------------------------------------------------------

@@ -1,17 +1,73 @@
-"""Checks on what admission cannot stop, or stops by surprise (GPU520-529)."""
+"""Checks on what admission cannot stop, or stops by surprise (GPU420-424, GPU520-529)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
+from gpuplan.admission import known_rules, left_out
 from gpuplan.checks.handwritten.reading import read
 from gpuplan.checks.registry import check
-from gpuplan.checks.wording import name_of
+from gpuplan.checks.wording import mistyped, name_of
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.grants import has_admission_policies
 from gpuplan.planning.plan import Plan, PriorityClass, Tenant
 from gpuplan.policy.models import PodSecurity
-from gpuplan.wording import listing
+from gpuplan.wording import closest, listing
+
+# --- Rules that are left out -------------------------------------------------------------------------------------
+
+
+@check("GPU420", "rule-cannot-be-left-out")
+def rule_cannot_be_left_out(plan: Plan) -> Iterator[Finding]:
+    """`admission.without` names a rule that there is not, or that other rules rely on.
+
+    ## Why
+    What keeps tenants to their quotas is written on every cluster. Some rules go further, or are younger than policies
+    that people have already: those are optional. A misspelt name leaves nothing out.
+
+    ## Instead
+    Write the name of an optional rule, as docs/admission-rules.md lists them, or remove the line.
+    """
+    known = known_rules()
+    optional = [name for name, sentence in known.items() if sentence]
+    for index, name in enumerate(plan.cluster.spec.admission.without):
+        at, note = plan.cluster.at / "admission" / "without" / index, _WHERE
+        if name not in known:
+            message, meant = f"gpuplan has no admission rule `{name}`", closest(name, optional)
+            yield mistyped(at, message, meant, "leaves nothing out", "remove it", note)
+        elif name not in optional:
+            message = f"the admission rule `{name}` is on every cluster"
+            yield Finding(at, message, label="leaves nothing out", notes=(note,), help="remove it")
+
+
+_WHERE: Final = "docs/admission-rules.md lists the optional rules"
+
+
+@check("GPU421", "rule-left-out", Severity.WARNING)
+def rule_left_out(plan: Plan) -> Iterator[Finding]:
+    """An optional admission rule is left out, so that tenants may do what it refuses.
+
+    ## Why
+    `admission.without` keeps a platform as it was under an earlier gpuplan, or lets tenants do what a rule is too
+    strict about. What is possible then should be said wherever the policy is read.
+
+    ## Instead
+    Remove the name once no tenant needs it. Where it stays, ignore this finding with a comment that says why.
+    """
+    left = {rule.name: rule for rule in left_out(plan)}
+    for index, name in enumerate(plan.cluster.spec.admission.without):
+        if name in left:
+            yield Finding(
+                plan.cluster.at / "admission" / "without" / index,
+                f"without the admission rule `{name}` {left[name].optional}",
+                label="left out",
+                notes=(f"it says: {left[name].message}",),
+                help=f"remove `{name}`, or ignore this finding with the reason",
+            )
+
+
+# --- What policies do not see ------------------------------------------------------------------------------------
 
 
 @check("GPU520", "privileged-tenant", Severity.WARNING)

@@ -39,13 +39,13 @@ def each_quota(plan: Plan) -> Iterator[tuple[Tenant, Quota]]:
 
 
 def cap_field(plan: Plan) -> str:
-    """The field of a quota that a plain ResourceQuota caps on this cluster."""
-    return plan.cluster.scheduler.spec.cap.value
+    """The field of a quota that says on this cluster what a tenant may use."""
+    return "guaranteed" if plan.cluster.cap is Cap.GUARANTEED else "limit"
 
 
 def cap_of(plan: Plan, quota: Quota) -> Amount | None:
     """What the tenant is meant to use at most, before it is divided among namespaces."""
-    return quota.limit if plan.cluster.scheduler.spec.cap is Cap.LIMIT else quota.guaranteed
+    return quota.guaranteed if plan.cluster.cap is Cap.GUARANTEED else quota.limit
 
 
 def grants_by_unit(plan: Plan) -> dict[UnitKey, list[Grant]]:

@@ -13,7 +13,7 @@ from gpuplan.patterns import regex
 from gpuplan.planning.plan import Plan, Stage
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.sync_names import namespace_name, sync_name
-from gpuplan.policy.models import Approval, Destination, Install
+from gpuplan.policy.models import Approval, Destination, Install, NodeLabels
 
 # --- Who syncs ---------------------------------------------------------------------------------------------------
 
@@ -286,6 +286,63 @@ def root_without_order(plan: Plan) -> Iterator[Finding]:
         label="a person starts the GPU Operator's sync" if is_operator else "no pool is synced by itself at any time",
         help="remove `root`: a person chooses the order, as `gpuplan diff` says it",
     )
+
+
+@check("GPU678", "shared-cluster-policy", Severity.WARNING)
+def shared_cluster_policy(plan: Plan) -> Iterator[Finding]:
+    """Argo CD is to apply a part of a ClusterPolicy that another Application may own.
+
+    ## Why
+    Where the GPU Operator itself is installed by Argo CD, its ClusterPolicy carries that Application's tracking id. The
+    Application that gpuplan writes holds a part of the same object, with `FailOnSharedResource=true`: Argo CD then
+    refuses the whole sync before it applies anything (`controller/state.go` and `controller/sync.go` there), and the
+    ConfigMaps never arrive, while labels of nodes name what is in them. Without that option it would be worse: both
+    Applications apply as `argocd-controller`, so that each takes the other's fields away. gpuplan does not see who
+    owns the ClusterPolicy.
+
+    ## Instead
+    Write `clusterPolicyPatch: snippet`. gpuplan then has ConfigMaps applied and nothing else, and writes what the owner
+    is to merge beside them, with a command that says whether it is. Where no Application of Argo CD owns the
+    ClusterPolicy, write `clusterPolicyPatch: applied`.
+    """
+    operator = plan.cluster.gpu_operator
+    is_said = "cluster_policy_patch" in operator.spec.model_fields_set
+    if operator.spec.install is Install.EXTERNAL and plan.cluster.argocd is not None and not is_said:
+        yield Finding(
+            operator.at / "install",
+            f"Argo CD may refuse to sync `{sync_name(plan.cluster.name, Stage.GPU_OPERATOR)}`: it holds a part of the "
+            f"ClusterPolicy `{operator.cluster_policy}`",
+            label="somebody else owns it",
+            related=(Label(plan.cluster.argocd.at.key, "Argo CD syncs the cluster"),),
+            help="write `clusterPolicyPatch: snippet` where an Application of Argo CD owns it, else `applied`",
+        )
+
+
+@check("GPU679", "labels-before-the-owner", ignorable=False)
+def labels_before_the_owner(plan: Plan) -> Iterator[Finding]:
+    """Argo CD labels nodes by itself, and a person is to merge what the labels name.
+
+    ## Why
+    With `clusterPolicyPatch: snippet` the operator learns of a new ConfigMap when the ClusterPolicy's owner has
+    merged its name. With `approval: automatic` Argo CD labels a pool's nodes as soon as the commit is there. Labels
+    that name what no mounted file has make the MIG manager call the node `failed` for good, and nodes publish no
+    GPUs when their device plugin next starts, or from operator v26.3 on GPUs as if nothing shared or divided them.
+    Nothing in Argo CD waits for another owner; Flux waits, by the health check that gpuplan writes.
+
+    ## Instead
+    Leave `approval` at `manual`: sync the pool when the command in the snippet says that it is merged.
+    """
+    if plan.cluster.argocd is None or not plan.cluster.gpu_operator.is_merged_by_owner:
+        return
+    for pool in plan.pools if plan.cluster.spec.node_labels is not NodeLabels.EXTERNAL else ():
+        if pool.spec.disruption.approval is Approval.AUTOMATIC:
+            yield Finding(
+                pool.at / "disruption" / "approval",
+                f"labels of pool `{pool.name}` may name what the ClusterPolicy's owner has not merged",
+                label="Argo CD does not wait for it",
+                related=(Label(plan.cluster.gpu_operator.at / "clusterPolicyPatch", "its owner merges it"),),
+                help="write `approval: manual`, and sync the pool when the snippet's command says that it is merged",
+            )
 
 
 _OWN_PREFIX = "argocd.argoproj.io/"

@@ -132,8 +132,8 @@ def pool_name_too_long_for_key(plan: Plan) -> Iterator[Finding]:
     ## Why
     Nodes that are shared otherwise than the pool's own name says have a key of their own in the device plugin's file:
     the name, a dot and seven hex digits, or `.rollout`. So it is during a rollout, and afterwards as long as a
-    `Retained` says what the name meant before. Nodes have the key as the value of the label
-    `nvidia.com/device-plugin.config`, which has at most 63 characters.
+    `Retained` says what the name meant before; with `devicePluginConfig: fixed` all nodes have such a key. Nodes have
+    the key as the value of the label `nvidia.com/device-plugin.config`, which has at most 63 characters.
 
     ## Instead
     Give the pool a shorter name before its sharing changes. That is a change of labels on all of its nodes, and of its
@@ -145,7 +145,8 @@ def pool_name_too_long_for_key(plan: Plan) -> Iterator[Finding]:
         if long is not None:
             yield Finding(
                 name_of(pool.at),
-                f"the name of pool `{pool.name}` is too long to share its GPUs in two ways",
+                f"the name of pool `{pool.name}` is too long to "
+                + ("have its content's hash in a label" if pool.keys.by_content else "share its GPUs in two ways"),
                 label=f"{len(pool.name)} characters",
                 notes=(
                     f"with `{long.removeprefix(pool.name)}` at its end it must be a label's value, of 63 characters",

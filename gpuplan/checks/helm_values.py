@@ -27,9 +27,10 @@ def unknown_helm_value(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     The chart gpu-operator has no schema for its values: a misspelt key, or one of another release, is ignored without a
-    word, and the cluster keeps the default. gpuplan knows the keys of several releases, those that the templates read
-    although `values.yaml` does not list them included. For a release whose chart it does not know, the keys of the
-    releases around it count, and the finding is a warning.
+    word, and the cluster keeps the default. So does the chart node-feature-discovery inside it, up to v26.3. gpuplan
+    knows the keys of several releases, those that the templates read although `values.yaml` does not list them
+    included. The finding is a warning where only older releases read the key, and for a release whose chart gpuplan
+    does not know: then the keys of the releases around it count.
 
     ## Instead
     Use the key that the finding suggests, or take the value away.
@@ -40,17 +41,26 @@ def unknown_helm_value(plan: Plan) -> Iterator[Finding]:
     chart, version = operators.chart_keys(operator.version), operator.version
     unread = f"the chart of {version} was not read; its neighbours were, the newest is {operators.newest_read_line()}"
     for route, known in _unknown(operator.spec.values, chart.keys, ()):
-        close, knowing = closest(route[-1], known), operators.lines_that_know(route)
+        if route[0] == _NFD_CHART and not operator.spec.nfd:
+            continue  # GPU604
+        knowing = operators.lines_that_know(route)
+        is_former = bool(knowing) and _is_older(knowing[-1], version)
+        close = "" if is_former else closest(route[-1], known)
         meant = f"`{'.'.join((*route[:-1], close))}`" if close else ""
         notes = (f"known to {listing(knowing)}" if knowing else "", "" if chart.is_read else unread)
         yield Finding(
             (operator.at / "values" / route).key,
             f"chart gpu-operator {version} reads no value `{'.'.join(route)}`",
-            label=f"did you mean {meant}" if meant else "ignored without a word",
+            label=f"did you mean {meant}" if meant else "not read any more" if is_former else "ignored without a word",
             notes=tuple(filter(None, notes)),
             help=f"write {meant}" if meant else _elsewhere(route[-1], chart.keys) or "remove it",
-            severity=None if chart.is_read else Severity.WARNING,
+            severity=Severity.WARNING if is_former or not chart.is_read else None,
         )
+
+
+def _is_older(line: str, release: str) -> bool:
+    versions = [operators.parse_version(text) or () for text in (line, release)]
+    return versions[0] < versions[1]
 
 
 def _unknown(values: Mapping[str, object], keys: Keys, route: Route) -> Iterator[tuple[Route, Keys]]:
@@ -65,8 +75,8 @@ def _unknown(values: Mapping[str, object], keys: Keys, route: Route) -> Iterator
 
 
 def _elsewhere(key: str, keys: Keys) -> str:
-    """Where else the chart has a key of this name, if not nearly everywhere."""
-    places = [".".join(route) for route in _routes(keys, ()) if route[-1] == key]
+    """Where else the chart itself has a key of this name, if not nearly everywhere."""
+    places = [".".join(route) for route in _routes(keys, ()) if route[-1] == key and route[0] != _NFD_CHART]
     return f"write {' or '.join(f'`{place}`' for place in places)}" if 0 < len(places) <= 3 else ""
 
 
@@ -128,7 +138,7 @@ def _decided(plan: Plan) -> dict[Route, tuple[object, ...]]:
         decided |= {(operand, "config", key): (value,) for key, value in unset.items()}
     if uses_claims(plan):
         decided[("devicePlugin", "enabled")] = (False,)
-    if plan.cluster.spec.node_labels is NodeLabels.NFD and any(pool.spec.taints for pool in plan.pools):
+    if plan.cluster.spec.node_labels is NodeLabels.NFD and any(pool.taints for pool in plan.pools):
         decided[(_NFD_CHART, "master", "config", "enableTaints")] = (True,)
     if monitoring:
         decided |= {

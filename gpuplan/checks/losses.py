@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from gpuplan.catalog.schedulers import Support
 from gpuplan.checks.caps import (
@@ -18,7 +19,20 @@ from gpuplan.checks.caps import (
 from gpuplan.checks.wording import add, number
 from gpuplan.diagnostics import Origin
 from gpuplan.patterns import regex
-from gpuplan.planning.plan import Fraction, Mig, Plan, Pool, PriorityClass, Quota, Tenant, Unit, UnitKey, Workload
+from gpuplan.planning.amounts import amount_text, capacity
+from gpuplan.planning.plan import (
+    Counted,
+    Fraction,
+    Mig,
+    Plan,
+    Pool,
+    PriorityClass,
+    Quota,
+    Tenant,
+    Unit,
+    UnitKey,
+    Workload,
+)
 from gpuplan.planning.preemption import evictions, pairs_within
 from gpuplan.planning.projects import ranks, seconds
 from gpuplan.planning.schedulers import SchedulerTraits
@@ -237,6 +251,64 @@ def _limit(tenant: Tenant, quota: Quota) -> Uses:
         yield Use(quota.at / "limit", text)
 
 
+def _compute(tenant: Tenant, quota: Quota) -> Uses:
+    """What a quota says itself; of what follows from units the pool speaks."""
+    for found in quota.compute:
+        if not found.is_derived and found.counted is not Counted.PODS:
+            amount = f"{amount_text(found.counted, found.guaranteed)} {found.counted.value}"
+            yield Use(found.at, f"`{tenant.name}` has {amount} of `{quota.pool.name}`")
+
+
+def _all_compute(plan: Plan) -> Uses:
+    yield from _quotas(_compute)(plan)
+    for pool in plan.pools:
+        if any(found.is_derived for _, quota in each_quota(plan) if quota.pool is pool for found in quota.compute):
+            yield Use(pool.at / "followUnits", f"CPU and memory follow the units of `{pool.name}`")
+
+
+def _pooled_compute(plan: Plan) -> Uses:
+    """CPU and memory of several pools that one cap counts together, and those that others may take first."""
+    for counted in (Counted.CPU, Counted.MEMORY):
+        yield from _in_several_pools(plan, counted)
+        yield from _taken_compute(plan, counted)
+
+
+def _pooled_pods(plan: Plan) -> Uses:
+    return _in_several_pools(plan, Counted.PODS)
+
+
+def _in_several_pools(plan: Plan, counted: Counted) -> Uses:
+    for tenant in plan.tenants:
+        pools = dict.fromkeys(quota.pool.name for quota in tenant.quotas if quota.find_compute(counted))
+        if len(pools) > 1:
+            text = f"`{tenant.name}` has {counted.value} of {listing(list(pools))}"
+            yield Use((tenant.at / "quotas").key, text)
+
+
+def _taken_compute(plan: Plan, counted: Counted) -> Uses:
+    """Guarantees in pools of which tenants may together use more than there is; they fit by themselves (GPU449)."""
+    for pool in plan.pools:
+        there = capacity(pool, counted)
+        held = [
+            (tenant, found)
+            for tenant, quota in each_quota(plan)
+            if quota.pool is pool and tenant.spec.namespaces and (found := quota.find_compute(counted))
+        ]
+        caps = [max(found.caps.values(), key=lambda cap: cap or 0, default=0) for _, found in held]
+        most = sum(cap or 0 for cap in caps)
+        fits = there is not None and sum(found.guaranteed for _, found in held) <= there
+        if there is not None and fits and len(held) > 1 and (None in caps or most > there):
+            for tenant, found in held:
+                if found.guaranteed:
+                    amount = f"{amount_text(counted, found.guaranteed)} {counted.value}"
+                    yield Use(found.at, f"`{tenant.name}` is guaranteed {amount} of `{pool.name}`")
+
+
+def _pods(tenant: Tenant, quota: Quota) -> Uses:
+    if quota.spec.pods is not None:
+        yield Use(quota.at / "pods", f"`{tenant.name}` may have {quota.spec.pods} pods in `{quota.pool.name}`")
+
+
 def _lending_bound(tenant: Tenant, quota: Quota) -> Uses:
     if quota.lendable < quota.guaranteed:
         text = f"`{tenant.name}` lends {number(quota.lendable)} of {number(quota.guaranteed)}"
@@ -256,9 +328,10 @@ def _several_units(tenant: Tenant, *, with_surplus: bool = False) -> Uses:
             yield Use(quotas[0].at, f"`{tenant.name}` has {listing(names)} of `{pool}`")
 
 
-def _mixed_units(tenant: Tenant) -> Uses:
-    """Units that one number counts together."""
-    return _several_units(tenant, with_surplus=True)
+def _mixed_units(plan: Plan) -> Uses:
+    """Units that one number counts together, and no ResourceQuota by itself."""
+    by_itself = plan.cluster.cap is not Cap.QUEUE
+    yield from _tenants(partial(_several_units, with_surplus=by_itself))(plan)
 
 
 def _shared_caps(plan: Plan) -> Uses:
@@ -277,7 +350,7 @@ def _short_guarantees(plan: Plan) -> Uses:
 
 def _limits_not_given(plan: Plan) -> Uses:
     """Limits that are no cap, or whose units nobody gives back."""
-    lost = None if plan.cluster.scheduler.spec.cap is Cap.GUARANTEED else contended(plan)
+    lost = None if plan.cluster.cap is Cap.GUARANTEED else contended(plan)
     for tenant, quota in each_quota(plan):
         if lost is None or quota.key in lost:
             yield from _limit(tenant, quota)
@@ -519,6 +592,8 @@ USES: Mapping[str, FindUses] = {
     "guaranteed": _quotas(_guarantee),
     "limit": _quotas(_limit),
     "lendable": _quotas(_lending_bound),
+    "compute": _all_compute,
+    "pods": _quotas(_pods),
     "surplus-weight": _tenants(_weight),
     "surplus-rank": _tenants(_rank),
     "protect": _tenants(_protections),
@@ -546,6 +621,8 @@ PLACES: Mapping[str, FindUses] = {
     "short-guarantees": _short_guarantees,
     "limits-not-given": _limits_not_given,
     "lent-without-bound": _lent_without_bound,
+    "pooled-compute": _pooled_compute,
+    "pooled-pods": _pooled_pods,
     "contended-weights": _tenants(_weight, _borrowers),
     "contended-ranks": _tenants(_rank, _borrowers),
     "contended-protections": _tenants(_protections, _concerned),
@@ -555,7 +632,7 @@ PLACES: Mapping[str, FindUses] = {
     "evictable-in-queues": _evictable_in_queues,
     "evicting-all-the-same": _evicting_all_the_same,
     "partial-gangs": _workloads(_partial_gang),
-    "mixed-units": _tenants(_mixed_units),
+    "mixed-units": _mixed_units,
     "uncounted-mig": _parts(_uncounted_mig),
     "unequal-devices": _pools(_unequal_devices),
     "below-departments": _below_departments,

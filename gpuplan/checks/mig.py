@@ -9,7 +9,7 @@ from operator import itemgetter
 from gpuplan.catalog import Gpu
 from gpuplan.catalog.operators import DriverEffect, driver_defects
 from gpuplan.checks.registry import check
-from gpuplan.checks.wording import repeats
+from gpuplan.checks.wording import gpu_numbers, repeats
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.placement.layouts import nearest_layouts
 from gpuplan.planning.placement.placing import Refusal, RefusedBy, fits
@@ -303,7 +303,7 @@ def single_needs_equal_instances(plan: Plan) -> Iterator[Finding]:
 # --- Which GPUs of a node ----------------------------------------------------------------------------------------
 
 
-_MOST_GPUS = 32
+MOST_GPUS = 32
 """No node has more (GPU160), so no index beyond is asked for."""
 
 
@@ -324,8 +324,8 @@ def gpus_not_covered(plan: Plan) -> Iterator[Finding]:
         if missing:
             yield Finding(
                 (use.layout.at / "devices").key,
-                f"{use.name} does not say what {_gpus(missing)} {'become' if missing[1:] else 'becomes'}",
-                label=f"nothing about {_gpus(missing)}",
+                f"{use.name} does not say what {gpu_numbers(missing)} {'become' if missing[1:] else 'becomes'}",
+                label=f"nothing about {gpu_numbers(missing)}",
                 related=tuple(
                     Label(pool.nodes.at / "gpusPerNode", f"nodes of pool `{pool.name}` have more")
                     for pool in use.pools
@@ -341,7 +341,7 @@ def _uncovered(layout: Layout, gpus_per_node: int) -> list[int]:
     if not all(entry.gpus for entry in layout.entries):
         return []
     covered = {index for _, index in _named(layout)}
-    return [index for index in range(min(gpus_per_node, _MOST_GPUS)) if index not in covered]
+    return [index for index in range(min(gpus_per_node, MOST_GPUS)) if index not in covered]
 
 
 @check("GPU214", "gpu-index-out-of-range")
@@ -367,10 +367,10 @@ def _beyond(use: LayoutUse, entry: LayoutEntry, indexes: Sequence[int]) -> Findi
     short = _short(use, indexes[0])
     return Finding(
         entry.at / "gpus" / (entry.gpus or ()).index(indexes[0]),
-        f"pool `{short[0].name}` has no {_gpus(indexes)}",
+        f"pool `{short[0].name}` has no {gpu_numbers(indexes)}",
         label=f"its nodes have {short[0].nodes.gpus_per_node}, counted from 0",
         related=tuple(Label(pool.nodes.at / "gpusPerNode", f"pool `{pool.name}`") for pool in short),
-        help=f"remove {_gpus(indexes)}, or correct `gpusPerNode`",
+        help=f"remove {gpu_numbers(indexes)}, or correct `gpusPerNode`",
         severity=None if len(short) == len(use.pools) else Severity.WARNING,
     )
 
@@ -412,7 +412,7 @@ def gpu_index_twice(plan: Plan) -> Iterator[Finding]:
 
 
 @check("GPU216", "entry-without-gpus")
-def entry_without_gpus(plan: Plan) -> Iterator[Finding]:
+def entry_withoutgpu_numbers(plan: Plan) -> Iterator[Finding]:
     """A layout has an entry for no GPU.
 
     ## Why
@@ -484,15 +484,6 @@ def _entries(plan: Plan) -> Iterator[tuple[LayoutUse, LayoutEntry]]:
 def _named(layout: Layout) -> Iterator[tuple[Origin, int]]:
     """Every index that is written, with its place."""
     return (found for entry in layout.entries for found in with_places(entry.at / "gpus", entry.gpus or ()))
-
-
-def _gpus(indexes: Sequence[int]) -> str:
-    """Some GPUs in words: `GPU 3`, `GPUs 4 to 7`, `GPUs 1, 4 and 5`."""
-    if len(indexes) == 1:
-        return f"GPU {indexes[0]}"
-    if len(indexes) > 2 and indexes[-1] - indexes[0] == len(indexes) - 1:
-        return f"GPUs {indexes[0]} to {indexes[-1]}"
-    return f"GPUs {', '.join(map(str, indexes[:-1]))} and {indexes[-1]}"
 
 
 # --- Drivers -----------------------------------------------------------------------------------------------------

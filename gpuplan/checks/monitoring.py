@@ -1,4 +1,4 @@
-"""Checks on what Prometheus and Grafana are told (GPU670-679)."""
+"""Checks on what Prometheus, Grafana and the DCGM exporter are told (GPU670-679, GPU880)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from gpuplan.checks.wording import mistyped
 from gpuplan.diagnostics import Finding, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.alerts import AlertName
+from gpuplan.planning.exporter import RESOURCE_NAMES, exporter_environment
 from gpuplan.planning.plan import Plan
-from gpuplan.policy.models import Platform
+from gpuplan.policy.models import Install, Platform
 from gpuplan.wording import closest, listing
 
 # --- Alerts ------------------------------------------------------------------------------------------------------
@@ -46,8 +47,9 @@ _SET_BY_GPUPLAN = {
     "severity": "each alert has its own",
     **dict.fromkeys(
         (
-            *("clock_event", "exported_namespace", "exported_pod", "gpu", "mig_config", "name", "namespace", "node"),
-            *("pod", "pool", "resource", "resourcequota", "sync_status", "unit", "xid"),
+            *("clock_event", "error", "exported_namespace", "exported_pod", "gpu", "health_error_code", "health_watch"),
+            *("mig_config", "modelName", "name", "namespace", "node", "pod", "pool", "resource", "resourcequota"),
+            *("sensor", "sync_status", "unit", "xid"),
         ),
         "alerts of one kind are told apart by it",
     ),
@@ -208,4 +210,33 @@ def dashboard_nobody_looks_for(plan: Plan) -> Iterator[Finding]:
             f"the console does not show a dashboard in namespace `{dashboards.namespace}`",
             label="not where the console looks",
             help=f"leave it out, or write `namespace: {_NAMESPACE}`",
+        )
+
+
+# --- Pods on shared GPUs -----------------------------------------------------------------------------------------
+
+
+@check("GPU880", "shared-pods-not-named", Severity.WARNING)
+def shared_pods_not_named(plan: Plan) -> Iterator[Finding]:
+    """Somebody else's ClusterPolicy must tell the DCGM exporter of the resource that shared GPUs are published as.
+
+    ## Why
+    The exporter names the pods of `nvidia.com/gpu` and of MIG devices, and passes over any other resource without a
+    word, such as `nvidia.com/gpu.shared`: no tenant's use of these GPUs is ever recorded, and no idle pod on them is
+    found. Where gpuplan writes the Helm values or the whole ClusterPolicy it sets `NVIDIA_RESOURCE_NAMES`. With
+    `install: external` it cannot: a list of variables belongs to one owner as a whole.
+
+    ## Instead
+    Add the variable that the finding names to `dcgmExporter.env` of the ClusterPolicy, and suppress the finding with
+    that as the reason. Or leave out `monitoring`.
+    """
+    operator, environment = plan.cluster.gpu_operator, exporter_environment(plan)
+    if operator.spec.install is Install.EXTERNAL and RESOURCE_NAMES in environment:
+        names = environment[RESOURCE_NAMES]
+        yield Finding(
+            (operator.at / "install"),
+            f"the DCGM exporter names no pods of {listing(names.split(','), shown=None)}",
+            label="its environment is not gpuplan's to change",
+            notes=("it names those of `nvidia.com/gpu` and of MIG devices",),
+            help=f"add `{{name: {RESOURCE_NAMES}, value: '{names}'}}` to `dcgmExporter.env` of the ClusterPolicy",
         )

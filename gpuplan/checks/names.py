@@ -6,12 +6,14 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from string import ascii_lowercase, digits
+from typing import Final
 
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of, repeats
 from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.kai import queues
+from gpuplan.planning.members import account_of, role_of
 from gpuplan.planning.plan import (
     MIG_CONFIG_LABEL,
     POOL_LABEL,
@@ -262,12 +264,16 @@ def reserved_namespace(plan: Plan) -> Iterator[Finding]:
     In a tenant's namespace gpuplan writes the Namespace object, a Pod Security level, quotas that allow no other GPUs
     than the tenant's, and admission rules. In the GPU Operator's namespace they would keep the driver's privileged pods
     and the validator's GPU pod from starting, and removing the tenant would have Argo CD prune a system namespace.
+    Members with the role `edit` read the Secrets of their namespaces: in Argo CD's those are the credentials of
+    clusters and repositories, in cert-manager's the keys of issuers.
 
     ## Instead
     Give the tenant a namespace of its own. For `default`, which every cluster has, this is a warning.
     """
     taken = {
         "default": "every cluster",
+        **_OTHERS,
+        **_watchers(plan),
         SYSTEM_NAMESPACE: "gpuplan's admission parameters",
         "gpu-operator-resources": "the GPU Operator",
         plan.cluster.gpu_operator.namespace: "the GPU Operator",
@@ -287,6 +293,29 @@ def reserved_namespace(plan: Plan) -> Iterator[Finding]:
                 )
 
 
+_OTHERS: Final = {
+    "argocd": "Argo CD",
+    "cert-manager": "cert-manager",
+    "flux-system": "Flux",
+    "kai-resource-reservation": "KAI-Scheduler",
+    "runai-reservation": "Run:ai",
+}
+"""Where programs that may do more than a tenant live, as their own manifests name it."""
+
+
+def _watchers(plan: Plan) -> dict[str, str]:
+    """Where this cluster's own programs live that deliver and watch."""
+    cluster = plan.cluster
+    found: dict[str, str] = {}
+    if cluster.monitoring:
+        found |= dict.fromkeys((cluster.monitoring.namespace, cluster.monitoring.dashboards.namespace), "monitoring")
+    if cluster.flux:
+        found[cluster.flux.spec.namespace] = "Flux"
+    if cluster.argocd:
+        found[cluster.argocd.namespace] = "Argo CD"
+    return found
+
+
 def _owner_by_prefix(plan: Plan, namespace: str) -> str:
     if namespace.startswith("kube-"):
         return "Kubernetes"
@@ -297,36 +326,39 @@ def _owner_by_prefix(plan: Plan, namespace: str) -> str:
 # --- Groups ------------------------------------------------------------------------------------------------------
 
 
-# Groups that the API server puts callers into by itself (`staging/src/k8s.io/apiserver/pkg/authentication/user`).
+# Groups that the API server puts callers into by itself, and the user without a name
+# (`staging/src/k8s.io/apiserver/pkg/authentication/user`).
 _EVERYONE = {
-    "system:authenticated": "everybody who can log in",
-    "system:unauthenticated": "everybody who cannot log in",
-    "system:serviceaccounts": "every pod of every namespace",
-    "system:nodes": "every kubelet",
+    ("Group", "system:authenticated"): "everybody who can log in",
+    ("Group", "system:unauthenticated"): "everybody who cannot log in",
+    ("Group", "system:serviceaccounts"): "every pod of every namespace",
+    ("Group", "system:nodes"): "every kubelet",
+    ("User", "system:anonymous"): "everybody who cannot log in",
 }
 
 
 @check("GPU125", "empty-group")
 def empty_group(plan: Plan) -> Iterator[Finding]:
-    """A member's group name is empty, or has space around it.
+    """The name of a member's group or user is empty, or has space around it.
 
     ## Why
-    Kubernetes compares group names as text. The API server refuses an empty one, and one with a space before or after
+    Kubernetes compares these names as text. The API server refuses an empty one, and one with a space before or after
     it is accepted and matches nobody.
 
     ## Instead
-    Write the group's name as the cluster's authentication gives it.
+    Write the name as the cluster's authentication gives it.
     """
     for tenant, at, member in _members(plan):
-        stripped = member.group.strip()
-        if stripped != member.group or not stripped:
+        _, name, what = account_of(member)
+        stripped = name.strip()
+        if stripped != name or not stripped:
             yield Finding(
                 at,
-                f"group name `{member.group}` of tenant `{tenant.name}` has space around it"
+                f"{what} name `{name}` of tenant `{tenant.name}` has space around it"
                 if stripped
-                else f"tenant `{tenant.name}` has a member without a group name",
+                else f"tenant `{tenant.name}` has a member without a {what} name",
                 label="matches nobody" if stripped else "empty",
-                help=f"write `{stripped}`" if stripped else "name the group, or remove the entry",
+                help=f"write `{stripped}`" if stripped else f"name the {what}, or remove the entry",
             )
 
 
@@ -342,10 +374,10 @@ def group_of_everyone(plan: Plan) -> Iterator[Finding]:
     Name a group of the identity provider, or `system:serviceaccounts:<namespace>` for the pods of one namespace.
     """
     for tenant, at, member in _members(plan):
-        if meant := _EVERYONE.get(member.group):
+        if meant := _EVERYONE.get(account_of(member)[:2]):
             yield Finding(
                 at,
-                f"`{member.group}` may {member.role.value} in the namespaces of tenant `{tenant.name}`",
+                f"`{account_of(member).name}` is `{role_of(member)}` in the namespaces of tenant `{tenant.name}`",
                 label=meant,
                 notes=("the API server adds callers to this group by itself; nobody can be taken out of it",),
                 help="name a group of the identity provider",
@@ -354,23 +386,82 @@ def group_of_everyone(plan: Plan) -> Iterator[Finding]:
 
 @check("GPU127", "group-named-twice", Severity.WARNING)
 def group_named_twice(plan: Plan) -> Iterator[Finding]:
-    """A tenant names the same group as a member twice.
+    """A tenant names the same group or user as a member twice.
 
     ## Why
-    Roles add up: with `view` and `edit` the group may edit, so that the narrower entry restricts nothing.
+    Roles add up: with `view` and `edit` a group may edit, so that the narrower entry restricts nothing.
 
     ## Instead
     Keep one entry, with the role that is meant.
     """
-    for (tenant, at, member), (_, first, _) in repeats(_members(plan), lambda item: (item[0].name, item[2].group)):
+    for (tenant, at, member), (_, first, _) in repeats(
+        _members(plan), lambda item: (item[0].name, account_of(item[2]))
+    ):
+        _, name, what = account_of(member)
         yield Finding(
             at,
-            f"tenant `{tenant.name}` names group `{member.group}` twice",
-            label=f"here with role `{member.role.value}`",
+            f"tenant `{tenant.name}` names {what} `{name}` twice",
+            label=f"here with role `{role_of(member)}`",
             related=(Label(first, "first named here"),),
             notes=("roles add up: the wider one holds",),
             help="keep one of the two",
         )
+
+
+@check("GPU470", "member-above-all-rules")
+def member_above_all_rules(plan: Plan) -> Iterator[Finding]:
+    """A tenant's member is a group or an account that may do everything, or part of the cluster itself.
+
+    ## Why
+    The API server asks nobody what `system:masters` may do (`NewPrivilegedGroups` in
+    `pkg/kubeapiserver/authorizer/config.go` of kubernetes/kubernetes, `staging/src/k8s.io/apiserver/pkg/authorization/
+    authorizerfactory/builtin.go`): whoever is in it changes quotas and admission policies, whatever role a tenant's
+    binding names. A binding for it, or for the accounts of the control plane, gives nobody less; it only says that the
+    tenant's people are to be looked for there.
+
+    ## Instead
+    Name a group of the identity provider, a user, or a service account as
+    `system:serviceaccount:<namespace>:<name>`.
+    """
+    for tenant, at, member in _members(plan):
+        name = account_of(member).name
+        if name.startswith(_ABOVE_ALL):
+            yield Finding(
+                at,
+                f"`{name}` is no member for tenant `{tenant.name}`: it belongs to the cluster itself",
+                label="may do everything" if name == "system:masters" else "part of the control plane",
+                notes=("what it may do is not bounded by quotas and admission policies of a tenant",),
+                help="name a group of the identity provider",
+            )
+
+
+_ABOVE_ALL: Final = ("system:masters", "system:kube-", "system:node:", "system:bootstrappers", "system:apiserver")
+
+
+@check("GPU471", "cluster-role-too-wide")
+def cluster_role_too_wide(plan: Plan) -> Iterator[Finding]:
+    """A member gets a ClusterRole that may change what holds its tenant.
+
+    ## Why
+    With `cluster-admin` in a namespace one may delete the namespace's ResourceQuota, bind pods to nodes and add
+    containers to pods that run. The roles `system:*` are those of the control plane's own programs. Quotas and
+    admission policies hold for who cannot do that.
+
+    ## Instead
+    Name `view`, `edit`, `admin`, or a ClusterRole of your own that writes no ResourceQuota, LimitRange, `pods/binding`,
+    `pods/status`, RoleBinding beyond its own rights, nor queues.
+    """
+    for tenant, at, member in _members(plan):
+        role = role_of(member)
+        if role == "cluster-admin" or role.startswith("system:"):
+            yield Finding(
+                at / "clusterRole",
+                f"ClusterRole `{role}` may change what holds tenant `{tenant.name}`",
+                label="may delete the tenant's quota"
+                if role_of(member) == "cluster-admin"
+                else "of the cluster itself",
+                help="write `role: admin`, or name a ClusterRole of your own",
+            )
 
 
 def _members(plan: Plan) -> Iterator[tuple[Tenant, Origin, Member]]:

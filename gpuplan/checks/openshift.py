@@ -10,7 +10,7 @@ from gpuplan.checks.handwritten.reading import mapping, read, text, value_at
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.node_features import has_openshifts_nfd, rules_group, writes_nfd
-from gpuplan.planning.plan import Plan, Stage, with_places
+from gpuplan.planning.plan import Plan, Stage
 from gpuplan.policy.models import Install, NodeLabels, Platform
 
 # --- OLM ---------------------------------------------------------------------------------------------------------
@@ -118,10 +118,10 @@ def taint_beyond_nfd_operator(plan: Plan) -> Iterator[Finding]:
     if cluster.spec.node_labels is not NodeLabels.NFD or not is_olms:
         return
     for pool in plan.pools:
-        for at, taint in with_places(pool.at / "taints", pool.spec.taints):
+        for taint in pool.taints:
             if lack := _lack(cluster.spec.kubernetes, taint.key, taint.value, taint.effect):
                 yield Finding(
-                    at,
+                    taint.at,
                     f"{lack[0]} `{taint.key}:{taint.effect.value}` of pool `{pool.name}`",
                     label=lack[1],
                     related=(Label(cluster.at / "kubernetes", f"OpenShift with Kubernetes {cluster.spec.kubernetes}"),),

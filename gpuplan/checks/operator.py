@@ -16,14 +16,16 @@ from gpuplan.catalog.operators import (
     lines,
     nearest_line,
     parse_version,
+    runs_nfd_hook,
 )
 from gpuplan.checks.handwritten.reading import Object, read
 from gpuplan.checks.mig import mig_pools
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.node_features import writes_nfd
-from gpuplan.planning.plan import Plan, Pool, with_places
-from gpuplan.policy.models import ClusterMigStrategy, Install, MigStrategy, NodeLabels, Platform
+from gpuplan.planning.plan import Plan, Pool, Stage
+from gpuplan.planning.sync_names import sync_name
+from gpuplan.policy.models import Allocation, ClusterMigStrategy, Install, MigStrategy, NodeLabels, Platform
 from gpuplan.wording import listing
 
 # --- MIG strategy ------------------------------------------------------------------------------------------------
@@ -62,7 +64,8 @@ def mig_strategy_left_to_owner(plan: Plan) -> Iterator[Finding]:
     ## Why
     With `migStrategy: perPool` the field `spec.mig.strategy` of the ClusterPolicy must not be set. The operator's Helm
     chart sets it to `single` unless told otherwise, and with `install: external` the ClusterPolicy is not gpuplan's:
-    applying a patch can set a field, not remove one that has another owner.
+    applying a patch can set a field, not remove one that has another owner. What the owner merges with
+    `clusterPolicyPatch: snippet` removes it.
 
     ## Instead
     Where all pools agree, write their strategy as `migStrategy`. Else have the owner leave the strategy out (Helm:
@@ -70,7 +73,8 @@ def mig_strategy_left_to_owner(plan: Plan) -> Iterator[Finding]:
     """
     operator = plan.cluster.gpu_operator
     mixed = [(pool, mig) for pool, mig in mig_pools(plan) if mig.spec.strategy is MigStrategy.MIXED]
-    is_open = operator.spec.install is Install.EXTERNAL and operator.spec.mig_strategy is ClusterMigStrategy.PER_POOL
+    is_applied = operator.spec.install is Install.EXTERNAL and not operator.is_merged_by_owner
+    is_open = is_applied and operator.spec.mig_strategy is ClusterMigStrategy.PER_POOL
     if is_open and mixed:
         pool, mig = mixed[0]
         agreed = f"write `migStrategy: {MigStrategy.MIXED.value}`: all pools agree"
@@ -93,8 +97,8 @@ def operator_object_by_hand(plan: Plan) -> Iterator[Finding]:
     """A hand-written object takes the place of one that the GPU Operator or gpuplan owns.
 
     ## Why
-    A cluster has one ClusterPolicy: of two the operator obeys the older and sets the other's state to `ignored`. A
-    GPUCluster is for Dynamic Resource Allocation and excludes a ClusterPolicy. The ConfigMap
+    A cluster has one ClusterPolicy: of two the operator obeys the older and does not look at the other. A GPUCluster
+    is for Dynamic Resource Allocation and excludes a ClusterPolicy. The ConfigMap
     `default-mig-parted-config` is the operator's own, and it undoes every change.
 
     ## Instead
@@ -171,6 +175,55 @@ def cluster_policy_renamed(plan: Plan) -> Iterator[Finding]:
             f"the Helm chart does not name its ClusterPolicy `{operator.cluster_policy}`",
             label=f"it is `{_CHART_NAME}`",
             help="remove `clusterPolicy`",
+        )
+
+
+@check("GPU618", "labels-go-with-the-release", Severity.WARNING)
+def labels_go_with_the_release(plan: Plan) -> Iterator[Finding]:
+    """Whoever deletes the operator's release or its Application dissolves all partitions of the cluster.
+
+    ## Why
+    The chart brings Node Feature Discovery with a job that runs after its release is deleted, and takes all of NFD's
+    labels and taints off all nodes, `nvidia.com/mig.config` among them. A GPU Operator that still runs then labels the
+    nodes `all-disabled`. Argo CD runs the job too when the Application is deleted, even where it leaves all objects
+    (`finalizeApplicationDeletion` in its `controller/appcontroller.go`). From v25.10 on gpuplan switches the job off;
+    charts before it run it whatever the values say (`post-delete-job.yaml` of NFD 0.16 and 0.17).
+
+    ## Instead
+    Use the operator from v25.10 on. Or install NFD from a chart of its own, 0.18 or later with `postDeleteCleanup:
+    false`, and write `nfd: false`. Until then nobody may delete the release or the Application; suppress the finding
+    with what keeps them from it as the reason.
+    """
+    operator = plan.cluster.gpu_operator
+    if operator.spec.install is Install.HELM and operator.spec.nfd and runs_nfd_hook(operator.version):
+        what = f"the Application `{sync_name(plan.cluster.name, Stage.GPU_OPERATOR)}`" if plan.cluster.argocd else ""
+        yield Finding(
+            operator.at / "version",
+            f"whoever deletes {what or 'the release `gpu-operator`'} takes the labels of all pools off their nodes",
+            label="its chart cannot switch NFD's clean-up off",
+            help="use v25.10 or later, or write `nfd: false` and install NFD from a chart of its own",
+        )
+
+
+@check("GPU619", "patch-without-effect")
+def patch_without_effect(plan: Plan) -> Iterator[Finding]:
+    """A cluster says how a ClusterPolicy is patched that gpuplan or the chart writes whole.
+
+    ## Why
+    `clusterPolicyPatch` is about a ClusterPolicy that somebody else owns, which `install: external` says. With `helm`
+    the chart makes it of gpuplan's values, and with `olm` gpuplan writes all of it.
+
+    ## Instead
+    Remove `clusterPolicyPatch`, or write `install: external`.
+    """
+    operator = plan.cluster.gpu_operator
+    if operator.spec.install is not Install.EXTERNAL and "cluster_policy_patch" in operator.spec.model_fields_set:
+        yield Finding(
+            (operator.at / "clusterPolicyPatch").key,
+            f"`clusterPolicyPatch` has no effect with `install: {operator.spec.install.value}`",
+            label="nothing is patched",
+            related=(Label(operator.at / "install", "the ClusterPolicy is written whole"),),
+            help="remove it, or write `install: external`",
         )
 
 
@@ -254,6 +307,33 @@ def suffix_profile_needs_newer_plugin(plan: Plan) -> Iterator[Finding]:
                 label="may be published as the plain profile",
                 related=(Label(plan.cluster.gpu_operator.at / "version", "this release"),),
                 help="use the operator from v26.7 on, or plain profiles",
+            )
+
+
+@check("GPU757", "mps-daemon-starts-empty", Severity.WARNING)
+def mps_daemon_starts_empty(plan: Plan) -> Iterator[Finding]:
+    """A pool shares GPUs by MPS with an operator whose MPS daemons most often start without a configuration.
+
+    ## Why
+    In the operator v26.3 what reads the node's label for a pod of the MPS control daemon does so before the API server
+    has answered, and takes it for empty (`Get` in `cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin, from
+    v0.18.2 on). It sees the right one a moment later, and panics when it is to tell the daemon, at the first process of
+    the node without a command line (`findPidToSignal` there, mended in v0.20.0). The daemon waits for ever, the device
+    plugin for the daemon, and the node hands out no shares.
+
+    ## Instead
+    Use the operator from v26.7 on, or v25.10, or share by time-slicing.
+    """
+    operator = plan.cluster.gpu_operator
+    line = find_line(operator.version)
+    for pool in plan.pools if line is not None and line.reads_label_late and not line.signals_mps_daemon else ():
+        if pool.runs_mps and pool.spec.allocation is Allocation.DEVICE_PLUGIN:
+            yield Finding(
+                pool.at / "sharing",
+                f"the MPS daemons of pool `{pool.name}` most often start without their configuration",
+                label="no shares are handed out",
+                related=(Label(operator.at / "version", "this release"),),
+                help="use the operator from v26.7 on, or v25.10",
             )
 
 
@@ -351,11 +431,11 @@ def taint_not_tolerated(plan: Plan) -> Iterator[Finding]:
     if plan.cluster.gpu_operator.spec.install is not Install.EXTERNAL:
         return
     for pool in plan.pools:
-        for at, taint in with_places(pool.at / "taints", pool.spec.taints):
+        for taint in pool.taints:
             if not is_tolerated(OPERAND_TOLERATIONS, taint.key, taint.value, taint.effect):
                 toleration = f"{{key: {taint.key}, operator: Exists, effect: {taint.effect.value}}}"
                 yield Finding(
-                    at,
+                    taint.at,
                     f"the GPU Operator's pods do not tolerate `{taint.key}:{taint.effect.value}` of pool `{pool.name}`",
                     label="no GPUs under this taint",
                     related=(Label(plan.cluster.gpu_operator.at / "install", "not gpuplan's to change"),),
@@ -412,9 +492,9 @@ def taints_not_applied(plan: Plan) -> Iterator[Finding]:
         return
     cause, remedy = _UNTAINTED[mode]
     for pool in plan.pools:
-        if pool.spec.taints:
+        if pool.taints:
             yield Finding(
-                pool.at / "taints",
+                pool.at / "taints" if pool.spec.taints else pool.taints[0].at,
                 f"nothing puts the taints of pool `{pool.name}` on its nodes",
                 label=cause,
                 related=(Label(plan.cluster.at / "nodeLabels", f"labels come by `{mode.value}`"),),

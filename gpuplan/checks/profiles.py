@@ -82,16 +82,27 @@ def profile_of_another_gpu(plan: Plan) -> Iterator[Finding]:
             f"`{name}` is not a profile of {gpu.id}",
             label="no such profile here",
             notes=(*((f"`{name}` is a profile of {listing(homes)}",) if homes else ()), _profiles_of(gpu)),
-            help=in_lower_case or _as_many_slices(gpu, name, parsed.compute_slices) or line.catalog,
+            help=in_lower_case or _as_many_slices(line, parsed.compute_slices) or line.catalog,
         )
 
 
-def _as_many_slices(gpu: Gpu, name: str, slices: int) -> str:
+def _as_many_slices(line: _Written, slices: int) -> str:
     """What this model has with the compute slices of another one's profile: a fact, for the memory is another one."""
-    found = gpu.similar_profiles(name) or [item for item in gpu.plain_profiles if item.compute_slices == slices]
+    gpu = line.gpu
+    found = gpu.similar_profiles(line.name) or [item for item in gpu.plain_profiles if item.compute_slices == slices]
     have = "one compute slice has" if slices == 1 else f"{slices} compute slices have"
-    sizes = [f"{profile.parsed.gigabytes} GB: `{profile.name}`" for profile in found]
+    sizes = [f"{profile.parsed.gigabytes} GB: {_as_many_as_fit(line, profile.name)}" for profile in found]
     return f"on {gpu.id} {have} {joined(sizes, 'or')}" if found else ""
+
+
+def _as_many_as_fit(line: _Written, better: str) -> str:
+    """Another profile for the line's, and how many of it fit beside the rest that is known, where those are fewer."""
+    others = {line.gpu.current_name(name): count for name, count in positive(line.entry).items() if name != line.name}
+    rest = {name: count for name, count in others.items() if line.gpu.find_profile(name)}
+    there, most = rest.get(better, 0), min(line.count, line.gpu.compute_slices)
+    fitting = (more for more in range(most, 0, -1) if fits(line.gpu, {**rest, better: there + more}))
+    found = next(fitting, 0)
+    return f"`{better}`" if found == line.count else f"`{better}` ({f'at most {found}' if found else 'none fits'})"
 
 
 @check("GPU205", "unreadable-profile", ignorable=False)

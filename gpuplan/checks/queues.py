@@ -190,10 +190,10 @@ def too_many_taints(plan: Plan) -> Iterator[Finding]:
     Keep pods away by fewer taints; one is enough.
     """
     for pool in plan.pools:
-        if len(pool.spec.taints) > _MOST_TOLERATIONS:
+        if len(pool.taints) > _MOST_TOLERATIONS:
             yield Finding(
                 pool.at / "taints" / _MOST_TOLERATIONS,
-                f"pool `{pool.name}` has {len(pool.spec.taints)} taints",
+                f"pool `{pool.name}` has {len(pool.taints)} taints",
                 label=f"Kueue tolerates {_MOST_TOLERATIONS} at most",
                 help="remove taints: one keeps pods away as well as nine",
             )

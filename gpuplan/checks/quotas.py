@@ -1,4 +1,4 @@
-"""Checks on tenants' quotas (GPU400-449)."""
+"""Checks on tenants' quotas (GPU400-418)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ from itertools import combinations
 from typing import TypeVar
 
 from gpuplan.checks.handwritten.components import are_parts_unsure, parts_of
-from gpuplan.checks.handwritten.configs import LABEL_VALUE, plugin_errors
+from gpuplan.checks.handwritten.configs import plugin_errors
+from gpuplan.checks.handwritten.mig_configs import LABEL_VALUE
 from gpuplan.checks.handwritten.reading import inside, text, value_at
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import mistyped
@@ -43,22 +44,46 @@ def retained_layout_differs(plan: Plan) -> Iterator[Finding]:
     """A retained layout is not the one that its name stands for.
 
     ## Why
-    The name of a layout's entry ends in a hash of what the layout says, so that a node whose label has the name is
-    divided as the entry says. With anything else under that name, the MIG manager would find such a node to be wrong at
-    its next start and divide it again, which is what the document is to prevent.
+    The name of an entry that gpuplan wrote ends in a hash of what the layout says, so that a node whose label has the
+    name is divided as the entry says. With anything else under that name, the MIG manager would find such a node to be
+    wrong at its next start and divide it again, which is what the document is to prevent. A name without such a hash is
+    one that somebody else gave: gpuplan takes your word for what it stands for. It stands for one division, and
+    `all-disabled` is there anyway.
 
     ## Instead
-    Write the layout as it was when nodes got the name; `gpuplan retain` does.
+    Write the layout as it was when nodes got the name; `gpuplan retain` does. Under a name of your own, write what the
+    old file says under it.
     """
+    named: dict[str, RetainedLayout] = {}
     for what in _each(plan, RetainedLayout):
-        if what.spec.config_name != what.layout.config_name:
+        name, own = what.spec.config_name, what.layout.config_name
+        if name == ALL_DISABLED:
             yield Finding(
                 what.at / "configName",
-                f"`{what.spec.config_name}` is not the name of this layout",
-                label=f"of this one it would be `{what.layout.config_name}`",
+                f"`{ALL_DISABLED}` is always in the file, and says what the GPU Operator means by it",
+                label="nothing to retain",
+                help="delete the document",
+            )
+        elif name != own and _OWN_NAME.fullmatch(name):
+            yield Finding(
+                what.at / "configName",
+                f"`{name}` is not the name of this layout",
+                label=f"of this one it would be `{own}`",
                 notes=("the last eight digits are a hash of how the GPUs are divided",),
                 help="write the layout as it was when nodes got the name; `gpuplan retain` finds it in Git",
             )
+        elif (other := named.setdefault(name, what)).layout.config_name != own:
+            yield Finding(
+                what.at / "configName",
+                f"two documents retain `{name}`, and divide GPUs in different ways",
+                label="another layout here",
+                related=(Label(other.at / "configName", "it stands for this one, too"),),
+                help="keep one of them; give nodes of the other the label of a pool first",
+            )
+
+
+_OWN_NAME = re.compile(r".+-[0-9a-f]{8}")
+"""How gpuplan names an entry: by a layout's name and a hash."""
 
 
 def _each(plan: Plan, kind: type[T]) -> Iterator[T]:
@@ -220,7 +245,8 @@ def kept_label_names_nothing(plan: Plan) -> Iterator[Finding]:
     ## Why
     Nodes that a pool has let go keep its labels until another pool's rule labels them. Where `nvidia.com/mig.config` or
     `nvidia.com/device-plugin.config` names an entry that the GPU Operator's files do not have, the MIG manager fails
-    and the device plugin hands out no GPUs. Where `gpuplan.dev/pool` is not the pool that they leave, nobody can tell
+    and the device plugin hands out no GPUs, or from operator v26.3 on GPUs as if nothing shared or divided them. Where
+    `gpuplan.dev/pool` is not the pool that they leave, nobody can tell
     by it whether they have reached the other one.
 
     ## Instead

@@ -125,11 +125,12 @@ def units_counted_together() -> None:
 
     ## Why
     KAI-Scheduler and Run:ai count GPUs. A queue that is guaranteed four `1g.10gb` and two `2g.20gb` of a pool is
-    guaranteed eight slices there, and may hold them as eight `1g.10gb` before anybody reclaims one. The ResourceQuota
-    beside it caps each unit at its limit; where every limit is the guarantee, this check is silent.
+    guaranteed eight slices there, and may hold them as eight `1g.10gb` before anybody reclaims one. A ResourceQuota
+    beside it (`scheduler.cap: limit`, as always with Run:ai) caps each unit at its limit; where there is one and every
+    limit is the guarantee, this check is silent.
 
     ## Instead
-    Give each unit a pool of its own, or leave `limit` out.
+    Give each unit a pool of its own, or leave `limit` out and write `scheduler: {cap: limit}`.
     """
 
 
@@ -224,6 +225,21 @@ def claims_not_counted() -> None:
     ## Instead
     Give each unit a pool of its own, write `allocation: devicePlugin` for the pool, or use plain Kubernetes or Kueue,
     which count by device class.
+    """
+
+
+@_lost("GPU456", "compute-not-kept", "compute", "pods")
+def compute_not_kept() -> None:
+    """Tenants have quotas of CPU, memory or pods in a pool, and the scheduler does not count them by pool.
+
+    ## Why
+    A ResourceQuota of plain Kubernetes counts all pods of a namespace, on whatever nodes: a tenant with 64 CPUs of each
+    of two pools may have 128 of one. It lends nothing and takes nothing back. Where each tenant has them in one pool,
+    and all caps fit into it, nothing is lost, and this check is silent.
+
+    ## Instead
+    Give the tenant a namespace for each pool, and `split` each quota so that one of them has all of it; lower the
+    limits until they fit; or use a scheduler that counts them in its queues.
     """
 
 

@@ -255,7 +255,9 @@ def mps_restarts_unasked(plan: Plan) -> Iterator[Finding]:
     stands in the pods of the MPS control daemon (`TransformMPSControlDaemon` in `controllers/object_controls.go` of
     NVIDIA/gpu-operator). So whatever changes it, such as a pool that is added, another pool's replicas or a rollout's
     first step, restarts the daemons on all nodes with MPS. A daemon takes the MPS server along (`Stop` in
-    `cmd/mps-control-daemon/mps/daemon.go` of NVIDIA/k8s-device-plugin), and every CUDA process there fails.
+    `cmd/mps-control-daemon/mps/daemon.go` of NVIDIA/k8s-device-plugin), and every CUDA process there fails. With
+    `devicePluginConfig: fixed` the name stays (GPU755), but another release of the operator, or another setting that
+    is in these pods, restarts them all the same.
 
     ## Instead
     Leave `operatorApproval` out: on such a cluster a person starts each sync of the operator, when those nodes are
@@ -264,13 +266,44 @@ def mps_restarts_unasked(plan: Plan) -> Iterator[Finding]:
     for delivery in (plan.cluster.argocd, plan.cluster.flux):
         mps = [pool for pool in plan.pools if pool.runs_mps]
         if mps and delivery is not None and delivery.operator_approval is Approval.AUTOMATIC:
+            keeps_file = plan.cluster.gpu_operator.keeps_plugin_file
+            what = "the operator's release or settings" if keeps_file else "the device plugin's file"
             yield Finding(
                 delivery.at / "operatorApproval",
-                f"changes of the device plugin's file end what runs in pool `{mps[0].name}`, and nobody is asked",
+                f"changes of {what} end what runs in pool `{mps[0].name}`, and nobody is asked",
                 label="synced by itself",
-                related=(Label(mps[0].at / "sharing", "MPS daemons restart with the file"),),
+                related=(
+                    Label(mps[0].at / "sharing", f"MPS daemons restart with {'them' if keeps_file else 'the file'}"),
+                ),
                 help="leave `operatorApproval` out, which means `manual` here",
             )
+
+
+@check("GPU755", "mps-restarts-with-other-pools", Severity.NOTE)
+def mps_restarts_with_other_pools(plan: Plan) -> Iterator[Finding]:
+    """A pool shares GPUs by MPS, and a change of another pool ends what runs there.
+
+    ## Why
+    With `devicePluginConfig: perContent`, which is the default, the device plugin's ConfigMap has another name whenever
+    any pool's sharing changes, and the name stands in the pods of the MPS control daemon: the daemons of all nodes
+    restart, and every CUDA process there fails (GPU737). With `fixed` the name stays. What changes is a key of the
+    ConfigMap and the label of that pool's nodes, and no other node is touched.
+
+    ## Instead
+    Write `devicePluginConfig: fixed`. It is itself a change of that kind, once: drain the nodes with MPS, run
+    `gpuplan retain --write`, and sync the operator before the pools.
+    """
+    operator = plan.cluster.gpu_operator
+    mps = next((pool for pool in plan.pools if pool.runs_mps), None)
+    if mps is not None and len(plan.pools) > 1 and not operator.keeps_plugin_file:
+        other = next(pool for pool in plan.pools if pool is not mps)
+        yield Finding(
+            operator.at / "devicePluginConfig",
+            f"another sharing of pool `{other.name}` ends what runs in pool `{mps.name}`, too",
+            label="one file for all pools, named after its content",
+            related=(Label(mps.at / "sharing", "MPS daemons restart with the file"),),
+            help="write `devicePluginConfig: fixed`, when the nodes with MPS are empty",
+        )
 
 
 @check("GPU307", "whole-gpus-lost-under-kai")

@@ -54,6 +54,15 @@ def units(part: Quota | Workload | Total) -> str:
     return f"`{part.unit.name}` of pool `{part.pool.name}`"
 
 
+def gpu_numbers(indexes: Sequence[int]) -> str:
+    """Some GPUs in words: `GPU 3`, `GPUs 4 to 7`, `GPUs 1, 4 and 5`."""
+    if len(indexes) == 1:
+        return f"GPU {indexes[0]}"
+    if len(indexes) > 2 and indexes[-1] - indexes[0] == len(indexes) - 1:
+        return f"GPUs {indexes[0]} to {indexes[-1]}"
+    return f"GPUs {', '.join(map(str, indexes[:-1]))} and {indexes[-1]}"
+
+
 def those_there_are(names: Sequence[str]) -> tuple[str, ...]:
     """What may be named instead, as a note."""
     return (f"there {'is' if len(names) == 1 else 'are'} {listing(names, 8)}",) if names else ()

@@ -95,9 +95,9 @@ def workloads_over_quota(plan: Plan) -> Iterator[Finding]:
     All services must fit at once, with the largest of the jobs. Jobs end: where each of them fits beside the services
     and all of them do not, they take turns, which is a note.
 
-    On a pool of fractions, preemptible work that a higher class of the same tenant may evict is counted by itself: the
-    scheduler makes room by evicting it. Other units are counted by a ResourceQuota, which refuses a pod before any
-    scheduler can make room for it.
+    Where queues cap (`scheduler.cap: queue`), and on a pool of fractions, preemptible work that a higher class of the
+    same tenant may evict is counted by itself: the scheduler makes room by evicting it. Other units are counted by a
+    ResourceQuota, which refuses a pod before any scheduler can make room for it.
 
     ## Instead
     Ask for less, or raise the quota; where the pool itself is too small, add nodes.
@@ -123,7 +123,7 @@ class _Bound(NamedTuple):
 def _over_quota(plan: Plan, load: _Load) -> Finding | None:
     waiting: Finding | None = None
     for workloads, bound in _bounded(plan, load):
-        for group in _counted_together(plan, workloads):
+        for group in _counted_together(plan, load.quota, workloads):
             if _total(_at_once(group)) > bound.amount:
                 return _asks_too_much(load, _at_once(group), bound)
             if _total(group) > bound.amount and waiting is None:
@@ -409,9 +409,12 @@ def _makes_way(plan: Plan, workload: Workload, other: Workload) -> bool:
     return bool(is_shared and mine and its and may_evict(plan.scheduler, workload.tenant, mine.spec, its.spec))
 
 
-def _counted_together(plan: Plan, workloads: Sequence[Workload]) -> Iterator[Sequence[Workload]]:
-    """What has to fit at once: all that nobody here evicts (`may_evict`), and what is evicted by itself, by class."""
-    if all(workload.unit.asked_as for workload in workloads):
+def _counted_together(plan: Plan, quota: Quota, workloads: Sequence[Workload]) -> Iterator[Sequence[Workload]]:
+    """What has to fit at once: all that nobody here evicts (`may_evict`), and what is evicted by itself, by class.
+
+    A ResourceQuota counts all, and refuses before anybody is evicted.
+    """
+    if quota.unit.asked_as and (plan.cluster.cap is not Cap.QUEUE or quota.split):
         yield workloads
         return
     highest: dict[str, PriorityClass] = {}
@@ -451,7 +454,7 @@ def _loads(plan: Plan) -> Iterator[_Load]:
 
 def _written_cap(plan: Plan, quota: Quota) -> str:
     """The field that a namespace's cap comes from; a limit that is left out is the guarantee itself."""
-    is_limit = plan.cluster.scheduler.spec.cap is Cap.LIMIT and quota.limit is not quota.guaranteed
+    is_limit = plan.cluster.cap is not Cap.GUARANTEED and quota.limit is not quota.guaranteed
     return "limit" if is_limit else "guaranteed"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from decimal import Decimal
 from string import digits
@@ -10,6 +9,7 @@ from string import digits
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of, number
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.manifests import parse_quantity
 from gpuplan.patterns import regex
 from gpuplan.planning.grants import DEVICE_VARIABLES, refuses_more_than_one
 from gpuplan.planning.plan import Fraction, Isolation, Plan, Workload
@@ -336,12 +336,6 @@ def model_volume_out_of_reach(plan: Plan) -> Iterator[Finding]:
 
 # --- Text that the API server reads ------------------------------------------------------------------------------
 
-# `validSuffixes` and `parseQuantityString` in `pkg/api/resource/{suffix,quantity}.go` of kubernetes/apimachinery.
-_QUANTITY = regex(
-    r"(?P<number>[0-9]+(\.[0-9]*)?|\.[0-9]+)(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})?", re.ASCII
-)
-_BINARY = {f"{letter}i": Decimal(2) ** (10 * power) for power, letter in enumerate("KMGTPE", start=1)}
-_POWERS_OF_TEN = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _LEAST_MEMORY = 2**20
 _MOST_CPUS = 4096
 
@@ -359,7 +353,7 @@ def unlikely_quantity(plan: Plan) -> Iterator[Finding]:
     """
     for workload in plan.workloads:
         spec = workload.spec
-        cpus = _parse(spec.cpu) if spec.cpu else Decimal(1)
+        cpus = parse_quantity(spec.cpu) if spec.cpu else Decimal(1)
         if cpus is None or not 0 < cpus <= _MOST_CPUS:
             yield Finding(
                 workload.at / "cpu",
@@ -374,7 +368,7 @@ def unlikely_quantity(plan: Plan) -> Iterator[Finding]:
 
 
 def _unlikely_bytes(at: Origin, what: str, text: str, workload: Workload) -> Iterator[Finding]:
-    size = _parse(text)
+    size = parse_quantity(text)
     if size is None or size < _LEAST_MEMORY:
         yield Finding(
             at,
@@ -384,18 +378,6 @@ def _unlikely_bytes(at: Origin, what: str, text: str, workload: Workload) -> Ite
             label=f"{number(size.normalize())} bytes" if size is not None else str(at.path[-1]),
             help="write a number with a unit, such as `32Gi`",
         )
-
-
-def _parse(text: str) -> Decimal | None:
-    """The number that a quantity stands for, or None where it is none."""
-    found = _QUANTITY.fullmatch(text)
-    if found is None:
-        return None
-    amount, suffix = Decimal(found["number"]), found["suffix"] or ""
-    if suffix in _BINARY:
-        return amount * _BINARY[suffix]
-    exponent = _POWERS_OF_TEN[suffix] if suffix in _POWERS_OF_TEN else int(suffix[1:])
-    return amount.scaleb(exponent)
 
 
 _CONFIG_PATH = "/etc/workload"

@@ -15,6 +15,7 @@ from gpuplan.cli.commands import option, verb
 from gpuplan.cli.options import (
     Output,
     cluster_option,
+    crds_option,
     findings_option,
     is_acceptable,
     kustomize_option,
@@ -68,15 +69,7 @@ class _Wishes(Value):
     section="Mode",
     help="Delete what was written for clusters that are gone, or most of the files of one; a terminal is asked.",
 )
-@option(
-    "--crds",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    envvar="GPUPLAN_CRDS",
-    show_envvar=True,
-    metavar="DIR",
-    section="Input",
-    help="Check custom resources against the CustomResourceDefinitions in this folder.",
-)
+@crds_option
 @kustomize_option
 @option(
     "--out", default="out", metavar="DIR", section="Output", help="The folder to write, from the root [default: out]."
@@ -219,10 +212,9 @@ class _Run(Value):
         write_findings(self.terminal, report, self.wishes.outputs, to_stderr=self.wishes.diff or self.wishes.stdout)
 
     def _summary(self, changes: ChangeSet) -> str:
-        from gpuplan.views.changes import summary, unchecked
+        from gpuplan.views.changes import summary
 
-        not_checked = unchecked(self.build.unchecked_kinds, self.terminal.err_theme, named=self.terminal.verbose > 0)
-        return not_checked + summary(changes, self.wishes.out)
+        return summary(changes, self.wishes.out)
 
     def _not_in_git(self, changes: ChangeSet) -> str:
         """What to add to the next commit, which `git commit -a` would leave out."""

@@ -37,7 +37,10 @@ CLASSES = tuple(item.value for item in ChangeClass if item is not ChangeClass.NO
     "--pods",
     metavar="FILE",
     section="Input",
-    help="The cluster's pods, from `kubectl get pods -A -o json`, or - for stdin: those that hold what goes are named.",
+    help=(
+        "The cluster's pods, from `kubectl get pods -A -o json`, or - for stdin: those that hold what goes, or do not "
+        "tolerate a new taint, are named."
+    ),
 )
 @nodes_option
 @outputs_option(
@@ -64,7 +67,7 @@ def command(
 ) -> int:
     """Show what a change disturbs: nodes, pods, quotas, and how to undo it.
 
-    Each change has a class, least first: none, metadata, quota, plugin-restart, admission, preemption-order,
+    Each change has a class, least first: none, metadata, quota, plugin-restart, admission, taint, preemption-order,
     repartition, recreate, two-step, destructive. Revisions are read from Git; the files stay as they are.
 
     \b

@@ -132,6 +132,16 @@ kustomize_option = option(
     help="The kustomize or kubectl that builds hand-written Components, so that what they make of objects is"
     " checked; off for none [default: whichever is on the path].",
 )
+crds_option = option(
+    "--crds",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    envvar="GPUPLAN_CRDS",
+    show_envvar=True,
+    metavar="DIR",
+    section="Input",
+    help="Check custom resources against the CustomResourceDefinitions in this folder first, and against those that"
+    " come with gpuplan where it has none.",
+)
 findings_option = outputs_option(
     FORMATS,
     f"How findings are written: {', '.join(FORMATS)}. With =FILE they go to a file, and the terminal keeps its own",

@@ -27,11 +27,21 @@ if TYPE_CHECKING:
     help="Instead of the plan, what the policy gains and loses by this scheduler (`gpuplan schema comparison`).",
 )
 @option("--preemption", is_flag=True, section="Output", help="Instead of the plan, who can evict whom.")
+@option(
+    "--away",
+    "away",
+    metavar="NODE[:GPU]",
+    multiple=True,
+    section="Output",
+    help="Instead of the plan, what is left while a node, one of its GPUs, or any node of a pool is away, and which "
+    "guarantees do not hold; may be repeated.",
+)
 def command(
     terminal: Terminal,
     clusters: tuple[str, ...],
     format_: str,
     scheduler: str | None,
+    away: tuple[str, ...],
     *,
     summary: bool,
     preemption: bool,
@@ -46,18 +56,22 @@ def command(
       gpuplan show --output-format json | jq '.clusters[].pools[].units'
       gpuplan show --cluster prod --scheduler kai   what another scheduler would change
       gpuplan show --cluster prod --preemption      who can evict whom
+      gpuplan show --cluster prod --away gpu-3:0    what holds while that GPU is away
     """
     from gpuplan import pipeline
     from gpuplan.views.plan import shown_plans
 
-    if (summary or preemption) and format_ != "table":
-        flag = "--summary" if summary else "--preemption"
+    if (summary or preemption or away) and format_ != "table":
+        flag = "--summary" if summary else "--preemption" if preemption else "--away"
         raise click.UsageError(f"{flag} is for people, {format_} for programs, which find all of it in the plan.")
-    if sum((summary, preemption, scheduler is not None)) > 1:
-        raise click.UsageError("--summary, --preemption and --scheduler each show something else: give one of them.")
+    if sum((summary, preemption, scheduler is not None, bool(away))) > 1:
+        flags = "--summary, --preemption, --scheduler and --away"
+        raise click.UsageError(f"{flags} each show something else: give one of them.")
     report = pipeline.validate(terminal.root, clusters)
     if scheduler:
         terminal.print(_compared(report.plans, scheduler, format_, terminal))
+    elif away:
+        terminal.print(_without(report.plans, away, terminal))
     else:
         page = "summary" if summary else "preemption" if preemption else format_
         terminal.print(shown_plans(report.plans, page, terminal.out_theme))
@@ -74,3 +88,10 @@ def _compared(plans: Sequence[Plan], scheduler: str, format_: str, terminal: Ter
     from gpuplan.views.comparison import shown_comparisons
 
     return shown_comparisons([compare(plan, TRAITS[scheduler]) for plan in plans], format_, terminal.out_theme)
+
+
+def _without(plans: Sequence[Plan], away: Sequence[str], terminal: Terminal) -> str:
+    from gpuplan.planning.outages import find_away
+    from gpuplan.views.outages import outage_page
+
+    return "\n".join(outage_page(plan, found, terminal.out_theme) for plan, found in find_away(plans, away))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from gpuplan.cli.commands import option, verb
@@ -9,6 +11,7 @@ from gpuplan.cli.lists import nodes_option, read_node_list
 from gpuplan.cli.options import (
     Output,
     cluster_option,
+    crds_option,
     findings_option,
     is_acceptable,
     kustomize_option,
@@ -29,6 +32,7 @@ from gpuplan.cli.terminal import Terminal
     " way, though both ends are right.",
 )
 @nodes_option
+@crds_option
 @kustomize_option
 @findings_option
 @strictness_option
@@ -39,6 +43,7 @@ def command(
     against: str,
     nodes: str | None,
     outputs: tuple[Output, ...],
+    crds: Path | None,
     kustomize: str,
     *,
     warnings_as_errors: bool,
@@ -59,6 +64,6 @@ def command(
     if nodes is not None and not against:
         raise click.UsageError("--nodes is what a step is judged by: add --against.")
     known = read_node_list(nodes)
-    report = pipeline.validate(terminal.root, clusters, kustomize=kustomize, against=against, nodes=known)
+    report = pipeline.validate(terminal.root, clusters, crds=crds, kustomize=kustomize, against=against, nodes=known)
     write_findings(terminal, report, outputs)
     return 0 if exit_zero or is_acceptable(report, warnings_as_errors=warnings_as_errors) else 1

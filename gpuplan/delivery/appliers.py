@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from gpuplan.backends.gpu_operator.settings import OWNERS_PATCH_FILE
 from gpuplan.planning.plan import Plan, Pool, Stage
 from gpuplan.planning.sync_names import folder_name, root_name, sync_name
 from gpuplan.policy.models import Approval, Install, NodeLabels, Window
@@ -22,9 +23,10 @@ SETS: Final = (Stage.NAMESPACES, Stage.WORKLOADS)
 class Applier(NamedTuple):
     """What syncs a folder; a ``name`` that ends in ``*`` stands for several.
 
-    ``approval`` says whether a person starts a sync. ``pool`` is the pool that the folder is for, if it is for one;
-    ``windows`` are that pool's, where its nodes are changed. ``root`` is the Application that starts its syncs, one
-    after the other: those of the GPU Operator, and of pools after it.
+    ``approval`` says whether a person starts a sync. ``merged`` is the file that somebody merges after it, before it
+    has any effect. ``pool`` is the pool that the folder is for, if it is for one; ``windows`` are that pool's, where
+    its nodes are changed. ``root`` is the Application that starts its syncs, one after the other: those of the GPU
+    Operator, and of pools after it.
     """
 
     kind: str
@@ -34,6 +36,7 @@ class Applier(NamedTuple):
     windows: tuple[Window, ...]
     pool: Pool | None = None
     root: str = ""
+    merged: str = ""
 
     @property
     def is_automatic(self) -> bool:
@@ -56,7 +59,8 @@ def find_applier(plan: Plan, folder: str) -> Applier | None:
     if not is_synced or stage not in _STAGES or is_external:
         return None
     path = f"{stage}/{ANY_PART}" if Stage(stage).has_parts and not part else folder
-    return get_applier(plan, path)._replace(folder=folder)
+    is_merged = folder == Stage.GPU_OPERATOR and cluster.gpu_operator.is_merged_by_owner
+    return get_applier(plan, path)._replace(folder=folder, merged=OWNERS_PATCH_FILE if is_merged else "")
 
 
 _STAGES: Final = frozenset(stage.value for stage in Stage)

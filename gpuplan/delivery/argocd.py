@@ -212,12 +212,21 @@ _FAIL_ON_SHARED: Final = "FailOnSharedResource=true"
 _PRUNE_LAST: Final = "PruneLast=true"
 """What is new is healthy before what it replaces goes."""
 
+_PRUNE_IN_BACKGROUND: Final = "PrunePropagationPolicy=background"
+"""A tenant may call an object of its own a dependent of its quota or of its members' RoleBinding, and keep it from
+going by a finalizer. In the foreground, Argo CD's default (`controller/sync.go`), what is pruned lives and holds until
+its dependents are gone.
+"""
+
 _SYNC_OPTIONS: Final = (
     _FAIL_ON_SHARED,
     _PRUNE_LAST,
     # Definitions and dashboards are too large for the annotation that a client-side apply keeps.
     "ServerSideApply=true",
 )
+
+_IN_NAMESPACES: Final = (Stage.NAMESPACES, Stage.QUEUES)
+"""Stages with objects in the namespaces of tenants that hold the tenants themselves."""
 
 _DIFF_ON_SERVER: Final = "ServerSideDiff=true"
 """Without it fields that a definition fills in are a difference for ever (NVIDIA/gpu-operator#2795)."""
@@ -304,6 +313,8 @@ def _sync_policy(plan: Plan, stage: Stage, *, is_automatic: bool) -> dict[str, A
     if stage is Stage.PARTITIONS and plan.cluster.spec.node_labels is NodeLabels.NODE:
         left_out.add(_FAIL_ON_SHARED)
     options = [option for option in _SYNC_OPTIONS if option not in left_out]
+    if stage in _IN_NAMESPACES:
+        options.append(_PRUNE_IN_BACKGROUND)
     return {**automated, "syncOptions": options, "retry": RETRY}
 
 

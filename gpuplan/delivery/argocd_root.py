@@ -18,6 +18,7 @@ from gpuplan.delivery.annotations import SYNC_WAVE
 from gpuplan.delivery.appliers import Applier
 from gpuplan.delivery.argocd_parts import RESOURCES_FINALIZER, RETRY, folder_path, git_source, metadata
 from gpuplan.delivery.argocd_traces import Traces
+from gpuplan.delivery.indexes import OWN_CLUSTER
 from gpuplan.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.manifests.kustomization import Apart
 from gpuplan.planning.plan import Argocd, Plan
@@ -29,9 +30,6 @@ FOLDER: Final = "applications"
 
 _REVISIONS_FILE: Final = "revisions.yaml"
 _GROUP: Final = "argoproj.io"
-_OWN_CLUSTER: Final = "https://kubernetes.default.svc"
-"""The one that Argo CD runs in, where its Applications are."""
-
 Child = tuple[Applier, Mapping[str, Any]]
 
 
@@ -91,7 +89,7 @@ def _project(plan: Plan, argocd: Argocd) -> dict[str, Any]:
         "spec": {
             "description": f"What syncs the GPU configuration of the cluster {plan.cluster.name}",
             "sourceRepos": [argocd.spec.repo_url],
-            "destinations": [{"server": _OWN_CLUSTER, "namespace": argocd.namespace}],
+            "destinations": [{"server": OWN_CLUSTER, "namespace": argocd.namespace}],
             "namespaceResourceWhitelist": kinds,
         },
     }
@@ -117,7 +115,7 @@ def _application(plan: Plan, argocd: Argocd) -> dict[str, Any]:
                 **git_source(argocd, path),
                 "kustomize": {"commonAnnotations": annotations, "commonAnnotationsEnvsubst": True},
             },
-            "destination": {"server": _OWN_CLUSTER, "namespace": argocd.namespace},
+            "destination": {"server": OWN_CLUSTER, "namespace": argocd.namespace},
             "ignoreDifferences": [{"group": _GROUP, "kind": "*", "jsonPointers": ignored}],
             "syncPolicy": {
                 "automated": {"prune": False, "selfHeal": True, "allowEmpty": False},

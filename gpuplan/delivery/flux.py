@@ -125,14 +125,15 @@ def _dependencies(folder: Folder) -> Iterator[str]:
 
 
 def _operator_health(plan: Plan, folder: Folder) -> dict[str, Any]:
-    """Healthy when the ClusterPolicy is, though Helm may be the one to apply it."""
+    """Healthy when the ClusterPolicy is, though Helm or its owner may be the one to apply it."""
     expressions: list[Mapping[str, str]] = [_cluster_policy(config_map_names(plan))]
     drivers = [identity.name for identity in folder.identities if identity.kind == _NVIDIA_DRIVER["kind"]]
     if drivers:
         expressions.append(_NVIDIA_DRIVER)
-    if not has_chart(plan):
+    if not has_chart(plan) and not plan.cluster.gpu_operator.is_merged_by_owner:
         return {**_WAITS, "healthCheckExprs": expressions}
-    checked = [("nvidia.com/v1", "ClusterPolicy", _CLUSTER_POLICY)]
+    name = _CLUSTER_POLICY if has_chart(plan) else plan.cluster.gpu_operator.cluster_policy
+    checked = [("nvidia.com/v1", "ClusterPolicy", name)]
     checked += [(_NVIDIA_DRIVER["apiVersion"], _NVIDIA_DRIVER["kind"], name) for name in drivers]
     return {
         # Not `wait`, which checks what the folder applies and nothing else.
@@ -242,11 +243,13 @@ def _deletion_policy(folder: Folder) -> str:
 # fails to evaluate while a field that it reads is missing, such as the status of a new object; Flux then goes on
 # waiting (https://fluxcd.io/flux/components/kustomize/kustomizations/#health-check-expressions).
 
+_IS_READY: Final = "status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')"
+"""The operator may write an old state back beside a condition that says otherwise (`internal/conditions/` there)."""
+
 _NVIDIA_DRIVER: Final = {
     "apiVersion": "nvidia.com/v1alpha1",
     "kind": "NVIDIADriver",
-    "failed": "status.state == 'ignored'",
-    "current": "status.state in ['ready', 'disabled']",
+    "current": f"status.state == 'disabled' || (status.state == 'ready' && {_IS_READY})",
 }
 
 _SUBSCRIPTION: Final = {
@@ -257,10 +260,14 @@ _SUBSCRIPTION: Final = {
 """OLM creates the operator's definitions before it names the version as installed."""
 
 
-def _cluster_policy(names: ConfigMapNames) -> dict[str, str]:
-    """Ready with these ConfigMaps: a state of `ready` alone may be that of before the change.
+_HAS_LABELS: Final = "!status.conditions.exists(c, c.type == 'Ready' && c.reason == 'NFDLabelsMissing')"
 
-    A ClusterPolicy has no `observedGeneration`. `ignored` is the state of every ClusterPolicy but the oldest.
+
+def _cluster_policy(names: ConfigMapNames) -> dict[str, str]:
+    """Ready with these ConfigMaps, and with nodes that NFD has labelled: without, the operator calls itself ready.
+
+    A ClusterPolicy has no `observedGeneration`, and Flux's CEL no clock. So the state of a moment before is taken for
+    that of now when Flux asks before the operator has looked.
     """
     uses = [f"spec.migManager.config.name == '{names.mig_parted}'"]
     if names.device_plugin:
@@ -268,8 +275,7 @@ def _cluster_policy(names: ConfigMapNames) -> dict[str, str]:
     return {
         "apiVersion": "nvidia.com/v1",
         "kind": "ClusterPolicy",
-        "failed": "status.state == 'ignored'",
-        "current": " && ".join([*uses, "status.state == 'ready'"]),
+        "current": " && ".join([*uses, "status.state == 'ready'", _IS_READY, _HAS_LABELS]),
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from gpuplan.aliases import MAX_ALIASED_VALUES
 from gpuplan.diagnostics import Diagnostic, SourceFile
 from gpuplan.documents import stretches
 from gpuplan.documents.document import Document, Layer, Reading
@@ -32,7 +33,6 @@ from gpuplan.values import NamedTuple
 
 MAX_DEPTH = 64
 MAX_DOCUMENTS = 100_000
-MAX_ALIASED_VALUES = 10_000
 
 
 def parse(

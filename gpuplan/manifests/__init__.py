@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
-from gpuplan.manifests.admission import admission_binding, admission_policy
+from gpuplan.manifests.admission import AdmissionPolicy, AdmissionRule, admission_binding
 from gpuplan.manifests.builtin_schemas import has_schemas, kubernetes_versions
 from gpuplan.manifests.model import File, Gvk, Hook, Identity, Manifest, Subject, identity_of, is_object
-from gpuplan.manifests.quantities import quantity
+from gpuplan.manifests.quantities import byte_quantity, exact_quantity, parse_quantity, quantity
 from gpuplan.manifests.rules import RULES
-from gpuplan.manifests.schemas import Problem, SchemaCheck, check_schemas, unusable_definitions
+from gpuplan.manifests.schemas import Problem, Releases, SchemaCheck, check_schemas, unusable_definitions
 from gpuplan.manifests.tree import HEADER, Tree, object_path, render_index, render_kustomizations, render_tree
 from gpuplan.manifests.yamltext import to_yaml
 
 __all__ = [
     "HEADER",
     "RULES",
+    "AdmissionPolicy",
+    "AdmissionRule",
     "File",
     "Gvk",
     "Hook",
     "Identity",
     "Manifest",
     "Problem",
+    "Releases",
     "SchemaCheck",
     "Subject",
     "Tree",
     "admission_binding",
-    "admission_policy",
+    "byte_quantity",
     "check_schemas",
+    "exact_quantity",
     "has_schemas",
     "identity_of",
     "is_object",
     "kubernetes_versions",
     "object_path",
+    "parse_quantity",
     "quantity",
     "render_index",
     "render_kustomizations",

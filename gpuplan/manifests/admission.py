@@ -13,39 +13,99 @@ What holds for every expression:
 - Functions are those of Kubernetes 1.30: CEL's own, strings and quantities, no comprehensions of two variables.
 - Of several refusals the API server reports the first, so the rule that says most comes first.
 
-A row of `variables` has a `name` and what it `is`; a row of `rules` says what `must` be true of an object, the
-`message` that its author reads when it is not, and in `details` an expression for a message with names in it. The
-`message` is what remains when that one fails.
+A row of `variables` has a `name` and what it `is`; where there are rows of `when`, all must be true for an object to be
+judged at all, and they know no variables. A row of `rules` has a `name` of its own among all rules, and says
+what `must` be true of an object, the `message` that its author reads when it is not, and in `details` an expression for
+a message with names in it. The `message` is what remains when that one fails. A cluster's policy may leave a rule out
+that has `optional`: a part of a sentence that says what is possible without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from gpuplan.manifests.bodies import given, new_object
 from gpuplan.manifests.templates import Row, filled, rows_for
+from gpuplan.values import Value
 
 _API: Final = "admissionregistration.k8s.io/v1"
 
 
-def admission_policy(name: str, policy: Row, facts: Collection[str], values: Mapping[str, str]) -> dict[str, Any]:
-    """A policy where some facts hold; its parameters, if it has any, are a ConfigMap that a binding names."""
-    spec: dict[str, Any] = {"failurePolicy": "Fail"}
-    if policy["parameters"]:
-        spec["paramKind"] = {"apiVersion": "v1", "kind": "ConfigMap"}
-    spec["matchConstraints"] = {
-        "resourceRules": [
-            _resource_rule(api, resource, operations)
-            for api, resources in policy["match"].items()
-            for resource, operations in resources.items()
-        ]
-    }
-    spec["variables"] = [
-        {"name": row["name"], "expression": filled(row["is"], values)} for row in rows_for(facts, policy["variables"])
-    ]
-    spec["validations"] = [_validation(row, values) for row in rows_for(facts, policy["rules"])]
-    return new_object(_API, "ValidatingAdmissionPolicy", name, spec=spec)
+class AdmissionRule(Value):
+    """What must be true of an object. ``details`` is an expression for a message, empty where ``message`` says all."""
+
+    name: str
+    must: str
+    message: str
+    details: str
+    optional: str
+
+    @property
+    def body(self) -> dict[str, str]:
+        details = {"messageExpression": self.details} if self.details else {}
+        return {"expression": self.must, "message": self.message, **details, "reason": "Forbidden"}
+
+
+class AdmissionPolicy(Value):
+    """A policy. ``match`` has the operations by version and resource, ``variables`` are in the order of their use.
+
+    An object is judged where all ``conditions`` are true. Parameters, if it ``has_parameters``, are a ConfigMap that a
+    binding names.
+    """
+
+    name: str
+    has_parameters: bool
+    match: Mapping[str, Mapping[str, Sequence[str]]]
+    conditions: Mapping[str, str]
+    variables: Mapping[str, str]
+    rules: tuple[AdmissionRule, ...]
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The ValidatingAdmissionPolicy."""
+        spec: dict[str, Any] = {"failurePolicy": "Fail"}
+        if self.has_parameters:
+            spec["paramKind"] = {"apiVersion": "v1", "kind": "ConfigMap"}
+        spec["matchConstraints"] = {
+            "resourceRules": [
+                _resource_rule(api, resource, operations)
+                for api, resources in self.match.items()
+                for resource, operations in resources.items()
+            ]
+        }
+        if self.conditions:
+            spec["matchConditions"] = _named(self.conditions)
+        spec["variables"] = _named(self.variables)
+        spec["validations"] = [rule.body for rule in self.rules]
+        return new_object(_API, "ValidatingAdmissionPolicy", self.name, spec=spec)
+
+
+def policy_of(
+    name: str, rows: Row, facts: Collection[str], values: Mapping[str, str], without: Collection[str] = ()
+) -> AdmissionPolicy:
+    """A policy where some facts hold, less the rules of some names."""
+    return AdmissionPolicy(
+        name=name,
+        has_parameters=rows["parameters"],
+        match=rows["match"],
+        conditions=_texts(rows.get("when", ()), facts, values),
+        variables=_texts(rows["variables"], facts, values),
+        rules=tuple(_rule(row, values) for row in rows_for(facts, rows["rules"]) if row["name"] not in without),
+    )
+
+
+def _texts(rows: Iterable[Row], facts: Collection[str], values: Mapping[str, str]) -> Mapping[str, str]:
+    return {row["name"]: filled(row["is"], values) for row in rows_for(facts, rows)}
+
+
+def _named(texts: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "expression": text} for name, text in texts.items()]
+
+
+def _rule(row: Row, values: Mapping[str, str]) -> AdmissionRule:
+    texts = {key: filled(row[key], values) if key in row else "" for key in ("must", "message", "details")}
+    return AdmissionRule(name=row["name"], optional=row.get("optional", ""), **texts)
 
 
 def admission_binding(
@@ -62,7 +122,7 @@ def admission_binding(
     return new_object(_API, "ValidatingAdmissionPolicyBinding", name, spec=spec)
 
 
-def _resource_rule(api: str, resource: str, operations: list[str]) -> dict[str, list[str]]:
+def _resource_rule(api: str, resource: str, operations: Sequence[str]) -> dict[str, list[str]]:
     group, _, version = api.rpartition("/")
     return {
         "apiGroups": [group],
@@ -70,9 +130,3 @@ def _resource_rule(api: str, resource: str, operations: list[str]) -> dict[str, 
         "operations": list(operations),
         "resources": [resource],
     }
-
-
-def _validation(row: Row, values: Mapping[str, str]) -> dict[str, str]:
-    names = {"must": "expression", "message": "message", "details": "messageExpression"}
-    body = {field: filled(row[key], values) for key, field in names.items() if key in row}
-    return body | {"reason": "Forbidden"}

@@ -38,6 +38,11 @@ def config_map(
     return new_object("v1", "ConfigMap", named, namespace, labels=labels, immutable=True, data=dict(data))
 
 
+def changing_config_map(name: str, namespace: str, data: Mapping[str, str]) -> dict[str, Any]:
+    """A ConfigMap that keeps its name: kubelets bring what it holds to pods that run, unless it is immutable."""
+    return new_object("v1", "ConfigMap", name, namespace, data=dict(data))
+
+
 def digest(content: Mapping[str, Any]) -> str:
     """Eight hex digits that change when the content does, and only then."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))

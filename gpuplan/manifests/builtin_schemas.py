@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from gpuplan.diagnostics import GpuplanError
+from gpuplan.manifests.crds import Served
 from gpuplan.manifests.model import Gvk
 from gpuplan.patterns import regex
 
@@ -64,6 +65,7 @@ class BuiltinSchemas:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._validators: dict[Gvk, Draft202012Validator | None] = {}
+        self._kept: dict[str, Draft202012Validator] = {}
 
     def has_group(self, group: str) -> bool:
         """Whether a group is Kubernetes' own, so that a kind in it is not a custom resource."""
@@ -83,11 +85,31 @@ class BuiltinSchemas:
         the text, and has no lookaround and no backreferences. It lacks what hardly any definition has: `\\Q`, a class
         in a range such as `[\\w-.]`, and a brace that stands for itself.
         """
-        from jsonschema_rs import Draft202012Validator, RegexOptions, Registry
+        from jsonschema_rs import Draft202012Validator, RegexOptions
+
+        return Draft202012Validator(dict(schema), registry=self._registry(schema), pattern_options=RegexOptions())
+
+    def compile_kept(self, served: Served, version: str) -> Draft202012Validator:
+        """The validator of a definition that comes with gpuplan; alike ones of several releases are one."""
+        name = served.versions[version]
+        if name not in self._kept:
+            from jsonschema_rs import Draft202012Validator, RegexOptions
+
+            self._kept[name] = Draft202012Validator(
+                served.schema(version), registry=self._metadata, pattern_options=RegexOptions()
+            )
+        return self._kept[name]
+
+    @cached_property
+    def _metadata(self) -> Registry:
+        return self._registry(OBJECT_META)
+
+    def _registry(self, schema: Schema) -> Registry:
+        """The definitions that a schema refers to."""
+        from jsonschema_rs import Registry
 
         definitions = {name: self._definitions[name] for name in self._closure(schema)}
-        registry: Registry = Registry([(_DEFINITIONS, {"$id": _DEFINITIONS, "$defs": definitions})])
-        return Draft202012Validator(dict(schema), registry=registry, pattern_options=RegexOptions())
+        return Registry([(_DEFINITIONS, {"$id": _DEFINITIONS, "$defs": definitions})])
 
     def _find(self, gvk: Gvk) -> Schema | None:
         prefix = f"{gvk.group.partition('.')[0]}-" if gvk.group else ""

@@ -1,23 +1,26 @@
 """Schemas of custom resources, from a folder of CustomResourceDefinitions, in which anybody may have written anything.
 
 A CRD's schema says what the API server keeps: it drops what the schema does not name, without a word. Here, as with the
-strict field validation of the API server, a field that would be dropped is an error. Rules in CEL
-(``x-kubernetes-validations``) are not evaluated, nor that the items of a list differ in their
-``x-kubernetes-list-map-keys``.
+strict field validation of the API server, a field that would be dropped is an error. `schema_rules` judges the rules in
+CEL (``x-kubernetes-validations``), and that the items of a list differ in their ``x-kubernetes-list-map-keys``.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from itertools import islice
 from os.path import relpath, sep
 from pathlib import Path as FilePath
 from typing import Any, Final
 
+from gpuplan.aliases import has_few_aliases
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Path, SourceFile, WholeFile, field_path
 from gpuplan.manifests.builtin_schemas import OBJECT_META, Schema
 from gpuplan.manifests.rules import UNUSABLE_DEFINITION
+from gpuplan.manifests.schema_rules import KEYS, RULES
 from gpuplan.patterns import regex
 from gpuplan.values import NamedTuple, Value
 from gpuplan.wording import listing
@@ -34,7 +37,7 @@ _SAME: Final = frozenset(
 _INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
 _TYPE_META: Final[Mapping[str, Schema]] = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
 _HINT: Final = "name a folder with CustomResourceDefinitions in YAML or JSON, such as the crds/ of a chart"
-_HELP: Final = "take the file again from its release; without it these objects are not checked"
+_HELP: Final = "take the file again from its release, or leave it out"
 
 
 class Definition(Value):
@@ -110,13 +113,12 @@ class CrdSchemas:
 
     def _add(self, file: FilePath, text: str) -> None:
         try:
-            documents = _parse(text)
+            documents = parse_definitions(text)
         except UnreadableCrdError as error:
             self._refuse(file, "file", _Misfit((), str(error)))
             return
-        for document in _without_lists(documents):
-            if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
-                self._add_definition(file, document)
+        for document in documents:
+            self._add_definition(file, document)
 
     def _add_definition(self, file: FilePath, document: Mapping[Any, Any]) -> None:
         wrong = _misfits_of_definition(document)
@@ -188,18 +190,39 @@ def _read_text(file: FilePath) -> str:
         raise UnreadableCrdError("it is not UTF-8") from error
 
 
+def parse_definitions(text: str) -> list[Mapping[Any, Any]]:
+    """The definitions in a file, as plain data; aliases stay what they are: one value may be in many places."""
+    return [
+        document
+        for document in _without_lists(_parse(text))
+        if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition"
+    ]
+
+
 def _parse(text: str) -> list[object]:
-    """The documents of a file, as plain data; aliases stay what they are, so that one value may be in many places."""
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader = _loader()
     try:
         if _may_be_deep(text) and _depth(text, loader) > MAX_TEXT_DEPTH:
             raise UnreadableCrdError(f"values are nested more than {MAX_TEXT_DEPTH} levels deep")
+        if "<<" in text and not has_few_aliases(text, MAX_PARTS):
+            raise UnreadableCrdError(f"aliases stand for more than {MAX_PARTS:,} values, and are merged")
         return list(yaml.load_all(text, Loader=loader))
     # Beside its own errors PyYAML lets through what the constructors of numbers, dates and mappings raise.
     except (yaml.YAMLError, ValueError, TypeError, OverflowError, AttributeError, LookupError, RecursionError) as error:
         raise UnreadableCrdError(f"it is not YAML: {' '.join(str(error).split())}") from error
+
+
+@cache
+def _loader() -> type:
+    """PyYAML's, for which `=` is a text as any other: it is one of the operators that Alertmanager matches by."""
+    import yaml
+
+    loader: Any = type("_Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {})
+    loader.add_constructor("tag:yaml.org,2002:value", yaml.SafeLoader.construct_yaml_str)
+    made: type = loader
+    return made
 
 
 def _may_be_deep(text: str) -> bool:
@@ -322,6 +345,8 @@ class _Walk:
                     yield _wrong(here, "text", value)
                 case "enum":
                     yield from self._in_values(value, here)
+                case "default":
+                    yield from self._in_values([value], here)
                 case _:
                     pass
 
@@ -406,7 +431,40 @@ def _strict(schema: Schema, *, is_closed: bool = True) -> dict[str, Any]:
     if is_closed and _drops_unknown_fields(schema):
         strict |= {"properties": strict.get("properties", {}), "additionalProperties": False}
     strict["required"] = _required(schema)
+    strict |= _rules(schema)
     return strict | _value_rules(schema) | _bounds(schema) | _kubernetes_types(schema)
+
+
+def _rules(schema: Schema) -> dict[str, Any]:
+    """What `SchemaRules` judges, and defaults; JSON Schema passes over them. What is not of their form is left out."""
+    rules: dict[str, Any] = {}
+    if "default" in schema and _is_json(schema["default"]):
+        rules["default"] = schema["default"]
+    keys = schema.get(KEYS)
+    if isinstance(keys, list) and all(isinstance(key, str) for key in keys):
+        rules[KEYS] = keys
+    if isinstance(schema.get(RULES), list):
+        rules[RULES] = [found for rule in schema[RULES] if (found := _rule(rule))]
+    return rules
+
+
+def _is_json(value: object) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _rule(rule: object) -> dict[str, str]:
+    """A rule and what it says when it is broken; a message that is an expression itself is not evaluated."""
+    match rule:
+        case {"rule": str(text), "message": str(message)}:
+            return {"rule": text.strip(), "message": message}
+        case {"rule": str(text)}:
+            return {"rule": text.strip()}
+        case _:
+            return {}
 
 
 def _value_rules(schema: Schema) -> dict[str, Any]:

@@ -7,102 +7,200 @@ whether an object of the same shape was checked before.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, cached_property
+from math import isfinite
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from gpuplan.diagnostics import Diagnostic, Path, field_path
 from gpuplan.manifests.builtin_schemas import builtin_schemas
 from gpuplan.manifests.crd_schemas import CrdSchemas, strict_schema
+from gpuplan.manifests.crds import Served, serving
 from gpuplan.manifests.model import Gvk, Manifest
-from gpuplan.values import Value
+from gpuplan.manifests.schema_rules import Broken, SchemaRules, kept_rules
+from gpuplan.values import NamedTuple, Value
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, ValidationError
 
 
 class Problem(Value):
-    """Where an object does not fit its schema; the path is empty when its kind has none."""
+    """Where an object does not fit its schema; the path is empty when its kind has none.
+
+    ``source`` is what it was judged by: ``Kueue v0.18.6``, a file, or a version of Kubernetes.
+    """
 
     manifest: Manifest
     path: Path
     message: str
+    source: str
 
     @property
     def text(self) -> str:
         return f"`{field_path(self.path)}`: {self.message}" if self.path else self.message
 
 
+Releases = Mapping[str, str | None]
+"""The releases that run, by project, where they are known; None where what runs is another product."""
+
+
 class SchemaCheck:
     """Checks objects, one after the other, for a cluster of a Kubernetes version, such as ``1.32``.
 
-    Custom resources are checked against the CRDs in the folder ``crds``, but for the rules that those state in CEL.
-    Kinds that it does not define, which are all of them without a folder, are counted as ``unchecked`` instead, and so
-    are those whose definition cannot be used. A kind in one of Kubernetes' own groups that this version of it does not
-    have is a problem.
+    Custom resources are checked against the CRDs in the folder ``crds``, and those of kinds that it does not define, or
+    not in a form that can be used, against the definitions that come with gpuplan. Where the ``releases`` do not say
+    which one runs, an object is right when any release takes it. Nothing is said of kinds that nobody defines. A kind
+    in one of Kubernetes' own groups that this version of it does not have is a problem.
     """
 
-    def __init__(self, kubernetes_minor: str, crds: FilePath | None) -> None:
+    def __init__(self, kubernetes_minor: str, crds: FilePath | None = None, releases: Releases | None = None) -> None:
         self._builtin = builtin_schemas(kubernetes_minor)
         self._crds = _crd_schemas(crds) if crds else None
-        self._kubernetes_minor = kubernetes_minor
-        self._validators: dict[tuple[str, str], Draft202012Validator | str | None] = {}
+        self._releases = releases or {}
+        self._kubernetes = f"Kubernetes {kubernetes_minor}"
+        self._known: dict[tuple[str, str], _Known] = {}
         self._problems: list[Problem] = []
-        self.unchecked: Counter[Gvk] = Counter()
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """In the order of the objects."""
         return tuple(self._problems)
 
-    @property
-    def unchecked_kinds(self) -> tuple[str, ...]:
-        """The custom kinds that were not checked, as people write them: ``ClusterQueue.kueue.x-k8s.io``."""
-        return tuple(sorted({f"{gvk.kind}.{gvk.group}" for gvk in self.unchecked}))
-
     def passed_on(self, manifests: Iterable[Manifest]) -> Iterator[Manifest]:
         """The same objects, each when it was checked."""
         for manifest in manifests:
             body = manifest.body
             key = body["apiVersion"], body["kind"]
-            if key not in self._validators:
-                self._validators[key] = self._find_validator(manifest.gvk)
-            validator = self._validators[key]
-            if isinstance(validator, str):
-                self._problems.append(Problem(manifest, (), validator))
-            elif validator is None:
-                self.unchecked[manifest.gvk] += 1
-            elif not _is_valid(validator, body):
-                self._problems += _problems(validator, manifest)
+            if key not in self._known:
+                self._known[key] = self._find(manifest.gvk)
+            known = self._known[key]
+            if known.missing:
+                self._problems.append(Problem(manifest, (), known.missing, self._kubernetes))
+            elif known.judges and not any(judge.takes(manifest) for judge in known.judges):
+                found = [judge.problems(manifest) for judge in known.judges]
+                fewest = min(found, key=len)
+                self._problems += fewest
             yield manifest
 
-    def _find_validator(self, gvk: Gvk) -> Draft202012Validator | str | None:
-        """The validator of a kind, what is wrong with the kind, or None when no schema of it is known."""
+    def _find(self, gvk: Gvk) -> _Known:
         if self._builtin.has_group(gvk.group):
-            return self._builtin.find_validator(gvk) or f"Kubernetes {self._kubernetes_minor} has no {gvk}"
-        return self._find_custom(self._crds, gvk) if self._crds else None
+            validator = self._builtin.find_validator(gvk)
+            missing = "" if validator else f"{self._kubernetes} has no {gvk}"
+            return _Known((_Judge(self._kubernetes, lambda: validator),) if validator else (), missing)
+        given = self._given(self._crds, gvk) if self._crds else None
+        return given or self._kept(gvk)
 
-    def _find_custom(self, crds: CrdSchemas, gvk: Gvk) -> Draft202012Validator | str | None:
+    def _given(self, crds: CrdSchemas, gvk: Gvk) -> _Known | None:
         definition = crds.find(gvk.group, gvk.kind)
         if definition is None:
             return None
         if gvk.version not in definition.versions:
-            return f"there is no {gvk}: its definition serves {', '.join(definition.versions)}"
+            return _Known((), _unserved(gvk, definition.versions))
+        schema = strict_schema(definition.versions[gvk.version])
         try:
-            return self._builtin.compile(strict_schema(definition.versions[gvk.version]))
+            validator = self._builtin.compile(schema)
         except ValueError as error:  # of jsonschema_rs, for what is no schema
             crds.refuse(definition, gvk.version, error)
             return None
+        return _Known((_Judge(f"`{definition.file.name}`", lambda: validator, lambda: SchemaRules(schema)),))
+
+    def _kept(self, gvk: Gvk) -> _Known:
+        """By what comes with gpuplan, from the newest release on."""
+        served = serving(gvk.group, gvk.kind, self._releases)
+        judges = tuple(self._judge(item, gvk.version) for item in served if gvk.version in item.versions)
+        versions = dict.fromkeys(version for item in served for version in item.versions)
+        missing = "" if judges or not served else _unserved(gvk, versions)
+        return _Known(judges, missing)
+
+    def _judge(self, served: Served, version: str) -> _Judge:
+        source = f"{served.title} {served.releases[0]}"
+        return _Judge(source, lambda: self._builtin.compile_kept(served, version), lambda: kept_rules(served, version))
 
 
-def check_schemas(manifests: Iterable[Manifest], kubernetes_minor: str, crds: FilePath | None) -> SchemaCheck:
+class _Judge:
+    """Judges objects by one definition, which is compiled when it is needed: of several the first is mostly enough."""
+
+    def __init__(
+        self,
+        source: str,
+        validator: Callable[[], Draft202012Validator],
+        rules: Callable[[], SchemaRules | None] = lambda: None,
+    ) -> None:
+        self._source = source
+        self._find_validator = validator
+        self._find_rules = rules
+
+    def takes(self, manifest: Manifest) -> bool:
+        if _is_valid(self._validator, manifest.body):
+            return not self._broken(manifest.body, manifest)
+        body, errors = self._without_nulls(manifest.body)
+        return not errors and not self._broken(body, manifest)
+
+    def problems(self, manifest: Manifest) -> list[Problem]:
+        if not _is_json(manifest.body):
+            unbounded = _unbounded(manifest.body)
+            return [Problem(manifest, path, "the number is too large or none", self._source) for path in unbounded]
+        body, errors = self._without_nulls(manifest.body)
+        misfits = [
+            (tuple(error.instance_path), _describe(error))
+            for error in errors
+            if not (manifest.is_partial and type(error.kind).__name__ == "Required")
+        ]
+        broken = misfits or [(found.path, found.message) for found in self._broken(body, manifest)]
+        return [Problem(manifest, path, message, self._source) for path, message in broken]
+
+    def _without_nulls(self, body: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[ValidationError]]:
+        """An object as the API server judges it, which drops a field whose null its schema does not take; its errors.
+
+        It is `PruneNonNullableNullsWithoutDefaults` of k8s.io/apiextensions-apiserver. A null in a list stays.
+        """
+        plain = _plain(body)
+        errors = [*self._validator.iter_errors(plain)]
+        has_dropped = False
+        for error in errors:
+            *above, name = error.instance_path or (0,)
+            if error.instance is None and isinstance(name, str):
+                place: Any = plain
+                for step in above:
+                    place = place[step]
+                place.pop(name, None)
+                has_dropped = True
+        return plain, [*self._validator.iter_errors(plain)] if has_dropped else errors
+
+    def _broken(self, body: Mapping[str, Any], manifest: Manifest) -> list[Broken]:
+        """The rules that an object breaks; of a part of one only what no other part can mend."""
+        found = self._rules.broken(body) if self._rules else ()
+        return [item for item in found if item.is_about_keys or not manifest.is_partial]
+
+    @cached_property
+    def _validator(self) -> Draft202012Validator:
+        return self._find_validator()
+
+    @cached_property
+    def _rules(self) -> SchemaRules | None:
+        return self._find_rules()
+
+
+class _Known(NamedTuple):
+    """Who judges a kind, of whom one is enough to find an object right; or what is wrong with the kind itself."""
+
+    judges: tuple[_Judge, ...]
+    missing: str = ""
+
+
+def _unserved(gvk: Gvk, versions: Iterable[str]) -> str:
+    return f"there is no {gvk}: its definition serves {', '.join(versions)}"
+
+
+def check_schemas(
+    manifests: Iterable[Manifest], kubernetes_minor: str, crds: FilePath | None = None, releases: Releases | None = None
+) -> tuple[Problem, ...]:
     """What comes of checking all these objects."""
-    check = SchemaCheck(kubernetes_minor, crds)
+    check = SchemaCheck(kubernetes_minor, crds, releases)
     for _ in check.passed_on(manifests):
         pass
-    return check
+    return check.problems
 
 
 def unusable_definitions(crds: FilePath | None, root: FilePath) -> tuple[Diagnostic, ...]:
@@ -123,15 +221,6 @@ def _is_valid(validator: Draft202012Validator, body: Mapping[str, Any]) -> bool:
         return validator.is_valid(_plain(body))
 
 
-def _problems(validator: Draft202012Validator, manifest: Manifest) -> list[Problem]:
-    errors = validator.iter_errors(_plain(manifest.body))
-    return [
-        Problem(manifest, tuple(error.instance_path), _describe(error))
-        for error in errors
-        if not (manifest.is_partial and type(error.kind).__name__ == "Required")
-    ]
-
-
 def _describe(error: ValidationError) -> str:
     """What is wrong, in the words that people use for objects."""
     kind: Any = error.kind
@@ -142,6 +231,27 @@ def _describe(error: ValidationError) -> str:
             return f"missing field `{kind.property}`"
         case _:
             return error.message[:1].lower() + error.message[1:]
+
+
+def _is_json(body: Mapping[str, Any]) -> bool:
+    """Whether all numbers are such that JSON has a form for them."""
+    try:
+        json.dumps(body, default=dict, allow_nan=False)
+    except ValueError:
+        return False
+    return True
+
+
+def _unbounded(value: object, path: Path = ()) -> Iterator[Path]:
+    """Where numbers are that JSON has no form for: a validator would take them for null."""
+    if isinstance(value, float) and not isfinite(value):
+        yield path
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _unbounded(part, (*path, key))
+    elif isinstance(value, list | tuple):
+        for index, part in enumerate(value):
+            yield from _unbounded(part, (*path, index))
 
 
 def _plain(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -82,9 +82,9 @@ def render_kustomizations(
         yield _join(folder, FILE_NAME), (HEADER + kustomization_text(resources, paths, copied)).encode()
 
 
-def render_index(folders: Iterable[str]) -> dict[str, bytes]:
+def render_index(folders: Iterable[str], comment: str = "") -> dict[str, bytes]:
     """A kustomization over folders that were rendered one by one, by its file name."""
-    return {FILE_NAME: (HEADER + kustomization_text(sorted(folders))).encode()}
+    return {FILE_NAME: (HEADER + comment + kustomization_text(sorted(folders))).encode()}
 
 
 def object_path(manifest: Manifest) -> str:

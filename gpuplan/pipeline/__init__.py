@@ -45,15 +45,13 @@ class Report(Value):
 class Build(Value):
     """A report and, unless it has errors, every file below `out/`.
 
-    ``objects`` are the paths of Kubernetes objects; ``unchecked_kinds`` are the custom resources that no CRD was given
-    for. ``scope`` are the folders that ``tree`` speaks for, empty where it is all of the output. ``policies`` are
-    digests of the documents that it was made of.
+    ``objects`` are the paths of Kubernetes objects. ``scope`` are the folders that ``tree`` speaks for, empty where it
+    is all of the output. ``policies`` are digests of the documents that it was made of.
     """
 
     report: Report
     tree: Mapping[str, bytes]
     objects: tuple[str, ...] = ()
-    unchecked_kinds: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
     policies: Mapping[str, str] = field(default_factory=dict)
 
@@ -62,6 +60,7 @@ def validate(
     root: str | PathLike[str],
     clusters: Sequence[str] = (),
     *,
+    crds: str | PathLike[str] | None = None,
     kustomize: str = "",
     against: str = "",
     nodes: Sequence[Node] | None = None,
@@ -69,8 +68,8 @@ def validate(
     """Judge the clusters named, or all: everything that one run can find.
 
     Where there are hand-written Components, what kustomize makes of them is judged, too. ``kustomize`` is the program,
-    `off`, or empty for whichever is on the path. ``against`` is a revision, or a folder with a platform: the step from
-    there is judged as well, by the ``nodes`` of the one cluster where they are known.
+    `off`, or empty for whichever is on the path; ``crds`` is as in `build`. ``against`` is a revision, or a folder with
+    a platform: the step from there is judged as well, by the ``nodes`` of the one cluster where they are known.
     """
     root = Path(root)
     repository = load(root, clusters)
@@ -84,12 +83,14 @@ def validate(
     patched = [plan for plan in report.plans if plan.components]
     if not patched or not report.is_valid:
         return _with_output(report, repository, root)
+    from gpuplan.manifests import unusable_definitions
     from gpuplan.pipeline.final import judge
     from gpuplan.pipeline.rendering import render
 
-    rendered = render(patched, root.resolve(), OUT, None, is_whole=False)
-    judged = judge(rendered, found, root=root.resolve(), out=OUT, program=kustomize)
-    found += (*rendered.diagnostics, *judged.diagnostics)
+    folder = None if crds is None else Path(crds)
+    rendered = render(patched, root.resolve(), OUT, folder, is_whole=False)
+    judged = judge(rendered, found, root=root.resolve(), out=OUT, crds=folder, program=kustomize)
+    found += (*rendered.diagnostics, *judged.diagnostics, *unusable_definitions(folder, root.resolve()))
     return _with_output(
         _report(repository, found, is_final=judged.is_complete, is_step=bool(against)), repository, root
     )
@@ -122,17 +123,17 @@ def build(
         return Build(report, {})
     rendered = render(report.plans, root.resolve(), out, crds, is_whole=not clusters, keeps_all=False)
     more = [*rendered.diagnostics, *unusable_definitions(crds, root.resolve())]
-    unchecked, is_final = rendered.unchecked_kinds, False
+    is_final = False
     if any(cluster.own.components for cluster in rendered.clusters) and not has_errors(rendered.diagnostics):
         from gpuplan.pipeline.final import judge
 
         judged = judge(rendered, found, root=root.resolve(), out=out, crds=crds, program=kustomize)
         more += judged.diagnostics
-        unchecked, is_final = unchecked | judged.unchecked_kinds, judged.is_complete
+        is_final = judged.is_complete
     if more or is_final:
         report = _report(repository, (*found, *more), is_final=is_final)
     tree, policies = (rendered.tree, policy_digests(repository)) if report.is_valid else ({}, {})
-    return Build(report, tree, tuple(rendered.objects), tuple(sorted(unchecked)), scope(clusters), policies)
+    return Build(report, tree, tuple(rendered.objects), scope(clusters), policies)
 
 
 def compare(

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from gpuplan.checks.wording import name_of
+from gpuplan.delivery.indexes import group, root_folder, syncing_others
 from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin
-from gpuplan.pipeline.rules import SHARED_NAMES
+from gpuplan.pipeline.rules import SEVERAL_ARGO_CDS, SHARED_NAMES
 from gpuplan.planning.plan import Plan, Stage
 from gpuplan.planning.sync_names import root_name, sync_name
 from gpuplan.values import NamedTuple
@@ -23,7 +24,13 @@ class _Object(NamedTuple):
 
 
 def check_together(plans: Sequence[Plan]) -> Iterator[Diagnostic]:
-    """Objects of Argo CD or of Flux that two clusters call the same in the same namespace.
+    """What is wrong with the objects of Argo CD or of Flux, which may lie beside those of other clusters."""
+    yield from _shared_names(plans)
+    yield from _several_argo_cds(plans)
+
+
+def _shared_names(plans: Sequence[Plan]) -> Iterator[Diagnostic]:
+    """Those that two clusters call the same in the same namespace.
 
     Names are joined by `-`, which names may hold: pool `b-c` of cluster `a` is like pool `c` of cluster `a-b`.
     """
@@ -54,6 +61,24 @@ def _objects(plan: Plan) -> Iterator[tuple[_Object, Origin]]:
             for index, name in enumerate(tenant.spec.namespaces):
                 at = tenant.at / "namespaces" / index
                 yield _Object(kind, namespace, sync_name(cluster, f"{Stage.NAMESPACES}/{name}")), at
+
+
+def _several_argo_cds(plans: Sequence[Plan]) -> Iterator[Diagnostic]:
+    """Argo CDs that each sync clusters which they do not run in: no folder of the output is for both."""
+    first, *others = syncing_others(group(plans)) or [()]
+    for clusters in others:
+        one, other = clusters[0].cluster, first[0].cluster
+        if one.argocd and other.argocd:
+            folders = root_folder(clusters), root_folder(first)
+            finding = Finding(
+                one.argocd.at / "namespace",
+                f"the Argo CD of cluster `{one.name}` is another one than that of `{other.name}`: "
+                "`argocd/` is for neither",
+                label=f"in the namespace `{one.argocd.namespace}`",
+                related=(Label(other.argocd.at / "namespace", f"in the namespace `{other.argocd.namespace}`"),),
+                help=f"have this one apply `argocd/{folders[0]}`, and the other `argocd/{folders[1]}`",
+            )
+            yield Diagnostic(SEVERAL_ARGO_CDS, finding, clusters=(one.name, other.name))
 
 
 def _is_remote(plan: Plan) -> bool:

@@ -15,13 +15,14 @@ from gpuplan.changes import checks as step_checks
 from gpuplan.changes.compare import ClusterState
 from gpuplan.changes.compare import compare as compare_states
 from gpuplan.changes.model import Change, ObjectChange
-from gpuplan.changes.objects import compare_objects
+from gpuplan.changes.objects import compare_objects, in_order
 from gpuplan.changes.orders import BadOrder, bad_orders, concerns_nodes
 from gpuplan.changes.places import is_of
 from gpuplan.changes.step import Step
 from gpuplan.checks.wording import name_of
 from gpuplan.delivery import TOOLS
 from gpuplan.delivery.appliers import Applier, find_applier
+from gpuplan.delivery.indexes import runs_in
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Severity, SourceFile, WholeFile, has_errors
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.documents import Ignore, find_folders, read_text
@@ -49,7 +50,7 @@ from gpuplan.wording import listing, misspelling
 
 if TYPE_CHECKING:
     from gpuplan.changes.node_list import Node
-    from gpuplan.changes.pods import Holder, Pod
+    from gpuplan.changes.pods import Holder, Outsider, Pod
     from gpuplan.pipeline import Report
 
 HEAD: Final = "HEAD"
@@ -101,13 +102,14 @@ class Impact(NamedTuple):
     """A change, and what is known of it beside what the plans say.
 
     ``is_earlier`` says that its place is in the earlier policies. ``holders`` are the pods that hold what it takes
-    away, None where nobody said which pods there are.
+    away, ``outsiders`` what does not tolerate a taint that it brings; None where nobody said which pods there are.
     """
 
     change: Change
     is_earlier: bool
     appliers: tuple[Applier, ...]
     holders: tuple[Holder, ...] | None
+    outsiders: tuple[Outsider, ...] | None = None
 
 
 class Diff(Value):
@@ -495,12 +497,13 @@ def _impact(change: Change, old: Plan | None, new: Plan | None, pods: Sequence[P
     plan = new or old
     appliers = tuple(found for folder in change.folders if plan and (found := find_applier(plan, folder)))
     is_earlier = old is not None and is_of(old, change.at) and not (new and is_of(new, change.at))
-    holders = None
+    holders, outsiders = None, None
     if pods is not None:
-        from gpuplan.changes.pods import find_holders
+        from gpuplan.changes.pods import find_holders, find_outsiders
 
         holders = find_holders(change, old, pods) if old is not None else ()
-    return Impact(change, is_earlier, appliers, holders)
+        outsiders = find_outsiders(change, old, pods) if old is not None else ()
+    return Impact(change, is_earlier, appliers, holders, outsiders)
 
 
 # --- Objects -----------------------------------------------------------------------------------------------------
@@ -510,9 +513,9 @@ _Objects = dict[str, dict[tuple[str, Identity], _Body]]
 """Objects by cluster, and by the folder in it that applies them."""
 
 
-def _rendered(platform: Platform) -> Rendered:
+def _rendered(platform: Platform, *, is_whole: bool = False) -> Rendered:
     plans = platform.report.plans if platform.report else ()
-    return render(plans, platform.side.folder.resolve(), OUT, None, is_whole=False)
+    return render(plans, platform.side.folder.resolve(), OUT, None, is_whole=is_whole)
 
 
 def _with_staleness(platform: Platform, tree: Mapping[str, bytes]) -> Platform:
@@ -527,10 +530,36 @@ def _with_staleness(platform: Platform, tree: Mapping[str, bytes]) -> Platform:
 def _compare_with_output(before: Platform, after: Platform, clusters: Sequence[str]) -> Diff:
     if after.errors:
         return Diff(before, after, (), (), tuple(sorted({*before.clusters, *after.clusters})))
-    found = compare_files(before.side.folder, _rendered(after).tree, scope=scope(clusters) or None)
+    rendered = _rendered(after, is_whole=not clusters)
+    found = compare_files(before.side.folder, rendered.tree, scope=scope(clusters) or None)
     later = {item.path: found.desired[item.path] for item in found.changes if item.path in found.desired}
     differing = [path for path in sorted({*found.found, *later}) if found.found.get(path) != later.get(path)]
-    return Diff(before, after, (), compare_objects(_objects(found.found, differing), _objects(later, differing)))
+    objects = compare_objects(_objects(found.found, differing), _objects(later, differing))
+    plans = after.report.plans if after.report else ()
+    return Diff(before, after, (), in_order((*objects, *_left_out(found.found, rendered.tree, plans))))
+
+
+def _left_out(before: Mapping[str, bytes], after: Mapping[str, bytes], plans: Iterable[Plan]) -> Iterator[ObjectChange]:
+    """The clusters that a list of several leaves out though they are there: who applies it applies them no more.
+
+    A cluster whose own Argo CD syncs it was in the list of another one for nothing: no Argo CD could apply both.
+    """
+    for path in before:
+        folder, name = dirname(path), basename(path)
+        if name != FILE_NAME or cluster_of(path) or folder.partition("/")[0] not in TOOLS:
+            continue
+        gone = {*_listed(before[path])} - {*_listed(after.get(path, b""))}
+        for plan in plans:
+            if plan.cluster.name in gone:
+                found = ChangeClass.METADATA if runs_in(plan) else ChangeClass.DESTRUCTIVE
+                yield ObjectChange(plan.cluster.name, found, folder, Identity("", "File", "", name), "changed")
+
+
+def _listed(data: bytes) -> Iterator[str]:
+    """The folders that a kustomization applies, by their own names."""
+    for document in read_text(FILE_NAME, data.decode(errors="replace"), strict=False)[0]:
+        resources = document.data.get("resources") if isinstance(document.data, dict) else None
+        yield from (basename(str(item)) for item in resources or ())
 
 
 def _objects(tree: Mapping[str, bytes], paths: Iterable[str]) -> _Objects:

@@ -13,16 +13,17 @@ from gpuplan import kustomize
 from gpuplan.checks.handwritten import OBJECT_CHECKS, PATCHED_CHECKS
 from gpuplan.checks.handwritten.components import origin_of, remote_references, remote_resource
 from gpuplan.checks.handwritten.patched import Folder, Patched
-from gpuplan.checks.handwritten.reading import Object, mapping, text
+from gpuplan.checks.handwritten.reading import mapping, text
 from gpuplan.checks.registry import run_all
 from gpuplan.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.documents import read_text
 from gpuplan.kustomize import Refusal, Scratch
-from gpuplan.manifests import Identity, Manifest, Subject, check_schemas, is_object
+from gpuplan.manifests import Identity, Manifest, Subject, is_object
 from gpuplan.patterns import regex
+from gpuplan.pipeline.misfits import AS_WRITTEN, BUILT, as_written, misfits
 from gpuplan.pipeline.needs import Finder, Needs, merged
 from gpuplan.pipeline.rendering import Rendered, RenderedCluster
-from gpuplan.pipeline.rules import COMPONENT_DOES_NOT_BUILD, COMPONENTS_NOT_BUILT, PATCHED_OBJECT_INVALID
+from gpuplan.pipeline.rules import COMPONENT_DOES_NOT_BUILD, COMPONENTS_NOT_BUILT
 from gpuplan.planning.plan import Component, Plan
 from gpuplan.wording import count, misspelling
 
@@ -31,13 +32,9 @@ OFF = "off"
 
 @dataclass(slots=True)
 class Judged:
-    """What was found in the results; ``is_complete`` says that there was a program to get them from, in time.
-
-    ``unchecked_kinds`` are the custom resources that no CRD was given for.
-    """
+    """What was found in the results; ``is_complete`` says that there was a program to get them from, in time."""
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
-    unchecked_kinds: set[str] = field(default_factory=set)
     is_complete: bool = True
 
 
@@ -57,20 +54,22 @@ def judge(
     and after a build that took too long no other cluster's are begun.
     """
     clusters = [cluster for cluster in rendered.clusters if cluster.own.components]
-    if not clusters or program == OFF:
-        return Judged(is_complete=not clusters)
-    command = kustomize.find_program(program)
+    if not clusters:
+        return Judged()
+    command = None if program == OFF else kustomize.find_program(program)
     judged = Judged(is_complete=command is not None)
-    if command is None:
+    if command is None and program != OFF:
         judged.diagnostics.append(_not_built(clusters[0].plan))
     for cluster in clusters:
         patched = Patched(cluster.plan, _folders(cluster))
-        sound, obstacles = _sound_components(patched, root, is_built=command is not None)
-        judged.diagnostics += obstacles
+        if program != OFF:
+            sound, obstacles = _sound_components(patched, root, is_built=command is not None)
+            judged.diagnostics += obstacles
         if command is not None and judged.is_complete:
             patched, refusals, judged.is_complete = _build(patched, rendered, sound, root, out, command)
-            found = [*refusals, *_judge_objects(patched, crds, judged.unchecked_kinds, earlier)]
+            found = [*refusals, *_judge_objects(patched, crds, earlier)]
             judged.diagnostics += _gather(found)
+        judged.diagnostics += misfits(patched.plan, as_written(patched), crds, AS_WRITTEN)
     return judged
 
 
@@ -329,13 +328,11 @@ def _place_named(patched: Patched, folder: Folder, said: str) -> Origin:
 # --- Judging -----------------------------------------------------------------------------------------------------
 
 
-def _judge_objects(
-    patched: Patched, crds: Path | None, unchecked: set[str], earlier: Iterable[Diagnostic]
-) -> Iterator[Diagnostic]:
+def _judge_objects(patched: Patched, crds: Path | None, earlier: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
     """What was found at a place of a file, ignored or not, is not said again of what came of it."""
     yield from run_all(PATCHED_CHECKS, patched)
     results = list(patched.results())
-    yield from _misfits(patched, results, crds, unchecked)
+    yield from misfits(patched.plan, ((manifest, made) for _, manifest, made in results), crds, BUILT)
     said = {_what_and_where(item) for item in earlier if set(item.clusters) & set(patched.cluster_names)}
     made = replace(patched.files, objects=tuple(found for _, _, found in results))
     yield from (item for item in run_all(OBJECT_CHECKS, made) if _what_and_where(item) not in said)
@@ -343,31 +340,6 @@ def _judge_objects(
 
 def _what_and_where(item: Diagnostic) -> object:
     return item.code, item.finding.at.locate().sort_key
-
-
-def _misfits(
-    patched: Patched, results: Sequence[tuple[Folder, Manifest, Object]], crds: Path | None, unchecked: set[str]
-) -> Iterator[Diagnostic]:
-    folders = {id(manifest): folder for folder, manifest, _ in results}
-    checked = check_schemas((manifest for _, manifest, _ in results), patched.plan.cluster.spec.kubernetes, crds)
-    unchecked.update(checked.unchecked_kinds)
-    for problem in checked.problems:
-        folder, identity = folders[id(problem.manifest)], problem.manifest.identity
-        unknown = _UNKNOWN_FIELD.fullmatch(problem.message)
-        at = patched.place(folder, identity, *problem.path, *(unknown.groups() if unknown else ()))
-        finding = Finding(
-            at.key if unknown else at,
-            f"{problem.manifest.identity} does not fit its schema: {problem.text}",
-            label=problem.message,
-            notes=(
-                f"Kubernetes {patched.plan.cluster.spec.kubernetes}; the object is judged with all patches applied",
-            ),
-            help="correct the field",
-        )
-        yield Diagnostic(PATCHED_OBJECT_INVALID, finding, clusters=(patched.plan.cluster.name,))
-
-
-_UNKNOWN_FIELD = regex("unknown field `([^`]+)`")
 
 
 def _gather(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:

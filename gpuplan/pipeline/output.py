@@ -96,12 +96,15 @@ def cluster_of(path: str) -> str:
 
 
 def owner(path: str) -> str:
-    """The folder that holds all of what is written for a cluster, or all that a tool syncs it by: ``argocd/dev``."""
+    """The folder that holds all of what is written for a cluster, or all that a tool syncs it by: ``argocd/dev``.
+
+    Empty for what lists several clusters: ``argocd/root.team/kustomization.yaml``. No cluster has a dot in its name.
+    """
     first, _, rest = path.partition("/")
     if first not in TOOLS:
         return first
     name, slash, _ = rest.partition("/")
-    return f"{first}/{name}" if slash else ""
+    return f"{first}/{name}" if slash and "." not in name else ""
 
 
 def compare_written(root: Path, out: str, tree: Mapping[str, bytes], folders: Collection[str]) -> Staleness | None:

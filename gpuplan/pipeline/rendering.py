@@ -14,11 +14,13 @@ from gpuplan import delivery
 from gpuplan.backends import BACKENDS
 from gpuplan.checks.handwritten.reading import HandFiles, mapping, read, text
 from gpuplan.delivery.annotations import annotate
+from gpuplan.delivery.indexes import indexes
 from gpuplan.diagnostics import Diagnostic, Finding, Label
 from gpuplan.manifests import File, Identity, Manifest, Problem, SchemaCheck, identity_of, render_index, render_tree
 from gpuplan.manifests.kustomization import Apart
 from gpuplan.manifests.provenance import How
 from gpuplan.pipeline.contents import Contents
+from gpuplan.pipeline.definitions import releases
 from gpuplan.pipeline.loading import COMPONENT_KIND, OUT
 from gpuplan.pipeline.rules import INVALID_OBJECT
 from gpuplan.planning.linking import Linked, written
@@ -72,7 +74,6 @@ class Rendered:
     tree: dict[str, bytes] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     objects: list[str] = field(default_factory=list)
-    unchecked_kinds: set[str] = field(default_factory=set)
     clusters: list[RenderedCluster] = field(default_factory=list)
 
 
@@ -85,29 +86,28 @@ def render(
     its text is made, unless it ``keeps_all``.
     """
     rendered = Rendered()
-    delivered: defaultdict[str, list[str]] = defaultdict(list)
+    delivered: defaultdict[str, list[Plan]] = defaultdict(list)
     for plan in plans:
         parts = _parts(plan, out, is_kept=False)
         if keeps_all or plan.components:
             rendered.clusters.append(render_cluster(plan, out))
             parts = iter(rendered.clusters[-1].parts)
         for tool, manifests, files, components, apart in parts:
-            schemas = SchemaCheck(plan.cluster.spec.kubernetes, crds)
+            schemas = SchemaCheck(plan.cluster.spec.kubernetes, crds, releases(plan))
             checked = schemas.passed_on(manifests)
             top = posixpath.join(tool, plan.cluster.name)
             tree = render_tree(top, checked, files, components, out, str(root), apart)
             rendered.diagnostics += (_invalid(plan, problem) for problem in schemas.problems)
-            rendered.unchecked_kinds.update(schemas.unchecked_kinds)
             rendered.tree.update(tree.files)
             rendered.diagnostics += tree.diagnostics
             if tool:
-                delivered[tool].append(plan.cluster.name)
+                delivered[tool].append(plan)
             else:
                 rendered.objects += tree.objects
     if is_whole:
-        rendered.tree.update(
-            (f"{tool}/{path}", data) for tool in delivered for path, data in render_index(delivered[tool]).items()
-        )
+        for index in (index for tool, synced in delivered.items() for index in indexes(tool, synced)):
+            listed = render_index(index.resources, index.comment)
+            rendered.tree.update((f"{index.folder}/{path}", data) for path, data in listed.items())
     return rendered
 
 

@@ -115,7 +115,7 @@ class Proposal(NamedTuple):
 
 def mps_configs(proposal: Proposal, step: RolloutStep) -> tuple[str, ...]:
     """What the label of nodes names whose MPS daemons restart with a step, and end every CUDA process there."""
-    if not step.changes_file:
+    if not step.changes_file or proposal.outcome.pool.keys.by_content:
         return ()
     pool, target, state = proposal.outcome.pool, proposal.outcome.target, step.state
     own = target if state.sharing is target.sharing else pool.parts[0]

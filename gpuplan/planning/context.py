@@ -25,8 +25,9 @@ class Context:
 
     ``names`` holds every document's name by kind, sorted, also of those that no policy could be made of: a reference to
     a broken document is not wrong itself. ``removed`` tells by kind and name where the overlay removes a document.
-    ``retained_configs`` are files of the device plugin by key. Where the cluster ``is_partial``, documents are missing
-    since they could not be read: any name may be one of theirs.
+    ``retained_configs`` are files of the device plugin by key. ``taints_pools_at`` is where the cluster closes its
+    pools, if it does. Where the cluster ``is_partial``, documents are missing since they could not be read: any name
+    may be one of theirs.
     """
 
     catalog: Catalog
@@ -34,8 +35,11 @@ class Context:
     removed: Mapping[tuple[str, str], Origin]
     is_partial: bool
     scheduler: models.Scheduler
+    cap: models.Cap
     mig_strategy: models.ClusterMigStrategy
+    plugin_config: models.DevicePluginConfig
     retained_configs: Mapping[str, Mapping[str, object]]
+    taints_pools_at: Origin | None
     diagnostics: list[Diagnostic] = field(default_factory=list)
     layouts: Mapping[str, Layout] = field(default_factory=dict)
     pools: Mapping[str, Pool] = field(default_factory=dict)

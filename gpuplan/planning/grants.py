@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from gpuplan.catalog import parse_profile, resource_suffix
+from gpuplan.planning.capping import knows_admission_policies
 from gpuplan.planning.kai import queue_name
 from gpuplan.planning.plan import (
     GPU_RESOURCE,
@@ -19,6 +20,7 @@ from gpuplan.planning.plan import (
     TimeSlicing,
     Unit,
 )
+from gpuplan.planning.projects import seconds
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.planning.schedulers.kubernetes import KUBERNETES
 from gpuplan.values import Value
@@ -48,14 +50,27 @@ DEVICE_VARIABLES = (
 )
 """Variables beside `NVIDIA_VISIBLE_DEVICES` by which a container chooses devices; no pod of a tenant may set them."""
 
-_POLICIES_SINCE_MINOR = 30
-"""ValidatingAdmissionPolicy is `admissionregistration.k8s.io/v1` since Kubernetes 1.30."""
+
+RUNTIME_CLASS = "nvidia"
+"""The RuntimeClass that the GPU Operator makes where its values name none."""
+
+
+def runtime_class(cluster: Cluster) -> str:
+    """The RuntimeClass that the GPU Operator makes, so far as its values are in the policy."""
+    operator = cluster.gpu_operator.spec.values.get("operator")
+    named = operator.get("runtimeClass") if isinstance(operator, dict) else None
+    return named if isinstance(named, str) and named else RUNTIME_CLASS
 
 
 def has_admission_policies(cluster: Cluster) -> bool:
     """Whether the cluster's API server knows ValidatingAdmissionPolicy; without it only quotas hold."""
-    major, _, minor = cluster.spec.kubernetes.partition(".")
-    return (int(major), int(minor)) >= (1, _POLICIES_SINCE_MINOR)
+    return knows_admission_policies(cluster.spec.kubernetes)
+
+
+def grace_seconds(cluster: Cluster) -> int | None:
+    """The longest grace period that pods with GPUs may ask for; None where the policy does not bound it."""
+    period = cluster.spec.admission.grace_period
+    return None if period == "none" else seconds(period)
 
 
 class Grant(Value):
@@ -118,6 +133,8 @@ def parameters(tenant: Tenant, namespace: str, scheduler: SchedulerTraits = KUBE
         "grants": _lines([f"{grant.pool} {grant.resource} {grant.most_per_container or 'any'}" for grant in found]),
         "priorityClasses": _lines([priority.name for priority in tenant.priority_classes]),
     }
+    if tenant.spec.allow.grace_period is not None:
+        data["gracePeriod"] = str(seconds(tenant.spec.allow.grace_period))
     if scheduler.has_queues_by_pool:
         data["queues"] = _lines([f"{pool} {queue_name(tenant.name, pool)}" for pool in pools])
     return data

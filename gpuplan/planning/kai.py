@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
 
-from gpuplan.planning.plan import Amount, Plan, Pool, Quota, Tenant, Unit
-from gpuplan.planning.tree import Tree
+from gpuplan.planning.amounts import ComputeShare, shares_in_pool
+from gpuplan.planning.plan import Amount, Counted, Plan, Pool, Quota, Tenant, Unit
 from gpuplan.policy.models import Allocation
 from gpuplan.values import NamedTuple
 
@@ -16,6 +16,8 @@ class Queue(NamedTuple):
 
     ``quota`` is what is guaranteed to it and what is part of it, in GPUs; ``limit`` is None where unbounded.
     ``depth`` counts the queues above. ``takes_work`` is false where others are part of it: only leaves take work.
+    ``compute`` are millicores of CPU and bytes of memory, where the tenant has a quota of them in the pool; queues know
+    nothing else of nodes.
     """
 
     name: str
@@ -26,6 +28,7 @@ class Queue(NamedTuple):
     quota: Ratio
     limit: Ratio | None
     takes_work: bool
+    compute: Mapping[Counted, ComputeShare]
 
 
 def queue_name(tenant: str, pool: str) -> str:
@@ -45,7 +48,7 @@ def queues(plan: Plan) -> tuple[Queue, ...]:
     for name, quotas in plan.tree.together.items():
         for quota in quotas:
             held[quota.pool.name].setdefault(name, []).append(quota)
-    return tuple(queue for pool in plan.pools for queue in _queues(plan.tree, pool, held[pool.name]))
+    return tuple(queue for pool in plan.pools for queue in _queues(plan, pool, held[pool.name]))
 
 
 def weight(pool: Pool, unit: Unit) -> Ratio:
@@ -56,8 +59,9 @@ def weight(pool: Pool, unit: Unit) -> Ratio:
     return Ratio(1) if pool.spec.allocation is Allocation.DRA else unit.gpu_weight
 
 
-def _queues(tree: Tree, pool: Pool, held: Mapping[str, Sequence[Quota]]) -> Iterator[Queue]:
+def _queues(plan: Plan, pool: Pool, held: Mapping[str, Sequence[Quota]]) -> Iterator[Queue]:
     """Those of one pool. ``held`` is what each tenant has there with all that are part of it, the upper ones first."""
+    tree = plan.tree
     wholes: dict[str, Queue] = {}
     for tenant in filter(None, map(tree.find, held)):
         own = [quota for quota in tenant.quotas if quota.pool.name == pool.name]
@@ -76,12 +80,14 @@ def _queues(tree: Tree, pool: Pool, held: Mapping[str, Sequence[Quota]]) -> Iter
             # A tenant without a quota bounds nobody: those below it have limits of their own.
             limit=_limit(held[tenant.name]) if own else None,
             takes_work=not is_divided,
+            compute=shares_in_pool(plan, tenant, pool),
         )
         wholes[tenant.name] = whole
         yield whole
         if is_divided and works_itself:
             rest = _gpus((quota, tree.left_over(tenant, quota.key)) for quota in own)
-            yield Queue(name, whole.name, depth + 1, tenant, pool, rest, _limit(own), takes_work=True)
+            compute = shares_in_pool(plan, tenant, pool, is_rest=True)
+            yield Queue(name, whole.name, depth + 1, tenant, pool, rest, _limit(own), takes_work=True, compute=compute)
 
 
 def _gpus(amounts: Iterable[tuple[Quota, Amount]]) -> Ratio:

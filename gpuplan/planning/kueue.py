@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from gpuplan.catalog.frameworks import Framework, enabled
 from gpuplan.planning.dra import device_class_name
-from gpuplan.planning.plan import Pool, Unit
+from gpuplan.planning.plan import Cluster, Pool, Tenant, Unit
 from gpuplan.policy.models import Allocation
 
 # https://github.com/kubernetes-sigs/kueue/blob/v0.19.2/pkg/controller/jobs/pod/constants/constants.go
@@ -28,6 +29,12 @@ Without it or the other one, pods get nothing of a flavor with a Topology if the
 """
 
 
+def frameworks(cluster: Cluster) -> tuple[Framework, ...]:
+    """The kinds of work that Kueue knows on a cluster, in the order of the catalog."""
+    kueue = cluster.scheduler.spec.kueue
+    return enabled([kind.value for kind in kueue.frameworks] if kueue else [])
+
+
 def counted_resource(pool: Pool, unit: Unit) -> str | None:
     """What stands for a unit in Kueue's quotas: its resource or, for claims, a name that Kueue's Configuration maps.
 
@@ -41,3 +48,13 @@ def counted_resource(pool: Pool, unit: Unit) -> str | None:
 def counted_units(pool: Pool) -> tuple[Unit, ...]:
     """The units that Kueue can count."""
     return tuple(unit for unit in pool.units if counted_resource(pool, unit))
+
+
+def cluster_queue(tenant: Tenant) -> str:
+    """The name of a tenant's ClusterQueue, which Kueue's metrics know it by."""
+    return tenant.name
+
+
+def has_queue(tenant: Tenant) -> bool:
+    """Whether a tenant may run something that is counted."""
+    return bool(tenant.spec.namespaces) and any(counted_resource(quota.pool, quota.unit) for quota in tenant.quotas)

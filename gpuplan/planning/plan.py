@@ -18,11 +18,12 @@ from pydantic import BaseModel
 
 from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Origin
+from gpuplan.planning.capping import chosen_cap
 from gpuplan.planning.placement.placing import Placed, Refusal
 from gpuplan.planning.schedulers import SchedulerTraits, traits_of
 from gpuplan.planning.tree import Tree
 from gpuplan.policy import models
-from gpuplan.policy.models import Approval, Inference, SchedulerKind, Training, Window
+from gpuplan.policy.models import Approval, Cap, Effect, Inference, SchedulerKind, Training, Window
 from gpuplan.values import NamedTuple, Value
 
 T = TypeVar("T")
@@ -76,6 +77,17 @@ class GpuOperator(NamedTuple):
     version: str
     namespace: str
     cluster_policy: str
+
+    @property
+    def is_merged_by_owner(self) -> bool:
+        """Whether nobody but the owner of the ClusterPolicy writes gpuplan's fields into it."""
+        is_snippet = self.spec.cluster_policy_patch is models.ClusterPolicyPatch.SNIPPET
+        return is_snippet and self.spec.install is models.Install.EXTERNAL
+
+    @property
+    def keeps_plugin_file(self) -> bool:
+        """Whether the ConfigMap of the device plugin keeps its name, whatever is in it."""
+        return self.spec.device_plugin_config is models.DevicePluginConfig.FIXED
 
 
 class Scheduler(NamedTuple):
@@ -161,6 +173,11 @@ class Cluster(NamedTuple):
     argocd: Argocd | None
     flux: Flux | None
     monitoring: Monitoring | None
+
+    @property
+    def cap(self) -> Cap:
+        """What caps its tenants."""
+        return chosen_cap(self.scheduler.spec, self.spec.kubernetes)
 
 
 # --- Pools -------------------------------------------------------------------------------------------------------
@@ -274,6 +291,9 @@ class Nodes(Value):
     """A pool's nodes: by ``names``, by ``name_pattern`` (to be matched whole), or by neither.
 
     ``moved`` are the names that the pattern matches and that are not meant: a rollout has moved these nodes.
+
+    ``millicores`` and ``memory_bytes`` are what each node has for pods of tenants: what the policy says, less the
+    reserve, and never less than nothing; None where it does not say it.
     """
 
     at: Origin
@@ -282,22 +302,50 @@ class Nodes(Value):
     names: tuple[str, ...]
     name_pattern: str | None
     moved: tuple[str, ...] = ()
+    millicores: int | None = None
+    memory_bytes: int | None = None
 
 
 class PluginKeys(NamedTuple):
     """What decides the key of a pool's file for the device plugin (`gpuplan.planning.plugin_configs`).
 
-    ``meaning`` is what a `Retained` says that the key with the pool's own name means; None where none does.
+    ``meaning`` is what a `Retained` says that the key with the pool's own name means; None where none does. Where files
+    are ``by_content``, no pool has a key with its own name.
     """
 
     strategy: models.ClusterMigStrategy
     meaning: Mapping[str, object] | None = None
+    by_content: bool = False
+
+
+class Taint(NamedTuple):
+    """A taint of a pool's nodes: one that the pool has written, or the one that the cluster gives its pools."""
+
+    at: Origin
+    key: str
+    value: str
+    effect: Effect
+
+    @property
+    def is_default(self) -> bool:
+        """Whether no pool says so, but the cluster."""
+        return self.at.path[-1] == "taintPools"
+
+    @property
+    def keeps_pods_off(self) -> bool:
+        """`PreferNoSchedule` lets pods come where there is no other room."""
+        return self.effect is not Effect.PREFER_NO_SCHEDULE
+
+    def place(self, field: str) -> Origin:
+        """Where one of its fields is from."""
+        return self.at if self.is_default else self.at / field
 
 
 class Pool(NamedTuple):
     """A set of equal nodes.
 
-    ``labels`` are all that the nodes get: the policy's own, gpuplan's, and the GPU Operator's switches.
+    ``labels`` are all that the nodes get: the policy's own, gpuplan's, and the GPU Operator's switches; ``taints`` the
+    policy's own and, where none of them keeps pods off, the cluster's.
 
     While a ``rollout`` is under way, ``sharing`` and ``labels`` are those of the nodes that it has not reached, and
     ``units`` those of all nodes: what is said of one node is then the most that any has.
@@ -312,6 +360,7 @@ class Pool(NamedTuple):
     units: tuple[Unit, ...]
     labels: Mapping[str, str]
     keys: PluginKeys
+    taints: tuple[Taint, ...] = ()
     rollout: Rollout | None = None
 
     @property
@@ -346,8 +395,13 @@ class Pool(NamedTuple):
             {"key": taint.key}
             | ({"operator": "Equal", "value": taint.value} if taint.value else {"operator": "Exists"})
             | {"effect": taint.effect.value}
-            for taint in self.spec.taints
+            for taint in self.taints
         ]
+
+    @property
+    def barrier(self) -> tuple[Taint, ...]:
+        """The taints that keep pods off its nodes."""
+        return tuple(taint for taint in self.taints if taint.keeps_pods_off)
 
     @property
     def gpu_count(self) -> int:
@@ -381,11 +435,37 @@ class PriorityClass(NamedTuple):
     spec: models.PriorityClassSpec
 
 
+class Counted(StrEnum):
+    """What of a pool's nodes is counted beside its units, as Kubernetes calls it."""
+
+    CPU = "cpu"
+    MEMORY = "memory"
+    PODS = "pods"
+
+
+class Compute(NamedTuple):
+    """CPU, memory or pods of a quota: millicores, bytes or pods. ``limit`` is None where unbounded.
+
+    ``at`` is where the policy says it: a field of the quota, or the `followUnits` of the pool where ``is_derived``.
+    ``lendable`` is the part of the guarantee that the quota lends of its units; pods are not lent. ``caps`` are for
+    each namespace, as those of the quota.
+    """
+
+    at: Origin
+    counted: Counted
+    guaranteed: int
+    limit: int | None
+    lendable: int
+    caps: Mapping[str, int | None]
+    is_derived: bool = False
+
+
 class Quota(NamedTuple):
     """A tenant's grant on one unit of one pool, in units. ``limit`` is None where unbounded.
 
     ``split`` divides the cap among namespaces as the policy writes it; ``caps`` is the result for every namespace of
-    the tenant: what a plain ResourceQuota there allows, None where unbounded.
+    the tenant: what a plain ResourceQuota there allows, None where it does not bound it. ``compute`` is what is counted
+    beside the units.
     """
 
     at: Origin
@@ -397,10 +477,14 @@ class Quota(NamedTuple):
     lendable: Amount
     split: Mapping[str, Amount]
     caps: Mapping[str, Amount | None]
+    compute: tuple[Compute, ...] = ()
 
     @property
     def key(self) -> UnitKey:
         return self.pool.name, self.unit.name
+
+    def find_compute(self, counted: Counted) -> Compute | None:
+        return next((found for found in self.compute if found.counted is counted), None)
 
     @property
     def may_borrow(self) -> bool:
@@ -628,6 +712,15 @@ class Plan(Value, eq=False):
     def tree(self) -> Tree:
         return Tree(self.tenants)
 
+    @cached_property
+    def compute_trees(self) -> Mapping[Counted, Tree]:
+        """By what some quota counts beside its units: the tenants with its numbers in place of units.
+
+        Whose guarantee lies within whose is the same question for each.
+        """
+        found = ((counted, Tree(tuple(_counting(self.tenants, counted)))) for counted in Counted)
+        return {counted: tree for counted, tree in found if any(tenant.quotas for tenant in tree.tenants)}
+
     def find_pool(self, name: str) -> Pool | None:
         return next((pool for pool in self.pools if pool.name == name), None)
 
@@ -672,6 +765,18 @@ class Plan(Value, eq=False):
         return tuple(
             (item, item.what) for item in self.retained if isinstance(item.what, RetainedNodes) and item.what.folder
         )
+
+
+def _counting(tenants: Iterable[Tenant], counted: Counted) -> Iterator[Tenant]:
+    for tenant in tenants:
+        held = ((quota, found) for quota in tenant.quotas if (found := quota.find_compute(counted)))
+        quotas = (
+            quota._replace(
+                guaranteed=part.guaranteed, limit=part.limit, lendable=part.lendable, caps=part.caps, compute=(part,)
+            )
+            for quota, part in held
+        )
+        yield tenant._replace(quotas=tuple(quotas))
 
 
 def with_places(at: Origin, items: Iterable[T]) -> Iterator[tuple[Origin, T]]:

@@ -72,10 +72,12 @@ def shared_resources(pool: Pool) -> list[str]:
 def key_of(pool: Pool) -> str:
     """The key of a pool's file, or of that of a part of it: the pool's name, unless that is retained for another file.
 
-    No pool's name has a dot, so no other pool has such a key.
+    No pool's name has a dot, so no other pool has such a key. Where the ConfigMap keeps its name, each key says what is
+    in its file: whoever reads a file under a name that stays is told of nothing.
     """
-    config, meaning = configuration(pool, pool.keys.strategy), pool.keys.meaning
-    return pool.name if meaning is None or config == meaning else f"{pool.name}.{content_hash(config)}"
+    config, keys = configuration(pool, pool.keys.strategy), pool.keys
+    is_own = not keys.by_content and (keys.meaning is None or config == keys.meaning)
+    return pool.name if is_own else f"{pool.name}.{content_hash(config)}"
 
 
 def pool_of(key: str) -> str:

@@ -9,6 +9,7 @@ from typing import Final, assert_never
 
 from gpuplan.catalog import Gpu, parse_profile, resource_suffix
 from gpuplan.diagnostics import Origin
+from gpuplan.planning.amounts import of_node
 from gpuplan.planning.context import Context
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL, class_name
 from gpuplan.planning.layouts import entry_of, make_layout
@@ -18,6 +19,7 @@ from gpuplan.planning.plan import (
     GPU_RESOURCE,
     MIG_CONFIG_LABEL,
     POOL_LABEL,
+    Counted,
     Exclusive,
     Fraction,
     Isolation,
@@ -29,13 +31,15 @@ from gpuplan.planning.plan import (
     Pool,
     Rollout,
     Sharing,
+    Taint,
     TimeSlicing,
     Unit,
+    with_places,
 )
 from gpuplan.planning.plugin_configs import configuration, key_of
 from gpuplan.planning.schedulers import traits_of
 from gpuplan.policy import models
-from gpuplan.policy.models import Allocation, MigStrategy
+from gpuplan.policy.models import Allocation, Effect, MigStrategy
 
 ALL_DISABLED = "all-disabled"
 """The entry of the mig-parted file that switches MIG off; the operator labels new nodes with it."""
@@ -53,7 +57,15 @@ def resolve_pool(context: Context, at: Origin, pool: models.Pool) -> Pool | None
         return None
     written = spec.nodes
     names = tuple(written.names or ())
-    nodes = Nodes(at / "nodes", written.count, written.gpus_per_node, names, written.name_pattern)
+    nodes = Nodes(
+        at=at / "nodes",
+        count=written.count,
+        gpus_per_node=written.gpus_per_node,
+        names=names,
+        name_pattern=written.name_pattern,
+        millicores=of_node(written, Counted.CPU),
+        memory_bytes=of_node(written, Counted.MEMORY),
+    )
     resolved = Pool(
         at=at,
         name=name,
@@ -63,13 +75,29 @@ def resolve_pool(context: Context, at: Origin, pool: models.Pool) -> Pool | None
         sharing=sharing,
         units=_units(gpu, nodes, sharing, spec.allocation),
         labels={},
-        keys=PluginKeys(context.mig_strategy, context.retained_configs.get(name)),
+        keys=_plugin_keys(context, name),
+        taints=tuple(_taints(context, at / "taints", spec.taints)),
     )
     resolved = resolved._replace(labels={**spec.node_labels, **_own_labels(context, resolved)})
     if spec.rollout is None:
         return resolved
     target = _sharing(context, at / "rollout" / "sharing", name, gpu, spec.rollout.sharing)
     return None if target is None else divided(resolved, at / "rollout", target, spec.rollout.nodes)
+
+
+def _taints(context: Context, at: Origin, written: Sequence[models.Taint]) -> Iterator[Taint]:
+    """The policy's own; the one that managed services have, too, where the cluster closes its pools and none does."""
+    own = [Taint(place, taint.key, taint.value, taint.effect) for place, taint in with_places(at, written)]
+    yield from own
+    if context.taints_pools_at and not any(taint.keeps_pods_off for taint in own):
+        yield Taint(context.taints_pools_at, GPU_RESOURCE, "present", Effect.NO_SCHEDULE)
+
+
+def _plugin_keys(context: Context, name: str) -> PluginKeys:
+    """Where every key says what its file does, no document has to say what a pool's own name means."""
+    by_content = context.plugin_config is models.DevicePluginConfig.FIXED
+    meaning = None if by_content else context.retained_configs.get(name)
+    return PluginKeys(context.mig_strategy, meaning, by_content)
 
 
 def _own_labels(context: Context, pool: Pool) -> dict[str, str]:
@@ -184,7 +212,7 @@ def moved_to(pool: Pool, sharing: Sharing) -> Pool:
         labels[MIG_CONFIG_LABEL] = config_name
     units = _units(pool.gpu, pool.nodes, sharing, pool.spec.allocation)
     moved = pool._replace(sharing=sharing, units=units, labels=labels, rollout=None)
-    if pool.keys.meaning is not None:
+    if pool.keys.by_content or pool.keys.meaning is not None:
         labels[DEVICE_PLUGIN_CONFIG_LABEL] = key_of(moved)
     elif not is_configured_alike(pool.sharing, sharing):
         labels[DEVICE_PLUGIN_CONFIG_LABEL] = f"{pool.name}{ROLLOUT_SUFFIX}"
@@ -193,14 +221,14 @@ def moved_to(pool: Pool, sharing: Sharing) -> Pool:
 
 def with_meaning(pool: Pool) -> Pool:
     """The pool once a document says what its own name means: what it does now, unless one says otherwise already."""
-    if pool.keys.meaning is not None:
+    if pool.keys.by_content or pool.keys.meaning is not None:
         return pool
     return pool._replace(keys=pool.keys._replace(meaning=configuration(pool, pool.keys.strategy)))
 
 
 def hangs_on_retained(pool: Pool) -> bool:
     """Whether nodes of a pool would have other labels without the document that says what its own name means."""
-    if pool.keys.meaning is None:
+    if pool.keys.meaning is None:  # nobody says it, or nobody has to
         return False
     own, *moved = (part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in pool.parts)
     return own != pool.name or (pool.rollout is not None and moved != [_key_without_meaning(pool, pool.rollout)])

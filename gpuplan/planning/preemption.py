@@ -77,6 +77,15 @@ class Condition(StrEnum):
     EVICTOR_WITHIN_FAIR_SHARE = "evictor-within-fair-share"
     """With the new pod, the evictor's tenant has no more of the surplus than its weight gives it."""
 
+    QUOTA_HAS_ROOM = "quota-has-room"
+    """The ResourceQuota of the evictor's namespace has room for the new pod: else it refuses the pod, whoever is there.
+
+    It counts pods that wait, too, so that who is at its limit makes no room among its own pods.
+    """
+
+    QUOTA_HAS_ROOM_OR_JOB = "quota-has-room-or-job"
+    """The same, or what makes the pod waits in place of it, as a Job does: its pods come once the victims have gone."""
+
 
 class Party(NamedTuple):
     """The pods of a tenant with one priority class; None for a tenant that may name none."""
@@ -126,9 +135,11 @@ def _evictions_of(plan: Plan, pool: Pool, unit: Unit) -> Iterator[Eviction]:
     match plan.scheduler.evicts:
         case Evicts.BY_PRIORITY:
             if pool.spec.allocation is Allocation.DEVICE_PLUGIN:
-                yield from _by_priority(plan.scheduler, place, actors, _fullness(unit, actors))
+                when = _fullness(unit, actors), *_in_quota(plan.scheduler, unit, actors)
+                yield from _by_priority(plan.scheduler, place, actors, when)
         case Evicts.BY_QUEUE | Evicts.BY_SHARE:
-            yield from _within(plan.scheduler, place, actors)
+            when = Condition.QUEUE_FULL, *_in_quota(plan.scheduler, unit, actors)
+            yield from _within(plan.scheduler, place, actors, when)
             yield from _across(plan.scheduler, place, actors)
         case unknown:
             assert_never(unknown)
@@ -238,6 +249,18 @@ def _parties(actors: Iterable[_Actor]) -> tuple[Party, ...]:
     return tuple(actor.party for actor in actors)
 
 
+def _in_quota(scheduler: SchedulerTraits, unit: Unit, actors: Iterable[_Actor]) -> tuple[Condition, ...]:
+    """What a ResourceQuota adds; there is none on parts of GPUs, nor where the queue alone is the cap.
+
+    Who takes back a guarantee needs no more than it: no quota is below that.
+    """
+    counts = unit.resource is not None or unit.device_class is not None
+    if not counts or all(cap is None for actor in actors for cap in actor.quota.caps.values()):
+        return ()
+    waits_as_job = scheduler.evicts is Evicts.BY_QUEUE
+    return (Condition.QUOTA_HAS_ROOM_OR_JOB if waits_as_job else Condition.QUOTA_HAS_ROOM,)
+
+
 # --- By priority alone -------------------------------------------------------------------------------------------
 
 
@@ -251,7 +274,7 @@ def _fullness(unit: Unit, actors: Sequence[_Actor]) -> Condition:
 
 
 def _by_priority(
-    scheduler: SchedulerTraits, place: tuple[str, str], actors: Sequence[_Actor], when: Condition
+    scheduler: SchedulerTraits, place: tuple[str, str], actors: Sequence[_Actor], when: tuple[Condition, ...]
 ) -> Iterator[Eviction]:
     """A lower value goes for a higher one whose class preempts, and nothing in a PriorityClass protects it."""
     evicting = [actor for actor in actors if evicts(scheduler, actor.tenant, actor.rank)]
@@ -259,7 +282,7 @@ def _by_priority(
         evictors = [actor for actor in evicting if actor.rank.value > value]
         victims = [actor for actor in actors if actor.rank.value == value]
         if evictors:
-            yield Eviction(*place, Mechanism.PRIORITY, _parties(evictors), _parties(victims), (when,))
+            yield Eviction(*place, Mechanism.PRIORITY, _parties(evictors), _parties(victims), when)
 
 
 def _values(actors: Iterable[_Actor]) -> list[int]:
@@ -270,7 +293,9 @@ def _values(actors: Iterable[_Actor]) -> list[int]:
 # --- By queues and shares ----------------------------------------------------------------------------------------
 
 
-def _within(scheduler: SchedulerTraits, place: tuple[str, str], actors: Sequence[_Actor]) -> Iterator[Eviction]:
+def _within(
+    scheduler: SchedulerTraits, place: tuple[str, str], actors: Sequence[_Actor], when: tuple[Condition, ...]
+) -> Iterator[Eviction]:
     """The classes of each tenant, each below those of a higher value; tenants with the same classes together.
 
     Kueue's policies are those that gpuplan writes into every ClusterQueue, with fair sharing; the pods' own classes
@@ -291,7 +316,7 @@ def _within(scheduler: SchedulerTraits, place: tuple[str, str], actors: Sequence
                 alike[0].extend(above)
                 alike[1].extend(below)
     for above, below, time in found.values():
-        yield Eviction(*place, Mechanism.QUEUE, tuple(above), tuple(below), (Condition.QUEUE_FULL,), time)
+        yield Eviction(*place, Mechanism.QUEUE, tuple(above), tuple(below), when, time)
 
 
 def _across(scheduler: SchedulerTraits, place: tuple[str, str], actors: Sequence[_Actor]) -> Iterator[Eviction]:

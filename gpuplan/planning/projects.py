@@ -14,6 +14,7 @@ from functools import partial
 from math import ceil
 
 from gpuplan.planning.plan import Amount, Plan, Pool, Quota, Tenant
+from gpuplan.planning.portions import portion_of
 from gpuplan.planning.tree import Tree
 from gpuplan.values import NamedTuple
 
@@ -110,16 +111,6 @@ def portion(quota: Quota, namespaces: Sequence[str], namespace: str, amount: Amo
     if quota.unit.asked_as is None:  # fractions, which are divided to the hundredth of a GPU
         return Decimal(portion_of(int(Ratio(amount) * 100), weights, total)[namespace]) / 100
     return portion_of(int(amount), weights, total)[namespace]
-
-
-def portion_of(amount: int, weights: Mapping[str, Ratio], total: Ratio) -> Mapping[str, int]:
-    """The largest remainders: parts that add up to the amount, and differ from the exact ones by less than one."""
-    exact = {name: amount * weight / total for name, weight in weights.items()}
-    parts = {name: int(part) for name, part in exact.items()}
-    rest = amount - sum(parts.values())
-    for name in sorted(exact, key=lambda name: parts[name] - exact[name])[:rest]:
-        parts[name] += 1
-    return parts
 
 
 # --- Order and time ----------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from gpuplan.catalog import Catalog
 from gpuplan.diagnostics import Diagnostic, Finding, Origin
+from gpuplan.planning.capping import chosen_cap
 from gpuplan.planning.context import Context
 from gpuplan.planning.layouts import make_layout
 from gpuplan.planning.plan import (
@@ -86,8 +87,11 @@ def resolve(
         removed or {},
         is_partial,
         spec.scheduler,
+        chosen_cap(spec.scheduler, spec.kubernetes),
         spec.gpu_operator.mig_strategy,
+        spec.gpu_operator.device_plugin_config,
         _retained_configs(parsed),
+        cluster.origin / "spec" / "taintPools" if spec.taint_pools else None,
     )
     context.layouts = _resolved(parsed, models.MigLayout, partial(_layout, context))
     context.pools = _resolved(parsed, models.Pool, partial(resolve_pool, context))

@@ -14,6 +14,7 @@ from gpuplan.manifests.provenance import (
     Links,
     Routes,
     adding,
+    choosing,
     chosen,
     copied,
     facts,
@@ -25,12 +26,14 @@ from gpuplan.manifests.provenance import (
     summed,
 )
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL, uses_claims
+from gpuplan.planning.exporter import unnoticed_resources
 from gpuplan.planning.node_features import has_openshifts_nfd
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
     POOL_LABEL,
     Cluster,
+    Counted,
     Layout,
     LayoutEntry,
     Mig,
@@ -38,6 +41,7 @@ from gpuplan.planning.plan import (
     Pool,
     Quota,
     RetainedDevicePluginConfig,
+    Taint,
     Tenant,
     TimeSlicing,
     Unit,
@@ -88,6 +92,16 @@ def namespace_of(tenant: Tenant, namespace: str) -> Origin:
 def scheduler_of(plan: Plan) -> Links:
     """What chooses the scheduler."""
     return _settings(plan, "kind")
+
+
+def release_of(plan: Plan) -> Links:
+    """What chooses the scheduler's release."""
+    return _settings(plan, "version")
+
+
+def frameworks_of(plan: Plan) -> Links:
+    """What names the kinds of work that Kueue knows."""
+    return _settings(plan, "kueue")
 
 
 def _settings(plan: Plan, field: str) -> Links:
@@ -281,12 +295,49 @@ def instances_of(entry: LayoutEntry, profile: str) -> Iterator[Origin]:
 
 def tolerations_of(pool: Pool) -> Routes:
     """Each toleration of a pool's taints, by its index."""
-    for index in range(len(pool.spec.taints)):
-        taint = pool.at / "taints" / index
-        yield (index, "key"), copied(taint / "key")
-        yield (index, "operator"), chosen(taint / "value")
-        yield (index, "value"), copied(taint / "value")
-        yield (index, "effect"), copied(taint / "effect")
+    for index, taint in enumerate(pool.taints):
+        if taint.is_default:
+            yield (index,), default_taint_of(pool, taint)
+            continue
+        yield (index, "key"), copied(taint.at / "key")
+        yield (index, "operator"), chosen(taint.at / "value")
+        yield (index, "value"), copied(taint.at / "value")
+        yield (index, "effect"), copied(taint.at / "effect")
+
+
+def default_taint_of(pool: Pool, taint: Taint) -> Links:
+    """A pool has the cluster's taint while none of its own keeps pods off."""
+    return chosen(taint.at, *(own.at / "effect" for own in pool.taints if not own.is_default))
+
+
+def exporter_of(plan: Plan) -> Links:
+    """What decides what the DCGM exporter collects, and can do."""
+    monitoring, operator = plan.cluster.monitoring, plan.cluster.gpu_operator
+    if monitoring is None:
+        return ()
+    image = operator.at / "values" / "dcgmExporter" / "version"
+    return chosen(monitoring.at / "collect", operator.at / "version", image)
+
+
+def shared_pods_of(plan: Plan) -> Links:
+    """What decides whether the exporter is told of pods on shared GPUs: of several pools that share, none by itself."""
+    sharing = [links for pool in plan.parts if (links := _unnoticed(plan, pool))]
+    only = choosing(sharing[0]) if len(sharing) == 1 else ()
+    return (*exporter_of(plan), *chosen(plan.cluster.at / "platform"), *only)
+
+
+def _unnoticed(plan: Plan, pool: Pool) -> Links:
+    """What chooses the resources of a pool that the exporter must be told of."""
+    found = [unit for unit in pool.units if unit.resource in unnoticed_resources(plan)]
+    return tuple(link for unit in found for link in resource_of(pool, unit))
+
+
+def taints_of(plan: Plan) -> Links:
+    """What keeps pods off the nodes of pools."""
+    written = [taint.at for pool in plan.pools for taint in pool.taints if not taint.is_default]
+    texts = (taint / field for taint in written for field in ("key", "value", "effect"))
+    lists = (pool.at / "taints" for pool in plan.pools)
+    return chosen(*texts, *lists, plan.cluster.at / "taintPools")
 
 
 def claims_of(plan: Plan) -> Links:
@@ -307,7 +358,7 @@ def label_of(plan: Plan, pool: Pool, key: str) -> Links:
     if key == POOL_LABEL:
         return named(pool)
     if key == DEVICE_PLUGIN_CONFIG_LABEL:
-        return (*named(pool), *_moved_config(pool), *_plugin_key(plan, pool))
+        return (*named(pool), *_moved_config(pool), *plugin_key_of(plan, pool))
     if key == plan.scheduler.node_pool_label:
         return (*named(pool), *chosen(plan.cluster.scheduler.at / "kind"))
     if key == DRA_PLUGIN_LABEL and pool.spec.allocation is Allocation.DRA:
@@ -338,13 +389,14 @@ def meaning_of(plan: Plan, pool: Pool) -> tuple[Origin, ...]:
     return tuple(item.at / field for item in kept if item.spec.key == pool.name for field in ("key", "config"))
 
 
-def _plugin_key(plan: Plan, pool: Pool) -> Links:
-    """A key that says what its file does, where the one of the pool's name is retained for another file."""
-    if pool.keys.meaning is None:
-        return ()
-    return hashed(
+def plugin_key_of(plan: Plan, pool: Pool) -> Links:
+    """A key that says what its file does: each of them, or where the pool's name is retained for another file."""
+    choice = plan.cluster.gpu_operator.at / "devicePluginConfig"
+    if pool.keys.meaning is None and not pool.keys.by_content:
+        return chosen(choice)
+    return *chosen(choice), *hashed(
         (
-            *chosen(*meaning_of(plan, pool)),
+            *chosen(*(() if pool.keys.by_content else meaning_of(plan, pool))),
             *sharing_of(pool),
             *(link for shares in [pool.shares] if shares for link in chosen(shares.at / "replicas")),
         )
@@ -433,14 +485,84 @@ def cap_of(plan: Plan, quota: Quota, namespace: str) -> Links:
     """What caps the units of a quota in one namespace: its split, or else what the scheduler says is capped."""
     if quota.split:
         return copied(quota.at / "split" / namespace)
-    chooses = () if quota.spec.limit is None or quota.limit == quota.guaranteed else _settings(plan, "cap")
-    is_limit = plan.cluster.scheduler.spec.cap is Cap.LIMIT and quota.spec.limit is not None
-    return (*copied(quota.at / ("limit" if is_limit else "guaranteed")), *chooses)
+    is_limit = plan.cluster.cap is not Cap.GUARANTEED and quota.spec.limit is not None
+    return (*copied(quota.at / ("limit" if is_limit else "guaranteed")), *_caps(plan))
+
+
+def _caps(plan: Plan) -> Links:
+    """What chooses between numbers and queues; where the policy does not say it, the scheduler does, or the version."""
+    if plan.cluster.scheduler.spec.cap is not None:
+        return _settings(plan, "cap")
+    by_version = admission_of(plan) if plan.scheduler.caps_in_queues else ()
+    return (*_settings(plan, "cap"), *scheduler_of(plan), *by_version)
 
 
 def limit_of(quota: Quota) -> Origin:
     """Where a quota says how much there may be at most."""
     return quota.at / ("guaranteed" if quota.spec.limit is None else "limit")
+
+
+def compute_of(quota: Quota, counted: Counted, field: str) -> Links:
+    """What makes the `guaranteed` or the `limit` of CPU, memory or pods: what the quota says, or its units' part."""
+    found = quota.find_compute(counted)
+    if found is None:
+        return ()
+    if found.is_derived:
+        units = copied(limit_of(quota) if field == "limit" else quota.at / "guaranteed")
+        return (*multiplying(units), *chosen(quota.at / "pool", quota.at / "unit"), *_unit_of_node(quota, counted))
+    if counted is Counted.PODS:
+        return copied(found.at)
+    bounds = quota.spec.cpu if counted is Counted.CPU else quota.spec.memory
+    has_limit = bounds is not None and bounds.limit is not None
+    return copied(found.at / (field if has_limit else "guaranteed"))
+
+
+def compute_left_of(tree: Tree, tenant: Tenant, quota: Quota, counted: Counted) -> Links:
+    """What makes what a guarantee of CPU, memory or pods leaves; ``tree`` is the one of what is counted."""
+    found = compute_of(quota, counted, "guaranteed")
+    within = [part for part in tree.nested_quotas if part.whole.at == quota.at]
+    for part in within:
+        between = takewhile(lambda above: above.name != tenant.name, tree.above(part.tenant))
+        found += compute_of(part.quota, counted, "guaranteed")
+        found += chosen(part.quota.at / "pool", part.quota.at / "unit")
+        found += chosen(part.tenant.at / "parent", *(above.at / "parent" for above in between))
+    return adding(found) if within else found
+
+
+def _unit_of_node(quota: Quota, counted: Counted) -> Links:
+    """What makes a unit's part of the node's CPU or memory: its weight, that of all units, and what the node has."""
+    pool = quota.pool
+    nodes = pool.at / "nodes"
+    units = (link for part in pool.parts for unit in part.units for link in per_node_of(part, unit))
+    sizes = (link for part in pool.parts for unit in part.units for link in _size_of(part, unit))
+    return (
+        *chosen(pool.at / "followUnits"),
+        *multiplied(nodes / counted.value, nodes / "reserve" / counted.value),
+        *dict.fromkeys((*units, *sizes)),
+    )
+
+
+def _size_of(part: Pool, unit: Unit) -> Links:
+    """What a unit weighs, where it is a part of a GPU."""
+    if not isinstance(part.sharing, Mig) or unit.name == "gpu":
+        return ()
+    is_sized = part.sharing.spec.strategy is not MigStrategy.SINGLE
+    size = facts(profile_fact(part.gpu, part.gpu.current_name(unit.name))) if is_sized else ()
+    return (*chosen(part.sharing.at / "strategy"), *size)
+
+
+def compute_cap_of(plan: Plan, quota: Quota, counted: Counted) -> Links:
+    """What caps CPU, memory or pods of a quota in a namespace: what the scheduler says is capped, by parts of units."""
+    found = quota.find_compute(counted)
+    if found is None:
+        return ()
+    is_limit = plan.cluster.cap is not Cap.GUARANTEED
+    links = compute_of(quota, counted, "limit" if is_limit else "guaranteed")
+    if found.limit != found.guaranteed:
+        links += _settings(plan, "cap")
+    if quota.split:
+        links = (*multiplying(links), *multiplied(*(quota.at / "split" / name for name in quota.split)))
+    return links
 
 
 def in_gpus(quota: Quota, amount: Links) -> Links:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from typing import Final
+from typing import Final, assert_never
 
 from gpuplan.catalog import parse_profile
 from gpuplan.diagnostics import Finding, Origin
 from gpuplan.documents import TOO_LARGE
+from gpuplan.planning.amounts import compute_of
 from gpuplan.planning.context import Context
 from gpuplan.planning.plan import Amount, Mig, Pool, Quota, Tenant, Unit, with_places
 from gpuplan.planning.pools import has_unclear_units
@@ -77,8 +78,8 @@ def _quota(context: Context, at: Origin, quota: models.Quota, namespaces: list[s
     guaranteed = amount(quota.guaranteed)
     limit = _limit(quota.limit, guaranteed)
     split = {name: amount(number) for name, number in quota.split.items()}
-    capped = limit if context.scheduler.cap is models.Cap.LIMIT else guaranteed
-    return Quota(
+    capped = _capped(context.cap, guaranteed, limit)
+    found = Quota(
         at=at,
         spec=quota,
         pool=pool,
@@ -89,6 +90,20 @@ def _quota(context: Context, at: Origin, quota: models.Quota, namespaces: list[s
         split=split,
         caps={name: split.get(name, 0) if split else capped for name in namespaces},
     )
+    return found._replace(compute=tuple(compute_of(found, context.cap)))
+
+
+def _capped(cap: models.Cap, guaranteed: Amount, limit: Amount | None) -> Amount | None:
+    """What a ResourceQuota allows of it; where queues cap, it refuses what nobody may have, and no more."""
+    match cap:
+        case models.Cap.LIMIT:
+            return limit
+        case models.Cap.GUARANTEED:
+            return guaranteed
+        case models.Cap.QUEUE:
+            return 0 if limit == 0 else None
+        case unknown:
+            assert_never(unknown)
 
 
 def _limit(limit: float | str | None, guaranteed: Amount) -> Amount | None:

@@ -124,6 +124,13 @@ class Install(StrEnum):
     EXTERNAL = "external"
 
 
+class ClusterPolicyPatch(StrEnum):
+    """How fields of a ClusterPolicy that somebody else owns come to be what the policies say."""
+
+    APPLIED = "applied"
+    SNIPPET = "snippet"
+
+
 class MigStrategy(StrEnum):
     """How the device plugin names MIG devices."""
 
@@ -138,6 +145,13 @@ class ClusterMigStrategy(StrEnum):
     NONE = "none"
     SINGLE = "single"
     MIXED = "mixed"
+
+
+class DevicePluginConfig(StrEnum):
+    """How the ConfigMap of the device plugin is called, and which pods restart with it."""
+
+    PER_CONTENT = "perContent"
+    FIXED = "fixed"
 
 
 class NodeLabels(StrEnum):
@@ -165,10 +179,19 @@ class OnLoss(StrEnum):
 
 
 class Cap(StrEnum):
-    """Which of a quota's numbers a plain ResourceQuota caps."""
+    """What caps a tenant: one of a quota's numbers in a plain ResourceQuota, or its queue."""
 
     LIMIT = "limit"
     GUARANTEED = "guaranteed"
+    QUEUE = "queue"
+
+
+_CAP = (
+    "What caps what a tenant uses. `limit` and `guaranteed`: a ResourceQuota in each namespace, at that number of its "
+    "quotas. `queue`: the scheduler's queues alone, so that work beyond the limit waits and is not refused; "
+    "ResourceQuotas then refuse what is not granted, and hold a `split`. Default `queue` with `kind: kai` from "
+    "Kubernetes 1.30 on, else `limit`."
+)
 
 
 class Driver(Model):
@@ -199,11 +222,26 @@ class GpuOperator(Model):
     cluster_policy: Annotated[names.ClusterPolicy | None, Words("ClusterPolicy")] = None
     """The ClusterPolicy's name. Default `cluster-policy` with `helm` and `external`, `gpu-cluster-policy` on OpenShift.
     """
+    cluster_policy_patch: Annotated[ClusterPolicyPatch, Field(strict=False), Words("patch of the ClusterPolicy")] = (
+        ClusterPolicyPatch.APPLIED
+    )
+    """With `external`, how gpuplan's fields get into the ClusterPolicy. `applied`: the folder `gpu-operator` holds
+    them, for server-side apply. `snippet`: nothing applies them; the owner merges a file that is written beside the
+    ConfigMaps, as a patch and as Helm values. Where an Application of Argo CD owns the ClusterPolicy it must be
+    `snippet`.
+    """
     mig_strategy: Annotated[ClusterMigStrategy, Field(strict=False), Words("MIG strategy")] = (
         ClusterMigStrategy.PER_POOL
     )
     """`perPool` leaves `ClusterPolicy.spec.mig.strategy` unset, so that each pool's own strategy holds. Any other value
     is written there and overrides every pool on the cluster.
+    """
+    device_plugin_config: Annotated[
+        DevicePluginConfig, Field(strict=False), Words("ConfigMap of the device plugin")
+    ] = DevicePluginConfig.PER_CONTENT
+    """`perContent` names the device plugin's ConfigMap after its content: each change of any pool's sharing restarts
+    the device plugin, GPU Feature Discovery and MPS daemons on all nodes. With `fixed` it keeps its name, and each
+    pool's key ends in a hash of its content: only nodes whose label changes are touched.
     """
     driver: Driver = Driver.model_construct()
     """The NVIDIA driver."""
@@ -232,6 +270,33 @@ class Runai(Model):
     """The cluster's id in Run:ai, which projects and node pools name; absent, whoever sends the requests adds it."""
 
 
+class Framework(StrEnum):
+    """A kind of work that Kueue can admit as a whole."""
+
+    JAX_JOB = "JAXJob"
+    JOB_SET = "JobSet"
+    LEADER_WORKER_SET = "LeaderWorkerSet"
+    MPI_JOB = "MPIJob"
+    PADDLE_JOB = "PaddleJob"
+    PYTORCH_JOB = "PyTorchJob"
+    RAY_CLUSTER = "RayCluster"
+    RAY_JOB = "RayJob"
+    RAY_SERVICE = "RayService"
+    STATEFUL_SET = "StatefulSet"
+    TF_JOB = "TFJob"
+    TRAIN_JOB = "TrainJob"
+    XGBOOST_JOB = "XGBoostJob"
+
+
+class Kueue(Model):
+    """What Kueue knows of the work on a cluster."""
+
+    frameworks: list[Annotated[Framework, Field(strict=False), Words("framework")]] = Field(default_factory=list)
+    """Kinds that Kueue admits as a whole, beside Jobs, Deployments and pods. Their controllers run on the cluster. It
+    is told of them in its own Configuration, which gpuplan writes for people to merge; admission lets their pods in.
+    """
+
+
 class Scheduler(Model):
     """Which scheduler divides the GPUs, and what to do about what it cannot express."""
 
@@ -239,14 +304,15 @@ class Scheduler(Model):
     """The scheduler back end."""
     on_loss: Annotated[OnLoss, Field(strict=False)] = OnLoss.REPORT
     """`report` lists what the scheduler cannot keep, `refuse` makes each of them an error."""
-    cap: Annotated[Cap, Field(strict=False), Words("capped number")] = Cap.LIMIT
-    """The number that a plain ResourceQuota caps: a quota's `limit` or its `guaranteed`."""
+    cap: Annotated[Cap, Field(strict=False), Words("cap")] | None = Field(description=_CAP, default=None)
     version: texts.SchedulerVersion | None = None
     """The release of the scheduler, such as `v0.19.2` of Kueue; picks what it knows. Absent means the newest one that
     gpuplan knows.
     """
     runai: Annotated[Runai | None, Words("Run:ai")] = None
     """What Run:ai's API must be told (`kind: runai`)."""
+    kueue: Annotated[Kueue | None, Words("Kueue")] = None
+    """What Kueue knows of the work on the cluster (`kind: kueue`)."""
 
 
 class Approval(StrEnum):
@@ -353,6 +419,13 @@ class Dashboards(Model):
     """The Grafana folder, as the annotation `grafana_folder`."""
 
 
+class Collect(StrEnum):
+    """How much the DCGM exporter collects."""
+
+    HEALTH = "health"
+    BASIC = "basic"
+
+
 class Monitoring(Model):
     """Prometheus and Grafana watch this cluster: gpuplan writes alerts, recording rules and a dashboard."""
 
@@ -366,8 +439,27 @@ class Monitoring(Model):
     """More labels on every alert, for instance to route them."""
     disabled_alerts: list[texts.Line] = Field(default_factory=list)
     """Alerts to leave out, by name."""
+    runbook_url: Annotated[texts.PageUrl | None, Words("address of the runbook")] = None
+    """Where people read `docs/how-to/monitor-pools.md`, or a page of yours with a heading for each alert: the alert's
+    `runbook_url` is this, `#` and its name in small letters. Absent, alerts have none.
+    """
+    collect: Annotated[Collect, Field(strict=False)] = Collect.HEALTH
+    """What the DCGM exporter collects. `health`: all that alerts read, and pods on shared GPUs. `basic`: as before
+    there was a choice; alerts that read more are left out.
+    """
     dashboards: Dashboards = Dashboards.model_construct()
     """How dashboards are found."""
+
+
+class Admission(Model):
+    """What the cluster's admission policies leave out of what gpuplan has them refuse."""
+
+    grace_period: texts.Duration | Literal["none"] = "30s"
+    """The longest time that pods with GPUs may ask for to end (`terminationGracePeriodSeconds`): so long may whoever is
+    guaranteed GPUs wait for those who borrowed them. `none` does not bound it.
+    """
+    without: list[texts.Line] = Field(default_factory=list)
+    """Names of optional rules to leave out, so that tenants may do what these refuse."""
 
 
 class ClusterSpec(Model):
@@ -393,11 +485,26 @@ class ClusterSpec(Model):
     """Flux syncs this cluster; not together with `argocd`."""
     monitoring: Monitoring | None = None
     """Prometheus and Grafana watch this cluster; absent, no alerts, rules or dashboards are written."""
+    admission: Admission = Admission.model_construct()
+    """What the API server refuses of tenants' pods and Jobs."""
+    taint_pools: bool = False
+    """Whether each pool without a taint that keeps pods off gets one: `nvidia.com/gpu=present:NoSchedule`, which the
+    GPU Operator's own pods tolerate. Without a taint any pod may come to a pool's nodes.
+    """
     bases: list[texts.Line] = Field(default_factory=lambda: ["policies"])
     """Folders of policies that this cluster starts from."""
 
 
 # --- Pool --------------------------------------------------------------------------------------------------------
+
+
+class Reserve(Model):
+    """What of each node is for pods of no tenant, such as those of DaemonSets."""
+
+    cpu: Annotated[texts.Quantity, Words("reserved CPU")] = "0"
+    """CPUs, such as `2`."""
+    memory: Annotated[texts.Quantity, Words("reserved memory")] = "0"
+    """Memory, such as `16Gi`."""
 
 
 class Nodes(Model):
@@ -413,6 +520,12 @@ class Nodes(Model):
     """A regular expression (RE2) that the whole node name must match, where nodes come and go. Two pools' patterns must
     not match the same name.
     """
+    cpu: Annotated[texts.Quantity | None, Words("CPU")] = None
+    """How many CPUs each node has for pods, such as `192`: what `kubectl describe node` calls allocatable."""
+    memory: texts.Quantity | None = None
+    """How much memory each node has for pods, such as `1900Gi`; allocatable as well."""
+    reserve: Reserve = Reserve.model_construct()
+    """What of it is for pods of no tenant."""
 
 
 class Exclusive(Model):
@@ -575,6 +688,11 @@ class PoolSpec(Model):
     """
     fallback: names.PoolName | None = None
     """The pool that workloads may go to when this one is full. It must not isolate them less."""
+    follow_units: Annotated[bool, Words("CPU and memory by units")] = False
+    """Whether a quota that says nothing of CPU or memory has as much of the nodes as its units are of them, less the
+    reserve; rounded down to thousandths of a CPU and to whole MiB. A unit is the part of a node that its compute slices
+    are of those that the node hands out.
+    """
     memory_per_unit: Annotated[int, Field(ge=1)] | None = Field(default=None, alias="memoryPerUnitMiB")
     """The GPU memory in MiB that one unit must offer to be of use here; replicas that leave less are reported."""
     disruption: Disruption = Disruption.model_construct()
@@ -620,6 +738,24 @@ class PriorityClassSpec(Model):
 # --- Tenant ------------------------------------------------------------------------------------------------------
 
 
+class Bounds(Model):
+    """What of CPU or memory is a tenant's own, and what it may use at most."""
+
+    guaranteed: texts.Quantity
+    """How much is the tenant's own."""
+    limit: texts.Quantity | Literal["none"] | None = None
+    """How much it may use at most. Absent: as much as `guaranteed`; `none`: no bound."""
+
+
+def _bounds_from_quantity(value: object) -> object:
+    return value if value is None or isinstance(value, dict) else {"guaranteed": value}
+
+
+BoundsOrQuantity = Annotated[
+    Bounds, BeforeValidator(_bounds_from_quantity, json_schema_input_type=Bounds | texts.Quantity)
+]
+
+
 class Quota(Model):
     """What a tenant may use of one unit of one pool. The numbers are units."""
 
@@ -635,6 +771,14 @@ class Quota(Model):
     """How many of the guaranteed ones others may use while they are idle. Absent: all."""
     split: Annotated[dict[str, Amount], Judged("GPU412")] = Field(default_factory=dict)
     """How the cap is divided among the tenant's namespaces, where it has several: a ResourceQuota lives in one."""
+    cpu: Annotated[BoundsOrQuantity | None, Words("CPU")] = None
+    """The CPUs that its pods may ask for in the pool, such as `64`; `{guaranteed: 64, limit: 128}` where it may borrow.
+    Absent, it is not bounded, unless the pool says `followUnits`.
+    """
+    memory: BoundsOrQuantity | None = None
+    """The memory that its pods may ask for in the pool, such as `512Gi`, in the same forms."""
+    pods: Positive | None = None
+    """How many pods it may have in the pool at once. Absent: any number."""
 
 
 class Surplus(Model):
@@ -664,12 +808,27 @@ class Role(StrEnum):
 
 
 class Member(Model):
-    """A group of people and what they may do in the tenant's namespaces."""
+    """A group or a user, and what they may do in the tenant's namespaces."""
 
-    group: texts.Line
+    group: Annotated[texts.Line | None, ESSENTIAL] = None
     """The group's name as the cluster's authentication gives it."""
-    role: Annotated[Role, Field(strict=False)] = Role.EDIT
-    """The ClusterRole they get."""
+    user: Annotated[texts.Line | None, ESSENTIAL] = None
+    """A user's name, in place of a group's; a service account's is `system:serviceaccount:<namespace>:<name>`."""
+    role: Annotated[Role, Field(strict=False), ESSENTIAL] = Role.EDIT
+    """The ClusterRole of Kubernetes that they get."""
+    cluster_role: Annotated[texts.ClusterRole | None, ESSENTIAL, Words("cluster role")] = None
+    """Another ClusterRole, by its name, in place of `role`. It is yours: gpuplan does not write it."""
+
+    _one_subject = _exactly_one("group", "user", "a member")
+
+    @model_validator(mode="after")
+    def _one_role(self) -> "Member":
+        """The message is that of `_exactly_one`."""
+        both = ["role", "clusterRole"]
+        if self.cluster_role is not None and "role" in self.model_fields_set:
+            context = {"what": "a role", "given": both, "fields": both}
+            raise PydanticCustomError("exactly_one", "exactly one of the fields", context)
+        return self
 
 
 def _member_from_text(value: object) -> object:
@@ -694,6 +853,8 @@ class Allow(Model):
     """The Pod Security level of the tenant's namespaces. `privileged` pods reach every GPU of a node."""
     units_per_container: Positive | None = None
     """How many units one container may ask for."""
+    grace_period: texts.Duration | None = None
+    """The longest time that its pods with GPUs may ask for to end, in place of the cluster's."""
 
 
 class TenantSpec(Model):
@@ -713,8 +874,8 @@ class TenantSpec(Model):
     """Its part in what nobody has a guarantee on."""
     protect: Protect = Protect.model_construct()
     """How long its workloads are safe from eviction."""
-    members: Annotated[list[MemberOrGroup], Keyed(("group",)), INDEPENDENT] = Field(default_factory=list)
-    """The groups that work in its namespaces."""
+    members: Annotated[list[MemberOrGroup], Keyed(("group", "user")), INDEPENDENT] = Field(default_factory=list)
+    """The groups and users that work in its namespaces."""
     allow: Annotated[Allow, Words("allowed")] = Allow.model_construct()
     """What its pods may do."""
 
@@ -843,7 +1004,7 @@ class RetainedLayout(Model):
 
     config_name: Annotated[str, Judged("GPU723"), Words("entry")]
     """The entry's name as nodes have it in the label `nvidia.com/mig.config`: a layout's name and a hash of what it
-    says.
+    says; or any name that was in the file before gpuplan wrote it, such as `all-1g.10gb`.
     """
     gpu: Annotated[GpuModel, Words("GPU model")]
     """The GPU model as `gpuplan catalog` lists it."""
@@ -876,9 +1037,9 @@ class PluginResource(Model):
 class PluginTimeSlicing(Model):
     """Shares that take turns, as the device plugin reads them."""
 
-    rename_by_default: bool
+    rename_by_default: bool = False
     """Whether the shares are published as `<resource>.shared`."""
-    fail_requests_greater_than_one: bool
+    fail_requests_greater_than_one: bool = False
     """Whether containers that ask for several shares are refused."""
     resources: list[PluginResource]
     """What is divided."""
@@ -887,7 +1048,7 @@ class PluginTimeSlicing(Model):
 class PluginMps(Model):
     """Shares under CUDA MPS, as the device plugin reads them."""
 
-    rename_by_default: bool
+    rename_by_default: bool = False
     """Whether the shares are published as `<resource>.shared`."""
     resources: list[PluginResource]
     """What is divided."""

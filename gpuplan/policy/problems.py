@@ -22,7 +22,7 @@ from gpuplan.policy.rules import (
     VALUE_NOT_ALLOWED,
     WRONG_TYPE,
 )
-from gpuplan.policy.texts import NOT_A_REFERENCE, form_of
+from gpuplan.policy.texts import NOT_A_QUANTITY, NOT_A_REFERENCE, form_of
 from gpuplan.wording import closest, listing
 
 if TYPE_CHECKING:
@@ -206,8 +206,15 @@ def _join(errors: list[ErrorDetails]) -> ErrorDetails:
     if words is None or other is None:
         return telling[-1]
     if isinstance(words["input"], str) and not _is_number(words["input"]):
-        return {**words, "ctx": {**words.get("ctx", {}), "or": _EXPECTED_TYPES.get(other["type"], "")}}
+        return {**words, "ctx": {**words.get("ctx", {}), "or": _taken_by(other)}}
     return {**other, "ctx": {**other.get("ctx", {}), "or": _listed(_words(words.get("ctx", {})))}}
+
+
+def _taken_by(error: ErrorDetails) -> str:
+    """What the member of a union takes that found this wrong."""
+    if error["type"] == "string_pattern_mismatch":
+        return form_of(error["ctx"]["pattern"]).words
+    return _EXPECTED_TYPES.get(error["type"], "")
 
 
 def _nearest(errors: list[ErrorDetails]) -> ErrorDetails:
@@ -443,7 +450,7 @@ def _value_not_allowed(at: Origin, kind: str, value: object, context: Mapping[st
             else f"write {'one of ' if allowed[1:] else ''}{_listed(allowed)}{alternative}",
         )
     limit = _limit(kind, context) + alternative
-    meant = form_of(context["pattern"]).mend(str(value)) if kind == "string_pattern_mismatch" else ""
+    meant = form_of(context["pattern"]).mend(str(value)) if kind == "string_pattern_mismatch" else context.get("meant")
     return Finding(at, f"`{at}` cannot be {shown}", label=limit, help=f"write {meant or limit}")
 
 
@@ -480,7 +487,7 @@ def _limit(kind: str, context: Mapping[str, Any]) -> str:
         return f"a number {words} {_plain(context[bound])}"
     if kind == "string_pattern_mismatch":
         return form_of(context["pattern"]).words
-    return str(context["words"]) if kind == NOT_A_REFERENCE else _LIMITS.get(kind, "another value")
+    return str(context["words"]) if kind in (NOT_A_REFERENCE, NOT_A_QUANTITY) else _LIMITS.get(kind, "another value")
 
 
 def _plain(number: float) -> str:

@@ -8,9 +8,10 @@ the JSON Schema has it too. No message shows a pattern: each stands here with it
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from gpuplan.patterns import regex
@@ -64,6 +65,11 @@ Lines = Annotated[str, _matching(_LINES, f"text {_WORDS}")]
 GENERAL: Final = frozenset((_LINE, _LINES))
 """Patterns that nearly all texts match: nobody has to be told of them before."""
 
+ClusterRole = Annotated[
+    str,
+    _matching(r"^[A-Za-z0-9]([A-Za-z0-9:._-]{0,240}[A-Za-z0-9])?$", "the name of a ClusterRole, such as `gpu-user`"),
+]
+
 # --- Versions and durations ----------------------------------------------------------------------------------------
 
 
@@ -91,6 +97,76 @@ Duration = Annotated[
     str, _matching(r"^([0-9]{1,6}[sm]|[0-9]{1,5}h){1,3}$", "a duration, such as 30s, 10m or 4h", _in_hours)
 ]
 """As Go reads them, which overflows after 292 years: a controller that cannot read one object of a kind reads none."""
+
+# --- Amounts -------------------------------------------------------------------------------------------------------
+
+
+def _as_quantity(text: str) -> str:
+    """What is most likely meant by `64 cores`, `32GB` and `32 gi`: a number, and a suffix that Kubernetes knows."""
+    found = re.fullmatch(r"\s*([0-9]{1,18}(?:\.[0-9]{0,9})?)\s*([a-zA-Z]*)\s*", text)
+    if found is None:
+        return ""
+    number, word = found[1], found[2].lower()
+    if word in ("c", "core", "cores", "cpu", "cpus", "vcpu", "vcpus", "b", "byte", "bytes", "pod", "pods"):
+        return f"`{number}`"
+    short = re.fullmatch(r"([kmgtpe])(i?)b?", word)
+    if short is None:
+        return ""
+    letter = "k" if short[1] == "k" and not short[2] else short[1].upper()
+    decimal, binary = f"`{number}{letter}`", f"`{number}{short[1].upper()}i`"
+    return binary if short[2] else f"{binary}, or {decimal} for powers of 1000"
+
+
+_QUANTITY: Final = r"^([0-9]{1,18}(\.[0-9]{0,9})?|\.[0-9]{1,9})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$"
+_A_QUANTITY: Final = "a quantity as Kubernetes writes it: `64` or `1500m` CPUs, `512Gi` of memory"
+
+
+def _quantity_from_number(value: object) -> object:
+    """A whole number may go without quotes. YAML has read any other one as the nearest fraction of two already."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, float):
+        raise PydanticCustomError(NOT_A_QUANTITY, "a quantity", {"words": _A_QUANTITY, "meant": _in_thousandths(value)})
+    return value
+
+
+def _in_thousandths(value: float) -> str:
+    """``1500m`` for ``1.5``; empty where that is no whole number of thousandths."""
+    thousandths = Decimal(str(value)) * 1000
+    is_whole = value > 0 and thousandths == thousandths.to_integral_value()
+    return f"`{thousandths.to_integral_value():f}m`" if is_whole else ""
+
+
+NOT_A_QUANTITY: Final = "not_a_quantity"
+
+QuantityText = Annotated[str, _matching(_QUANTITY, _A_QUANTITY, _as_quantity)]
+Quantity = Annotated[
+    QuantityText,
+    BeforeValidator(_quantity_from_number, json_schema_input_type=QuantityText | Annotated[int, Field(ge=0)]),
+]
+"""As the API server reads them (`ParseQuantity` in `pkg/api/resource/quantity.go` of kubernetes/apimachinery), but
+without a sign: what is granted is never less than nothing.
+"""
+
+# --- Addresses -----------------------------------------------------------------------------------------------------
+
+
+def _secured(text: str) -> str:
+    """What is most likely meant: with a scheme, and without a fragment."""
+    address = re.sub(r"^(http://)?(?!https://)", "https://", text.strip().partition("#")[0])
+    return address if re.fullmatch(_PAGE, address) else ""
+
+
+_PAGE: Final = r"^https://[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?(/[A-Za-z0-9._~!$&()*+,;=:@%/?-]{0,1732})?$"
+"""At most 2,000 characters, as many as every browser takes."""
+PageUrl = Annotated[
+    str,
+    _matching(
+        _PAGE,
+        "an https address of at most 2,000 characters, without `#` or quotes, such as https://docs.example.com/monitor-pools/",
+        _secured,
+    ),
+]
 
 # --- Names of things elsewhere -------------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from shlex import quote
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from gpuplan.views.text import Style, Theme, printable
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from gpuplan.outtree.comparing import ChangeSet
     from gpuplan.pipeline.revisions import Unadded
 
-_UNBROKEN = "`kubectl get crds -o yaml > DIR/crds.yaml`".replace(" ", "\xa0")
 _DONE = {"create": "created", "update": "changed", "delete": "deleted", "conflict": "overwritten"}
 
 
@@ -67,16 +65,3 @@ def _style(line: str) -> Style | None:
     if line.startswith(("--- ", "+++ ")):
         return Style.STRONG
     return {"+": Style.ADDED, "-": Style.REMOVED, "@": Style.FRAME}.get(line[:1])
-
-
-def unchecked(kinds: Sequence[str], theme: Theme, *, named: bool = False) -> str:
-    """The custom resources that were written without having been checked, and where their definitions come from."""
-    if not kinds:
-        return ""
-    said = (
-        f"{count(len(kinds), 'kind')} of custom resources {'was' if len(kinds) == 1 else 'were'} not checked: "
-        "`--crds DIR` takes a folder of their CRDs; "
-        f"{_UNBROKEN} writes those of a cluster"
-    )
-    lines = wrap(said, theme.width, break_long_words=False, break_on_hyphens=False)
-    return "".join(f"{line}\n" for line in [*lines, *(f"  {kind}" for kind in kinds if named)]).replace("\xa0", " ")

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from gpuplan.changes.model import CapacityChange, GrantChange, NodeImpact, ObjectChange
 from gpuplan.changes.orders import BadOrder
-from gpuplan.changes.pods import Holder
+from gpuplan.changes.pods import Holder, Outsider
 from gpuplan.delivery import TOOLS
 from gpuplan.delivery.appliers import Applier
 from gpuplan.diagnostics import Diagnostic, Origin
@@ -22,13 +22,13 @@ from gpuplan.pipeline.comparing import Diff, Impact, Platform, Side, SideKind
 from gpuplan.pipeline.git import SHORT
 from gpuplan.pipeline.loading import OVERLAYS
 from gpuplan.pipeline.output import Staleness
-from gpuplan.policy.models import Approval, Window
 from gpuplan.values import NamedTuple
 from gpuplan.views.full import frame
 from gpuplan.views.json_findings import diagnostic_as_data, json_text
 from gpuplan.views.markdown import code, escape, finding_row, findings_table, fitting, prose
 from gpuplan.views.plan import amount
 from gpuplan.views.plan_json import Published, as_data
+from gpuplan.views.syncing import started, within
 from gpuplan.views.text import Style, Theme, indent, marked_up, printable, section
 from gpuplan.wording import count, joined, listing
 
@@ -149,7 +149,9 @@ def facts(impact: Impact) -> tuple[Fact, ...]:
     found = (
         Fact("effect", (change.effect,)),
         Fact("nodes", tuple(_node_lines(impact))),
+        Fact("rolls", (listing(change.daemon_sets, None),) if change.daemon_sets else ()),
         Fact("pods", tuple(_pod_lines(impact))),
+        Fact("kept off", tuple(_outsider_lines(impact))),
         Fact("units", tuple(map(_capacity, change.capacity))),
         Fact("tenants", _shortened([_grant(grant) for grant in change.grants])),
         Fact("applied", tuple(_applied(impact))),
@@ -192,6 +194,16 @@ def _holder(holder: Holder) -> str:
     return f"`{holder.namespace}/{holder.name}`{tenant} on `{holder.node}` holds {units}"
 
 
+def _outsider_lines(impact: Impact) -> Iterator[str]:
+    if impact.change.closing and impact.outsiders is not None:
+        found = _shortened([*map(_outsider, impact.outsiders)])
+        yield from found or ("nothing that is there: all tolerate it",)
+
+
+def _outsider(found: Outsider) -> str:
+    return f"{found.kind} `{found.namespace}/{found.name}` ({count(found.pods, 'pod')} there)"
+
+
 def _capacity(change: CapacityChange) -> str:
     return f"`{change.unit}` of `{change.pool}`: {change.before} to {change.after}"
 
@@ -212,15 +224,14 @@ def _applied(impact: Impact) -> Iterator[str]:
     """What applies it: those that are started alike in one line."""
     groups: dict[tuple[object, ...], list[Applier]] = {}
     for applier in impact.appliers:
-        groups.setdefault((applier.kind, applier.approval, applier.windows, applier.root), []).append(applier)
+        key = applier.kind, applier.approval, applier.windows, applier.root, applier.merged
+        groups.setdefault(key, []).append(applier)
     for group in groups.values():
         first, names = group[0], [applier.name for applier in group]
         is_one = len(names) == 1 and not first.name.endswith("*")
-        by_themselves = "by itself" if is_one else "by themselves"
-        if first.root:
-            by_themselves = f"by `{first.root}`, the GPU Operator first"
-        how = f"a person starts {'it' if is_one else 'them'}" if first.approval is Approval.MANUAL else by_themselves
-        yield f"{first.kind}{'' if is_one else 's'} {listing(names)}: {how}{_within(first)}"
+        merged = f"; then the ClusterPolicy's owner merges `{first.merged}`" if first.merged else ""
+        what = f"{first.kind}{'' if is_one else 's'} {listing(names)}"
+        yield f"{what}: {started(first, is_one=is_one)}{within(first)}{merged}"
     synced = {applier.folder for applier in impact.appliers}
     others = [folder for folder in impact.change.folders if folder not in synced]
     is_rooted = any(applier.root for applier in impact.appliers)
@@ -228,18 +239,6 @@ def _applied(impact: Impact) -> Iterator[str]:
         yield f"whatever applies {listing(tools)}"
     if unsynced := tuple(f"{folder}/" for folder in others if folder not in TOOLS):
         yield f"nothing syncs {listing(unsynced)}: by hand"
-
-
-def _within(applier: Applier) -> str:
-    when = joined([window_text(window) for window in applier.windows], "or")
-    if not when:
-        return ""
-    return f", within {when}" if applier.keeps_windows else f"; Flux does not keep the window {when}"
-
-
-def window_text(window: Window) -> str:
-    """```0 2 * * 6` for 4h, UTC``."""
-    return f"`{window.schedule}` for {window.duration}, {window.time_zone}"
 
 
 def _shortened(lines: Sequence[str]) -> tuple[str, ...]:
@@ -426,7 +425,7 @@ def _findings_table(found: Sequence[Diagnostic], theme: Theme) -> Iterator[str]:
 
 # --- For programs ------------------------------------------------------------------------------------------------
 
-FORMAT_VERSION: Final = "1.2"
+FORMAT_VERSION: Final = "1.4"
 """A minor step only adds keys; lists are never null or absent."""
 
 
@@ -492,10 +491,12 @@ def _impact(impact: Impact, diff: Diff, theme: Theme) -> dict[str, Any]:
             "at_most": change.pods,
             "found": None if impact.holders is None else [as_data(item, _CONTRACT) for item in impact.holders],
         },
+        "kept_off": None if impact.outsiders is None else [as_data(item, _CONTRACT) for item in impact.outsiders],
         "needs_drain": change.needs_drain,
         "needs_reboot": change.needs_reboot,
         "windows": [as_data(window) for window in change.windows],
         "folders": list(change.folders),
+        "daemonSets": list(change.daemon_sets),
         "applied_by": [as_data(applier, _CONTRACT) for applier in impact.appliers],
     }
 
@@ -546,5 +547,7 @@ _CONTRACT: Final = {
         left_out=("guaranteed_before", "guaranteed_after", "limit_before", "limit_after"), more=_limits
     ),
     Holder: Published(more=lambda holder: {"tenant": holder.tenant or None}),
-    Applier: Published(left_out=("pool", "root"), more=lambda applier: {"keeps_windows": applier.keeps_windows}),
+    Applier: Published(
+        left_out=("pool", "root", "merged"), more=lambda applier: {"keeps_windows": applier.keeps_windows}
+    ),
 }

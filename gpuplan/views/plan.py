@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
 from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from gpuplan.checks.wording import number
 from gpuplan.manifests import to_yaml
 from gpuplan.planning import plan as planned
+from gpuplan.planning.amounts import amount_text, per_node
 from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Amount, Plan, Pool, Tenant, Total, Unit, Workload
 from gpuplan.planning.preemption import Condition, Eviction, Mechanism, Party, evictions
@@ -109,9 +111,11 @@ def plan_page(plan: Plan, theme: Theme) -> str:
         f"{theme.paint(printable(f'Cluster {cluster.name}'), Style.STRONG)}  {printable(', '.join(facts))}\n",
         section("Pools", _pools(plan), theme),
         section("Capacity, in units", _capacity(plan), theme),
+        section("CPU and memory for tenants", _compute_capacity(plan), theme),
         section("MIG layouts", "".join(_layouts(plan)), theme),
         section("Priority classes", _priority_classes(plan), theme),
         section("Tenants", _tenants(plan), theme),
+        section("CPU, memory and pods of tenants", _compute(plan), theme),
         section("Workloads", _workloads(plan), theme),
         section("Retained", _retained(plan), theme),
     ]
@@ -187,6 +191,57 @@ def _unit_row(pool: Pool, unit: Unit, total: Total | None) -> tuple[str, ...]:
         amount(unit.capacity - guaranteed),
         _NONE if unit.memory_mib is None else f"{unit.memory_mib} MiB",
     )
+
+
+def _compute_capacity(plan: Plan) -> str:
+    """What the nodes of pools have, where the policy says it, and what of it is promised."""
+    rows = [
+        (
+            pool.name,
+            counted.value,
+            amount_text(counted, each),
+            amount_text(counted, each * pool.nodes.count),
+            amount_text(counted, promised),
+            _difference(counted, each * pool.nodes.count - promised),
+        )
+        for counted in (planned.Counted.CPU, planned.Counted.MEMORY)
+        for pool in plan.pools
+        if (each := per_node(pool.nodes, counted)) is not None
+        for promised in (
+            sum(int(quota.guaranteed) for _, quota in _outermost(plan, counted) if quota.pool.name == pool.name),
+        )
+    ]
+    headings = ("POOL", "WHAT", "PER NODE", "IN ALL", "GUARANTEED", "FREE")
+    return table(headings, sorted(rows, key=itemgetter(0)), right=range(2, 6)) if rows else ""
+
+
+def _outermost(plan: Plan, counted: planned.Counted) -> Iterable[tuple[Tenant, planned.Quota]]:
+    tree = plan.compute_trees.get(counted)
+    return tree.outermost if tree else ()
+
+
+def _difference(counted: planned.Counted, amount: int) -> str:
+    return f"-{amount_text(counted, -amount)}" if amount < 0 else amount_text(counted, amount)
+
+
+def _compute(plan: Plan) -> str:
+    rows = [
+        (
+            tenant.name,
+            quota.pool.name,
+            quota.unit.name,
+            found.counted.value,
+            amount_text(found.counted, found.guaranteed),
+            "none" if found.limit is None else amount_text(found.counted, found.limit),
+            amount_text(found.counted, found.lendable),
+            "its units" if found.is_derived else "the quota",
+        )
+        for tenant in plan.tenants
+        for quota in tenant.quotas
+        for found in quota.compute
+    ]
+    headings = ("TENANT", "POOL", "UNIT", "WHAT", "GUARANTEED", "LIMIT", "LENDABLE", "BY")
+    return table(headings, rows, right=range(4, 7)) if rows else ""
 
 
 def _per_gpu(counts: Sequence[int]) -> str:
@@ -345,6 +400,8 @@ _WHEN: Final[Mapping[Condition, str]] = {
     Condition.EVICTOR_WITHIN_GUARANTEE: "the other within its own",
     Condition.VICTIM_OVER_FAIR_SHARE: "the victim's tenant has more than its share",
     Condition.EVICTOR_WITHIN_FAIR_SHARE: "the other no more than its own",
+    Condition.QUOTA_HAS_ROOM: "its quota has room",
+    Condition.QUOTA_HAS_ROOM_OR_JOB: "its quota has room or it is a Job's",
 }
 
 

@@ -21,10 +21,10 @@ from gpuplan.planning.plan import Plan, said
 from gpuplan.planning.preemption import evictions
 from gpuplan.planning.projects import seconds
 from gpuplan.policy.documentation import document
-from gpuplan.policy.models import Guard, Inference, ModelVolume
+from gpuplan.policy.models import Cap, Guard, Inference, ModelVolume
 from gpuplan.values import NamedTuple
 
-FORMAT_VERSION = "1.2"
+FORMAT_VERSION = "1.4"
 """A minor step only adds keys. Null means unbounded for limits and caps, otherwise unknown or not there."""
 
 
@@ -38,6 +38,7 @@ def plan_as_data(plan: Plan) -> dict[str, Any]:
     totals = {(total.pool.name, total.unit.name): total for total in plan.totals}
     return {
         **as_data(plan.cluster),
+        "scheduler": _capped(plan.cluster.scheduler, plan.cluster.cap),
         "pools": [{**as_data(pool), "units": [*_units(pool, totals)]} for pool in plan.pools],
         "layouts": [as_data(layout) for layout in plan.mig_layouts],
         "priority_classes": [as_data(item) for item in plan.priority_classes],
@@ -128,6 +129,11 @@ _AS_IT_IS: Final = Published()
 
 def _driver(operator: parts.GpuOperator) -> Mapping[str, object]:
     return {"driver_enabled": operator.spec.driver.enabled, "driver_version": operator.spec.driver.version or None}
+
+
+def _capped(scheduler: parts.Scheduler, cap: Cap) -> dict[str, Any]:
+    """What caps tenants is known once the release of Kubernetes is."""
+    return {**as_data(scheduler), "cap": cap.value}
 
 
 def _of_pool(pool: parts.Pool) -> Mapping[str, object]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import click
 
 from gpuplan.catalog import Gpu
+from gpuplan.catalog.frameworks import Held, frameworks
 from gpuplan.catalog.schedulers import Capability, Concept, Support, concepts, release_read
 from gpuplan.diagnostics import Rule
 from gpuplan.planning.schedulers import SCHEDULERS
@@ -123,7 +124,9 @@ def schedulers_document() -> str:
         "`onLoss: refuse`.\n\n"
     )
     overview = _table(("What", "Field", *(found.title for found in SCHEDULERS.values())), rows)
-    return f"{NOTICE}# Schedulers\n\n{text}{overview}\n" + "\n".join(_scheduler_section(name) for name in SCHEDULERS)
+    return f"{NOTICE}# Schedulers\n\n{text}{overview}\n" + "\n".join(
+        (*(_scheduler_section(name) for name in SCHEDULERS), _frameworks_section())
+    )
 
 
 def _support(kept: Capability) -> str:
@@ -143,6 +146,29 @@ def _scheduler_section(name: str) -> str:
     ]
     table = _table(("What", "Kept", "How", "Read in"), rows)
     return f"## {SCHEDULERS[name].title}\n\nAs read in {release_read(name)}.\n\n{table}"
+
+
+def _frameworks_section() -> str:
+    """The kinds of work that Kueue knows."""
+    text = (
+        "Pods always go through Kueue's queues. What it admits as a whole beside Jobs is named in "
+        "`scheduler.kueue.frameworks`; kinds that a controller makes of another come with it. *Suspended* objects make "
+        "no pods before they are admitted; other kinds make pods that wait at a scheduling gate.\n\n"
+    )
+    rows = [
+        (
+            found.kind if found.always else f"`{found.kind}`",
+            f"`{found.integration}`",
+            "suspended" if found.held is Held.OWNER else "its pods wait",
+            ", ".join(found.makes),
+            "always" if found.always else found.since,
+            f"[source]({found.source})",
+        )
+        for found in frameworks().values()
+    ]
+    return f"## Kinds of work with Kueue\n\n{text}" + _table(
+        ("Kind", "Kueue's name", "Until it is admitted", "Comes with", "Since", "Read in"), rows
+    )
 
 
 # --- Fields ------------------------------------------------------------------------------------------------------

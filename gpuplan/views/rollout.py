@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from gpuplan.backends.gpu_operator.settings import OWNERS_PATCH_FILE
 from gpuplan.changes.rollout import Level, Refusal, RolloutPlan, RolloutStep, Shortage, StepKind
 from gpuplan.checks.disruptions import unit_text
 from gpuplan.checks.wording import number, total_text
-from gpuplan.delivery.appliers import find_applier
+from gpuplan.delivery.appliers import Applier, find_applier
 from gpuplan.pipeline.rollouts import Action, Edit, Proposal, mps_configs
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Amount, Plan, Pool, Stage
-from gpuplan.policy.models import Approval, NodeLabels
+from gpuplan.policy.models import NodeLabels
+from gpuplan.values import NamedTuple
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.markdown import escape, fenced, markdown_table
 from gpuplan.views.plan import sharing_of, sharing_text
+from gpuplan.views.syncing import started, windows_text, within
 from gpuplan.views.text import Style, Theme, indent, printable, section, table
 from gpuplan.wording import count, joined, listing
 
-FORMAT_VERSION: Final = "1.1"
+FORMAT_VERSION: Final = "1.2"
 """A minor step only adds keys; lists are never null or absent."""
 
 
@@ -160,46 +163,118 @@ def _bar(level: Level, most: int) -> str:
 def _blocks(proposal: Proposal, step: RolloutStep, edit: Edit) -> Iterator[tuple[str, str]]:
     """What to do at a step, in order: what it is, and the text or the commands.
 
-    Where a merge is applied without a person, the nodes must be empty before it.
+    Where a merge is applied without a person, the nodes must be empty before it. No node is emptied while Argo CD would
+    refuse the sync.
     """
-    plan, pool, before = proposal.plan, proposal.outcome.pool, _before(proposal, step)
-    steps = proposal.outcome.steps if isinstance(proposal.outcome, RolloutPlan) else ()
-    is_end_of_mix = step is next((other for other in steps if other.state.rollout is None), None)
-    delivery = plan.cluster.argocd or plan.cluster.flux
-    approval = pool.spec.disruption.approval if step.nodes else delivery and delivery.operator_approval
-    applies_itself = delivery is not None and approval is Approval.AUTOMATIC
-    take_off = "take their pods off" if step.nodes else "take pods off nodes with MPS, whose daemons restart"
-    if before and applies_itself:
-        yield take_off, _lines(before)
+    syncs = _syncs(proposal, step)
+    applies_itself = all(sync.applier is not None and sync.applier.is_automatic for sync in syncs if sync.disturbed)
+    empty = list(_emptying(proposal, step, syncs)) if _before(proposal, step) else []
+    if applies_itself:
+        yield from empty
     if edit.action is Action.REMOVE:
         yield f"remove {edit.path}", ""
     else:
         yield f"{'write' if edit.action is Action.WRITE else 'change in'} {edit.path}", edit.text
-    if proposal.left_over and is_end_of_mix:
-        verbs = {"Tenant": "quota on"}
-        left = [
-            f"{item.kind} {item.name}: {verbs.get(item.kind, 'runs on')} {item.unit}" for item in proposal.left_over
-        ]
+    if left := _left_over(proposal, step):
         yield "in the same commit, take out what the pool hands out no more", _lines(left)
     yield "build, commit, and merge", "gpuplan build\n"
-    if before and not applies_itself:
-        yield take_off, _lines(before)
-    yield "apply in this order", _lines(_apply(plan, pool, step))
+    if any(sync.applier for sync in syncs):
+        yield "when it can sync", _lines([sync.when for sync in syncs])
+    if not applies_itself:
+        yield from empty
+    yield "apply in this order", _lines(_apply(proposal, step))
     if wait := _wait(proposal, step):
         yield "wait", _lines(wait)
     if after := _after(proposal, step):
         yield "let pods in again", _lines(after)
 
 
+def _left_over(proposal: Proposal, step: RolloutStep) -> list[str]:
+    """What names a unit that goes with this step."""
+    steps = proposal.outcome.steps if isinstance(proposal.outcome, RolloutPlan) else ()
+    if step is not next((other for other in steps if other.state.rollout is None), None):
+        return []
+    verbs = {"Tenant": "quota on"}
+    return [f"{item.kind} {item.name}: {verbs.get(item.kind, 'runs on')} {item.unit}" for item in proposal.left_over]
+
+
 def _lines(commands: Sequence[str]) -> str:
     return "".join(f"{command}\n" for command in commands)
 
 
+# --- When it can sync --------------------------------------------------------------------------------------------
+
+
+class _Sync(NamedTuple):
+    """What a step changes in the cluster: a folder, or labels of nodes that nothing applies, where it is empty.
+
+    ``disturbed`` are the pools whose nodes must be empty for it.
+    """
+
+    folder: str
+    applier: Applier | None
+    disturbed: tuple[Pool, ...]
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether whoever applies it refuses to do so outside the windows, whoever asks (`manualSync: false`)."""
+        return self.applier is not None and bool(self.applier.windows) and self.applier.keeps_windows
+
+    @property
+    def when(self) -> str:
+        if self.applier is None:
+            return f"{self.folder or 'labels of nodes'}: whenever you apply {'it' if self.folder else 'them'}"
+        return f"{self.applier.name}: {started(self.applier)}{within(self.applier)}"
+
+    @property
+    def beginnings(self) -> Iterator[str]:
+        """The windows in which its nodes may be emptied, and who keeps them."""
+        for pool in self.disturbed:
+            when = windows_text(pool.windows)
+            if when and self.is_kept:
+                yield f"begin within {when}: until then Argo CD refuses the sync, and empty nodes would wait for it"
+            elif when:
+                yield f"begin within {when}, as pool {pool.name} has it: nobody but you keeps this window"
+
+
+def _syncs(proposal: Proposal, step: RolloutStep) -> list[_Sync]:
+    """In the order in which they are applied: a node must not name what the operator's files do not say yet."""
+    plan, pool, restarting = proposal.plan, proposal.outcome.pool, mps_configs(proposal, step)
+    names = {part.name for part in plan.parts if part.labels[DEVICE_PLUGIN_CONFIG_LABEL] in restarting}
+    with_mps = tuple(other for other in plan.pools if other.name in names)
+    found = [_Sync(Stage.GPU_OPERATOR.value, find_applier(plan, Stage.GPU_OPERATOR.value), with_mps)]
+    own, disturbed = f"{Stage.PARTITIONS}/{pool.name}", (pool,) if step.nodes else ()
+    if plan.cluster.spec.node_labels is NodeLabels.EXTERNAL:
+        return [*found, *([_Sync("", None, disturbed)] if step.becomes else [])]
+    if step.kind in (StepKind.PREPARE, StepKind.FORGET):
+        return found
+    return [*found, _Sync(own, find_applier(plan, own), disturbed)]
+
+
+def _emptying(proposal: Proposal, step: RolloutStep, syncs: Sequence[_Sync]) -> Iterator[tuple[str, str]]:
+    """The windows to begin in, and how to take pods off."""
+    yield from ((words, "") for sync in syncs for words in sync.beginnings)
+    take_off = "take their pods off" if step.nodes else "take pods off nodes with MPS, whose daemons restart"
+    yield take_off, _lines(_before(proposal, step))
+
+
+# --- Commands ----------------------------------------------------------------------------------------------------
+
+
 def _before(proposal: Proposal, step: RolloutStep) -> list[str]:
+    """What empties nodes, after what fails while the sync would be refused.
+
+    (``SyncWindow`` of `printAppSummaryTable` in `cmd/argocd/commands/app.go` of Argo CD.)
+    """
     which = _emptied(proposal, step)
     if not which:
         return []
-    return [f"kubectl cordon {which}", f"kubectl drain {which} --ignore-daemonsets --delete-emptydir-data"]
+    kept = [sync.applier.name for sync in _syncs(proposal, step) if sync.applier and sync.disturbed and sync.is_kept]
+    return [
+        *(f"argocd app get {name} | grep 'SyncWindow: *Sync Allowed'" for name in kept),
+        f"kubectl cordon {which}",
+        f"kubectl drain {which} --ignore-daemonsets --delete-emptydir-data",
+    ]
 
 
 def _after(proposal: Proposal, step: RolloutStep) -> list[str]:
@@ -215,21 +290,32 @@ def _emptied(proposal: Proposal, step: RolloutStep) -> str:
     return f"--selector='{DEVICE_PLUGIN_CONFIG_LABEL} in ({','.join(configs)})'" if configs else ""
 
 
-def _apply(plan: Plan, pool: Pool, step: RolloutStep) -> list[str]:
-    """The GPU Operator's files come first: a node must not name what they do not say yet."""
-    is_external = plan.cluster.spec.node_labels is NodeLabels.EXTERNAL
-    applied = [Stage.GPU_OPERATOR.value]
-    if not is_external and step.kind not in (StepKind.PREPARE, StepKind.FORGET):
-        applied.append(f"{Stage.PARTITIONS}/{pool.name}")
-    commands = [command for folder in applied for command in _sync(plan, folder)]
-    if is_external and step.becomes:
-        labels = " ".join(f"{key}={step.becomes.labels[key]}" for key in _SWITCHES if key in step.becomes.labels)
-        commands.append(f"kubectl label node {' '.join(step.nodes)} --overwrite {labels}")
-    return commands
+def _apply(proposal: Proposal, step: RolloutStep) -> list[str]:
+    """What starts each sync, and changes labels where no folder does."""
+    plan, found = proposal.plan, []
+    for sync in _syncs(proposal, step):
+        if sync.folder:
+            found += _sync(plan, sync.folder, sync.applier)
+            if sync.folder == Stage.GPU_OPERATOR and plan.cluster.gpu_operator.is_merged_by_owner:
+                found += _until_merged(plan)
+        elif step.becomes:
+            labels = " ".join(f"{key}={step.becomes.labels[key]}" for key in _SWITCHES if key in step.becomes.labels)
+            found.append(f"kubectl label node {' '.join(step.nodes)} --overwrite {labels}")
+    return found
 
 
-def _sync(plan: Plan, folder: str) -> list[str]:
-    applier = find_applier(plan, folder)
+def _until_merged(plan: Plan) -> list[str]:
+    """What ends when the ClusterPolicy's owner has merged the file, and mig-manager has what it names."""
+    cluster, operator = plan.cluster.name, plan.cluster.gpu_operator
+    patch = f"kubectl patch clusterpolicies.nvidia.com {operator.cluster_policy} --type merge --dry-run=server"
+    file = f"out/{cluster}/{Stage.GPU_OPERATOR}/{OWNERS_PATCH_FILE}"
+    return [
+        f"until {patch} --patch-file {file} | grep -q '(no change)'; do sleep 30; done   # its owner merges the file",
+        f"kubectl rollout status daemonset/nvidia-mig-manager -n {operator.namespace}",
+    ]
+
+
+def _sync(plan: Plan, folder: str, applier: Applier | None) -> list[str]:
     if applier is None:
         return [f"kubectl apply --server-side -k out/{plan.cluster.name}/{folder}"]
     if plan.cluster.argocd is not None:
@@ -242,16 +328,26 @@ _SWITCHES: Final = (DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)
 
 def _wait(proposal: Proposal, step: RolloutStep) -> list[str]:
     if step.becomes:
-        return list(_wait_for_nodes(step, step.becomes))
+        return list(wait_for_nodes(step.nodes, step.becomes))
     if step.kind is StepKind.SETTLE:
         return [f"kubectl get nodes -l {left.label}={left.value}   # until there are none" for left in step.state.kept]
+    if proposal.plan.cluster.gpu_operator.keeps_plugin_file:
+        return [_KUBELETS] if step.kind is StepKind.PREPARE else []
     namespace = proposal.plan.cluster.gpu_operator.namespace
     return [f"kubectl rollout status daemonset/nvidia-device-plugin-daemonset -n {namespace}"]
 
 
-def _wait_for_nodes(step: RolloutStep, becomes: Pool) -> Iterator[str]:
-    """The label comes first: until mig-manager has seen it, the state is that of the last change."""
-    nodes = " ".join(f"node/{name}" for name in step.nodes)
+_KUBELETS: Final = "sleep 120   # until kubelets have brought the new key to their nodes"
+"""They look once a minute or so, and no object says when (`syncFrequency`, `configMapAndSecretChangeDetectionStrategy`
+in the kubelet's configuration)."""
+
+
+def wait_for_nodes(names: Iterable[str], becomes: Pool) -> Iterator[str]:
+    """Commands that end when these nodes are as a pool has them.
+
+    The label comes first: until mig-manager has seen it, the state is that of the last change.
+    """
+    nodes = " ".join(f"node/{name}" for name in names)
     if config := becomes.labels.get(MIG_CONFIG_LABEL):
         yield _wait_for(nodes, ".metadata.labels", MIG_CONFIG_LABEL, config)
         yield _wait_for(nodes, ".metadata.labels", f"{MIG_CONFIG_LABEL}.state", "success")
@@ -313,13 +409,27 @@ def _step(proposal: Proposal, index: int, step: RolloutStep, edit: Edit) -> dict
         "nodes": list(step.nodes),
         "moved": list(step.state.moved),
         "edit": {"path": edit.path, "action": edit.action.value, "text": edit.text},
+        "syncs": [_sync_data(sync) for sync in _syncs(proposal, step)],
         "before": _before(proposal, step),
-        "apply": _apply(proposal.plan, proposal.outcome.pool, step),
+        "apply": _apply(proposal, step),
         "wait": _wait(proposal, step),
         "after": _after(proposal, step),
         "restarts_mps": list(mps_configs(proposal, step)),
         "needs_person": False,
         "capacity": [level._asdict() | {"guaranteed": _plain(level.guaranteed)} for level in step.levels],
+    }
+
+
+def _sync_data(sync: _Sync) -> dict[str, Any]:
+    applier = sync.applier
+    return {
+        "folder": sync.folder or None,
+        "applied_by": applier.name if applier else None,
+        "kind": applier.kind if applier else None,
+        "approval": applier.approval.value if applier else None,
+        "keeps_windows": sync.is_kept,
+        "disturbs": [pool.name for pool in sync.disturbed],
+        "windows": [window.model_dump(mode="json") for pool in sync.disturbed for window in pool.windows],
     }
 
 

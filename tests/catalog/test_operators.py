@@ -108,9 +108,19 @@ def knows(keys: Keys, route: str) -> bool:
         ("v26.3.1", "clusterPolicy.deployCR", False),
         ("v25.3.1", "cdi.default", True),
         ("v26.7.0", "cdi.default", False),
+        ("v25.10.1", "cdi.nriPluginEnabled", False),
         ("v24.9.2", "driver.kernelModuleType", False),
         ("v26.7.0", "driver.resources.limits.memory", True),
-        ("v26.7.0", "node-feature-discovery.any.thing", True),
+        ("v26.7.0", "node-feature-discovery.any.thing", False),
+        ("v26.7.0", "node-feature-discovery.worker.config.sources", True),
+        ("v25.3.4", "node-feature-discovery.postDeleteCleanup", False),
+        ("v25.10.0", "node-feature-discovery.postDeleteCleanup", True),
+        ("v24.9.2", "node-feature-discovery.master.port", True),
+        ("v25.3.4", "node-feature-discovery.master.port", False),
+        ("v25.10.1", "node-feature-discovery.master.port", True),
+        ("v24.6.2", "node-feature-discovery.worker.healthPort", False),
+        ("v25.3.4", "node-feature-discovery.worker.healthPort", True),
+        ("v26.3.3", "node-feature-discovery.worker.healthPort", False),
     ],
 )
 def test_which_keys_a_chart_reads(release: str, route: str, is_known: bool) -> None:
@@ -120,11 +130,11 @@ def test_which_keys_a_chart_reads(release: str, route: str, is_known: bool) -> N
 
 
 def test_a_chart_between_two_that_were_read_may_have_the_keys_of_both() -> None:
-    chart = chart_keys("v25.10.1")
+    chart = chart_keys("v26.5.0")
     assert not chart.is_read
     assert knows(chart.keys, "cdi.default")
-    assert knows(chart.keys, "cdi.nriPluginEnabled")
-    assert not knows(chart.keys, "clusterPolicy.deployCR")
+    assert knows(chart.keys, "clusterPolicy.deployCR")
+    assert not knows(chart.keys, "driver.useOpenKernelModules")
 
 
 def test_a_newer_chart_has_the_keys_of_the_newest_that_was_read() -> None:
@@ -133,8 +143,8 @@ def test_a_newer_chart_has_the_keys_of_the_newest_that_was_read() -> None:
 
 def test_which_lines_know_a_key() -> None:
     assert lines_that_know(("gpuCluster", "deployCR")) == ("v26.7",)
-    assert lines_that_know(("driver", "kernelModuleType")) == ("v25.3", "v26.3", "v26.7")
-    assert lines_that_know(("driver", "resources", "limits")) == ("v24.6", "v24.9", "v25.3", "v26.3", "v26.7")
+    assert lines_that_know(("driver", "kernelModuleType")) == ("v25.3", "v25.10", "v26.3", "v26.7")
+    assert lines_that_know(("driver", "resources", "limits")) == ("v24.6", "v24.9", "v25.3", "v25.10", "v26.3", "v26.7")
     assert lines_that_know(("dirver",)) == ()
 
 

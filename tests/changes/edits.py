@@ -706,6 +706,27 @@ def install_by_others(platform: Platform) -> None:
     platform.cluster("prod")["gpuOperator"]["install"] = "external"
 
 
+def operated_by_others(platform: Platform) -> None:
+    operator = platform.cluster("prod")["gpuOperator"]
+    operator["install"] = "external"
+    operator.pop("values", None)
+
+
+def leave_the_cluster_policy_to_its_owner(platform: Platform) -> None:
+    """What leaves the folder stays in the ClusterPolicy, until its owner merges the snippet."""
+    platform.cluster("prod")["gpuOperator"]["clusterPolicyPatch"] = "snippet"
+
+
+def merged_by_others(platform: Platform) -> None:
+    operated_by_others(platform)
+    leave_the_cluster_policy_to_its_owner(platform)
+
+
+def change_what_an_owner_merges(platform: Platform) -> None:
+    operator = platform.cluster("prod")["gpuOperator"]
+    operator["rebootOnMigChange"] = not operator.get("rebootOnMigChange", False)
+
+
 _EVICTING = {"key": "example.com/maintenance", "effect": "NoExecute"}
 _SPARE: dict[str, Any] = {
     "gpu": "A100-80GB",
@@ -773,7 +794,6 @@ CASES = (
     Case(edit_an_unused_layout_and_retain_it, PLUGIN_RESTART, layout("whole"), before=add_an_unused_layout),
     Case(add_a_spare_pool, PLUGIN_RESTART, pool("spare")),
     Case(name_one_more_node_of_whole_gpus, PLUGIN_RESTART, pool("left"), before=add_pools_by_name),
-    Case(upgrade_an_operator_with_its_driver_pinned, PLUGIN_RESTART, cluster("openshift")),
     Case(change_helm_values, PLUGIN_RESTART, cluster("prod")),
     Case(change_the_mig_strategy, PLUGIN_RESTART, cluster("prod")),
     Case(stop_reboots, PLUGIN_RESTART, cluster("prod")),
@@ -822,6 +842,8 @@ CASES = (
     Case(name_nodes_that_had_no_name, REPARTITION, pool("spare"), before=add_a_partitioned_pool_without_names),
     Case(change_the_driver, REPARTITION, cluster("openshift")),
     Case(upgrade_an_operator_with_its_own_driver, REPARTITION, cluster("prod")),
+    # Another release brings other images for the driver's pods, whichever driver they load.
+    Case(upgrade_an_operator_with_its_driver_pinned, REPARTITION, cluster("openshift")),
     Case(edit_a_layout_and_retain_the_old_one, REPARTITION, pool("a100-small")),
     Case(add_a_cluster, REPARTITION, cluster("staging")),
     Case(change_the_value_of_a_class, RECREATE, priority("training")),
@@ -872,6 +894,8 @@ CASES = (
     Case(label_nodes_elsewhere, DESTRUCTIVE, cluster("prod")),
     Case(install_elsewhere, DESTRUCTIVE, cluster("prod")),
     Case(install_by_others, DESTRUCTIVE, cluster("prod")),
+    Case(leave_the_cluster_policy_to_its_owner, METADATA, cluster("prod"), operated_by_others),
+    Case(change_what_an_owner_merges, PLUGIN_RESTART, cluster("prod"), merged_by_others),
 )
 
 INDEPENDENT: tuple[Edit, ...] = (

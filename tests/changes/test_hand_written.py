@@ -97,3 +97,19 @@ def test_only_a_definition_that_goes_is_said_to_be_missed() -> None:
     assert (changed.what, gone.what) == ("definition is retained otherwise", "definition is no longer retained")
     assert changed.effect == "nothing that runs is disturbed"
     assert gone.effect == "whatever still needs it finds it no more: it may go once no node names it"
+
+
+def _retain_entry(profile: str, count: int) -> Edit:
+    def edit(platform: Platform) -> None:
+        entry = {"configName": "all-slices", "gpu": "A100-80GB", "instances": {profile: count}}
+        platform.add("Retained", "old", {"migLayout": entry, "until": "no node names it"}, "overlays/prod")
+
+    return edit
+
+
+def test_another_division_under_a_name_that_nodes_have_divides_them_again() -> None:
+    """Such a name is no hash: it says nothing of what it stands for."""
+    changes = between(state(_retain_entry("1g.10gb", 7)), state(_retain_entry("2g.20gb", 3))).changes
+    (retained,) = (change for change in changes if change.subject.kind == "Retained")
+    assert retained.change_class is ChangeClass.REPARTITION
+    assert retained.needs_drain

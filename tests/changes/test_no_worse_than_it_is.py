@@ -69,12 +69,16 @@ def compared(before: Plan, after: Plan) -> Comparison:
 # --- The table of node groups ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("was", "will"), [(TAINT, ""), ("", TAINT)], ids=["goes", "comes"])
-def test_a_table_that_nothing_applies_comes_and_goes_with_its_taints(was: str, will: str) -> None:
+@pytest.mark.parametrize(
+    ("was", "will", "worst"),
+    [(TAINT, "", ChangeClass.ADMISSION), ("", TAINT, ChangeClass.TAINT)],
+    ids=["goes", "comes"],
+)
+def test_a_table_that_nothing_applies_comes_and_goes_with_its_taints(was: str, will: str, worst: ChangeClass) -> None:
     before, after = (a_cluster(a_pool(taints=taints), mode="node") for taints in (was, will))
     found = compared(before, after)
 
-    assert found.worst is ChangeClass.ADMISSION
+    assert found.worst is worst
     assert found.objects == ()
 
 
@@ -133,14 +137,21 @@ def test_a_node_that_goes_to_a_pool_of_the_same_division_is_not_divided_again(
 # --- Pools that are not divided ----------------------------------------------------------------------------------
 
 
-def removed(*kept: str) -> tuple[Plan, Plan]:
+def removed(*kept: str, release: str = "v26.7.0") -> tuple[Plan, Plan]:
     """A pool of shares that is removed, and what is retained of it."""
     other = a_pool("z", ("b",), "{exclusive: {}}")
-    return a_cluster(a_pool(sharing="{timeSlicing: {replicas: 3}}"), other), a_cluster(*kept, other)
+    sides = (a_pool(sharing="{timeSlicing: {replicas: 3}}"), other), (*kept, other)
+    before, after = (a_plan(f"{CLUSTER.replace('v26.7.0', release)}{''.join(side)}") for side in sides)
+    return before, after
+
+
+def test_nodes_of_a_removed_pool_hand_out_whole_gpus_at_once_with_a_newer_operator() -> None:
+    (change,) = (change for change in compared(*removed()).changes if change.what == "pool is removed")
+    assert change.effect.endswith("before: they hand out whole GPUs, beside pods that still share some")
 
 
 def test_nodes_of_a_removed_pool_hand_out_nothing_until_their_label_goes() -> None:
-    before, after = removed()
+    before, after = removed(release="v25.10.1")
 
     (finding,) = (item.finding for item in run(Step(before, after)) if item.code == "GPU704")
     assert finding.notes[0].startswith(

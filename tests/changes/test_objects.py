@@ -106,7 +106,7 @@ KEY = "nvidia.com/device-plugin.config"
             RULE % (f"labels: {{{MIG}: a}}", "n"),
             "destructive",
         ),
-        ("partitions/x", RULE % ("taints: []", "n"), RULE % ("taints: [{effect: NoSchedule}]", "n"), "admission"),
+        ("partitions/x", RULE % ("taints: []", "n"), RULE % ("taints: [{effect: NoSchedule}]", "n"), "taint"),
         ("partitions/x", RULE % ("taints: []", "n"), RULE % ("taints: [{effect: NoExecute}]", "n"), "destructive"),
         ("partitions/x", RULE % ("labels: {}", "n"), "", "destructive"),
         ("partitions/x", "", RULE % (f"labels: {{{MIG}: a}}", "n"), "repartition"),
@@ -115,7 +115,9 @@ KEY = "nvidia.com/device-plugin.config"
         ("partitions/x", NODE % f"{MIG}: a", "", "admission"),
         ("gpu-operator", POLICY % "driver: {version: a}", POLICY % "driver: {version: b}", "repartition"),
         ("gpu-operator", POLICY % "gfd: {enabled: true}", POLICY % "gfd: {enabled: false}", "plugin-restart"),
-        ("gpu-operator", POLICY % "dcgmExporter: {a: 1}", POLICY % "dcgmExporter: {a: 2}", "plugin-restart"),
+        ("gpu-operator", POLICY % "dcgmExporter: {env: 1}", POLICY % "dcgmExporter: {env: 2}", "plugin-restart"),
+        ("gpu-operator", POLICY % "daemonsets: {tolerations: 1}", POLICY % "daemonsets: {}", "repartition"),
+        ("gpu-operator", POLICY % "heardOf: {nowhere: 1}", POLICY % "heardOf: {nowhere: 2}", "plugin-restart"),
         ("gpu-operator", POLICY % "dcgmExporter: {}", POLICY % "dcgmExporter: {serviceMonitor: {a: 2}}", "metadata"),
         ("gpu-operator", PLUGIN % ("0", MPS), PLUGIN % ("1", "version: v1"), "repartition"),
         ("gpu-operator", PLUGIN % ("0", "version: v1"), PLUGIN % ("1", MPS), "repartition"),
@@ -311,3 +313,22 @@ def test_all_that_differs_is_explained_with_other_back_ends(before: Edit, edit: 
     found, back = between(old, new), between(new, old)
     assert (found.objects, back.objects) == ((), ())
     assert (found.worst is ChangeClass.NONE) == (old.tree == new.tree)
+
+
+CONFIGURATION = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration, %s}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change_class"),
+    [
+        ("resources: {a: 1}", "resources: {a: 1}, metrics: {enableClusterQueueResources: true}", ChangeClass.METADATA),
+        ("resources: {a: 1}", "resources: {a: 2}, metrics: {enableClusterQueueResources: true}", ChangeClass.ADMISSION),
+    ],
+)
+def test_what_kueue_shows_to_prometheus_decides_nothing(before: str, after: str, change_class: ChangeClass) -> None:
+    name = Identity("", "File", "", "kueue-configuration.yaml")
+    old, new = ({("scheduling", name): {"data": CONFIGURATION % text}} for text in (before, after))
+
+    (found,) = compare_objects({"prod": old}, {"prod": new})
+
+    assert found.change_class is change_class

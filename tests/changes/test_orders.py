@@ -30,6 +30,7 @@ LARGE = "{mig: {layout: large}}"
 HALF = "{mig: {layout: half}}"
 ARGOCD = f"{CLUSTER}  argocd: {{repoURL: https://git.example.com/gpu.git}}\n---\n"
 FLUX = f"{CLUSTER}  flux: {{}}\n---\n"
+RELEASE = "v26.7.0"
 AUTOMATIC = "  disruption: {approval: automatic}\n"
 
 
@@ -179,9 +180,36 @@ def test_a_file_that_comes_before_the_labels_holds_for_other_partitions() -> Non
 def test_a_key_that_keeps_its_meaning_switches_with_the_labels() -> None:
     """What is left is that labels may come first."""
     kept = kept_key(a_plan(LAYOUTS + a_pool(SHARED)), "one")
-    (bad,) = bad_orders(a_step(a_pool(SHARED), a_pool(LARGE) + kept, ARGOCD))
+    (bad,) = bad_orders(a_step(a_pool(SHARED), a_pool(LARGE) + kept, ARGOCD.replace(RELEASE, "v25.10.1")))
     assert bad.hazard is Hazard.EARLY
     assert bad.advice == "safe: `gpu-operator-test`, then `gpu-partitions-test-one`"
+
+
+def test_from_v26_3_on_a_node_whose_label_comes_before_its_key_shares_nothing_until_it_is_there() -> None:
+    """Of an entry that is not there yet that does not hold: what divides the GPUs stays."""
+    kept = kept_key(a_plan(LAYOUTS + a_pool(SHARED)), "one")
+    early, key = sorted(bad_orders(a_step(a_pool(SHARED), a_pool(INLINE) + kept, ARGOCD)), key=lambda bad: bad.hazard)
+    assert (early.hazard, early.named) == (Hazard.EARLY, ("nvidia.com/mig.config", "one-2d7d978e"))
+    assert key.hazard is Hazard.BARE
+    assert key.what == "names the configuration `one.26e351e`, which is not there yet, and publishes 8 `nvidia.com/gpu`"
+    assert key.text.endswith(", neither as before nor as afterwards")
+
+
+def test_a_label_that_comes_before_its_key_does_nothing_to_whole_gpus() -> None:
+    hazards = {bad.hazard for bad in bad_orders(a_step(a_pool(WHOLE), a_pool(SHARED, "two"), ARGOCD))}
+    assert hazards == {Hazard.DANGLING, Hazard.EARLY}
+
+
+def test_that_units_are_missing_until_the_key_is_there_is_said_with_the_key() -> None:
+    three, four = (f"{{timeSlicing: {{replicas: {number}, rename: false}}}}" for number in (3, 4))
+    cluster = CLUSTER.replace(f"{RELEASE}}}", f"{RELEASE}, devicePluginConfig: fixed}}") + "---\n"
+    tenant = a_tenant(24).replace("unit: 3g.40gb, ", "")
+    before = cluster + a_pool(three) + tenant
+    kept = kept_key(a_plan(before), next(iter(device_plugin.configurations(a_plan(before)))))
+    step = Step.of(a_plan(before), a_plan(cluster + a_pool(four) + tenant + kept))
+    assert [(bad.hazard, bad.what.rpartition(", and ")[2]) for bad in bad_orders(step)] == [
+        (Hazard.BARE, "publishes 8 `nvidia.com/gpu`")
+    ]
 
 
 def test_an_entry_that_goes_before_the_labels_move_dangles() -> None:
@@ -331,11 +359,31 @@ def retained_of(plan: Plan, chosen: frozenset[str]) -> str:
 _KEPT = st.frozensets(st.sampled_from([f"{what} {name}" for what in ("key", "nodes") for name in ("one", "two")]))
 
 
+_RELEASES = st.sampled_from(("v25.10.1", "v26.3.3"))
+
+
 @settings(max_examples=80, deadline=None)
-@example((1,) * 6, (1, 1, 2, 2, 0, 1), (LARGE,) * 3, (LARGE,) * 3, (True,) * 3, frozenset())
-@example((1,) * 6, (2,) * 6, (SHARED,) * 3, (LARGE, HALF, WHOLE), (False,) * 3, frozenset({"nodes one", "key one"}))
-@given(_PLACEMENTS, _PLACEMENTS, _SHARINGS, _SHARINGS, st.tuples(st.booleans(), st.booleans(), st.booleans()), _KEPT)
+@example("v26.3.3", (1,) * 6, (1, 1, 2, 2, 0, 1), (LARGE,) * 3, (LARGE,) * 3, (True,) * 3, frozenset())
+@example(
+    "v25.10.1",
+    (1,) * 6,
+    (2,) * 6,
+    (SHARED,) * 3,
+    (LARGE, HALF, WHOLE),
+    (False,) * 3,
+    frozenset({"nodes one", "key one"}),
+)
+@given(
+    _RELEASES,
+    _PLACEMENTS,
+    _PLACEMENTS,
+    _SHARINGS,
+    _SHARINGS,
+    st.tuples(st.booleans(), st.booleans(), st.booleans()),
+    _KEPT,
+)
 def test_every_combination_is_judged_as_another_reading_of_the_objects_has_it(
+    release: str,
     was: Placement,
     to: Placement,
     shared: tuple[str, ...],
@@ -343,8 +391,9 @@ def test_every_combination_is_judged_as_another_reading_of_the_objects_has_it(
     by_pattern: tuple[bool, ...],
     kept: frozenset[str],
 ) -> None:
-    before = a_plan(LAYOUTS + pools_of(was, shared, by_pattern))
-    after = a_plan(LAYOUTS + pools_of(to, then, by_pattern) + retained_of(before, kept))
+    cluster = CLUSTER.replace(RELEASE, release) + "---\n"
+    before = a_plan(cluster + LAYOUTS + pools_of(was, shared, by_pattern))
+    after = a_plan(cluster + LAYOUTS + pools_of(to, then, by_pattern) + retained_of(before, kept))
     found = bad_orders(Step(before, after))
     known = {(hazard, node, pool) for node in NODES for hazard, pool in _hazards_of(node, before, after)}
     assert {(bad.hazard.value, bad.was and bad.was.name) for bad in found} == {(item[0], item[2]) for item in known}
@@ -387,11 +436,17 @@ def _wrong(
     if _MIG not in labels and all(side.get(_MIG, "all-disabled") != "all-disabled" for side in sides):
         yield "no-partition-label"
         return
-    lacks = labels.get(_MIG, "all-disabled") not in files.entries or labels.get(_PLUGIN) not in {None, *files.configs}
-    if lacks:
-        yield "dangling" if files is trees[1] else "early"
     published = files.publish(labels, files.geometry(labels, start))
-    if published is not None and published not in ends:
+    is_third = published is not None and None not in ends and published not in ends
+    lacks_entry = labels.get(_MIG, "all-disabled") not in files.entries
+    lacks_key = labels.get(_PLUGIN) not in {None, *files.configs}
+    if (lacks_entry or lacks_key) and files is trees[1]:
+        yield "dangling"
+    elif lacks_entry or (lacks_key and not is_third):
+        yield "early"
+    if is_third and lacks_key and files is trees[0]:
+        yield "early-unshared"
+    elif is_third and not lacks_key:
         yield "third-state" if _PLUGIN in labels else "no-sharing-label"
 
 
@@ -407,6 +462,7 @@ class _Tree:
             self.rules.setdefault(artifact.folder, []).extend(rules)
         self.entries = mig_parted.configuration(plan)["mig-configs"]
         self.configs = device_plugin.configurations(plan)
+        self.is_read_late = plan.cluster.gpu_operator.version == "v26.3.3"
 
     def labels(self, node: str, rules: dict[str, list[tuple[str, dict[str, Any]]]]) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -428,9 +484,9 @@ class _Tree:
 
     def publish(self, labels: dict[str, str], gpus: Any) -> Any:
         """By the strategy `mixed`, which is the cluster's where nothing else is said; with `none`, MIG is not seen."""
-        if _PLUGIN in labels and labels[_PLUGIN] not in self.configs:
+        if _PLUGIN in labels and labels[_PLUGIN] not in self.configs and not self.is_read_late:
             return None
-        config: Any = self.configs[labels[_PLUGIN]] if _PLUGIN in labels else {}
+        config: Any = self.configs.get(labels.get(_PLUGIN, ""), {})
         is_mixed = config.get("flags", {}).get("migStrategy") == "mixed"
         devices: Counter[tuple[str, bool]] = Counter()
         for gpu in gpus:

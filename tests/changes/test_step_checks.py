@@ -139,6 +139,15 @@ def test_what_is_absent_is_what_the_server_makes_of_it(kind: tuple[str, str], fi
     assert locked_fields(identity, {"kind": kind[1]}, an_object(kind, route, "other")) == (route,)
 
 
+def test_what_stays_while_it_is_there_may_come_and_go() -> None:
+    identity = Identity("ray.io", "RayCluster", "research", "a")
+    old, new = ({"spec": {"managedBy": name}} for name in ("ray.io/kuberay-operator", "kueue.x-k8s.io/multikueue"))
+
+    assert locked_fields(identity, old, new) == (("spec", "managedBy"),)
+    assert locked_fields(identity, old, {"spec": {}}) == ()
+    assert locked_fields(identity, {"spec": {}}, new) == ()
+
+
 def test_a_flavor_may_be_changed_until_it_has_a_topology() -> None:
     identity = Identity("kueue.x-k8s.io", "ResourceFlavor", "", "a")
     bare = {"spec": {"nodeLabels": {"a": "b"}}}

@@ -20,6 +20,26 @@ FOLDER = "overlays/test/kustomize"
 EMPTY = a_plan("---\n")
 
 
+PLATFORM = """
+apiVersion: gpuplan.dev/v1
+kind: Cluster
+metadata: {name: test}
+spec:
+  kubernetes: "1.34"
+  gpuOperator: {install: helm, version: v26.7.0, migStrategy: single}
+  scheduler: {kind: kueue}
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: slices}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 1, gpusPerNode: 8, namePattern: "gpu-[0-9]+"}
+  sharing: {mig: {instances: {1g.10gb: 7}, strategy: single}}
+"""
+FULL = a_plan(PLATFORM)
+
+
 def with_files(**files: object) -> Plan:
     """A plan with documents in the files of the stage `workloads`; `kustomization` is one of their names."""
     written = [
@@ -113,10 +133,15 @@ NAMES = st.sampled_from(
     """
     kind apiVersion metadata name annotations spec hard limits max data patches patch path target resources op value
     config.yaml mig-configs all-disabled sharing timeSlicing mps replicas flags devices mig-enabled mig-devices items
-    device-filter configMapGenerator behavior options files globalDefault openapi helmCharts namespace
+    device-filter configMapGenerator behavior options files globalDefault openapi helmCharts namespace labels template
+    nodeSelector affinity nodeAffinity requiredDuringSchedulingIgnoredDuringExecution nodeSelectorTerms matchExpressions
+    key operator values nodeLabels gpuplan.dev/pool nvidia.com/mig.config nvidia.com/gpu.product resourceGroups flavors
+    coveredResources nominalQuota lendingLimit borrowingLimit cohortName namespaceSelector clusterQueue parentQueue
     """.split()  # noqa: SIM905 - a list of words
 )
 KINDS = ["ResourceQuota", "LimitRange", "Node", "Namespace", "PriorityClass", "ConfigMap", "ClusterPolicy", "List"]
+KINDS += ["ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "Queue", "NVIDIADriver", "NodeFeatureRule"]
+GROUPS = ["kueue.x-k8s.io/v1beta2", "scheduling.run.ai/v2", "nvidia.com/v1alpha1"]
 TEXTS = [
     "all",
     "nvidia.com/gpu",
@@ -126,7 +151,7 @@ TEXTS = [
     "sharing: {mps: 1}",
     "mig-configs: 3",
 ]
-VALUES = st.sampled_from([*KINDS, *TEXTS, "Component"])
+VALUES = st.sampled_from([*KINDS, *GROUPS, *TEXTS, "Component", "In", "4"])
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | VALUES | st.text(max_size=5)
 BODIES = st.recursive(
     LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=5), max_leaves=25
@@ -138,9 +163,60 @@ BODIES = st.recursive(
 def test_no_shape_makes_a_check_fail(bodies: list[object], kustomization: object) -> None:
     plan = with_files(kustomization=kustomization, **{f"f{index}": body for index, body in enumerate(bodies)})
     component = Component("workloads", None, f"{FOLDER}/workloads", "Component", plan.hand_written[0].at)
-    plan = replace(plan, components=(component,))
-    found = (*run_all(handwritten.FILE_CHECKS, plan), *run_all(handwritten.OBJECT_CHECKS, read(plan)))
-    assert all(item.finding.message for item in found)
+    for known in (plan, replace(FULL, hand_written=plan.hand_written)):
+        whole = replace(known, components=(component,))
+        found = (*run_all(handwritten.FILE_CHECKS, whole), *run_all(handwritten.OBJECT_CHECKS, read(whole)))
+        assert all(item.finding.message for item in found)
+
+
+POD = {"nodeSelector": {"nvidia.com/mig.config": "all-1g.10gb"}, "containers": [{"name": "main"}]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "route"),
+    [
+        ("Pod", ("spec",)),
+        ("StatefulSet", ("spec", "template", "spec")),
+        ("DaemonSet", ("spec", "template", "spec")),
+        ("Job", ("spec", "template", "spec")),
+        ("CronJob", ("spec", "jobTemplate", "spec", "template", "spec")),
+        ("JobSet", ("spec", "replicatedJobs", 0, "template", "spec", "template", "spec")),
+        ("LeaderWorkerSet", ("spec", "leaderWorkerTemplate", "workerTemplate", "spec")),
+        ("RayJob", ("spec", "rayClusterSpec", "workerGroupSpecs", 0, "template", "spec")),
+        ("PyTorchJob", ("spec", "pytorchReplicaSpecs", "Worker", "template", "spec")),
+        ("TrainJob", ("spec", "podTemplateOverrides", 0, "spec")),
+        ("InferenceService", ("spec", "predictor")),
+        ("Rollout", ("spec", "template", "spec")),
+    ],
+)
+def test_pods_are_found_wherever_a_kind_has_them(kind: str, route: tuple[str | int, ...]) -> None:
+    spec: object = {**POD, "containers": [{"resources": {"requests": {"nvidia.com/mig-1g.10gb": 1}}}]}
+    for step in reversed(route):
+        spec = [spec] if isinstance(step, int) else {step: spec}
+    assert isinstance(spec, dict)
+    written = with_files(file={"kind": kind, "metadata": {"name": "a"}, **spec}).hand_written
+    found = run_all(handwritten.OBJECT_CHECKS, read(replace(FULL, hand_written=written)))
+    labels = (*route, "nodeSelector", "nvidia.com/mig.config")
+    assert {item.code: item.finding.at.path for item in found} == {
+        "GPU634": (*route, "containers", 0, "resources", "requests", "nvidia.com/mig-1g.10gb"),
+        "GPU636": labels,
+    }
+
+
+def found_in_patch(text: str) -> list[str]:
+    plan = with_files(kustomization={"kind": "Component", "patches": [{"patch": text}]})
+    files = read(replace(FULL, hand_written=plan.hand_written))
+    return [item.code for item in run_all(handwritten.OBJECT_CHECKS, files)]
+
+
+def test_a_part_that_aliases_repeat_is_read_once() -> None:
+    part = "{nodeSelector: {gpuplan.dev/pool: b}}"
+    assert found_in_patch(f"kind: Deployment\nspec:\n  one: &a {part}\n  two: *a\n  three: *a\n") == ["GPU636"]
+
+
+def test_an_object_that_holds_itself_is_not_followed() -> None:
+    """kustomize does not take it either."""
+    assert found_in_patch("kind: Deployment\nspec: &a\n  one: *a\n  nodeSelector: {gpuplan.dev/pool: b}\n") == []
 
 
 @settings(max_examples=50)

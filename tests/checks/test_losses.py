@@ -33,6 +33,7 @@ kind: PriorityClass
 metadata: {name: calm}
 spec: {value: 60, preempts: false}
 """
+TWO_POOLS = a_pool("sharing: {exclusive: {}}") + a_pool("sharing: {exclusive: {}}", "h100")
 LOST = {
     "namespaces": a_pool() + a_tenant("namespaces: [a, b]\n  quotas: [{pool: a100, guaranteed: 4}]"),
     "parent": a_pool()
@@ -46,6 +47,12 @@ LOST = {
     "guaranteed": a_pool() + research() + HUNGRY,
     "limit": a_pool() + research(BORROWS) + HUNGRY,
     "lendable": a_pool() + research("guaranteed: 4, lendable: 2") + HUNGRY,
+    "compute": TWO_POOLS
+    + a_tenant("namespaces: [a]\n  quotas: [{pool: a100, guaranteed: 4, cpu: 8}, {pool: h100, guaranteed: 4, cpu: 8}]"),
+    "pods": TWO_POOLS
+    + a_tenant(
+        "namespaces: [a]\n  quotas: [{pool: a100, guaranteed: 4, pods: 8}, {pool: h100, guaranteed: 4, pods: 8}]"
+    ),
     "surplus-weight": a_pool() + research(BORROWS, "surplus: {weight: 2}") + HUNGRY,
     "surplus-rank": a_pool()
     + research(BORROWS, "surplus: {rank: 1}")
@@ -93,6 +100,8 @@ REPORTED = {
     "guaranteed": {"GPU418"},
     "limit": {"GPU418", "GPU512"},
     "lendable": {"GPU513"},
+    "compute": {"GPU456"},
+    "pods": {"GPU456"},
     "surplus-weight": {"GPU514"},
     "surplus-rank": {"GPU514"},
     "protect": {"GPU515"},
@@ -145,6 +154,8 @@ KEPT = {
     ("unit", "runai"): a_pool(MIG) + a_tenant(TWO_UNITS.replace(", limit: 8", "")),
     ("lendable", "kai"): a_pool() + research("guaranteed: 4, lendable: 2"),
     ("lendable", "runai"): a_pool() + research("guaranteed: 4, lendable: 2"),
+    ("compute", "kubernetes"): a_pool() + research("guaranteed: 4, cpu: 8, memory: 64Gi") + HUNGRY,
+    ("pods", "kubernetes"): a_pool() + research("guaranteed: 4, pods: 8") + HUNGRY,
     ("surplus-rank", "kueue"): a_pool() + research("guaranteed: 4", "surplus: {rank: 1}") + HUNGRY,
     ("protect", "kueue"): a_pool() + research("guaranteed: 4", "protect: {preempt: 1h, reclaim: 1h}") + HUNGRY,
     ("preemptible", "kubernetes"): CLASSES,
@@ -165,12 +176,24 @@ KEPT = {
 
 @pytest.mark.parametrize(("concept", "scheduler"), KEPT)
 def test_what_is_kept_in_part_may_be_enough(concept: str, scheduler: str) -> None:
-    plan = a_plan(a_cluster(f"kind: {scheduler}") + KEPT[concept, scheduler])
+    plan = a_plan(a_cluster(f"kind: {scheduler}, cap: limit") + KEPT[concept, scheduler])
     assert len(uses(plan, concept)) > 0
     assert losses(plan, concept, SCHEDULERS[scheduler]) == ()
 
 
 FITS = a_tenant("namespaces: [modest]\n  quotas: [{pool: a100, guaranteed: 0, limit: 4}]", "modest")
+
+
+def test_a_guarantee_of_cpu_is_lost_where_the_caps_are_more_than_the_nodes_have() -> None:
+    pool = a_pool("sharing: {exclusive: {}}").replace("gpusPerNode: 8", "gpusPerNode: 8, cpu: 16")
+    modest = research("guaranteed: 4, cpu: 8")
+    within = modest + a_tenant("namespaces: [b]\n  quotas: [{pool: a100, guaranteed: 4, cpu: 8}]", "b")
+    beyond = within.replace("cpu: 8}]\n", "cpu: {guaranteed: 8, limit: 9}}]\n")
+    assert losses(a_plan(pool + within), "compute", SCHEDULERS["kubernetes"]) == ()
+    assert [use.text for use in losses(a_plan(pool + beyond), "compute", SCHEDULERS["kubernetes"])] == [
+        "`b` is guaranteed 8 cpu of `a100`",
+        "`research` is guaranteed 8 cpu of `a100`",
+    ]
 
 
 @pytest.mark.parametrize("concept", ["limit", "lendable", "surplus-weight", "surplus-rank", "protect"])

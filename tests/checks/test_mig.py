@@ -117,6 +117,21 @@ def test_profile_of_another_model_is_answered_with_what_this_one_has(gpu: str, w
 
 
 @pytest.mark.parametrize(
+    ("gpu", "instances", "meant"),
+    [
+        ("H200-141GB", {"1g.20gb": 7}, "18 GB: `1g.18gb` or 35 GB: `1g.35gb` (at most 4)"),
+        ("A100-80GB", {"1g.5gb": 3, "3g.40gb": 1}, "10 GB: `1g.10gb` or 20 GB: `1g.20gb` (at most 2)"),
+        ("A100-80GB", {"1g.5gb": 2, "1g.10gb": 4}, "10 GB: `1g.10gb` or 20 GB: `1g.20gb`"),
+        ("A100-80GB", {"3g.20gb": 1, "7g.80gb": 1}, "40 GB: `3g.40gb` (none fits)"),
+        ("A100-80GB", {"1g.5gb": 10**9}, "10 GB: `1g.10gb` (at most 7) or 20 GB: `1g.20gb` (at most 4)"),
+    ],
+)
+def test_what_this_model_has_comes_with_the_count_that_fits(gpu: str, instances: dict[str, int], meant: str) -> None:
+    [found] = [item for item in findings(a_layout(gpu, instances)) if item.code == "GPU204"]
+    assert found.finding.help.endswith(f" {meant}")
+
+
+@pytest.mark.parametrize(
     ("written", "meant"),
     [
         ("3g-40gb", "3g.40gb"),

@@ -111,6 +111,16 @@ CASES: dict[str, tuple[str, list[str], str]] = {
         ["`research` lends 3 of 4"],
         a_pool() + a_tenant("namespaces: [a]\n  quotas: [{pool: a100, guaranteed: 4, lendable: 4}]"),
     ),
+    "compute": (
+        a_pool() + a_tenant("namespaces: [a]\n  quotas: [{pool: a100, guaranteed: 4, cpu: 8, memory: 64Gi}]"),
+        ["`research` has 8 cpu of `a100`", "`research` has 64Gi memory of `a100`"],
+        a_pool() + a_tenant("namespaces: [a]\n  quotas: [{pool: a100, guaranteed: 4, pods: 8}]"),
+    ),
+    "pods": (
+        a_pool() + a_tenant("namespaces: [a]\n  quotas: [{pool: a100, guaranteed: 4, pods: 8}]"),
+        ["`research` may have 8 pods in `a100`"],
+        a_pool() + a_tenant("namespaces: [a]\n  quotas: [{pool: a100, guaranteed: 4, cpu: 8}]"),
+    ),
     "surplus-weight": (
         a_pool() + one(", surplus: {weight: 2}"),
         ["`research` has weight 2"],

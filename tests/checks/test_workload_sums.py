@@ -171,8 +171,10 @@ def test_no_resource_quota_holds_fractions_to_the_guarantee() -> None:
 
 
 def test_whole_gpus_of_a_lower_class_make_no_room_because_a_resource_quota_counts_them() -> None:
-    documents = (a_tenant("research", "guaranteed: 1"), a_service("a", 1), a_job("b", 1, priority="high"))
-    assert find(workload_sums.workloads_over_quota, a_pool("exclusive: {}"), *documents)
+    pool = a_pool("exclusive: {}")
+    documents = (pool, a_tenant("research", "guaranteed: 1"), a_service("a", 1), a_job("b", 1, priority="high"))
+    assert find(workload_sums.workloads_over_quota, *documents, scheduler="kind: kai, cap: limit")
+    assert not find(workload_sums.workloads_over_quota, *documents, scheduler="kind: kai")
 
 
 FRACTIONS = st.sampled_from(["0.1", "0.2", "0.25", "0.3", "0.33", "0.34", "0.4", "0.5", "0.6", "0.7", "0.9"])

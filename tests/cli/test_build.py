@@ -170,13 +170,12 @@ def test_components_are_found_from_wherever_the_output_is(tmp_path: Path, out: s
     assert (scheduling / path).resolve() == component.resolve()
 
 
-def test_custom_resources_that_nothing_checked_are_counted_and_named_when_asked_for(tmp_path: Path) -> None:
-    short = run("build", cwd=a_platform(tmp_path)).err
-    long = run("-v", "build", cwd=tmp_path).err
+@pytest.mark.parametrize("options", [(), ("-v",)])
+def test_nothing_is_listed_that_was_not_checked(tmp_path: Path, options: tuple[str, ...]) -> None:
+    said = run(*options, "build", cwd=a_platform(tmp_path)).err
 
-    assert "1 kind of custom resources was not checked" in short
-    assert "NodeFeatureRule" not in short
-    assert "\n  NodeFeatureRule.nfd.k8s-sigs.io\n" in long
+    assert "not checked" not in said
+    assert "NodeFeatureRule" not in said
 
 
 # --- Checking ----------------------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ def test_the_schedulers_are_listed() -> None:
 
 
 def test_a_scheduler_without_its_kind_is_found() -> None:
-    assert "did you mean `scheduler/kueue`?" in run("explain", "kueue").err
+    assert "or `scheduler/kueue`?" in run("explain", "kueue").err
 
 
 def test_a_field_may_be_named_as_findings_name_it() -> None:

@@ -9,6 +9,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from gpuplan import pipeline
+from gpuplan.pipeline import loading
 from tests.cli.platforms import TENANT, a_broken_platform, a_platform, write
 from tests.cli.runs import run, spawn
 from tests.views.builders import LIMIT, a_report
@@ -57,7 +58,8 @@ def test_a_cluster_that_does_not_exist_is_trouble(tmp_path: Path) -> None:
     assert done.err == "error: no cluster `pord`: overlays/pord/ does not exist\n  = help: did you mean `prod`?\n"
 
 
-def test_a_folder_without_overlays_is_trouble_with_a_way_out(tmp_path: Path) -> None:
+def test_a_folder_without_overlays_is_trouble_with_a_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "find_folders", lambda *_: ())
     done = run("validate", cwd=tmp_path)
 
     assert (done.code, done.out) == (2, "")

@@ -29,7 +29,7 @@ def define(api: Api, objects: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     definitions = {known[key]["metadata"]["name"]: known[key] for key in unserved if key in known}
     for definition in [*definitions.values(), *(_permissive(unserved[key]) for key in missing)]:
         api.apply(definition, manager=_MANAGER)
-    until(lambda: all(api.find_kind(*key) for key in unserved), "custom resources are served")
+    until(lambda: all(api.find_kind(*key) for key in unserved), "custom resources are served", seconds=120)
     return tuple(f"{version.partition('/')[0]}/{kind}" for version, kind in missing)
 
 

@@ -1,4 +1,7 @@
-"""Plays the kubelets of fake nodes: pods that are bound to one run at once, and are gone once deleted."""
+"""Plays the kubelets of fake nodes: pods that are bound to one run at once, and are gone once deleted.
+
+Stubborn ones run until the end of their grace period, as a container does that ignores SIGTERM.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from http.client import HTTPException
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from tests.cluster.api import Api, Refused
+
+STUBBORN: Final = "tests.gpuplan.dev/stubborn"
+"""The annotation of pods that use all of their grace period."""
 
 _LATER = frozenset({410, 429, 500, 503, 504})
 """What a server answers that has forgotten a version, or that has too much to do."""
@@ -61,12 +67,25 @@ class Kubelet:
         path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
         try:
             if "deletionTimestamp" in pod["metadata"]:
-                self._api.delete(path, grace_seconds=0)
+                if _has_ended(pod["metadata"]):
+                    self._end(path, pod)
             elif pod["status"].get("phase") == "Pending":
                 self._api.patch(f"{path}/status", {"status": running(pod)}, kind="strategic")
         except Refused as refused:
             if refused.code not in {404, 409}:  # someone else was faster
                 raise
+
+    def _end(self, path: str, pod: Mapping[str, Any]) -> None:
+        """Its containers have ended before it goes, which it may not do while others have finalizers on it."""
+        if pod["metadata"].get("finalizers") and pod["status"].get("phase") == "Running":
+            self._api.patch(f"{path}/status", {"status": {"phase": "Failed"}}, kind="strategic")
+        self._api.delete(path, grace_seconds=0)
+
+
+def _has_ended(metadata: Mapping[str, Any]) -> bool:
+    """What runs on is asked again at the next look at all pods, a second later."""
+    deadline = datetime.fromisoformat(metadata["deletionTimestamp"])
+    return STUBBORN not in metadata.get("annotations", {}) or datetime.now(UTC) >= deadline
 
 
 def running(pod: Mapping[str, Any]) -> dict[str, Any]:

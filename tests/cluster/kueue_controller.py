@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import http.client
+import ssl
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import yaml
 
 from tests.cluster.api import Object
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.processes import Process, serve, until
+from tests.cluster.processes import Process, free_port, serve, until
 from tests.cluster.programs import program, source
 from tests.cluster.webhooks import WEBHOOK_CONFIGURATIONS, Certificate, on_loopback
 
@@ -27,7 +29,6 @@ _NAMES = ("kueue-ca", f"kueue-webhook-service.{_NAMESPACE}.svc")
 """
 _OF_A_POD: Mapping[str, Any] = {
     "health": {"healthProbeBindAddress": "0"},
-    "metrics": {"bindAddress": "0"},
     "leaderElection": {"leaderElect": False},
     "featureGates": {"VisibilityOnDemand": False},
 }
@@ -45,14 +46,18 @@ def kueue_controller(control_plane: ControlPlane, configuration: Path) -> Iterat
     certificate = Certificate.issue(*_NAMES)
     certificates = certificate.write(folder / "certificates")
     config = yaml.safe_load(configuration.read_text(encoding="utf-8"))
-    assert not config.keys() & {*_OF_A_POD, "webhook"}
+    assert not config.keys() & {"webhook"}
+    assert not [key for key, own in _OF_A_POD.items() if config.get(key, {}).keys() & own.keys()]
     installed = _manifests(control_plane)
 
     def command(port: int) -> Sequence[str | Path]:
         _install(control_plane, installed, port, certificate)
         webhook = {"host": "127.0.0.1", "port": port, "certDir": str(certificates)}
-        path = folder / "configuration.yaml"
-        path.write_text(yaml.safe_dump({**config, **_OF_A_POD, "webhook": webhook}), encoding="utf-8")
+        path, address = folder / "configuration.yaml", f"127.0.0.1:{free_port()}"
+        (folder / "metrics").write_text(address, encoding="utf-8")
+        fields = {**_OF_A_POD, "metrics": {"bindAddress": address}}
+        own = {key: {**config.get(key, {}), **values} for key, values in fields.items()}
+        path.write_text(yaml.safe_dump({**config, **own, "webhook": webhook}), encoding="utf-8")
         return [program("kueue", "kueue"), f"--config={path}", f"--kubeconfig={control_plane.kubeconfig}"]
 
     process, _ = serve(command, certificate.is_served, _log(control_plane))
@@ -60,6 +65,17 @@ def kueue_controller(control_plane: ControlPlane, configuration: Path) -> Iterat
         yield process
     finally:
         process.stop()
+
+
+def kueue_metrics(control_plane: ControlPlane) -> str:
+    """What the controller shows to whoever may read `/metrics`; its certificate is its own."""
+    address = (_log(control_plane).parent / "metrics").read_text(encoding="utf-8")
+    unchecked = ssl._create_unverified_context()
+    with closing(http.client.HTTPSConnection(address, timeout=30, context=unchecked)) as connection:
+        connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {control_plane.api.token}"})
+        answer = connection.getresponse()
+        assert answer.status == http.HTTPStatus.OK, answer.read()
+        return answer.read().decode()
 
 
 def kueue_log(control_plane: ControlPlane) -> str:

@@ -1,6 +1,7 @@
 """Argo CD's own types let every Application have what is in its folder, and open sync windows when the policy says.
 
-Its Lua judges Applications under a root by our health check, and its comparison finds in them what the root is to sync.
+Its Lua judges the GPU Operator's objects, and Applications under a root, by our health checks, and its comparison finds
+in those Applications what the root is to sync.
 
 They are those of Argo CD v3.3.10, whose module needs nothing that only its own repository has; v3.4 and v3.5 require a
 module `argo-cd/gitops-engine` that no proxy serves. An Application's order of objects is not tested here but on a
@@ -29,6 +30,7 @@ from tests.cluster.example import REPOSITORY
 from tests.cluster.processes import until
 from tests.cluster.programs import need_go, program, source
 from tests.cluster.validators import kustomize
+from tests.delivery.argocd.operator_states import an_object, failed, ready
 from tests.delivery.argocd.rendered import a_cluster, a_pool, folder, get, manifests
 from tests.delivery.argocd.root_states import STATES
 
@@ -122,6 +124,28 @@ def test_a_window_is_on_saturdays_from_two_to_six(pool: str, at: str, *, may: bo
 )
 def test_windows_are_in_their_time_zone_and_add_up(at: str, *, may: bool, moved: Mapping[str, Any]) -> None:
     assert _may_sync(moved, "gpu-partitions-prod-a100-production", at) == [may, may]
+
+
+# --- Health ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["nvidia.com_ClusterPolicy", "nvidia.com_NVIDIADriver"])
+def test_health_of_the_operators_objects(kind: str, record: Record) -> None:
+    """Its Lua has a clock of its own, by which a condition of before the last change counts two minutes later."""
+    bodies = {
+        "ready": (an_object(ready()), "Healthy"),
+        "ready before its last change": (an_object(ready(), changed=0), "Progressing"),
+        "ready before a change that rolled nothing": (an_object(ready(), changed=300), "Healthy"),
+        "failed": (an_object(failed("ReconcileFailed", "x")), "Degraded"),
+        "failed before its last change": (an_object(failed("ReconcileFailed", "x"), changed=0), "Progressing"),
+        "new": (an_object(None), "Progressing"),
+    }
+    lua = checks()[kind]
+    named = {"apiVersion": "nvidia.com/v1", "kind": kind.partition("_")[2]}
+    asked = [{"lua": lua, "object": named | body} for body, _ in bodies.values()]
+    found = _judge({}, [], checks=asked)["healths"]
+    for (name, (_, expected)), health in zip(bodies.items(), found, strict=True):
+        record(f"a {named['kind']} that is {name}", expected, health["status"])
 
 
 # --- The root ----------------------------------------------------------------------------------------------------

@@ -269,7 +269,7 @@ class Verdict:
 
 def judged(api: Api, platform: Platform, tenant: Tenant, pod: Body) -> Verdict:
     """In a namespace of nobody the API server shows what admission sees of the pod, or that it is no pod at all."""
-    member = api.as_user("jane", [tenant.spec.members[0].group])
+    member = api.as_user("jane", [tenant.spec.members[0].group or ""])
     answer = refusal_of(partial(member.create, pod, dry_run=True))
     elsewhere = {**pod, "metadata": {**pod["metadata"], "namespace": "default"}}
     try:

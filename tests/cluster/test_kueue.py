@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -12,21 +14,28 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+import yaml
 
 from gpuplan.backends import kueue
+from gpuplan.backends.monitoring.rules import sanitized
+from gpuplan.checks.handwritten.queueing import quotas_refused_by_kueue
+from gpuplan.checks.handwritten.reading import HandFiles, Object
+from gpuplan.diagnostics import Origin, SourceFile, WholeFile
 from gpuplan.manifests import File, Manifest
 from gpuplan.planning.plan import POOL_LABEL
+from tests.backends.monitoring.test_upstream import table
 from tests.cli.runs import run
 from tests.cluster import nodes
 from tests.cluster.api import Api, Refused
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.example import REPOSITORY, ExampleCluster
-from tests.cluster.kueue_controller import API_VERSION, kueue_controller, kueue_log
+from tests.cluster.kueue_controller import API_VERSION, kueue_controller, kueue_log, kueue_metrics
 from tests.cluster.kueue_jobs import PRIORITY_CLASS, Job, Queue, queues
 from tests.cluster.outcomes import in_the_end
 from tests.cluster.processes import until
 from tests.cluster.programs import need_go, program
 from tests.plans import a_plan
+from tests.promtool import promtool
 
 Record: TypeAlias = Callable[[str, object, object], None]
 
@@ -164,6 +173,69 @@ def _challenge(
             return in_the_end(planned, lambda: (coming.state(), running.state()))
 
 
+WAITING, WAITED_FOR = "tenant:gpuplan_waiting:count", "tenant:gpuplan_waiting_units:sum"
+
+
+def test_rules_make_what_waits_of_its_own_metrics(prod: ExampleCluster, record: Record, tmp_path: Path) -> None:
+    """Its series as they are scraped, to the rules as they are written."""
+    queue = queues(prod)[0]
+    tenant, resource = queue.tenant["name"], sanitized(queue.quota["resource"])
+    with _filled(prod, queue, _guaranteed(queue)) as jobs:
+        in_the_end((_guaranteed(queue), 1), _used_and_waiting, queue, jobs)
+        until(lambda: _samples(prod, "kueue_cluster_queue_resource_pending")[tenant] == 1, "it is in the metrics")
+        scraped = kueue_metrics(prod.control_plane)
+    document = {
+        "rule_files": [str(path) for path in sorted((prod.out / "monitoring" / "rules").glob("gpuplan-*.yaml"))],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": [
+                    {"series": series, "values": f"{value}+0x20"}
+                    for series, value in (line.rsplit(" ", 1) for line in scraped.splitlines())
+                    if series.startswith("kueue_") and value not in ("NaN", "+Inf")
+                ],
+                "promql_expr_test": [
+                    _test(f'sum by (tenant) ({WAITING}{{tenant="{tenant}"}})', f'{{tenant="{tenant}"}}'),
+                    _test(
+                        f'{WAITED_FOR}{{tenant="{tenant}"}}', f'{WAITED_FOR}{{tenant="{tenant}",resource="{resource}"}}'
+                    ),
+                ],
+            }
+        ],
+    }
+    test = tmp_path / "test.yaml"
+    test.write_text(yaml.safe_dump(document), encoding="utf-8")
+    record(f"prod: {queue}: what the rules say that waits", "SUCCESS", promtool("test", "rules", test).split()[-1])
+
+
+def test_its_metrics_have_the_labels_that_are_read(prod: ExampleCluster, record: Record) -> None:
+    with queues(prod)[0].running(1) as [job]:
+        in_the_end("admitted", job.state)
+        scraped = kueue_metrics(prod.control_plane)
+    rows = {name: row for name, row in table().items() if name.startswith("kueue_")}
+    for name, row in rows.items():
+        found = {label for series in _series(scraped, name) for label in re.findall(r'(\w+)="', series)}
+        record(f"prod: labels of {name}", sorted(row["labels"]), sorted(found - {"le"}))
+
+
+def _test(expr: str, labels: str) -> dict[str, Any]:
+    return {"expr": expr, "eval_time": "10m", "exp_samples": [{"labels": labels, "value": 1}]}
+
+
+def _samples(cluster: ExampleCluster, name: str) -> Mapping[str, float]:
+    """The values of a metric, summed up by queue."""
+    found: Counter[str] = Counter()
+    for line in _series(kueue_metrics(cluster.control_plane), name):
+        queue = re.search(r'cluster_queue="([^"]+)"', line)
+        found[queue[1] if queue else ""] += float(line.rsplit(" ", 1)[1])  # type: ignore[assignment] # of floats
+    return found
+
+
+def _series(scraped: str, name: str) -> list[str]:
+    return [line for line in scraped.splitlines() if line.startswith(f"{name}{{")]
+
+
 FOREIGN = "priority class production-inference is not open to tenant research"
 
 
@@ -250,6 +322,42 @@ def test_objects_that_checks_refuse_are_refused(prod: ExampleCluster, case: Path
     own = [body for body in bodies if body["apiVersion"] == API_VERSION and "namespace" not in body["metadata"]]
     renamed = [{**body, "metadata": {"name": f"case-{body['metadata']['name']}"}} for body in own]
     record(f"Kueue: objects of {_id(case)}", _verdict(case), _verdict_on(prod.api, renamed))
+
+
+@pytest.mark.parametrize("name", ["fail-limits", "ok-limits"])
+def test_quotas_by_hand_that_checks_refuse_are_refused(prod: ExampleCluster, name: str, record: Record) -> None:
+    """Each object of the rule's cases by itself."""
+    file = CHECKS / "GPU696" / name / "overlays" / "test" / "kustomize" / "queues" / "queue.yaml"
+    for body in yaml.safe_load_all(file.read_text(encoding="utf-8")):
+        found = Object(Origin(WholeFile(SourceFile(file.name, ""))), body, file.name, "queues")
+        planned = "refused" if list(quotas_refused_by_kueue.find(HandFiles(objects=(found,)))) else "taken"
+        observed = _verdict_on(prod.api, [body])
+        record(f"Kueue: {found.title} of GPU696/{name}", planned, observed)
+
+
+def test_a_queue_without_a_selector_admits_nothing(prod: ExampleCluster, record: Record) -> None:
+    """GPU637; the API server takes it."""
+    file = CHECKS / "GPU637" / "fail-no-selector" / "overlays" / "test" / "kustomize" / "queues" / "queue.yaml"
+    selectorless = next(yaml.safe_load_all(file.read_text(encoding="utf-8")))
+    assert not selectorless["spec"].get("namespaceSelector")
+    queue = _queue_of(prod, "development")
+    for group in selectorless["spec"]["resourceGroups"]:
+        group["flavors"][0]["name"] = queue.quota["pool"]
+    local = {
+        "apiVersion": API_VERSION,
+        "kind": "LocalQueue",
+        "metadata": {"name": "selectorless", "namespace": queue.namespace},
+        "spec": {"clusterQueue": selectorless["metadata"]["name"]},
+    }
+    paths = [prod.api.path_of(prod.api.create(body)) for body in (selectorless, local)]
+    try:
+        with queue.running(1, local_queue="selectorless") as [job]:
+            planned = "waiting", "workload namespace doesn't match ClusterQueue selector"
+            observed = in_the_end(planned, lambda: (job.state(), job.why_it_waits()))
+    finally:
+        for path in reversed(paths):
+            prod.api.delete(path)
+    record("prod: work in a ClusterQueue without a namespaceSelector", planned, observed)
 
 
 @pytest.mark.parametrize("case", _cases("GPU548"), ids=_id)

@@ -18,7 +18,9 @@ from hypothesis import strategies as st
 
 from gpuplan.backends import partitions
 from gpuplan.catalog import load
-from gpuplan.checks.handwritten.configs import device_plugin_config_refused, mig_config_refused
+from gpuplan.checks.handwritten.choices import single_chosen_for_unequal_instances
+from gpuplan.checks.handwritten.configs import device_plugin_config_ignored, device_plugin_config_refused
+from gpuplan.checks.handwritten.mig_configs import mig_config_refused
 from gpuplan.checks.handwritten.reading import HandFiles, read
 from gpuplan.checks.operator import suffix_profile_needs_newer_plugin
 from gpuplan.checks.registry import Check
@@ -255,6 +257,8 @@ NO_BUSINESS_OF_PARSERS = (
     "cannot be the value of a node label",
     # `WalkSelectedMigConfigForEachGPU` passes over such a filter, and a GPU without an item has no state to reach.
     "matches no GPU",
+    # cmd/nvidia-mig-parted/assert wants every GPU of the node to match.
+    "says nothing about GPU",
     # Modes are set item by item, and then compared item by item: cmd/nvidia-mig-parted/assert of mig-parted.
     "switches MIG on and off for the same GPU",
     # `MigConfig.Equals` of mig-parted, pkg/types/mig_config.go: what the GPU has never equals a file with zeros,
@@ -351,6 +355,10 @@ def divided(instances: str) -> str:
         ("flags: {migStrategy: none, gfd: {oneshot: 'yes'}}", "cannot unmarshal string"),
         ("flags: {migStrategy: none, gfd: {sleepInterval: true}}", "invalid duration"),
         ("flags: {migStrategy: none}\nimex: {channelIDs: x}", "cannot unmarshal string"),
+        ("version: v1\nsharing:\ntimeSlicing: {resources: [{name: gpu, replicas: 1}]}", None),
+        ("version: v1\nmigStrategy: some", None),
+        ("sharing:\n\ttimeSlicing:\n\t  resources: [{name: gpu, replicas: 2}]", "cannot start any token"),
+        ("sharing:\n  timeSlicing:\n    resources:\n    - name: gpu\n       replicas: 2", "mapping values"),
     ],
 )
 def test_a_device_plugin_file_is_refused_here_and_there(text: str, error: str | None, tmp_path: Path) -> None:
@@ -430,6 +438,9 @@ def test_the_strategy_of_the_cluster_decides_on_mps(strategy: str, own: str, met
         (entry(f"device-filter: [], {EACH}"), None),
         (entry(f"device-filter: 0x20B210DE, {EACH}"), "cannot unmarshal number"),
         (entry(f"device-filter: [0x20B210DE], {EACH}"), "cannot unmarshal number"),
+        (f"version: v1\nmig-configs:\n  a:\n    - {{{EACH}}}\n    b:\n    - {{{EACH}}}", "expected '-' indicator"),
+        (f"version: v1\nmig-configs:\n\ta: [{{{EACH}}}]", "cannot start any token"),
+        (f"version: v1\nmig-configs:\n  a: [{{{EACH}}}", "did not find expected"),
     ],
 )
 def test_a_mig_manager_file_is_refused_here_and_there(text: str, error: str | None) -> None:
@@ -446,6 +457,7 @@ def test_a_mig_manager_file_is_refused_here_and_there(text: str, error: str | No
         (entry(f"device-filter: A100, {EACH}"), "matches no GPU"),
         (divided("1g.10gb: 1, 2g.20gb: 0"), "which never becomes true"),
         (divided("7c.7g.80gb: 1"), "reported"),
+        (entry("devices: [4], mig-enabled: false"), "says nothing about GPUs 0 to 3"),
         (divided("1c.7g.80gb: 1"), "compute"),
         (divided("4g.40gb: 2"), "no GPU can"),
         (
@@ -457,6 +469,33 @@ def test_a_mig_manager_file_is_refused_here_and_there(text: str, error: str | No
 def test_a_mig_manager_file_that_parsers_take_fails_later(text: str, part: str) -> None:
     assert [verdict.error for verdict in judge([Question(mig_file=text)])] == [""]
     assert any(part in message for message in _messages(mig_config_refused, "config.yaml", text, EMPTY))
+
+
+@pytest.mark.parametrize("name", ["nvidia.com/mps", "nvidia.com/gpus", "gpu.shared", "nvidia.com/mig-1g.10gb"])
+def test_a_resource_that_no_device_has_is_not_shared(name: str) -> None:
+    """GPU631; the other resources are published as they are."""
+    text = sliced(f"name: {name}, replicas: 4")
+    [verdict] = judge([Question(entry("devices: all, mig-enabled: false"), text, node=Node("a", gpus=8))])
+    assert (verdict.error, dict(verdict.resources)) == ("", {"nvidia.com/gpu": 8})
+    assert _messages(device_plugin_config_ignored, "any", text, EMPTY)
+
+
+@pytest.mark.parametrize(
+    ("item", "is_equal"),
+    [
+        (EACH, True),
+        ("devices: all, mig-enabled: true, mig-devices: {3g.40gb: 1, 2g.20gb: 2}", False),
+        ("devices: [0], mig-enabled: false}, {devices: [1], mig-enabled: true, mig-devices: {1g.10gb: 7}", False),
+        ("devices: all, mig-enabled: false", True),
+    ],
+)
+def test_single_wants_equal_instances(item: str, is_equal: bool) -> None:
+    """GPU695; so does the device plugin."""
+    plugin = "flags: {migStrategy: single}"
+    [verdict] = judge([Question(entry(item), plugin, "single", node=Node("a", gpus=2))])
+    assert (not verdict.error) == is_equal, verdict.error
+    plan = a_cluster(more="migStrategy: single")
+    assert (not _messages(single_chosen_for_unequal_instances, "config.yaml", entry(item), plan)) == is_equal
 
 
 def _is_refused(check: Check[HandFiles], key: str, text: str, plan: Plan = EMPTY) -> bool:

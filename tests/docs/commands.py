@@ -38,6 +38,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "kubectl annotate": ("--overwrite", "-n"),
     "kubectl apply": ("--dry-run", "--field-manager", "--force-conflicts", "--server-side", "-f", "-k", "-n"),
     "kubectl cordon": (),
+    "kubectl debug": ("--", "--image", "-T", "-i"),
     "kubectl delete namespace": (),
     "kubectl delete nodefeaturerule": (),
     "kubectl delete pod": ("--field-selector", "-l", "-n"),

@@ -17,6 +17,7 @@ CLICKS = 2
 GUIDES = {
     *(DOCS / "how-to").glob("*.md"),
     *(DOCS / "explanation").glob("*.md"),
+    DOCS / "admission-rules.md",
     DOCS / "catalog.md",
     DOCS / "from-red-hat-overlays.md",
     DOCS / "rules/index.md",

@@ -12,9 +12,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpuplan.aliases import MAX_ALIASED_VALUES
 from gpuplan.diagnostics import SourceFile
 from gpuplan.documents import events, find_ignores, merge, read_text
-from gpuplan.documents.parse import MAX_ALIASED_VALUES, MAX_DEPTH, parse
+from gpuplan.documents.parse import MAX_DEPTH, parse
 from tests.documents.reading import codes, describe, read
 
 DEPTH = 100_000

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from gpuplan.admission import known_rules
+from gpuplan.catalog.exporters import ExporterTrait
 from gpuplan.manifests.templates import filled, filled_body, rows_for
 from gpuplan.policy.models import SchedulerKind
 
@@ -65,13 +67,18 @@ def test_a_place_of_an_object_without_a_value_is_a_mistake() -> None:
 
 # --- The files ---------------------------------------------------------------------------------------------------
 
+ADMISSION = Path(__file__).parents[2] / "gpuplan" / "admission"
 BACKENDS = Path(__file__).parents[2] / "gpuplan" / "backends"
 FACTS = {
-    BACKENDS / "scheduling/policies.yaml": {*SchedulerKind, "claims", "finds-pools", "fractions"},
-    BACKENDS / "kueue/policies.yaml": set(),
-    BACKENDS / "kai/policies.yaml": set(),
+    ADMISSION / "scheduling.yaml": {*SchedulerKind, "claims", "finds-pools", "fractions", "frameworks", "grace"},
+    ADMISSION / "running.yaml": {*SchedulerKind, "fractions", "frameworks", "grace"},
+    ADMISSION / "kueue.yaml": set(),
+    ADMISSION / "kai.yaml": set(),
     BACKENDS / "monitoring/rules.yaml": {
         *("argocd", "claims", "exported-labels", "honored-labels", "namespaces", "partitioned", "pools", "sizes"),
+        *("asking-pods", "fractions-of-kai", "kueue", "pods-that-wait", "queue-metrics", "units"),
+        *("claims-of-kueue", "units-beside-kueue", "units-of-kueue", "units-of-pods"),
+        *("health", *ExporterTrait),
     },
 }
 OBJECTS = BACKENDS / "guard/objects.yaml"
@@ -79,7 +86,7 @@ OBJECTS = BACKENDS / "guard/objects.yaml"
 TEXTS = BACKENDS / "texts.yaml"
 KEYS = (
     {"name", "is"},
-    {"must", "message", "details"},
+    {"name", "must", "message", "details", "optional"},
     {"record", "expr"},
     {"records", "expr"},
     {"name", "expr", "for", "severity", "summary", "meaning", "action"},
@@ -105,8 +112,30 @@ def test_a_row_has_the_keys_of_its_kind_and_asks_for_known_facts(file: Path, fac
         assert {fact for item in asked for fact in ([item] if isinstance(item, str) else item)} <= facts, row
 
 
+def test_each_rule_of_admission_has_a_name_of_its_own() -> None:
+    policies = [
+        policy for path in FACTS if path.parent == ADMISSION for policy in yaml.safe_load(path.read_text()).values()
+    ]
+    names = [rule["name"] for policy in policies for rule in policy["rules"]]
+
+    assert names
+    assert len({*names}) == len(names)
+    assert [name for name in names if not re.fullmatch("[a-z]+(-[a-z]+)*", name)] == []
+
+
+def test_what_is_possible_without_an_optional_rule_fits_into_a_sentence() -> None:
+    rules = {name: sentence for name, sentence in known_rules().items() if sentence}
+
+    assert rules
+    assert [name for name, sentence in rules.items() if sentence[0].isupper() or sentence.endswith(".")] == []
+
+
 def test_every_file_with_places_is_looked_at() -> None:
-    found = {path for path in BACKENDS.rglob("*.yaml") if re.search("<[a-z_]+>", path.read_text())}
+    found = {
+        path
+        for path in (*ADMISSION.rglob("*.yaml"), *BACKENDS.rglob("*.yaml"))
+        if re.search("<[a-z_]+>", path.read_text())
+    }
     assert found == {*FACTS, OBJECTS, TEXTS}
 
 

@@ -574,6 +574,13 @@ def change_helm_values(rng: random.Random, platform: Platform) -> object:
     return True
 
 
+def change_plugin_config(rng: random.Random, platform: Platform) -> object:
+    operator = platform.cluster["gpuOperator"]
+    is_fixed = operator.get("devicePluginConfig") == "fixed"
+    operator["devicePluginConfig"] = "perContent" if is_fixed else "fixed"
+    return operator
+
+
 def change_reboots(rng: random.Random, platform: Platform) -> object:
     platform.cluster["gpuOperator"]["rebootOnMigChange"] = True
     return True
@@ -645,6 +652,7 @@ SHARING: Final[tuple[Edit, ...]] = (
     change_pool_strategy,
     share_partitions,
     change_cluster_strategy,
+    change_plugin_config,
     edit_layout,
     rename_layout,
     drop_layout,

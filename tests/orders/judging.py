@@ -9,7 +9,7 @@ from typing import Any, Final
 from gpuplan.disturbance import ChangeClass, worst
 from tests.orders.asking import Said, ask, build, written
 from tests.orders.edits import TEXT_ONLY, Edit
-from tests.orders.oracle import UNSAFE, Judgement, Kind, Verdict, is_in_row, judge
+from tests.orders.oracle import PLUGIN, UNSAFE, Judgement, Kind, Verdict, is_in_row, judge
 from tests.orders.platforms import Platform, gpus_of
 from tests.orders.trees import Body, Tree
 
@@ -161,10 +161,22 @@ def _is_driver_touched(step: Step) -> bool:
 
 
 def _is_mps_restarted(step: Step) -> bool:
-    """Each change of the plugin's file restarts the daemons."""
+    """Each change of the plugin's file restarts the daemons where its ConfigMap has another name for it.
+
+    Where the name stays, those restart whose node's label moves.
+    """
     one, other = step.before.operator, step.after.operator
-    has_mps = any("mps" in (config.get("sharing") or {}) for found in (one, other) for config in found.configs.values())
-    return has_mps and bool(one.configs != other.configs)
+    mps = {
+        key for found in (one, other) for key, config in found.configs.items() if "mps" in (config.get("sharing") or {})
+    }
+    moved = {
+        key
+        for way in step.judgement.ways
+        for keys in [{dict(end.labels).get(PLUGIN, "") for end in way.ends}]
+        if len(keys) > 1
+        for key in keys
+    }
+    return bool(mps) and bool(one.config_name != other.config_name or mps & moved)
 
 
 def _evicts(rule: Body) -> bool:

@@ -34,13 +34,15 @@ class Kind(StrEnum):
     """A label names what the operator's file has no longer."""
     EARLY = "early"
     """A label names what the operator's file has not yet."""
+    UNREAD = "unread"
+    """Its label names what is there, and config-manager cannot replace its link, which leads to what is gone."""
     LEFT = "left"
     """It has no labels at the end any more, and publishes something else: its partitions are dissolved."""
     UNCOVERED = "uncovered"
     """Of a resource there is less than is granted before and after."""
 
 
-UNSAFE: Final = frozenset({Kind.STRIPPED, Kind.THIRD, Kind.DANGLES, Kind.LEFT})
+UNSAFE: Final = frozenset({Kind.STRIPPED, Kind.THIRD, Kind.DANGLES, Kind.UNREAD, Kind.LEFT})
 
 
 class Verdict(NamedTuple):
@@ -64,10 +66,11 @@ class State(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """What a node is like: its labels and how its GPUs are divided."""
+    """What a node is like: its labels, how its GPUs are divided, and the key that its device plugin's link leads to."""
 
     labels: tuple[tuple[str, str], ...]
     geometry: Geometry
+    link: str = ""
 
 
 @dataclass(frozen=True)
@@ -235,7 +238,23 @@ def _divide(node: _Node, operator: int, labels: Labels, geometry: Geometry) -> C
     entries = node.operators[operator].entries
     entry = labels.get(MIG, node.operators[operator].default_entry)
     done = divided(entries[entry], node.gpus) if entry in entries else geometry
-    return Condition(tuple(sorted(labels.items())), done)
+    key = labels.get(PLUGIN, node.operators[operator].default_config)
+    return Condition(tuple(sorted(labels.items())), done, key if key in node.operators[operator].configs else "")
+
+
+def _linked(node: _Node, state: State, successor: State, before: Condition, after: Condition) -> Condition:
+    """A pod that runs goes on with its link, and config-manager replaces none that leads to what is gone.
+
+    (`updateSymlink` in `cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin: `os.Stat` takes it for absent, and
+    `os.Symlink` finds it there.) Pods are new where the ConfigMap has another name, or where the MIG manager has
+    stopped them to divide GPUs.
+    """
+    old, new = node.operators[state.operator], node.operators[successor.operator]
+    if old.config_name != new.config_name or before.geometry != after.geometry:
+        return after
+    key = dict(after.labels).get(PLUGIN, new.default_config)
+    is_gone = bool(before.link) and before.link not in new.configs
+    return after._replace(link=before.link) if is_gone or (key and key not in new.configs) else after
 
 
 def _begin(node: _Node, at: Mapping[str, int]) -> tuple[State, Condition]:
@@ -308,7 +327,7 @@ def _step(node: _Node, state: State, successor: State, changed: int | None, befo
         labels = _owned(node, labels, own)
         gone = set(_ruled(node, state)) - set(ruled)
         labels = {key: value for key, value in labels.items() if key not in gone} | ruled
-    return _divide(node, successor.operator, labels, before.geometry)
+    return _linked(node, state, successor, before, _divide(node, successor.operator, labels, before.geometry))
 
 
 # --- What is wrong -----------------------------------------------------------------------------------------------
@@ -334,6 +353,8 @@ def _verdicts(
     lacking = [*_lacking(node, state.operator, labels)]
     for kind, what in lacking:
         yield Verdict(kind, node.name, order, what, pools, is_ahead)
+    if not lacking and condition.link and condition.link != labels.get(PLUGIN, ""):
+        yield Verdict(Kind.UNREAD, node.name, order, f"its link leads to {condition.link}", pools)
     if not lacking and all(POOL in dict(end.labels) for end in ends):
         found = _published(node, state.operator, condition)
         if found not in published:

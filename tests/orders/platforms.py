@@ -118,7 +118,7 @@ def instances_of(platform: Platform, mig: Spec) -> Mapping[str, int]:
 
 
 def random_platform(rng: random.Random, **fixed: str) -> Platform:
-    """``fixed`` may say the scheduler, the mode and the delivery."""
+    """``fixed`` may say the scheduler, the mode, the delivery, and how the device plugin's ConfigMap is called."""
     mode = fixed.pop("mode", "") or rng.choice((*MODES, "nfd"))
     platform = Platform(random_cluster(rng, mode, **fixed))
     for index, division in enumerate(rng.sample(DIVISIONS, rng.randint(2, 4))):
@@ -139,6 +139,8 @@ def random_platform(rng: random.Random, **fixed: str) -> Platform:
     platform.mend()
     if rng.random() < 0.3:
         add_workload(rng, platform, "work")
+    if fixed.get("files", rng.choice(("perContent", "perContent", "fixed"))) == "fixed":
+        platform.cluster["gpuOperator"]["devicePluginConfig"] = "fixed"
     return platform
 
 

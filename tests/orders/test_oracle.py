@@ -143,6 +143,34 @@ def test_what_is_granted_is_there_while_nodes_are_away() -> None:
     assert judge([trees[0], halved, back], {"n": 2, "m": 2}).of(Kind.UNCOVERED) == ()  # the second has too few itself
 
 
+# --- A ConfigMap that keeps its name -----------------------------------------------------------------------------
+
+OLD, NEW = {"x.1": SHARES}, {"x.2": MIXED}
+
+
+def _step(before: Mapping[str, Body], after: Mapping[str, Body], *names: str) -> list[Tree]:
+    """The label of a node moves from `x.1` to `x.2`, in a ConfigMap with such names before and afterwards."""
+    return [
+        _tree(configs=configs, config_name=name, x=_rule(("n",), pool="x", key=key))
+        for configs, name, key in zip((before, after), names, ("x.1", "x.2"), strict=True)
+    ]
+
+
+def test_a_link_to_a_key_that_is_gone_is_never_replaced() -> None:
+    found = judge(_step(OLD, NEW, "same", "same"), {"n": 2})
+    assert {verdict.order for verdict in found.of(Kind.UNREAD)} == {"gpu-operator at 1, x at 1"}
+    assert found.of(Kind.DANGLES)
+
+
+def test_a_link_to_a_key_that_stays_is_replaced_in_any_order() -> None:
+    found = judge(_step(OLD, OLD | NEW, "same", "same"), {"n": 2})
+    assert {verdict.kind for verdict in found.verdicts} == {Kind.EARLY}
+
+
+def test_pods_of_a_config_map_with_another_name_have_no_link_yet() -> None:
+    assert judge(_step(OLD, NEW, "one", "other"), {"n": 2}).of(Kind.UNREAD) == ()
+
+
 def _rule(nodes: tuple[str, ...], *, pool: str, entry: str = "off", key: str = "", name: str = "") -> dict[str, Body]:
     labels = {
         "gpuplan.dev/pool": pool,
@@ -164,16 +192,17 @@ def _tree(
     entries: Mapping[str, list[Body]] | None = None,
     configs: Mapping[str, Body] | None = None,
     quota: Body | None = None,
+    config_name: str = "",
     **folders: Mapping[str, Body],
 ) -> Tree:
     objects = {("ResourceQuota", "lab", "gpuplan"): quota} if quota else {}
     found = {name: Folder(rules=rules) for name, rules in folders.items()}
-    return Tree(_operator(entries or {}, configs or {}), found, objects)
+    return Tree(_operator(entries or {}, configs or {}, config_name), found, objects)
 
 
-def _operator(entries: Mapping[str, list[Body]], configs: Mapping[str, Body]) -> Operator:
+def _operator(entries: Mapping[str, list[Body]], configs: Mapping[str, Body], config_name: str = "") -> Operator:
     known = dict.fromkeys(("x", "y"), MIXED)
-    return Operator({"off": OFF, "small": SMALL, **entries}, {**known, **configs}, "off", "", "")
+    return Operator({"off": OFF, "small": SMALL, **entries}, {**known, **configs}, "off", "", "", config_name)
 
 
 def _counts(published: Published) -> dict[str, int]:

@@ -26,6 +26,8 @@ class Operator:
     default_entry: str
     default_config: str
     strategy: str
+    config_name: str = ""
+    """The ConfigMap of the device plugin's files: with another name, all that reads them starts again."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ def _operator(settings: Body, bodies: Sequence[Body]) -> Operator:
         manager.get("default", ""),
         plugin.get("default", ""),
         settings.get("mig", {}).get("strategy", ""),
+        plugin.get("name", ""),
     )
 
 

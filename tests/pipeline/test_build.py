@@ -146,16 +146,6 @@ def test_a_definition_that_is_none_is_a_finding_and_nothing_is_built(platform: P
         ("GPU913", os.path.relpath(crds / "nodefeaturerules.yaml", platform))
     ]
     assert built.tree == {}
-    assert "NodeFeatureRule.nfd.k8s-sigs.io" in built.unchecked_kinds
-
-
-def test_custom_resources_without_definitions_are_named_as_unchecked(platform: Path) -> None:
-    assert build(platform, ["dev"]).unchecked_kinds == (
-        "AppProject.argoproj.io",
-        "Application.argoproj.io",
-        "ApplicationSet.argoproj.io",
-        "NodeFeatureRule.nfd.k8s-sigs.io",
-    )
 
 
 def test_components_join_the_folders_that_they_are_for(platform: Path) -> None:

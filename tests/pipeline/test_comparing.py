@@ -188,6 +188,24 @@ def test_a_cluster_that_is_gone_from_the_policies_is_removed(tmp_path: Path) -> 
     assert {(item.cluster, item.verb) for item in diff.objects} == {("prod", "removed")}
 
 
+def test_a_cluster_that_leaves_the_list_of_a_root_is_told_of(tmp_path: Path) -> None:
+    """What applies `out/argocd` and prunes would take its Applications away."""
+    remote = "  argocd: {repoURL: https://git.example.com/gpu.git, destination: {name: there}NAMESPACE}\n"
+    side = a_side(tmp_path, cluster=remote.replace("NAMESPACE", ""))
+    prod = CLUSTER.replace("NAME", "prod")
+    write(side.folder / "overlays/prod/cluster.yaml", prod + remote.replace("NAMESPACE", ""))
+    assert run("build", "-q", cwd=side.folder).code == 0
+    write(side.folder / "overlays/prod/cluster.yaml", prod + remote.replace("NAMESPACE", ", namespace: team"))
+
+    diff = compare(Side(SideKind.OUTPUT, "out", side.folder / "out"), side)
+
+    lists = [item for item in diff.objects if item.identity.name == "kustomization.yaml"]
+    assert {(item.cluster, item.folder, item.change_class) for item in lists} == {
+        ("dev", "argocd", ChangeClass.DESTRUCTIVE),
+        ("prod", "argocd", ChangeClass.DESTRUCTIVE),
+    }
+
+
 # --- Sides -------------------------------------------------------------------------------------------------------
 
 

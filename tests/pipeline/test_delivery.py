@@ -152,8 +152,9 @@ def test_argo_cd_finds_the_components_from_wherever_the_output_lies(platform: Pa
 
 
 def test_each_tool_has_a_list_of_the_clusters_that_it_syncs(platform: Path) -> None:
-    synced_by(platform, "dev", ARGO_CD)
-    synced_by(platform, "openshift", ARGO_CD)
+    for name in ("dev", "openshift"):
+        remote = f"{ARGO_CD[:-2]}, namespace: argocd, destination: {{name: {name}}}}}\n"
+        synced_by(platform, name, remote)
     synced_by(platform, "prod", FLUX)
     tree = build(platform).tree
     assert yaml.safe_load(tree["argocd/kustomization.yaml"])["resources"] == ["dev", "openshift"]

@@ -65,7 +65,7 @@ def test_kube_scheduler_evicts_lower_classes_of_any_tenant() -> None:
             mechanism=Mechanism.PRIORITY,
             evictors=(Party("a", "urgent"), Party("b", "urgent")),
             victims=(Party("a", "batch"), Party("b", "batch")),
-            when=(Condition.NODE_FULL,),
+            when=(Condition.NODE_FULL, Condition.QUOTA_HAS_ROOM),
         )
     ]
     assert ways(known, ("a", "urgent"), ("b", "batch")) == [Mechanism.PRIORITY]
@@ -76,7 +76,7 @@ def test_kube_scheduler_evicts_lower_classes_of_any_tenant() -> None:
 def test_caps_that_do_not_fit_fill_the_pool() -> None:
     (only,) = found("kubernetes", CLASSES, a_tenant("a", "guaranteed: 4, limit: 8"), a_tenant("b", "guaranteed: 4"))
 
-    assert only.when == (Condition.POOL_FULL,)
+    assert only.when == (Condition.POOL_FULL, Condition.QUOTA_HAS_ROOM)
 
 
 def test_a_class_that_does_not_preempt_evicts_nobody() -> None:
@@ -288,3 +288,42 @@ def test_tenants_with_the_same_classes_stand_together() -> None:
 
     assert [item.victims for item in known] == [(Party("a", "batch"), Party("b", "batch"))]
     assert ways(known, ("a", "urgent"), ("b", "batch")) == []
+
+
+# --- At the limit ------------------------------------------------------------------------------------------------
+
+
+def within(kind: str, *documents: str) -> tuple[Condition, ...]:
+    """What must be so before a tenant's higher class evicts its lower one."""
+    (when,) = {item.when for item in found(kind, *documents) if item.mechanism is Mechanism.QUEUE}
+    return when
+
+
+@pytest.mark.parametrize("quota", ["guaranteed: 4", "guaranteed: 4, limit: 8"])
+def test_where_the_queue_is_the_cap_no_quota_is_in_the_way(quota: str) -> None:
+    assert within("kai", CLASSES, a_tenant("a", quota)) == (Condition.QUEUE_FULL,)
+    assert within("kueue, cap: queue", CLASSES, a_tenant("a", quota)) == (Condition.QUEUE_FULL,)
+
+
+def test_a_quota_refuses_a_pod_before_it_evicts_any() -> None:
+    assert within("kai, cap: limit", CLASSES, a_tenant("a", "guaranteed: 4")) == (
+        Condition.QUEUE_FULL,
+        Condition.QUOTA_HAS_ROOM,
+    )
+
+
+def test_jobs_of_kueue_wait_without_pods_that_a_quota_counts() -> None:
+    assert within("kueue", CLASSES, a_tenant("a", "guaranteed: 4")) == (
+        Condition.QUEUE_FULL,
+        Condition.QUOTA_HAS_ROOM_OR_JOB,
+    )
+
+
+def test_parts_of_gpus_are_in_no_quota() -> None:
+    shared = POOL.replace("exclusive", "fraction")
+    plan = a_plan(a_cluster("kind: kai, cap: limit") + shared + CLASSES + a_tenant("a", "guaranteed: 4"))
+    assert {item.when for item in evictions(plan)} == {(Condition.QUEUE_FULL,)}
+
+
+def test_without_a_limit_nothing_refuses_a_pod() -> None:
+    assert within("kueue", CLASSES, a_tenant("a", "guaranteed: 4, limit: none")) == (Condition.QUEUE_FULL,)

@@ -106,7 +106,7 @@ def test_key_of_a_list_is_made_of_fields_of_its_items() -> None:
     items = {key: {*mark.fields} for field, mark in keyed for key in [str(field.annotation)]}
     assert items == {
         str(TenantSpec.model_fields["quotas"].annotation): {"pool", "unit"},
-        str(TenantSpec.model_fields["members"].annotation): {"group"},
+        str(TenantSpec.model_fields["members"].annotation): {"group", "user"},
         str(PoolSpec.model_fields["taints"].annotation): {"key", "effect"},
     }
 

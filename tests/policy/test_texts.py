@@ -130,3 +130,63 @@ def test_every_pattern_that_texts_are_judged_by_has_words_and_is_in_the_schema()
 
 def test_no_words_are_a_pattern() -> None:
     assert [form.words for form in FORMS.values() if re.search(r"\[.*\]|\^|\$|\\|\+", form.words)] == []
+
+
+TENANT = """\
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: a}
+spec:
+  quotas: [{pool: p, guaranteed: 1, memory: VALUE}]
+"""
+
+
+def helps_of_quantity(written: str) -> list[str]:
+    (document,), found = read_text("policies/a.yaml", TENANT.replace("VALUE", written))
+    assert found == ()
+    return [item.finding.help for item in parse(document).diagnostics]
+
+
+@pytest.mark.parametrize("written", ["64", "0", "1500m", '"1.5"', "1.5Gi", "512Gi", "{guaranteed: 1Gi, limit: none}"])
+def test_a_quantity_is_what_kubernetes_takes_for_one(written: str) -> None:
+    assert helps_of_quantity(written) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("64 cores", "write `64`"),
+        ("32GB", "write `32Gi`, or `32G` for powers of 1000"),
+        ("32 GiB", "write `32Gi`"),
+        ("32gi", "write `32Gi`"),
+        ("4kb", "write `4Ki`, or `4k` for powers of 1000"),
+        ("1.5", "write `1500m`"),
+        ("0.0001", "write a quantity as Kubernetes writes it: `64` or `1500m` CPUs, `512Gi` of memory"),
+        ("-1", "write a quantity as Kubernetes writes it: `64` or `1500m` CPUs, `512Gi` of memory"),
+        ("much", "write a quantity as Kubernetes writes it: `64` or `1500m` CPUs, `512Gi` of memory"),
+        ("{guaranteed: 32GB}", "write `32Gi`, or `32G` for powers of 1000"),
+        (
+            "{guaranteed: 1, limit: lots}",
+            "write `none`, or a quantity as Kubernetes writes it: `64` or `1500m` CPUs, `512Gi` of memory",
+        ),
+    ],
+)
+def test_another_amount_is_told_what_it_was_meant_to_be(written: str, meant: str) -> None:
+    assert helps_of_quantity(written) == [meant]
+
+
+RUNBOOK = "https://docs.example.com/"
+
+
+@pytest.mark.parametrize("address", [RUNBOOK, RUNBOOK + "a" * 1731, "https://docs.example.com:8443/gpu?page=alerts"])
+def test_an_address_of_a_runbook_is_one(address: str) -> None:
+    assert findings(monitoring={"runbookUrl": address}) == []
+
+
+@pytest.mark.parametrize("address", [RUNBOOK + "it's", RUNBOOK + '"', RUNBOOK + "a b", RUNBOOK + "a" * 2000])
+def test_what_no_browser_is_given_is_no_address_of_a_runbook(address: str) -> None:
+    (found,) = findings(monitoring={"runbookUrl": address})
+    assert (found.at.path, "2,000 characters" in f"{found.label} {found.help}") == (
+        ("spec", "monitoring", "runbookUrl"),
+        True,
+    )

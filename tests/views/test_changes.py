@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gpuplan.outtree.comparing import ChangeSet, compare
 from gpuplan.outtree.writing import apply
-from gpuplan.views.changes import colored_diff, every_change, summary, unchecked
+from gpuplan.views.changes import colored_diff, every_change, summary
 from gpuplan.views.text import PLAIN, Theme
 
 
@@ -62,20 +62,3 @@ def test_a_diff_steers_neither_terminals_nor_ci_servers() -> None:
     lines = ["+a: \x1b[31m", "-##[set-output name=a]b", "   ::error::x"]
 
     assert colored_diff(lines, PLAIN) == "+a: ␛[31m\n-#\u266f[set-output name=a]b\n   \ua789:error::x\n"
-
-
-def test_what_was_not_checked_is_counted_with_where_definitions_come_from() -> None:
-    said = unchecked(("ClusterPolicy.nvidia.com", "NodeFeatureRule.nfd.k8s-sigs.io"), Theme(width=80))
-
-    assert said == (
-        "2 kinds of custom resources were not checked: `--crds DIR` takes a folder of\n"
-        "their CRDs; `kubectl get crds -o yaml > DIR/crds.yaml` writes those of a cluster\n"
-    )
-    assert unchecked((), PLAIN) == ""
-
-
-def test_what_was_not_checked_is_named_when_asked_for() -> None:
-    said = unchecked(("ClusterPolicy.nvidia.com",), PLAIN, named=True)
-
-    assert said.startswith("1 kind of custom resources was not checked: ")
-    assert said.endswith("\n  ClusterPolicy.nvidia.com\n")

@@ -287,7 +287,7 @@ def test_the_class_is_colored_by_what_it_disturbs() -> None:
     assert [class_style(item) for item in ChangeClass] == [
         Style.HELP,
         *[Style.NOTE] * 2,
-        *[Style.WARNING] * 3,
+        *[Style.WARNING] * 4,
         *[Style.ERROR] * 4,
     ]
     assert page(WHOLE, Theme(color=True)).startswith("\x1b[1;31mrepartition\x1b[0m: 3 changes")

@@ -80,7 +80,11 @@ def test_programs_get_all_of_them() -> None:
 
     (found,) = plan_as_data(plan)["evictions"]
     assert found["victims"][5] == {"tenant": "t5", "priority_class": "batch"}
-    assert (found["mechanism"], found["when"], found["min_run_time"]) == ("priority", ["node-full"], None)
+    assert (found["mechanism"], found["when"], found["min_run_time"]) == (
+        "priority",
+        ["node-full", "quota-has-room"],
+        None,
+    )
     assert (found["within_tenants"], found["across_tenants"]) == (True, True)
     assert len(evictions(plan)) == 1
 

@@ -1,8 +1,9 @@
 """The back end of the stage `gpu-operator`: what the GPU Operator needs to share GPUs as the plan says.
 
-All ConfigMaps carry a hash of their content in their name, since nothing in the cluster looks at their content again:
+ConfigMaps carry a hash of their content in their name, since nothing in the cluster looks at their content again:
 mig-manager and the device plugin's config-manager watch one node label each, and the DCGM exporter nothing. A new name
-in the ClusterPolicy changes the DaemonSets' volumes, and that rolls them.
+in the ClusterPolicy changes the DaemonSets' volumes, and that rolls them. Only the device plugin's may keep its name:
+there each key says what is in its file, and config-manager finds a new one when the node's label names it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted, places, settings
 from gpuplan.backends.gpu_operator.settings import ConfigMapNames
 from gpuplan.manifests import File, Manifest
-from gpuplan.manifests.bodies import config_map
+from gpuplan.manifests.bodies import changing_config_map, config_map
 from gpuplan.manifests.provenance import Routes
 from gpuplan.planning.plan import Plan, Stage
 from gpuplan.planning.subjects import RESOURCES, about
@@ -45,6 +46,12 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
                 yield Manifest(_FOLDER, body, about=everything, trace=partial(places.nfd_object, plan))
             policy = settings.whole_policy(plan, names)
             yield Manifest(_FOLDER, policy, about=everything, trace=partial(places.whole_policy, plan))
+        case Install.EXTERNAL if operator.is_merged_by_owner:
+            for name, data, trace in (
+                (settings.OWNERS_PATCH_FILE, settings.owners_patch(plan, names), partial(places.owners_patch, plan)),
+                (settings.OWNERS_VALUES_FILE, settings.owners_values(plan, names), partial(places.owners_values, plan)),
+            ):
+                yield File(f"{_FOLDER}/{name}", data, about=everything, trace=trace)
         case Install.EXTERNAL:
             patch, trace = settings.policy_patch(plan, names), partial(places.policy_patch, plan)
             yield Manifest(_FOLDER, patch, is_partial=True, about=everything, trace=trace)
@@ -70,9 +77,10 @@ def _config_maps(plan: Plan) -> dict[str, dict[str, Any]]:
     namespace = plan.cluster.gpu_operator.namespace
     found = {"mig_parted": config_map("gpuplan-mig-parted", namespace, mig_parted.data(plan))}
     if plan.pools or plan.retained_plugin_configs:
-        found["device_plugin"] = config_map("gpuplan-device-plugin", namespace, device_plugin.data(plan))
+        make = changing_config_map if plan.cluster.gpu_operator.keeps_plugin_file else config_map
+        found["device_plugin"] = make(device_plugin.CONFIG_MAP, namespace, device_plugin.data(plan))
     if plan.cluster.monitoring:
-        found["metrics"] = config_map("gpuplan-dcgm-metrics", namespace, settings.metrics())
+        found["metrics"] = config_map("gpuplan-dcgm-metrics", namespace, settings.metrics(plan))
     return found
 
 

@@ -11,15 +11,18 @@ config-manager falls back to an empty configuration (the operator sets `FALLBACK
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from gpuplan.manifests import to_yaml
 from gpuplan.manifests.provenance import Links, Routes, as_written, below, chosen, copied
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, Mig, Mps, Plan, Pool
 from gpuplan.planning.plugin_configs import configuration, pool_of, shared_resources
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
-from gpuplan.planning.sources import because_of, instances_of, meaning_of, sharing_of
+from gpuplan.planning.sources import because_of, instances_of, meaning_of, plugin_key_of, sharing_of
 from gpuplan.policy.models import ClusterMigStrategy
+
+CONFIG_MAP: Final = "gpuplan-device-plugin"
+"""The ConfigMap's name, or how it begins."""
 
 _SHARED = ".shared"
 
@@ -56,7 +59,8 @@ def trace(plan: Plan) -> Routes:
     for pool in plan.pools:
         for part in pool.parts:
             route = ("data", part.labels[DEVICE_PLUGIN_CONFIG_LABEL])
-            yield route, (*because_of(pool), *_strategies(plan, pool), *chosen(*meaning_of(plan, pool)))
+            key = plugin_key_of(plan, part)
+            yield route, (*because_of(pool), *_strategies(plan, pool), *chosen(*meaning_of(plan, pool)), *key)
             yield from below(route, _trace(part, plan.cluster.gpu_operator.spec.mig_strategy))
     for retained in plan.retained_plugin_configs:
         yield ("data", retained.spec.key), chosen(retained.at / "key")

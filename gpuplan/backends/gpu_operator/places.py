@@ -30,17 +30,23 @@ from gpuplan.manifests.provenance import (
     hashed,
     ordered,
 )
-from gpuplan.planning.plan import Plan, with_places
+from gpuplan.planning.plan import Plan, Taint, with_places
 from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
-from gpuplan.planning.sources import operator_namespace, usual_names
-from gpuplan.policy.models import ClusterMigStrategy, NodeLabels, Taint
+from gpuplan.planning.sources import exporter_of, operator_namespace, shared_pods_of, usual_names
+from gpuplan.policy.models import ClusterMigStrategy, NodeLabels
 
 # --- ConfigMaps --------------------------------------------------------------------------------------------------
+
+
+def _dcgm_metrics(plan: Plan) -> Routes:
+    yield (), _watched(plan)
+    yield ("data",), exporter_of(plan)
+
 
 CONTENTS: Mapping[str, Callable[[Plan], Routes]] = {
     "mig_parted": mig_parted.trace,
     "device_plugin": device_plugin.trace,
-    "metrics": lambda plan: iter([((), _watched(plan))]),
+    "metrics": _dcgm_metrics,
 }
 """What ConfigMaps hold, by their field of `ConfigMapNames`."""
 
@@ -48,12 +54,20 @@ CONTENTS: Mapping[str, Callable[[Plan], Routes]] = {
 def config_map(plan: Plan, field: str) -> Routes:
     yield ("metadata", "name"), _digest(plan, field)
     yield ("metadata", "namespace"), operator_namespace(plan.cluster)
+    yield ("immutable",), _choice(plan, field)
     yield from CONTENTS[field](plan)
 
 
 def _digest(plan: Plan, field: str) -> Links:
-    """Of a name that ends in a digest of all that is in the ConfigMap."""
+    """Of a name that ends in a digest of all that is in the ConfigMap, unless the policy has it stay."""
+    if field == "device_plugin" and plan.cluster.gpu_operator.keeps_plugin_file:
+        return _choice(plan, field)
     return hashed(link for route, links in CONTENTS[field](plan) if route for link in links)
+
+
+def _choice(plan: Plan, field: str) -> Links:
+    """What chooses whether a ConfigMap keeps its name; there is a choice for that of the device plugin alone."""
+    return chosen(plan.cluster.gpu_operator.at / "devicePluginConfig") if field == "device_plugin" else ()
 
 
 # --- What is told in Helm values and in a ClusterPolicy ----------------------------------------------------------
@@ -66,9 +80,19 @@ def _operands(plan: Plan) -> Routes:
     if monitoring := plan.cluster.monitoring:
         exporter = ("dcgmExporter", "serviceMonitor")
         yield ("dcgmExporter", "config", "name"), _watched(plan)
+        yield ("dcgmExporter", "config", "name"), _digest(plan, "metrics")
+        yield from below(("dcgmExporter",), _pods(plan))
         yield exporter, _watched(plan)
         yield (*exporter, "honorLabels"), copied(monitoring.at / "honorLabels")
         yield from below((*exporter, "additionalLabels"), as_written(monitoring.at / "labels", monitoring.spec.labels))
+
+
+def _pods(plan: Plan) -> Routes:
+    """Of what makes the exporter see pods on shared GPUs."""
+    own, shared = plan.cluster.gpu_operator.at / "values" / "dcgmExporter", shared_pods_of(plan)
+    yield ("env",), shared
+    for field in ("hostPID", "enablePodUID"):
+        yield (field,), (*shared, *chosen(own / "hostPID", own / "enablePodUID", own / "env"))
 
 
 def _watched(plan: Plan) -> Links:
@@ -125,9 +149,11 @@ def _users(at: Origin, values: Mapping[str, object], decided: object) -> Routes:
 
 def _nfd(plan: Plan) -> Routes:
     """What the chart's own Node Feature Discovery is told; the policy's own values for it stay without it."""
-    at = plan.cluster.gpu_operator.at / "nfd"
-    for route in (("postDeleteCleanup",), ("master", "config", "enableTaints"), ("worker", "tolerations")):
-        yield (NFD, *route), chosen(at)
+    operator = plan.cluster.gpu_operator
+    at = operator.at / "nfd"
+    yield (NFD, "postDeleteCleanup"), chosen(at, operator.at / "version")
+    yield (NFD, "master", "config", "enableTaints"), chosen(at)
+    yield (NFD, "worker", "tolerations"), chosen(at)
     for route in (("enableTaints",), ("extraLabelNs",)):
         yield (NFD, "master", "config", *route), chosen(at, plan.cluster.at / "nodeLabels")
 
@@ -140,6 +166,8 @@ def _helm_lists(plan: Plan) -> Routes:
     yield from below(env, _items(variables))
     yield from below((*env, len(variables)), _reboot(plan))
     if plan.cluster.monitoring:
+        own = _own_items(plan, ("dcgmExporter", "env")) or ()
+        yield from below(("dcgmExporter", "env"), _items(own))
         own = _own_items(plan, relabelings) or ()
         yield from below(relabelings, _items([item for item in own if item[1] != settings.NODE_RELABELING]))
     if plan.cluster.gpu_operator.spec.nfd:
@@ -183,34 +211,30 @@ def _reboot(plan: Plan) -> Routes:
 
 def _tolerations(plan: Plan, present: Sequence[object], first: int, *, is_there: bool) -> Routes:
     """Of what is added to those present, from the first index on; a list that is not there anyway is there for it."""
-    taints = [(at, taint) for at, taint in _taints(plan) if not _is_tolerated(present, taint)]
-    places = [place for at, taint in taints for place in _decide(at, taint, present)]
+    taints = [taint for pool in plan.pools for taint in pool.taints if not _is_tolerated(present, taint)]
+    places = [place for taint in taints for place in _decide(taint, present)]
     missing = settings.missing_tolerations(plan, present)
     if len(taints) == 1 and not is_there:
         yield (), chosen(*places)
     for index, toleration in enumerate(missing, first):
         key, effect = toleration["key"], toleration["effect"]
-        same = [(at, taint) for at, taint in taints if (taint.key, taint.effect) == (key, effect)]
-        yield (index,), chosen(*(place for at, taint in same for place in _decide(at, taint, present)))
-        if len(same) == 1:
-            yield (index, "key"), copied(same[0][0] / "key")
+        same = [taint for taint in taints if (taint.key, taint.effect) == (key, effect)]
+        yield (index,), chosen(*(place for taint in same for place in _decide(taint, present)))
+        if len(same) == 1 and not same[0].is_default:
+            yield (index, "key"), copied(same[0].at / "key")
         if len(missing) > 1:
             yield (index,), ordered(*places)
-
-
-def _taints(plan: Plan) -> Iterator[tuple[Origin, Taint]]:
-    return (item for pool in plan.pools for item in with_places(pool.at / "taints", pool.spec.taints))
 
 
 def _is_tolerated(present: Sequence[object], taint: Taint) -> bool:
     return is_tolerated(present, taint.key, taint.value, taint.effect)
 
 
-def _decide(at: Origin, taint: Taint, present: Sequence[object]) -> Iterator[Origin]:
+def _decide(taint: Taint, present: Sequence[object]) -> Iterator[Origin]:
     """What of a taint decides whether it is tolerated; its value does where a toleration of its key asks for one."""
-    yield from (at / "key", at / "effect")
+    yield from (taint.place("key"), taint.place("effect"))
     if any(isinstance(item, Mapping) and item.get("key") == taint.key and item.get("value") for item in present):
-        yield at / "value"
+        yield taint.place("value")
 
 
 def _label_namespaces(plan: Plan, own: _Items) -> Routes:
@@ -244,14 +268,29 @@ def policy_patch(plan: Plan) -> Routes:
     yield ("spec", "nodeStatusExporter"), _watched(plan)
 
 
+def owners_patch(plan: Plan) -> Routes:
+    """Of the patch for the owner of a ClusterPolicy."""
+    operator = plan.cluster.gpu_operator
+    yield (), chosen(operator.at / "clusterPolicyPatch")
+    yield from policy_patch(plan)
+
+
+def owners_values(plan: Plan) -> Routes:
+    """Of the values for the owner of a ClusterPolicy that comes from the chart."""
+    operator = plan.cluster.gpu_operator
+    yield (), chosen(operator.at / "clusterPolicyPatch", operator.at / "install")
+    yield from ((route[1:], links) for route, links in policy_patch(plan) if route[:1] == ("spec",))
+
+
 def whole_policy(plan: Plan) -> Routes:
     """Of a ClusterPolicy that nobody else owns."""
     yield from _policy(plan)
     yield from below(("spec",), _driver(plan))
     for field in ("repository", "image"):
         yield ("spec", "driver", field), chosen(plan.cluster.gpu_operator.at / "driver" / "version")
-    for field in ("defaultRuntime", "use_ocp_driver_toolkit"):
-        yield ("spec", "operator", field), chosen(plan.cluster.at / "platform")
+    platform = plan.cluster.at / "platform"
+    yield ("spec", "operator", "defaultRuntime"), chosen(platform, plan.cluster.gpu_operator.at / "version")
+    yield ("spec", "operator", "use_ocp_driver_toolkit"), chosen(platform)
     route, chart = ("spec", "daemonsets", "tolerations"), OPERAND_TOLERATIONS
     yield from below(route, _tolerations(plan, chart, len(chart), is_there=True))
     yield from _of_line(plan)

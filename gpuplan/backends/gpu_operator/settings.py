@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from gpuplan.catalog.exporters import ExporterTrait
 from gpuplan.catalog.openshift import NFD_NAMESPACE, NFD_OPERATOR_TOLERATIONS, nfd_operator
 from gpuplan.catalog.operators import (
     NFD_WORKER_TOLERATIONS,
@@ -19,11 +20,19 @@ from gpuplan.catalog.operators import (
     Toleration,
     is_tolerated,
     nearest_line,
+    runs_nfd_hook,
 )
 from gpuplan.manifests import HEADER, to_yaml
 from gpuplan.manifests.bodies import given, new_object
-from gpuplan.manifests.templates import read_rows
+from gpuplan.manifests.templates import read_rows, rows_for
 from gpuplan.planning.dra import uses_claims
+from gpuplan.planning.exporter import (
+    RESOURCE_NAMES,
+    collects_health,
+    exporter_environment,
+    exporter_fields,
+    plan_exporter_traits,
+)
 from gpuplan.planning.plan import GpuOperator, Monitoring, Plan
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.policy.models import ClusterMigStrategy, NodeLabels, Platform
@@ -31,6 +40,7 @@ from gpuplan.values import NamedTuple
 
 Values = Mapping[str, Any]
 
+_METRICS_ROWS: Final = Path(__file__).with_name("dcgm-metrics.yaml")
 _METRICS_FILE: Final = "dcgm-metrics.csv"
 """The key of the ConfigMap: `MetricsConfigFileName` in the operator's `controllers/object_controls.go`."""
 
@@ -56,7 +66,7 @@ def _operands(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     if uses_claims(plan):
         found["devicePlugin"]["enabled"] = False
     if monitoring := plan.cluster.monitoring:
-        found["dcgmExporter"] = _dcgm_exporter(monitoring, names.metrics)
+        found["dcgmExporter"] = {**_dcgm_exporter(monitoring, names.metrics), **exporter_fields(plan)}
         found["nodeStatusExporter"] = {"enabled": True}
     return found
 
@@ -85,17 +95,23 @@ def _merge(under: Values, over: Values) -> dict[str, Any]:
 # --- DCGM exporter -----------------------------------------------------------------------------------------------
 
 
-def metrics() -> dict[str, str]:
+def metrics(plan: Plan) -> dict[str, str]:
     """What the DCGM exporter collects, where the cluster is watched.
 
     The operator mounts the ConfigMap and points the exporter to it (`TransformDCGMExporter` in its
     `controllers/object_controls.go`), which reads it when it starts: hence the hash in the name. The exporter then
     collects these fields and no others, so its own defaults are among them.
-
-    `KUBERNETES_VIRTUAL_GPUS` is left alone: it tells the pods on a shared GPU apart, but drops the series of devices
-    that no pod has (`PodMapper.Process` in `internal/pkg/transformation/kubernetes.go` of NVIDIA/dcgm-exporter).
     """
-    return {_METRICS_FILE: Path(__file__).with_name(_METRICS_FILE).read_text(encoding="utf-8")}
+    blocks = rows_for(_collected(plan), read_rows(_METRICS_ROWS)["metrics"])
+    return {_METRICS_FILE: "\n".join(block["lines"] for block in blocks)}
+
+
+def _collected(plan: Plan) -> set[str]:
+    """The facts that lines of the list depend on."""
+    if not collects_health(plan):
+        return {"basic"}
+    traits = plan_exporter_traits(plan)
+    return {*traits, *(() if ExporterTrait.EVENT_REASONS in traits else ("throttle-reasons",))}
 
 
 def _dcgm_exporter(monitoring: Monitoring, config_name: str) -> dict[str, Any]:
@@ -137,7 +153,7 @@ def missing_tolerations(plan: Plan, present: Sequence[object]) -> list[dict[str,
     wanted = {
         (taint.key, taint.effect.value)
         for pool in plan.pools
-        for taint in pool.spec.taints
+        for taint in pool.taints
         if not is_tolerated(present, taint.key, taint.value, taint.effect)
     }
     return [{"key": key, "operator": "Exists", "effect": effect} for key, effect in sorted(wanted)]
@@ -173,8 +189,10 @@ def _defaults(plan: Plan) -> dict[str, Any]:
 
     And whoever deletes the release, or an Application that keeps its objects, runs NFD's post-delete hook: it takes all
     of NFD's labels off all nodes, `nvidia.com/mig.config` among them, and the operator then dissolves the partitions.
+    Charts before v25.10 run it whatever the values say (GPU618).
     """
-    nfd = {NFD: {"postDeleteCleanup": False}} if plan.cluster.gpu_operator.spec.nfd else {}
+    has_switch = plan.cluster.gpu_operator.spec.nfd and not runs_nfd_hook(plan.cluster.gpu_operator.version)
+    nfd = {NFD: {"postDeleteCleanup": False}} if has_switch else {}
     return {"operator": {"upgradeCRD": False, "cleanupCRD": False}, **nfd}
 
 
@@ -195,7 +213,7 @@ def _chart_decided(plan: Plan) -> dict[str, Any]:
         decided["dcgmExporter"] = {"enabled": True, "config": {"create": False}}
     if not spec.nfd:
         decided["nfd"] = {"enabled": False}
-    elif plan.cluster.spec.node_labels is NodeLabels.NFD and any(pool.spec.taints for pool in plan.pools):
+    elif plan.cluster.spec.node_labels is NodeLabels.NFD and any(pool.taints for pool in plan.pools):
         decided[NFD] = {"master": {"config": {"enableTaints": True}}}
     return decided
 
@@ -216,7 +234,8 @@ def _completed_lists(plan: Plan, user: Values) -> dict[str, Any]:
         NFD: _nfd_lists(plan, user) if plan.cluster.gpu_operator.spec.nfd else {},
     }
     if plan.cluster.monitoring:
-        lists["dcgmExporter"] = {"serviceMonitor": {"relabelings": _relabelings(user)}}
+        env = completed_environment(plan, find_list(user, "dcgmExporter", "env") or ())
+        lists["dcgmExporter"] = {"serviceMonitor": {"relabelings": _relabelings(user)}, **given(env=env)}
     return given(**lists)
 
 
@@ -224,6 +243,30 @@ def _relabelings(user: Values) -> list[Any]:
     """The policy's own come first, so that none of them takes the label `node` away."""
     own = find_list(user, "dcgmExporter", "serviceMonitor", "relabelings") or ()
     return [*(item for item in own if item != NODE_RELABELING), NODE_RELABELING]
+
+
+def completed_environment(plan: Plan, own: Sequence[Any] = ()) -> list[Any]:
+    """The exporter's: the policy's own items, with the resources that they leave out, and what else is needed.
+
+    It is empty where nothing is added to the policy's own.
+    """
+    needed = exporter_environment(plan)
+    listed = [_completed(item, needed) for item in own]
+    missing = [{"name": name, "value": value} for name, value in needed.items() if not _names(own, name)]
+    return [*listed, *missing] if missing or listed != list(own) else []
+
+
+def _completed(item: object, needed: Mapping[str, str]) -> object:
+    """A variable that lists resources, with all of those that are needed; any other as it is."""
+    if not isinstance(item, Mapping) or item.get("name") != RESOURCE_NAMES or RESOURCE_NAMES not in needed:
+        return item
+    listed = [name for name in str(item.get("value") or "").split(",") if name]
+    missing = [name for name in needed[RESOURCE_NAMES].split(",") if name not in listed]
+    return {**item, "value": ",".join((*listed, *missing))} if missing else item
+
+
+def _names(items: Iterable[object], name: str) -> bool:
+    return any(isinstance(item, Mapping) and item.get("name") == name for item in items)
 
 
 def _nfd_lists(plan: Plan, user: Values) -> dict[str, Any]:
@@ -273,6 +316,46 @@ def policy_patch(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     return _cluster_policy(plan.cluster.gpu_operator, _policy_decided(plan, names))
 
 
+OWNERS_PATCH_FILE: Final = "merge-into-cluster-policy.yaml"
+OWNERS_VALUES_FILE: Final = "merge-into-values.yaml"
+
+_ABOUT_MERGING: Final = """\
+# Nothing applies this file. {who} merges it there,
+# and again whenever it changes: the names of ConfigMaps change with what is in them. A list here replaces the owner's.
+# Until it is merged the operator works with the ConfigMaps that it has; they stay. Sync pools whose labels name
+# something new when this prints "(no change)", and the DaemonSets are rolled out:
+#   kubectl patch clusterpolicies.nvidia.com {policy} --type merge --dry-run=server --patch-file {file}
+#   kubectl rollout status -n {namespace} daemonset/nvidia-mig-manager daemonset/nvidia-device-plugin-daemonset
+"""
+
+
+def owners_patch(plan: Plan, names: ConfigMapNames) -> bytes:
+    """What `policy_patch` says, for the ClusterPolicy's owner: a merge patch, which can also take a field away."""
+    body = policy_patch(plan, names)
+    unset = plan.cluster.gpu_operator.spec.mig_strategy is ClusterMigStrategy.PER_POOL
+    spec = {"mig": {"strategy": None}, **body["spec"]} if unset else body["spec"]
+    who = "Whoever writes the ClusterPolicy as an object"
+    return (HEADER + _about_merging(plan, who) + to_yaml({**body, "spec": spec})).encode()
+
+
+def owners_values(plan: Plan, names: ConfigMapNames) -> bytes:
+    """The same for an owner that has the ClusterPolicy from the operator's chart: values for that."""
+    spec = plan.cluster.gpu_operator.spec
+    strategy = "" if spec.mig_strategy is ClusterMigStrategy.PER_POOL else spec.mig_strategy.value
+    values = _merge(_merge({"mig": {"strategy": strategy}}, _policy_decided(plan, names)), _NOT_MADE)
+    if plan.cluster.monitoring:
+        values = _merge(values, {"dcgmExporter": {"config": {"create": False}}})
+    who = "Whoever installs the GPU Operator from its chart"
+    return (HEADER + _about_merging(plan, who) + to_yaml(_sorted(values))).encode()
+
+
+def _about_merging(plan: Plan, who: str) -> str:
+    operator = plan.cluster.gpu_operator
+    return _ABOUT_MERGING.format(
+        who=who, policy=operator.cluster_policy, file=OWNERS_PATCH_FILE, namespace=operator.namespace
+    )
+
+
 def whole_policy(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     """A ClusterPolicy that nobody else owns.
 
@@ -284,10 +367,13 @@ def whole_policy(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
         "daemonsets": {"tolerations": [*OPERAND_TOLERATIONS, *missing_tolerations(plan, OPERAND_TOLERATIONS)]},
         "cdi": dict(line.cdi),
         "driver": {**_driver(operator), **line.driver_fields},
-        "dcgmExporter": {} if plan.cluster.monitoring else {"serviceMonitor": {"enabled": True}},
+        "dcgmExporter": (
+            given(env=completed_environment(plan)) if plan.cluster.monitoring else {"serviceMonitor": {"enabled": True}}
+        ),
     }
-    if plan.cluster.spec.platform is Platform.OPENSHIFT:
-        own["operator"] = {"defaultRuntime": "crio", "use_ocp_driver_toolkit": True}
+    is_openshift = plan.cluster.spec.platform is Platform.OPENSHIFT
+    runtime = {"defaultRuntime": "crio" if is_openshift else "containerd"} if line.requires_runtime else {}
+    own["operator"] = {**runtime, "use_ocp_driver_toolkit": is_openshift}
     return _cluster_policy(operator, _merge(_merge(read_rows(_POLICY_FILE), own), _policy_decided(plan, names)))
 
 
@@ -386,7 +472,7 @@ def _node_feature_discovery(plan: Plan) -> dict[str, Any]:
     operator = nfd_operator(plan.cluster.spec.kubernetes)
     tolerations = missing_tolerations(plan, NFD_OPERATOR_TOLERATIONS) if operator.takes_tolerations else []
     labels_nodes = plan.cluster.spec.node_labels is NodeLabels.NFD
-    has_taints = any(pool.spec.taints for pool in plan.pools)
+    has_taints = any(pool.taints for pool in plan.pools)
     spec = given(
         operand=given(image=operator.image, workerTolerations=tolerations),
         extraLabelNs=label_namespaces(plan) if labels_nodes else None,

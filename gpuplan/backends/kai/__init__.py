@@ -13,19 +13,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction as Ratio
 from functools import partial
-from pathlib import Path
+from math import inf, nextafter
 from typing import Any, Final
 
-from gpuplan.manifests import Manifest, admission_policy
+from gpuplan.admission import policy, trace_policy
+from gpuplan.manifests import Manifest
 from gpuplan.manifests.bodies import given, new_object
-from gpuplan.manifests.provenance import Links, Routes, adding, chosen, copied, summed
-from gpuplan.manifests.templates import read_rows
+from gpuplan.manifests.provenance import Links, Routes, adding, below, chosen, copied, summed
 from gpuplan.planning.grants import QUEUES_POLICY, has_admission_policies
 from gpuplan.planning.kai import Queue, queues
-from gpuplan.planning.plan import Plan, Pool, Quota, Stage, Tenant
-from gpuplan.planning.schedulers.kai import KAI, NODE_POOL_LABEL, OWN_CLASSES, QUEUE_LABEL
+from gpuplan.planning.plan import Counted, Plan, Pool, Quota, Stage, Tenant
+from gpuplan.planning.schedulers.kai import KAI, NODE_POOL_LABEL
 from gpuplan.planning.sources import (
-    admission_of,
+    compute_left_of,
+    compute_of,
     in_gpus,
     left_of,
     limit_of,
@@ -35,7 +36,6 @@ from gpuplan.planning.sources import (
 from gpuplan.planning.subjects import about, families
 
 _FOLDER: Final = Stage.SCHEDULING.value
-_FILE: Final = Path(__file__).with_name("policies.yaml")
 
 
 def render(plan: Plan) -> Iterator[Manifest]:
@@ -55,9 +55,8 @@ def render(plan: Plan) -> Iterator[Manifest]:
         folder, trace = f"{Stage.QUEUES.value}/{found.pool.name}", partial(_trace_queue, plan, found)
         yield Manifest(folder, _queue(found), order=found.depth, about=subjects, trace=trace)
     if has_admission_policies(plan.cluster):
-        values = {"own_classes": str(list(OWN_CLASSES)), "queue_label": QUEUE_LABEL}
-        body = admission_policy(QUEUES_POLICY, read_rows(_FILE)["queues"], (), values)
-        yield Manifest(_FOLDER, body, about=about(plan.cluster), trace=partial(_trace_policy, plan))
+        body, trace = policy(plan, QUEUES_POLICY).body, partial(trace_policy, plan, QUEUES_POLICY)
+        yield Manifest(_FOLDER, body, about=about(plan.cluster), trace=trace)
 
 
 # --- Pools -------------------------------------------------------------------------------------------------------
@@ -96,12 +95,12 @@ def _queue(found: Queue) -> dict[str, Any]:
     What is left out means nothing: without a limit no pod may run, without a quota none that is not preemptible, and
     without a weight a queue gets no surplus (`max_allowed_check.go`, `quota_check.go` and `resource_division.go` below
     `pkg/scheduler/plugins/proportion` in KAI-Scheduler). Limits and quotas hold in all queues above as well. So each
-    queue has all nine numbers, and cpu and memory are unbounded in each.
+    queue has all nine numbers. CPU and memory are unbounded where the tenant has no quota of them in the pool; CPU is
+    counted in thousandths, memory in millions of bytes (`pkg/apis/scheduling/v2/resources.go` there).
 
     The weight and the rank are for a tenant among its siblings; in a queue of its own work, among its children.
     """
     tenant = found.tenant
-    unbounded = {"quota": _UNBOUNDED, "limit": _UNBOUNDED, "overQuotaWeight": 1}
     gpu = {
         "quota": _number(found.quota),
         "limit": _UNBOUNDED if found.limit is None else _number(found.limit),
@@ -113,9 +112,35 @@ def _queue(found: Queue) -> dict[str, Any]:
         priority=_PRIORITY + tenant.spec.surplus.rank,
         preemptMinRuntime=tenant.spec.protect.preempt,
         reclaimMinRuntime=tenant.spec.protect.reclaim,
-        resources={"gpu": gpu, "cpu": unbounded, "memory": dict(unbounded)},
+        resources={"gpu": gpu, "cpu": _compute(found, Counted.CPU), "memory": _compute(found, Counted.MEMORY)},
     )
     return new_object("scheduling.run.ai/v2", "Queue", found.name, labels={NODE_POOL_LABEL: found.pool.name}, spec=spec)
+
+
+def _compute(found: Queue, counted: Counted) -> dict[str, int | float]:
+    share = found.compute.get(counted)
+    if share is None:
+        return {"quota": _UNBOUNDED, "limit": _UNBOUNDED, "overQuotaWeight": 1}
+    return {
+        "quota": _counted(counted, share.guaranteed),
+        "limit": _UNBOUNDED if share.limit is None else _counted(counted, share.limit),
+        "overQuotaWeight": _number(Ratio(found.tenant.surplus_weight)),
+    }
+
+
+def _counted(counted: Counted, amount: int) -> int | float:
+    """The least number of a queue that is no less than the amount, once it is multiplied again.
+
+    KAI-Scheduler compares without a tolerance what is asked for with the product (`createQueueResourceAttrs` in
+    `pkg/scheduler/plugins/proportion/proportion.go`): what is exactly within a limit must not be beyond it.
+    """
+    if counted is Counted.CPU or amount % _MEGABYTE == 0:
+        return amount if counted is Counted.CPU else amount // _MEGABYTE
+    number = amount / _MEGABYTE
+    return nextafter(number, inf) if number * _MEGABYTE < amount else number
+
+
+_MEGABYTE: Final = 1_000_000
 
 
 def _number(amount: Ratio) -> int | float:
@@ -124,10 +149,6 @@ def _number(amount: Ratio) -> int | float:
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------
-
-
-def _trace_policy(plan: Plan) -> Routes:
-    yield (), (*scheduler_of(plan), *admission_of(plan))
 
 
 def _trace_pool(plan: Plan, pool: Pool) -> Routes:
@@ -159,6 +180,23 @@ def _trace_queue(plan: Plan, found: Queue) -> Routes:
     yield (*gpu, "quota"), _guaranteed(plan, found, held)
     yield (*gpu, "limit"), _limit(plan, found, held)
     yield (*gpu, "overQuotaWeight"), copied(tenant.at / "surplus" / "weight")
+    for counted in found.compute:
+        yield from below(("spec", "resources", counted.value), _trace_compute(plan, found, counted))
+
+
+def _trace_compute(plan: Plan, found: Queue, counted: Counted) -> Routes:
+    """Sums over what the tenant holds, as those of GPUs."""
+    tree, tenant = plan.compute_trees[counted], found.tenant
+    held = [quota for quota in tree.together[tenant.name] if quota.pool.name == found.pool.name]
+    own = [quota for quota in held if any(quota.at == item.at for item in tenant.quotas)]
+    quotas = own if _is_rest(found) else held
+    rest = [compute_left_of(tree, tenant, quota, counted) for quota in own]
+    guaranteed = rest if _is_rest(found) else [compute_of(quota, counted, "guaranteed") for quota in held]
+    for field, parts in (("quota", guaranteed), ("limit", [compute_of(quota, counted, "limit") for quota in quotas])):
+        links = tuple(link for part in parts for link in (adding(part) if len(parts) > 1 else part))
+        places = chosen(*(quota.at / "pool" for quota in quotas)) if len(quotas) > 1 else ()
+        yield (field,), (*links, *places)
+    yield ("overQuotaWeight",), copied(tenant.at / "surplus" / "weight")
 
 
 def _held(plan: Plan, tenant: Tenant, pool: Pool) -> list[Quota]:

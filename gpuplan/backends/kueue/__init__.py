@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
+from gpuplan.admission import policy, trace_policy
 from gpuplan.backends.base import text_of
 from gpuplan.backends.kueue.cells import Cell, Cells, free_cells, own_cells, rest_cells, shared_cells
 from gpuplan.backends.kueue.tracing import trace_cells, trace_free_cells
 from gpuplan.diagnostics import Origin
-from gpuplan.manifests import HEADER, File, Manifest, admission_policy, quantity, to_yaml
+from gpuplan.manifests import HEADER, File, Manifest, quantity, to_yaml
 from gpuplan.manifests.bodies import given, new_object
 from gpuplan.manifests.provenance import (
     ANY,
@@ -29,16 +29,24 @@ from gpuplan.manifests.provenance import (
     chosen,
     copied,
     ordered,
-    unlike,
 )
-from gpuplan.manifests.templates import read_rows
+from gpuplan.planning.amounts import amount_text
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.grants import QUEUES_POLICY, has_admission_policies
-from gpuplan.planning.kueue import DEFAULT_QUEUE, ROOT_COHORT, counted_resource, counted_units
+from gpuplan.planning.kueue import (
+    DEFAULT_QUEUE,
+    ROOT_COHORT,
+    cluster_queue,
+    counted_resource,
+    counted_units,
+    frameworks,
+    has_queue,
+)
 from gpuplan.planning.plan import (
     POOL_LABEL,
     TENANT_LABEL,
     Amount,
+    Counted,
     Plan,
     Pool,
     PriorityClass,
@@ -47,10 +55,9 @@ from gpuplan.planning.plan import (
     Workload,
 )
 from gpuplan.planning.preemption import evicts_within
-from gpuplan.planning.schedulers.kueue import KUEUE, PRIORITY_LABEL
+from gpuplan.planning.schedulers.kueue import KUEUE
 from gpuplan.planning.sources import (
-    admission_of,
-    default_priority_of,
+    frameworks_of,
     named,
     namespace_of,
     resource_of,
@@ -87,12 +94,13 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
         yield Manifest(_FOLDER, body, about=about(priority), trace=partial(of.priority_class, priority))
     if has_admission_policies(plan.cluster):
         subjects = about(plan.cluster, *plan.priority_classes)
-        yield Manifest(_FOLDER, _queues_policy(plan), about=subjects, trace=of.queues_policy)
+        trace = partial(trace_policy, plan, QUEUES_POLICY)
+        yield Manifest(_FOLDER, policy(plan, QUEUES_POLICY).body, about=subjects, trace=trace)
     yield _configuration(plan, of.configuration)
-    for tenant in filter(_has_queue, plan.tenants):
+    for tenant in filter(has_queue, plan.tenants):
         for namespace in tenant.spec.namespaces:
             # Which ClusterQueue it names can never be changed.
-            body = _object("LocalQueue", DEFAULT_QUEUE, namespace, spec={"clusterQueue": tenant.name})
+            body = _object("LocalQueue", DEFAULT_QUEUE, namespace, spec={"clusterQueue": cluster_queue(tenant)})
             trace = partial(of.local_queue, tenant, namespace)
             yield Manifest(f"{Stage.NAMESPACES.value}/{namespace}", body, about=about(tenant), trace=trace)
 
@@ -133,7 +141,7 @@ def _cohorts(plan: Plan) -> Iterator[tuple[Tenant | None, dict[str, Any]]]:
     yield None, _cohort(ROOT_COHORT, None, free_cells(plan), None)
     for tenant in plan.tenants:
         if plan.tree.is_divided(tenant):
-            yield tenant, _cohort(tenant.name, _above(plan.tree, tenant), shared_cells(plan.tree, tenant), tenant)
+            yield tenant, _cohort(tenant.name, _above(plan.tree, tenant), shared_cells(plan, tenant), tenant)
 
 
 def _cohort(name: str, parent: str | None, cells: Cells, tenant: Tenant | None) -> dict[str, Any]:
@@ -146,11 +154,11 @@ def _cohort(name: str, parent: str | None, cells: Cells, tenant: Tenant | None) 
 def _cluster_queues(plan: Plan) -> Iterator[tuple[Tenant, dict[str, Any]]]:
     """A queue for each tenant that may run something that is counted."""
     tree = plan.tree
-    for tenant in filter(_has_queue, plan.tenants):
+    for tenant in filter(has_queue, plan.tenants):
         if tree.is_divided(tenant):
-            yield tenant, _cluster_queue(tenant, tenant.name, rest_cells(tree, tenant), {})
+            yield tenant, _cluster_queue(tenant, tenant.name, rest_cells(plan, tenant), {})
         else:
-            cells = own_cells(tree, tenant)
+            cells = own_cells(plan, tenant)
             yield tenant, _cluster_queue(tenant, _above(tree, tenant), cells, _fair_sharing(tenant))
 
 
@@ -175,11 +183,7 @@ def _cluster_queue(tenant: Tenant, cohort: str, cells: Cells, sharing: dict[str,
         **sharing,
         "resourceGroups": _resource_groups(cells, _NOTHING),
     }
-    return _object("ClusterQueue", tenant.name, spec=spec)
-
-
-def _has_queue(tenant: Tenant) -> bool:
-    return bool(tenant.spec.namespaces) and any(counted_resource(quota.pool, quota.unit) for quota in tenant.quotas)
+    return _object("ClusterQueue", cluster_queue(tenant), spec=spec)
 
 
 def _above(tree: Tree, tenant: Tenant) -> str:
@@ -193,66 +197,48 @@ def _fair_sharing(tenant: Tenant) -> dict[str, Any]:
     return {} if weight == 1 else {"fairSharing": {"weight": quantity(weight)}}
 
 
-# --- Admission ---------------------------------------------------------------------------------------------------
-
-_FILE: Final = Path(__file__).with_name("policies.yaml")
-
-
-def _queues_policy(plan: Plan) -> dict[str, Any]:
-    """The policy `gpuplan-queues`; the folder of each namespace has a binding for it."""
-    default = max((priority.spec.value for priority in plan.priority_classes if priority.spec.default), default=0)
-    return _policy_where(default, sorted(_harmless_labels(plan, default)))
-
-
-def _policy_where(default_priority: int, harmless_labels: list[str]) -> dict[str, Any]:
-    values = {
-        "default_priority": str(default_priority),
-        "harmless_labels": str(harmless_labels),
-        "priority_label": PRIORITY_LABEL,
-    }
-    return admission_policy(QUEUES_POLICY, read_rows(_FILE)["queues"], (), values)
-
-
-def _harmless_labels(plan: Plan, most: int) -> Iterator[str]:
-    """None, which Kueue takes for no class, and names of classes with no more than a priority.
-
-    Where a class `default` exists Kueue's webhook gives it to all that names none (`ApplyDefaultWorkloadPriorityClass`
-    in `pkg/controller/jobframework/defaults.go`): it is judged by its number if it is not the policy's own.
-    """
-    values = {"": most, "default": most} | {priority.name: priority.spec.value for priority in plan.priority_classes}
-    return (name for name, value in values.items() if value <= most)
-
-
 # --- Configuration -----------------------------------------------------------------------------------------------
 
 _CONFIGURATION: Final = f"{_FOLDER}/kueue-configuration.yaml"
 
-_FRAMEWORKS: Final = ("batch/job", "deployment", "pod")
-"""Kinds that go through queues. Pods are among them, so that nothing gets a GPU by a kind that Kueue does not know."""
-
 _UNCOUNTED: Final = ("cpu", "memory", "ephemeral-storage", "hugepages-")
-"""Prefixes of resources that no quota counts. A workload that asks for a resource that its queue does not cover is
-never admitted (`BlockUndeclared`); the alternative `IgnoreUndeclared` would let GPUs through that no quota covers."""
+"""Prefixes of resources that no quota counts, unless the policy has some of CPU or memory.
+
+A workload that asks for a resource that its queue does not cover is never admitted (`BlockUndeclared`); the alternative
+`IgnoreUndeclared` would let GPUs through that no quota covers."""
 
 
 def _configuration(plan: Plan, trace: Trace) -> File:
     """The parts of Kueue's own Configuration that this plan depends on, which nothing applies from here.
 
     Without fair sharing what is idle belongs to whoever comes first; every tenant has a weight in it, and it is 1 where
-    the policy says nothing.
+    the policy says nothing. Pods are among the kinds that go through queues, so that nothing gets a GPU by a kind that
+    Kueue does not know. Where the cluster is watched, recording rules read what queues have and wait for.
     """
     body = given(
         apiVersion="config.kueue.x-k8s.io/v1beta2",
         kind="Configuration",
         fairSharing={"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
-        integrations={"frameworks": list(_FRAMEWORKS)},
+        integrations={"frameworks": [found.integration for found in frameworks(plan.cluster)]},
         managedJobsNamespaceSelector={"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]},
-        resources=given(excludeResourcePrefixes=list(_UNCOUNTED), deviceClassMappings=_device_class_mappings(plan)),
+        metrics={"enableClusterQueueResources": True} if plan.cluster.monitoring else None,
+        resources=given(excludeResourcePrefixes=_uncounted(plan), deviceClassMappings=_device_class_mappings(plan)),
         waitForPodsReady=_WAIT_FOR_PODS_READY if any(_gangs(plan)) else None,
     )
     subjects = about(plan.cluster, *plan.pools, *plan.workloads)
-    data = (HEADER + text_of("kueue-configuration") + to_yaml(body)).encode()
+    told = text_of("kueue-configuration") + _told_of_compute(plan)
+    data = (HEADER + told + to_yaml(body)).encode()
     return File(_CONFIGURATION, data, about=subjects, trace=trace)
+
+
+def _told_of_compute(plan: Plan) -> str:
+    counted = [item.value for item in plan.compute_trees if item.value in _UNCOUNTED]
+    return text_of("kueue-configuration-compute", counted=" and ".join(counted)) if counted else ""
+
+
+def _uncounted(plan: Plan) -> list[str]:
+    counted = {item.value for item in plan.compute_trees}
+    return [prefix for prefix in _UNCOUNTED if prefix not in counted]
 
 
 _WAIT_FOR_PODS_READY: Final = {"timeout": "10m", "recoveryTimeout": "10m", "blockAdmission": False}
@@ -310,17 +296,20 @@ def _resource_groups(cells: Cells, empty: Cell) -> list[dict[str, Any]]:
 
 
 def _quota(resource: str, cell: Cell) -> dict[str, str]:
-    body = {"name": resource, "nominalQuota": _whole(cell.nominal)}
+    body = {"name": resource, "nominalQuota": _amount(resource, cell.nominal)}
     if cell.borrowing is not None:
-        body["borrowingLimit"] = _whole(cell.borrowing)
+        body["borrowingLimit"] = _amount(resource, cell.borrowing)
     if cell.lending is not None:
-        body["lendingLimit"] = _whole(cell.lending)
+        body["lendingLimit"] = _amount(resource, cell.lending)
     return body
 
 
-def _whole(amount: Amount) -> str:
+def _amount(resource: str, amount: Amount) -> str:
     """Part of a device is none."""
-    return quantity(int(amount))
+    return amount_text(Counted(resource), int(amount)) if resource in _COUNTED else quantity(int(amount))
+
+
+_COUNTED: Final = frozenset(counted.value for counted in Counted)
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------
@@ -350,7 +339,7 @@ class _Traces(NamedTuple):
         yield ("metadata", "name"), named(tenant)
         yield ("spec", "parentName"), self._above(tenant)
         yield ("spec", "fairSharing", "weight"), copied(tenant.at / "surplus" / "weight")
-        cells = shared_cells(self.plan.tree, tenant)
+        cells = shared_cells(self.plan, tenant)
         yield from trace_cells(self.plan, tenant, cells, has_rest=not tenant.spec.namespaces)
 
     def cluster_queue(self, tenant: Tenant) -> Routes:
@@ -369,7 +358,7 @@ class _Traces(NamedTuple):
         yield ("spec", "preemption", "withinClusterQueue"), chosen(*self._deciding_classes(tenant))
         if not is_divided:
             yield ("spec", "fairSharing", "weight"), copied(tenant.at / "surplus" / "weight")
-        cells = rest_cells(tree, tenant) if is_divided else own_cells(tree, tenant)
+        cells = rest_cells(self.plan, tenant) if is_divided else own_cells(self.plan, tenant)
         yield from trace_cells(self.plan, tenant, cells)
 
     def priority_class(self, priority: PriorityClass) -> Routes:
@@ -377,23 +366,12 @@ class _Traces(NamedTuple):
         yield ("metadata", "name"), named(priority)
         yield ("value",), copied(priority.at / "value")
 
-    def queues_policy(self) -> Routes:
-        """Which labels are harmless is known by their values."""
-        yield (), (*scheduler_of(self.plan), *admission_of(self.plan))
-        default, labels = 0, [""]
-        listed = [priority for priority in self.plan.priority_classes if self._is_harmless(priority)]
-        values = chosen(*(priority.at / "value" for priority in self.plan.priority_classes))
-        for route in unlike(_policy_where(default, labels), _policy_where(default + 1, labels)):
-            yield route, default_priority_of(self.plan)
-        for route in unlike(_policy_where(default, labels), _policy_where(default, [])):
-            yield route, (*default_priority_of(self.plan), *named(*listed), *values)
-
-    def _is_harmless(self, priority: PriorityClass) -> bool:
-        default = max((found.spec.value for found in self.plan.priority_classes if found.spec.default), default=0)
-        return priority.name in _harmless_labels(self.plan, default)
-
     def configuration(self) -> Routes:
         yield (), scheduler_of(self.plan)
+        if self.plan.cluster.monitoring:
+            yield ("metrics",), chosen(self.plan.cluster.monitoring.at)
+        yield ("integrations", "frameworks"), frameworks_of(self.plan)
+        yield ("resources", "excludeResourcePrefixes"), self._counts_compute()
         yield ("waitForPodsReady",), chosen(*(found.work_at / "gang" for found in _gangs(self.plan)))
         claimed = [pool for pool in self.plan.pools if pool.spec.allocation is Allocation.DRA]
         for index, mapping in enumerate(_device_class_mappings(self.plan)):
@@ -401,6 +379,16 @@ class _Traces(NamedTuple):
                 for unit in pool.units:
                     if counted_resource(pool, unit) == mapping["name"]:
                         yield ("resources", "deviceClassMappings", index), resource_of(pool, unit)
+
+    def _counts_compute(self) -> Links:
+        """What has CPU or memory counted, where it is one thing alone."""
+        found = [
+            quota.compute[0].at
+            for tenant in self.plan.tenants
+            for quota in tenant.quotas
+            if any(item.counted.value in _UNCOUNTED for item in quota.compute)
+        ]
+        return chosen(*found) if len(set(map(str, found))) == 1 else ()
 
     def local_queue(self, tenant: Tenant, namespace: str) -> Routes:
         yield (), scheduler_of(self.plan)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Final
 
-from gpuplan.planning.kueue import counted_resource
-from gpuplan.planning.plan import Amount, Plan, Tenant
+from gpuplan.planning.amounts import capacity
+from gpuplan.planning.kueue import counted_resource, counted_units
+from gpuplan.planning.plan import Amount, Counted, Plan, Quota, Tenant, Total
 from gpuplan.planning.tree import Tree
 from gpuplan.values import NamedTuple
 
@@ -35,7 +37,7 @@ Cells = Mapping[Key, Cell]
 
 
 class _Grant(NamedTuple):
-    """A tenant's quotas on one resource of one pool; ``left`` is what its children leave of the guarantee."""
+    """A tenant's quotas on what is counted in one pool; ``left`` is what its children leave of the guarantee."""
 
     guaranteed: Amount
     limit: Amount | None
@@ -51,22 +53,51 @@ class _Grant(NamedTuple):
         return None if self.lendable >= self.guaranteed else self.lendable
 
 
-def own_cells(tree: Tree, tenant: Tenant) -> Cells:
+class Book(NamedTuple):
+    """One thing that is counted: units by their resources, or CPU, memory or pods.
+
+    ``tree`` has the tenants that have some of it, with its numbers in place of units. ``plenty`` is what stands for no
+    bound, None for units: of those that a queue has no quota on it may use nothing.
+    """
+
+    tree: Tree
+    counted: Counted | None
+    plenty: Amount | None
+
+    def resource(self, quota: Quota | Total) -> str | None:
+        named = counted_resource(quota.pool, quota.unit)
+        return named if self.counted is None or named is None else self.counted.value
+
+
+_PLENTY: Final = {Counted.CPU: 10**9, Counted.MEMORY: 2**50, Counted.PODS: 10**6}
+"""A million CPUs, a Pi of memory, a million pods: more than there is, in numbers that can be added up."""
+
+
+def books(plan: Plan) -> tuple[Book, ...]:
+    """All that is counted on a cluster. CPU and memory are so in every queue, or in none.
+
+    For Kueue's Configuration excludes a resource everywhere or nowhere, and what a queue does not cover no workload
+    gets (`assignFlavors` in `pkg/scheduler/flavorassigner/flavorassigner.go`). Pods count only where a queue has them.
+    """
+    counted = (Book(tree, item, _PLENTY[item]) for item, tree in plan.compute_trees.items())
+    return (Book(plan.tree, None, None), *counted)
+
+
+def own_cells(plan: Plan, tenant: Tenant) -> Cells:
     """The quotas of a tenant that divides nothing."""
-    return {key: Cell(grant.guaranteed, grant.beyond, grant.lent) for key, grant in _grants(tree, tenant).items()}
+    found = _cells(plan, tenant, lambda grant: Cell(grant.guaranteed, grant.beyond, grant.lent))
+    return _filled(plan, tenant, found)
 
 
-def rest_cells(tree: Tree, tenant: Tenant) -> Cells:
+def rest_cells(plan: Plan, tenant: Tenant) -> Cells:
     """What a parent has for its own pods: what it leaves to no child. The bounds are its cohort's."""
-    return {key: Cell(grant.left) for key, grant in _grants(tree, tenant).items()}
+    return _filled(plan, tenant, _cells(plan, tenant, lambda grant: Cell(grant.left)))
 
 
-def shared_cells(tree: Tree, tenant: Tenant) -> Cells:
+def shared_cells(plan: Plan, tenant: Tenant) -> Cells:
     """What a parent's cohort has: the bounds of its quotas and, if no pods are its own, what is left of them."""
-    return {
-        key: Cell(0 if tenant.spec.namespaces else grant.left, grant.beyond, grant.lent)
-        for key, grant in _grants(tree, tenant).items()
-    }
+    has_work = bool(tenant.spec.namespaces)
+    return _cells(plan, tenant, lambda grant: Cell(0 if has_work else grant.left, grant.beyond, grant.lent))
 
 
 def free_cells(plan: Plan) -> Cells:
@@ -77,17 +108,62 @@ def free_cells(plan: Plan) -> Cells:
         if resource is not None and total.free > 0:
             key = total.pool.name, resource
             free[key] = free.get(key, 0) + total.free
-    return {key: Cell(amount) for key, amount in free.items()}
+    return {key: Cell(amount) for key, amount in {**free, **_free_compute(plan)}.items()}
 
 
-def _grants(tree: Tree, tenant: Tenant) -> Mapping[Key, _Grant]:
+def _free_compute(plan: Plan) -> Mapping[Key, Amount]:
+    free: dict[Key, Amount] = {}
+    for book in books(plan)[1:]:
+        for pool in filter(counted_units, plan.pools):
+            there = capacity(pool, book.counted) if book.counted else None
+            promised = sum(quota.guaranteed for _, quota in book.tree.outermost if quota.pool.name == pool.name)
+            if book.counted and there is not None and there > promised:
+                free[pool.name, book.counted.value] = there - promised
+    return free
+
+
+def _cells(plan: Plan, tenant: Tenant, cell_of: Callable[[_Grant], Cell]) -> Cells:
+    return {
+        key: cell_of(grant)
+        for book in books(plan)
+        if (own := book.tree.find(tenant.name))
+        for key, grant in _grants(book, own).items()
+    }
+
+
+def _filled(plan: Plan, tenant: Tenant, cells: Cells) -> Cells:
+    """The cells of a queue, with those of what none of its quotas in a pool bounds.
+
+    A parent that bounds it does so for its children: they borrow from it. What nobody bounds is the queue's own, and
+    lent to nobody.
+    """
+    found = dict(cells)
+    pools = dict.fromkeys(pool for pool, _ in cells)
+    for book in books(plan):
+        if book.counted is None or book.plenty is None:
+            continue
+        if book.counted is Counted.PODS and not any(resource == Counted.PODS.value for _, resource in cells):
+            continue
+        for pool in pools:
+            if (pool, book.counted.value) not in found:
+                is_bounded = _is_bounded_above(plan, book, tenant, pool)
+                found[pool, book.counted.value] = Cell(0) if is_bounded else Cell(book.plenty, lending=0)
+    return found
+
+
+def _is_bounded_above(plan: Plan, book: Book, tenant: Tenant, pool: str) -> bool:
+    above = (book.tree.find(holder.name) for holder in plan.tree.above(tenant))
+    return any(quota.pool.name == pool for holder in above if holder for quota in holder.quotas)
+
+
+def _grants(book: Book, tenant: Tenant) -> Mapping[Key, _Grant]:
     """Units of one pool may have one resource: a partition under strategy `single`, and a GPU that stays whole."""
     found: dict[Key, _Grant] = {}
     for quota in tenant.quotas:
-        resource = counted_resource(quota.pool, quota.unit)
+        resource = book.resource(quota)
         if resource is not None:
             key = quota.pool.name, resource
-            grant = _Grant(quota.guaranteed, quota.limit, quota.lendable, tree.left_over(tenant, quota.key))
+            grant = _Grant(quota.guaranteed, quota.limit, quota.lendable, book.tree.left_over(tenant, quota.key))
             found[key] = _add(found[key], grant) if key in found else grant
     return found
 

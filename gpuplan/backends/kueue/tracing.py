@@ -14,13 +14,25 @@ from gpuplan.manifests.provenance import (
     below,
     chosen,
     copied,
+    multiplied,
+    multiplying,
     ordered,
     ordering,
     summed,
 )
 from gpuplan.planning.kueue import counted_resource
-from gpuplan.planning.plan import Plan, Quota, Tenant, Total
-from gpuplan.planning.sources import asked_by, capacity_of, left_of, name_of, named, resource_of
+from gpuplan.planning.plan import Counted, Plan, Pool, Quota, Tenant, Total
+from gpuplan.planning.sources import (
+    asked_by,
+    capacity_of,
+    compute_left_of,
+    compute_of,
+    left_of,
+    name_of,
+    named,
+    resource_of,
+)
+from gpuplan.planning.tree import Tree
 from gpuplan.values import NamedTuple
 
 _GROUP: Path = ("spec", "resourceGroups", 0)
@@ -30,6 +42,8 @@ def trace_free_cells(plan: Plan) -> Routes:
     """What is nobody's: a cell is there while something is left, so that all numbers decide that, and not its own."""
     cells = free_cells(plan)
     traced = [_free_cell(plan, total) for total in plan.totals if counted_resource(total.pool, total.unit)]
+    for counted, tree in plan.compute_trees.items():
+        traced += [_free_compute(tree, pool, counted) for pool in plan.pools if (pool.name, counted.value) in cells]
     if not cells:
         yield ("spec",), tuple(link for cell in traced for link in cell.there)
     there: dict[str, Links] = {}
@@ -61,7 +75,41 @@ def trace_cells(plan: Plan, tenant: Tenant, cells: Cells, *, has_rest: bool = Tr
         pool = (*copied(quota.at / "pool"), *named(quota.pool))
         placed = {field: (*links, *where) for field, links in numbers.items()}
         traced.append(_TracedCell(key, pool, asked_by(plan, quota), (), placed))
+    for counted, tree in plan.compute_trees.items():
+        held = [quota for quota in quotas if quota.find_compute(counted)]
+        traced += [_compute_cell(tree, tenant, quota, counted, has_rest=has_rest) for quota in held]
+        traced += [_filled_cell(quota, counted) for quota in quotas if not quota.find_compute(counted)]
     yield from below(_GROUP, _trace_group(cells, traced, there))
+
+
+def _compute_cell(tree: Tree, tenant: Tenant, quota: Quota, counted: Counted, *, has_rest: bool) -> _TracedCell:
+    """CPU, memory or pods of a quota; of several quotas the pool decides where they stand."""
+    where = chosen(quota.at / "pool") if len(tenant.quotas) > 1 else ()
+    limit, guaranteed = (compute_of(quota, counted, field) for field in ("limit", "guaranteed"))
+    rest = compute_left_of(tree, tenant, quota, counted) if has_rest else ()
+    beyond = adding((*limit, *guaranteed)) if limit != guaranteed else ()
+    numbers = {"nominalQuota": rest, "borrowingLimit": beyond, "lendingLimit": _lent_compute(quota, counted)}
+    pool = (*copied(quota.at / "pool"), *named(quota.pool))
+    placed = {field: (*links, *where) for field, links in numbers.items()}
+    return _TracedCell((quota.pool.name, counted.value), pool, (), (), placed)
+
+
+def _lent_compute(quota: Quota, counted: Counted) -> Links:
+    """The part of the guarantee that is lent of units; none of the pods, whatever their number is."""
+    guaranteed = compute_of(quota, counted, "guaranteed")
+    if counted is Counted.PODS:
+        return ()
+    if quota.spec.lendable is None:
+        return adding(guaranteed)
+    return (*multiplying(guaranteed), *multiplied(quota.at / "lendable", quota.at / "guaranteed"))
+
+
+def _filled_cell(quota: Quota, counted: Counted) -> _TracedCell:
+    """What no quota in a pool bounds: the pool may say that it follows units."""
+    where = chosen(quota.pool.at / "followUnits", quota.at / "pool")
+    numbers = dict.fromkeys(("nominalQuota", "lendingLimit"), where)
+    pool = (*copied(quota.at / "pool"), *named(quota.pool))
+    return _TracedCell((quota.pool.name, counted.value), pool, (), (), numbers)
 
 
 def _borrowing(quota: Quota) -> Links:
@@ -104,6 +152,19 @@ def _free_cell(plan: Plan, total: Total) -> _TracedCell:
     return _TracedCell(key, named(total.pool), resource, numbers, {"nominalQuota": numbers})
 
 
+def _free_compute(tree: Tree, pool: Pool, counted: Counted) -> _TracedCell:
+    """What the nodes have, less the reserve and all guarantees on it."""
+    nodes = pool.at / "nodes"
+    held = [(tenant, quota) for tenant, quota in tree.outermost if quota.pool.name == pool.name]
+    numbers = (
+        *multiplied(nodes / "count", nodes / counted.value, nodes / "reserve" / counted.value),
+        *adding(link for _, quota in held for link in compute_of(quota, counted, "guaranteed")),
+        *chosen(*(quota.at / field for _, quota in held for field in ("pool", "unit"))),
+        *chosen(*(tenant.at / "parent" for tenant in tree.tenants if tenant.quotas)),
+    )
+    return _TracedCell((pool.name, counted.value), named(pool), (), numbers, {"nominalQuota": numbers})
+
+
 # --- The rectangle -----------------------------------------------------------------------------------------------
 
 
@@ -137,6 +198,8 @@ def _trace_group(cells: Cells, traced: Sequence[_TracedCell], there: Mapping[str
 
 def _common(found: Sequence[Links]) -> Links:
     """What all have: of several that are enough for something by themselves, nothing else decides that it is there."""
+    if not found:
+        return ()
     return tuple(link for link in found[0] if all(link in other for other in found[1:]))
 
 
@@ -149,6 +212,7 @@ def _earlier(traced: Sequence[_TracedCell], resources: Sequence[str], resource: 
 
 
 def _numbers(found: Sequence[Mapping[str, Links]]) -> Routes:
-    for field in found[0]:
-        links = tuple(link for numbers in found for link in numbers[field])
+    """None where no quota says it: a queue then has more than there is, or nothing."""
+    for field in found[0] if found else ():
+        links = tuple(link for numbers in found for link in numbers.get(field, ()))
         yield (field,), adding(links) if len(found) > 1 else links

@@ -12,10 +12,16 @@ from typing import Any, Final
 
 from gpuplan.backends.base import text_of
 from gpuplan.backends.monitoring import dashboards
-from gpuplan.backends.monitoring.rules import NODE_LABELS, Group, observed_groups, pool_group, tenant_groups
+from gpuplan.backends.monitoring.rules import (
+    NODE_LABELS,
+    groups,
+    has_cluster_queues,
+    recorded_series,
+)
 from gpuplan.backends.monitoring.traces import Traces
 from gpuplan.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.manifests.bodies import new_object
+from gpuplan.planning.kai import queues
 from gpuplan.planning.plan import Monitoring, Plan, Stage
 from gpuplan.planning.subjects import about
 from gpuplan.policy.models import Platform
@@ -36,29 +42,22 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     cluster = about(plan.cluster)
     labels = dict(sorted(monitoring.spec.labels.items()))
     of = Traces(plan, monitoring)
-    for group in groups(plan, monitoring):
+    found = tuple(groups(plan, monitoring))
+    for group in found:
         spec = {"groups": [{"name": group.name, "rules": list(group.rules)}]}
         body = new_object(_API, "PrometheusRule", group.name, monitoring.namespace, labels=labels, spec=spec)
         yield Manifest(_FOLDER, body, about=cluster, trace=partial(of.rule_object, group))
         text = HEADER + text_of("rule-files", node_labels=",".join(NODE_LABELS)) + to_yaml(spec)
         path = f"{_FOLDER}/rules/{group.name}.yaml"
         yield File(path, text.encode(), about=cluster, trace=partial(of.rule_file, group))
-    for body in _service_monitors(plan, labels):
+    for body in _status_exporter(plan, labels):
         yield Manifest(_FOLDER, body, about=cluster, trace=of.service_monitor)
-    yield from dashboards.render(plan)
+    for body in _queue_metrics(plan, monitoring):
+        yield Manifest(_FOLDER, body, about=cluster, trace=of.queue_metrics)
+    yield from dashboards.render(plan, recorded_series(found))
 
 
-def groups(plan: Plan, monitoring: Monitoring) -> Iterator[Group]:
-    """The groups that have rules."""
-    found = (
-        pool_group(plan),
-        *tenant_groups(plan),
-        *observed_groups(plan, monitoring),
-    )
-    return (group for group in found if group.rules)
-
-
-def _service_monitors(plan: Plan, labels: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _status_exporter(plan: Plan, labels: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """A ServiceMonitor for the operator's node status exporter.
 
     The operator makes one, and lets nobody choose its labels (`ServiceMonitor` in its `controllers/
@@ -77,3 +76,47 @@ def _service_monitors(plan: Plan, labels: Mapping[str, str]) -> Iterator[dict[st
         }
         name = "gpuplan-node-status-exporter"
         yield new_object(_API, "ServiceMonitor", name, namespace, labels=labels, spec=spec)
+
+
+def _queue_metrics(plan: Plan, monitoring: Monitoring) -> Iterator[dict[str, Any]]:
+    """A ServiceMonitor for the scheduler's queues, in the namespace of the rules: the scheduler's may not be there yet.
+
+    That of Kueue's chart has no labels to select it by, so that it is enough only for a Prometheus that takes all
+    (`charts/kueue/templates/prometheus/monitor.yaml`). KAI-Scheduler makes one only together with a Prometheus of its
+    own, or told of one (`pkg/operator/operands/prometheus/resources.go`). On OpenShift the monitors of one namespace
+    are not heard on the services of another.
+    """
+    if plan.cluster.spec.platform is Platform.OPENSHIFT:
+        return
+    if has_cluster_queues(plan) and monitoring.spec.labels:
+        yield _monitor("gpuplan-kueue", plan, monitoring, _KUEUE, _OF_KUEUE)
+    elif queues(plan):
+        yield _monitor("gpuplan-kai-queues", plan, monitoring, _QUEUE_CONTROLLER, _OF_QUEUE_CONTROLLER)
+
+
+_KUEUE: Final = {
+    "port": "https",
+    "path": "/metrics",
+    "scheme": "https",
+    "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
+    "tlsConfig": {"insecureSkipVerify": True},
+}
+"""As in Kueue's own ServiceMonitor. Its certificate is its own, and its metrics are for whoever may read `/metrics`."""
+
+_OF_KUEUE: Final = {"app.kubernetes.io/component": "metrics-service", "app.kubernetes.io/name": "kueue"}
+
+_QUEUE_CONTROLLER: Final = {"port": "metrics", "path": "/metrics"}
+_OF_QUEUE_CONTROLLER: Final = {"app": "queue-controller"}
+"""(`pkg/operator/operands/queue_controller/resources.go` of KAI-Scheduler.)"""
+
+
+def _monitor(
+    name: str, plan: Plan, monitoring: Monitoring, endpoint: Mapping[str, Any], service: Mapping[str, str]
+) -> dict[str, Any]:
+    spec = {
+        "endpoints": [dict(endpoint)],
+        "namespaceSelector": {"matchNames": list(plan.scheduler.namespaces)},
+        "selector": {"matchLabels": dict(service)},
+    }
+    labels = dict(sorted(monitoring.spec.labels.items()))
+    return new_object(_API, "ServiceMonitor", name, monitoring.namespace, labels=labels, spec=spec)

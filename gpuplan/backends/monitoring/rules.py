@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
+from gpuplan.catalog import Gpu
+from gpuplan.catalog.exporters import ExporterTrait
+from gpuplan.catalog.operators import parse_version
 from gpuplan.manifests.bodies import given
 from gpuplan.manifests.templates import Row, filled, read_rows, rows_for
 from gpuplan.planning.alerts import AlertName
 from gpuplan.planning.dra import uses_claims
+from gpuplan.planning.exporter import collects_health, names_every_pod, plan_exporter_traits
+from gpuplan.planning.kai import queues
+from gpuplan.planning.kueue import cluster_queue, counted_resource, counted_units, has_queue
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     GPU_RESOURCE,
@@ -35,6 +42,7 @@ from gpuplan.planning.plan import (
 from gpuplan.planning.sync_names import sync_name
 from gpuplan.policy.models import Allocation, MigStrategy, Platform
 from gpuplan.values import NamedTuple
+from gpuplan.wording import joined
 
 # --- Recorded series ---------------------------------------------------------------------------------------------
 
@@ -42,6 +50,10 @@ NODE_POOL: Final = "node:gpuplan_pool:info"
 """{node, pool}: 1 for each node that carries the label of a pool."""
 NAMESPACE_TENANT: Final = "namespace:gpuplan_tenant:info"
 """{namespace, tenant}: 1 for each namespace of a tenant."""
+QUEUE_TENANT: Final = "queue:gpuplan_tenant:info"
+"""{queue, tenant, pool}: 1 for each queue that a tenant's own work waits in; those of Kueue are in no pool."""
+POOL_COUNTED: Final = "pool:gpuplan_counted:info"
+"""{pool, unit, resource, counted}: 1 for what Kueue counts of each pool, `counted` being its name for the resource."""
 POOL_MIG_CONFIG: Final = "pool:gpuplan_mig_config:info"
 """{pool, mig_config}: 1 for the value of `nvidia.com/mig.config` by the plan; pools without that label have none."""
 
@@ -125,15 +137,28 @@ class WorkloadLabels(NamedTuple):
     is_set: str
 
 
-def workload_labels(cluster: Cluster, monitoring: Monitoring) -> WorkloadLabels:
+def workload_labels(cluster: Cluster, monitoring: Monitoring, reservations: str) -> WorkloadLabels:
     """Prometheus puts `exported_` before labels that the target has too, unless it honours those of the series.
 
     Where it does, a device without a workload has the labels of its target: the exporter's own namespace and pod.
+    ``reservations`` is the namespace of pods that hold GPUs for those that get fractions of them.
     """
     if monitoring.spec.honor_labels:
-        is_set = matchers(pod__ne="", namespace__ne=cluster.gpu_operator.namespace)
+        is_set = matchers(pod__ne="", **_other_than("namespace", cluster.gpu_operator.namespace, reservations))
         return WorkloadLabels("namespace", "pod", is_set)
-    return WorkloadLabels("exported_namespace", "exported_pod", matchers(exported_pod__ne=""))
+    is_set = matchers(exported_pod__ne="", **_other_than("exported_namespace", reservations))
+    return WorkloadLabels("exported_namespace", "exported_pod", is_set)
+
+
+def _other_than(label: str, *values: str) -> dict[str, str]:
+    """Matchers that leave these values out, but for empty ones."""
+    match list(filter(None, values)):
+        case []:
+            return {}
+        case [value]:
+            return {f"{label}__ne": value}
+        case several:
+            return {f"{label}__nre": one_of(several)}
 
 
 # --- Text --------------------------------------------------------------------------------------------------------
@@ -196,15 +221,24 @@ _MOST_RULES: Final = 1000
 """Of one object: its rules then stay well below the 1 MiB that a Prometheus' ConfigMap of rules may have."""
 
 
+TENANT_QUEUES: Final = "gpuplan-tenant-queues"
+"""The group that is there only with a scheduler that has queues."""
+
+
 def pool_group(plan: Plan) -> Group:
-    return Group("gpuplan-planned", tuple(rule for pool in plan.pools for rule in _pool_rules(pool)))
+    counted = _counted(plan) if has_cluster_queues(plan) else ()
+    return Group("gpuplan-planned", (*(rule for pool in plan.pools for rule in _pool_rules(pool)), *counted))
 
 
 def tenant_groups(plan: Plan) -> Iterator[Group]:
-    """As many groups as keep each object small."""
-    rules = tuple(rule for tenant in plan.tenants for rule in _tenant_rules(tenant))
+    """As many groups as keep each object small: who is who and has what, and whose a queue is."""
+    yield from _divided("gpuplan-tenants", [rule for tenant in plan.tenants for rule in _tenant_rules(tenant)])
+    yield from _divided(TENANT_QUEUES, list(_queue_rules(plan)))
+
+
+def _divided(name: str, rules: Sequence[Rule]) -> Iterator[Group]:
     for number, start in enumerate(range(0, len(rules), _MOST_RULES), start=1):
-        yield Group(f"gpuplan-tenants{f'-{number}' if number > 1 else ''}", rules[start : start + _MOST_RULES])
+        yield Group(f"{name}{f'-{number}' if number > 1 else ''}", tuple(rules[start : start + _MOST_RULES]))
 
 
 def _pool_rules(pool: Pool) -> Iterator[Rule]:
@@ -215,6 +249,30 @@ def _pool_rules(pool: Pool) -> Iterator[Rule]:
     for config in dict.fromkeys(part.labels.get(MIG_CONFIG_LABEL) for part in pool.parts if part.nodes.count):
         if config is not None:
             yield _constant(POOL_MIG_CONFIG, 1, mig_config=config, **here)
+
+
+def _counted(plan: Plan) -> Iterator[Rule]:
+    for pool in plan.pools:
+        for unit in counted_units(pool):
+            counted = counted_resource(pool, unit) or ""
+            found = next((item for item in published(pool) if unit.name in item.units), None)
+            labels = found.labels if found else {"resource": sanitized(counted), "unit": unit.name}
+            if found is None or unit.name == found.units[0]:
+                yield _constant(POOL_COUNTED, 1, pool=pool.name, counted=counted, **labels)
+
+
+def has_cluster_queues(plan: Plan) -> bool:
+    """Whether Kueue has something to say of tenants."""
+    return plan.scheduler.has_queues_for_all_pools and any(map(has_queue, plan.tenants))
+
+
+def _queue_rules(plan: Plan) -> Iterator[Rule]:
+    """A queue of KAI-Scheduler that others are part of has all that these have, and is nobody's own."""
+    for tenant in filter(has_queue, plan.tenants) if plan.scheduler.has_queues_for_all_pools else ():
+        yield _constant(QUEUE_TENANT, 1, queue=cluster_queue(tenant), tenant=tenant.name)
+    for queue in sorted(queues(plan), key=lambda found: (found.tenant.name, found.pool.name)):
+        if queue.takes_work:
+            yield _constant(QUEUE_TENANT, 1, queue=queue.name, tenant=queue.tenant.name, pool=queue.pool.name)
 
 
 def _tenant_rules(tenant: Tenant) -> Iterator[Rule]:
@@ -248,9 +306,21 @@ def observed_groups(plan: Plan, monitoring: Monitoring) -> Iterator[Group]:
     has_units = any(published(pool) for pool in plan.pools)
     units = texts.recordings("units") if has_units else ()
     yield Group("gpuplan-pools", (*texts.recordings("nodes"), *planned, *units))
+    yield Group("gpuplan-queues", tuple(texts.recordings("queues")))
     yield Group("gpuplan-utilization", tuple(texts.recordings("utilization")))
     alerts = sorted(texts.alerts(monitoring), key=lambda alert: str(alert["alert"]))
     yield Group("gpuplan-alerts", tuple(alerts))
+
+
+def groups(plan: Plan, monitoring: Monitoring) -> Iterator[Group]:
+    """The groups that have rules."""
+    found = (pool_group(plan), *tenant_groups(plan), *observed_groups(plan, monitoring))
+    return (group for group in found if group.rules)
+
+
+def recorded_series(found: Iterable[Group]) -> frozenset[str]:
+    """The names of all that groups record."""
+    return frozenset(rule["record"] for group in found for rule in group.rules if "record" in rule)
 
 
 def _node_planned(pool: Pool) -> Iterator[Rule]:
@@ -286,20 +356,36 @@ class _Texts:
         partitioned = [pool.name for pool in plan.pools if MIG_CONFIG_LABEL in pool.labels]
         sizes = _mig_resources(plan)
         has_namespaces = any(tenant.spec.namespaces for tenant in plan.tenants)
+        claims, has_units = uses_claims(plan), any(map(published, plan.pools))
+        kueue, kai = has_cluster_queues(plan), plan.scheduler.has_queues_by_pool
+        sums = kueue and sums_pending_units(plan)
         facts = {
             "argocd": plan.cluster.argocd is not None,
-            "claims": uses_claims(plan),
-            "exported-labels": has_namespaces and not monitoring.spec.honor_labels,
-            "honored-labels": has_namespaces and monitoring.spec.honor_labels,
+            "asking-pods": has_namespaces and bool(plan.pools),
+            "claims": claims,
+            "claims-of-kueue": sums and claims,
+            "exported-labels": has_namespaces and not claims and not monitoring.spec.honor_labels,
+            "fractions-of-kai": kai and bool(_fraction_pools(plan)),
+            "honored-labels": has_namespaces and not claims and monitoring.spec.honor_labels,
+            **dict.fromkeys(_exporter_facts(plan), True),
+            "kueue": kueue,
             "namespaces": has_namespaces,
             "partitioned": bool(partitioned),
+            "pods-that-wait": has_namespaces and bool(plan.pools) and not kueue,
             "pools": bool(plan.pools),
+            "queue-metrics": kueue or bool(queues(plan)),
             "sizes": len(sizes) > 1,
+            "units": has_units,
+            "units-beside-kueue": sums and has_units,
+            "units-of-kueue": sums,
+            "units-of-pods": has_units and not sums,
         }
         self._facts = {fact for fact, is_so in facts.items() if is_so}
         self._values = _values(plan, monitoring) | {
+            "fraction_pools": quoted(one_of(_fraction_pools(plan))),
             "mig_resources": quoted(one_of(sizes)),
             "partitioned_pools": quoted(one_of(partitioned)),
+            "xid_of_instances": _xid_of_instances(plan, self._facts),
         }
 
     def recordings(self, group: str) -> Iterator[Rule]:
@@ -314,35 +400,58 @@ class _Texts:
         for row in rows_for(self._facts, read_rows(_FILE)["alerts"]):
             if (name := AlertName(row["name"])) not in monitoring.spec.disabled_alerts:
                 summary, meaning, action = (filled(row[key], self._values) for key in ("summary", "meaning", "action"))
+                base = monitoring.spec.runbook_url
+                url = {"runbook_url": f"{base}#{name.lower()}"} if base else {}
                 description = f"{meaning} {action} See {_RUNBOOK}#{name.lower()}."
                 yield {
                     "alert": name.value,
                     "expr": filled(row["expr"], self._values),
                     "for": row["for"],
                     "labels": {"severity": row["severity"], **labels},
-                    "annotations": {"summary": summary, "description": description},
+                    "annotations": {"summary": summary, "description": description, **url},
                 }
 
 
+def _exporter_facts(plan: Plan) -> Iterator[str]:
+    """What the exporter collects beyond the basic, by its release."""
+    if collects_health(plan):
+        yield from ("health", *plan_exporter_traits(plan))
+
+
 @cache
-def texts() -> Mapping[str, Row]:
-    """The file's rules by the names of series and alerts; where there are two ways, places are filled in alike."""
-    rows = (row for group in read_rows(_FILE).values() for row in group)
-    return {name: row for row in rows for name in ([row["name"]] if "name" in row else _records(row))}
+def texts() -> Mapping[str, Sequence[Row]]:
+    """The file's rules by the names of series and alerts: all ways in which there are such."""
+    found: dict[str, list[Row]] = {}
+    for row in (row for group in read_rows(_FILE).values() for row in group):
+        for name in [row["name"]] if "name" in row else _records(row):
+            found.setdefault(name, []).append(row)
+    return found
+
+
+def rows_before(record: str) -> Iterator[Row]:
+    """Those of the same group of the file that come before all of this record."""
+    group = next(rows for rows in read_rows(_FILE).values() if any(record in _records(row) for row in rows))
+    return takewhile(lambda row: record not in _records(row), group)
 
 
 def _records(row: Row) -> Mapping[str, str]:
     """What a row records, each with the metric that it is of, if there are several."""
-    return row.get("records") or {row["record"]: ""}
+    return row.get("records") or ({row["record"]: ""} if "record" in row else {})
 
 
 def _values(plan: Plan, monitoring: Monitoring) -> dict[str, str]:
-    workload = workload_labels(plan.cluster, monitoring)
+    workload = workload_labels(plan.cluster, monitoring, plan.scheduler.reservation_namespace)
     resources = {sanitized(item.resource) for pool in plan.pools for item in published(pool)}
     allowlist = f"--metric-labels-allowlist=nodes=[{','.join(NODE_LABELS)}]"
     is_told = plan.cluster.spec.platform is not Platform.OPENSHIFT
     return {
+        "and_pod": f", namespace, {workload.pod}" if names_every_pod(plan) else "",
+        "clock_reasons": _clock_reasons(plan),
+        "foreign_boards": _foreign_boards(plan),
+        "planned_gpus": _planned_gpus(plan),
         "applications": quoted(one_of(_applications(plan))),
+        "asking_pods": " or ".join(_asking_pods(plan, resources)),
+        "gpu_resource": quoted(sanitized(GPU_RESOURCE)),
         "has_workload": workload.is_set,
         "mig_config_label": node_label(MIG_CONFIG_LABEL),
         "mig_state_label": node_label(MIG_STATE_LABEL),
@@ -350,9 +459,100 @@ def _values(plan: Plan, monitoring: Monitoring) -> dict[str, str]:
         "pod_label": workload.pod,
         "pool_label": node_label(POOL_LABEL),
         "project": quoted(plan.cluster.argocd.project if plan.cluster.argocd else ""),
+        "queue_metric": plan.scheduler.queue_series,
         "resources": quoted(one_of(sorted(resources))),
+        "scheduler": plan.scheduler.title,
+        "scheduler_namespace": next(iter(plan.scheduler.namespaces), ""),
         "start_kube_state_metrics": f"Start kube-state-metrics with {allowlist}. " if is_told else "",
     }
+
+
+def _xid_of_instances(plan: Plan, facts: Collection[str]) -> str:
+    """What the alert on Xids does not see of divided GPUs, and which alerts do."""
+    if not any(isinstance(part.sharing, Mig) for part in plan.parts):
+        return ""
+    rows = rows_for(facts, read_rows(_FILE)["alerts"])
+    others = [row["name"] for row in rows if row["name"] in _OF_WHOLE_GPUS]
+    elsewhere = f": {joined(others)} tell of the others" if others else ""
+    return f" Of a GPU with MIG devices only an Xid that names one of them is seen here{elsewhere}."
+
+
+_OF_WHOLE_GPUS: Final = (
+    AlertName.HEALTH_FAILED,
+    AlertName.RECOVERY_NEEDED,
+    AlertName.DEVICE_UNHEALTHY,
+    AlertName.MISSING,
+)
+"""Alerts that tell of a GPU's end, whether it has MIG devices or not."""
+
+
+def _clock_reasons(plan: Plan) -> str:
+    is_new = ExporterTrait.EVENT_REASONS in plan_exporter_traits(plan)
+    return "DCGM_FI_DEV_CLOCKS_EVENT_REASONS" if is_new else "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS"
+
+
+def _planned_gpus(plan: Plan) -> str:
+    """{node, pool}: the GPUs of each node that is there."""
+    counts = sorted({pool.nodes.gpus_per_node for pool in plan.pools})
+    return " or ".join(
+        f"{_of_pools(pool for pool in plan.pools if pool.nodes.gpus_per_node == count)} * {count}" for count in counts
+    )
+
+
+_OF_DEVICES: Final = ("DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_SM_CLOCK")
+"""Every device has one of these."""
+
+
+def _foreign_boards(plan: Plan) -> str:
+    """{node, pool, modelName}: how many boards of a node are not of the pool's model."""
+    models = {pool.gpu.id: pool.gpu for pool in plan.pools}
+    return "\nor\n".join(
+        f"count by (node, modelName) (count by (node, gpu, modelName) (\n  {_not_of(gpu)}\n))\n"
+        f"* on (node) group_left (pool) {_of_pools(pool for pool in plan.pools if pool.gpu.id == gpu.id)}"
+        for gpu in models.values()
+    )
+
+
+def _not_of(gpu: Gpu) -> str:
+    return "\n  or ".join(series(metric, modelName__nre=_boards(gpu)) for metric in _OF_DEVICES)
+
+
+def _boards(gpu: Gpu) -> str:
+    """The driver's names of a model's boards: labels of nodes have dashes for blanks, old drivers no `NVIDIA`."""
+    names = (one_of([product.label.removeprefix("NVIDIA-")]) for product in gpu.products)
+    return f"(NVIDIA[ -])?({'|'.join(name.replace('-', '[ -]') for name in names)})"
+
+
+def _of_pools(pools: Iterable[Pool]) -> str:
+    return series(NODE_POOL, pool__re=one_of(sorted(pool.name for pool in pools)))
+
+
+def _asking_pods(plan: Plan, resources: Collection[str]) -> Iterator[str]:
+    """Series of pods that want GPUs: by a resource, by a claim, or by annotations, which only their scheduler reads.
+
+    Of claims kube-state-metrics knows since 2.20. What a scheduler of its own is given counts, GPUs or not: annotations
+    are shown by kube-state-metrics where it is told to, and not as numbers.
+    """
+    if resources:
+        yield series("kube_pod_container_resource_requests", resource__re=one_of(sorted(resources)))
+    if uses_claims(plan):
+        yield "kube_pod_resourceclaim_info"
+    if plan.scheduler.has_fractions:
+        yield series("kube_pod_scheduler", name=plan.scheduler.pod_schedulers[-1])
+
+
+def _fraction_pools(plan: Plan) -> list[str]:
+    return [pool.name for pool in plan.pools if published(pool) and any(unit.resource is None for unit in pool.units)]
+
+
+_SUMS_PENDING_UNITS: Final = (0, 18)
+"""The release since which Kueue says what the workloads request that wait in a queue."""
+
+
+def sums_pending_units(plan: Plan) -> bool:
+    """Whether the cluster's Kueue has `kueue_cluster_queue_resource_pending`."""
+    version = parse_version(plan.cluster.scheduler.version)
+    return version is None or version[:2] >= _SUMS_PENDING_UNITS
 
 
 def _mig_resources(plan: Plan) -> list[str]:

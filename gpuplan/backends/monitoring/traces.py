@@ -7,13 +7,17 @@ from typing import Final
 from gpuplan.backends.monitoring.rules import (
     NAMESPACE_TENANT,
     NODE_PLANNED_UNITS,
+    POOL_COUNTED,
     POOL_MIG_CONFIG,
     POOL_PLANNED_NODES,
     POOL_PLANNED_UNITS,
+    QUEUE_TENANT,
     TENANT_GUARANTEED_UNITS,
     TENANT_LIMIT_UNITS,
+    TENANT_QUEUES,
     Group,
     Rule,
+    rows_before,
     texts,
 )
 from gpuplan.diagnostics import Origin
@@ -25,14 +29,17 @@ from gpuplan.planning.sources import (
     by_name,
     capacity_of,
     claims_of,
+    exporter_of,
     mig_config_of,
     monitoring_namespace,
     named,
     namespace_of,
     operator_namespace,
     per_node_of,
+    release_of,
     resource_of,
     scheduler_of,
+    shared_pods_of,
     unit_name_of,
 )
 from gpuplan.values import NamedTuple
@@ -45,11 +52,17 @@ class Traces(NamedTuple):
     monitoring: Monitoring
 
     def rule_object(self, group: Group) -> Routes:
+        yield (), self._is_there(group)
         yield ("metadata", "namespace"), monitoring_namespace(self.plan.cluster)
         yield from self._labels()
         yield from below(("spec",), self.rule_file(group))
 
+    def _is_there(self, group: Group) -> Links:
+        """Other groups have rules whatever the policies say."""
+        return scheduler_of(self.plan) if group.name.startswith(TENANT_QUEUES) else ()
+
     def rule_file(self, group: Group) -> Routes:
+        yield (), self._is_there(group)
         pools = {pool.name: pool for pool in self.plan.pools}
         tenants = {tenant.name: tenant for tenant in self.plan.tenants}
         for index, rule in enumerate(group.rules):
@@ -61,6 +74,12 @@ class Traces(NamedTuple):
             else:
                 found = _of_text(_Texts(self.plan, self.monitoring), rule)
             yield from below(("groups", 0, "rules", index), found)
+
+    def queue_metrics(self) -> Routes:
+        """There is one of Kueue where Prometheus selects by labels, and one of KAI-Scheduler."""
+        yield (), (*chosen(self.plan.cluster.at / "platform"), *scheduler_of(self.plan))
+        yield ("metadata", "namespace"), monitoring_namespace(self.plan.cluster)
+        yield from self._labels()
 
     def service_monitor(self) -> Routes:
         """There is one where Prometheus selects by labels, on other platforms than OpenShift."""
@@ -77,8 +96,10 @@ class Traces(NamedTuple):
 
 # --- By the plan -------------------------------------------------------------------------------------------------
 
-_OF_POOLS: Final = frozenset((POOL_PLANNED_NODES, POOL_PLANNED_UNITS, POOL_MIG_CONFIG, NODE_PLANNED_UNITS))
-_OF_TENANTS: Final = frozenset((NAMESPACE_TENANT, TENANT_GUARANTEED_UNITS, TENANT_LIMIT_UNITS))
+_OF_POOLS: Final = frozenset(
+    (POOL_PLANNED_NODES, POOL_PLANNED_UNITS, POOL_MIG_CONFIG, NODE_PLANNED_UNITS, POOL_COUNTED)
+)
+_OF_TENANTS: Final = frozenset((NAMESPACE_TENANT, TENANT_GUARANTEED_UNITS, TENANT_LIMIT_UNITS, QUEUE_TENANT))
 
 
 def _of_pool(plan: Plan, pool: Pool, rule: Rule) -> Routes:
@@ -95,6 +116,10 @@ def _of_pool(plan: Plan, pool: Pool, rule: Rule) -> Routes:
         config = rule["labels"]["mig_config"]
         part = next(part for part in pool.parts if part.labels.get(MIG_CONFIG_LABEL) == config)
         yield ("labels", "mig_config"), mig_config_of(part)
+    elif record == POOL_COUNTED:
+        yield (), (*scheduler_of(plan), *ordering(link for other in plan.pools for link in _labelled(other)))
+        for unit in (unit for unit in pool.units if unit.name in rule["labels"]["unit"].split("/")):
+            yield ("labels",), (*unit_name_of(pool, unit), *resource_of(pool, unit))
     else:
         yield from _of_units(pool, rule)
 
@@ -132,6 +157,12 @@ def _of_tenant(plan: Plan, tenant: Tenant, rule: Rule) -> Routes:
     if record == NAMESPACE_TENANT:
         yield ("labels", "namespace"), copied(namespace_of(tenant, labels["namespace"]))
         return
+    if record == QUEUE_TENANT:
+        pools = [pool for pool in plan.pools if pool.name == labels.get("pool")]
+        yield (), (*scheduler_of(plan), *(by_name(plan.pools) if pools else ()))
+        yield ("labels", "queue"), named(tenant, *pools)
+        yield ("labels", "pool"), named(*pools)
+        return
     quota = next(quota for quota in tenant.quotas if quota.key == (labels["pool"], labels["unit"]))
     is_limit = record == TENANT_LIMIT_UNITS and quota.spec.limit is not None
     yield ("expr",), copied(quota.at / ("limit" if is_limit else "guaranteed"))
@@ -153,17 +184,21 @@ def _of_text(of: _Texts, rule: Rule) -> Routes:
     """A rule of the file: what is filled in, and what decides whether it is there."""
     rows = texts()
     if "record" in rule:
-        row = rows[rule["record"]]
-        yield (), of.facts(row)
-        yield ("expr",), of.filled(row["expr"])
+        yield (), ordering(dict.fromkeys(link for row in rows_before(rule["record"]) for link in of.facts(row)))
+        for row in rows[rule["record"]]:
+            yield (), of.facts(row)
+            yield ("expr",), of.filled(row["expr"])
         return
     name, spec, at = rule["alert"], of.monitoring.spec, of.monitoring.at
-    yield (), (*of.facts(rows[name]), *chosen(*(at / "disabledAlerts" / i for i in range(len(spec.disabled_alerts)))))
-    before = (row for row in rows.values() if row.get("name", name) < name)
-    yield (), ordering(link for row in before for link in of.facts(row))
-    yield ("expr",), of.filled(rows[name]["expr"])
-    yield ("annotations", "summary"), of.filled(rows[name]["summary"])
-    yield ("annotations", "description"), of.filled("{meaning} {action}".format_map(rows[name]))
+    yield (), chosen(*(at / "disabledAlerts" / i for i in range(len(spec.disabled_alerts))))
+    before = (item for items in rows.values() for item in items if item.get("name", name) < name)
+    yield (), ordering(link for item in before for link in of.facts(item))
+    yield ("annotations", "runbook_url"), copied(at / "runbookUrl")
+    for row in rows[name]:
+        yield (), of.facts(row)
+        yield ("expr",), of.filled(row["expr"])
+        for text in ("summary", "meaning", "action"):
+            yield ("annotations", "summary" if text == "summary" else "description"), of.filled(row[text])
     for key in spec.alert_labels:
         yield ("labels", key), copied(at / "alertLabels" / key)
 
@@ -176,11 +211,22 @@ class _Texts(NamedTuple):
 
     def facts(self, row: Row) -> Links:
         """What decides whether a rule is there; `argocd`, `pools` and `namespaces` hold by what no value says."""
-        match row.get("if") or row.get("unless"):
-            case "claims":
+        return tuple(link for key in ("if", "unless") for link in self._fact(row.get(key)))
+
+    def _fact(self, fact: str | None) -> Links:
+        match fact:
+            case "claims" | "units":
                 return claims_of(self.plan)
+            case "asking-pods" | "namespaces" | "pools":
+                return ()
+            case "claims-of-kueue" | "units-beside-kueue" | "units-of-kueue" | "units-of-pods":
+                return (*scheduler_of(self.plan), *release_of(self.plan), *claims_of(self.plan))
+            case "fractions-of-kai" | "kueue" | "pods-that-wait" | "queue-metrics":
+                return scheduler_of(self.plan)
             case "exported-labels" | "honored-labels":
-                return self._honors()
+                return (*self._honors(), *claims_of(self.plan))
+            case "health" | "health-status" | "recovery-action":
+                return exporter_of(self.plan)
             case "partitioned":
                 partitioned = [pool for pool in self.plan.pools if MIG_CONFIG_LABEL in pool.labels]
                 return _labelled(partitioned[0]) if len(partitioned) == 1 else ()
@@ -197,9 +243,16 @@ class _Texts(NamedTuple):
                 return self._applications()
             case "project" if cluster.argocd:
                 return copied(cluster.argocd.at / "project") if cluster.argocd.spec.project else named(cluster)
+            case "asking_pods":
+                resources = (link for pool in plan.pools for unit in pool.units for link in resource_of(pool, unit))
+                return (*resources, *scheduler_of(plan), *claims_of(plan))
+            case "fraction_pools":
+                return named(*(pool for pool in plan.pools))
+            case "queue_metric" | "scheduler" | "scheduler_namespace":
+                return scheduler_of(plan)
             case "has_workload":
                 namespace = operator_namespace(cluster) if self.monitoring.spec.honor_labels else ()
-                return (*self._honors(), *namespace)
+                return (*self._honors(), *namespace, *scheduler_of(plan))
             case "namespace_label" | "pod_label":
                 return self._honors()
             case "partitioned_pools":
@@ -210,7 +263,30 @@ class _Texts(NamedTuple):
             case "start_kube_state_metrics":
                 return chosen(cluster.at / "platform")
             case _:
+                return self._of_hardware(name)
+
+    def _of_hardware(self, name: str) -> Links:
+        """What alerts on hardware are filled in with."""
+        plan = self.plan
+        match name:
+            case "and_pod":
+                return (*self._honors(), *shared_pods_of(plan), *self._own_exporter())
+            case "clock_reasons":
+                return exporter_of(self.plan)
+            case "foreign_boards":
+                return (*named(*plan.pools), *chosen(*(pool.at / "gpu" for pool in plan.pools)))
+            case "planned_gpus":
+                return (*named(*plan.pools), *copied(*(pool.nodes.at / "gpusPerNode" for pool in plan.pools)))
+            case "xid_of_instances":
+                divided = [pool for pool in plan.pools if any(isinstance(part.sharing, Mig) for part in pool.parts)]
+                only = chosen(divided[0].at / "sharing") if len(divided) == 1 else ()
+                return (*exporter_of(self.plan), *claims_of(plan), *only)
+            case _:
                 return ()
+
+    def _own_exporter(self) -> Links:
+        own = self.plan.cluster.gpu_operator.at / "values" / "dcgmExporter"
+        return chosen(own / "hostPID", own / "enablePodUID", own / "env")
 
     def _applications(self) -> Links:
         """The names of all Applications: those of workloads' namespaces follow from the workloads."""

@@ -9,35 +9,30 @@ Pods are judged, not the Deployments or Jobs that make them: a refusal shows in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
-from gpuplan.manifests import Manifest, admission_binding, admission_policy
-from gpuplan.manifests.bodies import given, new_object
-from gpuplan.manifests.provenance import Routes, chosen, copied, unlike
-from gpuplan.manifests.templates import read_rows
-from gpuplan.planning.dra import uses_claims
-from gpuplan.planning.grants import (
-    DEVICE_VARIABLES,
-    FRACTION,
-    GRANTS_POLICY,
-    SYSTEM_NAMESPACE,
-    has_admission_policies,
+from gpuplan.admission import (
+    DEVICES_POLICY,
+    FRAMEWORKS_POLICY,
+    GRACE_POLICY,
+    JOBS_POLICY,
+    RUNNING_POLICY,
+    policies,
+    policy,
+    trace_policy,
 )
-from gpuplan.planning.kueue import ADMISSION_GATE
-from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, Plan, PriorityClass, Stage
-from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
-from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL, SCHEDULER_NAME
-from gpuplan.planning.sources import admission_of, claims_of, default_priority_of, named, scheduler_of
+from gpuplan.manifests import Manifest, admission_binding
+from gpuplan.manifests.bodies import given, new_object
+from gpuplan.manifests.provenance import Routes, chosen, copied
+from gpuplan.planning.grants import GRANTS_POLICY, SYSTEM_NAMESPACE, has_admission_policies
+from gpuplan.planning.plan import TENANT_LABEL, Plan, PriorityClass, Stage
+from gpuplan.planning.schedulers import SchedulerTraits
+from gpuplan.planning.sources import admission_of, frameworks_of, named, scheduler_of
 from gpuplan.planning.subjects import RESOURCES, about, every
 
 _FOLDER: Final = Stage.SCHEDULING.value
-_FILE: Final = Path(__file__).with_name("policies.yaml")
-_DEVICES_POLICY: Final = "gpuplan-devices"
-_JOBS_POLICY: Final = "gpuplan-jobs"
-_ROWS: Final = {GRANTS_POLICY: "grants", _DEVICES_POLICY: "devices", _JOBS_POLICY: "jobs"}
 
 
 def render(plan: Plan) -> Iterator[Manifest]:
@@ -54,15 +49,20 @@ def render(plan: Plan) -> Iterator[Manifest]:
         namespace = new_object("v1", "Namespace", SYSTEM_NAMESPACE, labels=enforced)
         yield Manifest(_FOLDER, namespace, about=cluster, trace=trace)
         subjects = (*cluster, *RESOURCES, *every(PriorityClass))
-        for name in (GRANTS_POLICY, _DEVICES_POLICY):
-            yield Manifest(_FOLDER, _policy(plan, name), about=subjects, trace=partial(_trace_policy, plan, name))
+        for name in (GRANTS_POLICY, DEVICES_POLICY):
+            yield Manifest(_FOLDER, policy(plan, name).body, about=subjects, trace=partial(trace_policy, plan, name))
         for body in _bindings():
             yield Manifest(_FOLDER, body, about=cluster, trace=trace)
-        if plan.scheduler.suspends_jobs:
-            trace = partial(_trace_policy, plan, _JOBS_POLICY)
-            yield Manifest(_FOLDER, _policy(plan, _JOBS_POLICY), about=cluster, trace=trace)
-            binding = admission_binding(_JOBS_POLICY, _JOBS_POLICY, _TENANTS)
-            yield Manifest(_FOLDER, binding, about=cluster, trace=partial(_trace_guarded, plan, by_scheduler=True))
+        for found in policies(plan):
+            if found.name in _OF_ALL_TENANTS:
+                trace = partial(trace_policy, plan, found.name)
+                yield Manifest(_FOLDER, found.body, about=cluster, trace=trace)
+                binding = admission_binding(found.name, found.name, _TENANTS)
+                yield Manifest(_FOLDER, binding, about=cluster, trace=partial(_trace_binding, plan, found.name))
+
+
+_OF_ALL_TENANTS: Final = (JOBS_POLICY, FRAMEWORKS_POLICY, GRACE_POLICY, RUNNING_POLICY)
+"""Policies that some clusters lack, and that need no parameters."""
 
 
 _TENANTS: Final = {"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]}
@@ -80,7 +80,7 @@ def _bindings() -> Iterator[dict[str, Any]]:
     nowhere = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "DoesNotExist"}]}
     parameters = {"name": "grants", "namespace": SYSTEM_NAMESPACE}
     yield admission_binding(GRANTS_POLICY, GRANTS_POLICY, nowhere, parameters)
-    yield admission_binding(_DEVICES_POLICY, _DEVICES_POLICY, _TENANTS)
+    yield admission_binding(DEVICES_POLICY, DEVICES_POLICY, _TENANTS)
 
 
 def _priority_class(priority: PriorityClass, scheduler: SchedulerTraits) -> dict[str, Any]:
@@ -101,46 +101,6 @@ def _priority_class(priority: PriorityClass, scheduler: SchedulerTraits) -> dict
     )
 
 
-def _policy(plan: Plan, name: str) -> dict[str, Any]:
-    """What `policies.yaml` says of pods or Jobs, and why."""
-    return _policy_where(plan, name, _default_priority(plan), has_claims=uses_claims(plan))
-
-
-def _policy_where(plan: Plan, name: str, default_priority: int, *, has_claims: bool) -> dict[str, Any]:
-    facts = {
-        "claims": has_claims,
-        "finds-pools": plan.scheduler.finds_pools,
-        "fractions": plan.scheduler.has_fractions,
-        plan.scheduler.kind.value: True,
-    }
-    holding = {fact for fact, is_so in facts.items() if is_so}
-    values = _values(plan.scheduler, holding, default_priority)
-    return admission_policy(name, read_rows(_FILE)[_ROWS[name]], holding, values)
-
-
-def _default_priority(plan: Plan) -> int:
-    return max((priority.spec.value for priority in plan.priority_classes if priority.spec.default), default=0)
-
-
-def _values(scheduler: SchedulerTraits, facts: set[str], default_priority: int) -> Mapping[str, str]:
-    """What stands in the places of the file's texts."""
-    uses = {"claims": "size(variables.claims) > 0 || ", "fractions": "variables.asksFraction || "}
-    schedulers = scheduler.pod_schedulers
-    return {
-        "default_priority": str(default_priority),
-        "device_variables": str(list(DEVICE_VARIABLES)),
-        "fraction": FRACTION,
-        "gate": ADMISSION_GATE,
-        "kai_scheduler": SCHEDULER_NAME,
-        "node_pool_label": NODE_POOL_LABEL,
-        "pool_label": POOL_LABEL,
-        "queue_label": QUEUE_LABEL,
-        "schedulers": str(list(schedulers)),
-        "schedulers_listed": " or ".join(schedulers),
-        "uses_otherwise": "".join(text for fact, text in uses.items() if fact in facts),
-    }
-
-
 # --- Where it comes from -----------------------------------------------------------------------------------------
 
 
@@ -156,18 +116,14 @@ def _trace_class(plan: Plan, priority: PriorityClass) -> Routes:
         yield ("preemptionPolicy",), chosen(priority.at / "preempts")
 
 
-def _trace_guarded(plan: Plan, *, by_scheduler: bool = False) -> Routes:
-    yield (), (*admission_of(plan), *(scheduler_of(plan) if by_scheduler else ()))
+def _trace_guarded(plan: Plan) -> Routes:
+    yield (), admission_of(plan)
 
 
-def _trace_policy(plan: Plan, name: str) -> Routes:
-    """Of its texts and their places, what would be otherwise with another scheduler, or the other way of allocation."""
-    yield from _trace_guarded(plan, by_scheduler=name == _JOBS_POLICY)
-    body, has_claims, default = _policy(plan, name), uses_claims(plan), _default_priority(plan)
-    for traits in SCHEDULERS.values():
-        for route in unlike(body, _policy(plan.under(traits), name)):
-            yield route, scheduler_of(plan)
-    for route in unlike(body, _policy_where(plan, name, default, has_claims=not has_claims)):
-        yield route, claims_of(plan)
-    for route in unlike(body, _policy_where(plan, name, default + 1, has_claims=has_claims)):
-        yield route, default_priority_of(plan)
+def _trace_binding(plan: Plan, name: str) -> Routes:
+    """What decides that the policy is there."""
+    yield from _trace_guarded(plan)
+    if name == GRACE_POLICY:
+        yield (), chosen(plan.cluster.at / "admission" / "gracePeriod")
+    else:
+        yield (), (*scheduler_of(plan), *(frameworks_of(plan) if name == FRAMEWORKS_POLICY else ()))

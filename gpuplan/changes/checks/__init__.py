@@ -1,13 +1,13 @@
-"""Checks on steps: what goes wrong between two plans that are each right, one rule a function (GPU700-719, 728-749)."""
+"""Checks on steps: what goes wrong between two plans that are each right, one rule a function (GPU700-719, 728-756)."""
 
 from __future__ import annotations
 
-from gpuplan.changes.checks import evidence, fixed, nodes, orders, repartitions, tenants
+from gpuplan.changes.checks import evidence, fixed, mps, nodes, orders, repartitions, tenants
 from gpuplan.changes.step import Step
 from gpuplan.checks.registry import Check, checks_in, run_all
 from gpuplan.diagnostics import Diagnostic
 
-CHECKS: tuple[Check[Step], ...] = checks_in(evidence, fixed, nodes, repartitions, orders, tenants)
+CHECKS: tuple[Check[Step], ...] = checks_in(evidence, fixed, nodes, repartitions, orders, tenants, mps)
 
 
 def run(step: Step) -> tuple[Diagnostic, ...]:

@@ -49,8 +49,8 @@ def second_cluster_policy(step: Step) -> Iterator[Finding]:
     """The ClusterPolicy gets another name while the old one is there.
 
     ## Why
-    The operator works by one ClusterPolicy, the oldest since 26.7 and before that the one that it saw first, and calls
-    any other `ignored` (`controllers/clusterpolicy_controller.go` of NVIDIA/gpu-operator): nothing that changes from
+    The operator works by one ClusterPolicy, the oldest since 26.7 and before that the one that it saw first, and does
+    not look at any other (`controllers/clusterpolicy_controller.go` of NVIDIA/gpu-operator): nothing that changes from
     then on has an effect.
     The old one is not removed unasked, since with it go drivers and device plugins of all nodes.
 

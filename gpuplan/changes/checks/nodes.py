@@ -7,6 +7,7 @@ from typing import Final
 
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.checks.places import chosen_by, earlier, labelled, name_of_cluster, pods_note, pods_on, sharing_of
+from gpuplan.changes.meanwhile import without_file
 from gpuplan.changes.nodes import Departure, departures
 from gpuplan.changes.orders import dangling
 from gpuplan.changes.pools import is_plugin_config_gone, taint_key
@@ -25,7 +26,6 @@ from gpuplan.planning.plan import (
     Plan,
     Pool,
     RetainedDevicePluginConfig,
-    with_places,
 )
 from gpuplan.policy.models import Allocation, Effect, NodeLabels
 from gpuplan.values import NamedTuple
@@ -153,11 +153,17 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
     """A configuration of the device plugin vanishes while nodes name it.
 
     ## Why
-    The device plugin's configuration of a pool is a key of a ConfigMap, called as the pool. A pool that is renamed has
-    another key, and its nodes name the old one until their label moves. What reads the configuration on a node stops at
-    a key that is not there (`updateConfigName` in `cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin): a node
-    whose device plugin restarts before that hands out no GPUs. A change of the ConfigMap is what restarts it. With
-    `--nodes` the finding says which nodes name the key, and where none does there is none.
+    The device plugin's configuration of a pool is a key of a ConfigMap, called as the pool. A pool that is renamed
+    has another key, and its nodes name the old one until their label moves. What reads the configuration on a node
+    stops at a key that is not there (`updateConfigName` in `cmd/config-manager/main.go` of
+    NVIDIA/k8s-device-plugin): a node whose device plugin restarts before that hands out no GPUs, and from operator
+    v26.3 on GPUs as if nothing shared or divided them (`Get` there). A change of the ConfigMap is what restarts it.
+    With `--nodes` the finding says which nodes name the key, and where none does there is none.
+
+    With `devicePluginConfig: fixed` each key ends in a hash of its content, and nothing restarts: nodes go on. But the
+    link that their device plugin reads leads nowhere, so that it ends when kubelet restarts; and when their label moves
+    at last, nothing can replace the link (`updateSymlink` there calls `os.Symlink` on a name that is taken), until the
+    pod is deleted.
 
     A key that is retained means one thing as long as it is there. A pool that is shared otherwise than its own name
     says has a key that ends in a hash; without the document that says what the name means, the name would be the pool's
@@ -236,10 +242,6 @@ def _told_otherwise(step: Step) -> Iterator[RetainedDevicePluginConfig]:
 _DISSOLVED: Final = "the operator labels a node without it `all-disabled`, and the MIG manager dissolves its partitions"
 _UNCONFIGURED: Final = "without it they hand out whole GPUs, beside pods that still share some"
 """Config-manager then takes an empty configuration (the operator sets `FALLBACK_STRATEGIES=empty`)."""
-_GONE_FIRST: Final = (
-    "the operator's sync takes their configuration away first: they hand out no GPUs until the label goes, and then "
-    "whole ones, beside pods that still share some"
-)
 _BY_PATTERN: Final = "by what the patterns may match, and as many as policies count; `--nodes FILE` shows which"
 _DRAINED: Final = "drain the nodes first, and say so: `# gpuplan: ignore[GPU704] REASON`"
 
@@ -255,9 +257,9 @@ def node_labels_vanish(step: Step) -> Iterator[Finding]:
     there: when others are to label the nodes, or when Node Feature Discovery is no longer installed along.
 
     Without a label nodes that share their GPUs hand out whole ones, beside pods that have a share. A pool that is
-    removed takes its device plugin's configuration along, with the GPU Operator's sync: nodes whose label names it hand
-    out no GPUs until the label goes, too. Where GPUs are whole, and where others label nodes that have no partitions,
-    it is a warning.
+    removed takes its device plugin's configuration along, with the GPU Operator's sync: nodes whose label names it
+    hand out no GPUs until the label goes, too, and from operator v26.3 on whole ones at once. Where GPUs are whole,
+    and where others label nodes that have no partitions, it is a warning.
 
     ## Instead
     Drain the nodes first; or leave the pool where it is. To move the nodes to another pool is a step with an order of
@@ -284,7 +286,7 @@ def _left(step: Step, old: Pool, new: Pool | None, leaving: Departure) -> Iterat
         + ("is removed" if new is None else "no longer has them"),
         label="no pool has them",
         notes=(
-            _DISSOLVED if is_partitioned else _GONE_FIRST if is_plugin_config_gone(step, old) else _UNCONFIGURED,
+            _DISSOLVED if is_partitioned else _gone(step) if is_plugin_config_gone(step, old) else _UNCONFIGURED,
             *([earlier(old.at, f"pool `{old.name}`")] if new is None else []),
             *([_BY_PATTERN] if new is not None and leaving.nodes.pattern is not None else []),
             *pods_note(there),
@@ -292,6 +294,10 @@ def _left(step: Step, old: Pool, new: Pool | None, leaving: Departure) -> Iterat
         help=_DRAINED,
         severity=None if is_partitioned or _is_shared(old) else Severity.WARNING,
     )
+
+
+def _gone(step: Step) -> str:
+    return f"the operator's sync takes their configuration away first: {without_file(step)}"
 
 
 def _is_shared(pool: Pool) -> bool:
@@ -349,11 +355,11 @@ def taint_evicts(step: Step) -> Iterator[Finding]:
     """
     for old, new in step.kept_pools:
         there = pods_on(step, old) if old.nodes.count else 0
-        known = set(map(taint_key, old.spec.taints))
-        for at, taint in with_places(new.at / "taints", new.spec.taints):
+        known = set(map(taint_key, old.taints))
+        for taint in new.taints:
             if there != 0 and taint.effect is Effect.NO_EXECUTE and taint_key(taint) not in known:
                 yield Finding(
-                    at / "effect",
+                    taint.place("effect"),
                     f"the taint `{taint.key}` evicts pods of pool `{new.name}` that do not tolerate it",
                     label="at once",
                     notes=pods_note(there),

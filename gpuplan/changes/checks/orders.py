@@ -24,7 +24,9 @@ def unsafe_in_some_order(step: Step) -> Iterator[Finding]:
     another. Sync waves order the objects of one Application, not two of them. Until the file comes the MIG manager
     calls a node `failed` whose label names an entry that it does not know, and the device plugin's config-manager ends
     with an error (`updateConfigName` in `cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin): what is handed out
-    stays as it was, or is nothing where the plugin restarts.
+    stays as it was, or is nothing where the plugin restarts. From operator v26.3 on config-manager begins with an empty
+    configuration when it starts again (`Get` there), and the node hands out GPUs as if nothing shared or divided them:
+    `gpuplan diff -o json` calls that `early-unshared`.
 
     Where nodes go to another pool and both have a taint of one key and effect, Node Feature Discovery must not see both
     rules match: it notes the taints in an annotation that it then cannot read (`setTaints` in
@@ -58,7 +60,7 @@ def unsafe_in_some_order(step: Step) -> Iterator[Finding]:
     told_of: set[tuple[str, tuple[str, str] | None]] = set()
     for bad in bad_orders(step):
         pool = bad.to
-        if bad.hazard is not Hazard.EARLY or not bad.is_unasked or pool is None or bad.named is None:
+        if bad.hazard not in _AHEAD or not bad.is_unasked or pool is None or bad.named is None:
             continue
         if (pool.name, bad.named) in told_of or _is_idle(step, bad):
             continue
@@ -74,6 +76,9 @@ def unsafe_in_some_order(step: Step) -> Iterator[Finding]:
             help=f"have `approval: manual` on the pool and sync {joined(syncers_of(step.after, (FILES,)))} first; or "
             "make what they name known in a commit before",
         )
+
+
+_AHEAD: Final = (Hazard.BARE, Hazard.EARLY)
 
 
 def _stuck_taints(step: Step) -> Iterator[Finding]:

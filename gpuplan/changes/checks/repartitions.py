@@ -239,6 +239,9 @@ def units_of_neither_state(step: Step) -> Iterator[Finding]:
     since a rule is applied in seconds and a new file in minutes, or where a person syncs in that order. Flux waits for
     the operator's files.
 
+    A key that is new and not there yet is another matter: from operator v26.3 on nodes hand out GPUs as if nothing
+    shared or divided them until it comes (GPU738).
+
     ## Instead
     Run `gpuplan retain --write`: it writes down what the pool's name means, and the pool gets a key of another name,
     `POOL.HASH`. Then file and partitions switch with the node's labels, in one sync and in any order. Or take the

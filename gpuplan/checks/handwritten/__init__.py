@@ -1,8 +1,19 @@
-"""Checks on what is written by hand beside the policies (GPU620-649, GPU682-689)."""
+"""Checks on what is written by hand beside the policies (GPU422, GPU620-649, GPU682-689, GPU695-699)."""
 
 from __future__ import annotations
 
-from gpuplan.checks.handwritten import components, configs, objects, patched
+from gpuplan.checks.handwritten import (
+    admitted,
+    choices,
+    components,
+    configs,
+    drivers,
+    mig_configs,
+    objects,
+    patched,
+    queueing,
+    selectors,
+)
 from gpuplan.checks.handwritten.patched import Patched
 from gpuplan.checks.handwritten.reading import HandFiles
 from gpuplan.checks.registry import Check, checks_in
@@ -10,7 +21,9 @@ from gpuplan.planning.plan import Plan
 
 FILE_CHECKS: tuple[Check[Plan], ...] = checks_in(components)
 """Those that judge how files join what is generated."""
-OBJECT_CHECKS: tuple[Check[HandFiles], ...] = checks_in(objects, configs)
+OBJECT_CHECKS: tuple[Check[HandFiles], ...] = checks_in(
+    objects, admitted, configs, mig_configs, choices, selectors, queueing, drivers
+)
 """Those that judge objects, whether they are written by hand or are what Components made of them."""
 PATCHED_CHECKS: tuple[Check[Patched], ...] = checks_in(patched)
 """Those that judge what Components make of generated folders."""

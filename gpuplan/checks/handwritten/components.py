@@ -401,9 +401,9 @@ def generated_name_not_followed(plan: Plan) -> Iterator[Finding]:
     used = {
         name: found.place("spec", part, "config", "name")
         for found in files.of_kind("ClusterPolicy")
-        for part, name in _config_names(found.body.get("spec"))
+        for part, name in config_names(found.body.get("spec"))
     }
-    used |= {name: operator.at / "values" for _, name in _config_names(operator.spec.values)}
+    used |= {name: operator.at / "values" for _, name in config_names(operator.spec.values)}
     for kustomization in files.kustomizations:
         keeps_names = mapping(kustomization.body.get("generatorOptions")).get("disableNameSuffixHash") is True
         if keeps_names or kustomization.body.get("configurations"):
@@ -419,7 +419,7 @@ def generated_name_not_followed(plan: Plan) -> Iterator[Finding]:
                 )
 
 
-def _config_names(values: object) -> Iterator[tuple[str, str]]:
+def config_names(values: object) -> Iterator[tuple[str, str]]:
     """The ConfigMaps that the parts of a ClusterPolicy or of Helm values name, with the part."""
     for part, value in mapping(values).items():
         if name := text(value_at(value, ("config", "name"))):

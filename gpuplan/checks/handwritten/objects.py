@@ -8,7 +8,9 @@ from gpuplan.checks.handwritten.reading import (
     HandFiles,
     Object,
     inside,
+    is_zero,
     mapping,
+    parts_with,
     read_text,
     sequence,
     sync_options,
@@ -20,7 +22,8 @@ from gpuplan.checks.registry import check
 from gpuplan.checks.wording import mistyped, those_there_are
 from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.patterns import regex
-from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL, Tenant
+from gpuplan.planning.grants import has_admission_policies
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.sync_names import SYNC_OPTIONS
 from gpuplan.values import Value
@@ -71,36 +74,58 @@ def _is_extended(resource: str) -> bool:
 
 @check("GPU621", "gpus-in-limit-range")
 def gpus_in_limit_range(files: HandFiles) -> Iterator[Finding]:
-    """A LimitRange has GPUs in it.
+    """A LimitRange gives GPUs to whoever asks for none, or refuses their pods.
 
     ## Why
     For containers, Kubernetes fills `default` from `max`, and requests from `default` or `min`
     (`SetDefaults_LimitRangeItem` in `pkg/apis/core/v1/defaults.go`). A maximum of two GPUs thereby gives two GPUs to
-    every container that asks for none. A maximum for whole pods refuses pods that ask for no GPU.
+    every container that asks for none. A default of 0 gives none, and beside it a maximum is a bound; a request of 0
+    without a limit is refused, as GPUs have equal requests and limits. A maximum for whole pods refuses pods that ask
+    for no GPU (`maxConstraint` in `plugin/pkg/admission/limitranger`), and so does a ratio.
 
     ## Instead
     Write `allow: {unitsPerContainer: 2}` in the tenant: the admission policy refuses more and gives nobody GPUs.
     """
     fills = ("Kubernetes fills what a container leaves out from `default`, `max` and `min`",)
     for found in files.of_kind("LimitRange", ""):
-        for route, is_pod in _limited_gpus(found):
-            effect = "refuses pods that ask for none" if is_pod else "gives GPUs to containers that ask for none"
-            yield Finding(
-                found.place(*route).key,
-                f"`{route[-1]}` in {found.title} {effect}",
-                label="not a bound alone",
-                notes=() if is_pod else fills,
-                help="remove it; `allow: {unitsPerContainer: ...}` in the Tenant is a bound and nothing else",
-            )
+        for index, item in enumerate(sequence(value_at(found.body, ("spec", "limits")))):
+            for field, key, effect in _limited_gpus(mapping(item), is_whole=not found.is_patch):
+                yield Finding(
+                    found.place("spec", "limits", index, field, key).key,
+                    f"`{key}` in {found.title} {effect}",
+                    label="not a bound alone",
+                    notes=() if effect is _REFUSES else fills,
+                    help="remove it; `allow: {unitsPerContainer: ...}` in the Tenant is a bound and nothing else",
+                )
 
 
-def _limited_gpus(found: Object) -> Iterator[tuple[Path, bool]]:
-    """The way to each resource of GPUs in a LimitRange, and whether its limit is for whole pods."""
-    for index, limit in enumerate(sequence(value_at(found.body, ("spec", "limits")))):
-        for field in ("max", "default", "defaultRequest", "min", "maxLimitRequestRatio"):
-            for key in mapping(mapping(limit).get(field)):
-                if key.startswith("nvidia.com/"):
-                    yield ("spec", "limits", index, field, key), mapping(limit).get("type") == "Pod"
+_GIVES = "gives GPUs to containers that ask for none"
+_REFUSES = "refuses pods that ask for none"
+
+
+def _limited_gpus(limit: Mapping[str, object], *, is_whole: bool) -> Iterator[tuple[str, str, str]]:
+    """Fields with GPUs of an item of a LimitRange, the resource, and what it does to pods that ask for none."""
+    for field in ("max", "default", "defaultRequest", "min", "maxLimitRequestRatio"):
+        for key in mapping(limit.get(field)):
+            if key.startswith("nvidia.com/") and (effect := _effect(limit, field, key, is_whole=is_whole)):
+                yield field, key, effect
+
+
+def _effect(limit: Mapping[str, object], field: str, key: str, *, is_whole: bool) -> str:
+    if limit.get("type") == "Pod" or field == "maxLimitRequestRatio":
+        return _REFUSES
+    given = {name: amount for name in _FILLING if (amount := mapping(limit.get(name)).get(key)) is not None}
+    if is_zero(given.get(field)):
+        has_limit = "default" in given or "max" in given
+        return _REFUSES if is_whole and not has_limit and field in ("defaultRequest", "min") else ""
+    if field == "max" and is_zero(given.get("default")):
+        return ""
+    is_request_zero = field == "min" and any(is_zero(given.get(name)) for name in _FILLING)
+    return _REFUSES if is_request_zero else _GIVES
+
+
+_FILLING = ("defaultRequest", "default", "max", "min")
+"""Fields of which a container gets what it leaves out."""
 
 
 _ADMISSION_PLUGINS = {
@@ -206,9 +231,11 @@ def label_selects_nothing(files: HandFiles) -> Iterator[Finding]:
 
     ## Why
     `nvidia.com/device-plugin.config` names a key of the device plugin's ConfigMap: where there is no such key, the
-    config-manager of a running node crash-loops, and a node that starts publishes no GPUs. `nvidia.com/mig.config`
-    names an entry of the MIG manager's file: where there is none, the node ends in the state `failed`. The entries that
-    the MIG manager generates by itself, such as `all-1g.10gb`, are gone once a ConfigMap is set.
+    config-manager of a running node crash-loops, and a node that starts publishes no GPUs. From operator v26.3 on both
+    publish GPUs as if nothing shared or divided them (`Get` in `cmd/config-manager/main.go` of
+    NVIDIA/k8s-device-plugin). `nvidia.com/mig.config` names an entry of the MIG manager's file: where there is none,
+    the node ends in the state `failed`. The entries that the MIG manager generates by itself, such as `all-1g.10gb`,
+    are gone once a ConfigMap is set.
 
     ## Instead
     Let gpuplan label the nodes of pools, or write a value that the finding names. Layouts carry a hash: `gpuplan show`
@@ -216,7 +243,7 @@ def label_selects_nothing(files: HandFiles) -> Iterator[Finding]:
     """
     values = _label_values(files)
     for found in files.of_kind("Node", "NodeFeatureRule"):
-        for route, labels in _labels(found):
+        for route, labels in labels_of(found):
             for key, known in values.items():
                 value = labels.get(key)
                 # NFD fills in values that begin with `@`.
@@ -256,7 +283,7 @@ def _label_values(files: HandFiles) -> dict[str, set[str]]:
     return {POOL_LABEL: pools, DEVICE_PLUGIN_CONFIG_LABEL: keys, MIG_CONFIG_LABEL: entries}
 
 
-def _labels(found: Object) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, object]]]:
+def labels_of(found: Object) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, object]]]:
     """The labels that a Node has or that a NodeFeatureRule gives, with their place."""
     if found.kind == "Node":
         yield ("metadata", "labels"), mapping(found.metadata.get("labels"))
@@ -266,9 +293,6 @@ def _labels(found: Object) -> Iterator[tuple[tuple[str | int, ...], Mapping[str,
 
 
 _GPU = regex(r"nvidia\.com/(gpu|gpu\.shared|mig-.+)")
-
-# Where a Pod has its containers, a workload and a CronJob.
-_POD_SPECS = (("spec",), ("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "template", "spec"))
 
 
 class _Ask(Value):
@@ -313,49 +337,37 @@ def resource_not_handed_out(files: HandFiles) -> Iterator[Finding]:
     ## Why
     What a pool publishes follows from its sharing: under MIG with the strategy `mixed` there is no `nvidia.com/gpu`,
     and renamed shares are `nvidia.com/gpu.shared`. A pod that asks for a resource of no pool waits for ever. In the
-    namespace of a tenant, quota and admission refuse whatever the tenant has no quota on: there it is an error.
+    namespaces of tenants admission refuses it, which GPU422 tells.
 
     ## Instead
-    Ask for one of the resources that the finding names, or grant the tenant the unit.
+    Ask for one of the resources that the finding names.
     """
     plan = files.plan
     if plan is None or plan.broken.pools or plan.broken.incomplete_tenants:
         return
     offered = sorted({unit.resource for pool in plan.pools for unit in pool.units if unit.resource})
-    tenants = {namespace: tenant for tenant in plan.tenants for namespace in tenant.spec.namespaces}
+    judged = {
+        name for tenant in plan.tenants for name in tenant.spec.namespaces if has_admission_policies(plan.cluster)
+    }
     for ask in _asks(files):
-        namespace = ask.of.metadata.get("namespace")
-        tenant = tenants.get(namespace) if isinstance(namespace, str) else None
-        granted = offered if tenant is None else _granted(tenant, str(namespace))
-        if ask.is_limit and str(ask.amount) != "0" and ask.resource not in granted:
-            yield _not_handed_out(ask, tenant, granted)
-
-
-def _granted(tenant: Tenant, namespace: str) -> list[str]:
-    quotas = [quota for quota in tenant.quotas if quota.caps[namespace] != 0]
-    return sorted({quota.unit.resource for quota in quotas if quota.unit.resource})
-
-
-def _not_handed_out(ask: _Ask, tenant: Tenant | None, granted: list[str]) -> Finding:
-    who = "no pool hands out" if tenant is None else f"tenant `{tenant.name}` has no quota on"
-    return Finding(
-        ask.at,
-        f"{ask.of.title} asks for `{ask.resource}`, which {who}",
-        label="never scheduled" if tenant is None else "refused by admission",
-        related=() if tenant is None else (Label((tenant.at / "quotas").key, "its quotas"),),
-        notes=those_there_are(granted),
-        help=f"ask for {listing(granted, 3, 'or')}" if granted else "remove it: there are no GPUs for this namespace",
-        severity=None if tenant is None else Severity.ERROR,
-    )
+        is_judged = text(ask.of.metadata.get("namespace")) in judged
+        if ask.is_limit and not is_zero(ask.amount) and not is_judged and ask.resource not in offered:
+            yield Finding(
+                ask.at,
+                f"{ask.of.title} asks for `{ask.resource}`, which no pool hands out",
+                label="never scheduled",
+                notes=those_there_are(offered),
+                help=f"ask for {listing(offered, 3, 'or')}" if offered else "remove it: no pool has GPUs",
+            )
 
 
 def _asks(files: HandFiles) -> Iterator[_Ask]:
     for found in files.objects:
-        for route in _POD_SPECS:
-            yield from _asks_of(found, route, mapping(value_at(found.body, route)))
+        for route, spec in parts_with(found.body, "containers", "initContainers"):
+            yield from _asks_of(found, route, spec)
 
 
-def _asks_of(found: Object, route: tuple[str, ...], spec: Mapping[str, object]) -> Iterator[_Ask]:
+def _asks_of(found: Object, route: Path, spec: Mapping[str, object]) -> Iterator[_Ask]:
     for field in ("initContainers", "containers"):
         for index, container in enumerate(sequence(spec.get(field))):
             resources = mapping(mapping(container).get("resources"))

@@ -7,7 +7,9 @@ from dataclasses import field
 from functools import lru_cache
 from posixpath import dirname, normpath
 
+from gpuplan.aliases import has_few_aliases
 from gpuplan.diagnostics import Origin, Path
+from gpuplan.manifests import parse_quantity
 from gpuplan.planning.plan import HandWritten, Plan
 from gpuplan.planning.sync_names import SYNC_OPTIONS
 from gpuplan.values import Value
@@ -243,10 +245,33 @@ def inside(body: Mapping[str, object], *route: str) -> Mapping[str, object]:
     return mapping(value_at(body, route))
 
 
+def parts_with(body: object, *keys: str) -> Iterator[tuple[Path, Mapping[str, object]]]:
+    """The parts of a body that have one of some keys, such as pods' specs, wherever their kind has them.
+
+    An alias may have a part stand in many places, in itself as well: each is found once.
+    """
+    seen: set[int] = set()
+    left: list[tuple[Path, object]] = [((), body)]
+    while left:
+        route, part = left.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, Mapping) and not part.keys().isdisjoint(keys):
+            yield route, mapping(part)
+        items = enumerate(part) if isinstance(part, list) else mapping(part).items()
+        left += reversed([((*route, key), value) for key, value in items if isinstance(value, list | Mapping)])
+
+
 def sync_options(annotations: Mapping[str, object]) -> Mapping[str, str]:
     """What the annotations of an object tell Argo CD."""
     options = text(annotations.get(SYNC_OPTIONS)).split(",")
     return dict(option.strip().partition("=")[::2] for option in options if option.strip())
+
+
+def is_zero(value: object) -> bool:
+    """Whether a quantity is none of something."""
+    return isinstance(value, str | int | float) and parse_quantity(str(value)) == 0
 
 
 def read_text(value: object) -> list[object]:
@@ -256,7 +281,23 @@ def read_text(value: object) -> list[object]:
     import yaml
 
     try:
-        return list(yaml.load_all(value, Loader=yaml.CSafeLoader))
+        return list(yaml.load_all(value, Loader=yaml.CSafeLoader)) if has_few_aliases(value) else []
     # Besides its own errors PyYAML lets through those of dates that do not exist and of nesting without end.
     except (yaml.YAMLError, ValueError, RecursionError):
         return []
+
+
+def is_yaml(value: str) -> bool:
+    """Whether the first document of a text can be parsed, whatever is in it; what is nested too deep is not judged."""
+    import yaml
+
+    try:
+        if not has_few_aliases(value):
+            return False
+        loader = yaml.CSafeLoader(value)
+        _ = loader.check_node() and loader.get_node()
+    except yaml.YAMLError:
+        return False
+    except RecursionError:
+        return True
+    return True

@@ -77,12 +77,13 @@ class Immutable(Value):
     """A field that the API server lets nobody change, such as ``spec.clusterQueue``.
 
     ``default`` is what the server makes of it where it is absent. ``where`` is a field: only objects that have
-    something there keep this one.
+    something there keep this one. What ``may_go`` may be taken away or added all the same.
     """
 
     field: str
     default: object = None
     where: str = ""
+    may_go: bool = False
 
     @property
     def route(self) -> Route:

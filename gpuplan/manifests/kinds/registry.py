@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from gpuplan.manifests.kinds.model import Care, Judgement, Kind
+from gpuplan.manifests.crds import fixed_fields
+from gpuplan.manifests.kinds.model import Care, Immutable, Judgement, Kind
 
 
 def find_kind(group: str, kind: str) -> Kind | None:
@@ -26,7 +27,8 @@ def assume_kind(group: str, kind: str) -> Kind:
     """The kind as it is known, or as it is taken to be: people may write and retain objects of any kind.
 
     Nothing keeps an unknown one from being removed, its folder alone tells how far a change disturbs, and it is the
-    cluster's where it names no namespace.
+    cluster's where it names no namespace. What its definition lets nobody change is taken from there, if that comes
+    with gpuplan.
     """
     return find_kind(group, kind) or Kind(
         group=group,
@@ -39,7 +41,7 @@ def assume_kind(group: str, kind: str) -> Kind:
         changed=Judgement.BY_FOLDER,
         removed=Judgement.BY_FOLDER,
         fields={},
-        immutable=(),
+        immutable=tuple(Immutable(field, may_go=True) for field in fixed_fields(group, kind)),
         outlives_policy=False,
     )
 

@@ -1,4 +1,4 @@
-"""Rules on repositories (GPU11x), clusters (GPU659, 718-719), on what is retained (GPU72x) or rendered (GPU68x-69x)."""
+"""Rules on repositories (GPU11x), clusters (GPU659, 677, 718-719), what is retained (GPU72x) or rendered (GPU68x)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ UNUSED_IGNORE = Rule("GPU112", _HERE)
 UNKNOWN_KUBERNETES = Rule("GPU113", _HERE)
 UNMATCHED_OVERLAY = Rule("GPU114", _HERE)
 SHARED_NAMES = Rule("GPU659", _HERE)
+SEVERAL_ARGO_CDS = Rule("GPU677", _HERE)
 COMPONENTS_NOT_BUILT = Rule("GPU680", _HERE)
 COMPONENT_DOES_NOT_BUILD = Rule("GPU681", _HERE)
 COMPONENT_FILE_UNUSABLE = Rule("GPU648", _HERE)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import yaml
 
+from gpuplan.delivery.indexes import Index, indexes
 from gpuplan.diagnostics import Origin, Path, SourceFile, WholeFile
 from gpuplan.documents import read_data
 from gpuplan.manifests import File, Manifest, Subject, object_path, render_index, render_kustomizations
@@ -81,20 +82,28 @@ def written_for(plan: Plan, out: str = OUT, root: str = "/") -> Iterator[Written
             yield Written(f"{top}/{path}", file, ())
 
 
-def index_of(plans: Sequence[Plan], tool: str) -> Written | None:
-    """The list of the clusters that a tool syncs; None where it syncs none."""
-    synced = {plan.cluster.name: plan for plan in plans if tool in {part.tool for part in render_cluster(plan).parts}}
-    if not synced:
-        return None
-    data = render_index(synced)[FILE_NAME]
-    about = tuple(Subject("Cluster", name) for name in sorted(synced))
-    return Written(f"{tool}/{FILE_NAME}", File(FILE_NAME, data, about=about, trace=partial(_indexed, synced)), ())
+def indexes_of(plans: Sequence[Plan], tool: str) -> Iterator[Written]:
+    """The lists of the clusters that a tool syncs; none where it syncs none."""
+    synced = [plan for plan in plans if tool in {part.tool for part in render_cluster(plan).parts}]
+    for index in indexes(tool, synced) if synced else ():
+        data = render_index(index.resources, index.comment)[FILE_NAME]
+        about = tuple(Subject("Cluster", plan.cluster.name) for plan in synced)
+        file = File(FILE_NAME, data, about=about, trace=partial(_indexed, index, synced))
+        yield Written(f"{index.folder}/{FILE_NAME}", file, ())
 
 
-def _indexed(plans: Mapping[str, Plan]) -> Routes:
-    for index, name in enumerate(sorted(plans)):
-        cluster = plans[name].cluster
-        yield ("resources", index), (*copied(name_of(cluster)), *chosen(cluster.at / "argocd", cluster.at / "flux"))
+def _indexed(index: Index, synced: Sequence[Plan]) -> Routes:
+    """Which list a cluster is in follows from where its Argo CD runs, and where those of others do."""
+    if index.comment or "/" in index.folder:
+        yield (), tuple(link for plan in synced for link in _installation(plan))
+    named = sorted(index.clusters, key=lambda plan: plan.cluster.name)
+    for position, cluster in enumerate(plan.cluster for plan in named):
+        yield ("resources", position), (*copied(name_of(cluster)), *chosen(cluster.at / "argocd", cluster.at / "flux"))
+
+
+def _installation(plan: Plan) -> Links:
+    at = plan.cluster.at / "argocd"
+    return chosen(at / "namespace", at / "destination")
 
 
 # --- Lists of what a folder applies ------------------------------------------------------------------------------

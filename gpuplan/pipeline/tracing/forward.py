@@ -10,12 +10,11 @@ from gpuplan.catalog.places import CatalogFile
 from gpuplan.delivery import TOOLS
 from gpuplan.diagnostics import GpuplanError, Origin, Path
 from gpuplan.manifests import HEADER, File, Identity, Manifest, to_yaml
-from gpuplan.manifests.kustomization import FILE_NAME
 from gpuplan.manifests.provenance import How, Link
 from gpuplan.outtree.disk import STATE
 from gpuplan.pipeline.loading import OUT
 from gpuplan.pipeline.output import cluster_of
-from gpuplan.pipeline.tracing.engine import Leaf, Traced, Written, index_of, trace_artifact, written_for
+from gpuplan.pipeline.tracing.engine import Leaf, Traced, Written, indexes_of, trace_artifact, written_for
 from gpuplan.pipeline.tracing.lines import Lines
 from gpuplan.pipeline.tracing.model import Source, TracedValue
 from gpuplan.pipeline.tracing.pages import default_source, rule_source
@@ -99,8 +98,8 @@ def trace_file(
         raise GpuplanError(
             f"`{target.file}` is gpuplan's own record of what it wrote, and nothing applies it", "name another file"
         )
-    for tool in TOOLS:
-        if wanted == f"{tool}/{FILE_NAME}" and (index := index_of(plans, tool)):
+    for index in (index for tool in TOOLS if wanted.startswith(f"{tool}/") for index in indexes_of(plans, tool)):
+        if index.path == wanted:
             return _values(root, plans[0], index, target.line, path)
     for plan in plans:
         known: list[str] = []

@@ -20,6 +20,9 @@ PROJECT_LABEL: Final = "runai/queue"
 DEFAULT_DEPARTMENT: Final = "default"
 """Run:ai makes it with each cluster, for projects that name none."""
 
+_OTHER_QUEUES: Final = ("kai",)
+"""Its queues are of a kind of their own, in a group that KAI-Scheduler took from it."""
+
 RUNAI: Final = SchedulerTraits(
     kind=SchedulerKind.RUNAI,
     title="Run:ai",
@@ -35,9 +38,12 @@ RUNAI: Final = SchedulerTraits(
     bounds_lending=False,
     ranks_surplus=True,
     states_surplus=False,
+    own_kinds_in=_OTHER_QUEUES,
     has_queues=False,
     queues_hold_work=False,
     has_queues_by_pool=False,
+    caps_in_queues=False,
+    queue_series="",
     suspends_jobs=False,
     has_fractions=True,
     reads_sizes_from_names=False,
@@ -45,6 +51,7 @@ RUNAI: Final = SchedulerTraits(
     finds_pools=True,
     tolerates_taints=False,
     places_by_pool=True,
+    reservation_namespace="runai-reservation",
     reads_topology=True,
     has_topologies=False,
     evicts=Evicts.BY_SHARE,

@@ -63,6 +63,9 @@ class SchedulerTraits(Value):
     states_surplus: bool
     """Whether what nobody has a guarantee on is written down for it."""
 
+    own_kinds_in: tuple[str, ...]
+    """The projects in whose API groups it has kinds of its own, which their definitions do not describe."""
+
     # --- What work goes through
 
     has_queues: bool
@@ -73,6 +76,16 @@ class SchedulerTraits(Value):
 
     has_queues_by_pool: bool
     """Whether a tenant has a queue of its own in each pool."""
+
+    caps_in_queues: bool
+    """Whether its queues alone cap what tenants use, where the policy does not say it.
+
+    A ResourceQuota refuses pods one by one. Where pods are there before they are let in, it refuses a part of a gang,
+    whose other pods then wait for ever, and work of a high class before anything makes way for it.
+    """
+
+    queue_series: str
+    """What it exports of each queue, by which one sees that its queues are heard; empty where there is nothing."""
 
     suspends_jobs: bool
     """Whether it holds Jobs back by their field `suspend`, which nobody else may then clear."""
@@ -97,6 +110,10 @@ class SchedulerTraits(Value):
     """Whether it adds tolerations of a pool's taints to pods."""
 
     places_by_pool: bool
+
+    reservation_namespace: str
+    """Where pods of its own hold the GPUs that it hands out fractions of; empty where there are none."""
+
     reads_topology: bool
 
     has_topologies: bool
@@ -116,6 +133,11 @@ class SchedulerTraits(Value):
     def capability(self, concept: str) -> Capability:
         """How it keeps a concept of the capability matrix."""
         return capability(concept, self.kind.value)
+
+    @property
+    def has_queues_for_all_pools(self) -> bool:
+        """Whether a tenant has one queue, whichever pools its quotas are on."""
+        return self.has_queues and not self.has_queues_by_pool
 
     @property
     def has_projects(self) -> bool:

@@ -65,7 +65,7 @@ def test_a_whole_cluster_policy() -> None:
     plan = openshift(a_pool(sharing=MIG, taints=TEAM_TAINT))
     assert cluster_policy(plan)["metadata"]["name"] == "gpu-cluster-policy"
     assert cluster_policy(plan)["spec"] == {
-        "operator": {"defaultRuntime": "crio", "runtimeClass": "nvidia", "use_ocp_driver_toolkit": True},
+        "operator": {"runtimeClass": "nvidia", "use_ocp_driver_toolkit": True},
         "daemonsets": {
             "updateStrategy": "RollingUpdate",
             "rollingUpdate": {"maxUnavailable": "1"},
@@ -107,6 +107,13 @@ def test_fields_that_an_older_definition_does_not_declare_are_left_out() -> None
     spec = cluster_policy(openshift(version="v24.9.2"))["spec"]
     assert spec["cdi"] == {"enabled": False, "default": False}
     assert "kernelModuleType" not in spec["driver"]
+
+
+@pytest.mark.parametrize(("version", "is_there"), [("v24.6.2", True), ("v25.10.1", True), ("v26.3.0", False)])
+def test_a_runtime_is_named_where_the_definition_requires_one(version: str, *, is_there: bool) -> None:
+    """No controller reads it; from v26.3 on the definition calls it deprecated, and gives it no default."""
+    operator = cluster_policy(openshift(version=version))["spec"]["operator"]
+    assert operator.get("defaultRuntime") == ("crio" if is_there else None)
 
 
 @pytest.mark.parametrize(

@@ -183,12 +183,18 @@ DEFAULTS = {
     ("operator", "upgradeCRD"),
 }
 
-FULL = a_cluster(
-    a_pool(taints=TEAM_TAINTS),
-    platform="openshift",
-    more="driver: {version: 580.95.05}, rebootOnMigChange: true",
-    monitoring="{labels: {release: kps}}",
-)
+
+def a_full_cluster(version: str = "v26.7.0") -> Plan:
+    return a_cluster(
+        a_pool(taints=TEAM_TAINTS),
+        version=version,
+        platform="openshift",
+        more="driver: {version: 580.95.05}, rebootOnMigChange: true",
+        monitoring="{labels: {release: kps}}",
+    )
+
+
+FULL = a_full_cluster()
 
 
 def test_every_value_is_one_that_checks_guard_or_that_users_may_add_to() -> None:
@@ -211,7 +217,15 @@ def test_every_chart_knows_every_value(version: str) -> None:
         below = keys[route[0]]
         return below is None or not route[1:] or known(below, route[1:])
 
-    assert all(known(chart_keys(version).keys, route) for route in routes(helm_values(FULL)))
+    values = helm_values(a_full_cluster(version))
+    assert all(known(chart_keys(version).keys, route) for route in routes(values))
+
+
+@pytest.mark.parametrize(("version", "is_written"), [("v25.3.4", False), ("v25.10.0", True), ("v26.7.0", True)])
+def test_nfds_hook_is_switched_off_where_the_chart_has_a_switch(version: str, *, is_written: bool) -> None:
+    """`templates/post-delete-job.yaml` of the chart inside begins with a condition from v25.10 on, NFD v0.18."""
+    nfd = helm_values(a_full_cluster(version))["node-feature-discovery"]
+    assert ("postDeleteCleanup" in nfd) is is_written
 
 
 def test_the_operators_namespace_takes_privileged_pods() -> None:

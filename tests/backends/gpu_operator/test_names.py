@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuplan.manifests.bodies import digest
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL
 from tests.backends.gpu_operator.rendered import a_cluster, a_pool, config_map
 
 data = st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3)
@@ -41,6 +42,38 @@ def test_taints_and_the_order_of_documents_change_none() -> None:
 
 def test_the_name_can_be_that_of_a_volume() -> None:
     assert all(re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name) for name in names(a_pool()))
+
+
+# --- A ConfigMap that keeps its name -----------------------------------------------------------------------------
+
+FIXED = "devicePluginConfig: fixed"
+
+
+def test_a_fixed_name_stays_and_the_key_changes_with_what_it_says() -> None:
+    one, other = (
+        a_cluster(a_pool(sharing=f"{{mps: {{replicas: {replicas}}}}}"), a_pool("b"), more=FIXED) for replicas in (2, 3)
+    )
+    before, after = (config_map(plan, "gpuplan-device-plugin") for plan in (one, other))
+    assert before["metadata"]["name"] == after["metadata"]["name"] == "gpuplan-device-plugin"
+    assert len(before["data"].keys() & after["data"].keys()) == 1  # that of `b`
+    assert {key.partition(".")[0] for key in before["data"]} == {"a", "b"}
+
+
+def test_nodes_name_the_key_and_no_key_is_a_pools_own_name() -> None:
+    plan = a_cluster(a_pool("b"), a_pool("a", "{timeSlicing: {replicas: 2}}"), more=FIXED)
+    keys = config_map(plan, "gpuplan-device-plugin")["data"].keys()
+    assert {pool.labels[DEVICE_PLUGIN_CONFIG_LABEL] for pool in plan.pools} == keys
+    assert all(re.fullmatch(r"[ab]\.[0-9a-f]{7}", key) for key in keys)
+
+
+def test_kubelets_bring_a_fixed_config_map_anew() -> None:
+    assert "immutable" not in config_map(a_cluster(a_pool(), more=FIXED), "gpuplan-device-plugin")
+
+
+def test_what_a_key_holds_is_the_same_under_either_name() -> None:
+    plans = (a_cluster(a_pool(sharing="{mps: {replicas: 2}}"), more=more) for more in ("", FIXED))
+    per_content, fixed = ([*config_map(plan, "gpuplan-device-plugin")["data"].values()] for plan in plans)
+    assert per_content == fixed
 
 
 @given(data, data)

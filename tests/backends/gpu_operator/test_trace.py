@@ -8,7 +8,7 @@ from tests.backends.gpu_operator.rendered import a_cluster, a_pool
 from tests.backends.gpu_operator.traces import links, own, traced, words
 from tests.platforms import document
 
-PARTED, PLUGIN = "ConfigMap gpuplan-mig-parted-", "ConfigMap gpuplan-device-plugin-"
+PARTED, PLUGIN = "ConfigMap gpuplan-mig-parted-", "ConfigMap gpuplan-device-plugin"
 HELM, POLICY = "gpu-operator/values.yaml", "ClusterPolicy "
 SPEC = "Cluster test spec"
 OPERATOR = f"{SPEC}.gpuOperator"
@@ -78,19 +78,31 @@ def test_a_pools_own_strategy_is_copied_where_no_other_holds() -> None:
     assert "copied Pool a spec.sharing.mig.strategy" in own(
         a_cluster(a_pool(sharing=mig)), PLUGIN, "data", "a", "flags", "migStrategy"
     )
-    plan = a_cluster(a_pool(sharing=mig), more="migStrategy: single")
+    plan = a_cluster(a_pool(sharing=mig), more="migStrategy: single, devicePluginConfig: perContent")
     assert words(links(traced(plan, PLUGIN), ("metadata", "name"))) == [
         "hash of Pool a metadata.name",
         "hash of Cluster test spec.gpuOperator.migStrategy",
+        "hash of Cluster test spec.gpuOperator.devicePluginConfig",
     ]
 
 
+def test_a_name_that_stays_is_chosen_and_keys_are_hashes() -> None:
+    plan = a_cluster(a_pool(sharing="{mps: {replicas: 4}}"), more="devicePluginConfig: fixed")
+    chosen = "chosen by Cluster test spec.gpuOperator.devicePluginConfig"
+    artifact = traced(plan, PLUGIN)
+    assert words(links(artifact, ("metadata", "name"))) == [chosen]
+    key = plan.pools[0].labels["nvidia.com/device-plugin.config"]
+    found = words(links(artifact, ("data", key, "version")))
+    assert chosen in found
+    assert "hash of Pool a spec.sharing.mps.replicas" in found
+
+
 def test_shares_are_copied_and_what_nobody_writes_has_no_place() -> None:
-    plan = a_cluster(a_pool(sharing="{mps: {replicas: 4}}"))
+    plan = a_cluster(a_pool(sharing="{mps: {replicas: 4}}"), more="devicePluginConfig: perContent")
     mps = ("data", "a", "sharing", "mps")
-    named = "chosen by Pool a metadata.name"
-    assert own(plan, PLUGIN, *mps, "resources", 0, "replicas") == ["copied Pool a spec.sharing.mps.replicas", named]
-    assert own(plan, PLUGIN, *mps, "renameByDefault") == [named]
+    named = ["chosen by Pool a metadata.name", "chosen by Cluster test spec.gpuOperator.devicePluginConfig"]
+    assert own(plan, PLUGIN, *mps, "resources", 0, "replicas") == ["copied Pool a spec.sharing.mps.replicas", *named]
+    assert own(plan, PLUGIN, *mps, "renameByDefault") == named
 
 
 def test_what_is_retained_is_copied_by_its_route() -> None:

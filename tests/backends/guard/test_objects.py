@@ -260,7 +260,7 @@ def written(plan: Plan) -> list[Manifest]:
 
 def test_objects_fit_their_schemas() -> None:
     for kubernetes in ("1.31", "1.34"):
-        assert check_schemas(written(a_guard()), kubernetes, None).problems == ()
+        assert check_schemas(written(a_guard()), kubernetes) == ()
 
 
 def test_kustomize_builds_the_folder_and_keeps_the_script(tmp_path: Path) -> None:

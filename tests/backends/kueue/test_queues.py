@@ -6,7 +6,7 @@ import pytest
 
 from tests.backends.kueue.platform import cells, found, manifests, platform, team, tenant
 from tests.plans import a_cluster, a_plan
-from tests.platforms import document
+from tests.platforms import document, pool
 
 # --- What is there -----------------------------------------------------------------------------------------------
 
@@ -257,3 +257,50 @@ def test_a_guarantee_lies_within_the_nearest_one_above() -> None:
     )
     assert cells(plan, "Cohort", "top") == {("shared", "gpu.shared"): ("12", "0", None)}
     assert found(plan, "Cohort", "middle") == {"parentName": "top"}
+
+
+# --- CPU, memory and pods ----------------------------------------------------------------------------------------
+
+SIZED = pool("sized", nodes="count: 2, gpusPerNode: 8, cpu: 68, memory: 544Gi, reserve: {cpu: 4, memory: 32Gi}")
+SIZED_TOO = pool("sized-too", nodes="count: 1, gpusPerNode: 8, cpu: 64, memory: 512Gi")
+
+
+def test_cpu_memory_and_pods_are_counted_in_the_flavor_of_the_pool() -> None:
+    quota = "pool: sized, guaranteed: 4, limit: 8, cpu: {guaranteed: 32, limit: 64500m}, memory: 256Gi, pods: 20"
+    plan = platform(team("research", quota), pools=SIZED)
+    assert cells(plan, "ClusterQueue", "research") == {
+        ("sized", "gpu"): ("4", "4", None),
+        ("sized", "cpu"): ("32", "32500m", None),
+        ("sized", "memory"): ("256Gi", "0", None),
+        ("sized", "pods"): ("20", "0", "0"),
+    }
+
+
+def test_what_the_nodes_have_beyond_all_guarantees_is_the_roots() -> None:
+    plan = platform(team("research", "pool: sized, guaranteed: 4, cpu: 32, memory: 256Gi"), pools=SIZED)
+    free = cells(plan, "Cohort", "gpuplan")
+    assert free["sized", "cpu"] == ("96", None, None)
+    assert free["sized", "memory"] == ("768Gi", None, None)
+
+
+def test_what_a_quota_lends_of_its_units_it_lends_of_cpu() -> None:
+    plan = platform(team("research", "pool: sized, guaranteed: 4, lendable: 1, cpu: 32"), pools=SIZED)
+    assert cells(plan, "ClusterQueue", "research")["sized", "cpu"] == ("32", "0", "8")
+
+
+def test_a_queue_without_a_bound_has_more_than_there_is_and_lends_none_of_it() -> None:
+    """Kueue admits nothing that asks for what its queue does not cover, and counts a resource in all queues or none."""
+    bounded = team("research", "pool: sized, guaranteed: 4, cpu: 32", "pool: sized-too, guaranteed: 1")
+    other = team("other", "pool: sized, guaranteed: 4")
+    plan = platform(bounded, other, pools=SIZED + SIZED_TOO)
+    assert cells(plan, "ClusterQueue", "research")["sized-too", "cpu"] == ("1M", None, "0")
+    assert cells(plan, "ClusterQueue", "other")["sized", "cpu"] == ("1M", None, "0")
+    assert ("sized", "memory") not in cells(plan, "ClusterQueue", "other")
+
+
+def test_a_child_that_says_nothing_borrows_from_the_parent_that_bounds_it() -> None:
+    parent = tenant("dept", "quotas: [{pool: sized, guaranteed: 8, cpu: 64}]")
+    child = team("research", "pool: sized, guaranteed: 4", more=", parent: dept")
+    plan = platform(parent, child, pools=SIZED)
+    assert cells(plan, "Cohort", "dept")["sized", "cpu"] == ("64", "0", None)
+    assert cells(plan, "ClusterQueue", "research")["sized", "cpu"] == ("0", None, None)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuplan.backends.monitoring import dashboards
+from gpuplan.backends.monitoring.rules import groups, recorded_series
 from gpuplan.manifests import Manifest
 from tests.backends.monitoring.watched import a_cluster
 from tests.plans import a_plan
@@ -18,7 +19,9 @@ OPENSHIFT = "  platform: openshift\n"
 
 def manifest(text: str) -> Manifest:
     """The one object that holds the dashboard."""
-    (found,) = dashboards.render(a_plan(text))
+    plan = a_plan(text)
+    assert plan.cluster.monitoring is not None
+    (found,) = dashboards.render(plan, recorded_series(groups(plan, plan.cluster.monitoring)))
     return found
 
 

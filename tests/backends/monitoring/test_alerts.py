@@ -10,6 +10,7 @@ from gpuplan.planning.alerts import AlertName
 from tests.backends.monitoring.watched import (
     ALLOCATABLE,
     ARGOCD,
+    KUEUE,
     NODES,
     a_cluster,
     a_pod,
@@ -23,7 +24,7 @@ HONORING = a_cluster(monitoring="{honorLabels: true}")
 
 
 def test_every_alert_is_written_where_all_can_fire() -> None:
-    assert set(alerts(a_plan(a_cluster(ARGOCD)))) == {name.value for name in AlertName}
+    assert set(alerts(a_plan(a_cluster(ARGOCD + KUEUE)))) == {name.value for name in AlertName}
 
 
 def test_a_disabled_alert_is_left_out() -> None:
@@ -67,11 +68,25 @@ def test_what_cannot_be_without_mig_is_left_out() -> None:
 
 def test_every_alert_says_what_to_do_and_where_that_is_explained() -> None:
     page = Path("docs/how-to/monitor-pools.md").read_text(encoding="utf-8")
-    for name, alert in alerts(a_plan(a_cluster(ARGOCD))).items():
+    for name, alert in alerts(a_plan(a_cluster(ARGOCD + KUEUE))).items():
         assert alert["for"]
         assert alert["labels"]["severity"] in ("info", "warning", "critical")
         assert alert["annotations"]["description"].endswith(f"See docs/how-to/monitor-pools.md#{name.lower()}.")
         assert f"### {name}\n" in page
+
+
+def test_every_alert_has_the_address_of_its_heading_where_there_is_a_base() -> None:
+    page = Path("docs/how-to/monitor-pools.md").read_text(encoding="utf-8")
+    headings = {line.removeprefix("### ").lower() for line in page.splitlines() if line.startswith("### ")}
+    found = alerts(a_plan(a_cluster(ARGOCD, monitoring='{runbookUrl: "https://docs.example.com/gpus/"}')))
+    urls = {alert["annotations"]["runbook_url"] for alert in found.values()}
+    assert urls == {f"https://docs.example.com/gpus/#{name.lower()}" for name in found}
+    assert {url.partition("#")[2] for url in urls} <= headings
+
+
+def test_without_a_base_no_alert_has_an_address() -> None:
+    annotations = [alert["annotations"] for alert in alerts(a_plan(a_cluster(ARGOCD))).values()]
+    assert [each for each in annotations if "runbook_url" in each] == []
 
 
 # --- Hardware ----------------------------------------------------------------------------------------------------
@@ -93,31 +108,18 @@ def test_an_xid_error_that_has_passed(tmp_path: Path) -> None:
     assert_silent(tmp_path, "GpuXidError", xid(79, "1x5 _x20"), minutes=15)
 
 
-def clock_event(event: str, values: str) -> dict[str, str]:
-    return {f'DCGM_EXP_CLOCK_EVENTS_COUNT{{node="mixed-1",gpu="0",clock_event="{event}"}}': values}
+def clocks(reasons: int, values: str) -> dict[str, str]:
+    return {'DCGM_FI_DEV_CLOCKS_EVENT_REASONS{node="mixed-1",gpu="0"}': values.format(reasons)}
 
 
-def test_a_gpu_that_is_too_hot(tmp_path: Path) -> None:
+def test_a_gpu_that_gets_too_hot_every_few_minutes(tmp_path: Path) -> None:
     labels = 'node="mixed-1",gpu="0",clock_event="hw_thermal"'
-    assert_fires(tmp_path, "GpuClockThrottled", clock_event("hw_thermal", "3x200"), labels)
-
-
-def test_a_gpu_at_its_power_cap(tmp_path: Path) -> None:
-    assert_silent(tmp_path, "GpuClockThrottled", clock_event("power_cap", "3x200"))
+    every_fourth = " ".join(["{0} 0x2"] * 30)
+    assert_fires(tmp_path, "GpuClockThrottled", clocks(0x40, every_fourth), labels, minutes=60)
 
 
 def test_a_gpu_that_was_too_hot_for_ten_minutes(tmp_path: Path) -> None:
-    assert_silent(tmp_path, "GpuClockThrottled", clock_event("hw_thermal", "3x10 0x50"), minutes=12)
-
-
-def test_a_row_that_cannot_be_remapped(tmp_path: Path) -> None:
-    series = {'DCGM_FI_DEV_ROW_REMAP_FAILURE{node="mixed-1",gpu="0"}': "1x200"}
-    assert_fires(tmp_path, "GpuRowRemapFailure", series, 'node="mixed-1",gpu="0"')
-
-
-def test_rows_that_could_be_remapped(tmp_path: Path) -> None:
-    series = {'DCGM_FI_DEV_ROW_REMAP_FAILURE{node="mixed-1",gpu="0"}': "0x200"}
-    assert_silent(tmp_path, "GpuRowRemapFailure", series)
+    assert_silent(tmp_path, "GpuClockThrottled", clocks(0x40, "{0}x10 0x50"), minutes=16)
 
 
 def active(labels: str, values: str) -> dict[str, str]:
@@ -236,6 +238,12 @@ def test_mig_manager_failed(tmp_path: Path) -> None:
 
 def test_mig_manager_succeeded(tmp_path: Path) -> None:
     assert_silent(tmp_path, "GpuMigConfigFailed", mig_state("success"))
+
+
+def test_mig_manager_has_not_run_at_all(tmp_path: Path) -> None:
+    """The node has the label of a partitioned pool, and no state."""
+    series = mig_config("mixed-1", "mixed", "some") | mig_config("shared-1", "shared", "")
+    assert_fires(tmp_path, "GpuMigConfigStuck", series, 'node="mixed-1",pool="mixed"')
 
 
 @pytest.mark.parametrize("state", ["pending", "rebooting"])

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import promql_parser
 import pytest
 
 from gpuplan.backends.gpu_operator.settings import metrics
+from gpuplan.backends.monitoring import dashboards
 from gpuplan.backends.monitoring.rules import NODE_LABELS, node_label
-from tests.backends.monitoring.boards import Json, expressions, for_console, for_grafana, queries
+from tests.backends.monitoring.boards import OPENSHIFT, Json, expressions, for_console, for_grafana, queries
+from tests.backends.monitoring.promql import able, selectors
 from tests.backends.monitoring.watched import (
     ALLOCATABLE,
+    CLAIMS,
+    FRACTIONS,
+    KUEUE,
     NODES,
     a_cluster,
     a_pod,
@@ -24,6 +29,9 @@ from tests.backends.monitoring.watched import (
 from tests.plans import a_plan
 
 BOARD = for_grafana()
+PLAIN_CLAIMS = CLAIMS.replace("  scheduler: {kind: kueue}\n", "")
+EMPTY = a_cluster().partition("---\n")[0]
+ON_OPENSHIFT = ("  monitoring", f"{OPENSHIFT}  monitoring")
 
 PARTITIONED = "nvidia_com_mig_3g_40gb"
 STATE = "label_nvidia_com_mig_config_state"
@@ -42,19 +50,6 @@ FROM_DCGM_EXPORTER = {
     "DCGM_FI_DEV_XID_ERRORS",
 }
 """Of those that are on by default: `etc/default-counters.csv` in NVIDIA/dcgm-exporter."""
-
-
-def selectors(expr: str) -> list[Any]:
-    """The vector selectors of an expression, wherever they are in it."""
-    found: list[Any] = []
-
-    def visit(node: Any) -> bool:
-        if isinstance(node, promql_parser.VectorSelector):
-            found.append(node)
-        return True
-
-    promql_parser.walk(promql_parser.parse(expr), visit)
-    return found
 
 
 @pytest.mark.parametrize("board", [for_grafana(), for_console()], ids=["grafana", "console"])
@@ -82,7 +77,7 @@ def test_kube_state_metrics_is_told_to_show_the_labels_of_nodes_that_are_asked()
 
 def test_the_exporter_is_told_to_collect_what_is_asked() -> None:
     """Where the cluster is watched its list is gpuplan's, in place of the default."""
-    (counters,) = metrics().values()
+    (counters,) = metrics(a_plan(a_cluster())).values()
 
     assert {line.partition(",")[0] for line in counters.splitlines()} >= FROM_DCGM_EXPORTER
 
@@ -220,8 +215,8 @@ def test_partitions_that_are_not_ready_are_counted_and_named(tmp_path: Path) -> 
 def test_units_that_pods_wait_for_are_those_of_the_cluster(tmp_path: Path) -> None:
     waiting = TAKEN | a_pod("search", "later", "", PARTITIONED, 1, "Pending")
 
-    assert_shows(tmp_path, "Units that pods wait for", waiting, {"{}": 1}, choosing={"pool": "shared"})
-    assert_shows(tmp_path, "Units that pods wait for", TAKEN, {"{}": 0})
+    assert_shows(tmp_path, "Units waited for", waiting, {"{}": 1}, choosing={"pool": "shared"})
+    assert_shows(tmp_path, "Units waited for", TAKEN, {"{}": 0})
 
 
 def test_use_of_a_pool_is_that_of_its_mig_devices(tmp_path: Path) -> None:
@@ -252,6 +247,42 @@ def test_memory_in_use_is_a_part_of_what_is_used_or_free(tmp_path: Path) -> None
     )
 
     assert_shows(tmp_path, "Memory in use, of what there is", series, {'{pool="mixed"}': 0.375, '{pool="shared"}': 0.5})
+
+
+def test_queues_show_who_waits_for_what_and_how_long(tmp_path: Path) -> None:
+    created = 'kube_pod_created{namespace="search",pod="later",uid="later"}'
+    waiting = TAKEN | a_pod("search", "later", "", PARTITIONED, 2, "Pending") | {created: "60+0x200"}
+    tenant = 'tenant="search"'
+
+    depth = {f'tenant:gpuplan_waiting:count{{{tenant},state="unschedulable"}}': 1}
+    assert_shows(tmp_path, "Waiting, by tenant", waiting, depth)
+    units = {f'tenant:gpuplan_waiting_units:sum{{{tenant},resource="{PARTITIONED}"}}': 2}
+    assert_shows(tmp_path, "Units waited for, by tenant", waiting, units)
+    longest = {f"tenant:gpuplan_longest_wait_seconds:max{{{tenant}}}": 540}
+    assert_shows(tmp_path, "Longest wait now, by tenant", waiting, longest)
+    assert_shows(tmp_path, "Waiting, by tenant", TAKEN, {})
+
+
+@pytest.mark.parametrize("text", [a_cluster(), a_cluster(KUEUE), CLAIMS, PLAIN_CLAIMS, FRACTIONS, EMPTY])
+def test_a_panel_is_left_out_if_it_would_be_empty_for_ever(text: str) -> None:
+    """A column of a table may be: that nobody has a limit is worth seeing."""
+    known = {rule["record"] for rule in rules(a_plan(text)) if "record" in rule}
+    board = Path(dashboards.__file__).with_name("grafana.json").read_text(encoding="utf-8")
+    can = {
+        panel["title"]
+        for panel in json.loads(board)["panels"]
+        if "targets" in panel and any(able(promql_parser.parse(each["expr"]), known) for each in panel["targets"])
+    }
+
+    assert {title for title, _ in queries(for_grafana(text))} == can
+
+
+def test_with_claims_there_is_no_row_of_what_nobody_knows() -> None:
+    titles = [panel["title"] for panel in for_grafana(PLAIN_CLAIMS)["panels"]]
+
+    assert "Compute engines busy, by tenant" not in titles
+    assert "Units" not in titles
+    assert [row["title"] for row in for_console(CLAIMS.replace(*ON_OPENSHIFT))["rows"]][-1] == "Alerts"
 
 
 def test_a_tenants_units_are_its_grants_and_what_its_pods_have(tmp_path: Path) -> None:

@@ -10,7 +10,18 @@ import yaml
 from gpuplan.backends import monitoring
 from gpuplan.manifests import File, Manifest
 from tests.backends import crds
-from tests.backends.monitoring.watched import ARGOCD, GROUPS, a_cluster, alerts, objects, rules, write_rules
+from tests.backends.monitoring.watched import (
+    ARGOCD,
+    CLAIMS,
+    FRACTIONS,
+    GROUPS,
+    KUEUE,
+    a_cluster,
+    alerts,
+    objects,
+    rules,
+    write_rules,
+)
 from tests.plans import a_plan
 from tests.promtool import promtool
 
@@ -19,11 +30,15 @@ OPENSHIFT = (
     .replace("install: helm", "install: olm")
     .replace("spec:\n  kubernetes", "spec:\n  platform: openshift\n  kubernetes")
 )
+WITHOUT_QUEUES = {*GROUPS} - {"gpuplan-tenant-queues"}
 CLUSTERS = {
     "plain": a_cluster(),
     "argocd": a_cluster(ARGOCD),
     "honoring": a_cluster(monitoring="{honorLabels: true}"),
     "openshift": OPENSHIFT,
+    "kueue": a_cluster(KUEUE),
+    "kueue-claims": CLAIMS,
+    "kai": FRACTIONS,
     "empty": a_cluster().partition("---\n")[0],
 }
 
@@ -48,7 +63,7 @@ def test_prometheus_finds_the_rules_by_the_policys_labels() -> None:
     found = objects(
         a_plan(a_cluster(monitoring="{namespace: observability, labels: {release: kps}}")), "PrometheusRule"
     )
-    assert set(found) == set(GROUPS)
+    assert set(found) == WITHOUT_QUEUES
     assert found["gpuplan-alerts"]["metadata"] == {
         "name": "gpuplan-alerts",
         "namespace": "observability",
@@ -64,7 +79,7 @@ def test_openshift_finds_the_rules_in_the_operators_namespace() -> None:
 def test_the_same_groups_are_files_for_a_prometheus_without_the_operator() -> None:
     plan = a_plan(a_cluster(ARGOCD))
     files = {item.path: item for item in monitoring.render(plan) if isinstance(item, File)}
-    assert set(files) == {f"monitoring/rules/{name}.yaml" for name in GROUPS}
+    assert set(files) == {f"monitoring/rules/{name}.yaml" for name in WITHOUT_QUEUES}
     for name, body in objects(plan, "PrometheusRule").items():
         file = files[f"monitoring/rules/{name}.yaml"]
         assert yaml.safe_load(file.data) == body["spec"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.backends.monitoring.watched import ALLOCATABLE, NODES, a_cluster, a_pod, assert_samples
+from tests.backends.monitoring.watched import ALLOCATABLE, FRACTIONS, NODES, a_cluster, a_pod, assert_samples
 
 THERE = NODES | ALLOCATABLE
 LARGE = 'unit="3g.40gb",resource="nvidia_com_mig_3g_40gb"'
@@ -57,41 +57,16 @@ def test_whose_a_namespace_is(tmp_path: Path) -> None:
     assert_recorded(tmp_path, {}, "namespace:gpuplan_tenant:info", *expected)
 
 
-FRACTIONS = """\
-apiVersion: gpuplan.dev/v1
-kind: Cluster
-metadata: {name: prod}
-spec:
-  kubernetes: "1.34"
-  gpuOperator: {install: helm, version: v26.7.0}
-  scheduler: {kind: kai}
-  monitoring: {}
----
-apiVersion: gpuplan.dev/v1
-kind: Pool
-metadata: {name: fractions}
-spec:
-  gpu: L4-24GB
-  nodes: {count: 2, gpusPerNode: 4, namePattern: "gpu-[0-9]+"}
-  sharing: {fraction: {}}
----
-apiVersion: gpuplan.dev/v1
-kind: Tenant
-metadata: {name: search}
-spec:
-  namespaces: [search]
-  quotas: [{pool: fractions, guaranteed: 0.5}]
-"""
-
-
 def test_fractions_are_counted_in_gpus(tmp_path: Path) -> None:
+    whole = ('pool="whole",unit="gpu",resource="nvidia_com_gpu"', 4)
     expected = ('pool="fractions",unit="fraction",resource="nvidia_com_gpu"', 8)
-    assert_recorded(tmp_path, {}, "pool:gpuplan_planned_units:sum", expected, text=FRACTIONS)
+    assert_recorded(tmp_path, {}, "pool:gpuplan_planned_units:sum", whole, expected, text=FRACTIONS)
 
 
 def test_half_a_gpu_is_guaranteed(tmp_path: Path) -> None:
+    whole = ('tenant="search",pool="whole",unit="gpu",resource="nvidia_com_gpu"', 2)
     expected = ('tenant="search",pool="fractions",unit="fraction",resource="nvidia_com_gpu"', 0.5)
-    assert_recorded(tmp_path, {}, "tenant:gpuplan_guaranteed_units:sum", expected, text=FRACTIONS)
+    assert_recorded(tmp_path, {}, "tenant:gpuplan_guaranteed_units:sum", whole, expected, text=FRACTIONS)
 
 
 # --- Units -------------------------------------------------------------------------------------------------------
@@ -258,3 +233,33 @@ def test_a_tenant_where_the_exporters_labels_win(tmp_path: Path) -> None:
     expected = ('tenant="search",pool="mixed",profile="3g.40gb"', 1024**2)
     text = a_cluster(monitoring="{honorLabels: true}")
     assert_recorded(tmp_path, series, "tenant:gpuplan_memory_used_bytes:sum", expected, text=text)
+
+
+def test_pods_of_one_tenant_on_a_shared_gpu_use_what_they_use_together(tmp_path: Path) -> None:
+    """The exporter shows each pod's own framebuffer beside the device's (`createPerProcessMetrics`)."""
+    device = 'node="shared-1",gpu="0"'
+    pods = {"web": 100, "api": 200}
+    series = {f"DCGM_FI_DEV_FB_USED{{{device}}}": "5000x200"} | {
+        f'DCGM_FI_DEV_FB_USED{{{device},exported_namespace="search",exported_pod="{pod}"}}': f"{used}x200"
+        for pod, used in pods.items()
+    }
+    expected = 'tenant="search",pool="shared"', 300 * 1024 * 1024
+    assert_recorded(tmp_path, THERE | series, "tenant:gpuplan_memory_used_bytes:sum", expected)
+
+
+def test_a_gpu_that_a_tenant_shares_with_itself_and_others_counts_once_for_each(tmp_path: Path) -> None:
+    """With KUBERNETES_VIRTUAL_GPUS there is a series for each pod on it, here of two namespaces of a tenant.
+
+    Exporters before 4.8.2, and those without the pods' UIDs, show each pod the framebuffer of the device.
+    """
+    old = "v25.10.1"
+    gpu = 'node="shared-1",gpu="0",exported_pod="{pod}",exported_namespace="{pod}"'
+    series = NODES | {
+        f'DCGM_FI_DEV_FB_USED{{{gpu.format(pod=pod)},vgpu="{number}"}}': "1024x20"
+        for number, pod in enumerate(("search", "search-dev", "other"))
+    }
+    metric, expected = "tenant:gpuplan_memory_used_bytes:sum", ('tenant="search",pool="shared"', 1024**3)
+    assert_recorded(tmp_path, series, metric, expected, text=a_cluster().replace("v26.7.0", old))
+    honored = {name.replace("exported_", ""): values for name, values in series.items()}
+    text = a_cluster(monitoring="{honorLabels: true}").replace("v26.7.0", old)
+    assert_recorded(tmp_path, honored, metric, expected, text=text)

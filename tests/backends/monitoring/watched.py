@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -15,7 +15,15 @@ from gpuplan.planning.plan import Plan
 from tests.plans import a_plan
 from tests.promtool import promtool
 
-GROUPS = ("gpuplan-planned", "gpuplan-tenants", "gpuplan-pools", "gpuplan-utilization", "gpuplan-alerts")
+GROUPS = (
+    "gpuplan-planned",
+    "gpuplan-tenants",
+    "gpuplan-tenant-queues",
+    "gpuplan-pools",
+    "gpuplan-queues",
+    "gpuplan-utilization",
+    "gpuplan-alerts",
+)
 
 POOLS = """\
 apiVersion: gpuplan.dev/v1
@@ -72,6 +80,71 @@ ARGOCD = (
     '  argocd: {repoURL: "https://git.example.com/gpu.git", destination: {server: "https://kubernetes.default.svc"}}\n'
 )
 
+KUEUE = "  scheduler: {kind: kueue}\n"
+
+FRACTIONS = """\
+apiVersion: gpuplan.dev/v1
+kind: Cluster
+metadata: {name: prod}
+spec:
+  kubernetes: "1.34"
+  gpuOperator: {install: helm, version: v26.7.0}
+  scheduler: {kind: kai}
+  monitoring: {}
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: fractions}
+spec:
+  gpu: L4-24GB
+  nodes: {count: 2, gpusPerNode: 4, namePattern: "gpu-[0-9]+"}
+  sharing: {fraction: {}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: whole}
+spec:
+  gpu: L4-24GB
+  nodes: {count: 1, gpusPerNode: 4, namePattern: "whole-[0-9]+"}
+  sharing: {exclusive: {}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: search}
+spec:
+  namespaces: [search]
+  quotas: [{pool: fractions, guaranteed: 0.5}, {pool: whole, guaranteed: 2}]
+"""
+"""A cluster of KAI-Scheduler with a pool of fractions and one of whole GPUs."""
+
+CLAIMS = """\
+apiVersion: gpuplan.dev/v1
+kind: Cluster
+metadata: {name: prod}
+spec:
+  kubernetes: "1.34"
+  gpuOperator: {install: helm, version: v26.7.0}
+  scheduler: {kind: kueue}
+  monitoring: {}
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: claimed}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 2, gpusPerNode: 4, namePattern: "gpu-[0-9]+"}
+  sharing: {exclusive: {}}
+  allocation: dra
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: search}
+spec:
+  namespaces: [search]
+  quotas: [{pool: claimed, guaranteed: 2}]
+"""
+"""A cluster of Kueue whose devices are had by claims."""
+
 
 def objects(plan: Plan, kind: str) -> dict[str, dict[str, Any]]:
     """The objects of a kind by name."""
@@ -126,13 +199,34 @@ def a_pod(namespace: str, pod: str, node: str, resource: str, count: int, phase:
     return found if node else found | {f"kube_pod_status_unschedulable{{{labels}}}": "1x200"}
 
 
+class Firing(NamedTuple):
+    """An alert, with the labels of each that fires beside its name and state."""
+
+    alert: str
+    labels: Sequence[str]
+
+
 def assert_samples(
     folder: Path, text: str, series: Mapping[str, str], expr: str, samples: Mapping[str, float], minutes: int = 10
 ) -> None:
     """The expression has these samples and no others, so many minutes after the start."""
+    assert_all_samples(folder, text, series, {expr: samples}, minutes)
+
+
+def assert_all_samples(
+    folder: Path, text: str, series: Mapping[str, str], expected: Mapping[str, Mapping[str, float]], minutes: int = 10
+) -> None:
+    """Each expression has its samples and no others, so many minutes after the start."""
     files = write_rules(a_plan(text), folder)
     test = folder / "test.yaml"
-    expected = [{"labels": labels, "value": value} for labels, value in samples.items()]
+    tests = [
+        {
+            "expr": expr,
+            "eval_time": f"{minutes}m",
+            "exp_samples": [{"labels": labels, "value": value} for labels, value in samples.items()],
+        }
+        for expr, samples in expected.items()
+    ]
     document = {
         "rule_files": [str(file) for file in files],
         "evaluation_interval": "1m",
@@ -141,12 +235,26 @@ def assert_samples(
             {
                 "interval": "1m",
                 "input_series": [{"series": name, "values": values} for name, values in series.items()],
-                "promql_expr_test": [{"expr": expr, "eval_time": f"{minutes}m", "exp_samples": expected}],
+                "promql_expr_test": tests,
             }
         ],
     }
     test.write_text(yaml.safe_dump(document), encoding="utf-8")
     promtool("test", "rules", test)
+
+
+def assert_firing(folder: Path, text: str, series: Mapping[str, str], expected: Sequence[Firing], minutes: int) -> None:
+    """Each alert fires with these labels, with no others, and with all that its text names."""
+    for alert, labels in expected:
+        annotations = alerts(a_plan(text))[alert]["annotations"].values()
+        named = {name for text in annotations for name in re.findall(r"\$labels\.(\w+)", text)}
+        assert [each for each in labels if not named <= set(re.findall(r"(\w+)=", each))] == []
+    asked = {_firing(alert): {f"{{{each}}}": 1.0 for each in labels} for alert, labels in expected}
+    assert_all_samples(folder, text, series, asked, minutes)
+
+
+def _firing(alert: str) -> str:
+    return f'max without (alertname, alertstate, severity) (ALERTS{{alertname="{alert}",alertstate="firing"}})'
 
 
 def assert_fires(
@@ -163,8 +271,7 @@ def assert_fires(
     annotations = alerts(a_plan(text))[alert]["annotations"].values()
     named = {name for annotation in annotations for name in re.findall(r"\$labels\.(\w+)", annotation)}
     assert named - set(re.findall(r"(\w+)=", labels)) == set(lacks)
-    expr = f'max without (alertname, alertstate, severity) (ALERTS{{alertname="{alert}",alertstate="firing"}})'
-    assert_samples(folder, text, series, expr, {f"{{{labels}}}": 1.0}, minutes)
+    assert_samples(folder, text, series, _firing(alert), {f"{{{labels}}}": 1.0}, minutes)
 
 
 def assert_silent(

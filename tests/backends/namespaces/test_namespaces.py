@@ -54,10 +54,11 @@ NOTHING = {
 }
 
 
-def tenant(spec: str, *, cluster: str = "", more: str = "") -> Plan:
+def tenant(spec: str, *, cluster: str = "", more: str = "", kubernetes: str = "1.34") -> Plan:
     """A plan with one tenant, `research`, in namespace `research` unless the spec says otherwise."""
     head = f"apiVersion: gpuplan.dev/v1\nkind: Tenant\nmetadata: {{name: research}}\nspec: {{{spec}}}\n"
-    return a_plan(f"{CLUSTER}{cluster}---\n{POOLS}{more}{head}")
+    start = CLUSTER.replace("1.34", kubernetes)
+    return a_plan(f"{start}{cluster}---\n{POOLS}{more}{head}")
 
 
 def render(plan: Plan) -> list[Manifest]:
@@ -141,6 +142,38 @@ def test_the_cap_is_the_guarantee_where_the_cluster_says_so() -> None:
     assert hard(plan)["requests.nvidia.com/gpu.shared"] == "8"
 
 
+KAI = "  scheduler: {kind: kai}\n"
+BORROWS = "namespaces: [research], quotas: [{pool: split-too, guaranteed: 2, limit: 4}]"
+BORROWED = "requests.nvidia.com/mig-2g.20gb"
+
+
+def test_with_kai_the_queue_is_the_cap_and_only_the_rest_is_banned() -> None:
+    quotas = "{pool: split-too, guaranteed: 2, limit: 4}, {pool: split, unit: 3g.40gb, guaranteed: 0}"
+    plan = tenant(f"namespaces: [research], quotas: [{quotas}]", cluster=KAI)
+    assert hard(plan) == {key: number for key, number in NOTHING.items() if key != BORROWED}
+
+
+def test_what_a_queue_caps_has_a_quota_where_it_is_divided() -> None:
+    quotas = "{pool: split-too, guaranteed: 4, split: {one: 3, two: 1}}"
+    plan = tenant(f"namespaces: [one, two, three], quotas: [{quotas}]", cluster=KAI)
+    assert [hard(plan, namespace)[BORROWED] for namespace in ("one", "two", "three")] == ["3", "1", "0"]
+
+
+def test_a_line_of_policy_keeps_the_quota_beside_the_queue() -> None:
+    assert hard(tenant(BORROWS, cluster="  scheduler: {kind: kai, cap: limit}\n"))[BORROWED] == "4"
+
+
+def test_kueue_keeps_the_quota_at_the_limit_unless_the_policy_says_otherwise() -> None:
+    assert hard(tenant(BORROWS, cluster="  scheduler: {kind: kueue}\n"))[BORROWED] == "4"
+    assert BORROWED not in hard(tenant(BORROWS, cluster="  scheduler: {kind: kueue, cap: queue}\n"))
+
+
+@pytest.mark.parametrize(("kubernetes", "is_capped"), [("1.29", True), ("1.30", False)])
+def test_no_queue_is_the_cap_where_nothing_keeps_pods_behind_it(kubernetes: str, is_capped: bool) -> None:
+    plan = tenant(BORROWS, cluster=KAI, kubernetes=kubernetes)
+    assert (BORROWED in hard(plan)) is is_capped
+
+
 def test_an_unbounded_quota_has_no_key() -> None:
     plan = tenant("namespaces: [research], quotas: [{pool: shared, guaranteed: 8, limit: none}]")
     assert "requests.nvidia.com/gpu.shared" not in hard(plan)
@@ -173,6 +206,60 @@ def test_numbers_are_written_as_the_api_server_writes_them_back() -> None:
 def test_nothing_inert_is_written() -> None:
     plan = tenant("namespaces: [research], quotas: [{pool: shared, guaranteed: 8}]")
     assert all(key.startswith("requests.nvidia.com/") for key in hard(plan))
+
+
+CPU_POOL = """\
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: sized}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 2, gpusPerNode: 8, cpu: 136, memory: 1088Gi, reserve: {cpu: 8, memory: 64Gi}}
+  sharing: {mps: {replicas: 2}}
+  followUnits: true
+---
+"""
+
+
+def test_cpu_memory_and_pods_are_capped_and_containers_that_say_nothing_ask_for_little() -> None:
+    quota = "pool: shared, guaranteed: 4, cpu: {guaranteed: 8, limit: 16500m}, memory: 65536Mi, pods: 20"
+    plan = tenant(f"namespaces: [research], quotas: [{{{quota}}}]")
+    found = hard(plan)
+    assert (found["requests.cpu"], found["requests.memory"], found["pods"]) == ("16500m", "64Gi", "20")
+    assert only(plan, "LimitRange")["spec"] == {
+        "limits": [{"type": "Container", "defaultRequest": {"cpu": "100m", "memory": "128Mi"}}]
+    }
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "is_capped"), [("kubernetes", True), ("kueue", False), ("kai", False), ("runai", False)]
+)
+def test_queues_count_cpu_by_themselves(scheduler: str, is_capped: bool) -> None:
+    quota = "{pool: shared, guaranteed: 4, cpu: 8, memory: 8Gi}"
+    plan = tenant(f"namespaces: [research], quotas: [{quota}]", cluster=f"  scheduler: {{kind: {scheduler}}}\n")
+    assert ("requests.cpu" in hard(plan)) is is_capped
+    assert ("LimitRange" in {item.kind for item in render(plan)}) is is_capped
+
+
+def test_what_no_quota_counts_is_not_asked_of_containers() -> None:
+    plan = tenant("namespaces: [research], quotas: [{pool: shared, guaranteed: 4, memory: 64Gi, pods: 3}]")
+    assert only(plan, "LimitRange")["spec"]["limits"][0]["defaultRequest"] == {"memory": "128Mi"}
+    without = tenant("namespaces: [research], quotas: [{pool: shared, guaranteed: 4, pods: 3}]")
+    assert "LimitRange" not in {item.kind for item in render(without)}
+
+
+def test_cpu_follows_the_units_of_a_namespace() -> None:
+    quota = "pool: sized, guaranteed: 8, split: {one: 6, two: 2}"
+    plan = tenant(f"namespaces: [one, two], quotas: [{{{quota}}}]", more=CPU_POOL)
+    caps = [(hard(plan, name)["requests.cpu"], hard(plan, name)["requests.memory"]) for name in ("one", "two")]
+    assert caps == [("48", "384Gi"), ("16", "128Gi")]
+
+
+def test_pools_of_which_one_has_no_bound_on_cpu_leave_the_namespace_none() -> None:
+    quotas = "{pool: shared, guaranteed: 4, cpu: 8, memory: 8Gi}, {pool: split-too, guaranteed: 2, memory: 8Gi}"
+    found = hard(tenant(f"namespaces: [research], quotas: [{quotas}]"))
+    assert "requests.cpu" not in found
+    assert found["requests.memory"] == "16Gi"
 
 
 def test_a_fraction_is_no_resource() -> None:
@@ -216,6 +303,22 @@ def test_each_role_binds_its_groups() -> None:
 def test_a_group_named_twice_is_bound_once() -> None:
     (subject,) = only(tenant("namespaces: [research], members: [lab, lab]"), "RoleBinding")["subjects"]
     assert subject == {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "lab"}
+
+
+def test_users_and_groups_of_one_cluster_role_share_a_binding() -> None:
+    members = "[{group: lab, clusterRole: gpu-user}, {user: jane, clusterRole: gpu-user}, {user: jane, role: view}]"
+    found = {
+        item.name: item.body
+        for item in render(tenant(f"namespaces: [research], members: {members}"))
+        if item.kind == "RoleBinding"
+    }
+    assert {
+        name: (body["roleRef"]["name"], [(subject["kind"], subject["name"]) for subject in body["subjects"]])
+        for name, body in found.items()
+    } == {
+        "gpuplan-gpu-user": ("gpu-user", [("Group", "lab"), ("User", "jane")]),
+        "gpuplan-view": ("view", [("User", "jane")]),
+    }
 
 
 def test_a_namespace_of_run_ai_says_which_project_it_is() -> None:

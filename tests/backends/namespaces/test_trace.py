@@ -68,9 +68,11 @@ def test_another_pool_changes_the_capped_resource_only_if_it_hands_out_another()
     lab = tenant("lab", "pool: a, guaranteed: 4")
 
     assert caps(a_platform(pool("a"), pool("b"), lab))["nvidia.com/gpu"] == [
-        "copied Tenant/lab spec.quotas[0].guaranteed"
+        "chosen by Cluster/test spec.scheduler.kind",
+        "copied Tenant/lab spec.quotas[0].guaranteed",
     ]
     assert caps(a_platform(pool("a"), pool("b", "timeSlicing: {replicas: 2}"), lab))["nvidia.com/gpu"] == [
+        "chosen by Cluster/test spec.scheduler.kind",
         "chosen by Tenant/lab spec.quotas[0].pool",
         "copied Tenant/lab spec.quotas[0].guaranteed",
     ]

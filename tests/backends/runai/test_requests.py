@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from gpuplan.backends import runai
 from gpuplan.planning.plan import Plan
-from gpuplan.planning.projects import portion_of, ranks
+from gpuplan.planning.portions import portion_of
+from gpuplan.planning.projects import ranks
 from tests.plans import a_cluster, a_plan
 from tests.platforms import document, pool
 

@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 
+from gpuplan.planning.schedulers import SCHEDULERS
 from tests.backends.scheduling.cel import KUBERNETES_FUNCTIONS, STANDARD_FUNCTIONS, functions_of, refusals
 from tests.backends.scheduling.platform import parameters_of, platform, policy
 from tests.backends.scheduling.pods import asking, container, pod
+from tests.plans import a_cluster, a_plan
+from tests.platforms import a_platform, tenant
+from tests.platforms import pool as a_pool
 
 SHARE, SMALL, LARGE, WHOLE = (
     "nvidia.com/gpu.shared",
@@ -77,7 +81,9 @@ ALLOWED = {
     "a partition": pod(asking(SMALL), **IN_SPLIT),
     "as many partitions as a container may have": pod(asking(SMALL, "4"), **IN_SPLIT),
     "partitions of two sizes in two containers": pod(asking(SMALL), asking(LARGE, name="second"), **IN_SPLIT),
-    "a share with tolerations": pod(asking(SHARE), tolerations=[{"operator": "Exists"}], **IN_SHARED),
+    "a share with tolerations": pod(
+        asking(SHARE), tolerations=[{"key": "nvidia.com/gpu", "operator": "Exists"}], **IN_SHARED
+    ),
     "a share with a further selector": pod(
         asking(SHARE), nodeSelector={"gpuplan.dev/pool": "shared", "zone": "a"}, **RESEARCH
     ),
@@ -392,14 +398,14 @@ def test_devices_are_not_added_by_an_annotation_later(before: dict[str, str] | N
     assert change(waiting, changed) == ["annotations cdi.k8s.io/* must not be set; ask for GPUs in resources.limits"]
 
 
-def test_grants_are_judged_when_pods_are_made_and_devices_whenever_they_can_change() -> None:
+def test_pods_are_judged_when_they_are_made_and_when_they_change() -> None:
     rules = {
         name: policy(name, platform())["spec"]["matchConstraints"]["resourceRules"]
         for name in ("gpuplan-grants", "gpuplan-devices")
     }
     judged = {name: {rule["resources"][0]: rule["operations"] for rule in found} for name, found in rules.items()}
     assert judged == {
-        "gpuplan-grants": {"pods": ["CREATE"]},
+        "gpuplan-grants": {"pods": ["CREATE", "UPDATE"]},
         "gpuplan-devices": {"pods": ["CREATE", "UPDATE"], "pods/ephemeralcontainers": ["UPDATE"]},
     }
 
@@ -410,7 +416,7 @@ def test_grants_are_judged_when_pods_are_made_and_devices_whenever_they_can_chan
 GATED: dict[str, Any] = {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
 
 
-@pytest.mark.parametrize(("scheduler", "held"), [("kueue", GATED), ("runai", {})])
+@pytest.mark.parametrize(("scheduler", "held"), [("kueue", GATED), ("runai", {"schedulerName": "runai-scheduler"})])
 def test_a_scheduler_that_places_pods_itself_gets_them_without_a_pool(scheduler: str, held: dict[str, Any]) -> None:
     assert judge(pod(asking(SHARE), **RESEARCH, **held), scheduler=scheduler) == []
     assert judge(pod(asking(WHOLE), **RESEARCH), scheduler=scheduler)[0] == NO_QUOTA.format(WHOLE)
@@ -453,3 +459,36 @@ def test_every_rule_has_a_message_on_one_line() -> None:
             assert rule["message"]
             assert "\n" not in rule["message"]
             assert rule["reason"] == "Forbidden"
+
+
+# --- Grace periods ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+@pytest.mark.parametrize(
+    ("seconds", "allowed", "is_refused"),
+    [(30, "", False), (31, "", True), (600, "10m", False), (601, "10m", True), (30, "10s", True)],
+)
+def test_a_pod_with_gpus_asks_for_no_longer_grace_period_than_it_may(
+    scheduler: str, seconds: int, allowed: str, is_refused: bool
+) -> None:
+    own = f"allow: {{gracePeriod: {allowed}}}" if allowed else ""
+    plan = a_platform(a_pool("whole"), tenant("research", "pool: whole, guaranteed: 8", more=own), scheduler=scheduler)
+    made = pod(asking("nvidia.com/gpu"), pool="whole", terminationGracePeriodSeconds=seconds)
+    found = refusals(policy("gpuplan-grants", plan), made, parameters_of("research", plan))
+
+    assert any("terminationGracePeriodSeconds" in message for message in found) is is_refused
+
+
+def test_a_pod_without_gpus_ends_when_it_likes() -> None:
+    made, grants = pod(terminationGracePeriodSeconds=86400), policy("gpuplan-grants", platform())
+
+    assert refusals(grants, made, parameters_of("web", platform())) == []
+
+
+def test_one_line_of_policy_bounds_no_grace_period() -> None:
+    cluster = a_cluster("kind: kubernetes").replace("spec:\n", "spec:\n  admission: {gracePeriod: none}\n", 1)
+    plan = a_plan(f"{cluster}---\n{a_pool('whole')}{tenant('research', 'pool: whole, guaranteed: 8')}")
+    made = pod(asking("nvidia.com/gpu"), pool="whole", terminationGracePeriodSeconds=86400)
+
+    assert refusals(policy("gpuplan-grants", plan), made, parameters_of("research", plan)) == []

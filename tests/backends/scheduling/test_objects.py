@@ -52,8 +52,10 @@ def test_the_stage_holds_the_policies_and_one_binding_for_all_tenants() -> None:
         ("PriorityClass", "research"),
         ("PriorityClass", "training"),
         ("ValidatingAdmissionPolicy", "gpuplan-devices"),
+        ("ValidatingAdmissionPolicy", "gpuplan-grace"),
         ("ValidatingAdmissionPolicy", "gpuplan-grants"),
         ("ValidatingAdmissionPolicyBinding", "gpuplan-devices"),
+        ("ValidatingAdmissionPolicyBinding", "gpuplan-grace"),
         ("ValidatingAdmissionPolicyBinding", "gpuplan-grants"),
     ]
     assert {item.folder for item in scheduling.render(platform())} == {"scheduling"}

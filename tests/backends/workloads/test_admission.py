@@ -32,11 +32,11 @@ SHARINGS = (
 
 
 def policies(plan: Plan, resource: str) -> Iterator[Any]:
-    """The plan's policies on a resource, such as pods."""
+    """The plan's policies on new objects of a resource, such as pods."""
     for manifest in (*scheduling.render(plan), *kai.render(plan), *kueue.render(plan)):
         if isinstance(manifest, Manifest) and manifest.kind == "ValidatingAdmissionPolicy":
             (rule, *_) = manifest.body["spec"]["matchConstraints"]["resourceRules"]
-            if rule["resources"] == [resource]:
+            if rule["resources"] == [resource] and "CREATE" in rule["operations"]:
                 yield manifest.body
 
 
@@ -78,7 +78,8 @@ def judged(spec: str, **more: str) -> list[str]:
     plan = planned(spec, **more)
     given = parameters(plan)
     on_pods = list(policies(plan, "pods"))
-    assert [policy["metadata"]["name"] for policy in on_pods] == ["gpuplan-grants", "gpuplan-devices"]
+    names = ["gpuplan-grants", "gpuplan-devices", *(["gpuplan-running"] if plan.scheduler.has_queues else [])]
+    assert [policy["metadata"]["name"] for policy in on_pods] == names
     return [
         text
         for pod, user in pods(plan, spec, **more)

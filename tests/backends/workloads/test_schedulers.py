@@ -215,4 +215,4 @@ def test_pods_choose_their_pool_under_every_scheduler(scheduler: str, spec: str)
 @pytest.mark.parametrize("scheduler", ["kubernetes", "kueue", "kai", "runai"])
 @pytest.mark.parametrize("spec", [SERVICE, GANG])
 def test_objects_fit_their_schemas(scheduler: str, spec: str) -> None:
-    assert check_schemas(manifests(spec, scheduler=scheduler, pool=TOPOLOGY), "1.34", None).problems == ()
+    assert check_schemas(manifests(spec, scheduler=scheduler, pool=TOPOLOGY), "1.34") == ()

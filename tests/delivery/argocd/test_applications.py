@@ -229,7 +229,11 @@ def test_one_application_set_for_all_namespaces() -> None:
                     "project": "gpuplan-test",
                     "source": {"repoURL": REPO, "targetRevision": "main", "path": "{{.path.path}}"},
                     "destination": {"name": "prod", "namespace": "{{.path.basename}}"},
-                    "syncPolicy": {"automated": AUTOMATED, "syncOptions": OPTIONS, "retry": RETRY},
+                    "syncPolicy": {
+                        "automated": AUTOMATED,
+                        "syncOptions": [*OPTIONS, "PrunePropagationPolicy=background"],
+                        "retry": RETRY,
+                    },
                 },
             },
         },

@@ -34,6 +34,15 @@ def test_no_object_is_in_two_applications_and_none_in_none(cluster: str) -> None
     assert set(applied) == set(built(f"out/{cluster}"))
 
 
+def test_the_hubs_root_applies_nothing_to_another_argo_cd() -> None:
+    """OpenShift GitOps runs in its own cluster, which is not the one that the hub calls `kubernetes.default.svc`."""
+    bodies = [body for body in yaml.safe_load_all(kustomize(REPOSITORY / "out/argocd")) if body]
+    assert {body["metadata"]["namespace"] for body in bodies} == {"argocd"}
+    applications = [body for body in bodies if body["kind"] == "Application"]
+    assert {tuple(body["spec"]["destination"]) for body in applications} == {("name", "namespace")}
+    assert {item.namespace for item in built("out/argocd/openshift")} == {"openshift-gitops"}
+
+
 @CLUSTERS
 def test_no_application_is_empty(cluster: str) -> None:
     assert [name for name, found in deliver(cluster).applications.items() if not found.objects] == []

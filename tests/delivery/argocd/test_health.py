@@ -10,15 +10,19 @@ import yaml
 from lupa.lua51 import LuaRuntime
 
 from gpuplan.delivery.argocd import checks
+from tests.delivery.argocd.operator_states import an_object, failed, ready
 from tests.delivery.argocd.rendered import a_cluster, files
 from tests.delivery.argocd.root_states import STATES, State
 
-# Argo CD opens the basic functions and `table` alone; gopher-lua speaks Lua 5.1. Strings have no methods then either.
+# Argo CD opens the basic functions and `table` alone, and has a module `os` of two functions (`util/lua/lua.go` and
+# `oslib_safe.go` there); gopher-lua speaks Lua 5.1. Strings have no methods then either.
 SANDBOX = """
 debug.setmetatable("", nil)
+local modules = {os = {time = os.time, date = os.date}}
 for _, name in ipairs({"string", "io", "os", "math", "coroutine", "package", "debug", "require", "python"}) do
   _G[name] = nil
 end
+require = function(name) return modules[name] end
 """
 
 Health = Callable[[str, Mapping[str, Any]], tuple[str, str]]
@@ -37,79 +41,97 @@ def judged(check: str, body: Mapping[str, Any]) -> tuple[str, str]:
     return found["status"], found["message"]
 
 
-def a_status(
-    state: str = "", reason: str = "", message: str = "", *, ready: str = "False", seen: int | None = None
-) -> dict[str, Any]:
-    """An object at its third generation; ``reason`` is that of the condition `Error`, which is false without one."""
-    conditions: list[dict[str, Any]] = [
-        {"type": "Ready", "status": ready, "reason": "Error", "message": ""},
-        {"type": "Error", "status": "True" if reason else "False", "reason": reason or "Ready", "message": message},
-    ]
-    if seen is not None:
-        conditions = [{**condition, "observedGeneration": seen} for condition in conditions]
-    status = {"conditions": conditions, **({"state": state} if state else {})}
-    return {"metadata": {"name": "a", "generation": 3}, "status": status}
-
-
 CLUSTER_POLICY = "nvidia.com_ClusterPolicy"
 DRIVER = "nvidia.com_NVIDIADriver"
 BOTH = pytest.mark.parametrize("kind", [CLUSTER_POLICY, DRIVER])
+UNDER_WAY = {CLUSTER_POLICY: "OperandNotReady", DRIVER: "DriverNotReady"}
 
 
 @BOTH
 def test_ready_is_healthy(health: Health, kind: str) -> None:
-    assert health(kind, a_status("ready", ready="True"))[0] == "Healthy"
+    assert health(kind, an_object(ready()))[0] == "Healthy"
 
 
 @BOTH
-def test_ready_without_conditions_is_healthy(health: Health, kind: str) -> None:
-    assert health(kind, {"metadata": {"name": "a"}, "status": {"state": "ready"}})[0] == "Healthy"
-
-
-@BOTH
-def test_an_object_that_the_operator_has_not_seen_is_under_way(health: Health, kind: str) -> None:
-    waiting = ("Progressing", "Waiting for the operator.")
-    assert health(kind, {"metadata": {"name": "a"}}) == waiting
-    assert health(kind, {"metadata": {"name": "a"}, "status": {}}) == waiting
-    assert health(kind, {"metadata": {"name": "a"}, "status": {"state": "notReady"}}) == waiting
+@pytest.mark.parametrize("status", [None, {}, {"state": "notReady"}, {"state": "ready"}])
+def test_without_a_condition_the_operator_is_waited_for(health: Health, kind: str, status: dict[str, Any]) -> None:
+    """It writes the state first, and conditions after it (`updateCRState` in `clusterpolicy_controller.go`)."""
+    assert health(kind, an_object(status)) == ("Progressing", "Waiting for the operator.")
 
 
 @BOTH
 def test_operands_that_are_rolled_out_are_under_way_although_the_operator_says_error(health: Health, kind: str) -> None:
-    body = a_status("notReady", "OperandNotReady", "states not ready: [state-driver]")
+    body = an_object(failed(UNDER_WAY[kind], "states not ready: [state-driver]"))
     assert health(kind, body) == ("Progressing", "states not ready: [state-driver]")
 
 
 @BOTH
 def test_a_failure_is_degraded_with_what_the_operator_says(health: Health, kind: str) -> None:
-    body = a_status("notReady", "ReconcileFailed", "failed to reconcile state-driver")
+    body = an_object(failed("ReconcileFailed", "failed to reconcile state-driver"))
     assert health(kind, body) == ("Degraded", "failed to reconcile state-driver")
 
 
 @BOTH
 def test_a_failure_is_degraded_even_while_an_old_state_says_ready(health: Health, kind: str) -> None:
-    assert health(kind, a_status("ready", "ReconcileFailed", "conflict"))[0] == "Degraded"
+    assert health(kind, an_object(failed("ReconcileFailed", "conflict", state="ready")))[0] == "Degraded"
 
 
 @BOTH
-def test_one_that_another_overrides_is_degraded(health: Health, kind: str) -> None:
-    assert health(kind, {"metadata": {"name": "a"}, "status": {"state": "ignored"}})[0] == "Degraded"
+def test_an_old_state_is_not_ready_while_operands_are_not(health: Health, kind: str) -> None:
+    """Before v26.7 an error condition of a driver brings back the state that it had: `updateCrStatus` there says so."""
+    assert health(kind, an_object(failed(UNDER_WAY[kind], "", state="ready")))[0] == "Progressing"
+
+
+UNSEEN = ("Progressing", "The operator may not have seen the last change yet.")
 
 
 @BOTH
-def test_a_status_of_an_earlier_generation_says_nothing(health: Health, kind: str) -> None:
-    assert health(kind, a_status("ready", ready="True", seen=2))[0] == "Progressing"
-    assert health(kind, a_status("notReady", "ReconcileFailed", "x", seen=2))[0] == "Progressing"
-    assert health(kind, a_status("ready", ready="True", seen=3))[0] == "Healthy"
+@pytest.mark.parametrize("status", [ready(), failed("ReconcileFailed", "x")], ids=["ready", "failed"])
+def test_a_condition_of_before_the_last_change_says_nothing(health: Health, kind: str, status: dict[str, Any]) -> None:
+    """Argo CD asks as soon as it has applied the change, when the operator has not looked at it."""
+    assert health(kind, an_object(status, changed=0)) == UNSEEN
 
 
-def test_a_cluster_without_gpu_nodes_waits_for_them(health: Health) -> None:
-    assert health(CLUSTER_POLICY, a_status("notReady", "NFDLabelsMissing", "no labels"))[0] == "Progressing"
-    assert health(CLUSTER_POLICY, a_status("ready", ready="True"))[0] == "Healthy"
+@BOTH
+def test_a_condition_of_after_the_last_change_counts_at_once(health: Health, kind: str) -> None:
+    assert health(kind, an_object(ready(since=5), changed=10))[0] == "Healthy"
+    assert health(kind, an_object(failed("ReconcileFailed", "x", since=5), changed=10))[0] == "Degraded"
+
+
+@BOTH
+@pytest.mark.parametrize(("seconds", "status"), [(90, "Progressing"), (150, "Healthy")])
+def test_a_change_that_rolls_nothing_is_waited_for_two_minutes(
+    health: Health, kind: str, seconds: int, status: str
+) -> None:
+    """The operator then finds all as it was, and writes no condition."""
+    assert health(kind, an_object(ready(), changed=seconds))[0] == status
+
+
+@BOTH
+def test_who_shows_no_managed_fields_gets_what_the_operator_says(health: Health, kind: str) -> None:
+    assert health(kind, {"metadata": {"name": "a"}, "status": ready()})[0] == "Healthy"
+    assert health(kind, {"status": ready()})[0] == "Healthy"
+
+
+def test_a_cluster_whose_nodes_have_no_labels_of_nfd_is_waited_for(health: Health) -> None:
+    """The operator calls itself ready, and has no DaemonSet (`clusterpolicy_controller.go`, v24.6.2 to v26.7.0)."""
+    body = an_object(ready("NFDLabelsMissing", "No NFD labels found"))
+    assert health(CLUSTER_POLICY, body) == ("Progressing", "No NFD labels found")
+
+
+def test_a_cluster_without_gpu_nodes_is_healthy_and_says_so(health: Health) -> None:
+    message = "No GPU node found, watching for new nodes to join the cluster."
+    assert health(CLUSTER_POLICY, an_object(ready("NoGPUNodes", message), changed=0)) == ("Healthy", message)
+
+
+def test_a_driver_whose_nodes_another_has_is_degraded(health: Health) -> None:
+    assert health(DRIVER, an_object(failed("ConflictingNodeSelector", "conflict"))) == ("Degraded", "conflict")
 
 
 def test_a_disabled_driver_is_healthy(health: Health) -> None:
-    assert health(DRIVER, {"metadata": {"name": "a"}, "status": {"state": "disabled"}})[0] == "Healthy"
+    """The operator says `Error` of it all the same (`nvidiadriver_controller.go`, from v26.3 on)."""
+    body = an_object(failed("Reconciled", "useNvidiaDriverCRD is not enabled in ClusterPolicy", state="disabled"))
+    assert health(DRIVER, body) == ("Healthy", "The ClusterPolicy manages the driver, not this object.")
 
 
 # --- Applications ------------------------------------------------------------------------------------------------

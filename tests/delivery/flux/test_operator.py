@@ -20,6 +20,8 @@ from tests.plans import a_plan
 HELM = a_cluster(pools={"a100": "manual"})
 NAMES = config_map_names(HELM)
 DRIVER = Identity("nvidia.com", "NVIDIADriver", "", "a100")
+CONFIG_MAP = Identity("", "ConfigMap", "gpu-operator", NAMES.mig_parted)
+RULE = Identity("nfd.k8s-sigs.io", "NodeFeatureRule", "", "a100")
 
 
 def check(kind: str, *identities: Identity) -> dict[str, str]:
@@ -41,29 +43,46 @@ def policy_health(spec: Mapping[str, Any], **status: Any) -> str:
     return health(check("ClusterPolicy"), body | status)
 
 
-@pytest.mark.parametrize(("state", "status"), [("ready", "Current"), ("notReady", WAITING), ("ignored", "Failed")])
-def test_a_cluster_policy_is_as_healthy_as_its_state(state: str, status: str) -> None:
-    assert policy_health(SPEC, status={"state": state, "namespace": "gpu-operator"}) == status
+def a_status(state: str, reason: str = "Reconciled", *, is_ready: bool = True) -> dict[str, Any]:
+    """As the operator writes it (`internal/conditions` of NVIDIA/gpu-operator, v24.6.2 to v26.7.0)."""
+    ready, error = ("True", "False") if is_ready else ("False", "True")
+    conditions = [
+        {"type": "Ready", "status": ready, "reason": reason if is_ready else "Error"},
+        {"type": "Error", "status": error, "reason": "Ready" if is_ready else reason},
+    ]
+    return {"state": state, "namespace": "gpu-operator", "conditions": conditions}
+
+
+def test_a_cluster_policy_is_healthy_when_it_is_ready() -> None:
+    assert policy_health(SPEC, status=a_status("ready")) == "Current"
+    assert policy_health(SPEC, status=a_status("ready", "NoGPUNodes")) == "Current"
+    assert policy_health(SPEC, status=a_status("notReady", "OperandNotReady", is_ready=False)) == WAITING
+
+
+def test_nodes_without_labels_of_nfd_are_waited_for() -> None:
+    """The operator calls itself ready, and has no DaemonSet."""
+    assert policy_health(SPEC, status=a_status("ready", "NFDLabelsMissing")) == WAITING
 
 
 def test_a_cluster_policy_that_nobody_has_looked_at_is_waited_for() -> None:
     assert policy_health(SPEC) == WAITING
     assert policy_health(SPEC, status={}) == WAITING
-    assert policy_health({}, status={"state": "ready"}) == WAITING
+    assert policy_health(SPEC, status={"state": "ready"}) == WAITING
+    assert policy_health({}, status=a_status("ready")) == WAITING
 
 
 @pytest.mark.parametrize("part", ["migManager", "devicePlugin"])
 def test_ready_with_another_config_map_is_not_ready(part: str) -> None:
     """Helm has not upgraded yet: labels that name new layouts would find the old file."""
     old = SPEC | {part: {"config": {"name": "gpuplan-00000000"}}}
-    assert policy_health(old, status={"state": "ready"}) == WAITING
+    assert policy_health(old, status=a_status("ready")) == WAITING
 
 
 def test_without_pools_the_device_plugin_has_no_config_map() -> None:
     (expression,) = kustomization(a_cluster(), "gpu-operator")["spec"]["healthCheckExprs"]
     assert "devicePlugin" not in expression["current"]
     names = config_map_names(a_cluster())
-    body = {"spec": {"migManager": {"config": {"name": names.mig_parted}}}, "status": {"state": "ready"}}
+    body = {"spec": {"migManager": {"config": {"name": names.mig_parted}}}, "status": a_status("ready")}
     assert health(expression, body) == "Current"
 
 
@@ -71,10 +90,17 @@ def test_without_pools_the_device_plugin_has_no_config_map() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "status"), [("ready", "Current"), ("disabled", "Current"), ("notReady", WAITING), ("ignored", "Failed")]
+    ("status", "expected"),
+    [
+        (a_status("ready"), "Current"),
+        (a_status("disabled", is_ready=False), "Current"),
+        (a_status("notReady", "DriverNotReady", is_ready=False), WAITING),
+        (a_status("ready", "DriverNotReady", is_ready=False), WAITING),
+    ],
+    ids=["ready", "disabled", "not ready", "not ready, with an old state"],
 )
-def test_a_driver_is_as_healthy_as_its_state(state: str, status: str) -> None:
-    assert health(check("NVIDIADriver", DRIVER), {"status": {"state": state}}) == status
+def test_a_driver_is_as_healthy_as_it_says(status: dict[str, Any], expected: str) -> None:
+    assert health(check("NVIDIADriver", DRIVER), {"status": status}) == expected
 
 
 def test_a_driver_that_nobody_has_looked_at_is_waited_for() -> None:
@@ -100,6 +126,18 @@ def test_with_somebody_elses_cluster_policy_all_that_is_applied_is_checked() -> 
     assert spec["wait"] is True
     assert "healthChecks" not in spec
     assert [item["kind"] for item in spec["healthCheckExprs"]] == ["ClusterPolicy"]
+
+
+def test_where_its_owner_merges_the_patch_pools_wait_for_that() -> None:
+    """Nothing of the ClusterPolicy is in the folder; it is healthy with the ConfigMaps that are."""
+    merged = a_cluster(pools={"a100": "manual"}, install="external", operator=", clusterPolicyPatch: snippet")
+    spec = kustomization(merged, "gpu-operator")["spec"]
+    assert "wait" not in spec
+    assert spec["healthChecks"] == [{"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "name": "cluster-policy"}]
+    (expression,) = spec["healthCheckExprs"]
+    assert NAMES.mig_parted in expression["current"]
+    found = objects(merged, folder("gpu-operator", CONFIG_MAP), folder("partitions/a100", RULE))
+    assert found["Kustomization/gpu-partitions-prod-a100"]["spec"]["dependsOn"] == [{"name": "gpu-operator-prod"}]
 
 
 # --- OLM ---------------------------------------------------------------------------------------------------------

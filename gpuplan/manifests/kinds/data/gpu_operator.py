@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpuplan.disturbance import ChangeClass
-from gpuplan.manifests.kinds.model import Care, Judgement, Kind, Removal
+from gpuplan.manifests.kinds.model import Care, Immutable, Judgement, Kind, Removal
 
 KINDS: Final = (
     # Without a ClusterPolicy the operator removes the driver from every node. The driver is loaded again, other
@@ -25,9 +25,13 @@ KINDS: Final = (
             "spec": ChangeClass.PLUGIN_RESTART,
             "spec.driver": ChangeClass.REPARTITION,
             "spec.driver.upgradePolicy": ChangeClass.METADATA,
+            # No controller reads it, from v24.6.2 to v26.7.0.
+            "spec.operator.defaultRuntime": ChangeClass.METADATA,
             "spec.dcgmExporter.serviceMonitor": ChangeClass.METADATA,
             "spec.nodeStatusExporter.serviceMonitor": ChangeClass.METADATA,
             "spec.node-feature-discovery.master": ChangeClass.METADATA,
+            # A job that runs when the release is deleted.
+            "spec.node-feature-discovery.postDeleteCleanup": ChangeClass.METADATA,
         },
         immutable=(),
         outlives_policy=False,
@@ -43,7 +47,7 @@ KINDS: Final = (
         changed=Judgement.BY_FOLDER,
         removed=Judgement.BY_FOLDER,
         fields={},
-        immutable=(),
+        immutable=(Immutable("spec.driverType", may_go=True), Immutable("spec.usePrecompiled", may_go=True)),
         outlives_policy=False,
     ),
     # Without the label `nvidia.com/mig.config` the operator writes `all-disabled`, and the partitions are gone. So a

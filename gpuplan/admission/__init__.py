@@ -1,0 +1,36 @@
+"""Admission: what the API server refuses of tenants' work, each rule said once and read by all that need it."""
+
+from __future__ import annotations
+
+from gpuplan.admission.policies import (
+    DEVICES_POLICY,
+    FRAMEWORKS_POLICY,
+    GRACE_POLICY,
+    JOBS_POLICY,
+    RUNNING_POLICY,
+    KnownRule,
+    every_rule,
+    known_rules,
+    left_out,
+    policies,
+    policy,
+    trace_policy,
+)
+from gpuplan.admission.running import RunningWork, running_work
+
+__all__ = [
+    "DEVICES_POLICY",
+    "FRAMEWORKS_POLICY",
+    "GRACE_POLICY",
+    "JOBS_POLICY",
+    "RUNNING_POLICY",
+    "KnownRule",
+    "RunningWork",
+    "every_rule",
+    "known_rules",
+    "left_out",
+    "policies",
+    "policy",
+    "running_work",
+    "trace_policy",
+]

@@ -1,0 +1,199 @@
+"""What arrives at the API server of an object with pods: the object, and the pods that controllers make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from gpuplan.manifests import parse_quantity, quantity
+from gpuplan.planning.kueue import ADMISSION_GATE
+from gpuplan.planning.plan import Plan
+from gpuplan.planning.schedulers.kubernetes import DEFAULT_SCHEDULER
+from gpuplan.values import Value
+
+Route = tuple[str | int, ...]
+Body = Mapping[str, Any]
+
+
+class Arrival(Value):
+    """An object as policies see it, and the route in its maker to what it was made of."""
+
+    body: Body
+    route: Route
+
+
+_JOB: Final = ("batch/v1", "Job")
+_OWNERS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
+    ("apps", "Deployment"): ("apps/v1", "ReplicaSet"),
+    ("batch", "CronJob"): _JOB,
+    ("jobset.x-k8s.io", "JobSet"): _JOB,
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): ("apps/v1", "StatefulSet"),
+}
+"""Whose pods the work of some kinds runs in, where they are not its own."""
+
+
+def arrivals(plan: Plan, body: Body, values: Mapping[str, int]) -> Iterator[Arrival]:
+    """An object itself, and a pod of each of its templates; ``values`` are those of further priority classes.
+
+    What has a `spec` with containers is taken for a template, in kinds of anybody. Pods that the API server itself
+    refuses do not arrive at policies.
+    """
+    group, kind = body.get("apiVersion", "").rpartition("/")[0], body.get("kind", "")
+    classes = {**{found.name: found.spec.value for found in plan.priority_classes}, **values}
+    if (group, kind) == ("", "Pod"):
+        yield Arrival(_pod(plan, body, None, classes), ())
+        return
+    yield Arrival(body, ())
+    owner = _OWNERS.get((group, kind), (body.get("apiVersion", ""), kind))
+    for route, template in _templates(body):
+        pod = _pod(plan, {**template, "apiVersion": "v1", "kind": "Pod"}, owner, classes)
+        if all(map(_is_valid, _list(pod["spec"].get("containers")))):
+            yield Arrival(pod, route)
+
+
+def _templates(body: Body) -> Iterator[tuple[Route, Body]]:
+    left: list[tuple[Route, object]] = [(("spec",), body.get("spec"))]
+    seen: set[int] = set()
+    while left:
+        route, part = left.pop(0)
+        if id(part) in seen:  # an alias may have a part in many places, in itself as well
+            continue
+        seen.add(id(part))
+        if isinstance(part, Mapping) and isinstance(_map(part.get("spec")).get("containers"), list):
+            yield route, part
+            continue
+        left += [((*route, key), item) for key, item in _items(part)]
+
+
+def _items(part: object) -> Iterable[tuple[str | int, object]]:
+    return part.items() if isinstance(part, Mapping) else enumerate(part) if isinstance(part, list) else ()
+
+
+# --- Pods ------------------------------------------------------------------------------------------------------------
+
+
+def _pod(plan: Plan, body: Body, owner: tuple[str, str] | None, classes: Mapping[str, int]) -> Body:
+    """A pod with the API server's defaults, and what webhooks and admission plugins add before policies look."""
+    metadata, spec = _map(body.get("metadata")), _map(body.get("spec"))
+    if owner is not None:
+        version, kind = owner
+        metadata = {**metadata, "ownerReferences": [{"apiVersion": version, "kind": kind, "controller": True}]}
+    spec = {"schedulerName": DEFAULT_SCHEDULER, "terminationGracePeriodSeconds": 30, **spec}
+    for field in ("containers", "initContainers"):
+        if isinstance(spec.get(field), list):
+            spec[field] = [_container(item) for item in spec[field]]
+    spec |= _priority(plan, spec, classes)
+    if plan.scheduler.suspends_jobs and owner != _JOB:
+        gates = [*_list(spec.get("schedulingGates")), {"name": ADMISSION_GATE}]
+        spec["schedulingGates"] = gates
+    return {**body, "metadata": metadata, "spec": spec}
+
+
+def _priority(plan: Plan, spec: Body, classes: Mapping[str, int]) -> Body:
+    """The number of a pod's class, which is the default one where it names none.
+
+    That of a class which is nowhere in the files is not known; it is taken for one that gives no power over others.
+    """
+    default = next((found for found in plan.priority_classes if found.spec.default), None)
+    usual = default.spec.value if default else 0
+    if name := spec.get("priorityClassName"):
+        return {"priority": classes.get(name, usual) if isinstance(name, str) else usual}
+    return {"priority": usual, **({"priorityClassName": default.name} if default else {})}
+
+
+def _container(container: object) -> object:
+    """Limits and requests are canonical texts, and what is not requested is asked for as far as its limit."""
+    if not isinstance(container, Mapping) or not isinstance(container.get("resources"), Mapping):
+        return container
+    resources = dict(container["resources"])
+    limits, requests = _map(resources.get("limits")), _map(resources.get("requests"))
+    for field, amounts in (("limits", limits), ("requests", {**limits, **requests})):
+        if amounts:
+            resources[field] = {name: _canonical(amount) for name, amount in amounts.items()}
+    return {**container, "resources": resources}
+
+
+def _is_valid(container: object) -> bool:
+    """Whether extended resources have equal limits and requests."""
+    resources = _map(_map(container).get("resources"))
+    limits, requests = _map(resources.get("limits")), _map(resources.get("requests"))
+    return all(limits.get(name) == amount for name, amount in requests.items() if "/" in name)
+
+
+def _canonical(amount: object) -> object:
+    parsed = parse_quantity(str(amount)) if isinstance(amount, str | int | float) else None
+    return amount if parsed is None else quantity(int(parsed) if parsed == int(parsed) else parsed)
+
+
+def _map(value: object) -> dict[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def _list(value: object) -> Sequence[object]:
+    return value if isinstance(value, list) else ()
+
+
+# --- The part that is to blame ---------------------------------------------------------------------------------------
+
+_MOST_PARTS: Final = 300
+
+
+def blamed(body: Body, is_refused: Callable[[Body], bool]) -> list[Route]:
+    """The smallest part without which an object passes, in each container that is refused by itself.
+
+    It is the empty route where something is missing.
+    """
+    found = [
+        (*_CONTAINERS[field], index, *route[3:])
+        for field, index, alone in _with_one_container(body)
+        if is_refused(alone) and (route := _smallest(alone, is_refused))[:2] == _CONTAINERS[field]
+    ]
+    return found or [_smallest(body, is_refused)]
+
+
+_CONTAINERS: Final[Mapping[str, Route]] = {name: ("spec", name) for name in ("containers", "initContainers")}
+
+
+def _with_one_container(body: Body) -> Iterator[tuple[str, int, Body]]:
+    spec = _map(body.get("spec"))
+    none: Body = {**spec, "containers": [], "initContainers": []}
+    for field in _CONTAINERS:
+        for index, container in enumerate(_list(spec.get(field))):
+            yield field, index, {**body, "spec": {**none, field: [container]}}
+
+
+def _smallest(body: Body, is_refused: Callable[[Body], bool]) -> Route:
+    found: Route = ()
+    for route in _routes(body):
+        if len(route) > len(found) and not is_refused(_without(body, route)):
+            found = route
+    return found
+
+
+def without(body: Body, routes: Iterable[Route]) -> Body:
+    """An object without some of its parts."""
+    for route in sorted(filter(None, routes), key=_order, reverse=True):
+        body = _without(body, route)
+    return body
+
+
+def _order(route: Route) -> list[str]:
+    return [f"{part:09}" if isinstance(part, int) else part for part in route]
+
+
+def _routes(body: Body) -> list[Route]:
+    """The routes to all parts of an object that people write, less what says which object it is."""
+    found: list[Route] = []
+    left: list[tuple[Route, object]] = [((key,), body[key]) for key in ("metadata", "spec") if key in body]
+    while left and len(found) < _MOST_PARTS:
+        route, part = left.pop(0)
+        found.append(route)
+        left += [((*route, key), item) for key, item in _items(part)]
+    return found
+
+
+def _without(part: Any, route: Route) -> Any:  # noqa: ANN401 - any part of an object
+    first, rest = route[0], route[1:]
+    items = ((key, _without(item, rest) if rest and key == first else item) for key, item in _items(part))
+    kept = {key: item for key, item in items if rest or key != first}
+    return kept if isinstance(part, Mapping) else list(kept.values())

@@ -1,0 +1,352 @@
+"""The admission policies of a plan: which rows of the data files belong to it, and what stands in their places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from gpuplan.catalog.frameworks import Framework
+from gpuplan.catalog.frameworks import frameworks as known_frameworks
+from gpuplan.diagnostics import Origin
+from gpuplan.manifests.admission import AdmissionPolicy, AdmissionRule, policy_of
+from gpuplan.manifests.provenance import Links, Routes, chosen, unlike
+from gpuplan.manifests.templates import Row, read_rows
+from gpuplan.planning.boundary import Barrier, barriers
+from gpuplan.planning.dra import uses_claims
+from gpuplan.planning.grants import (
+    DEVICE_VARIABLES,
+    FRACTION,
+    GRANTS_POLICY,
+    QUEUES_POLICY,
+    RUNTIME_CLASS,
+    grace_seconds,
+    has_admission_policies,
+    runtime_class,
+)
+from gpuplan.planning.kueue import ADMISSION_GATE, frameworks
+from gpuplan.planning.plan import POOL_LABEL, Plan, PriorityClass
+from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
+from gpuplan.planning.schedulers.kai import (
+    NODE_POOL_LABEL,
+    OWN_CLASSES,
+    PREEMPTIBLE_BELOW,
+    QUEUE_LABEL,
+    SCHEDULER_NAME,
+)
+from gpuplan.planning.schedulers.kueue import PRIORITY_LABEL
+from gpuplan.planning.schedulers.kueue import QUEUE_LABEL as KUEUE_QUEUE_LABEL
+from gpuplan.planning.schedulers.runai import PROJECT_LABEL
+from gpuplan.planning.schedulers.runai import SCHEDULER_NAME as RUNAI_SCHEDULER
+from gpuplan.planning.sources import (
+    admission_of,
+    claims_of,
+    default_priority_of,
+    frameworks_of,
+    named,
+    scheduler_of,
+    taints_of,
+)
+from gpuplan.values import Value
+
+DEVICES_POLICY: Final = "gpuplan-devices"
+JOBS_POLICY: Final = "gpuplan-jobs"
+FRAMEWORKS_POLICY: Final = "gpuplan-frameworks"
+GRACE_POLICY: Final = "gpuplan-grace"
+RUNNING_POLICY: Final = "gpuplan-running"
+
+_PODS: Final = "scheduling"
+"""The file that holds with every scheduler; those with queues have one by their own name beside it."""
+_RUNNING: Final = "running"
+"""The file on work that is there."""
+_FILES: Final = (_PODS, _RUNNING, *(kind for kind in SCHEDULERS if Path(__file__).with_name(f"{kind}.yaml").is_file()))
+
+
+def policies(plan: Plan) -> tuple[AdmissionPolicy, ...]:
+    """All that a cluster has, less those that nothing is left of; none where its API server is too old for them."""
+    if not has_admission_policies(plan.cluster):
+        return ()
+    every = (policy(plan, name) for name in _rows(_setting(plan)))
+    return tuple(found for found in every if found.rules)
+
+
+def policy(plan: Plan, name: str) -> AdmissionPolicy:
+    """One of them, by name."""
+    return _policy(name, _setting(plan))
+
+
+def left_out(plan: Plan) -> tuple[AdmissionRule, ...]:
+    """The optional rules that the cluster would have if its policy left none out."""
+    if not has_admission_policies(plan.cluster):
+        return ()
+    setting = _setting(plan)
+    every = [_policy(name, replace(setting, without=())) for name in _rows(setting)]
+    return tuple(rule for found in every for rule in found.rules if rule.optional and rule.name in setting.without)
+
+
+def known_rules() -> Mapping[str, str]:
+    """Every rule that any cluster may have, by name; with what becomes possible without it where it is optional."""
+    files = (_read(file) for file in _FILES)
+    return {
+        rule["name"]: rule.get("optional", "") for file in files for rows in file.values() for rule in rows["rules"]
+    }
+
+
+class KnownRule(Value):
+    """A rule as some cluster may have it; ``schedulers`` are the titles of those whose clusters do.
+
+    ``messages`` are what it says: another thing with another scheduler, for some.
+    """
+
+    policy: str
+    name: str
+    messages: tuple[str, ...]
+    optional: str
+    schedulers: tuple[str, ...]
+
+
+def every_rule() -> tuple[KnownRule, ...]:
+    """In the order of the files, with any scheduler and any way of allocation."""
+    found: dict[str, KnownRule] = {}
+    for scheduler in SCHEDULERS.values():
+        for name, rule in _rules_with(scheduler):
+            known = found.get(rule.name, KnownRule(name, rule.name, (), rule.optional, ()))
+            messages = tuple(dict.fromkeys((*known.messages, rule.message)))
+            found[rule.name] = replace(known, messages=messages, schedulers=(*known.schedulers, scheduler.title))
+    return tuple(found[name] for name in known_rules())
+
+
+def _rules_with(scheduler: SchedulerTraits) -> Iterator[tuple[str, AdmissionRule]]:
+    """Those of each policy, once."""
+    everything = tuple(known_frameworks().values())
+    settings = [_Setting(scheduler, has_claims, 0, (), (), (), 30, (), everything) for has_claims in (False, True)]
+    for name in _rows(settings[0]):
+        every = [rule for setting in settings for rule in _policy(name, setting).rules]
+        yield from ((name, rule) for rule in {rule.name: rule for rule in every}.values())
+
+
+@cache
+def _read(file: str) -> Row:
+    return read_rows(Path(__file__).with_name(f"{file}.yaml"))
+
+
+def _rows(setting: _Setting) -> Mapping[str, Row]:
+    """What the files say of each policy."""
+    pods, running, scheduler = _read(_PODS), _read(_RUNNING), setting.scheduler
+    found = {GRANTS_POLICY: pods["grants"], DEVICES_POLICY: pods["devices"], GRACE_POLICY: running["grace"]}
+    if scheduler.suspends_jobs:
+        found[JOBS_POLICY] = pods["jobs"]
+    if scheduler.has_queues:
+        found[RUNNING_POLICY] = running["running"]
+    if scheduler.kind.value in _FILES:
+        rows = _read(scheduler.kind.value)
+        found[QUEUES_POLICY] = rows["queues"]
+        if "frameworks" in rows and (held := _held(setting.frameworks)):
+            found[FRAMEWORKS_POLICY] = {**rows["frameworks"], "match": _matching(held)}
+    return found
+
+
+def _held(known: Iterable[Framework]) -> tuple[Framework, ...]:
+    """The kinds that are suspended as a whole, beside those that are always there."""
+    return tuple(found for found in known if found.suspend and not found.always)
+
+
+def _matching(found: Iterable[Framework]) -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """The operations by version and resource, as the data files say them."""
+    match: dict[str, dict[str, Sequence[str]]] = {}
+    for framework in found:
+        match.setdefault(framework.api, {})[framework.resource] = ("CREATE", "UPDATE")
+    return match
+
+
+class _Setting(Value):
+    """All of a plan that the texts depend on."""
+
+    scheduler: SchedulerTraits
+    has_claims: bool
+    default_priority: int
+    harmless_labels: tuple[str, ...]
+    """The classes of Kueue that give no power over others."""
+    barriers: tuple[Barrier, ...]
+    preemptible_classes: tuple[str, ...]
+    """The classes whose work KAI-Scheduler may evict."""
+    grace_seconds: int | None
+    """What any pod with GPUs may ask for to end; None where the policy does not bound it."""
+    without: tuple[str, ...]
+    frameworks: tuple[Framework, ...]
+    """The kinds that Kueue knows."""
+    runtime_class: str = RUNTIME_CLASS
+    """The one that the GPU Operator makes for pods with GPUs."""
+
+
+def _setting(plan: Plan) -> _Setting:
+    default = max((priority.spec.value for priority in plan.priority_classes if priority.spec.default), default=0)
+    return _Setting(
+        scheduler=plan.scheduler,
+        has_claims=uses_claims(plan),
+        default_priority=default,
+        harmless_labels=tuple(sorted(_harmless_labels(plan, default))),
+        barriers=barriers(plan),
+        preemptible_classes=tuple(sorted(_preemptible_classes(plan))),
+        grace_seconds=grace_seconds(plan.cluster),
+        without=tuple(plan.cluster.spec.admission.without),
+        frameworks=frameworks(plan.cluster),
+        runtime_class=runtime_class(plan.cluster),
+    )
+
+
+def _preemptible_classes(plan: Plan) -> Iterator[str]:
+    values = {**OWN_CLASSES, **{priority.name: priority.spec.value for priority in plan.priority_classes}}
+    return (name for name, value in values.items() if value < PREEMPTIBLE_BELOW)
+
+
+def _harmless_labels(plan: Plan, most: int) -> Iterator[str]:
+    """None, which Kueue takes for no class, and names of classes with no more than a priority.
+
+    Where a class `default` exists Kueue's webhook gives it to all that names none (`ApplyDefaultWorkloadPriorityClass`
+    in `pkg/controller/jobframework/defaults.go`): it is judged by its number if it is not the policy's own.
+    """
+    values = {"": most, "default": most} | {priority.name: priority.spec.value for priority in plan.priority_classes}
+    return (name for name, value in values.items() if value <= most)
+
+
+def _policy(name: str, setting: _Setting) -> AdmissionPolicy:
+    facts = _facts(setting)
+    without = [rule for rule in setting.without if known_rules().get(rule)]
+    return policy_of(name, _rows(setting)[name], facts, _values(setting, facts), without)
+
+
+def _facts(setting: _Setting) -> set[str]:
+    facts = {
+        "claims": setting.has_claims,
+        "finds-pools": setting.scheduler.finds_pools,
+        "fractions": setting.scheduler.has_fractions,
+        "frameworks": setting.scheduler.suspends_jobs and bool(_held(setting.frameworks)),
+        "grace": setting.grace_seconds is not None,
+        setting.scheduler.kind.value: True,
+    }
+    return {fact for fact, is_so in facts.items() if is_so}
+
+
+def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
+    """What stands in the places of the files' texts."""
+    uses = {"claims": "size(variables.claims) > 0 || ", "fractions": "variables.asksFraction || "}
+    schedulers = setting.scheduler.pod_schedulers
+    held, unknown = _held(setting.frameworks), _held(known_frameworks().values())
+    fraction = _FRACTION_OF if "fractions" in facts else ""
+    return {
+        "barriers": str([[[*taint] for taint in taints] for taints in setting.barriers]),
+        "counted_groups": str(list(_COUNTED_GROUPS)),
+        "default_priority": str(setting.default_priority),
+        "device_variables": str(list(DEVICE_VARIABLES)),
+        "fraction": FRACTION,
+        "free_marks": str(list(_FREE_MARKS)),
+        "gate": ADMISSION_GATE,
+        "held_by_cluster": _listed(found.kind for found in held if "rayClusterConfig" in found.suspend),
+        "held_by_run_policy": _listed(found.kind for found in held if "runPolicy" in found.suspend),
+        "grace_seconds": str(setting.grace_seconds),
+        "harmless_labels": str(list(setting.harmless_labels)),
+        "kai_scheduler": SCHEDULER_NAME,
+        "node_pool_label": NODE_POOL_LABEL,
+        "own_classes": str(list(OWN_CLASSES)),
+        "pod_owners": _listed(found.type for found in setting.frameworks if found.owns_pods),
+        "places_of_kai": str([NODE_POOL_LABEL, QUEUE_LABEL, *_PLACES_OF_KAI]),
+        "pool_label": POOL_LABEL,
+        "preemptible_classes": str(list(setting.preemptible_classes)),
+        "priority_label": PRIORITY_LABEL,
+        "project_label": PROJECT_LABEL,
+        "queue_label": QUEUE_LABEL,
+        "runai_scheduler": RUNAI_SCHEDULER,
+        "or_fraction": " || variables.asksFraction" if "fractions" in facts else "",
+        "runtime_class": repr(setting.runtime_class),
+        "schedulers": str(list(schedulers)),
+        "schedulers_listed": " or ".join(schedulers),
+        "unknown_owners": _listed(found.type for found in unknown if found not in held),
+        "uses_fraction_before": fraction.replace("<pod>", "oldObject"),
+        "uses_fraction_within": fraction.replace("<pod>", "variables.made"),
+        "uses_otherwise": "".join(text for fact, text in uses.items() if fact in facts),
+    }
+
+
+def _listed(items: Iterable[str]) -> str:
+    return str([*items])
+
+
+_FRACTION_OF: Final = (
+    "(has(<pod>.metadata) && has(<pod>.metadata.annotations) && <pod>.metadata.annotations.exists(a, "
+    "a in ['gpu-fraction', 'gpu-memory'] || a.startsWith('nvidia.com/container.'))) || "
+)
+_COUNTED_GROUPS: Final = (
+    "apps",
+    "jobset.x-k8s.io",
+    "kubeflow.org",
+    "leaderworkerset.x-k8s.io",
+    "ray.io",
+    "sparkoperator.k8s.io",
+    "trainer.kubeflow.org",
+    "workload.codeflare.dev",
+)
+"""The groups of what Kueue counts as a whole (`pkg/controller/jobs` there), beside Jobs and pods."""
+_FREE_MARKS: Final = (
+    PRIORITY_LABEL,
+    KUEUE_QUEUE_LABEL,
+    "kueue.x-k8s.io/job-min-parallelism",
+    "kueue.x-k8s.io/max-exec-time-seconds",
+)
+"""What Kueue's webhook itself judges when it changes (`ValidateJobOnUpdate` in `pkg/controller/jobframework`)."""
+_PLACES_OF_KAI: Final = ("kai.scheduler/skip-podgrouper", "kai.scheduler/subgroup-name", "runai-gpu-group")
+
+
+# --- Where it comes from -----------------------------------------------------------------------------------------
+
+
+def trace_policy(plan: Plan, name: str) -> Routes:
+    """Of its texts, what would be otherwise in another setting.
+
+    That a policy is there at all comes from the scheduler where some have none.
+    """
+    setting = _setting(plan)
+    is_of_scheduler = any(name not in _rows(replace(setting, scheduler=traits)) for traits in SCHEDULERS.values())
+    is_of_frameworks = frameworks_of(plan) if name == FRAMEWORKS_POLICY else ()
+    yield (), (*admission_of(plan), *(scheduler_of(plan) if is_of_scheduler else ()), *is_of_frameworks)
+    body = _policy(name, setting).body
+    for other, links in _otherwise(plan, setting):
+        if name in _rows(other) and not (is_of_scheduler and other.scheduler is not setting.scheduler):
+            for route in unlike(body, _policy(name, other).body):
+                yield route, links
+
+
+def _otherwise(plan: Plan, setting: _Setting) -> Iterator[tuple[_Setting, Links]]:
+    """Each other setting, with what of the policy makes the difference."""
+    for traits in SCHEDULERS.values():
+        yield replace(setting, scheduler=traits), scheduler_of(plan)
+    yield replace(setting, has_claims=not setting.has_claims), claims_of(plan)
+    yield replace(setting, default_priority=setting.default_priority + 1), default_priority_of(plan)
+    yield replace(setting, harmless_labels=()), _harmless_of(plan, setting)
+    yield replace(setting, barriers=()), taints_of(plan)
+    yield replace(setting, frameworks=()), frameworks_of(plan)
+    yield replace(setting, runtime_class=RUNTIME_CLASS), chosen(_runtime_class_at(plan))
+    yield replace(setting, preemptible_classes=()), _preemptible_of(plan, setting)
+    for seconds in (None, (setting.grace_seconds or 0) + 1):
+        yield replace(setting, grace_seconds=seconds), chosen(plan.cluster.at / "admission" / "gracePeriod")
+    for index, rule in enumerate(setting.without):
+        left = tuple(name for name in setting.without if name != rule)
+        yield replace(setting, without=left), chosen(plan.cluster.at / "admission" / "without" / index)
+
+
+def _runtime_class_at(plan: Plan) -> Origin:
+    return plan.cluster.gpu_operator.at / "values" / "operator" / "runtimeClass"
+
+
+def _harmless_of(plan: Plan, setting: _Setting) -> Links:
+    """Which labels are harmless is known by the values of their classes."""
+    listed: list[PriorityClass] = [found for found in plan.priority_classes if found.name in setting.harmless_labels]
+    values = chosen(*(found.at / "value" for found in plan.priority_classes))
+    return (*default_priority_of(plan), *named(*listed), *values)
+
+
+def _preemptible_of(plan: Plan, setting: _Setting) -> Links:
+    listed = [found for found in plan.priority_classes if found.name in setting.preemptible_classes]
+    return (*named(*listed), *chosen(*(found.at / "value" for found in plan.priority_classes)))

@@ -1,0 +1,71 @@
+"""The kinds of work that Kueue knows, and what it holds back of each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+from gpuplan.catalog.loading import facts, frozen
+from gpuplan.values import Value
+
+
+class Held(StrEnum):
+    """What waits for a quota: the object itself, suspended, or its pods, gated."""
+
+    OWNER = "owner"
+    PODS = "pods"
+
+
+class Framework(Value):
+    """A kind. ``suspend`` is the field of one that is held back as a whole, empty for others.
+
+    ``makes`` are kinds, of this table, of the objects that its controller makes of it; pods name it as their controller
+    where it ``owns_pods``. ``since`` is the first release of Kueue that has it; one that is ``always`` there needs no
+    word in the policy.
+    """
+
+    kind: str
+    api: str
+    resource: str
+    integration: str
+    held: Held
+    since: str
+    source: str
+    suspend: str = ""
+    makes: tuple[str, ...] = ()
+    owns_pods: bool = False
+    always: bool = False
+
+    @property
+    def group(self) -> str:
+        return self.api.rpartition("/")[0]
+
+    @property
+    def type(self) -> str:
+        """What an object of it says that it is: version and kind."""
+        return f"{self.api} {self.kind}"
+
+
+@cache
+def frameworks() -> Mapping[str, Framework]:
+    """All of them, by kind."""
+    table = facts("scheduler_data", "frameworks.yaml")
+    return {row["kind"]: _framework(row, table["sources"]) for row in table["frameworks"]}
+
+
+def _framework(row: Mapping[str, Any], sources: str) -> Framework:
+    return Framework(**{**frozen(row), "held": Held(row["held"]), "source": f"{sources}{row['source']}"})
+
+
+def enabled(kinds: Collection[str]) -> tuple[Framework, ...]:
+    """Those that Kueue must know where it is to know some kinds: with what is always there, and with what they make."""
+    wanted = {*kinds, *(kind for chosen in kinds for kind in _made(chosen))}
+    return tuple(found for found in frameworks().values() if found.always or found.kind in wanted)
+
+
+def _made(kind: str) -> Iterator[str]:
+    for made in frameworks()[kind].makes:
+        yield made
+        yield from _made(made)

@@ -1,0 +1,143 @@
+"""Checks on hand-written work of tenants: what the cluster's admission policies will refuse (GPU422)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from posixpath import dirname
+from typing import TYPE_CHECKING
+
+from gpuplan.checks.handwritten.reading import HandFiles, Object, mapping, text
+from gpuplan.checks.registry import check
+from gpuplan.diagnostics import Finding, Path
+from gpuplan.planning.plan import Plan, Tenant
+from gpuplan.values import Value
+
+if TYPE_CHECKING:
+    from gpuplan.admission.judging import Body, Refusal, Request
+
+
+class _Refused(Value):
+    """A refusal of an object, or of the pods that are made of it, and the route in it to what is to blame."""
+
+    refusal: Refusal
+    route: Path
+    is_made: bool
+
+
+@check("GPU422", "refused-by-admission")
+def refused_by_admission(files: HandFiles) -> Iterator[Finding]:
+    """A hand-written object in a tenant's namespace makes pods that admission refuses, or is refused itself.
+
+    ## Why
+    What the API server refuses is found late: a Deployment or a Job is applied without an error, and the refusal of its
+    pods stands in the events of a ReplicaSet, or in the log of a controller. The finding has the words of the admission
+    rule, which is evaluated as the API server does it: on the pods as they arrive there, with defaults and with what
+    controllers and webhooks add. A part of an object that Components complete is judged once kustomize has built it.
+
+    ## Instead
+    Write what the rule asks for, or grant the tenant what the pods need. A rule that is optional can be left out of the
+    cluster with `admission: {without: [...]}`.
+    """
+    plan = files.plan
+    if plan is None or plan.broken.pools:
+        return
+    tenants = {namespace: tenant for tenant in plan.tenants for namespace in tenant.spec.namespaces}
+    for item in files.objects if tenants else ():
+        namespace = _namespace(files, item)
+        tenant = tenants.get(namespace)
+        if tenant and tenant.name not in plan.broken.incomplete_tenants and _is_whole(files, item):
+            for refused in _refused(files, plan, item, tenant, namespace):
+                yield _finding(item, refused)
+
+
+def _finding(item: Object, refused: _Refused) -> Finding:
+    rule, what = refused.refusal.rule, f"pods of {item.title}" if refused.is_made else item.title
+    return Finding(
+        item.place(*(refused.route or ("metadata", "name"))),
+        f"admission refuses {what}: {refused.refusal.message}",
+        label="refused by admission",
+        notes=(f"rule `{rule.name}` of the ValidatingAdmissionPolicy `{refused.refusal.policy.name}`",),
+        help=f"change it as the rule says, or write `without: [{rule.name}]` in the Cluster's `admission`"
+        if rule.optional
+        else "change it as the rule says, or give the tenant a quota on what it needs",
+    )
+
+
+def _namespace(files: HandFiles, item: Object) -> str:
+    """The namespace that an object names, or that its kustomization gives it."""
+    kustomization = files.find_kustomization(dirname(item.path))
+    given = text(kustomization.body.get("namespace")) if kustomization else ""
+    return text(item.metadata.get("namespace")) or given
+
+
+_COMPLETING = ("commonAnnotations", "commonLabels", "components", "labels", "replacements", "transformers")
+
+
+def _is_whole(files: HandFiles, item: Object) -> bool:
+    """Whether an object is as it is applied: kustomize has built it, or nothing that it reads completes it."""
+    if item.parts:
+        return True
+    if item.is_patch:
+        return False
+    kustomization = files.find_kustomization(dirname(item.path))
+    is_completed = kustomization is not None and any(key in kustomization.body for key in _COMPLETING)
+    return not is_completed and not any(_may_change(patch, item) for patch in files.objects if patch.is_patch)
+
+
+def _may_change(patch: Object, item: Object) -> bool:
+    name = text(patch.target.get("name")) or patch.name
+    return patch.kind in (item.kind, "") and _means(name, item.name)
+
+
+def _means(pattern: str, name: str) -> bool:
+    """Whether what kustomize takes for a pattern of names is for an object; an empty one is for all."""
+    try:
+        return not pattern or re.fullmatch(pattern, name) is not None
+    except re.error:
+        return False
+
+
+def _refused(files: HandFiles, plan: Plan, item: Object, tenant: Tenant, namespace: str) -> Iterator[_Refused]:
+    """What policies refuse, each part that is to blame once: what follows from it is not said again."""
+    from gpuplan.admission import policies
+    from gpuplan.admission.arriving import arrivals, blamed, without
+    from gpuplan.admission.judging import Request, concerns, refusals
+    from gpuplan.planning.grants import parameters
+
+    granted = {**parameters(tenant, namespace, plan.scheduler), **_further(files, namespace)}
+    for arrival in arrivals(plan, item.body, _classes(files)):
+        request = Request(arrival.body, parameters=granted)
+        said: set[Path] = set()
+        for refusal in refusals([policy for policy in policies(plan) if concerns(policy, arrival.body)], request):
+            if said and not _is_refused(refusal, request, without(arrival.body, said)):
+                continue
+            parts = [part for part in blamed(arrival.body, partial(_is_refused, refusal, request)) if part not in said]
+            said.update(parts)
+            for part in parts:
+                yield _Refused(refusal=refusal, route=(*arrival.route, *part), is_made=bool(arrival.route))
+
+
+def _is_refused(refusal: Refusal, request: Request, body: Body) -> bool:
+    from gpuplan.admission.judging import is_refused
+
+    return is_refused(refusal, replace(request, object=body))
+
+
+def _further(files: HandFiles, namespace: str) -> Mapping[str, str]:
+    """What hand-written Components add to the parameters of a namespace, such as other resources."""
+    found: dict[str, str] = {}
+    for patch in files.of_kind("ConfigMap"):
+        name = text(patch.target.get("name")) or patch.name
+        if _means(name, f"grants-{namespace}"):
+            data = mapping(patch.body.get("data"))
+            found |= {key: text(value) for key, value in data.items() if key.startswith("other")}
+    return found
+
+
+def _classes(files: HandFiles) -> Mapping[str, int]:
+    """The values of PriorityClasses that are written by hand."""
+    classes = ((found.name, found.body.get("value")) for found in files.of_kind("PriorityClass"))
+    return {name: value for name, value in classes if isinstance(value, int)}

@@ -1,0 +1,92 @@
+"""Checks on hand-written NVIDIADriver objects (GPU698)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+
+from gpuplan.catalog.operators import parse_version
+from gpuplan.checks.handwritten.reading import HandFiles, Object, inside, mapping, value_at
+from gpuplan.checks.registry import check
+from gpuplan.diagnostics import Finding, Label, Severity
+from gpuplan.planning.plan import Plan
+from gpuplan.policy.models import Install
+
+_FALLBACK_SINCE = (26, 7)
+"""The first line of releases in which an NVIDIADriver can be the fallback for nodes that no other one selects."""
+
+
+@check("GPU698", "nvidia-driver-not-installed")
+def nvidia_driver_not_installed(files: HandFiles) -> Iterator[Finding]:
+    """A hand-written NVIDIADriver is one that the GPU Operator does not install.
+
+    ## Why
+    The operator skips them all unless its ClusterPolicy says `driver.useNvidiaDriverCRD: true`
+    (`controllers/nvidiadriver_controller.go` of NVIDIA/gpu-operator v26.3.0): that is a warning. It stops at the first
+    two that select the same node, and then changes neither (`internal/validator/validator.go`): the reason is
+    `ConflictingNodeSelector`. Without a `nodeSelector` one selects all GPU nodes. From v26.7 on one of them can say
+    `default: true`, and is for the nodes that no other one selects.
+
+    ## Instead
+    Write `driver: {nvidiaDriverCRD: {enabled: true}}` under `gpuOperator.values`, or patch the ClusterPolicy. Have
+    selectors differ in the value of one label.
+    """
+    drivers = [found for found in files.of_kind("NVIDIADriver") if found.group == "nvidia.com" and not found.is_patch]
+    if files.plan is None:
+        return
+    for found in drivers if _are_skipped(files.plan, files) else ():
+        yield Finding(
+            found.place("kind"),
+            f"the operator skips {found.title}: its ClusterPolicy installs the driver itself",
+            label="does nothing",
+            notes=("NVIDIADriver objects count only with `driver.useNvidiaDriverCRD: true` in the ClusterPolicy",),
+            help=_BY_VALUE if files.plan.cluster.gpu_operator.spec.install is Install.HELM else _BY_PATCH,
+            severity=Severity.WARNING,
+        )
+    has_fallback = (parse_version(files.plan.cluster.gpu_operator.version) or _FALLBACK_SINCE) >= _FALLBACK_SINCE
+    for first, second in combinations(drivers, 2):
+        if _share_nodes(first, second, has_fallback=has_fallback):
+            yield Finding(
+                second.place("spec", "nodeSelector"),
+                f"{second.title} and {first.title} are for the same nodes",
+                label="conflicts with the other",
+                related=(Label(first.place("spec", "nodeSelector"), "selects these nodes, too"),),
+                notes=(
+                    "the operator installs one driver on a node, and stops where two NVIDIADriver objects select it",
+                ),
+                help="have the selectors differ in the value of one label",
+            )
+
+
+_BY_VALUE = "write `driver: {nvidiaDriverCRD: {enabled: true}}` under `gpuOperator.values`"
+_BY_PATCH = "patch the ClusterPolicy with `spec: {driver: {useNvidiaDriverCRD: true}}`"
+
+
+def _are_skipped(plan: Plan, files: HandFiles) -> bool:
+    """Whether the ClusterPolicy is known to install the driver; one that somebody else owns is not."""
+    operator = plan.cluster.gpu_operator
+    by_value = value_at(operator.spec.values, ("driver", "nvidiaDriverCRD", "enabled")) is True
+    policies = (mapping(found.body.get("spec")) for found in files.of_kind("ClusterPolicy"))
+    by_patch = any(value_at(spec, ("driver", "useNvidiaDriverCRD")) is True for spec in policies)
+    is_owned_elsewhere = operator.spec.install is Install.EXTERNAL or any(files.of_kind("GPUCluster"))
+    return not (by_value or by_patch or is_owned_elsewhere)
+
+
+def _share_nodes(one: Object, other: Object, *, has_fallback: bool) -> bool:
+    """Whether each node that one of them selects is the other's as well, or each that the other one selects."""
+    if one.name == other.name:
+        return False
+    if has_fallback and (_is_fallback(one) or _is_fallback(other)):
+        return _is_fallback(one) and _is_fallback(other)
+    first, second = _selector(one).items(), _selector(other).items()
+    return first <= second or second <= first
+
+
+def _is_fallback(found: Object) -> bool:
+    return value_at(found.body, ("spec", "default")) is True
+
+
+def _selector(found: Object) -> Mapping[str, str]:
+    """The labels that it asks for, less the one that all GPU nodes have."""
+    labels = {key: str(value) for key, value in inside(found.body, "spec", "nodeSelector").items()}
+    return {key: value for key, value in labels.items() if (key, value) != ("nvidia.com/gpu.present", "true")}

@@ -1,0 +1,223 @@
+"""What tenants do to work that is queued or runs, as the API server asks about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gpuplan.values import Value
+from tests.backends.scheduling.pods import asking, container, pod
+
+Body = dict[str, Any]
+
+
+class Case(Value):
+    """A request: what is asked for, what is there, and the options of a deletion."""
+
+    policy: str
+    new: Body | None
+    old: Body | None = None
+    options: Mapping[str, Any] | None = None
+    subresource: str = ""
+
+
+def changed(body: Body, **metadata: Any) -> Body:
+    """The same with other metadata; labels and annotations are added, and None takes one away."""
+    found = dict(body["metadata"])
+    for key, value in metadata.items():
+        if key in ("labels", "annotations"):
+            merged = {**found.get(key, {}), **value}
+            found[key] = {name: text for name, text in merged.items() if text is not None}
+        else:
+            found[key] = value
+    return {**body, "metadata": found}
+
+
+def a_job(**spec: Any) -> Body:
+    made = pod(asking("nvidia.com/gpu"))
+    template = {"metadata": {}, "spec": {**made["spec"], **spec.pop("pod", {})}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "job", "namespace": "research", "labels": {QUEUE: "default"}},
+        "spec": {"parallelism": 2, "suspend": False, "template": template, **spec},
+    }
+
+
+def owner(kind: str = "Job", version: str = "batch/v1") -> list[Body]:
+    return [{"apiVersion": version, "kind": kind, "name": "other", "uid": "0-1", "controller": True}]
+
+
+QUEUE: Final = "kueue.x-k8s.io/queue-name"
+GROUP: Final = "kueue.x-k8s.io/pod-group-name"
+HASH: Final = "kueue.x-k8s.io/role-hash"
+GATES: Final = {"schedulingGates": [{"name": "kueue.x-k8s.io/elastic-job"}]}
+JOB: Final = a_job()
+QUEUED: Final = a_job(suspend=True)
+ELASTIC: Final = changed(a_job(pod=GATES), annotations={"kueue.x-k8s.io/elastic-job": "true"})
+POD: Final = changed(
+    pod(asking("nvidia.com/gpu"), pool="whole", terminationGracePeriodSeconds=30),
+    labels={"kueue.x-k8s.io/managed": "true", "team": "a"},
+    annotations={HASH: "0a1b2c3d"},
+    finalizers=["kueue.x-k8s.io/managed"],
+)
+MEMBER: Final = changed(
+    POD,
+    ownerReferences=owner(),
+    labels={"job-name": "other", "batch.kubernetes.io/job-name": "other"},
+    finalizers=["batch.kubernetes.io/job-tracking"],
+)
+WAITING: Final = {**POD, "spec": {**POD["spec"], **GATES}}
+JOBSET: Final[Body] = {
+    "apiVersion": "jobset.x-k8s.io/v1alpha2",
+    "kind": "JobSet",
+    "metadata": {"name": "set", "namespace": "research"},
+    "spec": {"replicatedJobs": []},
+}
+OF_KAI: Final = changed(
+    pod(container(), pool="whole"),
+    labels={"kai.scheduler/queue": "research-whole", "kai.scheduler/node-pool": "whole", "runai-gpu-group": "g1"},
+    annotations={"gpu-fraction": "0.5", "pod-group-name": "pg"},
+)
+POD_GROUP: Final[Body] = {
+    "apiVersion": "scheduling.run.ai/v2alpha2",
+    "kind": "PodGroup",
+    "metadata": {"name": "pg", "namespace": "research"},
+    "spec": {"queue": "research-whole", "priorityClassName": "spot", "preemptibility": "preemptible"},
+}
+
+
+def sent(*annotations: str) -> Body:
+    """The managed fields of a pod whose author has sent these annotations."""
+    fields: Body = {
+        "f:metadata": {"f:annotations": {".": {}, **{f"f:{name}": {} for name in annotations}}},
+        "f:spec": {},
+    }
+    return {"managedFields": [{"manager": "kubectl", "operation": "Update", "fieldsV1": fields}]}
+
+
+def a_group(**spec: Any) -> Body:
+    return {**POD_GROUP, "spec": {**POD_GROUP["spec"], **spec}}
+
+
+def deletion(body: Body, **options: Any) -> Case:
+    return Case(policy="gpuplan-running", new=None, old=body, options=options)
+
+
+def of_pod(seconds: int | None = None) -> Case:
+    options = {} if seconds is None else {"gracePeriodSeconds": seconds}
+    return Case(policy="gpuplan-grace", new=None, old=POD, options=options)
+
+
+def eviction(seconds: int | None = None) -> Case:
+    options = {} if seconds is None else {"deleteOptions": {"gracePeriodSeconds": seconds}}
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "pod", "namespace": "research"}}
+    return Case(policy="gpuplan-grace", new={**body, **options}, subresource="eviction")
+
+
+def update(old: Body, new: Body, policy: str = "gpuplan-running") -> Case:
+    return Case(policy=policy, new=new, old=old)
+
+
+def creation(new: Body) -> Case:
+    return Case(policy="gpuplan-running", new=new)
+
+
+def with_spec(body: Body, **spec: Any) -> Body:
+    return {**body, "spec": {**body["spec"], **spec}}
+
+
+UNGATED: Final = {**ELASTIC["spec"]["template"], "spec": a_job()["spec"]["template"]["spec"]}
+
+CASES: Final[Mapping[str, tuple[Case, ...]]] = {
+    "delete-job": (deletion(JOB, propagationPolicy="Background"), deletion(JOB, propagationPolicy="Foreground")),
+    "delete-pod": (of_pod(), of_pod(30), of_pod(0)),
+    "evict-pod": (eviction(), eviction(30)),
+    "delete-pod-slowly": (of_pod(31), of_pod(31_536_000)),
+    "evict-pod-slowly": (eviction(31),),
+    "orphan-job": (deletion(JOB, propagationPolicy="Orphan"), deletion(QUEUED, propagationPolicy="Orphan")),
+    "orphan-job-in-old-words": (deletion(JOB, orphanDependents=True), deletion(changed(JOB, finalizers=["orphan"]))),
+    "orphan-jobset": (deletion(JOBSET, propagationPolicy="Orphan"),),
+    "job-with-orphan-finalizer": (creation(changed(QUEUED, finalizers=["orphan"])),),
+    "finalizer-on-job": (update(JOB, changed(JOB, finalizers=["example.com/keep"])),),
+    "finalizer-on-pod": (update(POD, changed(POD, finalizers=[*POD["metadata"]["finalizers"], "example.com/keep"])),),
+    "take-finalizer-of-kueue": (
+        update(POD, changed(POD, finalizers=[])),
+        update(MEMBER, changed(MEMBER, finalizers=[])),
+    ),
+    "adopt-job": (
+        update(QUEUED, changed(QUEUED, ownerReferences=owner())),
+        update(JOB, changed(JOB, ownerReferences=owner())),
+        update(JOBSET, changed(JOBSET, ownerReferences=owner())),
+    ),
+    "release-pod-by-owner": (update(MEMBER, changed(MEMBER, ownerReferences=[])),),
+    "release-pod-by-label": (
+        update(MEMBER, changed(MEMBER, labels={"job-name": None})),
+        update(MEMBER, changed(MEMBER, labels={"team": "b"})),
+    ),
+    "label-pod": (
+        update(MEMBER, changed(MEMBER, labels={"mine": "1"}, annotations={"mine": "1"})),
+        update(POD, changed(POD, labels={"team": "b"})),
+        update(JOB, changed(JOB, labels={"mine": "1"}, annotations={"mine": "1"})),
+    ),
+    "make-part": (
+        creation(changed(QUEUED, ownerReferences=owner())),
+        creation(changed(JOBSET, ownerReferences=owner())),
+        creation(changed(POD, ownerReferences=owner("StatefulSet", "apps/v1"), **sent())),
+    ),
+    "take-managed-label": (update(POD, changed(POD, labels={"kueue.x-k8s.io/managed": None})),),
+    "rename-group": (
+        update(POD, changed(POD, labels={GROUP: "other"})),
+        update(POD, changed(POD, annotations={HASH: "00000000"})),
+    ),
+    "mark-job": (
+        update(JOB, changed(JOB, annotations={"kueue.x-k8s.io/stopping": "true"})),
+        update(JOB, changed(JOB, labels={"kueue.x-k8s.io/prebuilt-workload-name": "w"})),
+        update(ELASTIC, changed(ELASTIC, annotations={"kueue.x-k8s.io/elastic-job": None})),
+    ),
+    "forge-role-hash": (
+        creation(changed(POD, labels={GROUP: "g"}, **sent(HASH))),
+        creation(changed(pod(container()), labels={GROUP: "g"}, annotations={HASH: "x"}, **sent("a", HASH))),
+        creation(changed(POD, labels={GROUP: "g"})),
+    ),
+    "group-pod": (creation(changed(POD, labels={GROUP: "g"}, **sent("kueue.x-k8s.io/pod-group-total-count"))),),
+    "take-gate": (update(WAITING, POD),),
+    "take-gate-of-template": (update(ELASTIC, with_spec(ELASTIC, template=UNGATED)),),
+    "move-queued-job": (
+        update(QUEUED, changed(QUEUED, labels={QUEUE: "other", "kueue.x-k8s.io/priority-class": "research"})),
+        update(QUEUED, with_spec(QUEUED, parallelism=8)),
+    ),
+    "shrink-running-job": (update(JOB, with_spec(JOB, parallelism=1)),),
+    "grow-running-job": (update(JOB, with_spec(JOB, parallelism=8)),),
+    "grow-elastic-job": (update(ELASTIC, with_spec(ELASTIC, parallelism=8)),),
+    "suspend-running-job": (update(JOB, with_spec(JOB, suspend=True)),),
+    "relabel-pod-of-kai": (
+        update(OF_KAI, changed(OF_KAI, labels={"runai-gpu-group": "g2"})),
+        update(OF_KAI, changed(OF_KAI, labels={"runai-gpu-group/g2": "g2"})),
+        update(OF_KAI, changed(OF_KAI, labels={"kai.scheduler/queue": None})),
+        update(OF_KAI, changed(OF_KAI, labels={"kai.scheduler/node-pool": "other"})),
+    ),
+    "skip-pod-grouper": (update(OF_KAI, changed(OF_KAI, annotations={"kai.scheduler/skip-podgrouper": "true"})),),
+    "make-begun-work-last": (
+        update(POD_GROUP, a_group(preemptibility="non-preemptible"), "gpuplan-queues"),
+        update(
+            a_group(preemptibility=""), a_group(preemptibility="", priorityClassName="production"), "gpuplan-queues"
+        ),
+        update(
+            a_group(priorityClassName="production"),
+            a_group(priorityClassName="production", preemptibility=""),
+            "gpuplan-queues",
+        ),
+    ),
+    "make-begun-work-preemptible": (
+        update(a_group(preemptibility=""), POD_GROUP, "gpuplan-queues"),
+        update(
+            a_group(priorityClassName="production", preemptibility=""), a_group(preemptibility=""), "gpuplan-queues"
+        ),
+    ),
+    "change-fraction": (
+        update(OF_KAI, changed(OF_KAI, annotations={"gpu-fraction": "0.1"}), "gpuplan-devices"),
+        update(OF_KAI, changed(OF_KAI, annotations={"pod-group-name": None}), "gpuplan-devices"),
+    ),
+}
+"""The cases of each row, by its id."""

@@ -163,7 +163,9 @@ def test_programs_run(
 ) -> None:
     cluster = example / "overlays" / "prod" / "cluster.yaml"
     text = cluster.read_text(encoding="utf-8")
-    cluster.write_text(text.replace("kind: kueue\n", "kind: kueue\n    version: v0.16.0\n"), encoding="utf-8")
+    old = re.sub(r"(?m)^( +)kind: kueue.*\n", r"\g<0>\g<1>version: v0.16.0\n", text)
+    assert old != text
+    cluster.write_text(old, encoding="utf-8")
     monkeypatch.chdir(example)
     exec(compile(block.text, str(block), "exec"), {})  # the reader's program
     assert "overlays/prod/cluster.yaml" in capsys.readouterr().out

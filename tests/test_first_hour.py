@@ -208,7 +208,7 @@ TOLD = [
     Mistake("whole GPUs", "unit: 3g.20gb", "unit: gpu", "GPU103", "count a unit that pool `a100-mig` hands out"),
     Mistake("no unit", "unit: 3g.40gb, ", "", "GPU104", "one of `2g.20gb` or `3g.40gb`"),
     Mistake("fewer names than nodes", "h100-t-.*", "h100-t-[0-7]", "GPU143", "widen the pattern until"),
-    Mistake("unknown GPU", "gpu: A100-40GB", "gpu: B100-40GB", "GPU102", "`gpuplan catalog` lists the models"),
+    Mistake("unknown GPU", "gpu: A100-40GB", "gpu: B100-40GB", "GPU102", "kind: Gpu, metadata: {name: b100-40gb}"),
 ]
 """Where nothing was misspelt the help takes nothing that there is for what was meant."""
 

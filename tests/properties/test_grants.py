@@ -17,10 +17,13 @@ from gpuplan.checks import run
 from gpuplan.checks.losses import losses
 from gpuplan.manifests import Manifest
 from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
+import pytest
+
 from tests.backends.kueue.arithmetic import Key, Node, a_tree
 from tests.properties.policies import KINDS, Grant, Policy, Team, policies
 
-EXAMPLES = 100
+pytestmark = pytest.mark.no_cover
+EXAMPLES = 40
 CAPS = ("limit", "guaranteed")
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import random
 import json
 import os
+import random
 import re
 import shutil
 import subprocess

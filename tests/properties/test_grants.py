@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,8 +18,6 @@ from gpuplan.checks import run
 from gpuplan.checks.losses import losses
 from gpuplan.manifests import Manifest
 from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
-import pytest
-
 from tests.backends.kueue.arithmetic import Key, Node, a_tree
 from tests.properties.policies import KINDS, Grant, Policy, Team, policies
 

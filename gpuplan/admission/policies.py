@@ -94,6 +94,12 @@ def known_rules() -> Mapping[str, str]:
     }
 
 
+def rules_of_queues() -> frozenset[str]:
+    """The rules that keep work behind its queue, and as its queue has counted it."""
+    names = (JOBS_POLICY, RUNNING_POLICY, FRAMEWORKS_POLICY)
+    return frozenset(rule.name for rule in every_rule() if rule.policy in names)
+
+
 class KnownRule(Value):
     """A rule as some cluster may have it; ``schedulers`` are the titles of those whose clusters do.
 

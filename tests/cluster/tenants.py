@@ -37,7 +37,7 @@ _NUMBERS: Final = count(1)
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
 _MANAGER: Final = "tests"
 _POLICY: Final = re.compile(r"^.*?ValidatingAdmissionPolicy '[^']+' with binding '[^']+' denied request: ", re.DOTALL)
-_CUSTOM: Final = ("workload", "pod-group", "job-set", "mpi-job", "pytorch-job", "ray-cluster")
+CUSTOM: Final = ("workload", "pod-group", "job-set", "mpi-job", "pytorch-job", "ray-cluster")
 """What requests make of kinds that Kubernetes does not have by itself."""
 _MAKERS: Final = ("Job", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController")
 
@@ -51,7 +51,7 @@ def playground(platform: str, folder: Path) -> Iterator[ExampleCluster]:
     built = run("build", cwd=folder)
     assert built.code == 0, built.out + built.err
     with ExampleCluster.start(platform, folder) as started:
-        define(started.api, [base(name, platform) for name in _CUSTOM])
+        define(started.api, [base(name, platform) for name in CUSTOM])
         for body in (*_accounts(), *_runtimes()):
             started.api.apply(body, manager=_MANAGER)
         _add_node(started.api, "cpu")
@@ -60,13 +60,18 @@ def playground(platform: str, folder: Path) -> Iterator[ExampleCluster]:
 
 
 def _accounts() -> Iterator[dict[str, Any]]:
-    """CI's account has the role `edit`; those of controllers what their own ClusterRoles have of this.
+    """CI's account has the role `edit`."""
+    yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "ci", "namespace": HOME}}
+    yield _bound("RoleBinding", {"name": "ci", "namespace": HOME}, "edit", [f"{HOME}:ci"])
+    yield from roles()
+
+
+def roles() -> Iterator[dict[str, Any]]:
+    """What accounts of controllers may do, of what their own ClusterRoles have, and tenants with kinds of frameworks.
 
     (`ray-operator/config/rbac/role.yaml` of ray-project/kuberay, `manifests/base/cluster-role.yaml` of
     kubeflow/mpi-operator, `config/components/rbac/role.yaml` of kubernetes-sigs/kueue.)
     """
-    yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "ci", "namespace": HOME}}
-    yield _bound("RoleBinding", {"name": "ci", "namespace": HOME}, "edit", [f"{HOME}:ci"])
     rules = [
         {"apiGroups": [group], "resources": resources, "verbs": ["*"]}
         for group, resources in (

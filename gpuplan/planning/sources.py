@@ -538,6 +538,17 @@ def compute_of(quota: Quota, counted: Counted, field: str) -> Links:
     return copied(found.at / (field if has_limit else "guaranteed"))
 
 
+def counted_in(plan: Plan) -> Links:
+    """What makes CPU, memory or pods of pools counted: what quotas say, or what follows from their units."""
+    found = [(quota, part) for tenant in plan.tenants for quota in tenant.quotas for part in quota.compute]
+    nodes = (quota.pool.at / "nodes" / part.counted.value for quota, part in found if part.is_derived)
+    places = (place for quota, part in found for place in (part.at, quota.at / "pool"))
+    return (
+        *chosen(*dict.fromkeys((*places, *nodes))),
+        *named(*{quota.pool.name: quota.pool for quota, _ in found}.values()),
+    )
+
+
 def compute_left_of(tree: Tree, tenant: Tenant, quota: Quota, counted: Counted) -> Links:
     """What makes what a guarantee of CPU, memory or pods leaves; ``tree`` is the one of what is counted."""
     found = compute_of(quota, counted, "guaranteed")

@@ -189,8 +189,8 @@ class Cap(StrEnum):
 _CAP = (
     "What caps what a tenant uses. `limit` and `guaranteed`: a ResourceQuota in each namespace, at that number of its "
     "quotas. `queue`: the scheduler's queues alone, so that work beyond the limit waits and is not refused; "
-    "ResourceQuotas then refuse what is not granted, and hold a `split`. Default `queue` with `kind: kai` from "
-    "Kubernetes 1.30 on, else `limit`."
+    "ResourceQuotas then refuse what is not granted, and hold a `split` and, with Kueue, claimed devices. Default "
+    "`queue` with `kind: kueue` and `kind: kai` from Kubernetes 1.30 on, else `limit`."
 )
 
 

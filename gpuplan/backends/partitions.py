@@ -12,16 +12,19 @@ from functools import partial
 from typing import Any, Final
 
 from gpuplan.backends.base import text_of
+from gpuplan.catalog import Gpu
 from gpuplan.catalog.openshift import UPSTREAM_RULES
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.manifests.bodies import given, new_object
 from gpuplan.manifests.provenance import ANY, Links, Routes, as_written, below, chosen, copied, ordered, summed
 from gpuplan.planning.node_features import rules_group
+from gpuplan.planning.node_pools import is_in_node_pool, node_pool_command
 from gpuplan.planning.plan import GPU_RESOURCE, Cluster, Nodes, Plan, Pool, Retained, RetainedNodes, Stage, Taint
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.planning.sources import (
     default_taint_of,
+    ids_of,
     labels_of,
     moved_names,
     name_of,
@@ -40,11 +43,12 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     match plan.cluster.spec.node_labels:
         case NodeLabels.NFD:
             group = rules_group(plan.cluster)
+            matches = plan.cluster.spec.match_boards
             for pool, parts in _selectable(plan):
                 trace = partial(_Traces(plan, pool).rules, parts)
                 yield Manifest(
                     _folder(pool.name),
-                    _rules(pool.name, (_rule(pool, part) for part in parts), group),
+                    _rules(pool.name, (_rule(pool, part, matches_boards=matches) for part in parts), group),
                     about=about(pool),
                     trace=trace,
                 )
@@ -72,7 +76,7 @@ def _folder(pool: str) -> str:
 
 # --- Node Feature Discovery --------------------------------------------------------------------------------------
 
-_HAS_NVIDIA_GPU = {
+_HAS_NVIDIA_GPU: Final[Mapping[str, Any]] = {
     "feature": "pci.device",
     "matchExpressions": {
         "vendor": {"op": "In", "value": ["10de"]},
@@ -101,24 +105,52 @@ def _rules(pool: str, rules: Iterable[Mapping[str, Any]], group: str) -> dict[st
     return new_object(f"{group}/v1alpha1", "NodeFeatureRule", name, spec={"rules": [*rules]})
 
 
-def _rule(pool: Pool, part: Pool) -> dict[str, Any]:
-    """A rule for nodes of a pool, by name, that have an NVIDIA GPU.
+def _rule(pool: Pool, part: Pool, *, matches_boards: bool) -> dict[str, Any]:
+    """A rule for nodes of a pool, by name, that have an NVIDIA GPU, or one of the pool's model.
 
     By name since NFD knows features and not labels, and since labels such as `nvidia.com/gpu.product` change with the
-    very sharing that the rule switches.
+    very sharing that the rule switches. A board has its PCI id however it is shared.
     """
     is_moved = pool.rollout is not None and part is pool.rollout.moved
+    boards = [*_boards(pool.gpu)] if matches_boards else [_HAS_NVIDIA_GPU]
+    any_board = [{"matchFeatures": [board]} for board in boards] if len(boards) > 1 else []
     return given(
         name=f"{pool.name}{ROLLOUT_SUFFIX}" if is_moved else pool.name,
         labels=_labels(part),
         taints=_taints(part),
-        matchFeatures=_match(part.nodes),
+        matchFeatures=[*_names(part.nodes), *(() if any_board else boards)],
+        matchAny=any_board,
     )
 
 
-def _match(nodes: Nodes) -> list[dict[str, Any]]:
-    names = [{"feature": "system.name", "matchExpressions": {"nodename": match}} for match in _node_names(nodes)]
-    return [*names, _HAS_NVIDIA_GPU]
+def _boards(gpu: Gpu) -> Iterator[dict[str, Any]]:
+    """A term for all ids of a model, and one for each that is not the model's alone: its subsystem tells it.
+
+    A term holds where one device has all that it says. nfd-worker has the ids as the kernel spells them, in small
+    letters (`readPciDevInfo` in `source/pci/utils.go` of node-feature-discovery).
+    """
+    expressions: Mapping[str, Any] = _HAS_NVIDIA_GPU["matchExpressions"]
+    if own := sorted(_digits(found.device) for found in gpu.pci if not found.subsystem):
+        yield {"feature": "pci.device", "matchExpressions": {**expressions, "device": {"op": "In", "value": own}}}
+    for found in sorted(found for found in gpu.pci if found.subsystem):
+        exact = {
+            "device": _digits(found.device),
+            "subsystem_vendor": found.subsystem[:4].lower(),
+            "subsystem_device": found.subsystem[4:].lower(),
+        }
+        asked = {name: {"op": "In", "value": [value]} for name, value in exact.items()}
+        yield {"feature": "pci.device", "matchExpressions": {**expressions, **asked}}
+
+
+_OF_BOARDS: Final = ("device", "subsystem_vendor", "subsystem_device")
+
+
+def _digits(device: str) -> str:
+    return device.removeprefix("0x").lower()
+
+
+def _names(nodes: Nodes) -> list[dict[str, Any]]:
+    return [{"feature": "system.name", "matchExpressions": {"nodename": match}} for match in _node_names(nodes)]
 
 
 def _node_names(nodes: Nodes) -> Iterator[dict[str, Any]]:
@@ -182,7 +214,7 @@ def _kept_rules(rules: str, name: str, kept: RetainedNodes, group: str) -> dict[
     rule = given(
         name=name,
         labels=dict(sorted(kept.spec.labels.items())),
-        matchFeatures=_match(kept.nodes),
+        matchFeatures=[*_names(kept.nodes), _HAS_NVIDIA_GPU],
     )
     return new_object(f"{group}/v1alpha1", "NodeFeatureRule", rules, spec={"rules": [rule]})
 
@@ -205,6 +237,7 @@ def _node(pool: Pool, node: str) -> dict[str, Any]:
 def _table(plan: Plan) -> File:
     has_machine_sets = plan.cluster.spec.platform is Platform.OPENSHIFT
     header = text_of("node-groups") + (text_of("machine-sets") if has_machine_sets else "")
+    header += text_of("node-pools") if any(is_in_node_pool(pool.nodes.selector) for pool in plan.pools) else ""
     groups = [
         {**_row(pool), **({"machineSet": _machine_set(pool)} if has_machine_sets else {})} for _, pool in _rows(plan)
     ]
@@ -226,9 +259,11 @@ def _row(pool: Pool) -> dict[str, Any]:
         gpusPerNode=nodes.gpus_per_node,
         names=sorted(nodes.names),
         namePattern=nodes.name_pattern,
+        selector=dict(sorted(nodes.selector.items())),
         exceptNames=[] if nodes.names else sorted(nodes.moved),
     )
-    return {**row, "labels": _labels(pool), "taints": _taints(pool)}
+    commands = given(command=node_pool_command(nodes.selector, _labels(pool), _taints(pool)))
+    return {**row, "labels": _labels(pool), "taints": _taints(pool), **commands}
 
 
 def _machine_set(pool: Pool) -> dict[str, Any]:
@@ -299,7 +334,10 @@ class _Traces(NamedTuple):
         yield from below(("names",), names_of(self.pool, part.nodes.names))
         yield ("namePattern",), copied(nodes / "namePattern")
         yield from below(("exceptNames",), names_of(self.pool, part.nodes.moved))
+        yield from below(("selector",), as_written(nodes / "selector", part.nodes.selector))
         yield from self._marks(part)
+        marks = tuple(dict.fromkeys(link for _, links in self._marks(part) for link in links))
+        yield ("command",), (*copied(*(nodes / "selector" / key for key in part.nodes.selector)), *marks)
 
     def _count(self, part: Pool) -> Links:
         count, moved = self.pool.at / "nodes" / "count", moved_names(self.pool).places
@@ -316,6 +354,11 @@ class _Traces(NamedTuple):
 
     def _rule(self, part: Pool) -> Routes:
         yield ("name",), named(self.pool)
+        boards = chosen(self.plan.cluster.at / "matchBoards")
+        if self.plan.cluster.spec.match_boards:
+            boards += (*chosen(self.pool.at / "gpu"), *ids_of(self.pool.gpu))
+        yield ("matchAny",), boards
+        yield from ((("matchFeatures", ANY, "matchExpressions", name), boards) for name in _OF_BOARDS)
         yield from self._marks(part)
         match = ("matchFeatures", ANY, "matchExpressions", "nodename", "value")
         if part.nodes.names:

@@ -40,6 +40,12 @@ class PciDevice(NamedTuple):
         """The id as mig-parted's ``device-filter`` wants it: device, then NVIDIA's vendor id."""
         return f"{self.device}10DE"
 
+    @property
+    def spelt(self) -> str:
+        """As `lspci -nn` prints it: `10de:20b2`, and `10de:25b6/10de:14a9` with its subsystem."""
+        subsystem = f"/{self.subsystem[:4]}:{self.subsystem[4:]}" if self.subsystem else ""
+        return f"10de:{self.device.removeprefix('0x')}{subsystem}".lower()
+
     def is_same(self, other: PciDevice) -> bool:
         """Whether both are of the same boards: an id without a subsystem is not one with it."""
         return self.device == other.device and self.subsystem == other.subsystem

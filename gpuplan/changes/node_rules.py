@@ -38,6 +38,8 @@ class Rule(NamedTuple):
     taints: tuple[object, ...]
     chosen: object
     """How nodes are chosen, as it is written."""
+    boards: frozenset[str] = frozenset()
+    """The PCI ids of which the nodes have one; none where any board of NVIDIA's will do."""
 
     @property
     def key(self) -> object:
@@ -89,8 +91,21 @@ def _rule(rule: Body, count: int | None) -> Rule:
         count,
         section(rule, "labels"),
         tuple(items(rule.get("taints"))),
-        rule.get("matchFeatures"),
+        (rule.get("matchFeatures"), rule.get("matchAny")),
+        frozenset(_boards(rule)),
     )
+
+
+def _boards(rule: Body) -> Iterator[str]:
+    """Ids of devices, with those of the subsystem where a rule says them."""
+    terms = [term for any_of in mappings(rule.get("matchAny")) for term in mappings(any_of.get("matchFeatures"))]
+    for feature in (*mappings(rule.get("matchFeatures")), *terms):
+        values = (items(section(feature, "matchExpressions", name).get("value")) for name in _OF_BOARDS)
+        ids, *subsystem = ([str(value) for value in found] for found in values)
+        yield from (":".join((device, *(part for found in subsystem for part in found))) for device in ids)
+
+
+_OF_BOARDS: Final = ("device", "subsystem_vendor", "subsystem_device")
 
 
 def rule_of_group(row: Body, known: Names = _UNNAMED) -> Rule:
@@ -108,7 +123,10 @@ def _rule_of_group(row: Body) -> Rule:
         count if isinstance(count, int) else None,
         section(row, "labels"),
         tuple(items(row.get("taints"))),
-        {key: row.get(key) for key in ("names", "namePattern", "exceptNames", "gpu", "nodes", "gpusPerNode")},
+        {
+            key: row.get(key)
+            for key in ("names", "namePattern", "selector", "exceptNames", "gpu", "nodes", "gpusPerNode")
+        },
     )
 
 
@@ -147,6 +165,7 @@ def _classes(
     pairs |= {(id(old), id(new)): (old, new) for new in come for old in _meeting(new, all_gone)}
     for old, new in pairs.values():
         yield class_of_labels(old.labels, new.labels)
+        yield class_of_boards(old.boards, new.boards, old.labels, new.labels)
         yield class_of_taints(old.taints, new.taints)
     yield from (class_of_departure(old.labels) for old in gone if not _are_covered(old, all_come))
     arriving = [new for new in come if not _are_covered(new, all_gone)]
@@ -155,8 +174,8 @@ def _classes(
 
 def _but(rules: Sequence[Rule], others: Sequence[Rule]) -> list[Rule]:
     """The rules that say something else to their nodes, or to other nodes, than the others."""
-    known = {rule.key: (rule.labels, rule.taints) for rule in others if rule.key is not None}
-    return [rule for rule in rules if known.get(rule.key) != (rule.labels, rule.taints)]
+    known = {rule.key: (rule.labels, rule.taints, rule.boards) for rule in others if rule.key is not None}
+    return [rule for rule in rules if known.get(rule.key) != (rule.labels, rule.taints, rule.boards)]
 
 
 def class_of_labels(old: Body, new: Body) -> ChangeClass:
@@ -176,6 +195,18 @@ def class_of_labels(old: Body, new: Body) -> ChangeClass:
     if old.get(DEVICE_PLUGIN_CONFIG_LABEL) != new.get(DEVICE_PLUGIN_CONFIG_LABEL):
         return ChangeClass.PLUGIN_RESTART
     return ChangeClass.NONE if old == new else ChangeClass.METADATA
+
+
+def class_of_boards(old: frozenset[str], new: frozenset[str], labels: Body, next_labels: Body) -> ChangeClass:
+    """Of nodes that are chosen by their boards as well: of others some may leave, and others come."""
+    leave = bool(new) and not (old and old <= new)
+    come = bool(old) and not (new and new <= old)
+    return worst(
+        (
+            class_of_departure(labels) if leave else ChangeClass.NONE,
+            class_of_arrival(next_labels) if come else ChangeClass.NONE,
+        )
+    )
 
 
 def _divide_alike(one: object, other: object) -> bool:

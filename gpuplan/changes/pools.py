@@ -11,6 +11,7 @@ from gpuplan.changes.capacity import capacities, pods_on
 from gpuplan.changes.keeping import hangs_on_order
 from gpuplan.changes.meanwhile import Halves, halves, lost_key, may_labels_come_first, without_file
 from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, NodeImpact, of
+from gpuplan.changes.node_rules import class_of_boards
 from gpuplan.changes.nodes import Arrival, Departure, Transition, arrivals, departures, impact, moves, transitions
 from gpuplan.changes.step import Step, told
 from gpuplan.changes.wording import (
@@ -27,13 +28,14 @@ from gpuplan.changes.wording import (
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.layouts import entry_of
+from gpuplan.planning.node_features import boards_of
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Mig, Mps, Pool, Taint
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.subjects import about
 from gpuplan.policy.models import Allocation, Effect, Guard, NodeLabels
 from gpuplan.values import NamedTuple
-from gpuplan.wording import count
+from gpuplan.wording import count, joined
 
 
 def pool_changes(step: Step) -> Iterator[Change]:
@@ -483,6 +485,27 @@ def _nodes(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     yield from (_departed(step, old, new, leaving) for leaving in departures(step, old, new))
     yield from (_arrived(step, old, new, coming) for coming in arrivals(step, old, new))
     yield from _counted(step, old, new)
+    yield from _boards(step, old, new)
+
+
+def _boards(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
+    """Nodes of the pool that have another board than its model are labelled, or they are not."""
+    before, after = boards_of(step.before, old), boards_of(step.after, new)
+    classes = [class_of_boards(before, after, one.labels, other.labels) for one in old.parts for other in new.parts]
+    found = worst(classes)
+    if found is ChangeClass.NONE:
+        return
+    place = step.after.cluster.at / "matchBoards"
+    if after:
+        what = f"only nodes with a board of {new.gpu.id} are labelled: {joined(sorted(after))}"
+        effect = "a node with another PCI id loses the pool's labels and taints"
+        effect += f"{_DISSOLVED}" if found is ChangeClass.DESTRUCTIVE else ""
+        effect += "; `lspci -nn -d 10de:` prints a node's ids"
+    else:
+        what = "nodes with any board of NVIDIA's are labelled"
+        effect = "a node with another board and a name of the pool gets its labels and taints"
+        effect += ", and mig-manager partitions its GPUs" if found is ChangeClass.REPARTITION else ""
+    yield Change(*of(step.after, new, place), found, what, effect, windows=new.windows)
 
 
 def _departed(step: Step, old: Pool, new: Pool, leaving: Departure) -> Change:
@@ -560,6 +583,8 @@ def _counted(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
         texts.append(f"nodes have {other.gpus_per_node} GPUs, not {one.gpus_per_node}")
     if one.name_pattern != other.name_pattern:
         texts.append(f"the nodes' names match `{other.name_pattern}`" if other.name_pattern else "nodes are named")
+    if one.selector != other.selector:
+        texts.append("nodes are chosen by other labels")
     elif not texts and set(one.names) != set(other.names):
         texts.append("its nodes are others")
     if texts:

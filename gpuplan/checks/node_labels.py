@@ -140,8 +140,9 @@ def node_label_refused_by_nfd(plan: Plan) -> Iterator[Finding]:
     the label that the policy says.
 
     ## Instead
-    Use a domain of your own, such as `example.com/rack`. Labels like `node-role.kubernetes.io/gpu` must come from
-    whatever makes the nodes.
+    Use a domain of your own, such as `example.com/rack`. Where the key must be as it is, as `workload-type` or
+    `node-role.kubernetes.io/gpu`, something else has to label the nodes: with `nodeLabels: node` parts of Node objects
+    are applied, with `nodeLabels: external` whoever makes the nodes takes the labels from a table.
     """
     for pool in plan.pools:
         labels = [((pool.at / "nodeLabels" / key).key, key) for key in pool.spec.node_labels]
@@ -223,10 +224,9 @@ def _refused_by_nfd(
 ) -> Iterator[Finding]:
     for at, key in keys if plan.cluster.spec.node_labels is NodeLabels.NFD else ():
         if not key_fault(key) and (fault := _nfd_fault(key, allowed)):
-            own = f"example.com/{key.rpartition('/')[2]}"
-            yield Finding(
-                at, f"NFD does not write the {what} `{key}`", label=fault, help=f"use a domain of your own: `{own}`"
-            )
+            own = f"use a domain of your own: `example.com/{key.rpartition('/')[2]}`"
+            as_it_is = ", or have it as it is with `nodeLabels: node` or `external`" if what == "label" else ""
+            yield Finding(at, f"NFD does not write the {what} `{key}`", label=fault, help=f"{own}{as_it_is}")
 
 
 # --- Keys and values ---------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Checks on which nodes belong to a pool (GPU140-147)."""
+"""Checks on which nodes belong to a pool (GPU140-147, GPU164-166)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from operator import itemgetter
 
+from gpuplan.checks.node_labels import label_faults
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import repeats
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
@@ -20,7 +21,9 @@ from gpuplan.planning.node_patterns import (
     find_name,
     parse,
 )
+from gpuplan.planning.node_pools import pattern_of_names
 from gpuplan.planning.plan import Nodes, Plan, Pool, RetainedNodes, with_places
+from gpuplan.policy.models import NodeLabels
 from gpuplan.policy.names import DNS_SUBDOMAIN
 from gpuplan.values import NamedTuple
 from gpuplan.wording import count, listing
@@ -283,6 +286,81 @@ def invalid_node_name(plan: Plan) -> Iterator[Finding]:
                     label="not a DNS subdomain",
                     notes=(f"{_NODE_NAMES} {LONGEST_NAME} characters",),
                     help="use the name that `kubectl get nodes` shows",
+                )
+
+
+@check("GPU164", "node-selector-is-no-label")
+def node_selector_is_no_label(plan: Plan) -> Iterator[Finding]:
+    """A pool chooses nodes by a label that no node can have.
+
+    ## Why
+    Labels of nodes have a name with an optional prefix, and a value of at most 63 characters. What is spelt otherwise
+    is on no node, and the pool has none.
+
+    ## Instead
+    Copy the label as `kubectl get nodes --show-labels` prints it.
+    """
+    for pool in plan.pools:
+        as_printed = "copy it as `kubectl get nodes --show-labels` prints it"
+        yield from label_faults(pool.nodes.at / "selector", pool.nodes.selector, as_printed, as_printed)
+
+
+@check("GPU165", "nodes-cannot-be-chosen-by-label")
+def nodes_cannot_be_chosen_by_label(plan: Plan) -> Iterator[Finding]:
+    """A pool chooses nodes by labels, and what labels the nodes of this cluster sees none.
+
+    ## Why
+    With `nodeLabels: nfd` rules choose nodes: Node Feature Discovery hands its rules what its worker finds on the node,
+    such as the name and the boards, and not the labels that the kubelet or a cloud has given it. With
+    `nodeLabels: node` there is an object for each node, by its name.
+
+    ## Instead
+    Choose by name: clouds name nodes after their node pool, as `gke-<cluster>-<node pool>-...` and
+    `aks-<node pool>-<number>-vmss...`. Or write `nodeLabels: external`, and let the owner of the node pools label the
+    nodes by `partitions/node-groups.yaml`, which has the command for GKE, EKS and AKS and the part of each MachineSet.
+    """
+    mode = plan.cluster.spec.node_labels
+    for pool in plan.pools if mode is not NodeLabels.EXTERNAL else ():
+        if pool.nodes.selector:
+            yield Finding(
+                (pool.nodes.at / "selector").key,
+                f"`nodeLabels: {mode.value}` cannot choose the nodes of pool `{pool.name}` by labels",
+                label="sees no labels of nodes",
+                related=(Label(plan.cluster.at / "nodeLabels", "labels nodes by what it sees"),),
+                help=f"{_by_name(pool)}or `nodeLabels: external`, where the owner of the nodes labels them",
+            )
+
+
+def _by_name(pool: Pool) -> str:
+    if pool.nodes.names or pool.nodes.name_pattern is not None:
+        return f"keep `{'names' if pool.nodes.names else 'namePattern'}` alone, "
+    if names := pattern_of_names(pool.nodes.selector):
+        return f"write `namePattern: {names}`, as the cloud names such nodes, "
+    return "write `namePattern` or `names`, "
+
+
+@check("GPU166", "node-selectors-meet")
+def node_selectors_meet(plan: Plan) -> Iterator[Finding]:
+    """All nodes that one pool chooses by labels are another pool's as well.
+
+    ## Why
+    A pool gives its nodes one layout and one configuration by labels that have one value: a node of two pools has those
+    of the pool that was labelled last.
+
+    ## Instead
+    Add a label that tells the nodes apart, or give each pool a node pool of its own.
+    """
+    chosen = [pool for pool in plan.pools if pool.nodes.selector and not pool.nodes.names]
+    for number, pool in enumerate(chosen):
+        for other in chosen[:number]:
+            one, another = (item.nodes.selector.items() for item in (pool, other))
+            if (one <= another or another <= one) and pool.nodes.name_pattern == other.nodes.name_pattern:
+                yield Finding(
+                    (pool.nodes.at / "selector").key,
+                    f"nodes of the pools `{other.name}` and `{pool.name}` have the same labels",
+                    label=f"chooses nodes of pool `{other.name}`",
+                    related=(Label((other.nodes.at / "selector").key, f"pool `{other.name}` chooses them too"),),
+                    help="add a label to one of them that tells the nodes apart",
                 )
 
 

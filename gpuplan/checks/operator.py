@@ -449,10 +449,11 @@ def nodes_cannot_be_selected(plan: Plan) -> Iterator[Finding]:
     """Nothing says which nodes a pool's labels are for.
 
     ## Why
-    With `nodeLabels: nfd` a rule selects a pool's nodes by name or by a pattern of names: NFD knows a node's features,
-    not what group it is in, and without a name the rule would match every node with an NVIDIA GPU. With
+    With `nodeLabels: nfd` a rule selects a pool's nodes by name or by a pattern of names: NFD's rules see what its
+    worker finds on a node, such as the name and the boards, and not the labels that say which group it is in. Boards
+    alone do not tell pools of one model apart, so that a rule without a name would match nodes of others. With
     `nodeLabels: node` there is an object for each node, so the names are needed. Only `external` needs neither, since
-    node groups label their own nodes.
+    node groups label their own nodes, which `nodes.selector` can name.
 
     ## Instead
     Add `nodes.namePattern` or `nodes.names`, or have the node groups set the labels with `nodeLabels: external`.
@@ -462,7 +463,7 @@ def nodes_cannot_be_selected(plan: Plan) -> Iterator[Finding]:
     for pool in plan.pools if mode is not NodeLabels.EXTERNAL else ():
         nodes = pool.nodes
         # A pattern that matches nothing, such as an empty one, is reported for itself.
-        if not nodes.names and not (is_nfd and nodes.name_pattern is not None):
+        if not nodes.names and not nodes.selector and not (is_nfd and nodes.name_pattern is not None):
             yield Finding(
                 nodes.at.key,
                 f"nothing says which nodes get the labels of pool `{pool.name}`",

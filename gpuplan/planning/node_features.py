@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gpuplan.catalog.openshift import UPSTREAM_RULES, nfd_operator
-from gpuplan.planning.plan import Cluster
-from gpuplan.policy.models import Install, Platform
+from gpuplan.planning.plan import Cluster, Plan, Pool
+from gpuplan.policy.models import Install, NodeLabels, Platform
 
 
 def writes_nfd(cluster: Cluster) -> bool:
@@ -16,6 +16,16 @@ def has_openshifts_nfd(cluster: Cluster) -> bool:
     """Whether NFD is that of OpenShift's operator: on OpenShift, unless the GPU Operator's chart brings its own."""
     is_charts = cluster.gpu_operator.spec.install is Install.HELM and cluster.gpu_operator.spec.nfd
     return cluster.spec.platform is Platform.OPENSHIFT and not is_charts
+
+
+def matches_boards(cluster: Cluster) -> bool:
+    """Whether rules label nodes with a board of their pool's model alone."""
+    return cluster.spec.match_boards and cluster.spec.node_labels is NodeLabels.NFD
+
+
+def boards_of(plan: Plan, pool: Pool) -> frozenset[str]:
+    """The PCI ids of which a node of the pool has one, where rules ask for it; none where any board will do."""
+    return frozenset(device.spelt for device in pool.gpu.pci if matches_boards(plan.cluster))
 
 
 def rules_group(cluster: Cluster) -> str:

@@ -300,6 +300,8 @@ class Unit(NamedTuple):
 class Nodes(Value):
     """A pool's nodes: by ``names``, by ``name_pattern`` (to be matched whole), or by neither.
 
+    ``selector`` are labels that others give them; it chooses among them as well.
+
     ``moved`` are the names that the pattern matches and that are not meant: a rollout has moved these nodes.
 
     ``millicores`` and ``memory_bytes`` are what each node has for pods of tenants: what the policy says, less the
@@ -314,6 +316,7 @@ class Nodes(Value):
     moved: tuple[str, ...] = ()
     millicores: int | None = None
     memory_bytes: int | None = None
+    selector: Mapping[str, str] = field(default_factory=dict)
 
 
 class PluginKeys(NamedTuple):

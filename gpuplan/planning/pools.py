@@ -63,6 +63,7 @@ def resolve_pool(context: Context, at: Origin, pool: models.Pool) -> Pool | None
         gpus_per_node=written.gpus_per_node,
         names=names,
         name_pattern=written.name_pattern,
+        selector=written.selector,
         millicores=of_node(written, Counted.CPU),
         memory_bytes=of_node(written, Counted.MEMORY),
     )
@@ -200,7 +201,7 @@ def divided(pool: Pool, at: Origin, sharing: Sharing, moved: Sequence[str]) -> P
         ),
     )
     there = moved_to(pool, sharing)
-    nodes = replace(pool.nodes, count=len(names), names=names, name_pattern=None)
+    nodes = replace(pool.nodes, count=len(names), names=names, name_pattern=None, selector={})
     reached = _with_nodes(there, nodes)
     return pool._replace(units=_joined(left.units, reached.units), rollout=Rollout(at, tuple(moved), left, reached))
 

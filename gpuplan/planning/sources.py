@@ -476,6 +476,11 @@ def products_of(gpu: Gpu) -> Links:
     return facts(gpu_fact(gpu, "products")) if gpu.written_at is None else copied(gpu.written_at / "products")
 
 
+def ids_of(gpu: Gpu) -> Links:
+    """What makes the PCI ids of a model's boards."""
+    return facts(gpu_fact(gpu, "pci")) if gpu.written_at is None else copied(gpu.written_at / "pci")
+
+
 def has_mig_of(gpu: Gpu) -> Links:
     """What says whether a model has MIG, where a document does."""
     return () if gpu.written_at is None else chosen(gpu.written_at / "mig")

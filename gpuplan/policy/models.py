@@ -491,6 +491,10 @@ class ClusterSpec(Model):
     """Whether each pool without a taint that keeps pods off gets one: `nvidia.com/gpu=present:NoSchedule`, which the
     GPU Operator's own pods tolerate. Without a taint any pod may come to a pool's nodes.
     """
+    match_boards: bool = False
+    """Whether NodeFeatureRules label only nodes with a board of the pool's model, by its PCI ids (`nodeLabels: nfd`).
+    Else a node with another board and a name of the pool gets the pool's labels, its MIG layout among them.
+    """
     bases: list[texts.Line] = Field(default_factory=lambda: ["policies"])
     """Folders of policies that this cluster starts from."""
 
@@ -519,6 +523,11 @@ class Nodes(Model):
     name_pattern: Annotated[str | None, ESSENTIAL, Judged("GPU141")] = None
     """A regular expression (RE2) that the whole node name must match, where nodes come and go. Two pools' patterns must
     not match the same name.
+    """
+    selector: Annotated[dict[str, str], Judged("GPU164")] = Field(default_factory=dict)
+    """Labels that nodes have from whoever makes them, such as `node.kubernetes.io/instance-type` or
+    `cloud.google.com/gke-nodepool`: nodes with all of them are the pool's. Only with `nodeLabels: external`: no rule of
+    Node Feature Discovery sees labels.
     """
     cpu: Annotated[texts.Quantity | None, Words("CPU")] = None
     """How many CPUs each node has for pods, such as `192`: what `kubectl describe node` calls allocatable."""

@@ -38,6 +38,12 @@ RULE = (
     "{apiVersion: nfd.k8s-sigs.io/v1alpha1, kind: NodeFeatureRule, metadata: {name: x}, spec: {rules: [{name: x, %s,"
     " matchFeatures: [{feature: system.name, matchExpressions: {nodename: {op: In, value: [%s]}}}]}]}}"
 )
+BOARDS = (
+    "{apiVersion: nfd.k8s-sigs.io/v1alpha1, kind: NodeFeatureRule, metadata: {name: x}, spec: {rules: [{name: x,"
+    " labels: {%s}, matchFeatures: [{feature: system.name, matchExpressions: {nodename: {op: In, value: [n]}}},"
+    " {feature: pci.device, matchExpressions: {vendor: {op: In, value: ['10de']}%s}}]}]}}"
+)
+ONE_BOARD, TWO_BOARDS = (f", device: {{op: In, value: [{ids}]}}" for ids in ("'20b2'", "'20b2', '20b5'"))
 QUEUE = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: x}, spec: {%s}}"
 POLICY = "{apiVersion: nvidia.com/v1, kind: ClusterPolicy, metadata: {name: x}, spec: {%s}}"
 PLUGIN = '{apiVersion: v1, kind: ConfigMap, metadata: {name: gpuplan-device-plugin-0000000%s}, data: {a: "%s"}}'
@@ -107,6 +113,11 @@ KEY = "nvidia.com/device-plugin.config"
             "destructive",
         ),
         ("partitions/x", RULE % ("taints: []", "n"), RULE % ("taints: [{effect: NoSchedule}]", "n"), "taint"),
+        ("partitions/x", BOARDS % ("a: b", ""), BOARDS % ("a: b", ONE_BOARD), "admission"),
+        ("partitions/x", BOARDS % (f"{MIG}: a", ""), BOARDS % (f"{MIG}: a", ONE_BOARD), "destructive"),
+        ("partitions/x", BOARDS % (f"{MIG}: a", ONE_BOARD), BOARDS % (f"{MIG}: a", ""), "repartition"),
+        ("partitions/x", BOARDS % (f"{MIG}: a", ONE_BOARD), BOARDS % (f"{MIG}: a", TWO_BOARDS), "repartition"),
+        ("partitions/x", BOARDS % (f"{MIG}: a", TWO_BOARDS), BOARDS % (f"{MIG}: a", ONE_BOARD), "destructive"),
         ("partitions/x", RULE % ("taints: []", "n"), RULE % ("taints: [{effect: NoExecute}]", "n"), "destructive"),
         ("partitions/x", RULE % ("labels: {}", "n"), "", "destructive"),
         ("partitions/x", "", RULE % (f"labels: {{{MIG}: a}}", "n"), "repartition"),

@@ -167,12 +167,13 @@ def run_rules(
     return [Labelling(answer["labels"], tuple(answer["taints"])) for answer in _ask("nfd", request)]
 
 
-def features(node_name: str, *, vendor: str = "10de", device_class: str = "0302") -> dict[str, Any]:
+def features(node_name: str, *, vendor: str = "10de", device_class: str = "0302", **device: str) -> dict[str, Any]:
     """A node's features as nfd-worker finds them: its name, and one PCI device, which is a GPU of NVIDIA's."""
+    attributes = {"vendor": vendor, "class": device_class, **device}
     return {
         "flags": {},
         "attributes": {"system.name": {"elements": {"nodename": node_name}}},
-        "instances": {"pci.device": {"elements": [{"attributes": {"vendor": vendor, "class": device_class}}]}},
+        "instances": {"pci.device": {"elements": [{"attributes": attributes}]}},
     }
 
 

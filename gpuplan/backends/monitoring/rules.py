@@ -24,6 +24,7 @@ from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.exporter import collects_health, names_every_pod, plan_exporter_traits
 from gpuplan.planning.kai import queues
 from gpuplan.planning.kueue import cluster_queue, counted_resource, counted_units, has_queue
+from gpuplan.planning.node_features import matches_boards
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     GPU_RESOURCE,
@@ -448,6 +449,7 @@ def _values(plan: Plan, monitoring: Monitoring) -> dict[str, str]:
         "and_pod": f", namespace, {workload.pod}" if names_every_pod(plan) else "",
         "clock_reasons": _clock_reasons(plan),
         "foreign_boards": _foreign_boards(plan),
+        "foreign_effect": _foreign_effect(plan),
         "planned_gpus": _planned_gpus(plan),
         "applications": quoted(one_of(_applications(plan))),
         "asking_pods": " or ".join(_asking_pods(plan, resources)),
@@ -505,6 +507,10 @@ _OF_DEVICES: Final = ("DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DE
 
 def _foreign_boards(plan: Plan) -> str:
     """{node, pool, modelName}: how many boards of a node are not of the pool's model."""
+    if matches_boards(plan.cluster):
+        return "\nor\n".join(
+            _chosen_by_name(pool) for pool in plan.pools if pool.nodes.names or pool.nodes.name_pattern
+        )
     models = {pool.gpu.id: pool.gpu for pool in plan.pools}
     return "\nor\n".join(
         f"count by (node, modelName) (count by (node, gpu, modelName) (\n  {_not_of(gpu)}\n))\n"
@@ -513,8 +519,22 @@ def _foreign_boards(plan: Plan) -> str:
     )
 
 
-def _not_of(gpu: Gpu) -> str:
-    return "\n  or ".join(series(metric, modelName__nre=_boards(gpu)) for metric in _OF_DEVICES)
+def _foreign_effect(plan: Plan) -> str:
+    if matches_boards(plan.cluster):
+        return "the node has none of its labels and taints, and its GPUs are in no pool"
+    return "layouts, memory and quotas are wrong there"
+
+
+def _chosen_by_name(pool: Pool) -> str:
+    """{node, pool, modelName}: the same of nodes that have a name of the pool; rules leave them without its label."""
+    nodes = one_of(sorted(pool.nodes.names)) or pool.nodes.name_pattern or ""
+    found = _not_of(pool.gpu, node__re=nodes)
+    counted = f"count by (node, modelName) (count by (node, gpu, modelName) (\n  {found}\n))"
+    return f"label_replace(\n{counted},\n{quoted('pool')}, {quoted(pool.name)}, {quoted('')}, {quoted('')})"
+
+
+def _not_of(gpu: Gpu, **more: str) -> str:
+    return "\n  or ".join(series(metric, modelName__nre=_boards(gpu), **more) for metric in _OF_DEVICES)
 
 
 def _boards(gpu: Gpu) -> str:

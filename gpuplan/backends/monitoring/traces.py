@@ -23,6 +23,7 @@ from gpuplan.backends.monitoring.rules import (
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests.provenance import Links, Routes, below, choosing, chosen, copied, ordering
 from gpuplan.manifests.templates import Row, places_in
+from gpuplan.planning.node_features import matches_boards
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, Mig, Monitoring, Plan, Pool, Quota, Tenant, Workload
 from gpuplan.planning.sources import (
     asked_by,
@@ -277,7 +278,10 @@ class _Texts(NamedTuple):
             case "foreign_boards":
                 models = {pool.gpu.id: pool.gpu for pool in plan.pools if pool.gpu.written_at is not None}
                 products = (link for gpu in models.values() for link in products_of(gpu))
-                return (*named(*plan.pools), *chosen(*(pool.at / "gpu" for pool in plan.pools)), *products)
+                found = (*named(*plan.pools), *chosen(*(pool.at / "gpu" for pool in plan.pools)), *products)
+                return (*found, *self._nodes_by_name(), *chosen(plan.cluster.at / "matchBoards"))
+            case "foreign_effect":
+                return chosen(plan.cluster.at / "matchBoards", plan.cluster.at / "nodeLabels")
             case "planned_gpus":
                 return (*named(*plan.pools), *copied(*(pool.nodes.at / "gpusPerNode" for pool in plan.pools)))
             case "xid_of_instances":
@@ -286,6 +290,13 @@ class _Texts(NamedTuple):
                 return (*exporter_of(self.plan), *claims_of(plan), *only)
             case _:
                 return ()
+
+    def _nodes_by_name(self) -> Links:
+        """The nodes' names, where they stand for the label of the pool."""
+        if not matches_boards(self.plan.cluster):
+            return ()
+        at = [pool.nodes.at for pool in self.plan.pools]
+        return copied(*(nodes / field for nodes in at for field in ("names", "namePattern")))
 
     def _own_exporter(self) -> Links:
         own = self.plan.cluster.gpu_operator.at / "values" / "dcgmExporter"

@@ -316,7 +316,11 @@ def _lost(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[tupl
 
 _SWITCHES = (POOL_LABEL, DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)
 
-_OTHER_PARTS = (("taints", "other taints", "taints"), ("matchFeatures", "another choice of nodes", "nodes"))
+_OTHER_PARTS = (
+    ("taints", "other taints", "taints"),
+    ("matchFeatures", "another choice of nodes", "nodes"),
+    ("matchAny", "another choice of nodes", "nodes"),
+)
 """Parts of a rule, what a change of one is called, and the pool's field that it comes from."""
 
 

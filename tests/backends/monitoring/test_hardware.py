@@ -234,6 +234,16 @@ def test_a_node_shows_nothing_and_one_too_little_and_one_another_board(tmp_path:
     assert_firing(tmp_path, a_cluster(kind), series, expected, minutes=35)
 
 
+def test_a_node_that_is_not_labelled_for_its_board_is_told_by_its_name(tmp_path: Path) -> None:
+    """With `matchBoards` nodes with another board have no label of the pool, and nodes of no pool are nobody's."""
+    matching = a_cluster("whole").replace("  monitoring: {}\n", "  monitoring: {}\n  matchBoards: true\n")
+    good, other = a_board("whole"), replace(a_board("whole"), model="Tesla T4")
+    series = {**NODE, **exported("n-1", [good, good]), **exported("n-2", [other]), **exported("lab-1", [other])}
+    expected = [Firing("GpuBoardDiffers", ['node="n-2",pool="p",modelName="Tesla T4"'])]
+
+    assert_firing(tmp_path, matching, series, expected, minutes=35)
+
+
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if KINDS[kind][1]])
 def test_the_device_plugin_withdraws_a_device(tmp_path: Path, kind: str) -> None:
     """After an Xid; a device with a pod on it counts as healthy or not like any other."""

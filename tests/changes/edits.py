@@ -702,6 +702,15 @@ def label_nodes_elsewhere(platform: Platform) -> None:
     platform.cluster("prod")["nodeLabels"] = "external"
 
 
+def match_boards(platform: Platform) -> None:
+    """Nodes with another board lose their labels, and their partitions."""
+    platform.cluster("prod")["matchBoards"] = True
+
+
+def match_boards_no_more(platform: Platform) -> None:
+    platform.cluster("prod").pop("matchBoards")
+
+
 def install_elsewhere(platform: Platform) -> None:
     platform.cluster("prod")["gpuOperator"]["namespace"] = "nvidia"
 
@@ -897,6 +906,8 @@ CASES = (
     Case(go_from_argocd_to_flux, DESTRUCTIVE, cluster("prod")),
     Case(sync_another_cluster, DESTRUCTIVE, cluster("prod")),
     Case(label_nodes_elsewhere, DESTRUCTIVE, cluster("prod")),
+    Case(match_boards, DESTRUCTIVE, pool("a100-mixed")),
+    Case(match_boards_no_more, REPARTITION, pool("a100-mixed"), before=match_boards),
     Case(install_elsewhere, DESTRUCTIVE, cluster("prod")),
     Case(install_by_others, DESTRUCTIVE, cluster("prod")),
     Case(leave_the_cluster_policy_to_its_owner, METADATA, cluster("prod"), operated_by_others),

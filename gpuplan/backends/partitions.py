@@ -358,6 +358,8 @@ class _Traces(NamedTuple):
         if self.plan.cluster.spec.match_boards:
             boards += (*chosen(self.pool.at / "gpu"), *ids_of(self.pool.gpu))
         yield ("matchAny",), boards
+        if self.plan.cluster.spec.match_boards or len([*_boards(self.pool.gpu)]) > 1:  # the term may be among several
+            yield ("matchFeatures", len(_names(part.nodes))), boards[:2]
         yield from ((("matchFeatures", ANY, "matchExpressions", name), boards) for name in _OF_BOARDS)
         yield from self._marks(part)
         match = ("matchFeatures", ANY, "matchExpressions", "nodename", "value")

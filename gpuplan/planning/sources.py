@@ -478,7 +478,9 @@ def products_of(gpu: Gpu) -> Links:
 
 def ids_of(gpu: Gpu) -> Links:
     """What makes the PCI ids of a model's boards."""
-    return facts(gpu_fact(gpu, "pci")) if gpu.written_at is None else copied(gpu.written_at / "pci")
+    if gpu.written_at is None:
+        return facts(gpu_fact(gpu, "pci"))
+    return chosen(*(gpu.written_at / "pci" / index for index in range(len(gpu.pci))))
 
 
 def has_mig_of(gpu: Gpu) -> Links:

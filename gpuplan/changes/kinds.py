@@ -116,6 +116,7 @@ _ABSENT: Final = object()
 
 _BY_STAGE: Final[Mapping[str, ChangeClass]] = {
     Stage.GPU_OPERATOR: ChangeClass.PLUGIN_RESTART,
+    Stage.SCHEDULER: ChangeClass.ADMISSION,
     Stage.PARTITIONS: ChangeClass.REPARTITION,
     Stage.SCHEDULING: ChangeClass.ADMISSION,
     Stage.QUEUES: ChangeClass.PREEMPTION_ORDER,

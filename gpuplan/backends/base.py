@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
+from pathlib import Path as Folder
 from typing import Any, Final, Protocol
 
+from gpuplan.diagnostics import Origin, Path
 from gpuplan.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.manifests.bodies import new_object
-from gpuplan.manifests.provenance import Routes, as_written
+from gpuplan.manifests.provenance import Routes, as_written, chosen
 from gpuplan.manifests.templates import filled, read_rows
 from gpuplan.planning.charts import find_chart, install_of
 from gpuplan.planning.plan import Plan, Pool, Stage, Tenant, Workload
@@ -29,7 +30,7 @@ class Backend(Protocol):
 
 def text_of(name: str, **values: str) -> str:
     """What a file that is generated says to its readers."""
-    return filled(read_rows(Path(__file__).with_name("texts.yaml"))[name], values)
+    return filled(read_rows(Folder(__file__).with_name("texts.yaml"))[name], values)
 
 
 # --- A scheduler's chart -----------------------------------------------------------------------------------------
@@ -74,8 +75,17 @@ def trace_values(plan: Plan, decided: Callable[[Plan], Routes]) -> Routes:
     """Where the values of the scheduler's chart come from."""
     scheduler = plan.cluster.scheduler
     yield (), install_of(plan)
+    yield from _keys(scheduler.at / "values", scheduler.spec.values)
     yield from as_written(scheduler.at / "values", scheduler.spec.values)
     yield from decided(plan)
+
+
+def _keys(at: Origin, values: Mapping[str, Any], route: Path = ()) -> Routes:
+    """What is below a key is there because of the key."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield (*route, key), chosen(at / key)
+            yield from _keys(at / key, value, (*route, key))
 
 
 def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> Values:

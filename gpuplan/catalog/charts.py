@@ -15,10 +15,10 @@ class SchedulerChart(Value):
     """The chart of one scheduler.
 
     ``read`` are the lines of releases whose chart was read, oldest first; a chart with a ``plain_version`` has none of
-    the `v` in it. ``namespaces`` are those where it writes beside its own, ``creates`` those that it makes. ``ready`` is
-    an object that is ready when all is, with a condition where no tool knows its kind. ``defaults`` are parts of the
-    scheduler's own file that its chart sets and nothing else does. ``decided`` are routes of values that follow from the
-    policy, with what of it says them.
+    the `v` in it. ``namespaces`` are those where it writes beside its own, ``creates`` those that it makes. ``ready``
+    is an object that is ready when all is, with a condition where no tool knows its kind. ``defaults`` are parts of the
+    scheduler's own file that its chart sets and nothing else does. ``decided`` are routes of values that follow from
+    the policy, with what of it says them.
     """
 
     chart: str

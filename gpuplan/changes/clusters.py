@@ -131,20 +131,22 @@ def _scheduler_installed(step: Step) -> Iterator[Change]:
     old, new = find_chart(step.before.cluster), find_chart(step.after.cluster)
     at, title = step.after.cluster.scheduler.at, step.after.scheduler.title
     if old is None and new is not None:
-        what = f"{title} {new.version} is installed from its chart"
+        what = f"the chart of {title} {new.version} is installed"
         effect = "where it is there already, its controllers restart with these values; what runs goes on"
         change_class, field = ChangeClass.ADMISSION, "install"
     elif old is not None and new is None:
-        what, effect = f"{title} is no longer installed from here", "it stays as it is; whoever installs it updates it"
-        change_class, field = ChangeClass.METADATA, "install"
+        what = f"the chart of {title} is no longer installed from here"
+        effect = "where nothing is pruned it stays as it is; its namespace, and what is in it, goes where something is"
+        change_class, field = ChangeClass.DESTRUCTIVE, "install"
     elif old is not None and new is not None and old.version != new.version:
-        what = f"{title} goes {from_to(old.version, new.version)}"
+        what = f"the chart of {title} goes {from_to(old.version, new.version)}"
         effect = "its controllers restart, and new pods wait meanwhile; what runs goes on"
         change_class, field = ChangeClass.ADMISSION, "version"
     else:
         return
     whose = of(step.after, step.after.cluster, at / field)
-    yield Change(*whose, change_class, what, effect, stages=(Stage.SCHEDULER, Stage.SCHEDULING))
+    stages, folders = (Stage.SCHEDULER, Stage.SCHEDULING), (Stage.SCHEDULER.value,)
+    yield Change(*whose, change_class, what, effect, stages=stages, folders=folders)
 
 
 _CAPPED: Final[Mapping[Cap, str]] = {

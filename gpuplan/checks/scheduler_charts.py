@@ -19,8 +19,8 @@ def scheduler_without_release(plan: Plan) -> Iterator[Finding]:
     """A scheduler is to be installed, and the policy does not say which release.
 
     ## Why
-    The newest release that gpuplan knows is another one tomorrow. Which one a cluster runs is decided in Git, as that of
-    the GPU Operator is.
+    The newest release that gpuplan knows is another one tomorrow. Which one a cluster runs is decided in Git, as that
+    of the GPU Operator is.
 
     ## Instead
     Write `scheduler.version`.
@@ -40,8 +40,8 @@ def no_chart_of_scheduler(plan: Plan) -> Iterator[Finding]:
     """A scheduler is to be installed that gpuplan installs nowhere.
 
     ## Why
-    kube-scheduler is part of Kubernetes. The command that installs Run:ai on a cluster comes from its control plane, with
-    credentials that are made for this cluster and belong into no repository.
+    kube-scheduler is part of Kubernetes. The command that installs Run:ai on a cluster comes from its control plane,
+    with credentials that are made for this cluster and belong into no repository.
 
     ## Instead
     Leave `install` out. Run:ai's user interface shows the command: add the cluster there.

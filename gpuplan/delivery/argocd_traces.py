@@ -58,6 +58,8 @@ class Traces(NamedTuple):
             yield from below((index,), self._destination())
             yield (index, "namespace"), (*names[space], *order, *links, *ordering(before))
             before += links
+        for index in range(len(spaces)):
+            yield (index,), ordering(self._scheduler_installed())
         yield (len(spaces) - 1,), choosing(before)
 
     def _whitelist(self, entries: Entries) -> Routes:
@@ -75,7 +77,12 @@ class Traces(NamedTuple):
                 links = self._allowed(entry["group"], entry["kind"])
                 installed = chosen(self.plan.cluster.gpu_operator.at / "install") if spaces else ()
                 yield (index,), (*links, *ordering((*before, *installed)))
+            yield (index,), ordering(self._scheduler_installed())
             before += links
+
+    def _scheduler_installed(self) -> Links:
+        """What chooses whether a scheduler's chart is among what is allowed."""
+        return tuple(link for chart in charts(self.plan) if chart.stage is Stage.SCHEDULER for link in chart.links)
 
     def _allowed(self, group: str, kind: str) -> Links:
         """What alone decides that a kind may be written."""

@@ -7,7 +7,7 @@ from typing import Any, Final, assert_never
 
 from gpuplan.backends import gpu_operator, kai, kueue
 from gpuplan.backends.base import trace_values
-from gpuplan.catalog.operators import ChartKinds, chart_kinds
+from gpuplan.catalog.operators import OPERATORS_CHART, ChartKinds, chart_kinds
 from gpuplan.delivery.appliers import has_chart
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests.provenance import Links, Routes, chosen, copied
@@ -50,8 +50,9 @@ class Chart(NamedTuple):
 
     @property
     def links(self) -> Links:
-        """What chooses whether it is installed."""
-        return chosen(self.at / "install")
+        """What chooses whether it is installed, and which one."""
+        is_operators = self.stage is Stage.GPU_OPERATOR
+        return chosen(self.at / "install", *(() if is_operators else (self.at / "kind",)))
 
     @property
     def repository_links(self) -> Links:
@@ -74,7 +75,7 @@ def _operators(plan: Plan) -> Chart | None:
     operator, links = plan.cluster.gpu_operator, operator_namespace(plan.cluster)
     url, version = operator.spec.chart_repo_url, operator.version
     at, stage = operator.at, Stage.GPU_OPERATOR
-    return Chart(stage, "gpu-operator", at, url, version, operator.namespace, links, chart_kinds())
+    return Chart(stage, OPERATORS_CHART, at, url, version, operator.namespace, links, chart_kinds())
 
 
 def _schedulers(plan: Plan) -> Chart | None:

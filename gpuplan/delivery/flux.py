@@ -149,7 +149,7 @@ def _operator_health(plan: Plan, folder: Folder) -> dict[str, Any]:
 
 
 def _scheduler_health(plan: Plan) -> dict[str, Any]:
-    """The scheduler is ready when one object of its chart is; a kind that Flux does not know has a condition for that."""
+    """The scheduler is ready when one object of its chart is; of a kind that Flux does not know, by a condition."""
     chart = find_chart(plan.cluster)
     if chart is None:
         return dict(_WAITS)

@@ -11,7 +11,7 @@ from gpuplan.delivery.charts import Chart, trace_chart_values
 from gpuplan.delivery.reasons import Reasons
 from gpuplan.manifests.provenance import Links, Routes, as_written, below, chosen, copied, hashed
 from gpuplan.planning.plan import Flux, Plan, Stage
-from gpuplan.planning.sources import named, operator_namespace
+from gpuplan.planning.sources import named
 from gpuplan.planning.sync_names import folder_name, sync_name
 from gpuplan.values import NamedTuple
 
@@ -57,6 +57,8 @@ class Traces(NamedTuple):
         for field in ("targetNamespace", "storageNamespace"):
             yield ("spec", field), chart.namespace_links
         found = ("spec", "chart", "spec")
+        for route in (("spec", "releaseName"), (*found, "chart"), (*found, "version")):
+            yield route, () if is_operators else chart.links
         yield (*found, "version"), copied(chart.at / "version")
         yield (*found, "sourceRef", "name"), self._named(chart.stage)
         yield from below(("spec", "values"), trace_chart_values(self.plan, chart))

@@ -611,15 +611,15 @@ def go_from_kueue_to_kai(platform: Platform) -> None:
 
 
 def install_kueue(platform: Platform) -> None:
-    platform.cluster("prod")["scheduler"] |= {"version": "v0.19.1", "install": "helm"}
+    platform.cluster("prod")["scheduler"] = {"kind": "kueue", "version": "v0.19.1", "install": "helm"}
 
 
 def upgrade_kueue(platform: Platform) -> None:
-    platform.cluster("prod")["scheduler"] |= {"version": "v0.19.2", "install": "helm"}
+    platform.cluster("prod")["scheduler"] = {"kind": "kueue", "version": "v0.19.2", "install": "helm"}
 
 
 def install_kueue_by_hand(platform: Platform) -> None:
-    platform.cluster("prod")["scheduler"] |= {"version": "v0.19.1", "install": "external"}
+    platform.cluster("prod")["scheduler"] = {"kind": "kueue", "version": "v0.19.1", "install": "external"}
 
 
 # --- What does not come back -------------------------------------------------------------------------------------
@@ -890,7 +890,7 @@ CASES = (
     Case(give_a_namespace_to_another_tenant, TWO_STEP, tenant("training")),
     Case(install_kueue, ADMISSION, cluster("prod")),
     Case(upgrade_kueue, ADMISSION, cluster("prod"), before=install_kueue),
-    Case(install_kueue_by_hand, METADATA, cluster("prod"), before=install_kueue, worst=DESTRUCTIVE),
+    Case(install_kueue_by_hand, DESTRUCTIVE, cluster("prod"), before=install_kueue),
     Case(leave_kueue, TWO_STEP, cluster("prod")),
     Case(sync_through_a_root, TWO_STEP, cluster("prod")),
     Case(go_from_kueue_to_kai, TWO_STEP, cluster("prod")),

@@ -46,6 +46,11 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     if plan.scheduler is not KAI:
         return
     yield from chart_artifacts(plan, helm_values, decided_routes)
+    yield from objects(plan)
+
+
+def objects(plan: Plan) -> Iterator[Manifest]:
+    """Shards, queues and what ties namespaces to them."""
     for pool in plan.pools:
         if pool.spec.topology:
             # The levels of a Topology cannot be changed, only replaced.
@@ -66,7 +71,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
 # --- The chart ---------------------------------------------------------------------------------------------------
 
 _RENDERS_CONFIG: Final = (0, 17)
-"""The first release that can have its Config among the chart's objects. Before, a hook writes it, and no tool sees it."""
+"""The first release whose chart can have its Config among the objects. A hook writes it before, unwatched."""
 
 
 def helm_values(plan: Plan) -> Values:

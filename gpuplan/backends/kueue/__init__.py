@@ -33,7 +33,6 @@ from gpuplan.manifests.provenance import (
 )
 from gpuplan.planning.amounts import amount_text
 from gpuplan.planning.charts import find_chart
-from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.grants import QUEUES_POLICY, has_admission_policies
 from gpuplan.planning.kueue import (
     DEFAULT_QUEUE,
@@ -41,13 +40,11 @@ from gpuplan.planning.kueue import (
     cluster_queue,
     counted_resource,
     counted_units,
-    frameworks,
     has_queue,
 )
 from gpuplan.planning.kueue_settings import UNCOUNTED, configuration, device_class_mappings, gangs
 from gpuplan.planning.plan import (
     POOL_LABEL,
-    TENANT_LABEL,
     Amount,
     Counted,
     Plan,
@@ -55,7 +52,6 @@ from gpuplan.planning.plan import (
     PriorityClass,
     Stage,
     Tenant,
-    Workload,
 )
 from gpuplan.planning.preemption import evicts_within
 from gpuplan.planning.schedulers.kueue import KUEUE
@@ -69,7 +65,7 @@ from gpuplan.planning.sources import (
 )
 from gpuplan.planning.subjects import about, families
 from gpuplan.planning.tree import Tree
-from gpuplan.policy.models import Allocation, PriorityClassSpec, Training
+from gpuplan.policy.models import Allocation, PriorityClassSpec
 from gpuplan.values import NamedTuple
 
 _FOLDER: Final = Stage.SCHEDULING.value

@@ -30,10 +30,10 @@ from gpuplan.manifests.provenance import (
     hashed,
     ordered,
 )
+from gpuplan.planning.operand_environment import operand_environment, variable_links
 from gpuplan.planning.plan import Plan, Taint, with_places
 from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
 from gpuplan.planning.sources import exporter_of, operator_namespace, shared_pods_of, usual_names
-from gpuplan.planning.visible_devices import closing_environment
 from gpuplan.policy.models import ClusterMigStrategy, NodeLabels
 
 # --- ConfigMaps --------------------------------------------------------------------------------------------------
@@ -166,8 +166,8 @@ def _helm_lists(plan: Plan) -> Routes:
     variables = [item for item in _own_items(plan, env) or () if not settings.is_reboot(item[1])]
     yield from below(env, _items(variables))
     yield from below((*env, len(variables)), _reboot(plan))
-    for operand in closing_environment(plan):
-        yield from below((operand, "env"), _closed(plan, operand, _own_items(plan, (operand, "env")) or ()))
+    for operand in operand_environment(plan):
+        yield from below((operand, "env"), _environment_of(plan, operand, _own_items(plan, (operand, "env")) or ()))
     if plan.cluster.monitoring:
         own = _own_items(plan, ("dcgmExporter", "env")) or ()
         yield from below(("dcgmExporter", "env"), _items(own))
@@ -180,14 +180,13 @@ def _helm_lists(plan: Plan) -> Routes:
             yield from below(listed, _label_namespaces(plan, _own_items(plan, listed) or ()))
 
 
-def _closed(plan: Plan, operand: str, own: _Items) -> Routes:
-    """Of the variables that keep containers from choosing devices, behind the policy's own."""
-    operator, needed = plan.cluster.gpu_operator, closing_environment(plan)[operand]
+def _environment_of(plan: Plan, operand: str, own: _Items) -> Routes:
+    """Of the variables that the policy states or needs, behind those of its values."""
+    needed = operand_environment(plan)[operand]
     kept = [item for item in own if not (isinstance(item[1], Mapping) and item[1].get("name") in needed)]
     yield from _items(kept)
-    for index in range(len(kept), len(kept) + len(needed)):
-        yield (index,), chosen(operator.at / "closeVisibleDevices", operator.at / "version")
-        yield (index,), chosen(operator.at / "values" / "cdi" / "enabled")
+    for index, name in enumerate(needed, start=len(kept)):
+        yield (index,), variable_links(plan, operand, name)
 
 
 def _helm_tolerations(plan: Plan, route: tuple[str, ...], chart: Sequence[Toleration]) -> Routes:
@@ -304,8 +303,8 @@ def whole_policy(plan: Plan) -> Routes:
     platform = plan.cluster.at / "platform"
     yield ("spec", "operator", "defaultRuntime"), chosen(platform, plan.cluster.gpu_operator.at / "version")
     yield ("spec", "operator", "use_ocp_driver_toolkit"), chosen(platform)
-    for operand in closing_environment(plan):
-        yield from below(("spec", operand, "env"), _closed(plan, operand, ()))
+    for operand in operand_environment(plan):
+        yield from below(("spec", operand, "env"), _environment_of(plan, operand, ()))
     route, chart = ("spec", "daemonsets", "tolerations"), OPERAND_TOLERATIONS
     yield from below(route, _tolerations(plan, chart, len(chart), is_there=True))
     yield from _of_line(plan)
@@ -354,7 +353,10 @@ def operator_object(plan: Plan) -> Routes:
     yield (), chosen(operator.at / "install")
     yield ("metadata", "namespace"), named
     yield ("spec", "targetNamespaces"), named
-    yield ("spec", "channel"), chosen(operator.at / "version")
+    yield ("spec", "channel"), chosen(operator.at / "version", operator.at / "olm" / "channel")
+    if operator.spec.olm.channel:
+        yield ("spec", "channel"), copied(operator.at / "olm" / "channel")
+    yield ("spec", "source"), copied(operator.at / "olm" / "catalog")
     yield ("spec", "startingCSV"), copied(operator.at / "version")
 
 

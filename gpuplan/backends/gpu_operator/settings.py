@@ -33,9 +33,9 @@ from gpuplan.planning.exporter import (
     exporter_fields,
     plan_exporter_traits,
 )
+from gpuplan.planning.operand_environment import operand_environment
 from gpuplan.planning.plan import GpuOperator, Monitoring, Plan
 from gpuplan.planning.pools import ALL_DISABLED
-from gpuplan.planning.visible_devices import closing_environment
 from gpuplan.policy.models import ClusterMigStrategy, NodeLabels, Platform
 from gpuplan.values import NamedTuple
 
@@ -231,7 +231,7 @@ def _completed_lists(plan: Plan, user: Values) -> dict[str, Any]:
     operands = _tolerations(plan, find_list(user, "daemonsets", "tolerations"), OPERAND_TOLERATIONS)
     lists: dict[str, Any] = {
         "migManager": {"env": _environment(plan, user)},
-        **{operand: {"env": closed_environment(plan, operand, user)} for operand in closing_environment(plan)},
+        **{operand: {"env": stated_environment(plan, operand, user)} for operand in operand_environment(plan)},
         "daemonsets": given(tolerations=operands),
         NFD: _nfd_lists(plan, user) if plan.cluster.gpu_operator.spec.nfd else {},
     }
@@ -293,9 +293,9 @@ def _environment(plan: Plan, user: Values) -> list[Any]:
     return [*(item for item in listed if not is_reboot(item)), own]
 
 
-def closed_environment(plan: Plan, operand: str, values: Values) -> list[Any]:
-    """The policy's own variables, and those that keep containers from choosing devices, each once."""
-    needed = closing_environment(plan)[operand]
+def stated_environment(plan: Plan, operand: str, values: Values) -> list[Any]:
+    """The variables of the policy's own values, and those that it states or needs, each once."""
+    needed = operand_environment(plan)[operand]
     own = find_list(values, operand, "env") or ()
     kept = [item for item in own if not (isinstance(item, Mapping) and item.get("name") in needed)]
     return [*kept, *({"name": name, "value": value} for name, value in needed.items())]
@@ -383,7 +383,7 @@ def whole_policy(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     }
     is_openshift = plan.cluster.spec.platform is Platform.OPENSHIFT
     runtime = {"defaultRuntime": "crio" if is_openshift else "containerd"} if line.requires_runtime else {}
-    own |= {operand: {"env": closed_environment(plan, operand, {})} for operand in closing_environment(plan)}
+    own |= {operand: {"env": stated_environment(plan, operand, {})} for operand in operand_environment(plan)}
     own["operator"] = {**runtime, "use_ocp_driver_toolkit": is_openshift}
     return _cluster_policy(operator, _merge(_merge(read_rows(_POLICY_FILE), own), _policy_decided(plan, names)))
 
@@ -440,9 +440,9 @@ def operator_objects(plan: Plan) -> Iterator[dict[str, Any]]:
     """The channel holds one line of releases: OLM starts at the policy's release and follows the line (GPU665)."""
     operator = plan.cluster.gpu_operator
     csv = f"{_PACKAGE}.{operator.version}"
-    channel = operator.version.rpartition(".")[0]
+    channel = operator.spec.olm.channel or operator.version.rpartition(".")[0]
     yield _operator_group(_PACKAGE, operator.namespace)
-    yield _subscription(_PACKAGE, operator.namespace, channel, "certified-operators", csv)
+    yield _subscription(_PACKAGE, operator.namespace, channel, operator.spec.olm.catalog, csv)
 
 
 def nfd_objects(plan: Plan) -> Iterator[dict[str, Any]]:

@@ -58,6 +58,8 @@ def operator_not_told(plan: Plan) -> Iterator[Finding]:
     ## Why
     `env` is written into Helm values or a ClusterPolicy that is gpuplan's. With `external` the ClusterPolicy is
     somebody else's, and a list in it belongs to its owner as a whole. `olm` is read where OLM installs the operator.
+    `registry` goes into Helm values: OLM's bundle names each image by its digest, and on OpenShift an
+    ImageDigestMirrorSet says where those are mirrored.
 
     ## Instead
     Remove it, or add it where the operator is configured.
@@ -67,6 +69,8 @@ def operator_not_told(plan: Plan) -> Iterator[Finding]:
     unread = {
         "env": bool(stated_environment(operator)) and install is Install.EXTERNAL,
         "olm": bool(operator.spec.olm.model_fields_set) and install is not Install.OLM,
+        "registry": bool(operator.spec.registry) and install is not Install.HELM,
+        "imagePullSecrets": bool(operator.spec.image_pull_secrets) and install is Install.EXTERNAL,
     }
     for field, is_unread in unread.items():
         if is_unread:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpuplan.manifests.provenance import Links, chosen, copied
+from gpuplan.manifests.provenance import Routes, chosen, copied
 from gpuplan.planning.plan import GpuOperator, Plan
 from gpuplan.planning.visible_devices import DEVICE_PLUGIN, TOOLKIT, closing_environment
 from gpuplan.policy.models import Install
@@ -28,14 +28,13 @@ def stated_environment(operator: GpuOperator) -> Mapping[str, Mapping[str, str]]
     return {key: found for key, found in ((TOOLKIT, env.toolkit), (DEVICE_PLUGIN, env.device_plugin)) if found}
 
 
-def variable_links(plan: Plan, operand: str, name: str) -> Links:
-    """Where a variable comes from."""
+def variable_routes(plan: Plan, operand: str, name: str) -> Routes:
+    """Where a variable comes from: its name is a key of the policy, and its value stands there."""
     operator = plan.cluster.gpu_operator
     if name in closing_environment(plan).get(operand, {}):
-        closing = (
-            operator.at / "closeVisibleDevices",
-            operator.at / "version",
-            operator.at / "values" / "cdi" / "enabled",
-        )
-        return chosen(*closing)
-    return copied(operator.at / "env" / operand / name)
+        cdi = operator.at / "values" / "cdi" / "enabled"
+        yield (), chosen(operator.at / "closeVisibleDevices", operator.at / "version", cdi)
+        return
+    place = operator.at / "env" / operand / name
+    yield ("name",), chosen(place)
+    yield ("value",), copied(place)

@@ -285,6 +285,14 @@ class GpuOperator(Model):
     """Whether Node Feature Discovery is installed along with the operator: by the chart with `helm`, by its own
     Subscription with `olm`. `false` where the cluster has it already, since the operator needs its labels.
     """
+    registry: texts.Line | None = None
+    """A registry that mirrors `nvcr.io`, such as `registry.example.com/nvcr`: images of all operands come from there,
+    by the paths that they have at `nvcr.io` (`install: helm`).
+    """
+    image_pull_secrets: Annotated[list[names.Secret], Words("pull secrets")] = Field(default_factory=list)
+    """Secrets in the operator's namespace by which nodes pull the images of all operands, with `helm` and with `olm`.
+    A change restarts them.
+    """
     chart_repo_url: Annotated[texts.Line, Words("chart repository")] = Field(
         default=NVIDIA_CHARTS, alias="chartRepoURL"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted, settings
 from gpuplan.backends.gpu_operator.settings import NFD, ConfigMapNames
@@ -30,7 +31,7 @@ from gpuplan.manifests.provenance import (
     hashed,
     ordered,
 )
-from gpuplan.planning.operand_environment import operand_environment, variable_links
+from gpuplan.planning.operand_environment import operand_environment, variable_routes
 from gpuplan.planning.plan import Plan, Taint, with_places
 from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
 from gpuplan.planning.sources import exporter_of, operator_namespace, shared_pods_of, usual_names
@@ -135,7 +136,22 @@ def helm_values(plan: Plan) -> Routes:
     yield ("nodeStatusExporter", "enabled"), _watched(plan)
     yield ("nfd", "enabled"), copied(operator.at / "nfd")
     yield from _nfd(plan)
+    yield from _images(plan, settings.image_settings(plan), operator.spec.values)
     yield from _helm_lists(plan)
+
+
+def _images(plan: Plan, found: Mapping[str, Any], own: object, route: tuple[str, ...] = ()) -> Routes:
+    """Of blocks with a repository or pull secrets; the policy's own values are above these."""
+    operator = plan.cluster.gpu_operator
+    for key, value in found.items():
+        stated = own.get(key) if isinstance(own, Mapping) else None
+        if isinstance(value, Mapping):
+            yield from _images(plan, value, stated, (*route, key))
+        elif stated is None and key == "repository":
+            yield (*route, key), copied(operator.at / "registry")
+        elif stated is None:
+            for index in range(len(value)):
+                yield (*route, key, index), copied(operator.at / "imagePullSecrets" / index)
 
 
 def _users(at: Origin, values: Mapping[str, object], decided: object) -> Routes:
@@ -186,7 +202,7 @@ def _environment_of(plan: Plan, operand: str, own: _Items) -> Routes:
     kept = [item for item in own if not (isinstance(item[1], Mapping) and item[1].get("name") in needed)]
     yield from _items(kept)
     for index, name in enumerate(needed, start=len(kept)):
-        yield (index,), variable_links(plan, operand, name)
+        yield from below((index,), variable_routes(plan, operand, name))
 
 
 def _helm_tolerations(plan: Plan, route: tuple[str, ...], chart: Sequence[Toleration]) -> Routes:
@@ -305,6 +321,7 @@ def whole_policy(plan: Plan) -> Routes:
     yield ("spec", "operator", "use_ocp_driver_toolkit"), chosen(platform)
     for operand in operand_environment(plan):
         yield from below(("spec", operand, "env"), _environment_of(plan, operand, ()))
+    yield from below(("spec",), _images(plan, settings.pull_secrets(plan), {}))
     route, chart = ("spec", "daemonsets", "tolerations"), OPERAND_TOLERATIONS
     yield from below(route, _tolerations(plan, chart, len(chart), is_there=True))
     yield from _of_line(plan)

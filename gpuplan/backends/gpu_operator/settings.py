@@ -18,6 +18,7 @@ from gpuplan.catalog.operators import (
     NFD_WORKER_TOLERATIONS,
     OPERAND_TOLERATIONS,
     Toleration,
+    image_repositories,
     is_tolerated,
     nearest_line,
     runs_nfd_hook,
@@ -194,7 +195,20 @@ def _defaults(plan: Plan) -> dict[str, Any]:
     """
     has_switch = plan.cluster.gpu_operator.spec.nfd and not runs_nfd_hook(plan.cluster.gpu_operator.version)
     nfd = {NFD: {"postDeleteCleanup": False}} if has_switch else {}
-    return {"operator": {"upgradeCRD": False, "cleanupCRD": False}, **nfd}
+    return _merge({"operator": {"upgradeCRD": False, "cleanupCRD": False}, **nfd}, image_settings(plan))
+
+
+def image_settings(plan: Plan) -> dict[str, Any]:
+    """Where images come from, and by which secrets, for each block of the chart that has one."""
+    spec, found = plan.cluster.gpu_operator.spec, dict[str, Any]()
+    for route, path in image_repositories(plan.cluster.gpu_operator.version).items():
+        block: dict[str, Any] = {"repository": f"{spec.registry}/{path}"} if spec.registry else {}
+        if spec.image_pull_secrets and len(route) == 1:
+            block["imagePullSecrets"] = list(spec.image_pull_secrets)
+        for key in reversed(route):
+            block = {key: block} if block else {}
+        found = _merge(found, block)
+    return found
 
 
 def _chart_decided(plan: Plan) -> dict[str, Any]:
@@ -384,8 +398,17 @@ def whole_policy(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     is_openshift = plan.cluster.spec.platform is Platform.OPENSHIFT
     runtime = {"defaultRuntime": "crio" if is_openshift else "containerd"} if line.requires_runtime else {}
     own |= {operand: {"env": stated_environment(plan, operand, {})} for operand in operand_environment(plan)}
+    own = _merge(own, pull_secrets(plan))
     own["operator"] = {**runtime, "use_ocp_driver_toolkit": is_openshift}
     return _cluster_policy(operator, _merge(_merge(read_rows(_POLICY_FILE), own), _policy_decided(plan, names)))
+
+
+def pull_secrets(plan: Plan) -> dict[str, Any]:
+    """Those of each operand that a whole ClusterPolicy has. OLM's bundle names the images themselves, by digest."""
+    secrets = plan.cluster.gpu_operator.spec.image_pull_secrets
+    blocks = image_repositories(plan.cluster.gpu_operator.version)
+    operands = [key for key in read_rows(_POLICY_FILE) if (key,) in blocks and key != "operator"]
+    return {operand: {"imagePullSecrets": list(secrets)} for operand in operands} if secrets else {}
 
 
 def _driver(operator: GpuOperator) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from gpuplan.admission.policies import (
     policies,
     policy,
     rules_of,
+    rules_of_queues,
     trace_policy,
 )
 from gpuplan.admission.running import RunningWork, running_work
@@ -33,6 +34,7 @@ __all__ = [
     "policies",
     "policy",
     "rules_of",
+    "rules_of_queues",
     "running_work",
     "trace_policy",
 ]

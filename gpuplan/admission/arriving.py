@@ -192,7 +192,8 @@ def _pod_groups(plan: Plan, owner: Body, template: Route, pod: Body) -> Iterator
         "metadata": {},
         "spec": {"queue": queue, "priorityClassName": priority},
     }
-    yield Arrival(body, template, {("spec", "queue"): queue_at, ("spec", "priorityClassName"): class_at})
+    # Every group is in a queue: what cannot be taken away is that it is in this one.
+    yield Arrival(body, template, {(): queue_at, ("spec", "priorityClassName"): class_at})
 
 
 def _labels(body: Body) -> dict[str, Any]:

@@ -105,12 +105,12 @@ def test_kai_makes_a_group_of_a_pod_with_the_labels_of_its_owner_first() -> None
     body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}, "spec": {"template": pod}}
     *_, group = arrivals(platform("kai"), body, {})
     assert group.body["spec"] == {"queue": "of-pod", "priorityClassName": "train"}
-    assert group.source(("spec", "queue")) == ("spec", "template", "metadata", "labels", label)
+    assert group.source(()) == ("spec", "template", "metadata", "labels", label)
     assert group.source(("spec", "priorityClassName")) == ()
 
     *_, owned = arrivals(platform("kai"), {**body, "metadata": {"labels": {label: "of-job"}}}, {})
     assert owned.body["spec"]["queue"] == "of-job"
-    assert owned.source(("spec", "queue")) == ("metadata", "labels", label)
+    assert owned.source(()) == ("metadata", "labels", label)
 
 
 def test_kai_makes_no_group_of_pods_of_another_scheduler() -> None:

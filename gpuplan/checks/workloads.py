@@ -35,7 +35,7 @@ def several_shares(plan: Plan) -> Iterator[Finding]:
     for workload in plan.workloads:
         pool, unit = workload.pool, workload.unit
         part = pool.part_with(unit)
-        if workload.spec.count > 1 and part.shares and unit.isolation is not Isolation.WHOLE_GPU:
+        if workload.spec.count > 1 and part.shares_of(unit):
             is_refused = refuses_more_than_one(pool, unit)
             yield Finding(
                 workload.at / "count",

@@ -189,11 +189,44 @@ class Exclusive(NamedTuple):
     at: Origin
 
 
+class Shares(NamedTuple):
+    """Into how many shares a device is divided, and where the policy says so.
+
+    ``profile`` is the MIG profile that it says so of; empty where it is all devices.
+    """
+
+    at: Origin
+    number: int
+    profile: str = ""
+
+
 class TimeSlicing(NamedTuple):
-    """Shares of a device that take turns."""
+    """Shares of a GPU that take turns."""
 
     at: Origin
     spec: models.TimeSlicing
+
+    @property
+    def stated(self) -> tuple[Shares, ...]:
+        return (Shares(self.at / "replicas", self.spec.replicas),)
+
+
+class MigTimeSlicing(NamedTuple):
+    """Shares of MIG devices that take turns."""
+
+    at: Origin
+    spec: models.MigTimeSlicing
+
+    @property
+    def stated(self) -> tuple[Shares, ...]:
+        """One for all profiles, or one for each that is divided."""
+        at, replicas = self.at / "replicas", self.spec.replicas
+        if isinstance(replicas, int):
+            return (Shares(at, replicas),)
+        return tuple(Shares(at / profile, count, profile) for profile, count in replicas.items())
+
+    def find(self, profile: str) -> Shares | None:
+        return next((shares for shares in self.stated if shares.profile in ("", profile)), None)
 
 
 class Mps(NamedTuple):
@@ -201,6 +234,10 @@ class Mps(NamedTuple):
 
     at: Origin
     spec: models.Mps
+
+    @property
+    def stated(self) -> tuple[Shares, ...]:
+        return (Shares(self.at / "replicas", self.spec.replicas),)
 
 
 class LayoutEntry(NamedTuple):
@@ -238,7 +275,7 @@ class Mig(NamedTuple):
     spec: models.Mig
     layout: Layout
     layout_at: Origin
-    time_slicing: TimeSlicing | None
+    time_slicing: MigTimeSlicing | None
 
 
 class Fraction(NamedTuple):
@@ -373,10 +410,16 @@ class Pool(NamedTuple):
         return next((part for part in self.parts if part.find_unit(unit.name)), self)
 
     @property
-    def shares(self) -> TimeSlicing | Mps | None:
-        """How each device is divided into shares, if it is."""
+    def shares(self) -> TimeSlicing | MigTimeSlicing | Mps | None:
+        """How devices are divided into shares, if they are."""
         found = self.sharing.time_slicing if isinstance(self.sharing, Mig) else self.sharing
-        return found if isinstance(found, TimeSlicing | Mps) else None
+        return found if isinstance(found, TimeSlicing | MigTimeSlicing | Mps) else None
+
+    def shares_of(self, unit: Unit) -> Shares | None:
+        """Into how many shares the devices are divided that a unit is a share of; None where it is one undivided."""
+        if unit.isolation is Isolation.WHOLE_GPU or self.shares is None:
+            return None
+        return self.shares.find(unit.name) if isinstance(self.shares, MigTimeSlicing) else self.shares.stated[0]
 
     @property
     def runs_mps(self) -> bool:

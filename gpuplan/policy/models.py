@@ -554,6 +554,27 @@ class Mps(Model):
     """Publish the shares as `<resource>.shared` (`renameByDefault`)."""
 
 
+Replicas = Annotated[
+    dict[str, int],
+    Field(json_schema_extra={"propertyNames": {"format": Vocabulary.MIG_PROFILE.value}}, min_length=1),
+    Judged("GPU309"),
+]
+"""Shares by MIG profile."""
+
+
+class MigTimeSlicing(Model):
+    """Several pods take turns on one MIG device, without isolation of its memory or of faults."""
+
+    replicas: Annotated[int | Replicas, Words("shares")]
+    """Into how many shares each MIG device is divided; at least 2. By profile, such as `{1g.10gb: 4, 2g.20gb: 2}`,
+    devices of other profiles stay undivided.
+    """
+    rename: Annotated[bool, AlsoCalled(("renameByDefault",))] = True
+    """Publish the shares as `<resource>.shared` (`renameByDefault`), so that nobody takes a share for a MIG device."""
+    fail_requests_greater_than_one: bool = True
+    """Refuse containers that ask for two or more shares: they may be of one device."""
+
+
 class Devices(Model):
     """What some GPUs of a node are divided into."""
 
@@ -578,8 +599,8 @@ class Mig(Model):
     """`mixed` publishes each profile as its own resource (`nvidia.com/mig-1g.10gb`). `single` publishes all as
     `nvidia.com/gpu` and needs equal instances on every GPU of the node.
     """
-    time_slicing: TimeSlicing | None = None
-    """Divide each MIG device further by time-slicing."""
+    time_slicing: MigTimeSlicing | None = None
+    """Divide MIG devices further by time-slicing, all of them or some profiles."""
 
     _one_source = _exactly_one("layout", "instances", "devices", "a MIG layout")
 

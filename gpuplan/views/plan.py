@@ -166,8 +166,14 @@ def sharing_text(sharing: planned.Sharing) -> str:
         case planned.Mps(spec=spec):
             return f"MPS, {spec.replicas} shares"
         case planned.Mig(spec=spec, layout=layout, time_slicing=sliced):
-            shares = f", {sliced.spec.replicas} shares each" if sliced else ""
-            return f"MIG {layout.name} ({spec.strategy}){shares}"
+            return f"MIG {layout.name} ({spec.strategy}){_shares_text(sliced)}"
+
+
+def _shares_text(sliced: planned.MigTimeSlicing | None) -> str:
+    stated = sliced.stated if sliced else ()
+    return "".join(
+        f", {shares.number} shares {f'of each {shares.profile}' if shares.profile else 'each'}" for shares in stated
+    )
 
 
 def _capacity(plan: Plan) -> str:

@@ -24,7 +24,7 @@ from gpuplan.policy.documentation import document
 from gpuplan.policy.models import Cap, Guard, Inference, ModelVolume
 from gpuplan.values import NamedTuple
 
-FORMAT_VERSION = "1.4"
+FORMAT_VERSION = "1.5"
 """A minor step only adds keys. Null means unbounded for limits and caps, otherwise unknown or not there."""
 
 

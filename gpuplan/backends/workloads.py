@@ -8,7 +8,7 @@ from typing import Any, Final, assert_never
 from gpuplan.diagnostics import Origin, Path
 from gpuplan.manifests import Manifest, Subject, quantity
 from gpuplan.manifests.bodies import digest, given, new_object
-from gpuplan.manifests.provenance import ANY, Links, Routes, Trace, below, chosen, copied, hashed
+from gpuplan.manifests.provenance import ANY, Links, Routes, Trace, below, chosen, copied, hashed, multiplied
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.kai import queue_name
 from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY
@@ -21,9 +21,9 @@ from gpuplan.policy.models import (
     Allocation,
     Autoscaling,
     Download,
-    FractionRange,
     Inference,
     ModelVolume,
+    PartOfGpu,
     PodSecurity,
     SchedulerKind,
     Training,
@@ -355,6 +355,9 @@ _GANG: Final = "kai.scheduler/batch-min-member"
 _TOPOLOGY: Final = "kai.scheduler/topology"
 _PREFERRED_TOPOLOGY: Final = "kai.scheduler/topology-preferred-placement"
 _FRACTION: Final = "gpu-fraction"
+_GPU_MEMORY: Final = "gpu-memory"
+"""In MiB, without a suffix (`docs/gpu-sharing/README.md` of KAI-Scheduler)."""
+
 _FRACTION_LIMIT: Final = "gpu-fraction-limit"
 
 _NOTHING: Final[Mapping[str, str]] = {}
@@ -442,7 +445,11 @@ def _runai(workload: Workload) -> _Terms:
 
 def _fraction(workload: Workload) -> dict[str, str]:
     """In place of a resource: KAI-Scheduler refuses pods that ask for both."""
-    return {_FRACTION: f"{workload.fraction.least:f}"} if workload.fraction else {}
+    if workload.fraction is None:
+        return {}
+    if workload.fraction.memory_mib is not None:
+        return {_GPU_MEMORY: str(workload.fraction.memory_mib)}
+    return {_FRACTION: f"{workload.fraction.least:f}"}
 
 
 def _gang(workload: Workload) -> dict[str, str]:
@@ -636,7 +643,10 @@ class _Traces(NamedTuple):
 
     def _least(self) -> Links:
         at = self.workload.at / "fraction"
-        return copied(at / "min" if isinstance(self.workload.spec.fraction, FractionRange) else at)
+        return copied(at / "min" if isinstance(self.workload.spec.fraction, PartOfGpu) else at)
+
+    def _memory(self) -> Links:
+        return multiplied(self.workload.at / "fraction" / "memory")
 
     def _most(self) -> Links:
         """It is not there where it is all that a pod has anyway."""
@@ -679,6 +689,7 @@ _TERMS: Final[Mapping[str, Callable[[_Traces], Links]]] = {
     _TOPOLOGY: _Traces._pool,
     _PREFERRED_TOPOLOGY: _Traces._level,
     _FRACTION: _Traces._least,
+    _GPU_MEMORY: _Traces._memory,
     _FRACTION_LIMIT: _Traces._most,
 }
 """What each label and annotation of `_terms` says."""

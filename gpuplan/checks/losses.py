@@ -564,6 +564,12 @@ def _fraction_range(workload: Workload) -> Uses:
         yield Use(fraction.at, f"`{workload.name}` has {least} to {most} of a GPU")
 
 
+def _fraction_memory(workload: Workload) -> Uses:
+    fraction = workload.fraction
+    if fraction and fraction.memory_mib is not None:
+        yield Use(fraction.at / "memory", f"`{workload.name}` has {fraction.memory_mib} MiB of a GPU")
+
+
 def _gang(workload: Workload) -> Uses:
     match workload.work:
         case Training(gang=int() as gang, pods=pods) if gang > 1:
@@ -606,6 +612,7 @@ USES: Mapping[str, FindUses] = {
     "shares": _parts(_shares),
     "fraction": _parts(_fractions),
     "fraction-range": _workloads(_fraction_range),
+    "fraction-memory": _workloads(_fraction_memory),
     "gang": _workloads(_gang),
     "topology": _pools(_topology),
     "placement": _pools(_placement),

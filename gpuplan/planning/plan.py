@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, fields, replace
-from decimal import Decimal
+from decimal import ROUND_UP, Decimal
 from enum import StrEnum
 from fractions import Fraction as Ratio
 from functools import cached_property
@@ -573,11 +573,30 @@ class Total(NamedTuple):
 
 
 class FractionRequest(NamedTuple):
-    """A part of a GPU, in (0, 1): what a pod has, and what it may use while the GPU is idle."""
+    """A part of a GPU: what a pod takes of a quota, and what it may use while the GPU is idle.
+
+    ``memory_mib`` is what it asks for where it asks for memory. The GPU has ``gpu_mib`` of it to divide, and ``least``
+    is then the part in whole hundredths, rounded up: so much counts KAI-Scheduler (`getGpuMemoryFractionalOnNode` in
+    `pkg/scheduler/api/node_info/gpu_sharing_node_info.go` there).
+    """
 
     at: Origin
     least: Decimal
     most: Decimal
+    memory_mib: int | None
+    gpu_mib: int
+
+    @property
+    def per_gpu(self) -> int:
+        """How many pods that ask for as much fit onto one GPU."""
+        return int(1 / self.least) if self.memory_mib is None else self.gpu_mib // max(self.memory_mib, 1)
+
+    @property
+    def portion(self) -> Decimal:
+        """What a pod takes of its GPU, to the fourth digit: less than of the quota where that is rounded up."""
+        if self.memory_mib is None:
+            return self.least
+        return (Decimal(self.memory_mib) / self.gpu_mib).quantize(Decimal("0.0001"), ROUND_UP)
 
 
 class Workload(NamedTuple):

@@ -404,6 +404,14 @@ def gpu_memory_mib(gpu: Gpu) -> int:
     return gpu.memory_mib or gpu.memory_gib * 1024
 
 
+def divisible_mib(gpu: Gpu) -> int:
+    """What KAI-Scheduler divides of a GPU's memory: whole hundreds of MiB.
+
+    (`getNodeGpuMemory` in `pkg/scheduler/api/node_info/node_info.go` there, of the label `nvidia.com/gpu.memory`.)
+    """
+    return gpu_memory_mib(gpu) // 100 * 100
+
+
 def _profile_memory_mib(gpu: Gpu, name: str, replicas: int) -> int | None:
     profile = gpu.find_profile(gpu.current_name(name))
     if profile is None:

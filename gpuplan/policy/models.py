@@ -906,13 +906,27 @@ class TenantSpec(Model):
 Percentage = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 
 
-class FractionRange(Model):
-    """A fraction of a GPU that may grow while the GPU is idle."""
+class PartOfGpu(Model):
+    """A fraction of a GPU: one that may grow while the GPU is idle, or one by memory."""
 
-    min: Percentage
+    min: Percentage | None = None
     """What the pod always has, as a part of a GPU, such as `0.25`."""
-    max: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
-    """What it may use while nobody else does, such as `0.75`."""
+    max: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
+    """What it may use while nobody else does, such as `0.75`. Absent: as much as `min`."""
+    memory: texts.Quantity | None = None
+    """How much GPU memory the pod has, such as `10Gi`, in place of a part; rounded up to whole MiB."""
+
+    _one_measure = _exactly_one("min", "memory", "a fraction")
+
+    @model_validator(mode="after")
+    def _memory_alone(self) -> "PartOfGpu":
+        """The message is that of `_exactly_one`."""
+        if self.memory is not None and self.max is not None:
+            both = ["max", "memory"]
+            raise PydanticCustomError(
+                "exactly_one", "exactly one of the fields", {"what": "a fraction", "given": both, "fields": both}
+            )
+        return self
 
 
 class Download(Model):
@@ -993,8 +1007,10 @@ class WorkloadSpec(Model):
     """The unit that each pod asks for; not needed where the pool hands out one."""
     count: Annotated[Positive, Words("units of each pod"), ESSENTIAL] = 1
     """How many units each pod asks for."""
-    fraction: Annotated[Percentage | FractionRange | None, ESSENTIAL] = None
-    """The part of a GPU that each pod asks for, on a pool of fractions: a number such as `0.33`, or a range."""
+    fraction: Annotated[Percentage | PartOfGpu | None, ESSENTIAL] = None
+    """The part of a GPU that each pod asks for, on a pool of fractions: a number such as `0.33`, a range, or GPU memory
+    as `{memory: 10Gi}`.
+    """
     priority_class: Annotated[names.PriorityClassName | None, ESSENTIAL] = None
     """The priority class of its pods; not needed where the tenant may name one."""
     image: texts.Image

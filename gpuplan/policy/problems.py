@@ -395,13 +395,20 @@ _EXPECTED_TYPES = {
 }
 
 
+_TEXT_REMEDIES: Mapping[Path, str] = {
+    ("spec", "fraction"): "write a number below 1 without quotes, or GPU memory as `{memory: 10Gi}`",
+}
+"""What to write in place of text, where that is most likely something else, by the end of the path."""
+
+
 def _wrong_type(at: Origin, kind: str, value: object, alternative: str, model: type[BaseModel]) -> Finding:
     expected = f"{_EXPECTED_TYPES[kind]} or {alternative}" if alternative else _EXPECTED_TYPES[kind]
     return Finding(
         at,
         f"`{at}` should be {expected}, not {_type_name(value)}",
         label=f"this is {_type_name(value)}",
-        help=_mapping_help(at, value, nested_model(model, at.path)) if kind in _MAPPINGS else _type_help(kind, value),
+        help=_TEXT_REMEDIES.get(at.path[-2:] if isinstance(value, str) else ())
+        or (_mapping_help(at, value, nested_model(model, at.path)) if kind in _MAPPINGS else _type_help(kind, value)),
     )
 
 

@@ -373,6 +373,8 @@ def _pods(workload: Workload) -> str:
 def _each(workload: Workload) -> str:
     """What a pod has, and what it may use beyond while its GPU is idle."""
     own, fraction = amount(workload.amount_per_pod), workload.fraction
+    if fraction and fraction.memory_mib is not None:
+        return f"{own} ({fraction.memory_mib} MiB)"
     return f"{own} to {amount(fraction.most)}" if fraction and fraction.most > fraction.least else own
 
 

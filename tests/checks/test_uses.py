@@ -169,6 +169,11 @@ CASES: dict[str, tuple[str, list[str], str]] = {
         ["`run` has 0.25 to 0.75 of a GPU"],
         a_pool(FRACTION) + one() + a_workload("inference: {}\n  fraction: {min: 0.5, max: 0.5}"),
     ),
+    "fraction-memory": (
+        a_pool(FRACTION) + one() + a_workload("inference: {}\n  fraction: {memory: 10Gi}"),
+        ["`run` has 10240 MiB of a GPU"],
+        a_pool(FRACTION) + one() + a_workload("inference: {}\n  fraction: 0.5"),
+    ),
     "gang": (
         a_pool() + one() + a_workload("training: {pods: 4, gang: 2}"),
         ["`run` needs 2 of 4 pods at once"],

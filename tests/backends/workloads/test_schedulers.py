@@ -170,6 +170,15 @@ def test_a_fraction_is_asked_for_by_annotation_and_never_beside_a_gpu(scheduler:
     assert "resources" not in container_of("Deployment", fraction("0.33"), **more)
 
 
+@pytest.mark.parametrize("scheduler", ["kai", "runai"])
+@pytest.mark.parametrize(("amount", "mib"), [("10Gi", "10240"), ("2000Mi", "2000"), ("10G", "9537")])
+def test_memory_of_a_gpu_is_asked_for_in_mib(scheduler: str, amount: str, mib: str) -> None:
+    more = {"scheduler": scheduler, "sharing": "fraction: {}"}
+    pod = pod_of("Deployment", fraction(f"{{memory: {amount}}}"), **more)
+    assert pod["metadata"]["annotations"] == {"gpu-memory": mib}
+    assert "resources" not in container_of("Deployment", fraction(f"{{memory: {amount}}}"), **more)
+
+
 def test_nor_is_a_gpu_asked_for_where_the_pool_hands_out_whole_ones() -> None:
     """That is an error, GPU580; whoever suppresses it gets pods that are refused for one reason, not for two."""
     assert "resources" not in container_of("Deployment", fraction("0.5"), scheduler="kai")

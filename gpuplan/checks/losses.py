@@ -570,6 +570,13 @@ def _fraction_memory(workload: Workload) -> Uses:
         yield Use(fraction.at / "memory", f"`{workload.name}` has {fraction.memory_mib} MiB of a GPU")
 
 
+def _level(workload: Workload) -> Uses:
+    found = workload.closeness
+    if found and isinstance(workload.work, Training) and workload.work.topology:
+        how = "must" if found.is_required else "should"
+        yield Use(found.at, f"pods of `{workload.name}` {how} be in one `{found.level}`")
+
+
 def _gang(workload: Workload) -> Uses:
     match workload.work:
         case Training(gang=int() as gang, pods=pods) if gang > 1:
@@ -615,6 +622,7 @@ USES: Mapping[str, FindUses] = {
     "fraction-memory": _workloads(_fraction_memory),
     "gang": _workloads(_gang),
     "topology": _pools(_topology),
+    "topology-level": _workloads(_level),
     "placement": _pools(_placement),
     "autoscaling": _workloads(_autoscaler),
     "dra": _pools(_claims),

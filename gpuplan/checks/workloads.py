@@ -12,10 +12,10 @@ from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.manifests import parse_quantity
 from gpuplan.patterns import regex
 from gpuplan.planning.grants import DEVICE_VARIABLES, refuses_more_than_one
-from gpuplan.planning.plan import Fraction, FractionRequest, Isolation, Plan, Workload
+from gpuplan.planning.plan import HOST_LABEL, Fraction, FractionRequest, Isolation, Plan, Workload
 from gpuplan.planning.pools import gpu_memory_mib
 from gpuplan.policy.models import Autoscaling, Inference, Training
-from gpuplan.wording import listing
+from gpuplan.wording import joined, listing
 
 # --- Units -------------------------------------------------------------------------------------------------------
 
@@ -307,6 +307,51 @@ def _scaling(workload: Workload, work: Inference, scaling: Autoscaling) -> Itera
             help=f"write `replicas: {least if is_less else most}`, or leave it out",
             severity=Severity.WARNING,
         )
+
+
+@check("GPU593", "topology-level-not-there")
+def topology_level_not_there(plan: Plan) -> Iterator[Finding]:
+    """A training's pods are to share a level that their pool's topology does not have, or that is too small for them.
+
+    ## Why
+    Levels are node labels, which the pool lists in `topology`, and schedulers know no others: Kueue and KAI-Scheduler
+    never start work that names another one. The level `kubernetes.io/hostname` is one node: what requires it must fit
+    on one.
+
+    ## Instead
+    Name a level of the pool's `topology`, or add it there. Write `preferred` where one node is too small.
+    """
+    for workload in plan.workloads:
+        work, pool, asked = workload.work, workload.pool, workload.work_at / "topology"
+        if not isinstance(work, Training) or work.topology is None:
+            continue
+        levels, level = pool.spec.topology, work.topology.required or work.topology.preferred or ""
+        at = asked / ("preferred" if work.topology.required is None else "required")
+        if level not in levels:
+            yield Finding(
+                at,
+                f"pool `{pool.name}` of workload `{workload.name}` has no topology level `{level}`",
+                label="no such level" if levels else "the pool has no `topology`",
+                related=(Label((pool.at / "topology").key, f"has {listing(levels)}"),) if levels else (),
+                help=f"write {joined([f'`{found}`' for found in levels], 'or')}"
+                if levels
+                else f"add `topology: [{level}]` to pool `{pool.name}`",
+            )
+        elif level == HOST_LABEL and work.topology.required and (room := _room_on_node(workload)) < work.pods:
+            yield Finding(
+                at,
+                f"{work.pods} pods of `{workload.name}` must be on one node, and a node has room for {room}",
+                label="never start",
+                related=(Label(workload.work_at / "pods", f"{work.pods} pods"),),
+                help=f"write `topology: {{preferred: {level}}}`, or `pods: {room}`",
+            )
+
+
+def _room_on_node(workload: Workload) -> int:
+    """How many pods of a workload one node has room for."""
+    if workload.fraction is not None:
+        return workload.fraction.per_gpu * workload.pool.nodes.gpus_per_node
+    return workload.unit.per_node // workload.spec.count
 
 
 # --- Containers --------------------------------------------------------------------------------------------------

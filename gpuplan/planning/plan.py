@@ -37,6 +37,7 @@ UnitKey = tuple[str, str]
 POOL_LABEL = "gpuplan.dev/pool"
 TENANT_LABEL = "gpuplan.dev/tenant"
 WORKLOAD_LABEL = "gpuplan.dev/workload"
+HOST_LABEL = "kubernetes.io/hostname"
 MIG_CONFIG_LABEL = "nvidia.com/mig.config"
 DEVICE_PLUGIN_CONFIG_LABEL = "nvidia.com/device-plugin.config"
 GPU_RESOURCE = "nvidia.com/gpu"
@@ -599,6 +600,14 @@ class FractionRequest(NamedTuple):
         return (Decimal(self.memory_mib) / self.gpu_mib).quantize(Decimal("0.0001"), ROUND_UP)
 
 
+class Closeness(NamedTuple):
+    """The level of a topology that a job's pods share, and where the policy says so."""
+
+    at: Origin
+    level: str
+    is_required: bool
+
+
 class Workload(NamedTuple):
     """What a team runs. ``fraction`` stands for the count of units on pools of fractions.
 
@@ -627,6 +636,22 @@ class Workload(NamedTuple):
     @property
     def key(self) -> UnitKey:
         return self.pool.name, self.unit.name
+
+    @property
+    def closeness(self) -> Closeness | None:
+        """Within which level of the pool's topology its pods are: a gang, where nothing is said, as near as can be."""
+        work, levels = self.work, self.pool.spec.topology
+        if not isinstance(work, Training) or not levels:
+            return None
+        at = self.work_at / "topology"
+        match work.topology:
+            case models.Closeness(required=str(level)):
+                return Closeness(at / "required", level, is_required=True)
+            case models.Closeness(preferred=str(level)):
+                return Closeness(at / "preferred", level, is_required=False)
+            case _:
+                at = self.pool.at / "topology" / (len(levels) - 1)
+                return Closeness(at, levels[-1], is_required=False) if work.gang else None
 
     @property
     def most_pods(self) -> int:

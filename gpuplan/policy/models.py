@@ -979,6 +979,17 @@ class Inference(Model):
     """Let the number of pods follow the load."""
 
 
+class Closeness(Model):
+    """How close together the pods of a training are, by a level of their pool's `topology`."""
+
+    required: Annotated[texts.Line | None, Judged("GPU593")] = None
+    """The level within which all pods are, such as `example.com/rack`, or they do not start."""
+    preferred: Annotated[texts.Line | None, Judged("GPU593")] = None
+    """The level within which all pods are if it can be had."""
+
+    _one_level = _exactly_one("required", "preferred", "a level")
+
+
 class Training(Model):
     """Work that ends: a Job."""
 
@@ -986,6 +997,8 @@ class Training(Model):
     """How many pods run at once, each once to its end."""
     gang: Positive | None = None
     """How many of them must be able to start together; fewer do not start at all."""
+    topology: Annotated[Closeness | None, ESSENTIAL] = None
+    """How close together its pods are, in a pool with a `topology`. Absent: a gang prefers the narrowest level."""
     backoff_limit: Annotated[int, Field(ge=0, le=1_000_000)] = 3
     """How often failed pods are tried again."""
 

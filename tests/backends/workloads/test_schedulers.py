@@ -151,6 +151,17 @@ def test_kai_reads_a_gang_from_the_job() -> None:
     assert get("Job", GANG, scheduler="kai")["metadata"]["annotations"] == {"kai.scheduler/batch-min-member": "3"}
 
 
+@pytest.mark.parametrize("how", ["required", "preferred"])
+def test_a_level_that_is_named_holds_with_or_without_a_gang(how: str) -> None:
+    spec = f"training: {{pods: 4, topology: {{{how}: example.com/block}}}}"
+    kueue = pod_of("Job", spec, scheduler="kueue", pool=TOPOLOGY)
+    assert kueue["metadata"]["annotations"] == {f"kueue.x-k8s.io/podset-{how}-topology": "example.com/block"}
+    assert get("Job", spec, scheduler="kai", pool=TOPOLOGY)["metadata"]["annotations"] == {
+        "kai.scheduler/topology": "gpus",
+        f"kai.scheduler/topology-{how}-placement": "example.com/block",
+    }
+
+
 def test_kai_puts_a_gang_close_together_by_the_pools_topology() -> None:
     annotations = get("Job", GANG, scheduler="kai", pool=TOPOLOGY)["metadata"]["annotations"]
     assert annotations == {

@@ -14,6 +14,8 @@ from gpuplan.admission.policies import (
     left_out,
     policies,
     policy,
+    rules_of,
+    rules_of_queues,
     trace_policy,
 )
 from gpuplan.admission.running import RunningWork, running_work
@@ -31,6 +33,8 @@ __all__ = [
     "left_out",
     "policies",
     "policy",
+    "rules_of",
+    "rules_of_queues",
     "running_work",
     "trace_policy",
 ]

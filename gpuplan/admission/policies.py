@@ -8,12 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from gpuplan.catalog.frameworks import Framework
+from gpuplan.catalog.frameworks import Framework, known_to_kueue
 from gpuplan.catalog.frameworks import frameworks as known_frameworks
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests.admission import AdmissionPolicy, AdmissionRule, policy_of
 from gpuplan.manifests.provenance import Links, Routes, chosen, unlike
 from gpuplan.manifests.templates import Row, read_rows
+from gpuplan.planning.amounts import counted_pools
 from gpuplan.planning.boundary import Barrier, barriers
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.grants import (
@@ -22,6 +23,7 @@ from gpuplan.planning.grants import (
     GRANTS_POLICY,
     QUEUES_POLICY,
     RUNTIME_CLASS,
+    USUAL_GRACE_SECONDS,
     grace_seconds,
     has_admission_policies,
     runtime_class,
@@ -43,6 +45,7 @@ from gpuplan.planning.schedulers.runai import SCHEDULER_NAME as RUNAI_SCHEDULER
 from gpuplan.planning.sources import (
     admission_of,
     claims_of,
+    counted_in,
     default_priority_of,
     frameworks_of,
     named,
@@ -61,14 +64,18 @@ _PODS: Final = "scheduling"
 """The file that holds with every scheduler; those with queues have one by their own name beside it."""
 _RUNNING: Final = "running"
 """The file on work that is there."""
-_FILES: Final = (_PODS, _RUNNING, *(kind for kind in SCHEDULERS if Path(__file__).with_name(f"{kind}.yaml").is_file()))
+_FILES: Final = (_PODS, _RUNNING, *(kind for kind, traits in SCHEDULERS.items() if traits.has_queues))
 
 
 def policies(plan: Plan) -> tuple[AdmissionPolicy, ...]:
     """All that a cluster has, less those that nothing is left of; none where its API server is too old for them."""
-    if not has_admission_policies(plan.cluster):
-        return ()
-    every = (policy(plan, name) for name in _rows(_setting(plan)))
+    return rules_of(plan) if has_admission_policies(plan.cluster) else ()
+
+
+def rules_of(plan: Plan) -> tuple[AdmissionPolicy, ...]:
+    """The policies that a cluster has or, where its API server is too old for them, would have."""
+    setting = _setting(plan)
+    every = (_policy(name, setting) for name in _rows(setting))
     return tuple(found for found in every if found.rules)
 
 
@@ -79,7 +86,7 @@ def policy(plan: Plan, name: str) -> AdmissionPolicy:
 
 def left_out(plan: Plan) -> tuple[AdmissionRule, ...]:
     """The optional rules that the cluster would have if its policy left none out."""
-    if not has_admission_policies(plan.cluster):
+    if not plan.cluster.spec.admission.without or not has_admission_policies(plan.cluster):
         return ()
     setting = _setting(plan)
     every = [_policy(name, replace(setting, without=())) for name in _rows(setting)]
@@ -92,6 +99,12 @@ def known_rules() -> Mapping[str, str]:
     return {
         rule["name"]: rule.get("optional", "") for file in files for rows in file.values() for rule in rows["rules"]
     }
+
+
+def rules_of_queues() -> frozenset[str]:
+    """The rules that keep work behind its queue, and as its queue has counted it."""
+    names = (JOBS_POLICY, RUNNING_POLICY, FRAMEWORKS_POLICY)
+    return frozenset(rule.name for rule in every_rule() if rule.policy in names)
 
 
 class KnownRule(Value):
@@ -121,7 +134,23 @@ def every_rule() -> tuple[KnownRule, ...]:
 def _rules_with(scheduler: SchedulerTraits) -> Iterator[tuple[str, AdmissionRule]]:
     """Those of each policy, once."""
     everything = tuple(known_frameworks().values())
-    settings = [_Setting(scheduler, has_claims, 0, (), (), (), 30, (), everything) for has_claims in (False, True)]
+    pools = ("any",) if scheduler.counts_tenants else ()
+    settings = [
+        _Setting(
+            scheduler=scheduler,
+            has_claims=has_claims,
+            default_priority=0,
+            harmless_classes=(),
+            harmless_labels=(),
+            barriers=(),
+            preemptible_classes=(),
+            grace_seconds=USUAL_GRACE_SECONDS,
+            without=(),
+            frameworks=everything,
+            counted_pools=pools,
+        )
+        for has_claims in (False, True)
+    ]
     for name in _rows(settings[0]):
         every = [rule for setting in settings for rule in _policy(name, setting).rules]
         yield from ((name, rule) for rule in {rule.name: rule for rule in every}.values())
@@ -139,12 +168,12 @@ def _rows(setting: _Setting) -> Mapping[str, Row]:
     if scheduler.suspends_jobs:
         found[JOBS_POLICY] = pods["jobs"]
     if scheduler.has_queues:
-        found[RUNNING_POLICY] = running["running"]
-    if scheduler.kind.value in _FILES:
         rows = _read(scheduler.kind.value)
+        match = {**running["running"]["match"], **_matching(_whole(), ("CREATE", "UPDATE", "DELETE"))}
+        found[RUNNING_POLICY] = {**running["running"], "match": match}
         found[QUEUES_POLICY] = rows["queues"]
         if "frameworks" in rows and (held := _held(setting.frameworks)):
-            found[FRAMEWORKS_POLICY] = {**rows["frameworks"], "match": _matching(held)}
+            found[FRAMEWORKS_POLICY] = {**rows["frameworks"], "match": _matching(held, ("CREATE", "UPDATE"))}
     return found
 
 
@@ -153,11 +182,24 @@ def _held(known: Iterable[Framework]) -> tuple[Framework, ...]:
     return tuple(found for found in known if found.suspend and not found.always)
 
 
-def _matching(found: Iterable[Framework]) -> Mapping[str, Mapping[str, Sequence[str]]]:
+def _whole() -> tuple[Framework, ...]:
+    """The kinds whose objects are counted as a whole, on any cluster.
+
+    Of Deployments and StatefulSets Kueue counts each pod, and most of them ask for no GPUs.
+    """
+    return tuple(found for found in known_to_kueue() if found.group not in ("", "apps"))
+
+
+def _counted_groups() -> list[str]:
+    """The groups of owners that Kueue counts pods by, less those with kinds that it does not know."""
+    return sorted({found.group for found in known_to_kueue()} - {"", "batch"})
+
+
+def _matching(found: Iterable[Framework], operations: Sequence[str]) -> Mapping[str, Mapping[str, Sequence[str]]]:
     """The operations by version and resource, as the data files say them."""
     match: dict[str, dict[str, Sequence[str]]] = {}
     for framework in found:
-        match.setdefault(framework.api, {})[framework.resource] = ("CREATE", "UPDATE")
+        match.setdefault(framework.api, {})[framework.resource] = operations
     return match
 
 
@@ -167,8 +209,10 @@ class _Setting(Value):
     scheduler: SchedulerTraits
     has_claims: bool
     default_priority: int
+    harmless_classes: tuple[str, ...]
+    """The policy's classes with no more than the priority of pods that name none, which give no power over others."""
     harmless_labels: tuple[str, ...]
-    """The classes of Kueue that give no power over others."""
+    """What a label of Kueue may say to the same end."""
     barriers: tuple[Barrier, ...]
     preemptible_classes: tuple[str, ...]
     """The classes whose work KAI-Scheduler may evict."""
@@ -179,6 +223,8 @@ class _Setting(Value):
     """The kinds that Kueue knows."""
     runtime_class: str = RUNTIME_CLASS
     """The one that the GPU Operator makes for pods with GPUs."""
+    counted_pools: tuple[str, ...] = ()
+    """Those whose CPU, memory or pods are counted by queues."""
 
 
 def _setting(plan: Plan) -> _Setting:
@@ -187,6 +233,7 @@ def _setting(plan: Plan) -> _Setting:
         scheduler=plan.scheduler,
         has_claims=uses_claims(plan),
         default_priority=default,
+        harmless_classes=tuple(found.name for found in plan.priority_classes if found.spec.value <= default),
         harmless_labels=tuple(sorted(_harmless_labels(plan, default))),
         barriers=barriers(plan),
         preemptible_classes=tuple(sorted(_preemptible_classes(plan))),
@@ -194,6 +241,7 @@ def _setting(plan: Plan) -> _Setting:
         without=tuple(plan.cluster.spec.admission.without),
         frameworks=frameworks(plan.cluster),
         runtime_class=runtime_class(plan.cluster),
+        counted_pools=counted_pools(plan) if plan.scheduler.counts_tenants else (),
     )
 
 
@@ -226,6 +274,7 @@ def _facts(setting: _Setting) -> set[str]:
         "frameworks": setting.scheduler.suspends_jobs and bool(_held(setting.frameworks)),
         "grace": setting.grace_seconds is not None,
         setting.scheduler.kind.value: True,
+        f"counted-by-{setting.scheduler.kind.value}": bool(setting.counted_pools),
     }
     return {fact for fact, is_so in facts.items() if is_so}
 
@@ -238,7 +287,8 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
     fraction = _FRACTION_OF if "fractions" in facts else ""
     return {
         "barriers": str([[[*taint] for taint in taints] for taints in setting.barriers]),
-        "counted_groups": str(list(_COUNTED_GROUPS)),
+        "counted_groups": str(_counted_groups()),
+        "counted_pools": str(list(setting.counted_pools)),
         "default_priority": str(setting.default_priority),
         "device_variables": str(list(DEVICE_VARIABLES)),
         "fraction": FRACTION,
@@ -247,7 +297,10 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
         "held_by_cluster": _listed(found.kind for found in held if "rayClusterConfig" in found.suspend),
         "held_by_run_policy": _listed(found.kind for found in held if "runPolicy" in found.suspend),
         "grace_seconds": str(setting.grace_seconds),
+        "harmless_classes": str(sorted(setting.harmless_classes)),
         "harmless_labels": str(list(setting.harmless_labels)),
+        "is_for_counted_pool": _in_pools(setting.counted_pools, "variables.pod"),
+        "is_in_counted_pool": _in_pools(setting.counted_pools, "variables.made.spec"),
         "kai_scheduler": SCHEDULER_NAME,
         "node_pool_label": NODE_POOL_LABEL,
         "own_classes": str(list(OWN_CLASSES)),
@@ -270,6 +323,16 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
     }
 
 
+def _in_pools(pools: Sequence[str], spec: str) -> str:
+    """The first part of an expression: that a pod says to be in one of them; nothing where there are none."""
+    selector = f"{spec}.nodeSelector"
+    return (
+        f"(has({selector}) && '{POOL_LABEL}' in {selector} && {selector}['{POOL_LABEL}'] in {[*pools]}) || "
+        if pools
+        else ""
+    )
+
+
 def _listed(items: Iterable[str]) -> str:
     return str([*items])
 
@@ -278,17 +341,6 @@ _FRACTION_OF: Final = (
     "(has(<pod>.metadata) && has(<pod>.metadata.annotations) && <pod>.metadata.annotations.exists(a, "
     "a in ['gpu-fraction', 'gpu-memory'] || a.startsWith('nvidia.com/container.'))) || "
 )
-_COUNTED_GROUPS: Final = (
-    "apps",
-    "jobset.x-k8s.io",
-    "kubeflow.org",
-    "leaderworkerset.x-k8s.io",
-    "ray.io",
-    "sparkoperator.k8s.io",
-    "trainer.kubeflow.org",
-    "workload.codeflare.dev",
-)
-"""The groups of what Kueue counts as a whole (`pkg/controller/jobs` there), beside Jobs and pods."""
 _FREE_MARKS: Final = (
     PRIORITY_LABEL,
     KUEUE_QUEUE_LABEL,
@@ -324,10 +376,11 @@ def _otherwise(plan: Plan, setting: _Setting) -> Iterator[tuple[_Setting, Links]
         yield replace(setting, scheduler=traits), scheduler_of(plan)
     yield replace(setting, has_claims=not setting.has_claims), claims_of(plan)
     yield replace(setting, default_priority=setting.default_priority + 1), default_priority_of(plan)
-    yield replace(setting, harmless_labels=()), _harmless_of(plan, setting)
+    yield replace(setting, harmless_labels=(), harmless_classes=()), _harmless_of(plan, setting)
     yield replace(setting, barriers=()), taints_of(plan)
     yield replace(setting, frameworks=()), frameworks_of(plan)
     yield replace(setting, runtime_class=RUNTIME_CLASS), chosen(_runtime_class_at(plan))
+    yield replace(setting, counted_pools=()), counted_in(plan)
     yield replace(setting, preemptible_classes=()), _preemptible_of(plan, setting)
     for seconds in (None, (setting.grace_seconds or 0) + 1):
         yield replace(setting, grace_seconds=seconds), chosen(plan.cluster.at / "admission" / "gracePeriod")
@@ -342,7 +395,7 @@ def _runtime_class_at(plan: Plan) -> Origin:
 
 def _harmless_of(plan: Plan, setting: _Setting) -> Links:
     """Which labels are harmless is known by the values of their classes."""
-    listed: list[PriorityClass] = [found for found in plan.priority_classes if found.name in setting.harmless_labels]
+    listed: list[PriorityClass] = [found for found in plan.priority_classes if found.name in setting.harmless_classes]
     values = chosen(*(found.at / "value" for found in plan.priority_classes))
     return (*default_priority_of(plan), *named(*listed), *values)
 

@@ -20,6 +20,7 @@ from gpuplan.planning.plan import (
     Cluster,
     Layout,
     Mig,
+    OwnGpu,
     Plan,
     Pool,
     PriorityClass,
@@ -28,6 +29,7 @@ from gpuplan.planning.plan import (
     Workload,
     with_places,
 )
+from gpuplan.planning.schedulers import SCHEDULERS
 from gpuplan.planning.subjects import subject_of
 from gpuplan.policy.models import Member, Platform
 from gpuplan.policy.names import LAYOUT, LONGEST_LABEL, LONGEST_SUBDOMAIN, Naming
@@ -153,7 +155,7 @@ def _too_long_for_scheduler(plan: Plan) -> Iterator[Finding]:
             )
 
 
-_Named = Cluster | Pool | PriorityClass | Tenant | Workload | Retained
+_Named = Cluster | OwnGpu | Pool | PriorityClass | Tenant | Workload | Retained
 
 
 def _names(plan: Plan) -> Iterator[tuple[_Named | Layout, Name]]:
@@ -161,7 +163,7 @@ def _names(plan: Plan) -> Iterator[tuple[_Named | Layout, Name]]:
 
     Places cost time, so they are for those that something is said of.
     """
-    of_cluster: tuple[_Named, ...] = (plan.cluster, *plan.pools, *plan.priority_classes)
+    of_cluster: tuple[_Named, ...] = (plan.cluster, *plan.pools, *plan.gpus, *plan.priority_classes)
     found = (*of_cluster, *plan.tenants, *plan.workloads, *plan.retained)
     for part in found:
         yield part, Name(naming_of(subject_of(part).kind), part.name, ())
@@ -273,6 +275,9 @@ def reserved_namespace(plan: Plan) -> Iterator[Finding]:
     taken = {
         "default": "every cluster",
         **_OTHERS,
+        **{
+            traits.reservation_namespace: traits.title for traits in SCHEDULERS.values() if traits.reservation_namespace
+        },
         **_watchers(plan),
         SYSTEM_NAMESPACE: "gpuplan's admission parameters",
         "gpu-operator-resources": "the GPU Operator",
@@ -297,8 +302,6 @@ _OTHERS: Final = {
     "argocd": "Argo CD",
     "cert-manager": "cert-manager",
     "flux-system": "Flux",
-    "kai-resource-reservation": "KAI-Scheduler",
-    "runai-reservation": "Run:ai",
 }
 """Where programs that may do more than a tenant live, as their own manifests name it."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from gpuplan.catalog import parse_profile, resource_suffix
 from gpuplan.planning.capping import knows_admission_policies
@@ -20,6 +21,7 @@ from gpuplan.planning.plan import (
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.planning.schedulers.kubernetes import KUBERNETES
+from gpuplan.policy.models import Admission
 from gpuplan.values import Value
 
 SYSTEM_NAMESPACE = "gpuplan-system"
@@ -68,6 +70,20 @@ def grace_seconds(cluster: Cluster) -> int | None:
     """The longest grace period that pods with GPUs may ask for; None where the policy does not bound it."""
     period = cluster.spec.admission.grace_period
     return None if period == "none" else seconds(period)
+
+
+def most_grace_seconds(cluster: Cluster, tenant: Tenant) -> int | None:
+    """The same for pods of a tenant, which may have a bound of its own."""
+    bound = grace_seconds(cluster)
+    period = tenant.spec.allow.grace_period
+    return bound if bound is None or period is None else seconds(period)
+
+
+GRACE_SECONDS: Final = 30
+"""Of pods that say nothing (`DefaultTerminationGracePeriodSeconds` in `core/v1/types.go` of kubernetes/api)."""
+
+USUAL_GRACE_SECONDS: Final = seconds(Admission.model_fields["grace_period"].default)
+"""The longest that pods may ask for where the policy says nothing."""
 
 
 class Grant(Value):

@@ -51,6 +51,7 @@ class Stage(StrEnum):
     """
 
     GPU_OPERATOR = "gpu-operator"
+    SCHEDULER = "scheduler"
     PARTITIONS = "partitions"
     SCHEDULING = "scheduling"
     QUEUES = "queues"
@@ -253,6 +254,16 @@ class LayoutEntry(NamedTuple):
     mig_enabled: bool
     instances: Mapping[str, int]
     placed: Placed | Refusal | None
+
+
+class OwnGpu(NamedTuple):
+    """A model that the platform describes; ``faults`` say what cannot be so of its MIG profiles: then it has none."""
+
+    at: Origin
+    name: str
+    spec: models.GpuSpec
+    gpu: Gpu
+    faults: tuple[str, ...] = ()
 
 
 class Layout(NamedTuple):
@@ -751,6 +762,7 @@ class Broken(Value):
     """
 
     pools: frozenset[str] = frozenset()
+    gpus: frozenset[str] = frozenset()
     layouts: frozenset[str] = frozenset()
     priority_classes: frozenset[str] = frozenset()
     tenants: frozenset[str] = frozenset()
@@ -776,6 +788,7 @@ class Plan(Value, eq=False):
     broken: Broken = field(default_factory=Broken)
     retained: tuple[Retained, ...] = ()
     removed: Mapping[tuple[str, str], Origin] = field(default_factory=dict)
+    gpus: tuple[OwnGpu, ...] = ()
 
     @property
     def cluster_names(self) -> tuple[str, ...]:

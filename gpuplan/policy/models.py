@@ -189,8 +189,8 @@ class Cap(StrEnum):
 _CAP = (
     "What caps what a tenant uses. `limit` and `guaranteed`: a ResourceQuota in each namespace, at that number of its "
     "quotas. `queue`: the scheduler's queues alone, so that work beyond the limit waits and is not refused; "
-    "ResourceQuotas then refuse what is not granted, and hold a `split`. Default `queue` with `kind: kai` from "
-    "Kubernetes 1.30 on, else `limit`."
+    "ResourceQuotas then refuse what is not granted, and hold a `split` and, with Kueue, claimed devices. Default "
+    "`queue` with `kind: kueue` and `kind: kai` from Kubernetes 1.30 on, else `limit`."
 )
 
 
@@ -243,6 +243,11 @@ class GpuOperator(Model):
     the device plugin, GPU Feature Discovery and MPS daemons on all nodes. With `fixed` it keeps its name, and each
     pool's key ends in a hash of its content: only nodes whose label changes are touched.
     """
+    close_visible_devices: Annotated[bool, Words("closed visible devices")] = False
+    """Whether NVIDIA's container toolkit ignores the variable `NVIDIA_VISIBLE_DEVICES` of containers that are not
+    privileged, so that no image chooses GPUs by it. Where the device plugin relied on the variable it uses mounts then.
+    A change restarts the toolkit and the device plugin on all nodes. Not with `external`, nor with fractions.
+    """
     driver: Driver = Driver.model_construct()
     """The NVIDIA driver."""
     reboot_on_mig_change: Annotated[bool, Words("reboot on a change of MIG")] = False
@@ -261,6 +266,13 @@ class GpuOperator(Model):
     """More Helm values for the chart (`install: helm`), merged under the ones that gpuplan writes. Keys that this chart
     version does not know are reported: the chart itself ignores them silently.
     """
+
+
+class SchedulerInstall(StrEnum):
+    """Who installs the scheduler."""
+
+    HELM = "helm"
+    EXTERNAL = "external"
 
 
 class Runai(Model):
@@ -295,6 +307,10 @@ class Kueue(Model):
     """Kinds that Kueue admits as a whole, beside Jobs, Deployments and pods. Their controllers run on the cluster. It
     is told of them in its own Configuration, which gpuplan writes for people to merge; admission lets their pods in.
     """
+    configuration: Annotated[dict[str, Any], Judged("GPU475")] = Field(default_factory=dict)
+    """More of Kueue's own Configuration, beside what gpuplan writes there. Lists hold both: what else pods ask for and
+    nothing counts is `resources: {excludeResourcePrefixes: [rdma/]}`.
+    """
 
 
 class Scheduler(Model):
@@ -313,6 +329,14 @@ class Scheduler(Model):
     """What Run:ai's API must be told (`kind: runai`)."""
     kueue: Annotated[Kueue | None, Words("Kueue")] = None
     """What Kueue knows of the work on the cluster (`kind: kueue`)."""
+    install: Annotated[SchedulerInstall, Field(strict=False)] = SchedulerInstall.EXTERNAL
+    """`helm`: gpuplan writes values for the chart of Kueue or KAI-Scheduler, whose release `version` says, and Argo CD
+    or Flux installs it. `external`: somebody else does.
+    """
+    chart_repo_url: Annotated[texts.Line | None, Words("chart repository")] = Field(default=None, alias="chartRepoURL")
+    """A mirror of the Helm repository that has the scheduler's chart (`install: helm`). Default its project's own."""
+    values: Annotated[dict[str, Any], Words("Helm values"), Judged("GPU474")] = Field(default_factory=dict)
+    """More Helm values for the scheduler's chart (`install: helm`), merged under the ones that gpuplan writes."""
 
 
 class Approval(StrEnum):
@@ -686,7 +710,7 @@ class PoolSpec(Model):
     """A set of equal nodes that share their GPUs in one way."""
 
     gpu: Annotated[GpuModel, Words("GPU model")]
-    """The GPU model as `gpuplan catalog` lists it, such as `A100-80GB`."""
+    """The GPU model as `gpuplan catalog` lists it, such as `A100-80GB`, or the name of a `Gpu` document."""
     nodes: Nodes
     """The pool's nodes."""
     sharing: Sharing
@@ -722,6 +746,36 @@ class PoolSpec(Model):
     """Another way of sharing, which some of the nodes have already; `gpuplan rollout` writes its steps."""
 
 
+# --- Gpu ---------------------------------------------------------------------------------------------------------
+
+
+class MigListing(Model):
+    """The GPU instances of a board, as its driver lists them on a node where MIG is on."""
+
+    lgip: Annotated[texts.Lines, Words("list of profiles")]
+    """What `nvidia-smi mig -lgip` prints: the profiles, by id."""
+    lgipp: Annotated[texts.Lines, Words("list of placements")]
+    """What `nvidia-smi mig -lgipp` prints: where the instances of each profile may start."""
+
+
+class GpuSpec(Model):
+    """A GPU model that the catalog lacks: what a node that has one says of it."""
+
+    memory_mib: Annotated[Positive, Words("GPU memory"), ESSENTIAL] = Field(alias="memoryMiB")
+    """The memory in MiB, as `nvidia-smi` prints it and the node label `nvidia.com/gpu.memory` has it."""
+    compute_capability: Annotated[texts.ComputeCapability, ESSENTIAL]
+    """The compute capability in quotes, such as `"8.9"`: the labels `nvidia.com/gpu.compute.major` and `.minor`."""
+    products: Annotated[list[texts.ProductLabel], Field(min_length=1), ESSENTIAL]
+    """Values of the label `nvidia.com/gpu.product` on nodes with whole GPUs, such as `NVIDIA-GeForce-RTX-4090`."""
+    pci: Annotated[list[texts.PciId], Field(min_length=1), Words("PCI ids"), ESSENTIAL]
+    """The ids that `lspci -nn -d 10de:` prints in brackets, such as `10de:2684`. Where several boards have one id, the
+    subsystem follows, as `lspci -nnv` prints it: `10de:25b6/10de:14a9`.
+    """
+    mig: Annotated[MigListing | None, Words("MIG"), ESSENTIAL] = None
+    """Its GPU instances, for a board that is to be partitioned. Absent: it is used whole, time-sliced, or through MPS.
+    """
+
+
 # --- MigLayout ---------------------------------------------------------------------------------------------------
 
 
@@ -729,7 +783,7 @@ class MigLayoutSpec(Model):
     """A named division of a GPU model into MIG instances."""
 
     gpu: Annotated[GpuModel, Words("GPU model")]
-    """The GPU model as `gpuplan catalog` lists it; profiles mean nothing without it."""
+    """The GPU model as `gpuplan catalog` lists it, or a `Gpu` document's name; profiles mean nothing without it."""
     instances: Annotated[Instances | None, ESSENTIAL] = None
     """How many GPU instances of each profile every GPU gets."""
     devices: Annotated[list[Devices] | None, ESSENTIAL] = None
@@ -1214,6 +1268,17 @@ class Pool(Document):
     """The pool."""
 
 
+class Gpu(Document):
+    """A GPU model that the catalog lacks, as its board, its driver and its node describe it."""
+
+    kind: Literal["Gpu"]
+    """Always `Gpu`."""
+    metadata: Annotated[Metadata, names.Titled(names.GPU)]
+    """The model's name, which pools and layouts give as `gpu`."""
+    spec: GpuSpec
+    """The model."""
+
+
 class MigLayout(Document):
     """A named division of a GPU model into MIG instances, which pools refer to."""
 
@@ -1269,7 +1334,7 @@ class Retained(Document):
     """What is retained, and until when."""
 
 
-Policy = Cluster | Pool | MigLayout | PriorityClass | Tenant | Workload | Retained
+Policy = Cluster | Pool | Gpu | MigLayout | PriorityClass | Tenant | Workload | Retained
 
 KINDS: dict[str, type[Policy]] = {kind.__name__: kind for kind in get_args(Policy)}
 

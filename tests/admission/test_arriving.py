@@ -19,6 +19,10 @@ def template(spec: Body) -> dict[str, Any]:
     return {"metadata": {"labels": {"app": "model"}}, "spec": spec}
 
 
+LEADERS = {"leaderWorkerTemplate": {"workerTemplate": template(SPEC)}}
+RAY = {"headGroupSpec": {"template": template(SPEC)}}
+
+
 def made(kind: str, version: str, spec: Body, scheduler: str = "kubernetes") -> Body:
     """The pod of the only template that an object has."""
     body = {"apiVersion": version, "kind": kind, "metadata": {"name": "model"}, "spec": spec}
@@ -65,7 +69,10 @@ def test_a_pod_has_the_number_of_its_class() -> None:
             "Job",
             False,
         ),
-        ("RayCluster", "ray.io/v1", {"headGroupSpec": {"template": template(SPEC)}}, "RayCluster", True),
+        ("LeaderWorkerSet", "leaderworkerset.x-k8s.io/v1", LEADERS, "StatefulSet", True),
+        ("RayCluster", "ray.io/v1", RAY, "RayCluster", True),
+        ("RayService", "ray.io/v1", {"rayClusterConfig": RAY}, "RayCluster", True),
+        ("Job", "example.com/v1", {"template": template(SPEC)}, "Job", True),
     ],
 )
 def test_kueue_holds_back_pods_that_no_job_owns(
@@ -75,6 +82,40 @@ def test_kueue_holds_back_pods_that_no_job_owns(
 
     assert pod["metadata"]["ownerReferences"][0]["kind"] == owner
     assert ("schedulingGates" in pod["spec"]) is is_gated
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "spec", "owner"),
+    [
+        ("RayService", "ray.io/v1", {"rayClusterConfig": RAY}, "RayCluster"),
+        ("TrainJob", "trainer.kubeflow.org/v1alpha1", {"template": template(SPEC)}, "Job"),
+        ("MPIJob", "kubeflow.org/v2beta1", {"mpiReplicaSpecs": {"Worker": {"template": template(SPEC)}}}, "MPIJob"),
+    ],
+)
+def test_kueue_holds_back_the_owners_that_it_is_told_of(kind: str, version: str, spec: Body, owner: str) -> None:
+    pod = made(kind, version, spec, scheduler="kueue, frameworks")
+
+    assert pod["metadata"]["ownerReferences"][0]["kind"] == owner
+    assert "schedulingGates" not in pod["spec"]
+
+
+def test_kai_makes_a_group_of_a_pod_with_the_labels_of_its_owner_first() -> None:
+    label = "kai.scheduler/queue"
+    pod = {"metadata": {"labels": {label: "of-pod"}}, "spec": {**SPEC, "schedulerName": "kai-scheduler"}}
+    body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}, "spec": {"template": pod}}
+    *_, group = arrivals(platform("kai"), body, {})
+    assert group.body["spec"] == {"queue": "of-pod", "priorityClassName": "train"}
+    assert group.source(()) == ("spec", "template", "metadata", "labels", label)
+    assert group.source(("spec", "priorityClassName")) == ()
+
+    *_, owned = arrivals(platform("kai"), {**body, "metadata": {"labels": {label: "of-job"}}}, {})
+    assert owned.body["spec"]["queue"] == "of-job"
+    assert owned.source(()) == ("metadata", "labels", label)
+
+
+def test_kai_makes_no_group_of_pods_of_another_scheduler() -> None:
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": SPEC}
+    assert [arrival.body["kind"] for arrival in arrivals(platform("kai"), body, {})] == ["Pod"]
 
 
 def refused(pod: Body) -> bool:
@@ -105,6 +146,21 @@ def test_each_container_that_is_wrong_is_to_blame() -> None:
     assert blamed(a_pod(containers=[good, bad], initContainers=[bad]), refused) == [
         ("spec", "containers", 1, "env", 1),
         ("spec", "initContainers", 0, "env", 1),
+    ]
+
+
+def test_each_variable_and_annotation_that_is_wrong_is_to_blame() -> None:
+    names = ("CUDA_VERSION", "PATH", "NVIDIA_VISIBLE_DEVICES")
+    bad = {"name": "a", "env": [{"name": name, "value": "all"} for name in names]}
+    annotations = {"cdi.k8s.io/a": "b", "c": "d", "cdi.k8s.io/e": "f"}
+
+    assert blamed(a_pod(containers=[bad]), refused) == [
+        ("spec", "containers", 0, "env", 0),
+        ("spec", "containers", 0, "env", 2),
+    ]
+    assert blamed({**a_pod(), "metadata": {"annotations": annotations}}, refused) == [
+        ("metadata", "annotations", "cdi.k8s.io/a"),
+        ("metadata", "annotations", "cdi.k8s.io/e"),
     ]
 
 

@@ -188,13 +188,13 @@ def gang_not_kept() -> None:
     """
 
 
-@_lost("GPU536", "topology-not-kept", "topology")
+@_lost("GPU536", "topology-not-kept", "topology", "topology-level")
 def topology_not_kept() -> None:
-    """A pool says where its nodes are, and the scheduler does not look.
+    """A pool says where its nodes are, or a training how close its pods are, and the scheduler does not look.
 
     ## Why
     kube-scheduler places each pod by itself. The pods of one job may end up in racks far apart and wait for the network
-    between them.
+    between them. Run:ai is told of a topology by node pool, and what gpuplan writes for a workload says no level.
 
     ## Instead
     Leave `topology` out, give pods an affinity to a rack by hand, or use a scheduler that knows topology.

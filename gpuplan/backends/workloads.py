@@ -15,6 +15,7 @@ from gpuplan.planning.kai import queue_name
 from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY
 from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Plan, Stage, Tenant, Workload
 from gpuplan.planning.preemption import preemptibility
+from gpuplan.planning.projects import seconds
 from gpuplan.planning.schedulers import kai, kueue, runai
 from gpuplan.planning.sources import asked_by, named, namespace_of, scheduler_of, tolerations_of
 from gpuplan.planning.subjects import about
@@ -136,6 +137,7 @@ def _job(plan: Plan, workload: Workload, training: Training) -> dict[str, Any]:
         "completions": training.pods,
         "completionMode": "Indexed",
         "backoffLimit": training.backoff_limit,
+        **({"activeDeadlineSeconds": seconds(training.deadline)} if training.deadline else {}),
         "podFailurePolicy": {"rules": [_EVICTED]},
         "template": _pod_template(workload, asked, {"restartPolicy": "Never", **_grace(plan, workload)}, {}),
     }
@@ -535,6 +537,7 @@ class _Traces(NamedTuple):
         yield ("spec", "parallelism"), copied(at / "pods")
         yield ("spec", "completions"), copied(at / "pods")
         yield ("spec", "backoffLimit"), copied(at / "backoffLimit")
+        yield ("spec", "activeDeadlineSeconds"), copied(at / "deadline")
         yield from below(_TEMPLATE, self._pod())
 
     def _job(self, content: list[tuple[Path, Links]]) -> Routes:

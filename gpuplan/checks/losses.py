@@ -577,6 +577,12 @@ def _level(workload: Workload) -> Uses:
         yield Use(found.at, f"pods of `{workload.name}` {how} be in one `{found.level}`")
 
 
+def _deadline(workload: Workload) -> Uses:
+    work = workload.work
+    if isinstance(work, Training) and work.deadline is not None:
+        yield Use(workload.work_at / "deadline", f"`{workload.name}` may take {work.deadline}")
+
+
 def _gang(workload: Workload) -> Uses:
     match workload.work:
         case Training(gang=int() as gang, pods=pods) if gang > 1:
@@ -620,6 +626,7 @@ USES: Mapping[str, FindUses] = {
     "fraction": _parts(_fractions),
     "fraction-range": _workloads(_fraction_range),
     "fraction-memory": _workloads(_fraction_memory),
+    "deadline": _workloads(_deadline),
     "gang": _workloads(_gang),
     "topology": _pools(_topology),
     "topology-level": _workloads(_level),

@@ -201,6 +201,21 @@ def topology_not_kept() -> None:
     """
 
 
+@_lost("GPU594", "deadline-counts-waiting", "deadline")
+def deadline_counts_waiting() -> None:
+    """A training has a limit on its time, and the time in which its pods wait counts as well.
+
+    ## Why
+    A Job's `activeDeadlineSeconds` counts from when the Job starts, which is when it is made, unless it is suspended
+    (https://kubernetes.io/docs/concepts/workloads/controllers/job/#suspending-a-job). Kueue keeps Jobs suspended until
+    they are admitted. Elsewhere the pods are there from the beginning, and a job that waits in a queue for as long as
+    its `deadline` fails without having run.
+
+    ## Instead
+    Allow for the wait in `deadline`, or use Kueue.
+    """
+
+
 @_lost("GPU537", "placement-not-kept", "placement")
 def placement_not_kept() -> None:
     """A pool asks for bin packing or spreading, and the scheduler has one way for the whole cluster.

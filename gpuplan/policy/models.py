@@ -1055,6 +1055,10 @@ class Training(Model):
     """How close together its pods are, in a pool with a `topology`. Absent: a gang prefers the narrowest level."""
     backoff_limit: Annotated[int, Field(ge=0, le=1_000_000)] = 3
     """How often failed pods are tried again."""
+    deadline: texts.Duration | None = None
+    """How long the job may take, all tries included, such as `12h`: then its pods are ended and it has failed. Absent,
+    it may take any time.
+    """
 
 
 class WorkloadSpec(Model):

@@ -83,6 +83,7 @@ LOST = {
     "fraction": a_pool(FRACTION),
     "fraction-range": a_pool(FRACTION) + research() + a_workload("inference: {}\n  fraction: {min: 0.25, max: 0.75}"),
     "fraction-memory": a_pool(FRACTION) + research() + a_workload("inference: {}\n  fraction: {memory: 10Gi}"),
+    "deadline": a_pool() + research() + a_workload("training: {pods: 4, deadline: 12h}"),
     "gang": a_pool() + research() + a_workload("training: {pods: 4, gang: 2}"),
     "topology": a_pool(RACKS),
     "topology-level": a_pool(RACKS)
@@ -117,6 +118,7 @@ REPORTED = {
     "fraction": {"GPU516"},
     "fraction-range": {"GPU516", "GPU534"},
     "fraction-memory": {"GPU516"},
+    "deadline": {"GPU594"},
     "gang": {"GPU535"},
     "topology": {"GPU536"},
     "topology-level": {"GPU536"},

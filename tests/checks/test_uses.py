@@ -176,6 +176,11 @@ CASES: dict[str, tuple[str, list[str], str]] = {
         ["`run` has 10240 MiB of a GPU"],
         a_pool(FRACTION) + one() + a_workload("inference: {}\n  fraction: 0.5"),
     ),
+    "deadline": (
+        a_pool() + one() + a_workload("training: {pods: 4, deadline: 12h}"),
+        ["`run` may take 12h"],
+        a_pool() + one() + a_workload("training: {pods: 4}"),
+    ),
     "gang": (
         a_pool() + one() + a_workload("training: {pods: 4, gang: 2}"),
         ["`run` needs 2 of 4 pods at once"],

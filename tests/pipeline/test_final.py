@@ -22,6 +22,7 @@ metadata: {name: dev}
 spec:
   kubernetes: "1.34"
   gpuOperator: {install: helm, version: v26.7.0}
+  taintPools: true
   nodeLabels: node
 ---
 apiVersion: gpuplan.dev/v1

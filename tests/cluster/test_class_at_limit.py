@@ -1,10 +1,13 @@
-"""Work of a higher class comes to a tenant at its limit, or to a full node: `show --preemption` says what goes."""
+"""More comes than fits: a higher class at its tenant's limit or on a full node, and two groups of pods at once.
+
+What then happens is what `show --preemption` says.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,11 +20,13 @@ from gpuplan.planning.preemption import Condition
 from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL, SCHEDULER_NAME
 from tests.cluster import proof
 from tests.cluster.api import Object, Refused
+from tests.cluster.attacks import COUNT, GROUP
 from tests.cluster.example import Beside, ExampleCluster
+from tests.cluster.gangs import BOTH, NEITHER
 from tests.cluster.kai_scheduler import kai_controllers, kai_schedulers
 from tests.cluster.kueue_controller import kueue_controller
 from tests.cluster.kueue_jobs import QUEUE
-from tests.cluster.lending import CLUSTER, EVERYBODY, Party, own_place, write_policy
+from tests.cluster.lending import CLUSTER, EVERYBODY, Party, comes, own_place, write_policy
 from tests.cluster.outcomes import in_the_end
 from tests.cluster.processes import until
 from tests.cluster.programs import need_go
@@ -99,6 +104,31 @@ def _outcome_for_cpu(owner: Party, made: Object) -> str:
     if not _runs(new):
         return WAITS if owner.running() == LIMIT else "neither"
     return GOES if owner.running() < LIMIT else "all run"
+
+
+@proof.only_in_proof
+@pytest.mark.parametrize(("cap", "planned"), [("limit", NEITHER), ("queue", BOTH)])
+def test_two_groups_of_pods_at_once(tmp_path: Path, cap: str, planned: str, record: Record) -> None:
+    """Each has as many pods as its tenant may have; the quota lets in a half of each."""
+    with _cluster(tmp_path, "kueue", cap) as cluster:
+        lab = _party(cluster, "kueue", LAB)
+        for number in range(2 * LIMIT):
+            group = lab.pod(
+                priorityClassName=LOW, annotations={COUNT: str(LIMIT)}, labels={GROUP: f"group-{number % 2}"}
+            )
+            with suppress(Refused):
+                lab.api.create(group)
+        record(f"kueue, cap: {cap}: two groups of pods come at once", planned, _one_after_the_other(lab))
+
+
+def _one_after_the_other(lab: Party) -> str:
+    """Whether a group runs, and the other once that has ended."""
+    for _ in range(2):
+        if not comes(lambda: lab.running() == LIMIT, 60):
+            return NEITHER if not lab.running() else "one starts"
+        for pod in filter(_runs, lab.pods()):
+            lab.admin.patch(f"{lab.path(pod)}/status", {"status": {"phase": "Succeeded"}})
+    return BOTH
 
 
 def _planned(cluster: ExampleCluster, form: str) -> str:

@@ -84,6 +84,12 @@ class SchedulerTraits(Value):
     whose other pods then wait for ever, and work of a high class before anything makes way for it.
     """
 
+    caps_claims_in_queues: bool
+    """Whether its queues cap devices that are claimed, too: it counts claims, and not the templates that pods name.
+
+    A tenant may make a template once more, with more devices, before a claim is made of it.
+    """
+
     queue_series: str
     """What it exports of each queue, by which one sees that its queues are heard; empty where there is nothing."""
 
@@ -125,8 +131,10 @@ class SchedulerTraits(Value):
     protects: Protects
 
     preemptible_below: int | None
-    """Work of a priority class below this is preemptible to it, other work is not, unless a label says which; None
-    where a class says which."""
+    """Work of a priority class below this is preemptible to it, other work is not, unless a label says which.
+
+    None where a class says which.
+    """
 
     preemptibility_label: str
     """What work says by whether it is preemptible, whatever its class; empty where only the class says it."""

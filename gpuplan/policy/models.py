@@ -243,6 +243,11 @@ class GpuOperator(Model):
     the device plugin, GPU Feature Discovery and MPS daemons on all nodes. With `fixed` it keeps its name, and each
     pool's key ends in a hash of its content: only nodes whose label changes are touched.
     """
+    close_visible_devices: Annotated[bool, Words("closed visible devices")] = False
+    """Whether NVIDIA's container toolkit ignores the variable `NVIDIA_VISIBLE_DEVICES` of containers that are not
+    privileged, so that no image chooses GPUs by it. Where the device plugin relied on the variable it uses mounts then.
+    A change restarts the toolkit and the device plugin on all nodes. Not with `external`, nor with fractions.
+    """
     driver: Driver = Driver.model_construct()
     """The NVIDIA driver."""
     reboot_on_mig_change: Annotated[bool, Words("reboot on a change of MIG")] = False

@@ -10,6 +10,7 @@ from gpuplan.manifests import Manifest, Subject, quantity
 from gpuplan.manifests.bodies import digest, given, new_object
 from gpuplan.manifests.provenance import ANY, Links, Routes, Trace, below, chosen, copied, hashed
 from gpuplan.planning.dra import device_class_name
+from gpuplan.planning.grants import GRACE_SECONDS, most_grace_seconds
 from gpuplan.planning.kai import queue_name
 from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY
 from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Plan, Stage, Tenant, Workload
@@ -88,7 +89,7 @@ def _deployment(plan: Plan, workload: Workload, inference: Inference) -> dict[st
         **({} if inference.autoscaling else {"replicas": inference.replicas}),
         "selector": {"matchLabels": _selector(workload)},
         "strategy": _STRATEGY,
-        "template": _pod_template(workload, asked, {}, container),
+        "template": _pod_template(workload, asked, _grace(plan, workload), container),
     }
     return _workload_object("apps/v1", "Deployment", workload.name, workload, asked, spec=spec)
 
@@ -136,7 +137,7 @@ def _job(plan: Plan, workload: Workload, training: Training) -> dict[str, Any]:
         "completionMode": "Indexed",
         "backoffLimit": training.backoff_limit,
         "podFailurePolicy": {"rules": [_EVICTED]},
-        "template": _pod_template(workload, asked, {"restartPolicy": "Never"}, {}),
+        "template": _pod_template(workload, asked, {"restartPolicy": "Never", **_grace(plan, workload)}, {}),
     }
     name = _job_name(workload.name, {"labels": asked.labels, "spec": spec}, training.pods)
     return _workload_object("batch/v1", "Job", name, workload, asked, spec=spec)
@@ -242,6 +243,12 @@ def _pod_template(
         volumes=[*_config_volume(workload), *_model_volume(workload)],
     )
     return {"metadata": metadata, "spec": {**spec, **more}}
+
+
+def _grace(plan: Plan, workload: Workload) -> dict[str, int]:
+    """The time to end in, where pods may not have what the API server gives them."""
+    most = most_grace_seconds(plan.cluster, workload.tenant)
+    return {} if most is None or most >= GRACE_SECONDS else {"terminationGracePeriodSeconds": most}
 
 
 def _placement(workload: Workload) -> dict[str, Any]:
@@ -568,11 +575,18 @@ class _Traces(NamedTuple):
         yield from self._asked(asked.pod_labels, asked.pod_annotations)
         yield ("spec", "schedulerName"), scheduler_of(self.plan)
         yield ("spec", "priorityClassName"), self._class()
+        yield ("spec", "terminationGracePeriodSeconds"), self._grace_period()
         yield from self._placement()
         yield from below(("spec", "containers", 0), self._container())
         yield from self._security()
         yield from below(("spec", "resourceClaims"), self._claims())
         yield from self._volumes()
+
+    def _grace_period(self) -> Links:
+        allow = self.workload.tenant.spec.allow
+        own = allow.grace_period is not None
+        at = self.workload.tenant.at / "allow" if own else self.plan.cluster.at / "admission"
+        return (*copied(at / "gracePeriod"), *chosen(self.workload.at / "tenant"))
 
     def _placement(self) -> Routes:
         yield ("spec", "nodeSelector"), self._pool()

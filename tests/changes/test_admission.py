@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.changes.compare import ClusterState, Comparison, compare
-from gpuplan.changes.model import Change
+from gpuplan.changes.compare import ClusterState, compare
+from gpuplan.changes.model import Change, Comparison
 from gpuplan.disturbance import ChangeClass
 from gpuplan.pipeline.rendering import artifacts
 from gpuplan.planning.schedulers import SCHEDULERS

@@ -12,6 +12,9 @@ from gpuplan.catalog.loading import facts, frozen
 from gpuplan.patterns import regex
 from gpuplan.values import NamedTuple, Value
 
+OPERATORS_CHART: Final = "gpu-operator"
+"""The chart of the GPU Operator, and what its release is called."""
+
 Version = tuple[int, ...]
 """A dotted version in numbers: ``v26.7.0`` is ``(26, 7, 0)``."""
 
@@ -224,6 +227,16 @@ def _spans(value: str | None) -> Iterator[tuple[Version, Version]]:
 @cache
 def _read_lines() -> tuple[Version, ...]:
     return tuple(parse_version(line) or () for line in _helm_values()["read"])
+
+
+def image_repositories(release: str) -> Mapping[tuple[str, ...], str]:
+    """The paths in NVIDIA's registry of the images that a release's chart installs, by the route of their block."""
+    version = nearest_line(release).version
+    return {
+        tuple(row["route"].split(".")): row["path"]
+        for row in facts("operator_data", "images.yaml")["images"]
+        if (parse_version(row.get("from", "")) or _FIRST) <= version <= (parse_version(row.get("until", "")) or _LAST)
+    }
 
 
 # --- Values that gpuplan decides ---------------------------------------------------------------------------------

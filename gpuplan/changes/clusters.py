@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from gpuplan.admission import left_out
 from gpuplan.changes.capacity import all_pods, capacities
 from gpuplan.changes.meaning import means_same
 from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, of
 from gpuplan.changes.nodes import impact_of_all
 from gpuplan.changes.pools import Passage
 from gpuplan.changes.step import Step
-from gpuplan.changes.wording import from_to, nodes_of
+from gpuplan.changes.wording import from_to, listed, nodes_of
 from gpuplan.disturbance import ChangeClass, worst
-from gpuplan.planning.grants import has_admission_policies, runtime_class
+from gpuplan.planning.charts import find_chart
+from gpuplan.planning.grants import grace_seconds, has_admission_policies, runtime_class
+from gpuplan.planning.kueue import frameworks
 from gpuplan.planning.plan import Argocd, Flux, Mig, Plan, Stage
 from gpuplan.policy.models import Cap, NodeLabels
 
@@ -57,7 +60,10 @@ def removed(plan: Plan) -> Change:
 
 
 def cluster_changes(step: Step) -> Iterator[Change]:
-    for judge in (_kubernetes, _runtime_class, _scheduler, _node_labels, _delivery, _monitoring):
+    for judge in (
+        *(_kubernetes, _runtime_class, _left_out, _grace_period, _scheduler, _frameworks),
+        *(_node_labels, _delivery, _monitoring),
+    ):
         yield from judge(step)
 
 
@@ -91,6 +97,59 @@ def _runtime_class(step: Step) -> Iterator[Change]:
         )
 
 
+def _left_out(step: Step) -> Iterator[Change]:
+    """Optional rules of admission that come or go by name; those of another scheduler come and go with it."""
+    before, after = step.before, step.after
+    if before.scheduler is not after.scheduler:
+        return
+    old, new = ({rule.name: rule for rule in left_out(plan)} for plan in (before, after))
+    place = of(after, after.cluster, after.cluster.at / "admission" / "without")
+    for name in sorted(new.keys() - old.keys()):
+        effect = f"{new[name].optional}; what runs goes on"
+        what = f"admission leaves out the rule `{name}`"
+        yield Change(*place, ChangeClass.ADMISSION, what, effect, stages=(Stage.SCHEDULING,))
+    for name in sorted(old.keys() - new.keys()):
+        what = f"admission no longer leaves out the rule `{name}`"
+        effect = f"new work is judged by it, and what runs goes on; it says: {old[name].message}"
+        yield Change(*place, ChangeClass.ADMISSION, what, effect, stages=(Stage.SCHEDULING,))
+
+
+def _grace_period(step: Step) -> Iterator[Change]:
+    cluster = step.after.cluster
+    old, new = grace_seconds(step.before.cluster), grace_seconds(cluster)
+    if old == new or not has_admission_policies(cluster):
+        return
+    is_longer = new is None or (old is not None and new > old)
+    period = cluster.spec.admission.grace_period
+    yield Change(
+        *of(step.after, cluster, cluster.at / "admission" / "gracePeriod"),
+        ChangeClass.ADMISSION,
+        f"pods with GPUs may ask for {'any time' if new is None else f'{period} at most'} to end",
+        "whoever is guaranteed GPUs may wait as long for those who borrowed them"
+        if is_longer
+        else "new pods that ask for more are refused, and none is deleted with more; those that run keep theirs",
+        stages=(Stage.SCHEDULING,),
+    )
+
+
+def _frameworks(step: Step) -> Iterator[Change]:
+    """What is there besides follows from the scheduler, where that is another one."""
+    if not step.before.scheduler.suspends_jobs or not step.after.scheduler.suspends_jobs:
+        return
+    old, new = ({found.kind for found in frameworks(plan.cluster)} for plan in (step.before, step.after))
+    gone, come = sorted(old - new), sorted(new - old)
+    if gone or come:
+        told = "work of these kinds waits in queues once Kueue's own Configuration names them"
+        untold = "pods with GPUs that belong to kinds which it does not know are refused; those that run go on"
+        yield Change(
+            *of(step.after, step.after.cluster, step.after.cluster.scheduler.at / "kueue" / "frameworks"),
+            ChangeClass.ADMISSION,
+            "; ".join((*listed(("Kueue knows", come)), *listed(("Kueue no longer knows", gone)))),
+            "; ".join((*([told] if come else ()), *([untold] if gone else ()))),
+            stages=(Stage.SCHEDULING,),
+        )
+
+
 def _scheduler(step: Step) -> Iterator[Change]:
     old, new = step.before.cluster.scheduler, step.after.cluster.scheduler
     place = of(step.after, step.after.cluster, new.at)
@@ -113,6 +172,8 @@ def _scheduler(step: Step) -> Iterator[Change]:
     elif old.runai_cluster_id != new.runai_cluster_id:
         what = "the cluster's id in Run:ai changes"
         yield Change(*place, ChangeClass.METADATA, what, stages=(Stage.SCHEDULING,))
+    if old.kind is new.kind:
+        yield from _scheduler_installed(step)
     if old.spec.cap is not new.spec.cap and _caps(step.before) != _caps(step.after):
         yield Change(
             *of(step.after, step.after.cluster, new.at / "cap"),
@@ -121,6 +182,29 @@ def _scheduler(step: Step) -> Iterator[Change]:
             "new pods are judged by other quotas; those that run go on",
             stages=(Stage.NAMESPACES,),
         )
+
+
+def _scheduler_installed(step: Step) -> Iterator[Change]:
+    """That of a scheduler that stays. Its pods bind and admit others and hold no GPU; nothing else depends on them."""
+    old, new = find_chart(step.before.cluster), find_chart(step.after.cluster)
+    at, title = step.after.cluster.scheduler.at, step.after.scheduler.title
+    if old is None and new is not None:
+        what = f"the chart of {title} {new.version} is installed"
+        effect = "where it is there already, its controllers restart with these values; what runs goes on"
+        change_class, field = ChangeClass.ADMISSION, "install"
+    elif old is not None and new is None:
+        what = f"the chart of {title} is no longer installed from here"
+        effect = "where nothing is pruned it stays as it is; its namespace, and what is in it, goes where something is"
+        change_class, field = ChangeClass.DESTRUCTIVE, "install"
+    elif old is not None and new is not None and old.version != new.version:
+        what = f"the chart of {title} goes {from_to(old.version, new.version)}"
+        effect = "its controllers restart, and new pods wait meanwhile; what runs goes on"
+        change_class, field = ChangeClass.ADMISSION, "version"
+    else:
+        return
+    whose = of(step.after, step.after.cluster, at / field)
+    stages, folders = (Stage.SCHEDULER, Stage.SCHEDULING), (Stage.SCHEDULER.value,)
+    yield Change(*whose, change_class, what, effect, stages=stages, folders=folders)
 
 
 _CAPPED: Final[Mapping[Cap, str]] = {

@@ -11,10 +11,11 @@ from gpuplan.checks.wording import name_of, number
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.manifests import parse_quantity
 from gpuplan.patterns import regex
-from gpuplan.planning.grants import DEVICE_VARIABLES, refuses_more_than_one
-from gpuplan.planning.plan import Fraction, Isolation, Plan, Workload
+from gpuplan.planning.grants import refuses_more_than_one
+from gpuplan.planning.plan import HOST_LABEL, Fraction, FractionRequest, Isolation, Plan, Workload
+from gpuplan.planning.pools import gpu_memory_mib
 from gpuplan.policy.models import Autoscaling, Inference, Training
-from gpuplan.wording import listing
+from gpuplan.wording import joined, listing
 
 # --- Units -------------------------------------------------------------------------------------------------------
 
@@ -35,7 +36,7 @@ def several_shares(plan: Plan) -> Iterator[Finding]:
     for workload in plan.workloads:
         pool, unit = workload.pool, workload.unit
         part = pool.part_with(unit)
-        if workload.spec.count > 1 and part.shares and unit.isolation is not Isolation.WHOLE_GPU:
+        if workload.spec.count > 1 and part.shares_of(unit):
             is_refused = refuses_more_than_one(pool, unit)
             yield Finding(
                 workload.at / "count",
@@ -73,37 +74,14 @@ def several_mig_devices(plan: Plan) -> Iterator[Finding]:
             )
 
 
-@check("GPU579", "count-over-container-limit")
-def count_over_container_limit(plan: Plan) -> Iterator[Finding]:
-    """A workload's pods ask for more units than one container of its tenant may have.
-
-    ## Why
-    `allow.unitsPerContainer` is what admission holds every container of the tenant to, those of its workloads included.
-
-    ## Instead
-    Ask for fewer units, or raise the tenant's `unitsPerContainer`.
-    """
-    for workload in plan.workloads:
-        most = workload.tenant.spec.allow.units_per_container
-        if most is not None and workload.fraction is None and workload.spec.count > most:
-            yield Finding(
-                workload.at / "count",
-                f"a pod of `{workload.name}` asks for {workload.spec.count} `{workload.unit.name}`, and containers "
-                f"of tenant `{workload.tenant.name}` may have {most}",
-                label="refused by admission",
-                related=(Label(workload.tenant.at / "allow" / "unitsPerContainer", f"{most} at most"),),
-                help=f"write `count: {most}`",
-            )
-
-
 @check("GPU580", "fraction-does-not-match-pool")
 def fraction_does_not_match_pool(plan: Plan) -> Iterator[Finding]:
     """A workload asks for a fraction where there are none, or for no fraction where there is nothing else.
 
     ## Why
-    On a pool of fractions pods ask for a part of a GPU by an annotation. On other pools they ask for whole units by a
-    resource, and the annotation does nothing, or is refused next to it. `count` counts units, of which a pod with a
-    fraction has none.
+    On a pool of fractions pods ask for a part of a GPU, or of its memory, by an annotation. On other pools they ask for
+    whole units by a resource, and the annotation does nothing, or is refused next to it. `count` counts units, of which
+    a pod with a fraction has none.
 
     ## Instead
     Write `fraction` on pools with `sharing: {fraction: {}}`, and `count` on all others.
@@ -118,6 +96,7 @@ def fraction_does_not_match_pool(plan: Plan) -> Iterator[Finding]:
                 f"pool `{pool.name}` of workload `{name}` does not hand out fractions",
                 label=f"it hands out {listing([unit.name for unit in pool.units])}",
                 related=sharing,
+                notes=_with_enough(workload, fraction),
                 help="leave `fraction` out, or use a pool with `sharing: {fraction: {}}`",
             )
         elif isinstance(shared, Fraction) and not fraction:
@@ -136,6 +115,47 @@ def fraction_does_not_match_pool(plan: Plan) -> Iterator[Finding]:
                 related=(Label(fraction.at, "a part of one GPU"),),
                 help="leave `count` out; for more GPUs run more pods",
             )
+
+
+def _with_enough(workload: Workload, fraction: FractionRequest) -> tuple[str, ...]:
+    """The smallest unit of the pool that has the memory that is asked for."""
+    need = fraction.memory_mib
+    sized = [(unit.memory_mib, unit.name) for unit in workload.pool.units if unit.memory_mib is not None]
+    enough = min((found for found in sized if need is not None and found[0] >= need), default=None)
+    return (f"`unit: {enough[1]}` has {enough[0]} MiB",) if enough else ()
+
+
+_LEAST_MIB = 100
+"""A CUDA context alone takes more on every GPU of the catalog."""
+
+
+@check("GPU592", "memory-out-of-range")
+def memory_out_of_range(plan: Plan) -> Iterator[Finding]:
+    """A workload asks for more GPU memory than a GPU of its pool has, or for too little to run anything.
+
+    ## Why
+    A fraction is of one GPU. KAI-Scheduler divides whole hundreds of MiB of what the label `nvidia.com/gpu.memory` says
+    (`getNodeGpuMemory` in `pkg/scheduler/api/node_info/node_info.go`), so that of the 81,920 MiB of an A100-80GB it
+    hands out 81,900: a pod that asks for `80Gi` waits for ever. A number without a unit is bytes, as everywhere in
+    Kubernetes, and below 100 MiB no CUDA process starts.
+
+    ## Instead
+    Ask for less, or write a unit: `10Gi`. A pod that needs a whole GPU runs on a pool with `sharing: {exclusive: {}}`.
+    """
+    for workload in plan.workloads:
+        fraction = workload.fraction
+        if fraction is None or fraction.memory_mib is None or _LEAST_MIB <= fraction.memory_mib <= fraction.gpu_mib:
+            continue
+        is_little = fraction.memory_mib < _LEAST_MIB
+        yield Finding(
+            fraction.at / "memory",
+            f"`{workload.name}` asks for {fraction.memory_mib} MiB of a GPU that has {fraction.gpu_mib} MiB to divide",
+            label="less than a CUDA process needs" if is_little else "no pod starts",
+            related=(Label(workload.pool.at / "gpu", f"{gpu_memory_mib(workload.pool.gpu)} MiB, in whole hundreds"),),
+            help="write a unit, such as `memory: 10Gi`"
+            if is_little
+            else f"write `memory: {fraction.gpu_mib}Mi` or less",
+        )
 
 
 # --- The tenant's own --------------------------------------------------------------------------------------------
@@ -163,41 +183,6 @@ def namespace_not_of_tenant(plan: Plan) -> Iterator[Finding]:
                 help=f"write `namespace: {tenant.spec.namespaces[0]}`"
                 if tenant.spec.namespaces
                 else "name a tenant that has namespaces",
-            )
-
-
-@check("GPU582", "class-not-of-tenant")
-def class_not_of_tenant(plan: Plan) -> Iterator[Finding]:
-    """A workload's priority class is not one that its tenant may name, or it has to choose one.
-
-    ## Why
-    Priorities decide who evicts whom, so admission lets pods name their tenant's classes alone. Pods that use GPUs must
-    name one of them where there are any.
-
-    ## Instead
-    Write one of the tenant's `priorityClasses`.
-    """
-    for workload in plan.workloads:
-        tenant, priority = workload.tenant, workload.priority_class
-        names = [found.name for found in tenant.priority_classes]
-        at = (tenant.at / "priorityClasses").key
-        if tenant.name in plan.broken.incomplete_tenants:
-            continue
-        if priority is not None and priority.name not in names:
-            yield Finding(
-                workload.at / "priorityClass",
-                f"tenant `{tenant.name}` of workload `{workload.name}` may not name priority class `{priority.name}`",
-                label="refused by admission",
-                related=(Label(at, f"it may name {listing(names) or 'none'}"),),
-                help=f"write `priorityClass: {names[0]}`" if names else "leave `priorityClass` out",
-            )
-        elif priority is None and names and not any(found.spec.default for found in tenant.priority_classes):
-            yield Finding(
-                name_of(workload.at),
-                f"workload `{workload.name}` names no priority class, and tenant `{tenant.name}` has {len(names)}",
-                label="refused by admission",
-                related=(Label(at, listing(names)),),
-                help=f"add `priorityClass: {names[0]}`",
             )
 
 
@@ -264,6 +249,51 @@ def _scaling(workload: Workload, work: Inference, scaling: Autoscaling) -> Itera
             help=f"write `replicas: {least if is_less else most}`, or leave it out",
             severity=Severity.WARNING,
         )
+
+
+@check("GPU593", "topology-level-not-there")
+def topology_level_not_there(plan: Plan) -> Iterator[Finding]:
+    """A training's pods are to share a level that their pool's topology does not have, or that is too small for them.
+
+    ## Why
+    Levels are node labels, which the pool lists in `topology`, and schedulers know no others: Kueue and KAI-Scheduler
+    never start work that names another one. The level `kubernetes.io/hostname` is one node: what requires it must fit
+    on one.
+
+    ## Instead
+    Name a level of the pool's `topology`, or add it there. Write `preferred` where one node is too small.
+    """
+    for workload in plan.workloads:
+        work, pool, asked = workload.work, workload.pool, workload.work_at / "topology"
+        if not isinstance(work, Training) or work.topology is None:
+            continue
+        levels, level = pool.spec.topology, work.topology.required or work.topology.preferred or ""
+        at = asked / ("preferred" if work.topology.required is None else "required")
+        if level not in levels:
+            yield Finding(
+                at,
+                f"pool `{pool.name}` of workload `{workload.name}` has no topology level `{level}`",
+                label="no such level" if levels else "the pool has no `topology`",
+                related=(Label((pool.at / "topology").key, f"has {listing(levels)}"),) if levels else (),
+                help=f"write {joined([f'`{found}`' for found in levels], 'or')}"
+                if levels
+                else f"add `topology: [{level}]` to pool `{pool.name}`",
+            )
+        elif level == HOST_LABEL and work.topology.required and (room := _room_on_node(workload)) < work.pods:
+            yield Finding(
+                at,
+                f"{work.pods} pods of `{workload.name}` must be on one node, and a node has room for {room}",
+                label="never start",
+                related=(Label(workload.work_at / "pods", f"{work.pods} pods"),),
+                help=f"write `topology: {{preferred: {level}}}`, or `pods: {room}`",
+            )
+
+
+def _room_on_node(workload: Workload) -> int:
+    """How many pods of a workload one node has room for."""
+    if workload.fraction is not None:
+        return workload.fraction.per_gpu * workload.pool.nodes.gpus_per_node
+    return workload.unit.per_node // workload.spec.count
 
 
 # --- Containers --------------------------------------------------------------------------------------------------
@@ -458,25 +488,24 @@ _VARIABLE = regex(r"(?!\.$|\.\.)[-._a-zA-Z][-._a-zA-Z0-9]*")
 
 @check("GPU588", "unusable-variable")
 def unusable_variable(plan: Plan) -> Iterator[Finding]:
-    """An environment variable has a name that Kubernetes does not take, or chooses devices by hand.
+    """An environment variable has a name that Kubernetes does not take, or takes away the GPUs that pods ask for.
 
     ## Why
-    NVIDIA's container toolkit gives a container the GPUs that `NVIDIA_VISIBLE_DEVICES` and a few other variables name,
-    whatever the pod asked for. The device plugin sets them; gpuplan's admission rules refuse pods that do.
+    The container toolkit gives a container no GPU where `NVIDIA_VISIBLE_DEVICES` is `void` or `none`, and a variable of
+    the pod comes after that of the device plugin (`GenerateRunContainerOptions` in `pkg/kubelet/kubelet_pods.go` of
+    kubernetes/kubernetes). Variables that choose devices are refused by admission (GPU423).
 
     ## Instead
     Leave the variable out. A container sees the GPUs that it asks for, and no others.
     """
-    refused = frozenset(("NVIDIA_VISIBLE_DEVICES", *DEVICE_VARIABLES))
     for workload in plan.workloads:
-        for name in workload.spec.env:
+        for name, value in workload.spec.env.items():
             at = (workload.at / "env" / name).key
-            if name in refused:
+            if name == "NVIDIA_VISIBLE_DEVICES" and value in _NO_DEVICES:
                 yield Finding(
                     at,
-                    f"workload `{workload.name}` must not set `{name}`",
-                    label="refused by admission",
-                    notes=("the device plugin chooses a container's devices",),
+                    f"workload `{workload.name}` asks for GPUs and sets `{name}: {value}`",
+                    label="takes them away",
                     help="leave it out",
                 )
             elif not _VARIABLE.fullmatch(name):
@@ -486,6 +515,10 @@ def unusable_variable(plan: Plan) -> Iterator[Finding]:
                     label="letters, digits, `_`, `-` and `.`, with no digit and no `..` first",
                     help="write a name such as `LOG_LEVEL`",
                 )
+
+
+_NO_DEVICES = ("void", "none")
+"""What the container toolkit reads as no device (`internal/config/image/devices.go` of nvidia-container-toolkit)."""
 
 
 @check("GPU589", "service-name-begins-with-digit")

@@ -1,0 +1,107 @@
+"""Where work may go when its pool is full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from gpuplan.diagnostics import Origin
+from gpuplan.planning.grants import FRACTION, grants
+from gpuplan.planning.plan import Plan, Pool, Workload
+from gpuplan.policy.models import Training
+
+
+def chain(plan: Plan, pool: Pool) -> tuple[Pool, ...]:
+    """The pool, the one that it falls back to, and so on; a circle ends before it begins again."""
+    found = {pool.name: pool}
+    following = plan.find_pool(pool.spec.fallback or "")
+    while following is not None and following.name not in found:
+        found[following.name] = following
+        following = plan.find_pool(following.spec.fallback or "")
+    return tuple(found.values())
+
+
+def reach(plan: Plan, workload: Workload) -> tuple[Pool, ...]:
+    """The pools that a workload's pods may run in, its own first, then those that it falls back to.
+
+    A pool is passed over where the pods would not get there what they ask for: it hands out no such unit, the tenant
+    has no quota on it or fewer in one container, or its Topology is not the one that the pods ask Kueue for. What a
+    tenant has in a pool is what its quotas say there; a fallback adds nothing to it.
+    """
+    own = workload.pool
+    if own.spec.fallback is None or not plan.scheduler.crosses_pools or workload.unit.asked_as is None:
+        return (own,)
+    return (
+        own,
+        *(pool for pool in chain(plan, own)[1:] if _is_open(workload, pool) and fits_topology(plan, workload, pool)),
+    )
+
+
+def _is_open(workload: Workload, pool: Pool) -> bool:
+    """Whether admission lets the pods into a pool."""
+    asked, count = workload.unit.asked_as, workload.spec.count
+    found = grants(workload.tenant, workload.namespace) if workload.namespace in workload.tenant.spec.namespaces else ()
+    return any(
+        grant.pool == pool.name and grant.resource == asked and count <= (grant.most_per_container or count)
+        for grant in found
+    )
+
+
+def fits_topology(plan: Plan, workload: Workload, pool: Pool) -> bool:
+    """Whether what the pods say of their own pool's Topology holds in another pool as well.
+
+    Pods that ask for a Topology get nothing of a flavor that has none, or not their level, and the other way round
+    (`checkPodSetAndFlavorMatchForTAS` in `pkg/scheduler/flavorassigner/tas_flavorassigner.go` of Kueue).
+    """
+    if not plan.scheduler.has_topologies:
+        return True
+    here, there = workload.pool.spec.topology, pool.spec.topology
+    is_gang = isinstance(workload.work, Training) and bool(workload.work.gang)
+    return bool(here) == bool(there) and not (is_gang and here and here[-1] not in there)
+
+
+def resources_of(pool: Pool) -> frozenset[str]:
+    """What a pool's units are granted as."""
+    return frozenset(unit.asked_as or FRACTION for unit in pool.units)
+
+
+def in_order(pools: Iterable[Pool], names: Iterable[str]) -> list[str]:
+    """Names of pools in the order that they have, but each before those that it falls back to."""
+    successors = {pool.name: pool.spec.fallback for pool in pools}
+    left = dict.fromkeys(names)
+    before: dict[str, list[str]] = {name: [] for name in left}
+    for name in left:
+        for later in _followers(successors, name):
+            if later in before:
+                before[later].append(name)
+    found: dict[str, None] = {}
+    for name in left:
+        _put(name, before, found, set())
+    return list(found)
+
+
+def ordering_fallbacks(pools: Sequence[Pool], names: Sequence[str]) -> tuple[Origin, ...]:
+    """The places of the fallbacks without which these names would have another order."""
+    order = in_order(pools, names)
+    others = ([other for other in pools if other is not pool] for pool in pools)
+    return tuple(
+        pool.at / "fallback"
+        for pool, left in zip(pools, others, strict=True)
+        if pool.spec.fallback and in_order(left, names) != order
+    )
+
+
+def _followers(successors: Mapping[str, str | None], name: str) -> Iterator[str]:
+    seen = {name}
+    following = successors.get(name)
+    while following is not None and following not in seen:
+        yield following
+        seen.add(following)
+        following = successors.get(following)
+
+
+def _put(name: str, before: Mapping[str, Sequence[str]], found: dict[str, None], open_: set[str]) -> None:
+    if name in found or name in open_:
+        return
+    for earlier in before[name]:
+        _put(earlier, before, found, open_ | {name})
+    found[name] = None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.grants import FRACTION, grants
-from gpuplan.planning.plan import Plan, Pool, Workload
+from gpuplan.planning.plan import Plan, Pool, Quota, Unit, Workload
 from gpuplan.policy.models import Training
 
 
@@ -34,6 +34,17 @@ def reach(plan: Plan, workload: Workload) -> tuple[Pool, ...]:
         own,
         *(pool for pool in chain(plan, own)[1:] if _is_open(workload, pool) and fits_topology(plan, workload, pool)),
     )
+
+
+def landings(plan: Plan, workload: Workload) -> tuple[tuple[Pool, Unit], ...]:
+    """What the pods get in each pool that they reach: units of other pools that are asked for by the same name."""
+    asked = workload.unit.asked_as
+    others = ((pool, quota.unit) for pool in reach(plan, workload)[1:] for quota in _held(workload, pool, asked)[:1])
+    return ((workload.pool, workload.unit), *others)
+
+
+def _held(workload: Workload, pool: Pool, asked: str | None) -> list[Quota]:
+    return [found for found in workload.tenant.quotas if found.pool is pool and found.unit.asked_as == asked]
 
 
 def _is_open(workload: Workload, pool: Pool) -> bool:

@@ -638,8 +638,8 @@ class _Traces(NamedTuple):
         tolerations = _tolerations(pools)
         for pool in pools:
             at = [tolerations.index(toleration) for toleration in pool.tolerations]
-            for (index, *rest), links in tolerations_of(pool):
-                yield ("spec", "tolerations", at[int(index)], *rest), links
+            for (first, *rest), links in tolerations_of(pool):
+                yield ("spec", "tolerations", at[int(first)], *rest), links
 
     def _pool_by_fallback(self, pools: Sequence[Pool], index: int) -> Links:
         """A pool that the workload names, or the fallback of one before it; and the quota that opens it."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from gpuplan.catalog.frameworks import frameworks
 from gpuplan.manifests import parse_quantity, quantity
 from gpuplan.planning.kueue import ADMISSION_GATE
-from gpuplan.planning.plan import Plan
+from gpuplan.planning.kueue import frameworks as known_to
+from gpuplan.planning.plan import Cluster, Plan
 from gpuplan.planning.schedulers.kubernetes import DEFAULT_SCHEDULER
 from gpuplan.values import Value
 
@@ -22,14 +24,12 @@ class Arrival(Value):
     route: Route
 
 
-_JOB: Final = ("batch/v1", "Job")
 _OWNERS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("apps", "Deployment"): ("apps/v1", "ReplicaSet"),
-    ("batch", "CronJob"): _JOB,
-    ("jobset.x-k8s.io", "JobSet"): _JOB,
+    ("batch", "CronJob"): ("batch/v1", "Job"),
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): ("apps/v1", "StatefulSet"),
 }
-"""Whose pods the work of some kinds runs in, where they are not its own."""
+"""Whose pods the work of some kinds runs in, beside what Kueue's table says of kinds that make others of it."""
 
 
 def arrivals(plan: Plan, body: Body, values: Mapping[str, int]) -> Iterator[Arrival]:
@@ -44,11 +44,21 @@ def arrivals(plan: Plan, body: Body, values: Mapping[str, int]) -> Iterator[Arri
         yield Arrival(_pod(plan, body, None, classes), ())
         return
     yield Arrival(body, ())
-    owner = _OWNERS.get((group, kind), (body.get("apiVersion", ""), kind))
+    owner = _owner(body.get("apiVersion", ""), kind)
     for route, template in _templates(body):
         pod = _pod(plan, {**template, "apiVersion": "v1", "kind": "Pod"}, owner, classes)
         if all(map(_is_valid, _list(pod["spec"].get("containers")))):
             yield Arrival(pod, route)
+
+
+def _owner(api: str, kind: str) -> tuple[str, str]:
+    """Version and kind of what the pods of an object name as their controller."""
+    group = api.rpartition("/")[0]
+    known = frameworks().get(kind)
+    if known and known.group == group and known.makes and not known.owns_pods:
+        made = frameworks()[known.makes[0]]
+        return _owner(made.api, made.kind)
+    return _OWNERS.get((group, kind), (api, kind))
 
 
 def _templates(body: Body) -> Iterator[tuple[Route, Body]]:
@@ -83,10 +93,15 @@ def _pod(plan: Plan, body: Body, owner: tuple[str, str] | None, classes: Mapping
         if isinstance(spec.get(field), list):
             spec[field] = [_container(item) for item in spec[field]]
     spec |= _priority(plan, spec, classes)
-    if plan.scheduler.suspends_jobs and owner != _JOB:
+    if plan.scheduler.suspends_jobs and owner not in _held_as_a_whole(plan.cluster):
         gates = [*_list(spec.get("schedulingGates")), {"name": ADMISSION_GATE}]
         spec["schedulingGates"] = gates
     return {**body, "metadata": metadata, "spec": spec}
+
+
+def _held_as_a_whole(cluster: Cluster) -> set[tuple[str, str]]:
+    """Kinds whose pods Kueue does not gate, since it has held back their owner."""
+    return {(found.api, found.kind) for found in known_to(cluster) if found.owns_pods}
 
 
 def _priority(plan: Plan, spec: Body, classes: Mapping[str, int]) -> Body:

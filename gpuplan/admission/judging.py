@@ -44,7 +44,7 @@ class Request(Value):
         request = {
             "operation": self.operation,
             "kind": {"group": group, "version": version, "kind": kind},
-            "resource": {"group": group, "version": version, "resource": f"{str(kind).lower()}s"},
+            "resource": {"group": group, "version": version, "resource": _resource(kind)},
             "options": self.options,
             **({"subResource": self.subresource} if self.subresource else {}),
         }
@@ -57,9 +57,9 @@ class Request(Value):
         }
 
 
-def _resource(kind: str) -> str:
+def _resource(kind: object) -> str:
     """What the API server calls the objects of a kind; so it is with all that policies look at."""
-    return f"{kind.lower()}s"
+    return f"{str(kind).lower()}s"
 
 
 class Refusal(Value):
@@ -98,7 +98,7 @@ def is_refused(refusal: Refusal, request: Request) -> bool:
 def concerns(policy: AdmissionPolicy, body: Body) -> bool:
     """Whether a policy looks at an object of this kind when it is made, in whichever version."""
     group = body.get("apiVersion", "").rpartition("/")[0]
-    resource = f"{body.get('kind', '').lower()}s"
+    resource = _resource(body.get("kind", ""))
     return any(
         api.rpartition("/")[0] == group and "CREATE" in resources.get(resource, ())
         for api, resources in policy.match.items()

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from gpuplan.catalog.frameworks import Framework
+from gpuplan.catalog.frameworks import Framework, known_to_kueue
 from gpuplan.catalog.frameworks import frameworks as known_frameworks
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests.admission import AdmissionPolicy, AdmissionRule, policy_of
@@ -22,6 +22,7 @@ from gpuplan.planning.grants import (
     GRANTS_POLICY,
     QUEUES_POLICY,
     RUNTIME_CLASS,
+    USUAL_GRACE_SECONDS,
     grace_seconds,
     has_admission_policies,
     runtime_class,
@@ -61,7 +62,7 @@ _PODS: Final = "scheduling"
 """The file that holds with every scheduler; those with queues have one by their own name beside it."""
 _RUNNING: Final = "running"
 """The file on work that is there."""
-_FILES: Final = (_PODS, _RUNNING, *(kind for kind in SCHEDULERS if Path(__file__).with_name(f"{kind}.yaml").is_file()))
+_FILES: Final = (_PODS, _RUNNING, *(kind for kind, traits in SCHEDULERS.items() if traits.has_queues))
 
 
 def policies(plan: Plan) -> tuple[AdmissionPolicy, ...]:
@@ -121,7 +122,20 @@ def every_rule() -> tuple[KnownRule, ...]:
 def _rules_with(scheduler: SchedulerTraits) -> Iterator[tuple[str, AdmissionRule]]:
     """Those of each policy, once."""
     everything = tuple(known_frameworks().values())
-    settings = [_Setting(scheduler, has_claims, 0, (), (), (), 30, (), everything) for has_claims in (False, True)]
+    settings = [
+        _Setting(
+            scheduler=scheduler,
+            has_claims=has_claims,
+            default_priority=0,
+            harmless_labels=(),
+            barriers=(),
+            preemptible_classes=(),
+            grace_seconds=USUAL_GRACE_SECONDS,
+            without=(),
+            frameworks=everything,
+        )
+        for has_claims in (False, True)
+    ]
     for name in _rows(settings[0]):
         every = [rule for setting in settings for rule in _policy(name, setting).rules]
         yield from ((name, rule) for rule in {rule.name: rule for rule in every}.values())
@@ -139,12 +153,12 @@ def _rows(setting: _Setting) -> Mapping[str, Row]:
     if scheduler.suspends_jobs:
         found[JOBS_POLICY] = pods["jobs"]
     if scheduler.has_queues:
-        found[RUNNING_POLICY] = running["running"]
-    if scheduler.kind.value in _FILES:
         rows = _read(scheduler.kind.value)
+        match = {**running["running"]["match"], **_matching(_whole(), ("CREATE", "UPDATE", "DELETE"))}
+        found[RUNNING_POLICY] = {**running["running"], "match": match}
         found[QUEUES_POLICY] = rows["queues"]
         if "frameworks" in rows and (held := _held(setting.frameworks)):
-            found[FRAMEWORKS_POLICY] = {**rows["frameworks"], "match": _matching(held)}
+            found[FRAMEWORKS_POLICY] = {**rows["frameworks"], "match": _matching(held, ("CREATE", "UPDATE"))}
     return found
 
 
@@ -153,11 +167,24 @@ def _held(known: Iterable[Framework]) -> tuple[Framework, ...]:
     return tuple(found for found in known if found.suspend and not found.always)
 
 
-def _matching(found: Iterable[Framework]) -> Mapping[str, Mapping[str, Sequence[str]]]:
+def _whole() -> tuple[Framework, ...]:
+    """The kinds whose objects are counted as a whole, on any cluster.
+
+    Of Deployments and StatefulSets Kueue counts each pod, and most of them ask for no GPUs.
+    """
+    return tuple(found for found in known_to_kueue() if found.group not in ("", "apps"))
+
+
+def _counted_groups() -> list[str]:
+    """The groups of owners that Kueue counts pods by, less those with kinds that it does not know."""
+    return sorted({found.group for found in known_to_kueue()} - {"", "batch"})
+
+
+def _matching(found: Iterable[Framework], operations: Sequence[str]) -> Mapping[str, Mapping[str, Sequence[str]]]:
     """The operations by version and resource, as the data files say them."""
     match: dict[str, dict[str, Sequence[str]]] = {}
     for framework in found:
-        match.setdefault(framework.api, {})[framework.resource] = ("CREATE", "UPDATE")
+        match.setdefault(framework.api, {})[framework.resource] = operations
     return match
 
 
@@ -239,7 +266,7 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
     fraction = _FRACTION_OF if "fractions" in facts else ""
     return {
         "barriers": str([[[*taint] for taint in taints] for taints in setting.barriers]),
-        "counted_groups": str(list(_COUNTED_GROUPS)),
+        "counted_groups": str(_counted_groups()),
         "default_priority": str(setting.default_priority),
         "device_variables": str(list(DEVICE_VARIABLES)),
         "fraction": FRACTION,
@@ -281,17 +308,6 @@ _FRACTION_OF: Final = (
     "(has(<pod>.metadata) && has(<pod>.metadata.annotations) && <pod>.metadata.annotations.exists(a, "
     "a in ['gpu-fraction', 'gpu-memory'] || a.startsWith('nvidia.com/container.'))) || "
 )
-_COUNTED_GROUPS: Final = (
-    "apps",
-    "jobset.x-k8s.io",
-    "kubeflow.org",
-    "leaderworkerset.x-k8s.io",
-    "ray.io",
-    "sparkoperator.k8s.io",
-    "trainer.kubeflow.org",
-    "workload.codeflare.dev",
-)
-"""The groups of what Kueue counts as a whole (`pkg/controller/jobs` there), beside Jobs and pods."""
 _FREE_MARKS: Final = (
     PRIORITY_LABEL,
     KUEUE_QUEUE_LABEL,

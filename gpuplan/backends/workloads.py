@@ -14,6 +14,7 @@ from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.kai import queue_name
 from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY
 from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Stage, Tenant, Workload
+from gpuplan.planning.preemption import preemptibility
 from gpuplan.planning.schedulers import kai, kueue, runai
 from gpuplan.planning.sources import asked_by, named, namespace_of, scheduler_of, tolerations_of
 from gpuplan.planning.subjects import about
@@ -468,8 +469,7 @@ def _kai(workload: Workload) -> _Terms:
         kai.NODE_POOL_LABEL: workload.pool.name,
     }
     if workload.priority_class:
-        is_preemptible = workload.priority_class.spec.preemptible
-        labels[kai.PREEMPTIBILITY_LABEL] = "preemptible" if is_preemptible else "non-preemptible"
+        labels[kai.PREEMPTIBILITY_LABEL] = preemptibility(workload.priority_class)
     annotations = _gang(workload)
     if isinstance(workload.work, Training) and (level := _level(workload, workload.work)):
         annotations |= {_TOPOLOGY: workload.pool.name, _PREFERRED_TOPOLOGY: level}

@@ -50,9 +50,19 @@ class Framework(Value):
 
 @cache
 def frameworks() -> Mapping[str, Framework]:
-    """All of them, by kind."""
+    """Those that a policy may name, and what is always there, by kind."""
+    return _table("frameworks")
+
+
+def known_to_kueue() -> tuple[Framework, ...]:
+    """All that Kueue has, those beside the policy last."""
+    return (*frameworks().values(), *_table("others").values())
+
+
+@cache
+def _table(name: str) -> Mapping[str, Framework]:
     table = facts("scheduler_data", "frameworks.yaml")
-    return {row["kind"]: _framework(row, table["sources"]) for row in table["frameworks"]}
+    return {row["kind"]: _framework(row, table["sources"]) for row in table[name]}
 
 
 def _framework(row: Mapping[str, Any], sources: str) -> Framework:

@@ -28,6 +28,7 @@ from gpuplan.planning.plan import (
     Workload,
     with_places,
 )
+from gpuplan.planning.schedulers import SCHEDULERS
 from gpuplan.planning.subjects import subject_of
 from gpuplan.policy.models import Member, Platform
 from gpuplan.policy.names import LAYOUT, LONGEST_LABEL, LONGEST_SUBDOMAIN, Naming
@@ -273,6 +274,9 @@ def reserved_namespace(plan: Plan) -> Iterator[Finding]:
     taken = {
         "default": "every cluster",
         **_OTHERS,
+        **{
+            traits.reservation_namespace: traits.title for traits in SCHEDULERS.values() if traits.reservation_namespace
+        },
         **_watchers(plan),
         SYSTEM_NAMESPACE: "gpuplan's admission parameters",
         "gpu-operator-resources": "the GPU Operator",
@@ -297,8 +301,6 @@ _OTHERS: Final = {
     "argocd": "Argo CD",
     "cert-manager": "cert-manager",
     "flux-system": "Flux",
-    "kai-resource-reservation": "KAI-Scheduler",
-    "runai-reservation": "Run:ai",
 }
 """Where programs that may do more than a tenant live, as their own manifests name it."""
 

@@ -9,6 +9,7 @@ from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of, repeats, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.plan import Plan, PriorityClass
+from gpuplan.planning.preemption import misread, preemptibility
 from gpuplan.wording import listing
 
 HIGHEST = 1_000_000_000
@@ -133,37 +134,43 @@ def default_class_outranks(plan: Plan) -> Iterator[Finding]:
             )
 
 
-@check("GPU505", "preemptible-against-value")
+@check("GPU505", "preemptible-against-value", Severity.WARNING)
 def preemptible_against_value(plan: Plan) -> Iterator[Finding]:
     """On a cluster with KAI-Scheduler or Run:ai, a class's value says the opposite of its `preemptible`.
 
     ## Why
-    KAI-Scheduler reads the number: pods of a class below 100 are preemptible and may run over quota, those of 100 and
-    more are not and may not. With values such as 1000, 500 and 100 nothing is preemptible, so that no tenant can ever
-    use what others leave idle. Run:ai is said to do the same with pods that it did not make itself; its source is not
-    open, and there this is a warning.
+    Where nothing else is said, KAI-Scheduler reads the number: pods of a class below 100 are preemptible and may run
+    over quota, those of 100 and more are not and may not (`CalculatePreemptibility` in
+    `pkg/common/podgroup/preemptible.go`). Since v0.10 the label `kai.scheduler/preemptibility` on pods, or on what owns
+    them, comes first. Workloads have it, so that with values such as 1000, 500 and 100 theirs are what `preemptible`
+    says; pods that teams make without the label are not. Run:ai is said to read the number, too, of pods that it did
+    not make itself; its source is not open.
 
     ## Instead
-    Give preemptible classes values below 100 and the others 100 or more; only the order counts elsewhere.
+    Give preemptible classes values below 100 and the others 100 or more; only the order counts elsewhere. With
+    KAI-Scheduler the label says it as well: ignore this where your teams' pods have it.
     """
-    scheduler, bound = plan.scheduler.title, plan.scheduler.preemptible_below
-    if bound is None:
-        return
-    for found in plan.priority_classes:
-        is_preemptible = found.spec.value < bound
-        if found.spec.preemptible != is_preemptible:
-            side = "below" if is_preemptible else "not below"
-            yield Finding(
-                found.at / "value",
-                f"priority class `{found.name}` is {'' if is_preemptible else 'not '}preemptible to {scheduler}",
-                label=f"{found.spec.value} is {side} {bound}",
-                related=(Label(found.at / "preemptible", f"`preemptible: {str(found.spec.preemptible).lower()}`"),),
-                notes=(f"{scheduler} takes pods of a class below {bound} for preemptible, and no others",),
-                help=f"write a value of {bound} or more, or `preemptible: true`"
-                if is_preemptible
-                else f"write a value below {bound}, or `preemptible: false`",
-                severity=None if plan.scheduler.is_open_source else Severity.WARNING,
-            )
+    scheduler, bound = plan.scheduler, plan.scheduler.preemptible_below
+    for found in misread(plan):
+        is_preemptible, is_low = found.spec.preemptible, not found.spec.preemptible
+        side = "below" if is_low else "not below"
+        label = scheduler.preemptibility_label
+        without = f" without the label `{label}`" if label else ""
+        said = f"label them `{label}: {preemptibility(found)}`, " if label else ""
+        yield Finding(
+            found.at / "value",
+            f"pods of class `{found.name}`{without} are {'not ' if is_preemptible else ''}preemptible to "
+            f"{scheduler.title}",
+            label=f"{found.spec.value} is {side} {bound}",
+            related=(Label(found.at / "preemptible", f"`preemptible: {str(is_preemptible).lower()}`"),),
+            notes=(
+                f"{scheduler.title} takes pods of a class below {bound} for preemptible, and no others",
+                *(("Workloads have the label: their pods are what `preemptible` says",) if label else ()),
+            ),
+            help=f"{said}write a value of {bound} or more, or `preemptible: true`"
+            if is_low
+            else f"{said}write a value below {bound}, or `preemptible: false`",
+        )
 
 
 @check("GPU506", "evictable-class", Severity.WARNING)

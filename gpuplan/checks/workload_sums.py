@@ -119,13 +119,33 @@ def workloads_over_quota(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Ask for less, or raise the quota; where the pool itself is too small, add nodes.
     """
-    reported: set[str] = set()
+    told: list[_Overload] = []
     for load in _loads(plan):
-        names = {workload.name for workload in load.workloads}
-        finding = _over_quota(plan, load) if reported.isdisjoint(names) else None
-        if finding:
-            reported |= names
-            yield finding
+        for group, bound in _groups(plan, load):
+            together = _at_once(group)
+            overload = _Overload(frozenset(found.name for found in together), _remaining(together, told) - bound.amount)
+            if overload.excess > 0 and all(overload.names != other.names for other in told):
+                told.append(overload)
+                yield _asks_too_much(load, together, bound)
+    seen = {name for overload in told for name in overload.names}
+    for load in _loads(plan):
+        for group, bound in _groups(plan, load):
+            if _total(group) > bound.amount and seen.isdisjoint(found.name for found in group):
+                seen.update(found.name for found in group)
+                yield _take_turns(load, group, bound)
+
+
+class _Overload(NamedTuple):
+    """Workloads that ask for more than they may have, and by how much."""
+
+    names: frozenset[str]
+    excess: Amount
+
+
+def _remaining(group: Sequence[Workload], told: Iterable[_Overload]) -> Amount:
+    """What a group asks for once the overloads that it shares workloads with are mended."""
+    names = {found.name for found in group}
+    return _total(group) - add([overload.excess for overload in told if not names.isdisjoint(overload.names)])
 
 
 class _Bound(NamedTuple):
@@ -137,15 +157,11 @@ class _Bound(NamedTuple):
     help: str
 
 
-def _over_quota(plan: Plan, load: _Load) -> Finding | None:
-    waiting: Finding | None = None
+def _groups(plan: Plan, load: _Load) -> Iterator[tuple[Sequence[Workload], _Bound]]:
+    """What has to fit at once, with what it has to fit into."""
     for workloads, bound in _bounded(plan, load):
         for group in _counted_together(plan, load.quota, workloads):
-            if _total(_at_once(group)) > bound.amount:
-                return _asks_too_much(load, _at_once(group), bound)
-            if _total(group) > bound.amount and waiting is None:
-                waiting = _take_turns(load, group, bound)
-    return waiting
+            yield group, bound
 
 
 def _bounded(plan: Plan, load: _Load) -> Iterator[tuple[Sequence[Workload], _Bound]]:

@@ -87,7 +87,8 @@ class SchemaCheck:
         if self._builtin.has_group(gvk.group):
             validator = self._builtin.find_validator(gvk)
             missing = "" if validator else f"{self._kubernetes} has no {gvk}"
-            return _Known((_Judge(self._kubernetes, lambda: validator),) if validator else (), missing)
+            judges = (_Judge(self._kubernetes, lambda: validator, is_builtin=True),) if validator else ()
+            return _Known(judges, missing)
         given = self._given(self._crds, gvk) if self._crds else None
         return given or self._kept(gvk)
 
@@ -126,13 +127,17 @@ class _Judge:
         source: str,
         validator: Callable[[], Draft202012Validator],
         rules: Callable[[], SchemaRules | None] = lambda: None,
+        *,
+        is_builtin: bool = False,
     ) -> None:
         self._source = source
+        self._is_builtin = is_builtin
         self._find_validator = validator
         self._find_rules = rules
 
     def takes(self, manifest: Manifest) -> bool:
-        if _is_valid(self._validator, manifest.body):
+        may_have_nulls = self._is_builtin and manifest.is_foreign and _has_null(manifest.body)
+        if not may_have_nulls and _is_valid(self._validator, manifest.body):
             return not self._broken(manifest.body, manifest)
         body, errors = self._without_nulls(manifest.body)
         return not errors and not self._broken(body, manifest)
@@ -153,7 +158,8 @@ class _Judge:
     def _without_nulls(self, body: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[ValidationError]]:
         """An object as the API server judges it, which drops a field whose null its schema does not take; its errors.
 
-        It is `PruneNonNullableNullsWithoutDefaults` of k8s.io/apiextensions-apiserver. A null in a list stays.
+        It is `PruneNonNullableNullsWithoutDefaults` of k8s.io/apiextensions-apiserver. A null in a list stays. Of
+        Kubernetes' own kinds every field may be null, and is then none; their schemas take that for a required one too.
         """
         plain = _plain(body)
         errors = [*self._validator.iter_errors(plain)]
@@ -166,7 +172,12 @@ class _Judge:
                     place = place[step]
                 place.pop(name, None)
                 has_dropped = True
-        return plain, [*self._validator.iter_errors(plain)] if has_dropped else errors
+        if has_dropped:
+            errors = [*self._validator.iter_errors(plain)]
+        if self._is_builtin and not errors and _has_null(plain):
+            plain = _without_null_fields(plain)
+            errors = [*self._validator.iter_errors(plain)]
+        return plain, errors
 
     def _broken(self, body: Mapping[str, Any], manifest: Manifest) -> list[Broken]:
         """The rules that an object breaks; of a part of one only what no other part can mend."""
@@ -252,6 +263,18 @@ def _unbounded(value: object, path: Path = ()) -> Iterator[Path]:
     elif isinstance(value, list | tuple):
         for index, part in enumerate(value):
             yield from _unbounded(part, (*path, index))
+
+
+def _has_null(part: object) -> bool:
+    if isinstance(part, Mapping):
+        return any(value is None or _has_null(value) for value in part.values())
+    return isinstance(part, list | tuple) and any(map(_has_null, part))
+
+
+def _without_null_fields(part: Any) -> Any:  # noqa: ANN401 - any part of an object
+    if isinstance(part, dict):
+        return {key: _without_null_fields(value) for key, value in part.items() if value is not None}
+    return [*map(_without_null_fields, part)] if isinstance(part, list) else part
 
 
 def _plain(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from gpuplan.catalog import parse_profile, resource_suffix
 from gpuplan.planning.capping import knows_admission_policies
@@ -23,6 +24,7 @@ from gpuplan.planning.plan import (
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.planning.schedulers.kubernetes import KUBERNETES
+from gpuplan.policy.models import Admission
 from gpuplan.values import Value
 
 SYSTEM_NAMESPACE = "gpuplan-system"
@@ -71,6 +73,10 @@ def grace_seconds(cluster: Cluster) -> int | None:
     """The longest grace period that pods with GPUs may ask for; None where the policy does not bound it."""
     period = cluster.spec.admission.grace_period
     return None if period == "none" else seconds(period)
+
+
+USUAL_GRACE_SECONDS: Final = seconds(Admission.model_fields["grace_period"].default)
+"""Where the policy says nothing."""
 
 
 class Grant(Value):

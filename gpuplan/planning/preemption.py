@@ -193,6 +193,19 @@ def pairs_within(scheduler: SchedulerTraits, tenant: Tenant) -> Iterator[tuple[P
             yield from ((higher, lower) for lower in victims if lower.spec.value < higher.spec.value)
 
 
+def preemptibility(found: PriorityClass) -> str:
+    """Whether pods of a class may be evicted, as KAI-Scheduler's label says it."""
+    return "preemptible" if found.spec.preemptible else "non-preemptible"
+
+
+def misread(plan: Plan) -> tuple[PriorityClass, ...]:
+    """The classes of which the scheduler takes work that does not say otherwise for the opposite of preemptible."""
+    bound = plan.scheduler.preemptible_below
+    if bound is None:
+        return ()
+    return tuple(found for found in plan.priority_classes if found.spec.preemptible != (found.spec.value < bound))
+
+
 # --- Who there is ------------------------------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ from gpuplan.planning import plan as planned
 from gpuplan.planning.amounts import amount_text, per_node
 from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Amount, Plan, Pool, Tenant, Total, Unit, Workload
-from gpuplan.planning.preemption import Condition, Eviction, Mechanism, Party, evictions
+from gpuplan.planning.preemption import Condition, Eviction, Mechanism, Party, evictions, misread
 from gpuplan.policy.models import Inference
 from gpuplan.views.catalog import boxes, spell
 from gpuplan.views.json_findings import json_text
@@ -419,7 +419,16 @@ def preemption_page(plan: Plan, theme: Theme) -> str:
         if (pool.name, unit.name) not in disturbed
     ]
     none = printable(f"nobody evicts anybody in {', '.join(calm)}") + "\n" if calm else ""
-    return f"{theme.paint(printable(heading), Style.STRONG)}\n{indent(text + none)}"
+    return f"{theme.paint(printable(heading), Style.STRONG)}\n{indent(text + none + _unlabelled(plan))}"
+
+
+def _unlabelled(plan: Plan) -> str:
+    """Of which classes the table is about pods with a label alone."""
+    label, names = plan.scheduler.preemptibility_label, [found.name for found in misread(plan)]
+    if not label or not names:
+        return ""
+    text = f"{label} says of the pods of Workloads whether they may be evicted; others of {', '.join(names)} need it"
+    return printable(text) + "\n"
 
 
 def _row(eviction: Eviction) -> tuple[str, ...]:

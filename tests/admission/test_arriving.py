@@ -19,6 +19,10 @@ def template(spec: Body) -> dict[str, Any]:
     return {"metadata": {"labels": {"app": "model"}}, "spec": spec}
 
 
+LEADERS = {"leaderWorkerTemplate": {"workerTemplate": template(SPEC)}}
+RAY = {"headGroupSpec": {"template": template(SPEC)}}
+
+
 def made(kind: str, version: str, spec: Body, scheduler: str = "kubernetes") -> Body:
     """The pod of the only template that an object has."""
     body = {"apiVersion": version, "kind": kind, "metadata": {"name": "model"}, "spec": spec}
@@ -65,7 +69,10 @@ def test_a_pod_has_the_number_of_its_class() -> None:
             "Job",
             False,
         ),
-        ("RayCluster", "ray.io/v1", {"headGroupSpec": {"template": template(SPEC)}}, "RayCluster", True),
+        ("LeaderWorkerSet", "leaderworkerset.x-k8s.io/v1", LEADERS, "StatefulSet", True),
+        ("RayCluster", "ray.io/v1", RAY, "RayCluster", True),
+        ("RayService", "ray.io/v1", {"rayClusterConfig": RAY}, "RayCluster", True),
+        ("Job", "example.com/v1", {"template": template(SPEC)}, "Job", True),
     ],
 )
 def test_kueue_holds_back_pods_that_no_job_owns(
@@ -75,6 +82,21 @@ def test_kueue_holds_back_pods_that_no_job_owns(
 
     assert pod["metadata"]["ownerReferences"][0]["kind"] == owner
     assert ("schedulingGates" in pod["spec"]) is is_gated
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "spec", "owner"),
+    [
+        ("RayService", "ray.io/v1", {"rayClusterConfig": RAY}, "RayCluster"),
+        ("TrainJob", "trainer.kubeflow.org/v1alpha1", {"template": template(SPEC)}, "Job"),
+        ("MPIJob", "kubeflow.org/v2beta1", {"mpiReplicaSpecs": {"Worker": {"template": template(SPEC)}}}, "MPIJob"),
+    ],
+)
+def test_kueue_holds_back_the_owners_that_it_is_told_of(kind: str, version: str, spec: Body, owner: str) -> None:
+    pod = made(kind, version, spec, scheduler="kueue, frameworks")
+
+    assert pod["metadata"]["ownerReferences"][0]["kind"] == owner
+    assert "schedulingGates" not in pod["spec"]
 
 
 def refused(pod: Body) -> bool:

@@ -59,5 +59,5 @@ KAI: Final = SchedulerTraits(
     evicts=Evicts.BY_SHARE,
     protects=Protects.EACH_TENANT,
     preemptible_below=PREEMPTIBLE_BELOW,
-    labels_preemptible=True,
+    preemptibility_label=PREEMPTIBILITY_LABEL,
 )

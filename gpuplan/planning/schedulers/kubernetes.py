@@ -44,5 +44,5 @@ KUBERNETES: Final = SchedulerTraits(
     evicts=Evicts.BY_PRIORITY,
     protects=Protects.NOBODY,
     preemptible_below=None,
-    labels_preemptible=False,
+    preemptibility_label="",
 )

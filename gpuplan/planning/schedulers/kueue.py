@@ -47,5 +47,5 @@ KUEUE: Final = SchedulerTraits(
     evicts=Evicts.BY_QUEUE,
     protects=Protects.NOBODY,
     preemptible_below=None,
-    labels_preemptible=False,
+    preemptibility_label="",
 )

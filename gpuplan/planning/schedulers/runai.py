@@ -58,5 +58,5 @@ RUNAI: Final = SchedulerTraits(
     evicts=Evicts.BY_SHARE,
     protects=Protects.EACH_POOL,
     preemptible_below=PREEMPTIBLE_BELOW,
-    labels_preemptible=False,
+    preemptibility_label="",
 )

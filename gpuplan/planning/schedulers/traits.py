@@ -128,10 +128,16 @@ class SchedulerTraits(Value):
     protects: Protects
 
     preemptible_below: int | None
-    """Work of a priority class below this is preemptible to it, other work is not; None where a class says which."""
+    """Work of a priority class below this is preemptible to it, other work is not, unless a label says which; None where
+    a class says which."""
 
-    labels_preemptible: bool
-    """Whether work says by a label that it is preemptible."""
+    preemptibility_label: str
+    """What work says by whether it is preemptible, whatever its class; empty where only the class says it."""
+
+    @property
+    def labels_preemptible(self) -> bool:
+        """Whether work says by a label that it is preemptible."""
+        return bool(self.preemptibility_label)
 
     def capability(self, concept: str) -> Capability:
         """How it keeps a concept of the capability matrix."""

@@ -1,0 +1,62 @@
+"""The article on Run:ai in Oracle's cloud: projects, over-quota, fractions, gangs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.seeds.platforms import an_object, built
+
+NAME = "runai-on-oci"
+
+
+def project() -> Any:
+    return json.loads(built(NAME, "runai").tree["runai/scheduling/runai/projects/runai-user-agm.json"])
+
+
+def resources(pool: str) -> Any:
+    [found] = [item for item in project()["resources"] if item["nodePool"]["name"] == pool]
+    return found
+
+
+def test_a_project_has_gpus_cpus_and_memory() -> None:
+    found = resources("a10")
+    assert (found["gpu"]["deserved"], found["cpu"]["deserved"]) == (1, 16000)
+    assert found["memory"]["deserved"] > 0
+
+
+def test_what_is_idle_may_be_used_beyond_the_quota() -> None:
+    assert resources("a10")["gpu"]["limit"] == 2
+    queue = an_object(NAME, "kai", "queues/a10/queue-user-agm-a10.yaml")["spec"]["resources"]["gpu"]
+    assert (queue["quota"], queue["limit"]) == (1, 2)
+
+
+def test_a_researcher_is_a_member() -> None:
+    binding = an_object(NAME, "kai", "namespaces/runai-user-agm/rolebinding-gpuplan-edit.yaml")
+    [subject] = binding["subjects"]
+    assert (subject["kind"], subject["name"]) == ("User", "anand.manian@example.com")
+
+
+def test_two_jobs_share_a_gpu() -> None:
+    asked = [
+        an_object(NAME, "kai", f"workloads/runai-user-agm/job-{name}-*.yaml")["spec"]["template"]["metadata"][
+            "annotations"
+        ]["gpu-fraction"]
+        for name in ("frac05-3", "frac03-3")
+    ]
+    assert asked == ["0.5", "0.3"]
+
+
+def test_pods_fill_a_gpu_before_the_next() -> None:
+    shard = an_object(NAME, "kai", "scheduling/schedulingshard-a10.yaml")
+    assert shard["spec"]["placementStrategy"]["gpu"] == "binpack"
+
+
+def test_all_parts_of_a_job_start_together() -> None:
+    job = an_object(NAME, "kai", "workloads/runai-user-agm/job-distributed-*.yaml")
+    assert job["metadata"]["annotations"]["kai.scheduler/batch-min-member"] == "2"
+
+
+def test_nodes_near_one_another_are_preferred() -> None:
+    levels = an_object(NAME, "kai", "scheduling/topology-a100.yaml")["spec"]["levels"]
+    assert [level["nodeLabel"] for level in levels] == ["topology.kubernetes.io/zone", "oci.oraclecloud.com/rack"]

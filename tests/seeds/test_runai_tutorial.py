@@ -1,0 +1,66 @@
+"""The tutorial on Run:ai: three services on one GPU, and what goes beyond its quota."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.seeds.platforms import an_object, built, container, document, findings
+
+NAME = "runai-tutorial"
+
+
+def request(path: str) -> Any:
+    return json.loads(built(NAME, "runai").tree[f"runai/scheduling/runai/{path}"])
+
+
+def test_the_project_has_the_quota_of_the_command() -> None:
+    """`--gpu-quota 1 --cpu-quota 8 --memory-quota 32Gi`: thousandths of a CPU, and megabytes."""
+    project = request("projects/runai-llm-inference.json")
+    [found] = [item for item in project["resources"] if item["nodePool"]["name"] == "inference"]
+    assert found["gpu"]["deserved"] == 1
+    assert found["cpu"]["deserved"] == 8000
+    assert found["memory"]["deserved"] == pytest.approx(32 * 1024**3 / 1e6, abs=1)
+
+
+@pytest.mark.parametrize(("cluster", "scheduler"), [("runai", "runai-scheduler"), ("kai", "kai-scheduler")])
+def test_three_pods_ask_for_a_third_of_a_gpu(cluster: str, scheduler: str) -> None:
+    body = an_object(NAME, cluster, "workloads/runai-llm-inference/deployment-llm-inference-runai.yaml")
+    assert body["spec"]["replicas"] == 3
+    template = body["spec"]["template"]
+    assert template["metadata"]["annotations"]["gpu-fraction"] == "0.33"
+    assert template["spec"]["schedulerName"] == scheduler
+    assert {"name": "PYTORCH_CUDA_ALLOC_CONF", "value": "max_split_size_mb:512"} in container(body)["env"]
+
+
+def test_a_dynamic_pod_has_a_quarter_and_may_use_three() -> None:
+    body = an_object(NAME, "runai", "workloads/elastic/deployment-dynamic-inference.yaml")
+    annotations = body["spec"]["template"]["metadata"]["annotations"]
+    assert (annotations["gpu-fraction"], annotations["gpu-fraction-limit"]) == ("0.25", "0.75")
+
+
+def test_the_autoscaler_has_the_numbers_of_the_command() -> None:
+    spec = an_object(NAME, "runai", "workloads/elastic/horizontalpodautoscaler-autoscale-inference.yaml")["spec"]
+    assert (spec["minReplicas"], spec["maxReplicas"]) == (2, 6)
+    assert spec["metrics"][0]["pods"]["target"]["averageValue"] == "100"
+
+
+def test_nodes_have_the_label_of_the_gpu_pool() -> None:
+    rule = an_object(NAME, "kai", "partitions/training/nodefeaturerule-gpuplan-pool-training.yaml")
+    assert rule["spec"]["rules"][0]["labels"]["runai/gpu-pool"] == "training"
+
+
+def test_the_training_job_in_the_pool_of_the_three_evicts_two(tmp_path: Path) -> None:
+    """Not one, as the document has it: 2 x 0.33 and 0.5 are still more than a GPU."""
+    change = document("Workload", "training-job", "pool: inference")
+    [finding] = [item.finding for item in findings(NAME, "kai", change, tmp_path) if item.code == "GPU576"]
+    assert "2 pods" in f"{finding.message} {finding.label} {' '.join(finding.notes)}"
+
+
+def test_three_halves_do_not_fit_on_a_board(tmp_path: Path) -> None:
+    """The document makes 3 of `3g.20gb`; it has neither 9 compute slices nor 12 memory slices."""
+    change = document("Pool", "mig", "sharing: {mig: {instances: {3g.20gb: 3}}}")
+    assert "GPU208" in {item.code for item in findings(NAME, "kai", change, tmp_path)}

@@ -128,8 +128,10 @@ class SchedulerTraits(Value):
     protects: Protects
 
     preemptible_below: int | None
-    """Work of a priority class below this is preemptible to it, other work is not, unless a label says which; None where
-    a class says which."""
+    """Work of a priority class below this is preemptible to it, other work is not, unless a label says which.
+
+    None where a class says which.
+    """
 
     preemptibility_label: str
     """What work says by whether it is preemptible, whatever its class; empty where only the class says it."""

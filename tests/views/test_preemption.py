@@ -98,7 +98,7 @@ def test_everything_has_words(item: Mechanism | Condition) -> None:
 def test_where_a_label_says_it_pods_without_it_are_named() -> None:
     page = preemption_page(a_plan(a_cluster("kind: kai") + POLICY.replace("value: 50", "value: 120")), PLAIN)
     assert page.endswith(
-        "  kai.scheduler/preemptibility says of the pods of Workloads whether they may be evicted; others of batch need "
-        "it\n"
+        "  kai.scheduler/preemptibility says of the pods of Workloads whether they may be evicted; others of batch "
+        "need it\n"
     )
     assert "preemptibility" not in preemption_page(of("kai"), PLAIN)

@@ -14,6 +14,7 @@ from gpuplan.admission.policies import (
     left_out,
     policies,
     policy,
+    rules_of_queues,
     trace_policy,
 )
 from gpuplan.admission.running import RunningWork, running_work
@@ -31,6 +32,7 @@ __all__ = [
     "left_out",
     "policies",
     "policy",
+    "rules_of_queues",
     "running_work",
     "trace_policy",
 ]

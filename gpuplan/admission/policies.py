@@ -14,6 +14,7 @@ from gpuplan.diagnostics import Origin
 from gpuplan.manifests.admission import AdmissionPolicy, AdmissionRule, policy_of
 from gpuplan.manifests.provenance import Links, Routes, chosen, unlike
 from gpuplan.manifests.templates import Row, read_rows
+from gpuplan.planning.amounts import counted_pools
 from gpuplan.planning.boundary import Barrier, barriers
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.grants import (
@@ -44,6 +45,7 @@ from gpuplan.planning.schedulers.runai import SCHEDULER_NAME as RUNAI_SCHEDULER
 from gpuplan.planning.sources import (
     admission_of,
     claims_of,
+    counted_in,
     default_priority_of,
     frameworks_of,
     named,
@@ -95,6 +97,12 @@ def known_rules() -> Mapping[str, str]:
     }
 
 
+def rules_of_queues() -> frozenset[str]:
+    """The rules that keep work behind its queue, and as its queue has counted it."""
+    names = (JOBS_POLICY, RUNNING_POLICY, FRAMEWORKS_POLICY)
+    return frozenset(rule.name for rule in every_rule() if rule.policy in names)
+
+
 class KnownRule(Value):
     """A rule as some cluster may have it; ``schedulers`` are the titles of those whose clusters do.
 
@@ -122,6 +130,7 @@ def every_rule() -> tuple[KnownRule, ...]:
 def _rules_with(scheduler: SchedulerTraits) -> Iterator[tuple[str, AdmissionRule]]:
     """Those of each policy, once."""
     everything = tuple(known_frameworks().values())
+    pools = ("any",) if scheduler.counts_tenants else ()
     settings = [
         _Setting(
             scheduler=scheduler,
@@ -133,6 +142,7 @@ def _rules_with(scheduler: SchedulerTraits) -> Iterator[tuple[str, AdmissionRule
             grace_seconds=USUAL_GRACE_SECONDS,
             without=(),
             frameworks=everything,
+            counted_pools=pools,
         )
         for has_claims in (False, True)
     ]
@@ -206,6 +216,8 @@ class _Setting(Value):
     """The kinds that Kueue knows."""
     runtime_class: str = RUNTIME_CLASS
     """The one that the GPU Operator makes for pods with GPUs."""
+    counted_pools: tuple[str, ...] = ()
+    """Those whose CPU, memory or pods are counted by queues."""
 
 
 def _setting(plan: Plan) -> _Setting:
@@ -221,6 +233,7 @@ def _setting(plan: Plan) -> _Setting:
         without=tuple(plan.cluster.spec.admission.without),
         frameworks=frameworks(plan.cluster),
         runtime_class=runtime_class(plan.cluster),
+        counted_pools=counted_pools(plan) if plan.scheduler.counts_tenants else (),
     )
 
 
@@ -254,6 +267,7 @@ def _facts(setting: _Setting) -> set[str]:
         "frameworks": setting.scheduler.suspends_jobs and bool(_held(setting.frameworks)),
         "grace": setting.grace_seconds is not None,
         setting.scheduler.kind.value: True,
+        f"counted-by-{setting.scheduler.kind.value}": bool(setting.counted_pools),
     }
     return {fact for fact, is_so in facts.items() if is_so}
 
@@ -267,6 +281,7 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
     return {
         "barriers": str([[[*taint] for taint in taints] for taints in setting.barriers]),
         "counted_groups": str(_counted_groups()),
+        "counted_pools": str(list(setting.counted_pools)),
         "default_priority": str(setting.default_priority),
         "device_variables": str(list(DEVICE_VARIABLES)),
         "fraction": FRACTION,
@@ -276,6 +291,8 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
         "held_by_run_policy": _listed(found.kind for found in held if "runPolicy" in found.suspend),
         "grace_seconds": str(setting.grace_seconds),
         "harmless_labels": str(list(setting.harmless_labels)),
+        "is_for_counted_pool": _in_pools(setting.counted_pools, "variables.pod"),
+        "is_in_counted_pool": _in_pools(setting.counted_pools, "variables.made.spec"),
         "kai_scheduler": SCHEDULER_NAME,
         "node_pool_label": NODE_POOL_LABEL,
         "own_classes": str(list(OWN_CLASSES)),
@@ -297,6 +314,16 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
         "uses_fraction_within": fraction.replace("<pod>", "variables.made"),
         "uses_otherwise": "".join(text for fact, text in uses.items() if fact in facts),
     }
+
+
+def _in_pools(pools: Sequence[str], spec: str) -> str:
+    """The first part of an expression: that a pod says to be in one of them; nothing where there are none."""
+    selector = f"{spec}.nodeSelector"
+    return (
+        f"(has({selector}) && '{POOL_LABEL}' in {selector} && {selector}['{POOL_LABEL}'] in {[*pools]}) || "
+        if pools
+        else ""
+    )
 
 
 def _listed(items: Iterable[str]) -> str:
@@ -347,6 +374,7 @@ def _otherwise(plan: Plan, setting: _Setting) -> Iterator[tuple[_Setting, Links]
     yield replace(setting, barriers=()), taints_of(plan)
     yield replace(setting, frameworks=()), frameworks_of(plan)
     yield replace(setting, runtime_class=RUNTIME_CLASS), chosen(_runtime_class_at(plan))
+    yield replace(setting, counted_pools=()), counted_in(plan)
     yield replace(setting, preemptible_classes=()), _preemptible_of(plan, setting)
     for seconds in (None, (setting.grace_seconds or 0) + 1):
         yield replace(setting, grace_seconds=seconds), chosen(plan.cluster.at / "admission" / "gracePeriod")

@@ -12,13 +12,12 @@ from functools import partial
 from typing import Any, Final
 
 from gpuplan.catalog import Gpu
-from gpuplan.catalog.places import gpu_fact, profile_fact
 from gpuplan.manifests import Manifest
 from gpuplan.manifests.bodies import new_object
-from gpuplan.manifests.provenance import Routes, choosing, chosen, copied, facts
+from gpuplan.manifests.provenance import Routes, choosing, chosen, copied
 from gpuplan.planning.dra import DRIVER
 from gpuplan.planning.plan import Isolation, Plan, Quota, Stage, Tenant, Unit
-from gpuplan.planning.sources import asked_by, cap_of, namespace_of, resource_of
+from gpuplan.planning.sources import asked_by, cap_of, namespace_of, products_of, profile_of, resource_of
 from gpuplan.planning.subjects import about
 
 _API: Final = "resource.k8s.io/v1"
@@ -114,9 +113,9 @@ def _trace_device_class(plan: Plan, name: str) -> Routes:
     models = chosen(*(pool.at / "gpu" for pool, _ in found))
     yield ("metadata", "name"), models if others else resource_of(pool, unit)
     expression = ("spec", "selectors", 0, "cel", "expression")
-    yield expression, facts(gpu_fact(pool.gpu, "products"))
+    yield expression, products_of(pool.gpu)
     if unit.isolation is not Isolation.WHOLE_GPU:
-        yield expression, facts(profile_fact(pool.gpu, pool.gpu.current_name(unit.name)))
+        yield expression, profile_of(pool.gpu, unit.name)
 
 
 def _trace_template(plan: Plan, tenant: Tenant, namespace: str, name: str) -> Routes:

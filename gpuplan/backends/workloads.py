@@ -10,7 +10,7 @@ from gpuplan.manifests import Manifest, Subject, quantity
 from gpuplan.manifests.bodies import digest, given, new_object
 from gpuplan.manifests.provenance import ANY, Links, Routes, Trace, below, chosen, copied, hashed
 from gpuplan.planning.dra import device_class_name
-from gpuplan.planning.fallbacks import reach
+from gpuplan.planning.fallbacks import deciding, reach
 from gpuplan.planning.kai import queue_name
 from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY
 from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Stage, Tenant, Workload
@@ -625,16 +625,16 @@ class _Traces(NamedTuple):
         pools = reach(self.plan, self.workload)
         if len(pools) == 1:
             yield from self._within()
+            yield ("spec", "nodeSelector"), chosen(*deciding(self.plan, self.workload))
             return
         expression = ("matchExpressions", 0, "values")
         values = ("spec", "affinity", "nodeAffinity", _REQUIRED, "nodeSelectorTerms", 0, *expression)
         preferred = ("spec", "affinity", "nodeAffinity", _PREFERRED)
-        yield ("spec", "affinity"), (*self._pool_chosen(), *chosen(self.workload.pool.at / "fallback"))
+        yield ("spec", "affinity"), (*self._pool_chosen(), *chosen(*deciding(self.plan, self.workload)))
         for index in range(len(pools)):
             yield (*values, index), self._pool_by_fallback(pools, index)
             yield (*preferred, index, "preference", *expression), self._pool_by_fallback(pools, index)
-            yield (*preferred, index), chosen(*(before.at / "fallback" for before in pools[:-1]))
-        yield ("spec", "tolerations"), (*self._pool_chosen(), *chosen(*(pool.at / "fallback" for pool in pools[:-1])))
+        yield ("spec", "tolerations"), (*self._pool_chosen(), *chosen(*deciding(self.plan, self.workload)))
         tolerations = _tolerations(pools)
         for pool in pools:
             at = [tolerations.index(toleration) for toleration in pool.tolerations]
@@ -642,11 +642,10 @@ class _Traces(NamedTuple):
                 yield ("spec", "tolerations", at[int(first)], *rest), links
 
     def _pool_by_fallback(self, pools: Sequence[Pool], index: int) -> Links:
-        """A pool that the workload names, or the fallback of one before it; and the quota that opens it."""
+        """A pool that the workload names, or one that it falls back to."""
         if index == 0:
             return self._pool()
-        opened = [quota.at / "pool" for quota in self.workload.tenant.quotas if quota.pool is pools[index]]
-        return (*named(pools[index]), *copied(pools[index - 1].at / "fallback"), *chosen(*opened))
+        return (*named(pools[index]), *chosen(*deciding(self.plan, self.workload)))
 
     def _within(self) -> Routes:
         yield ("spec", "nodeSelector"), self._pool()

@@ -42,14 +42,23 @@ class Catalog:
         self._files = files
         self._gpus: dict[str, Gpu] = {}
         self._suggestions: dict[str, tuple[str, ...]] = {}
+        self._own: Mapping[str, Gpu] = {}
+
+    def extended(self, own: Mapping[str, Gpu]) -> Catalog:
+        """The same catalog, which is read once, with a platform's own models by id; none has the id of another."""
+        if not own:
+            return self
+        found = Catalog(self._files)
+        found._gpus, found._own = self._gpus, own
+        return found
 
     def ids(self) -> tuple[str, ...]:
         """Every model's id, sorted."""
-        return tuple(self._files)
+        return (*self._files, *sorted(self._own))
 
     def find(self, name: str) -> Gpu | None:
         """The model with exactly this id."""
-        gpu = self._gpus.get(name)
+        gpu = self._own.get(name) or self._gpus.get(name)
         if gpu is None and (file := self._files.get(name)):
             gpu = self._gpus[name] = _read(file)
         return gpu
@@ -65,7 +74,7 @@ class Catalog:
 
     def all(self) -> tuple[Gpu, ...]:
         """Every model, sorted by id; parses all files."""
-        return tuple(self.get(id_) for id_ in self._files)
+        return tuple(self.get(id_) for id_ in self.ids())
 
     def suggest(self, name: str) -> tuple[str, ...]:
         """Ids that a misspelt name may stand for, best first; parses all files, so only for findings."""

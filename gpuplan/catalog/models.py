@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from gpuplan.catalog.names import ProfileName, parse_profile, resource_suffix
+from gpuplan.diagnostics import Origin
 from gpuplan.values import NamedTuple, Value
 
 
@@ -28,15 +29,20 @@ class Product(NamedTuple):
 
 
 class PciDevice(NamedTuple):
-    """A PCI device id of the model."""
+    """A PCI device id of the model; ``subsystem`` is vendor and device, `10DE14A9`, where boards share the id."""
 
     device: str
     name: str
+    subsystem: str = ""
 
     @property
     def filter(self) -> str:
         """The id as mig-parted's ``device-filter`` wants it: device, then NVIDIA's vendor id."""
         return f"{self.device}10DE"
+
+    def is_same(self, other: PciDevice) -> bool:
+        """Whether both are of the same boards: an id without a subsystem is not one with it."""
+        return self.device == other.device and self.subsystem == other.subsystem
 
 
 class Engines(NamedTuple):
@@ -145,6 +151,7 @@ class Gpu(Value, eq=False):
     that was read. ``memory_slices`` is the axis of MIG placements. A model without MIG has no slices and no profiles;
     one with MIG whose profiles cannot be judged has an ``incomplete_reason`` and no profiles. ``min_drivers`` tells
     from which driver on MIG, a profile or a pair of profiles works. ``uncertain`` lists what no board has confirmed.
+    ``written_at`` is the `spec` of the platform's document that describes it; None for one of the catalog.
     """
 
     id: str
@@ -167,6 +174,7 @@ class Gpu(Value, eq=False):
     min_drivers: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     uncertain: tuple[str, ...] = ()
+    written_at: Origin | None = None
 
     @property
     def is_complete(self) -> bool:

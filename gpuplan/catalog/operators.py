@@ -31,6 +31,7 @@ class Line(Value):
     """A line of releases, such as v26.7, which has v26.7.0 and v26.7.1.
 
     ``cdi`` and ``driver_fields`` are fields of `ClusterPolicy.spec` with the defaults that the line's CRD gives them.
+    ``device_lists`` is how the device plugin tells a container's runtime of its devices, `with_cdi` and `without`.
     ``drivers`` are the driver versions that single releases install by default. ``oldest_kubernetes`` and
     ``newest_kubernetes`` bound the versions that NVIDIA supports, empty where that was not read.
     ``requires_runtime`` says that a ClusterPolicy must name a container runtime, though nothing reads it.
@@ -43,6 +44,7 @@ class Line(Value):
     version: Version
     device_plugin: Version
     cdi: Mapping[str, bool]
+    device_lists: Mapping[str, str]
     driver_fields: Mapping[str, str]
     sources: Sequence[str]
     drivers: Mapping[str, str] = field(default_factory=dict)

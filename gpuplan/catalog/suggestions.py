@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
+from typing import Final
 
 from gpuplan.catalog.models import Gpu
 from gpuplan.patterns import regex
@@ -36,19 +37,37 @@ def _compare(wanted: str, spelling: str) -> tuple[int, float]:
     if wanted == spelling:
         return 0, 0.0
     words, theirs = _words(wanted), _words(spelling)
+    if not set(words) >= _SERIES.intersection(theirs):
+        return 3, 1.0
     if set(words) <= set(theirs):
         return 1, 0.0
     beginning, rest = "".join(words), "".join(theirs)
     if rest.startswith(beginning) and not (beginning[-1:].isdigit() and rest[len(beginning) :][:1].isdigit()):
         return 2, 0.0
-    if not _numbered(words) <= _numbered(theirs):
-        return 3, 1.0  # what has a number tells boards apart: neither an A200 nor a B100 is a misspelt A100
+    if not all(any(_is_meant(word, other) for other in theirs) for word in words):
+        return 3, 1.0
     return 3, 1 - SequenceMatcher(None, "".join(words), "".join(theirs)).ratio()
 
 
-def _numbered(words: Iterable[str]) -> set[str]:
-    """The beginnings of words up to their number: `a100`, `sxm4` and the 80 of `80gb`."""
-    return {found[0] for word in words if (found := _NUMBERED.match(word))}
+_SERIES: Final = frozenset(("ada", "pro"))
+"""Words that tell boards of one number apart: an RTX 6000 is neither an RTX 6000 Ada nor an RTX PRO 6000."""
+
+
+def _is_meant(word: str, other: str) -> bool:
+    """Whether a word is a misspelt one. What has a number tells boards apart, and so do letters behind it: neither an
+    A200 nor an A100X is an A100; only the letters of a size may be wrong.
+    """
+    one, another = _NUMBERED.match(word), _NUMBERED.match(other)
+    if one is None:
+        is_near = another is None and SequenceMatcher(None, word, other).ratio() >= _LEAST_LIKENESS
+        return is_near or (len(word) > 1 and other.startswith(word))
+    if another is None:
+        return False
+    is_size = other[another.end() :] == _UNIT and set(word[one.end() :]) <= set(_UNIT)
+    return one[0] == another[0] and (is_size or word == other)
+
+
+_UNIT: Final = "gb"
 
 
 def _spellings(gpu: Gpu) -> Iterator[str]:

@@ -17,6 +17,7 @@ from typing import Final
 from gpuplan.changes import clusters
 from gpuplan.changes.bodies import Body
 from gpuplan.changes.evidence import Evidence, names_by_pattern, resolved
+from gpuplan.changes.gpus import gpu_changes
 from gpuplan.changes.hand_written import hand_written_changes, retained_changes
 from gpuplan.changes.kinds import stage_of
 from gpuplan.changes.layouts import layout_changes
@@ -153,6 +154,7 @@ def _told(
         operator_changes,
         pool_changes,
         layout_changes,
+        gpu_changes,
         priority_changes,
         tenant_changes,
         hand_written_changes,

@@ -106,7 +106,15 @@ def _key(document: Document) -> _Key:
 
 def _parts(plan: Plan) -> Iterator[tuple[Origin, object]]:
     yield plan.cluster.at, plan.cluster
-    for parts in (plan.pools, plan.layouts, plan.priority_classes, plan.tenants, plan.workloads, plan.retained):
+    for parts in (
+        plan.pools,
+        plan.layouts,
+        plan.gpus,
+        plan.priority_classes,
+        plan.tenants,
+        plan.workloads,
+        plan.retained,
+    ):
         yield from ((part.at, part) for part in parts)
     yield from ((item.at, item) for item in plan.hand_written)
     yield from ((item.at, item) for item in plan.components if item.at is not None)

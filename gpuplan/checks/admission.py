@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpuplan.admission import known_rules, left_out
+from gpuplan.admission import known_rules, left_out, rules_of_queues
 from gpuplan.checks.handwritten.reading import read
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import mistyped, name_of
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.grants import has_admission_policies
 from gpuplan.planning.plan import Plan, PriorityClass, Tenant
-from gpuplan.policy.models import PodSecurity
+from gpuplan.policy.models import Cap, PodSecurity
 from gpuplan.wording import closest, listing
 
 # --- Rules that are left out -------------------------------------------------------------------------------------
@@ -62,9 +62,15 @@ def rule_left_out(plan: Plan) -> Iterator[Finding]:
                 plan.cluster.at / "admission" / "without" / index,
                 f"without the admission rule `{name}` {left[name].optional}",
                 label="left out",
-                notes=(f"it says: {left[name].message}",),
+                notes=(f"it says: {left[name].message}", *_second_walls(plan, name)),
                 help=f"remove `{name}`, or ignore this finding with the reason",
             )
+
+
+def _second_walls(plan: Plan, name: str) -> Iterator[str]:
+    """What else there would be to cap a tenant that goes around its queue."""
+    if plan.cluster.cap is Cap.QUEUE and name in rules_of_queues():
+        yield "the queue is the only cap: `scheduler.cap: limit` has a ResourceQuota beside it"
 
 
 # --- What policies do not see ------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from gpuplan.catalog import operators
 from gpuplan.catalog.operators import Keys
@@ -12,6 +13,7 @@ from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import Mig, Plan
 from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.planning.visible_devices import closed_variables
 from gpuplan.policy.models import ClusterMigStrategy, Install, NodeLabels, Platform
 from gpuplan.wording import closest, listing
 
@@ -96,9 +98,10 @@ def decided_helm_value(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     gpuplan writes the values that make the operator do what the plan says: its ConfigMaps, the MIG strategy, the
-    driver, reboots, NFD and its taints, and the exporters where the cluster is watched. Its values win over those of
-    `gpuOperator.values`, so that a contradicting one would be dropped; an environment variable such as `MIG_STRATEGY`
-    would win over every pool. Editing `default-mig-parted-config` is no way out: the operator resets it.
+    driver, reboots, what may choose devices, NFD and its taints, and the exporters where the cluster is watched. Its
+    values win over those of `gpuOperator.values`, so that a contradicting one would be dropped; an environment variable
+    such as `MIG_STRATEGY` would win over every pool. Editing `default-mig-parted-config` is no way out: the operator
+    resets it.
 
     ## Instead
     Remove the value, and say it in the policy: in the field that the finding names, or in the pools and layouts.
@@ -111,12 +114,23 @@ def decided_helm_value(plan: Plan) -> Iterator[Finding]:
         found = value_at(operator.spec.values, route)
         if found is not None and found not in decided.get(route, (found,)):
             yield _contradiction(at / route, ".".join(route), field)
-    reboots = "true" if operator.spec.reboot_on_mig_change else "false"
-    for (operand, variable), field in operators.decided_environment().items():
+    for (operand, variable), (field, usual) in _decided_variables(plan).items():
         for index, item in enumerate(sequence(value_at(operator.spec.values, (operand, "env")))):
             name, value = (mapping(item).get(key) for key in ("name", "value"))
-            if name == variable and (variable != "WITH_REBOOT" or value != reboots):
+            if name == variable and value not in usual:
                 yield _contradiction(at / operand / "env" / index, f"{operand}.env[{variable}]", field)
+
+
+def _decided_variables(plan: Plan) -> Mapping[tuple[str, str], tuple[str, Sequence[object]]]:
+    """By operand and name, the policy's field that decides a variable, and the values that are as good as none."""
+    reboots = "true" if plan.cluster.gpu_operator.spec.reboot_on_mig_change else "false"
+    usual = {("migManager", "WITH_REBOOT"): (reboots,)}
+    decided = {key: (field, usual.get(key, ())) for key, field in operators.decided_environment().items()}
+    closed = {key: (_CLOSING, (value,)) for key, value in closed_variables(plan).items()}
+    return {**decided, **closed}
+
+
+_CLOSING: Final = "spec.gpuOperator.closeVisibleDevices"
 
 
 def _decided(plan: Plan) -> dict[Route, tuple[object, ...]]:

@@ -130,6 +130,7 @@ def mig_not_supported(plan: Plan) -> Iterator[Finding]:
                 f"{gpu.id} has no MIG",
                 label="cannot be partitioned",
                 related=related,
+                notes=() if gpu.written_at is None else ("its `Gpu` document says nothing of MIG",),
                 help="share by `timeSlicing: {replicas: 2}` or `mps: {replicas: 2}`, or write `exclusive: {}`",
             )
 
@@ -147,7 +148,7 @@ def mig_model_incomplete(plan: Plan) -> Iterator[Finding]:
     to the catalog.
     """
     for gpu, at, related in _targets(plan):
-        if gpu.supports_mig and not gpu.is_complete:
+        if gpu.supports_mig and not gpu.is_complete and gpu.written_at is None:  # GPU224 says it of a document
             yield Finding(
                 at,
                 f"the catalog cannot judge MIG layouts of {gpu.id}",

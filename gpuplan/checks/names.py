@@ -20,6 +20,7 @@ from gpuplan.planning.plan import (
     Cluster,
     Layout,
     Mig,
+    OwnGpu,
     Plan,
     Pool,
     PriorityClass,
@@ -154,7 +155,7 @@ def _too_long_for_scheduler(plan: Plan) -> Iterator[Finding]:
             )
 
 
-_Named = Cluster | Pool | PriorityClass | Tenant | Workload | Retained
+_Named = Cluster | OwnGpu | Pool | PriorityClass | Tenant | Workload | Retained
 
 
 def _names(plan: Plan) -> Iterator[tuple[_Named | Layout, Name]]:
@@ -162,7 +163,7 @@ def _names(plan: Plan) -> Iterator[tuple[_Named | Layout, Name]]:
 
     Places cost time, so they are for those that something is said of.
     """
-    of_cluster: tuple[_Named, ...] = (plan.cluster, *plan.pools, *plan.priority_classes)
+    of_cluster: tuple[_Named, ...] = (plan.cluster, *plan.pools, *plan.gpus, *plan.priority_classes)
     found = (*of_cluster, *plan.tenants, *plan.workloads, *plan.retained)
     for part in found:
         yield part, Name(naming_of(subject_of(part).kind), part.name, ())

@@ -10,6 +10,7 @@ from gpuplan.checks.caps import each_quota
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, crossing, number, severity_of_loss, total_text, units
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.capping import caps_in_queue
 from gpuplan.planning.fallbacks import landings
 from gpuplan.planning.plan import Amount, Plan, Pool, PriorityClass, Quota, Tenant, UnitKey, Workload
 from gpuplan.planning.preemption import may_evict
@@ -462,7 +463,8 @@ def _counted_together(plan: Plan, quota: Quota, workloads: Sequence[Workload]) -
 
     A ResourceQuota counts all, and refuses before anybody is evicted.
     """
-    if quota.unit.asked_as and (plan.cluster.cap is not Cap.QUEUE or quota.split):
+    waits = caps_in_queue(plan.cluster.cap, plan.scheduler, quota.unit.device_class) and not quota.split
+    if quota.unit.asked_as and not waits:
         yield workloads
         return
     highest: dict[str, PriorityClass] = {}

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gpuplan.cli.commands import completing, format_option, verb
 from gpuplan.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from gpuplan.catalog import Gpu
+
+
+def _own(root: Path) -> Mapping[str, Gpu]:
+    """The models that the platform's documents describe, where there is a platform."""
+    from gpuplan.pipeline import own_gpus
+
+    return own_gpus(root)
 
 
 def _gpus(_: click.Context) -> Iterable[str]:
@@ -20,7 +32,7 @@ def _gpus(_: click.Context) -> Iterable[str]:
 @click.argument("gpu", required=False, shell_complete=completing(_gpus))
 @format_option("table", "json")
 def command(terminal: Terminal, gpu: str | None, format_: str) -> None:
-    """List the GPU models, or one's MIG profiles and layouts.
+    """List the GPU models, the platform's own among them, or one's MIG profiles and layouts.
 
     \b
       gpuplan catalog
@@ -29,8 +41,8 @@ def command(terminal: Terminal, gpu: str | None, format_: str) -> None:
     from gpuplan.catalog import load
     from gpuplan.views import catalog as views
 
-    catalog = load()
-    gpus = catalog.all() if gpu is None else (catalog.find(gpu.upper()) or catalog.get(gpu),)
+    catalog = load().extended(_own(terminal.root))
+    gpus = catalog.all() if gpu is None else (catalog.find(gpu) or catalog.find(gpu.upper()) or catalog.get(gpu),)
     if format_ == "json":
         terminal.print(views.gpus_json(gpus))
     else:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from gpuplan.diagnostics import Diagnostic, Family, Finding, GpuplanError, Rule, has_errors
 from gpuplan.pipeline.findings import tidy
-from gpuplan.pipeline.loading import OUT, Repository, load
+from gpuplan.pipeline.loading import OUT, Repository, load, own_gpus
 from gpuplan.pipeline.printing import print_stream
 from gpuplan.planning.plan import Plan
 from gpuplan.values import Value
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gpuplan.changes.pods import Pod
     from gpuplan.pipeline.comparing import Diff
 
-__all__ = ["Build", "Report", "build", "compare", "print_stream", "report_on", "rules", "validate"]
+__all__ = ["Build", "Report", "build", "compare", "own_gpus", "print_stream", "report_on", "rules", "validate"]
 
 
 class Report(Value):

@@ -477,6 +477,7 @@ def _unplanned(platform: Platform) -> set[str]:
 
 _BROKEN: Final = {
     "Pool": ("pools",),
+    "Gpu": ("gpus",),
     "MigLayout": ("layouts",),
     "PriorityClass": ("priority_classes",),
     "Tenant": ("tenants", "incomplete_tenants"),

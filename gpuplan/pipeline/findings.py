@@ -24,9 +24,11 @@ def tidy(
     Those of the comments that should be ``needed`` are findings where they are not; of a code that is not judged nobody
     knows it.
     """
+    diagnostics = tuple(diagnostics)
     kept, used = _without_ignored(diagnostics, ignores)
+    fixed = {item.code for item in diagnostics if not item.rule.ignorable}
     kept += [
-        _unused(ignore, code)
+        _unused(ignore, code, is_fixed=code in fixed)
         for ignore in needed
         for code in ignore.codes
         if (id(ignore), code) not in used and is_judged(code)
@@ -77,7 +79,12 @@ def _start(diagnostic: Diagnostic) -> tuple[str, Position]:
     return location.file.path, location.span.start
 
 
-def _unused(ignore: Ignore, code: str) -> Diagnostic:
+def _unused(ignore: Ignore, code: str, *, is_fixed: bool) -> Diagnostic:
+    """``is_fixed`` says that findings of the code are there, and that none of them can be ignored."""
+    if is_fixed:
+        message = f"`{code}` cannot be ignored: without what it asks for no plan can be made"
+        help_ = f"do what `{code}` says, and remove the comment"
+        return UNUSED_IGNORE.report(Finding(ignore.origin, message, label="has no effect", help=help_))
     return UNUSED_IGNORE.report(
         Finding(
             ignore.origin,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from posixpath import basename, dirname, normpath
 
+from gpuplan.catalog import Gpu
 from gpuplan.catalog import load as load_catalog
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
 from gpuplan.documents import (
@@ -91,6 +92,13 @@ def load_tree(tree: FileTree, known: Sequence[str], clusters: Sequence[str] = ()
         is_whole=len(chosen) == len(known) and not loader.unread,
         documents=loader.documents,
     )
+
+
+def own_gpus(root: Path) -> Mapping[str, Gpu]:
+    """The GPU models that the platform's documents describe, by name; none where there is no platform."""
+    if not find_folders(root, OVERLAYS):
+        return {}
+    return {own.name: own.gpu for plan in load(root).plans for own in plan.gpus}
 
 
 def _way_to_platform(root: Path) -> str:

@@ -149,6 +149,12 @@ def compute_cap(quotas: Sequence[Quota], namespace: str, counted: Counted) -> in
     return sum(cap or 0 for cap in known) if is_bounded and None not in known else None
 
 
+def counted_pools(plan: Plan) -> tuple[str, ...]:
+    """The pools whose CPU, memory or pods some quota counts, sorted."""
+    found = {quota.pool.name for tenant in plan.tenants for quota in tenant.quotas if quota.compute}
+    return tuple(sorted(found))
+
+
 # --- Pools of tenants --------------------------------------------------------------------------------------------
 
 

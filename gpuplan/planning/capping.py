@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuplan.planning.schedulers import traits_of
+from gpuplan.planning.schedulers import SchedulerTraits, traits_of
 from gpuplan.policy.models import Cap, Scheduler
 
 _POLICIES_SINCE_MINOR = 30
@@ -24,3 +24,8 @@ def chosen_cap(scheduler: Scheduler, kubernetes: str) -> Cap:
         return scheduler.cap
     is_queue = traits_of(scheduler.kind).caps_in_queues and knows_admission_policies(kubernetes)
     return Cap.QUEUE if is_queue else Cap.LIMIT
+
+
+def caps_in_queue(cap: Cap, scheduler: SchedulerTraits, device_class: str | None) -> bool:
+    """Whether a queue alone caps what is granted of a unit, and no ResourceQuota; ``device_class`` if it is claimed."""
+    return cap is Cap.QUEUE and (device_class is None or scheduler.caps_claims_in_queues)

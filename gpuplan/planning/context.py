@@ -10,6 +10,7 @@ from gpuplan.catalog import Catalog, Gpu
 from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, Rule
 from gpuplan.planning.plan import Layout, Pool, PriorityClass, Tenant
 from gpuplan.planning.rules import UNKNOWN_GPU, UNKNOWN_REFERENCE
+from gpuplan.planning.unknown_gpus import unknown_gpu
 from gpuplan.policy import models
 from gpuplan.wording import listing, misspelling
 
@@ -83,19 +84,19 @@ class Context:
         return misspelling(name, names)
 
     def find_gpu(self, name: str, at: Origin) -> Gpu | None:
+        """The model of the catalog or of a `Gpu` document; a finding and None where neither has it."""
         gpu = self.catalog.find(name)
-        if gpu is None:
-            near = self.catalog.suggest(name)
-            self.report(
-                UNKNOWN_GPU,
-                Finding(
-                    at,
-                    f"unknown GPU model `{name}`",
-                    label=f"did you mean {listing(near, None, 'or')}" if near else "not in the catalog",
-                    help=f"write {listing(near, None, 'or')}" if near else "`gpuplan catalog` lists the models",
-                ),
-            )
+        if gpu is None and name not in self.names.get("Gpu", ()) and (unknown := self._find_unknown_gpu(name, at)):
+            self.report(UNKNOWN_GPU, unknown)
         return gpu
+
+    def _find_unknown_gpu(self, name: str, at: Origin) -> Finding | None:
+        if ("Gpu", name) in self.removed:
+            return _removed("Gpu", name, at, self.removed["Gpu", name])
+        if self.is_partial:
+            return None
+        near = self._guess(name.lower(), tuple(self.names.get("Gpu", ())))
+        return unknown_gpu(name, at, self.catalog.suggest(name) or ((near,) if near else ()))
 
 
 def _removed(kind: str, name: str, at: Origin, removal: Origin) -> Finding:

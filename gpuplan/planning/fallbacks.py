@@ -36,6 +36,21 @@ def reach(plan: Plan, workload: Workload) -> tuple[Pool, ...]:
     )
 
 
+def deciding(plan: Plan, workload: Workload) -> tuple[Origin, ...]:
+    """What decides which pools the pods reach beside their own, places that are not written among them."""
+    own = workload.pool
+    if own.spec.fallback is None or not plan.scheduler.crosses_pools:
+        return ()
+    pools, asked = chain(plan, own), workload.unit.asked_as
+    quotas = [found for pool in pools[1:] for found in _held(workload, pool, asked)]
+    levels = [pool.at / "topology" / index for pool in pools for index in range(len(pool.spec.topology))]
+    return (
+        *(pool.at / "fallback" for pool in pools if pool.spec.fallback),
+        *(quota.at / field for quota in quotas for field in ("pool", "limit", "guaranteed")),
+        *(levels if plan.scheduler.has_topologies else ()),
+    )
+
+
 def landings(plan: Plan, workload: Workload) -> tuple[tuple[Pool, Unit], ...]:
     """What the pods get in each pool that they reach: units of other pools that are asked for by the same name."""
     asked = workload.unit.asked_as

@@ -217,6 +217,16 @@ class LayoutEntry(NamedTuple):
     placed: Placed | Refusal | None
 
 
+class OwnGpu(NamedTuple):
+    """A model that the platform describes; ``faults`` say what cannot be so of its MIG profiles: then it has none."""
+
+    at: Origin
+    name: str
+    spec: models.GpuSpec
+    gpu: Gpu
+    faults: tuple[str, ...] = ()
+
+
 class Layout(NamedTuple):
     """A MIG layout. ``config_name`` is its entry in the mig-parted file and the value of `nvidia.com/mig.config`.
 
@@ -664,6 +674,7 @@ class Broken(Value):
     """
 
     pools: frozenset[str] = frozenset()
+    gpus: frozenset[str] = frozenset()
     layouts: frozenset[str] = frozenset()
     priority_classes: frozenset[str] = frozenset()
     tenants: frozenset[str] = frozenset()
@@ -689,6 +700,7 @@ class Plan(Value, eq=False):
     broken: Broken = field(default_factory=Broken)
     retained: tuple[Retained, ...] = ()
     removed: Mapping[tuple[str, str], Origin] = field(default_factory=dict)
+    gpus: tuple[OwnGpu, ...] = ()
 
     @property
     def cluster_names(self) -> tuple[str, ...]:

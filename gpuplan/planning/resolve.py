@@ -12,6 +12,7 @@ from gpuplan.catalog import Catalog
 from gpuplan.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.planning.capping import chosen_cap
 from gpuplan.planning.context import Context
+from gpuplan.planning.gpus import resolve_gpu
 from gpuplan.planning.layouts import make_layout
 from gpuplan.planning.plan import (
     UNREAD,
@@ -93,6 +94,8 @@ def resolve(
         _retained_configs(parsed),
         cluster.origin / "spec" / "taintPools" if spec.taint_pools else None,
     )
+    gpus = _resolved(parsed, models.Gpu, resolve_gpu)
+    context.catalog = catalog.extended({name: own.gpu for name, own in gpus.items() if catalog.find(name) is None})
     context.layouts = _resolved(parsed, models.MigLayout, partial(_layout, context))
     context.pools = _resolved(parsed, models.Pool, partial(resolve_pool, context))
     settings = _cluster(cluster.origin / "spec", cluster.policy, context.pools.values())
@@ -120,6 +123,7 @@ def resolve(
         components=hand_work.components,
         broken=Broken(
             pools=_lost(context, "Pool", context.pools),
+            gpus=_lost(context, "Gpu", gpus),
             layouts=_lost(context, "MigLayout", context.layouts),
             priority_classes=_lost(context, "PriorityClass", context.classes),
             tenants=_lost(context, "Tenant", tenants),
@@ -128,6 +132,7 @@ def resolve(
         ),
         retained=tuple(_resolved(parsed, models.Retained, partial(_retained, context)).values()),
         removed=context.removed,
+        gpus=tuple(gpus.values()),
     )
     return plan, tuple(context.diagnostics)
 

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Final
 
+from gpuplan.catalog import Gpu
 from gpuplan.catalog.openshift import UPSTREAM_RULES, nfd_operator
-from gpuplan.catalog.places import profile_fact
+from gpuplan.catalog.places import gpu_fact, profile_fact
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests.provenance import (
     How,
@@ -369,7 +370,7 @@ def label_of(plan: Plan, pool: Pool, key: str) -> Links:
 def mig_config_of(pool: Pool) -> Links:
     """What decides the value of `nvidia.com/mig.config`, if there is one."""
     if not isinstance(pool.sharing, Mig):
-        return chosen(pool.at / "gpu")
+        return (*chosen(pool.at / "gpu"), *has_mig_of(pool.gpu))
     return (*_layout_of(pool), *config_name(pool.sharing.layout))
 
 
@@ -467,6 +468,26 @@ def moved_names(pool: Pool) -> _Names:
     return _Names(pool.at / "rollout" / "nodes", pool.spec.rollout.nodes if pool.spec.rollout else ())
 
 
+# --- GPU models --------------------------------------------------------------------------------------------------
+
+
+def products_of(gpu: Gpu) -> Links:
+    """What makes the names of a model's boards: the catalog, or the platform's own document."""
+    return facts(gpu_fact(gpu, "products")) if gpu.written_at is None else copied(gpu.written_at / "products")
+
+
+def has_mig_of(gpu: Gpu) -> Links:
+    """What says whether a model has MIG, where a document does."""
+    return () if gpu.written_at is None else chosen(gpu.written_at / "mig")
+
+
+def profile_of(gpu: Gpu, name: str) -> Links:
+    """What makes what a MIG profile of a model is."""
+    if gpu.written_at is None:
+        return facts(profile_fact(gpu, gpu.current_name(name)))
+    return chosen(gpu.written_at / "mig" / "lgip", gpu.written_at / "mig" / "lgipp")
+
+
 # --- Priority classes --------------------------------------------------------------------------------------------
 
 
@@ -517,6 +538,17 @@ def compute_of(quota: Quota, counted: Counted, field: str) -> Links:
     return copied(found.at / (field if has_limit else "guaranteed"))
 
 
+def counted_in(plan: Plan) -> Links:
+    """What makes CPU, memory or pods of pools counted: what quotas say, or what follows from their units."""
+    found = [(quota, part) for tenant in plan.tenants for quota in tenant.quotas for part in quota.compute]
+    nodes = (quota.pool.at / "nodes" / part.counted.value for quota, part in found if part.is_derived)
+    places = (place for quota, part in found for place in (part.at, quota.at / "pool"))
+    return (
+        *chosen(*dict.fromkeys((*places, *nodes))),
+        *named(*{quota.pool.name: quota.pool for quota, _ in found}.values()),
+    )
+
+
 def compute_left_of(tree: Tree, tenant: Tenant, quota: Quota, counted: Counted) -> Links:
     """What makes what a guarantee of CPU, memory or pods leaves; ``tree`` is the one of what is counted."""
     found = compute_of(quota, counted, "guaranteed")
@@ -547,7 +579,7 @@ def _size_of(part: Pool, unit: Unit) -> Links:
     if not isinstance(part.sharing, Mig) or unit.name == "gpu":
         return ()
     is_sized = part.sharing.spec.strategy is not MigStrategy.SINGLE
-    size = facts(profile_fact(part.gpu, part.gpu.current_name(unit.name))) if is_sized else ()
+    size = profile_of(part.gpu, unit.name) if is_sized else ()
     return (*chosen(part.sharing.at / "strategy"), *size)
 
 
@@ -571,7 +603,7 @@ def in_gpus(quota: Quota, amount: Links) -> Links:
     found: Links = ()
     if isinstance(part.sharing, Mig) and quota.unit.name != "gpu":
         is_sized = pool.spec.allocation is not Allocation.DRA and part.sharing.spec.strategy is not MigStrategy.SINGLE
-        size = facts(profile_fact(pool.gpu, pool.gpu.current_name(quota.unit.name))) if is_sized else ()
+        size = profile_of(pool.gpu, quota.unit.name) if is_sized else ()
         found = (*chosen(quota.at / "unit", pool.at / "allocation", part.sharing.at / "strategy"), *size)
     if part.shares and quota.unit.name != "gpu":
         found += multiplied(part.shares.at / "replicas")

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gpuplan.manifests import Subject
-from gpuplan.planning.plan import Cluster, Layout, Pool, PriorityClass, Retained, Tenant, Workload
+from gpuplan.planning.plan import Cluster, Layout, OwnGpu, Pool, PriorityClass, Retained, Tenant, Workload
 from gpuplan.planning.tree import Tree
 
-Part = Cluster | Layout | Pool | PriorityClass | Retained | Tenant | Workload
+Part = Cluster | Layout | OwnGpu | Pool | PriorityClass | Retained | Tenant | Workload
 
 _KINDS: Final[Mapping[type[Part], str]] = {
     Cluster: "Cluster",
     Layout: "MigLayout",
+    OwnGpu: "Gpu",
     Pool: "Pool",
     PriorityClass: "PriorityClass",
     Retained: "Retained",
@@ -27,8 +28,17 @@ def subject_of(part: Part) -> Subject:
 
 
 def about(*parts: Part) -> tuple[Subject, ...]:
-    """The documents of these parts, each once. The parts of a pool that a rollout divides are one pool."""
-    return tuple(dict.fromkeys(map(subject_of, parts)))
+    """The documents of these parts, each once, and those of the platform's own GPU models that they name.
+
+    The parts of a pool that a rollout divides are one pool.
+    """
+    return tuple(dict.fromkeys(subject for part in parts for subject in (subject_of(part), *_models(part))))
+
+
+def _models(part: Part) -> Iterator[Subject]:
+    gpu = part.gpu if isinstance(part, Pool | Layout) else None
+    if gpu is not None and gpu.written_at is not None:
+        yield Subject(_KINDS[OwnGpu], gpu.id)
 
 
 def every(*kinds: type[Part]) -> tuple[Subject, ...]:
@@ -36,7 +46,7 @@ def every(*kinds: type[Part]) -> tuple[Subject, ...]:
     return tuple(Subject(_KINDS[kind], "") for kind in kinds)
 
 
-RESOURCES: Final = every(Pool, Layout, Retained)
+RESOURCES: Final = every(Pool, Layout, OwnGpu, Retained)
 """What says which resources and devices a cluster hands out, or may hand out."""
 
 

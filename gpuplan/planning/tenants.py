@@ -11,10 +11,12 @@ from gpuplan.catalog import parse_profile
 from gpuplan.diagnostics import Finding, Origin
 from gpuplan.documents import TOO_LARGE
 from gpuplan.planning.amounts import compute_of
+from gpuplan.planning.capping import caps_in_queue
 from gpuplan.planning.context import Context
 from gpuplan.planning.plan import Amount, Mig, Pool, Quota, Tenant, Unit, with_places
 from gpuplan.planning.pools import has_unclear_units
 from gpuplan.planning.rules import UNIT_NEEDED, UNKNOWN_UNIT
+from gpuplan.planning.schedulers import traits_of
 from gpuplan.policy import models
 from gpuplan.wording import listing, misspelling
 
@@ -78,7 +80,7 @@ def _quota(context: Context, at: Origin, quota: models.Quota, namespaces: list[s
     guaranteed = amount(quota.guaranteed)
     limit = _limit(quota.limit, guaranteed)
     split = {name: amount(number) for name, number in quota.split.items()}
-    capped = _capped(context.cap, guaranteed, limit)
+    capped = _capped(context, unit, guaranteed, limit)
     found = Quota(
         at=at,
         spec=quota,
@@ -93,15 +95,16 @@ def _quota(context: Context, at: Origin, quota: models.Quota, namespaces: list[s
     return found._replace(compute=tuple(compute_of(found, context.cap)))
 
 
-def _capped(cap: models.Cap, guaranteed: Amount, limit: Amount | None) -> Amount | None:
+def _capped(context: Context, unit: Unit, guaranteed: Amount, limit: Amount | None) -> Amount | None:
     """What a ResourceQuota allows of it; where queues cap, it refuses what nobody may have, and no more."""
-    match cap:
+    match context.cap:
         case models.Cap.LIMIT:
             return limit
         case models.Cap.GUARANTEED:
             return guaranteed
         case models.Cap.QUEUE:
-            return 0 if limit == 0 else None
+            is_in_queue = caps_in_queue(context.cap, traits_of(context.scheduler.kind), unit.device_class)
+            return None if is_in_queue and limit != 0 else limit
         case unknown:
             assert_never(unknown)
 

@@ -189,8 +189,8 @@ class Cap(StrEnum):
 _CAP = (
     "What caps what a tenant uses. `limit` and `guaranteed`: a ResourceQuota in each namespace, at that number of its "
     "quotas. `queue`: the scheduler's queues alone, so that work beyond the limit waits and is not refused; "
-    "ResourceQuotas then refuse what is not granted, and hold a `split`. Default `queue` with `kind: kai` from "
-    "Kubernetes 1.30 on, else `limit`."
+    "ResourceQuotas then refuse what is not granted, and hold a `split` and, with Kueue, claimed devices. Default "
+    "`queue` with `kind: kueue` and `kind: kai` from Kubernetes 1.30 on, else `limit`."
 )
 
 
@@ -242,6 +242,11 @@ class GpuOperator(Model):
     """`perContent` names the device plugin's ConfigMap after its content: each change of any pool's sharing restarts
     the device plugin, GPU Feature Discovery and MPS daemons on all nodes. With `fixed` it keeps its name, and each
     pool's key ends in a hash of its content: only nodes whose label changes are touched.
+    """
+    close_visible_devices: Annotated[bool, Words("closed visible devices")] = False
+    """Whether NVIDIA's container toolkit ignores the variable `NVIDIA_VISIBLE_DEVICES` of containers that are not
+    privileged, so that no image chooses GPUs by it. Where the device plugin relied on the variable it uses mounts then.
+    A change restarts the toolkit and the device plugin on all nodes. Not with `external`, nor with fractions.
     """
     driver: Driver = Driver.model_construct()
     """The NVIDIA driver."""
@@ -665,7 +670,7 @@ class PoolSpec(Model):
     """A set of equal nodes that share their GPUs in one way."""
 
     gpu: Annotated[GpuModel, Words("GPU model")]
-    """The GPU model as `gpuplan catalog` lists it, such as `A100-80GB`."""
+    """The GPU model as `gpuplan catalog` lists it, such as `A100-80GB`, or the name of a `Gpu` document."""
     nodes: Nodes
     """The pool's nodes."""
     sharing: Sharing
@@ -704,6 +709,36 @@ class PoolSpec(Model):
     """Another way of sharing, which some of the nodes have already; `gpuplan rollout` writes its steps."""
 
 
+# --- Gpu ---------------------------------------------------------------------------------------------------------
+
+
+class MigListing(Model):
+    """The GPU instances of a board, as its driver lists them on a node where MIG is on."""
+
+    lgip: Annotated[texts.Lines, Words("list of profiles")]
+    """What `nvidia-smi mig -lgip` prints: the profiles, by id."""
+    lgipp: Annotated[texts.Lines, Words("list of placements")]
+    """What `nvidia-smi mig -lgipp` prints: where the instances of each profile may start."""
+
+
+class GpuSpec(Model):
+    """A GPU model that the catalog lacks: what a node that has one says of it."""
+
+    memory_mib: Annotated[Positive, Words("GPU memory"), ESSENTIAL] = Field(alias="memoryMiB")
+    """The memory in MiB, as `nvidia-smi` prints it and the node label `nvidia.com/gpu.memory` has it."""
+    compute_capability: Annotated[texts.ComputeCapability, ESSENTIAL]
+    """The compute capability in quotes, such as `"8.9"`: the labels `nvidia.com/gpu.compute.major` and `.minor`."""
+    products: Annotated[list[texts.ProductLabel], Field(min_length=1), ESSENTIAL]
+    """Values of the label `nvidia.com/gpu.product` on nodes with whole GPUs, such as `NVIDIA-GeForce-RTX-4090`."""
+    pci: Annotated[list[texts.PciId], Field(min_length=1), Words("PCI ids"), ESSENTIAL]
+    """The ids that `lspci -nn -d 10de:` prints in brackets, such as `10de:2684`. Where several boards have one id, the
+    subsystem follows, as `lspci -nnv` prints it: `10de:25b6/10de:14a9`.
+    """
+    mig: Annotated[MigListing | None, Words("MIG"), ESSENTIAL] = None
+    """Its GPU instances, for a board that is to be partitioned. Absent: it is used whole, time-sliced, or through MPS.
+    """
+
+
 # --- MigLayout ---------------------------------------------------------------------------------------------------
 
 
@@ -711,7 +746,7 @@ class MigLayoutSpec(Model):
     """A named division of a GPU model into MIG instances."""
 
     gpu: Annotated[GpuModel, Words("GPU model")]
-    """The GPU model as `gpuplan catalog` lists it; profiles mean nothing without it."""
+    """The GPU model as `gpuplan catalog` lists it, or a `Gpu` document's name; profiles mean nothing without it."""
     instances: Annotated[Instances | None, ESSENTIAL] = None
     """How many GPU instances of each profile every GPU gets."""
     devices: Annotated[list[Devices] | None, ESSENTIAL] = None
@@ -1167,6 +1202,17 @@ class Pool(Document):
     """The pool."""
 
 
+class Gpu(Document):
+    """A GPU model that the catalog lacks, as its board, its driver and its node describe it."""
+
+    kind: Literal["Gpu"]
+    """Always `Gpu`."""
+    metadata: Annotated[Metadata, names.Titled(names.GPU)]
+    """The model's name, which pools and layouts give as `gpu`."""
+    spec: GpuSpec
+    """The model."""
+
+
 class MigLayout(Document):
     """A named division of a GPU model into MIG instances, which pools refer to."""
 
@@ -1222,7 +1268,7 @@ class Retained(Document):
     """What is retained, and until when."""
 
 
-Policy = Cluster | Pool | MigLayout | PriorityClass | Tenant | Workload | Retained
+Policy = Cluster | Pool | Gpu | MigLayout | PriorityClass | Tenant | Workload | Retained
 
 KINDS: dict[str, type[Policy]] = {kind.__name__: kind for kind in get_args(Policy)}
 

@@ -72,6 +72,7 @@ CLUSTER: Final = Naming("cluster", "the folders `overlays/<name>/` and `out/<nam
 POOL: Final = Naming(
     "pool", "nodes carry it as the label `gpuplan.dev/pool`; it is a key of the device plugin's configuration"
 )
+GPU: Final = Naming("GPU model", "names of DeviceClasses have it, and labels of machines that are scaled")
 LAYOUT: Final = Naming("layout", "nodes carry it, with a hash, as the label `nvidia.com/mig.config`")
 PRIORITY_CLASS: Final = Naming("priority class", "the PriorityClass is called so", is_subdomain=True)
 TENANT: Final = Naming("tenant", "namespaces carry it as the label `gpuplan.dev/tenant`")

@@ -98,6 +98,38 @@ Duration = Annotated[
 ]
 """As Go reads them, which overflows after 292 years: a controller that cannot read one object of a kind reads none."""
 
+# --- Boards --------------------------------------------------------------------------------------------------------
+
+
+def _pci_id(text: str) -> str:
+    """What is most likely meant by `0x2684`, `2684` and mig-parted's `0x268410DE`."""
+    found = re.fullmatch(r"(?:0x|10de:)?([0-9a-f]{4})(?:10de)?", text.strip().lower())
+    return f"10de:{found[1]}" if found else ""
+
+
+def _whole_product(text: str) -> str:
+    """The label's value as nodes carry it, with hyphens for blanks."""
+    return "-".join(re.sub(r"[^A-Za-z0-9._ -]", "", text).split()) or ""
+
+
+ComputeCapability = Annotated[str, _matching(r"^[0-9]{1,2}\.[0-9]$", 'a compute capability in quotes, such as "8.9"')]
+PciId = Annotated[
+    str,
+    _matching(
+        r"^10de:[0-9a-f]{4}(/[0-9a-f]{4}:[0-9a-f]{4})?$",
+        "NVIDIA's vendor id and the device's, as `lspci -nn` prints them: 10de:2684",
+        _pci_id,
+    ),
+]
+ProductLabel = Annotated[
+    str,
+    _matching(
+        r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$",
+        "a value of the node label nvidia.com/gpu.product, such as NVIDIA-GeForce-RTX-4090",
+        _whole_product,
+    ),
+]
+
 # --- Amounts -------------------------------------------------------------------------------------------------------
 
 

@@ -24,7 +24,7 @@ from gpuplan.policy.documentation import document
 from gpuplan.policy.models import Cap, Guard, Inference, ModelVolume
 from gpuplan.values import NamedTuple
 
-FORMAT_VERSION = "1.4"
+FORMAT_VERSION = "1.5"
 """A minor step only adds keys. Null means unbounded for limits and caps, otherwise unknown or not there."""
 
 
@@ -40,6 +40,7 @@ def plan_as_data(plan: Plan) -> dict[str, Any]:
         **as_data(plan.cluster),
         "scheduler": _capped(plan.cluster.scheduler, plan.cluster.cap),
         "pools": [{**as_data(pool), "units": [*_units(pool, totals)]} for pool in plan.pools],
+        "gpus": [as_data(gpu) for gpu in plan.gpus],
         "layouts": [as_data(layout) for layout in plan.mig_layouts],
         "priority_classes": [as_data(item) for item in plan.priority_classes],
         "tenants": [as_data(tenant) for tenant in plan.tenants],
@@ -140,6 +141,10 @@ def _of_pool(pool: parts.Pool) -> Mapping[str, object]:
     return {"gpu_count": pool.gpu_count, **_shared(pool)}
 
 
+def _of_gpu(own: parts.OwnGpu) -> Mapping[str, object]:
+    return {"mig_profiles": [profile.name for profile in own.gpu.profiles]}
+
+
 def _shared(pool: parts.Pool) -> Mapping[str, object]:
     """``kind`` and what belongs to it, named as in the policy."""
     sharing = {"kind": _SHARING[type(pool.sharing)], **as_data(pool.sharing)}
@@ -225,6 +230,7 @@ _CONTRACT: Final[Mapping[type, Published]] = {
     parts.Nodes: Published(left_out=("moved",)),
     parts.Mig: Published(left_out=("instances", "devices"), more=lambda mig: {"config_name": mig.layout.config_name}),
     Guard: Published(left_out=("timeout",), more=lambda guard: {"timeout_seconds": seconds(guard.timeout)}),
+    parts.OwnGpu: Published(left_out=("mig", "gpu", "faults"), more=_of_gpu),
     parts.Layout: Published(renamed={"is_inline": "inline"}),
     parts.LayoutEntry: Published(left_out=("placed",), more=_placements),
     parts.Tenant: Published(left_out=("allow", "surplus_weight"), more=_allowed),
@@ -248,6 +254,7 @@ def with_new_fields(schema: dict[str, Any]) -> dict[str, Any]:
         parts.GpuOperator,
         parts.Scheduler,
         parts.Pool,
+        parts.OwnGpu,
         parts.PriorityClass,
         parts.Tenant,
         parts.Quota,

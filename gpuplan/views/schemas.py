@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from gpuplan.policy.models import Vocabulary
 
-KINDS: Final = ("Cluster", "Pool", "MigLayout", "PriorityClass", "Tenant", "Workload", "Retained")
+KINDS: Final = ("Cluster", "Pool", "Gpu", "MigLayout", "PriorityClass", "Tenant", "Workload", "Retained")
 OUTPUTS: Final[Mapping[str, str]] = {
     "findings": "validate",
     "plan": "show",
@@ -69,10 +69,11 @@ def _words(vocabulary: Vocabulary) -> dict[str, Any]:
     from gpuplan.catalog import load
     from gpuplan.catalog.names import GRAMMAR
     from gpuplan.policy.models import Vocabulary
+    from gpuplan.policy.names import GPU
 
     match vocabulary:
         case Vocabulary.GPU_MODEL:
-            return {"enum": list(load().ids())}
+            return {"anyOf": [{"enum": list(load().ids())}, GPU.rule]}
         case Vocabulary.MIG_PROFILE:
             return {"anyOf": [{"enum": _profiles()}, {"pattern": GRAMMAR}]}
         case Vocabulary.UNIT:

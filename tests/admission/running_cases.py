@@ -197,6 +197,10 @@ CASES: Final[Mapping[str, tuple[Case, ...]]] = {
         update(OF_KAI, changed(OF_KAI, labels={"kai.scheduler/queue": None})),
         update(OF_KAI, changed(OF_KAI, labels={"kai.scheduler/node-pool": "other"})),
     ),
+    "name-gpu-group": (
+        Case(policy="gpuplan-running", new=changed(OF_KAI, labels={"runai-gpu-group": "g2"})),
+        Case(policy="gpuplan-running", new=changed(OF_KAI, labels={"runai-gpu-group/g2": "g2"})),
+    ),
     "skip-pod-grouper": (update(OF_KAI, changed(OF_KAI, annotations={"kai.scheduler/skip-podgrouper": "true"})),),
     "make-begun-work-last": (
         update(POD_GROUP, a_group(preemptibility="non-preemptible"), "gpuplan-queues"),

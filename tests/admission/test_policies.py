@@ -9,7 +9,7 @@ from gpuplan.planning.grants import GRANTS_POLICY, QUEUES_POLICY
 from gpuplan.planning.plan import Plan
 from gpuplan.planning.schedulers import SCHEDULERS
 from tests.plans import a_cluster, a_plan
-from tests.platforms import a_platform
+from tests.platforms import a_platform, pool, tenant
 
 OPTIONAL = "no-fraction-annotations"
 
@@ -51,7 +51,10 @@ def test_every_rule_is_on_the_clusters_of_some_scheduler() -> None:
     plans = [a_platform(scheduler=name) for name in SCHEDULERS]
     claimed = a_plan(a_cluster("kind: kubernetes") + DRA_POOL)
     told = a_plan(a_cluster("kind: kueue, kueue: {frameworks: [JobSet]}"))
-    found = {name for plan in (*plans, claimed, told) for names in rules_of(plan).values() for name in names}
+    counting = [
+        a_platform(pool("a"), tenant("lab", "pool: a, guaranteed: 1, cpu: 8"), scheduler=name) for name in SCHEDULERS
+    ]
+    found = {name for plan in (*plans, claimed, told, *counting) for names in rules_of(plan).values() for name in names}
 
     assert found == {*known_rules()}
 
@@ -110,3 +113,18 @@ def test_a_policy_that_only_one_scheduler_has_says_so_once() -> None:
     sources = [link.at for _, links in trace_policy(plan, QUEUES_POLICY) for link in links]
 
     assert sources.count(plan.cluster.scheduler.at / "kind") == 1
+
+
+@pytest.mark.parametrize("scheduler", ["kueue", "kai", "runai"])
+def test_what_counts_cpu_of_a_pool_holds_its_pods_without_gpus(scheduler: str) -> None:
+    plan = a_platform(pool("a"), tenant("lab", "pool: a, guaranteed: 1, cpu: 8"), scheduler=scheduler)
+    at = plan.tenants[0].quotas[0].at / "cpu"
+
+    assert [route for route, links in trace_policy(plan, GRANTS_POLICY) if any(link.at == at for link in links)]
+    assert [rule for rule in rules_of(plan)[GRANTS_POLICY] if rule.startswith("counted-pods")]
+
+
+def test_where_nothing_but_units_is_counted_pods_without_gpus_are_free() -> None:
+    plan = a_platform(pool("a"), tenant("lab", "pool: a, guaranteed: 1"), scheduler="kueue")
+
+    assert not [rule for rule in rules_of(plan)[GRANTS_POLICY] if rule.startswith("counted-pods")]

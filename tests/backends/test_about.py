@@ -11,7 +11,7 @@ from gpuplan.planning.subjects import about
 from tests.changes import edits
 from tests.changes.platform import Edit, Platform, original, state
 
-KINDS = {"Cluster", "MigLayout", "Pool", "PriorityClass", "Retained", "Tenant", "Workload"}
+KINDS = {"Cluster", "Gpu", "MigLayout", "Pool", "PriorityClass", "Retained", "Tenant", "Workload"}
 A_BODY = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lab"}}
 
 
@@ -25,7 +25,7 @@ def schedule_by_runai(platform: Platform) -> None:
 
 def documents(plan: Plan) -> set[Subject]:
     """All documents that a plan is made of."""
-    named = about(*plan.pools, *plan.layouts, *plan.priority_classes)
+    named = about(*plan.pools, *plan.gpus, *plan.layouts, *plan.priority_classes)
     return {*about(plan.cluster, *plan.tenants, *plan.workloads, *plan.retained), *named}
 
 

@@ -197,6 +197,8 @@ def test_a_placement_is_spelt_by_its_slices(placement: Placement, text: str) -> 
         ("A10", ("A10-24GB",)),
         ("RTX 6000 Ada", ("RTX-6000-ADA-48GB",)),
         ("H100-80G", ("H100-80GB",)),
+        ("A800-80GB", ("A100-80GB",)),
+        ("A100-SXM-80GB", ("A100-80GB",)),
     ],
 )
 def test_what_a_name_may_stand_for(name: str, ids: tuple[str, ...]) -> None:
@@ -205,6 +207,37 @@ def test_what_a_name_may_stand_for(name: str, ids: tuple[str, ...]) -> None:
 
 def test_swapped_letters_still_lead_to_the_model_first() -> None:
     assert load().suggest("A100-80BG")[0] == "A100-80GB"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "A6000",
+        "RTX-A6000",
+        "A100X",
+        "A30X",
+        "AX800",
+        "A16",
+        "L20",
+        "P40",
+        "P100",
+        "V100-64GB",
+        "T4G",
+        "A100-96GB",
+        "A100-64GB",
+        "RTX-6000",
+        "Quadro-RTX-6000",
+        "Quadro-RTX-8000",
+        "RTX-5000-ADA",
+        "RTX-PRO-5000-72GB",
+        "RTX-3090",
+        "RTX-5090",
+        "B100",
+        "Jetson-Orin",
+    ],
+)
+def test_no_other_board_is_meant_by_the_name_of_one(name: str) -> None:
+    assert load().suggest(name) == ()
 
 
 @pytest.mark.parametrize("name", ["", "-", "quantum", "RTX-4090"])

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import pairwise
-from math import ceil, floor
+from math import ceil
 from pathlib import Path
 
 import pytest
 import yaml
 
 from gpuplan.catalog import Gpu, Profile, load, parse_profile
+from gpuplan.catalog.invariants import contradictions
 
 GPUS = load().all()
 MIG_GPUS = tuple(gpu for gpu in GPUS if gpu.profiles)
@@ -92,6 +93,11 @@ def test_no_product_label_is_in_two_models() -> None:
     assert labels.most_common(1)[0][1] == 1
 
 
+@each_gpu
+def test_no_model_contradicts_itself(gpu: Gpu) -> None:
+    assert [*contradictions(gpu)] == []
+
+
 # --- Every model with MIG ----------------------------------------------------------------------------------------
 
 
@@ -102,21 +108,9 @@ def test_the_models_name_is_the_reported_memory_rounded_up(gpu: Gpu) -> None:
 
 
 @each_mig_gpu
-def test_profile_names_are_unique(gpu: Gpu) -> None:
-    assert len({profile.name for profile in gpu.profiles}) == len(gpu.profiles)
-
-
-@each_mig_gpu
 def test_profiles_are_in_the_order_of_their_size(gpu: Gpu) -> None:
     for one, next_ in pairwise(gpu.plain_profiles):
         assert (one.compute_slices, one.memory_slices) < (next_.compute_slices, next_.memory_slices)
-
-
-@each_mig_gpu
-def test_the_whole_board_is_a_profile(gpu: Gpu) -> None:
-    whole = gpu.base_profiles[-1]
-    assert (whole.compute_slices, whole.memory_slices, whole.starts) == (gpu.compute_slices, gpu.memory_slices, (0,))
-    assert whole.parsed.gigabytes == gpu.memory_gib
 
 
 @each_mig_gpu
@@ -142,50 +136,14 @@ def test_a_legacy_name_stands_for_a_profile_and_is_none(gpu: Gpu) -> None:
 
 
 @each_row
-def test_placements_are_inside_the_axis(gpu: Gpu, profile: Profile) -> None:
-    assert profile.placements
-    for placement in profile.placements:
-        assert placement.start >= 0
-        assert placement.end <= gpu.memory_slices
-        assert placement.size == profile.memory_slices
-
-
-@each_row
 def test_placements_are_distinct_and_in_order(gpu: Gpu, profile: Profile) -> None:
     assert list(profile.placements) == sorted(set(profile.placements))
-
-
-@each_row
-def test_the_maximum_is_what_placements_allow_or_one_for_the_media_engines(gpu: Gpu, profile: Profile) -> None:
-    assert profile.max_instances == (1 if profile.is_media else most_disjoint(profile))
-
-
-def most_disjoint(profile: Profile) -> int:
-    """Greedy from the left is optimal for intervals of one length."""
-    count = end = 0
-    for start in profile.starts:
-        if start >= end:
-            count, end = count + 1, start + profile.memory_slices
-    return count
 
 
 @each_row
 def test_the_name_says_the_compute_slices(gpu: Gpu, profile: Profile) -> None:
     assert profile.parsed.compute_slices == profile.compute_slices <= gpu.compute_slices
     assert profile.parsed.compute_instance_slices is None
-
-
-@each_row
-def test_the_name_follows_from_the_share_of_memory(gpu: Gpu, profile: Profile) -> None:
-    if "name" not in profile.derived:
-        eighths = ceil(profile.memory_slices / gpu.memory_slices * 8)
-        assert profile.parsed.gigabytes == floor(eighths / 8 * gpu.memory_gib + 0.5)
-
-
-@each_row
-def test_usable_memory_is_below_the_name_and_above_four_fifths_of_it(gpu: Gpu, profile: Profile) -> None:
-    if profile.memory_gib is not None:
-        assert 0.8 < profile.memory_gib / profile.parsed.gigabytes < 1
 
 
 @each_row

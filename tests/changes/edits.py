@@ -255,6 +255,10 @@ def stop_reboots(platform: Platform) -> None:
     platform.cluster("prod")["gpuOperator"]["rebootOnMigChange"] = False
 
 
+def close_visible_devices(platform: Platform) -> None:
+    platform.cluster("prod")["gpuOperator"]["closeVisibleDevices"] = True
+
+
 # --- Admission ---------------------------------------------------------------------------------------------------
 
 
@@ -797,6 +801,7 @@ CASES = (
     Case(change_helm_values, PLUGIN_RESTART, cluster("prod")),
     Case(change_the_mig_strategy, PLUGIN_RESTART, cluster("prod")),
     Case(stop_reboots, PLUGIN_RESTART, cluster("prod")),
+    Case(close_visible_devices, PLUGIN_RESTART, cluster("prod")),
     Case(stop_monitoring, PLUGIN_RESTART, cluster("prod")),
     Case(add_a_tainted_pool, ADMISSION, pool("spare")),
     Case(move_whole_nodes_between_pools, ADMISSION, pool("left"), before=add_whole_pools),

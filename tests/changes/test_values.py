@@ -117,7 +117,7 @@ def test_a_quota_says_both_numbers_and_that_what_runs_goes_on() -> None:
     assert found.what == "a100-mixed 3g.40gb: guarantee from 16 to 4, limit from 16 to 4"
     assert found.effect == "pods that run go on, even beyond a quota; new ones wait or are refused"
     assert found.grants == (GrantChange("model-services", "a100-mixed", "3g.40gb", 16, 4, 16, 4),)
-    assert found.folders == ("namespaces/model-services", "scheduling")
+    assert found.folders == ("scheduling",)
 
 
 def test_a_removed_tenant_loses_all_of_its_grants() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,13 +21,24 @@ from tests.cluster.example import ExampleCluster, settle
 from tests.cluster.pods import POOL_LABEL, why_pending
 from tests.cluster.processes import NotReadyError, until
 from tests.tenancy.boundaries import cluster, policies
-from tests.tenancy.judging import ADMINISTRATOR, CONTROLLERS, MEMBERS, eviction, refusals, user_of
+from tests.tenancy.judging import (
+    ADMINISTRATOR,
+    CONTROLLERS,
+    KUEUE,
+    MEMBERS,
+    QUEUE_GROUP,
+    eviction,
+    refusals,
+    user_of,
+)
 from tests.tenancy.requests import ADMITTED, HOME, Case, Step, base, merged
 
 _NUMBERS: Final = count(1)
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
 _MANAGER: Final = "tests"
 _POLICY: Final = re.compile(r"^.*?ValidatingAdmissionPolicy '[^']+' with binding '[^']+' denied request: ", re.DOTALL)
+CUSTOM: Final = ("workload", "pod-group", "job-set", "mpi-job", "pytorch-job", "ray-cluster")
+"""What requests make of kinds that Kubernetes does not have by itself."""
 _MAKERS: Final = ("Job", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController")
 
 
@@ -40,7 +51,7 @@ def playground(platform: str, folder: Path) -> Iterator[ExampleCluster]:
     built = run("build", cwd=folder)
     assert built.code == 0, built.out + built.err
     with ExampleCluster.start(platform, folder) as started:
-        define(started.api, [base(name, platform) for name in ("workload", "pod-group")])
+        define(started.api, [base(name, platform) for name in CUSTOM])
         for body in (*_accounts(), *_runtimes()):
             started.api.apply(body, manager=_MANAGER)
         _add_node(started.api, "cpu")
@@ -49,25 +60,51 @@ def playground(platform: str, folder: Path) -> Iterator[ExampleCluster]:
 
 
 def _accounts() -> Iterator[dict[str, Any]]:
-    """CI's account has the role `edit`; those of controllers what their own ClusterRoles have of this.
+    """CI's account has the role `edit`."""
+    yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "ci", "namespace": HOME}}
+    yield _bound("RoleBinding", {"name": "ci", "namespace": HOME}, "edit", [f"{HOME}:ci"])
+    yield from roles()
+
+
+def roles() -> Iterator[dict[str, Any]]:
+    """What accounts of controllers may do, of what their own ClusterRoles have, and tenants with kinds of frameworks.
 
     (`ray-operator/config/rbac/role.yaml` of ray-project/kuberay, `manifests/base/cluster-role.yaml` of
     kubeflow/mpi-operator, `config/components/rbac/role.yaml` of kubernetes-sigs/kueue.)
     """
-    yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "ci", "namespace": HOME}}
-    yield _bound("RoleBinding", {"name": "ci", "namespace": HOME}, "edit", [f"{HOME}:ci"])
     rules = [
         {"apiGroups": [group], "resources": resources, "verbs": ["*"]}
         for group, resources in (
             ("", ["pods"]),
             ("apps", ["deployments", "statefulsets"]),
             ("batch", ["jobs"]),
-            ("kueue.x-k8s.io", ["workloads"]),
             ("scheduling.run.ai", ["podgroups"]),
+            *FRAMEWORKS.items(),
         )
     ]
-    yield {"apiVersion": _RBAC, "kind": "ClusterRole", "metadata": {"name": "controllers"}, "rules": rules}
+    yield _role("controllers", rules)
     yield _bound("ClusterRoleBinding", {"name": "controllers"}, "controllers", [*CONTROLLERS.values()])
+    queues = [{"apiGroups": [QUEUE_GROUP], "resources": ["workloads"], "verbs": ["*"]}]
+    yield _role("queues", queues)
+    yield _bound("ClusterRoleBinding", {"name": "queues"}, "queues", [CONTROLLERS[KUEUE]])
+    of_tenants = [
+        {"apiGroups": [group], "resources": resources, "verbs": ["create", "update", "patch", "delete", "get"]}
+        for group, resources in FRAMEWORKS.items()
+    ]
+    yield _role("frameworks", of_tenants, {"rbac.authorization.k8s.io/aggregate-to-edit": "true"})
+
+
+FRAMEWORKS: Final = {
+    "jobset.x-k8s.io": ["jobsets"],
+    "kubeflow.org": ["mpijobs", "pytorchjobs"],
+    "ray.io": ["rayclusters"],
+}
+"""The kinds of frameworks that requests make, by their group; their charts give them to the role `edit`."""
+
+
+def _role(name: str, rules: Sequence[Object], labels: Mapping[str, str] | None = None) -> dict[str, Any]:
+    metadata = {"name": name, **({"labels": labels} if labels else {})}
+    return {"apiVersion": _RBAC, "kind": "ClusterRole", "metadata": metadata, "rules": rules}
 
 
 def _bound(kind: str, metadata: Object, role: str, accounts: list[str]) -> dict[str, Any]:

@@ -305,7 +305,7 @@ def find_refusal(api: Api, body: Object) -> str:
 @QUEUED
 def test_jobs_start_when_kueue_starts_them(example: ExampleCluster, record: Record) -> None:
     """Kueue's webhook suspends them; here they bring it along. The administrator stands for Kueue."""
-    refusal = "Jobs that ask for GPUs must be suspended until Kueue starts them"
+    refusal = "Jobs that Kueue counts must be suspended until it starts them"
     verdicts: dict[str, dict[str, tuple[str, str]]] = {}
     for tenant in example.plan["tenants"]:
         member = example.api.as_user("jane", [editor(tenant)])

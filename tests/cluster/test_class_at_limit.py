@@ -1,9 +1,12 @@
-"""Work of a higher class comes to a tenant that is at its limit: what happens is what `show --preemption` says."""
+"""More comes than a tenant may use: a higher class at its limit, and two groups of pods that do not fit at once.
+
+What then happens is what `show --preemption` says.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,11 +18,13 @@ from gpuplan.planning.preemption import Condition
 from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL, SCHEDULER_NAME
 from tests.cluster import proof
 from tests.cluster.api import Object, Refused
+from tests.cluster.attacks import COUNT, GROUP
 from tests.cluster.example import Beside, ExampleCluster
+from tests.cluster.gangs import BOTH, NEITHER
 from tests.cluster.kai_scheduler import kai_controllers, kai_schedulers
 from tests.cluster.kueue_controller import kueue_controller
 from tests.cluster.kueue_jobs import QUEUE
-from tests.cluster.lending import CLUSTER, EVERYBODY, Party, own_place, write_policy
+from tests.cluster.lending import CLUSTER, EVERYBODY, Party, comes, own_place, write_policy
 from tests.cluster.outcomes import in_the_end
 from tests.cluster.processes import until
 from tests.cluster.programs import need_go
@@ -57,6 +62,31 @@ def test_higher_class_at_the_limit(tmp_path: Path, scheduler: str, cap: str, rec
             observed = _challenge(lab, body, planned := _planned(cluster, form))
             record(f"{scheduler}, cap: {cap}: a {form} of a higher class comes at the limit", planned, observed)
             lab.clear()
+
+
+@proof.only_in_proof
+@pytest.mark.parametrize(("cap", "planned"), [("limit", NEITHER), ("queue", BOTH)])
+def test_two_groups_of_pods_at_once(tmp_path: Path, cap: str, planned: str, record: Record) -> None:
+    """Each has as many pods as its tenant may have; the quota lets in a half of each."""
+    with _cluster(tmp_path, "kueue", cap) as cluster:
+        lab = _lab(cluster, "kueue")
+        for number in range(2 * LIMIT):
+            group = lab.pod(
+                priorityClassName=LOW, annotations={COUNT: str(LIMIT)}, labels={GROUP: f"group-{number % 2}"}
+            )
+            with suppress(Refused):
+                lab.api.create(group)
+        record(f"kueue, cap: {cap}: two groups of pods come at once", planned, _one_after_the_other(lab))
+
+
+def _one_after_the_other(lab: Party) -> str:
+    """Whether a group runs, and the other once that has ended."""
+    for _ in range(2):
+        if not comes(lambda: lab.running() == LIMIT, 60):
+            return NEITHER if not lab.running() else "one starts"
+        for pod in filter(_runs, lab.pods()):
+            lab.admin.patch(f"{lab.path(pod)}/status", {"status": {"phase": "Succeeded"}})
+    return BOTH
 
 
 def _planned(cluster: ExampleCluster, form: str) -> str:

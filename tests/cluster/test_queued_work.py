@@ -11,11 +11,12 @@ import pytest
 from tests.cluster.api import Refused
 from tests.cluster.attacks import COUNT, ELASTIC, GROUP
 from tests.cluster.example import ExampleCluster
-from tests.cluster.kueue_controller import API_VERSION, kueue_controller
+from tests.cluster.kueue_controller import kueue_controller
 from tests.cluster.kueue_jobs import QUEUE
 from tests.cluster.lending import CLUSTER, Party, write
 from tests.cluster.outcomes import in_the_end
 from tests.cluster.programs import need_go
+from tests.cluster.queued import seen
 
 Record = Callable[[str, object, object], None]
 
@@ -38,22 +39,6 @@ def alice(cluster: ExampleCluster) -> Iterator[Party]:
     yield party
     party.api.delete(f"/apis/apps/v1/namespaces/{party.name}/statefulsets")
     party.clear()
-
-
-def counted(alice: Party) -> int:
-    """What Kueue has admitted of alice's, in GPUs."""
-    queue = alice.admin.get(f"/apis/{API_VERSION}/clusterqueues/{alice.name}")
-    return sum(
-        int(resource["total"])
-        for flavor in queue["status"]["flavorsReservation"]
-        for resource in flavor["resources"]
-        if resource["name"] == "nvidia.com/gpu"
-    )
-
-
-def seen(alice: Party) -> tuple[float, int]:
-    """The GPUs whose pods run, and those that Kueue counts."""
-    return alice.running(), counted(alice)
 
 
 def test_pods_of_a_group_run_together(alice: Party, record: Record) -> None:

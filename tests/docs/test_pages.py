@@ -17,6 +17,7 @@ from tests.docs.platform import prepare
 from tests.docs.sessions import DocumentationError, Session, matches, transcript
 from tests.plans import resolve_text
 
+pytestmark = pytest.mark.no_cover
 PAGES = by_hand()
 _PATH = re.compile(r"`((?:out|overlays|policies)/[\w./-]*)`")
 LANGUAGES = {"console", "csv", "diff", "json", "lua", "text", "yaml"}

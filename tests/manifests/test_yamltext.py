@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -158,7 +159,9 @@ def test_a_nasty_string_reads_back_as_key_value_and_item(text: str) -> None:
 
 def test_strings_of_a_few_nasty_characters_read_back() -> None:
     alphabet = "yn0e1.+-_xo: \n#\"'\\"
-    strings = ["".join(parts) for length in range(5) for parts in itertools.product(alphabet, repeat=length)]
+    strings = ["".join(parts) for length in range(4) for parts in itertools.product(alphabet, repeat=length)]
+    longer = ["".join(parts) for parts in itertools.product(alphabet, repeat=4)]
+    strings += random.Random(1).sample(longer, 8_000)
     text = to_yaml({"k": strings})
     for reader in (yaml.CSafeLoader, CoreLoader):
         assert yaml.load(text, Loader=reader) == {"k": strings}

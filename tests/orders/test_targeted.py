@@ -14,6 +14,7 @@ import pytest
 from tests.orders.rollouts import Rollout, roll, write_twice
 from tests.orders.targeted import Outcome, a_chain, a_kind, a_move, judge_chain, judge_move, tried
 
+pytestmark = pytest.mark.no_cover
 IS_WHOLE: Final = bool(os.environ.get("GPUPLAN_TEST_ORDERS"))
 
 
@@ -23,22 +24,22 @@ def _many(whole: int, sample: int) -> range:
 
 @cache
 def moves() -> tuple[Outcome, ...]:
-    return tuple(tried(a_move, judge_move, _many(300, 8)))
+    return tuple(tried(a_move, judge_move, _many(300, 4)))
 
 
 @cache
 def kinds() -> tuple[Outcome, ...]:
-    return tuple(tried(a_kind, judge_move, _many(200, 8)))
+    return tuple(tried(a_kind, judge_move, _many(200, 4)))
 
 
 @cache
 def chains() -> tuple[Outcome, ...]:
-    return tuple(tried(a_chain, judge_chain, _many(100, 6)))
+    return tuple(tried(a_chain, judge_chain, _many(100, 4)))
 
 
 @cache
 def rollouts() -> tuple[Rollout, ...]:
-    return tuple(map(roll, _many(170, 6)))
+    return tuple(map(roll, _many(170, 4)))
 
 
 def test_nodes_that_move_between_pools_keep_their_labels() -> None:

@@ -302,7 +302,7 @@ def within(kind: str, *documents: str) -> tuple[Condition, ...]:
 @pytest.mark.parametrize("quota", ["guaranteed: 4", "guaranteed: 4, limit: 8"])
 def test_where_the_queue_is_the_cap_no_quota_is_in_the_way(quota: str) -> None:
     assert within("kai", CLASSES, a_tenant("a", quota)) == (Condition.QUEUE_FULL,)
-    assert within("kueue, cap: queue", CLASSES, a_tenant("a", quota)) == (Condition.QUEUE_FULL,)
+    assert within("kueue", CLASSES, a_tenant("a", quota)) == (Condition.QUEUE_FULL,)
 
 
 def test_a_quota_refuses_a_pod_before_it_evicts_any() -> None:
@@ -313,7 +313,7 @@ def test_a_quota_refuses_a_pod_before_it_evicts_any() -> None:
 
 
 def test_jobs_of_kueue_wait_without_pods_that_a_quota_counts() -> None:
-    assert within("kueue", CLASSES, a_tenant("a", "guaranteed: 4")) == (
+    assert within("kueue, cap: limit", CLASSES, a_tenant("a", "guaranteed: 4")) == (
         Condition.QUEUE_FULL,
         Condition.QUOTA_HAS_ROOM_OR_JOB,
     )

@@ -83,7 +83,6 @@ def test_a_unit_that_is_not_handed_out_is_told_what_is_large_enough(
         ("A100", "write `A100-40GB` or `A100-80GB`"),
         ("a100-80gb", "write `A100-80GB`"),
         ("NVIDIA-H200", "write `H200-141GB`"),
-        ("MI300X", "`gpuplan catalog` lists the models"),
     ],
 )
 def test_a_gpu_that_may_be_several_models_is_not_guessed(gpu: str, help_: str) -> None:

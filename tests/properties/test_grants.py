@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +21,8 @@ from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
 from tests.backends.kueue.arithmetic import Key, Node, a_tree
 from tests.properties.policies import KINDS, Grant, Policy, Team, policies
 
-EXAMPLES = 100
+pytestmark = pytest.mark.no_cover
+EXAMPLES = 40
 CAPS = ("limit", "guaranteed")
 
 

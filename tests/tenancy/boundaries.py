@@ -15,14 +15,19 @@ PLATFORMS: Final = ("kubernetes", "kueue", "kai", "runai", "claims")
 _TAINT: Final = "taints: [{key: nvidia.com/gpu, value: present, effect: NoSchedule}]"
 
 
+FRAMEWORKS: Final = ("JobSet", "LeaderWorkerSet", "MPIJob", "PyTorchJob", "RayJob")
+"""What Kueue is told of; of TFJobs and TrainJobs it is not."""
+
+
 def cluster(platform: str) -> str:
     scheduler = "kubernetes" if platform == "claims" else platform
+    more = f", kueue: {{frameworks: [{', '.join(FRAMEWORKS)}]}}" if platform == "kueue" else ""
     return document(
         "Cluster",
         platform,
         'kubernetes: "1.34"',
         "gpuOperator: {install: helm, version: v26.7.0}",
-        f"scheduler: {{kind: {scheduler}}}",
+        f"scheduler: {{kind: {scheduler}{more}}}",
         f"argocd: {{repoURL: https://git.example.com/platform/gpu.git, destination: {{name: {platform}}}}}",
     )
 
@@ -51,7 +56,7 @@ def policies(platform: str) -> str:
             tenant(
                 "mallory",
                 "pool: whole, guaranteed: 2, limit: 8",
-                "pool: split, unit: 3g.40gb, guaranteed: 4",
+                "pool: split, unit: 3g.40gb, guaranteed: 4, cpu: 16",
                 *of_parts,
                 more=f"parent: everybody, {members}, {classes}",
             ),

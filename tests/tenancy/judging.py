@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from gpuplan.admission import policies
@@ -53,6 +53,9 @@ CONTROLLERS: Final[Mapping[str, str]] = {
 """Namespace and name of the service account of each."""
 
 ADMINISTRATOR: Final = "administrator"
+KUEUE: Final = "kueue"
+QUEUE_GROUP: Final = "kueue.x-k8s.io"
+"""The API group of what Kueue makes of work."""
 
 _PRIORITIES: Final = {
     "research": 20,
@@ -121,7 +124,7 @@ def _refusals(plan: Plan, step: Step, old: Object | None, new: Object) -> dict[s
         subresource=step.subresource,
         options=step.what if step.verb == "delete" else {},
         parameters=_parameters(plan),
-        may=_may_not if step.who in MEMBERS else anything,
+        may=_rights_of(step.who),
     )
     return {found.rule.name: found.message for found in admission_refusals(concerned, request)}
 
@@ -129,8 +132,19 @@ def _refusals(plan: Plan, step: Step, old: Object | None, new: Object) -> dict[s
 _OPERATIONS: Final = {"make": "CREATE", "change": "UPDATE", "delete": "DELETE", "evict": "CREATE"}
 
 
+def _rights_of(who: str) -> Callable[[str, str, str], bool]:
+    """Of controllers Kueue's alone may change what it counts."""
+    if who in MEMBERS:
+        return _may_not
+    return anything if who in (KUEUE, ADMINISTRATOR) else _may_not_queue
+
+
 def _may_not(_group: str, _resource: str, _verb: str) -> bool:
     return False
+
+
+def _may_not_queue(group: str, _resource: str, _verb: str) -> bool:
+    return group != QUEUE_GROUP
 
 
 def _concerns(policy: AdmissionPolicy, step: Step, body: Object) -> bool:

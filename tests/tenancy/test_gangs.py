@@ -15,6 +15,7 @@ from gpuplan.backends import namespaces
 from tests.platforms import a_platform, pool, tenant
 from tests.tenancy.gangs import Rules, explore
 
+pytestmark = pytest.mark.no_cover
 MOST_PODS = 8
 
 

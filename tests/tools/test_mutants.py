@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.no_cover
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
 

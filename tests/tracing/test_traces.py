@@ -20,11 +20,12 @@ from tests.tracing.names import Names
 from tests.tracing.policies import Policies, read_policies
 from tests.tracing.rendered import Rendered, render, spelt
 
+pytestmark = pytest.mark.no_cover
 ROOT: Final = Path(__file__).parents[2]
 EXAMPLE: Final = "example"
 PLATFORMS: Final = {EXAMPLE: ROOT, **{path.stem: path for path in sorted(Path(__file__).parent.glob("platforms/*"))}}
 IS_WHOLE: Final = bool(os.environ.get("GPUPLAN_TEST_TRACE"))
-SAMPLE: Final = 40
+SAMPLE: Final = 14
 SEED: Final = 7
 
 LONG_LISTS: Final = frozenset(

@@ -11,13 +11,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuplan.catalog import Gpu, parse_profile
-from gpuplan.catalog.places import profile_fact
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests import to_yaml
-from gpuplan.manifests.provenance import Routes, below, choosing, chosen, copied, facts, summed
+from gpuplan.manifests.provenance import Routes, below, choosing, chosen, copied, summed
 from gpuplan.planning.plan import Layout, LayoutEntry, Mig, Plan, RetainedLayout
 from gpuplan.planning.pools import ALL_DISABLED
-from gpuplan.planning.sources import config_name, gpus_of, instances_of
+from gpuplan.planning.sources import config_name, gpus_of, instances_of, profile_of
 
 FILE_NAME = "config.yaml"
 """The key of the ConfigMap: the operator sets `CONFIG_FILE=/mig-parted-config/config.yaml` and nothing else."""
@@ -143,4 +142,4 @@ def _trace_entry(gpu: Gpu, entry: LayoutEntry) -> Routes:
         places = [at for name in names if _short_spelling(name) == short for at in instances_of(entry, name)]
         yield ("mig-devices", short), copied(*places) if len(places) == 1 else summed(*places)
         if len(names) > 1:
-            yield ("mig-devices", short), facts(profile_fact(gpu, short))
+            yield ("mig-devices", short), profile_of(gpu, short)

@@ -33,6 +33,7 @@ from gpuplan.manifests.provenance import (
 from gpuplan.planning.plan import Plan, Taint, with_places
 from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
 from gpuplan.planning.sources import exporter_of, operator_namespace, shared_pods_of, usual_names
+from gpuplan.planning.visible_devices import closing_environment
 from gpuplan.policy.models import ClusterMigStrategy, NodeLabels
 
 # --- ConfigMaps --------------------------------------------------------------------------------------------------
@@ -165,6 +166,8 @@ def _helm_lists(plan: Plan) -> Routes:
     variables = [item for item in _own_items(plan, env) or () if not settings.is_reboot(item[1])]
     yield from below(env, _items(variables))
     yield from below((*env, len(variables)), _reboot(plan))
+    for operand in closing_environment(plan):
+        yield from below((operand, "env"), _closed(plan, operand, _own_items(plan, (operand, "env")) or ()))
     if plan.cluster.monitoring:
         own = _own_items(plan, ("dcgmExporter", "env")) or ()
         yield from below(("dcgmExporter", "env"), _items(own))
@@ -175,6 +178,16 @@ def _helm_lists(plan: Plan) -> Routes:
         if plan.cluster.spec.node_labels is NodeLabels.NFD:
             listed = (NFD, "master", "config", "extraLabelNs")
             yield from below(listed, _label_namespaces(plan, _own_items(plan, listed) or ()))
+
+
+def _closed(plan: Plan, operand: str, own: _Items) -> Routes:
+    """Of the variables that keep containers from choosing devices, behind the policy's own."""
+    operator, needed = plan.cluster.gpu_operator, closing_environment(plan)[operand]
+    kept = [item for item in own if not (isinstance(item[1], Mapping) and item[1].get("name") in needed)]
+    yield from _items(kept)
+    for index in range(len(kept), len(kept) + len(needed)):
+        yield (index,), chosen(operator.at / "closeVisibleDevices", operator.at / "version")
+        yield (index,), chosen(operator.at / "values" / "cdi" / "enabled")
 
 
 def _helm_tolerations(plan: Plan, route: tuple[str, ...], chart: Sequence[Toleration]) -> Routes:
@@ -291,6 +304,8 @@ def whole_policy(plan: Plan) -> Routes:
     platform = plan.cluster.at / "platform"
     yield ("spec", "operator", "defaultRuntime"), chosen(platform, plan.cluster.gpu_operator.at / "version")
     yield ("spec", "operator", "use_ocp_driver_toolkit"), chosen(platform)
+    for operand in closing_environment(plan):
+        yield from below(("spec", operand, "env"), _closed(plan, operand, ()))
     route, chart = ("spec", "daemonsets", "tolerations"), OPERAND_TOLERATIONS
     yield from below(route, _tolerations(plan, chart, len(chart), is_there=True))
     yield from _of_line(plan)

@@ -35,6 +35,7 @@ from gpuplan.planning.exporter import (
 )
 from gpuplan.planning.plan import GpuOperator, Monitoring, Plan
 from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.planning.visible_devices import closing_environment
 from gpuplan.policy.models import ClusterMigStrategy, NodeLabels, Platform
 from gpuplan.values import NamedTuple
 
@@ -230,6 +231,7 @@ def _completed_lists(plan: Plan, user: Values) -> dict[str, Any]:
     operands = _tolerations(plan, find_list(user, "daemonsets", "tolerations"), OPERAND_TOLERATIONS)
     lists: dict[str, Any] = {
         "migManager": {"env": _environment(plan, user)},
+        **{operand: {"env": closed_environment(plan, operand, user)} for operand in closing_environment(plan)},
         "daemonsets": given(tolerations=operands),
         NFD: _nfd_lists(plan, user) if plan.cluster.gpu_operator.spec.nfd else {},
     }
@@ -289,6 +291,14 @@ def _environment(plan: Plan, user: Values) -> list[Any]:
     own = _reboot(is_wanted=plan.cluster.gpu_operator.spec.reboot_on_mig_change)
     listed = find_list(user, "migManager", "env") or ()
     return [*(item for item in listed if not is_reboot(item)), own]
+
+
+def closed_environment(plan: Plan, operand: str, values: Values) -> list[Any]:
+    """The policy's own variables, and those that keep containers from choosing devices, each once."""
+    needed = closing_environment(plan)[operand]
+    own = find_list(values, operand, "env") or ()
+    kept = [item for item in own if not (isinstance(item, Mapping) and item.get("name") in needed)]
+    return [*kept, *({"name": name, "value": value} for name, value in needed.items())]
 
 
 def find_list(values: object, *route: str) -> Sequence[Any] | None:
@@ -373,6 +383,7 @@ def whole_policy(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     }
     is_openshift = plan.cluster.spec.platform is Platform.OPENSHIFT
     runtime = {"defaultRuntime": "crio" if is_openshift else "containerd"} if line.requires_runtime else {}
+    own |= {operand: {"env": closed_environment(plan, operand, {})} for operand in closing_environment(plan)}
     own["operator"] = {**runtime, "use_ocp_driver_toolkit": is_openshift}
     return _cluster_policy(operator, _merge(_merge(read_rows(_POLICY_FILE), own), _policy_decided(plan, names)))
 

@@ -21,7 +21,7 @@ from gpuplan.manifests.templates import filled_body, read_rows
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, POOL_LABEL, Mig, Plan, Pool, Stage
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.projects import seconds
-from gpuplan.planning.sources import mig_config_of, named, names_of, operator_namespace
+from gpuplan.planning.sources import has_mig_of, mig_config_of, named, names_of, operator_namespace
 from gpuplan.planning.subjects import about
 from gpuplan.policy.models import Guard, NodeLabels, Platform
 from gpuplan.values import NamedTuple
@@ -183,7 +183,7 @@ class _Traces(NamedTuple):
         """Of pools without MIG, those have a guard whose GPUs could have it."""
         yield (), chosen(self.plan.cluster.at / "nodeLabels")
         if not any(isinstance(part.sharing, Mig) for part in self.pool.parts):
-            yield (), chosen(self.pool.at / "gpu")
+            yield (), (*chosen(self.pool.at / "gpu"), *has_mig_of(self.pool.gpu))
         yield ("metadata", "name"), name
         yield ("metadata", "labels", POOL_LABEL), named(self.pool)
 

@@ -36,6 +36,7 @@ from gpuplan.planning.sources import (
     namespace_of,
     operator_namespace,
     per_node_of,
+    products_of,
     release_of,
     resource_of,
     scheduler_of,
@@ -274,7 +275,9 @@ class _Texts(NamedTuple):
             case "clock_reasons":
                 return exporter_of(self.plan)
             case "foreign_boards":
-                return (*named(*plan.pools), *chosen(*(pool.at / "gpu" for pool in plan.pools)))
+                models = {pool.gpu.id: pool.gpu for pool in plan.pools if pool.gpu.written_at is not None}
+                products = (link for gpu in models.values() for link in products_of(gpu))
+                return (*named(*plan.pools), *chosen(*(pool.at / "gpu" for pool in plan.pools)), *products)
             case "planned_gpus":
                 return (*named(*plan.pools), *copied(*(pool.nodes.at / "gpusPerNode" for pool in plan.pools)))
             case "xid_of_instances":

@@ -44,6 +44,7 @@ KAI: Final = SchedulerTraits(
     queues_hold_work=False,
     has_queues_by_pool=True,
     caps_in_queues=True,
+    caps_claims_in_queues=True,
     queue_series="kai_queue_info",
     suspends_jobs=False,
     has_fractions=True,

@@ -43,6 +43,7 @@ RUNAI: Final = SchedulerTraits(
     queues_hold_work=False,
     has_queues_by_pool=False,
     caps_in_queues=False,
+    caps_claims_in_queues=False,
     queue_series="",
     suspends_jobs=False,
     has_fractions=True,

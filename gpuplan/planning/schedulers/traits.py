@@ -84,6 +84,12 @@ class SchedulerTraits(Value):
     whose other pods then wait for ever, and work of a high class before anything makes way for it.
     """
 
+    caps_claims_in_queues: bool
+    """Whether its queues cap devices that are claimed, too: it counts claims, and not the templates that pods name.
+
+    A tenant may make a template once more, with more devices, before a claim is made of it.
+    """
+
     queue_series: str
     """What it exports of each queue, by which one sees that its queues are heard; empty where there is nothing."""
 

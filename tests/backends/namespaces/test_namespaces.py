@@ -143,13 +143,15 @@ def test_the_cap_is_the_guarantee_where_the_cluster_says_so() -> None:
 
 
 KAI = "  scheduler: {kind: kai}\n"
+KUEUE = "  scheduler: {kind: kueue}\n"
 BORROWS = "namespaces: [research], quotas: [{pool: split-too, guaranteed: 2, limit: 4}]"
 BORROWED = "requests.nvidia.com/mig-2g.20gb"
 
 
-def test_with_kai_the_queue_is_the_cap_and_only_the_rest_is_banned() -> None:
+@pytest.mark.parametrize("cluster", [KAI, KUEUE])
+def test_where_there_are_queues_they_are_the_cap_and_only_the_rest_is_banned(cluster: str) -> None:
     quotas = "{pool: split-too, guaranteed: 2, limit: 4}, {pool: split, unit: 3g.40gb, guaranteed: 0}"
-    plan = tenant(f"namespaces: [research], quotas: [{quotas}]", cluster=KAI)
+    plan = tenant(f"namespaces: [research], quotas: [{quotas}]", cluster=cluster)
     assert hard(plan) == {key: number for key, number in NOTHING.items() if key != BORROWED}
 
 
@@ -159,19 +161,35 @@ def test_what_a_queue_caps_has_a_quota_where_it_is_divided() -> None:
     assert [hard(plan, namespace)[BORROWED] for namespace in ("one", "two", "three")] == ["3", "1", "0"]
 
 
-def test_a_line_of_policy_keeps_the_quota_beside_the_queue() -> None:
-    assert hard(tenant(BORROWS, cluster="  scheduler: {kind: kai, cap: limit}\n"))[BORROWED] == "4"
+@pytest.mark.parametrize("kind", ["kai", "kueue"])
+def test_a_line_of_policy_keeps_the_quota_beside_the_queue(kind: str) -> None:
+    assert hard(tenant(BORROWS, cluster=f"  scheduler: {{kind: {kind}, cap: limit}}\n"))[BORROWED] == "4"
 
 
-def test_kueue_keeps_the_quota_at_the_limit_unless_the_policy_says_otherwise() -> None:
-    assert hard(tenant(BORROWS, cluster="  scheduler: {kind: kueue}\n"))[BORROWED] == "4"
-    assert BORROWED not in hard(tenant(BORROWS, cluster="  scheduler: {kind: kueue, cap: queue}\n"))
-
-
+@pytest.mark.parametrize("cluster", [KAI, KUEUE])
 @pytest.mark.parametrize(("kubernetes", "is_capped"), [("1.29", True), ("1.30", False)])
-def test_no_queue_is_the_cap_where_nothing_keeps_pods_behind_it(kubernetes: str, is_capped: bool) -> None:
-    plan = tenant(BORROWS, cluster=KAI, kubernetes=kubernetes)
+def test_no_queue_is_the_cap_where_nothing_keeps_pods_behind_it(cluster: str, kubernetes: str, is_capped: bool) -> None:
+    plan = tenant(BORROWS, cluster=cluster, kubernetes=kubernetes)
     assert (BORROWED in hard(plan)) is is_capped
+
+
+@pytest.mark.parametrize(("cluster", "devices"), [(KUEUE, "4"), (KAI, None)])
+def test_claims_have_a_quota_beside_kueue_which_counts_templates(cluster: str, devices: str | None) -> None:
+    """A tenant may write a template once more, after Kueue has counted it; KAI-Scheduler counts claims."""
+    claimed = """\
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: claimed}
+spec:
+  gpu: H100-80GB
+  allocation: dra
+  nodes: {count: 1, gpusPerNode: 8}
+  sharing: {exclusive: {}}
+---
+"""
+    quotas = "namespaces: [research], quotas: [{pool: claimed, guaranteed: 2, limit: 4}]"
+    found = hard(tenant(quotas, more=claimed, cluster=cluster))
+    assert found.get("gpuplan-h100-80gb-gpu.deviceclass.resource.k8s.io/devices") == devices
 
 
 def test_an_unbounded_quota_has_no_key() -> None:

@@ -213,7 +213,7 @@ def a_job(*owners: dict[str, Any], suspend: bool) -> dict[str, Any]:
 
 JOB_SET = owner("jobset.x-k8s.io/v1alpha2", "JobSet")
 UNKNOWN = (
-    "Jobs that ask for GPUs are started by Kueue alone where it does not know the kind that they are of: the platform "
+    "Jobs that Kueue counts are started by Kueue alone where it does not know the kind that they are of: the platform "
     "team adds it to scheduler.kueue.frameworks"
 )
 

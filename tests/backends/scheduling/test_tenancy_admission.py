@@ -371,7 +371,7 @@ def judge_job(new: dict[str, Any], old: dict[str, Any] | None = None, user: str 
 
 
 HELD_BACK = (
-    "Jobs that ask for GPUs must be suspended until Kueue starts them; its webhook suspends those that name no owner"
+    "Jobs that Kueue counts must be suspended until it starts them; its webhook suspends those that name no owner"
 )
 
 

@@ -630,11 +630,12 @@ class _Traces(NamedTuple):
         expression = ("matchExpressions", 0, "values")
         values = ("spec", "affinity", "nodeAffinity", _REQUIRED, "nodeSelectorTerms", 0, *expression)
         preferred = ("spec", "affinity", "nodeAffinity", _PREFERRED)
-        yield ("spec", "affinity"), (*self._pool_chosen(), *chosen(*deciding(self.plan, self.workload)))
+        links = (*self._pool_chosen(), *chosen(*deciding(self.plan, self.workload)))
+        yield ("spec", "affinity"), (*links, *scheduler_of(self.plan))
         for index in range(len(pools)):
             yield (*values, index), self._pool_by_fallback(pools, index)
             yield (*preferred, index, "preference", *expression), self._pool_by_fallback(pools, index)
-        yield ("spec", "tolerations"), (*self._pool_chosen(), *chosen(*deciding(self.plan, self.workload)))
+        yield ("spec", "tolerations"), links
         tolerations = _tolerations(pools)
         for pool in pools:
             at = [tolerations.index(toleration) for toleration in pool.tolerations]

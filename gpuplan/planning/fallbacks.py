@@ -47,6 +47,7 @@ def deciding(plan: Plan, workload: Workload) -> tuple[Origin, ...]:
     return (
         *(pool.at / "fallback" for pool in pools if pool.spec.fallback),
         *(quota.at / field for quota in quotas for field in ("pool", "limit", "guaranteed")),
+        *(quota.at / "split" / workload.namespace for quota in quotas),
         *(levels if plan.scheduler.has_topologies else ()),
     )
 

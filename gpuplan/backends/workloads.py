@@ -626,6 +626,8 @@ class _Traces(NamedTuple):
         if len(pools) == 1:
             yield from self._within()
             yield ("spec", "nodeSelector"), chosen(*deciding(self.plan, self.workload))
+            if self.workload.pool.spec.fallback is not None:
+                yield ("spec", "nodeSelector"), scheduler_of(self.plan)
             return
         expression = ("matchExpressions", 0, "values")
         values = ("spec", "affinity", "nodeAffinity", _REQUIRED, "nodeSelectorTerms", 0, *expression)

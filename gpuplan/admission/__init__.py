@@ -14,6 +14,7 @@ from gpuplan.admission.policies import (
     left_out,
     policies,
     policy,
+    rules_of,
     rules_of_queues,
     trace_policy,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "left_out",
     "policies",
     "policy",
+    "rules_of",
     "rules_of_queues",
     "running_work",
     "trace_policy",

@@ -7,9 +7,11 @@ from typing import Any, Final
 
 from gpuplan.catalog.frameworks import frameworks
 from gpuplan.manifests import parse_quantity, quantity
+from gpuplan.planning.grants import GRACE_SECONDS
 from gpuplan.planning.kueue import ADMISSION_GATE
 from gpuplan.planning.kueue import frameworks as known_to
 from gpuplan.planning.plan import Cluster, Plan
+from gpuplan.planning.schedulers.kai import OWN_CLASSES, QUEUE_LABEL
 from gpuplan.planning.schedulers.kubernetes import DEFAULT_SCHEDULER
 from gpuplan.values import Value
 
@@ -18,10 +20,18 @@ Body = Mapping[str, Any]
 
 
 class Arrival(Value):
-    """An object as policies see it, and the route in its maker to what it was made of."""
+    """An object as policies see it, and the route in its maker to what it was made of.
+
+    ``sources`` are the routes in the maker of the object's parts, where it has another shape.
+    """
 
     body: Body
     route: Route
+    sources: Mapping[Route, Route] | None = None
+
+    def source(self, route: Route) -> Route:
+        """Where the maker says a part; the route is empty where that is missing."""
+        return (*self.route, *route) if self.sources is None else self.sources.get(route, ())
 
 
 _OWNERS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
@@ -41,7 +51,9 @@ def arrivals(plan: Plan, body: Body, values: Mapping[str, int]) -> Iterator[Arri
     group, kind = body.get("apiVersion", "").rpartition("/")[0], body.get("kind", "")
     classes = {**{found.name: found.spec.value for found in plan.priority_classes}, **values}
     if (group, kind) == ("", "Pod"):
-        yield Arrival(_pod(plan, body, None, classes), ())
+        pod = _pod(plan, body, None, classes)
+        yield Arrival(pod, ())
+        yield from _pod_groups(plan, {}, (), pod)
         return
     yield Arrival(body, ())
     owner = _owner(body.get("apiVersion", ""), kind)
@@ -49,6 +61,7 @@ def arrivals(plan: Plan, body: Body, values: Mapping[str, int]) -> Iterator[Arri
         pod = _pod(plan, {**template, "apiVersion": "v1", "kind": "Pod"}, owner, classes)
         if all(map(_is_valid, _list(pod["spec"].get("containers")))):
             yield Arrival(pod, route)
+            yield from _pod_groups(plan, body, route, pod)
 
 
 def _owner(api: str, kind: str) -> tuple[str, str]:
@@ -88,7 +101,7 @@ def _pod(plan: Plan, body: Body, owner: tuple[str, str] | None, classes: Mapping
     if owner is not None:
         version, kind = owner
         metadata = {**metadata, "ownerReferences": [{"apiVersion": version, "kind": kind, "controller": True}]}
-    spec = {"schedulerName": DEFAULT_SCHEDULER, "terminationGracePeriodSeconds": 30, **spec}
+    spec = {"schedulerName": DEFAULT_SCHEDULER, "terminationGracePeriodSeconds": GRACE_SECONDS, **spec}
     for field in ("containers", "initContainers"):
         if isinstance(spec.get(field), list):
             spec[field] = [_container(item) for item in spec[field]]
@@ -148,12 +161,51 @@ def _list(value: object) -> Sequence[object]:
     return value if isinstance(value, list) else ()
 
 
+# --- What KAI-Scheduler makes of pods --------------------------------------------------------------------------------
+
+_CLASS_LABEL: Final = "priorityClassName"
+
+
+def _pod_groups(plan: Plan, owner: Body, template: Route, pod: Body) -> Iterator[Arrival]:
+    """The PodGroup that the pod grouper makes of a pod; labels of its owner come first.
+
+    (`CalcPodGroupQueue` and `calcPodGroupPriorityClass` in `pkg/podgrouper/podgrouper/plugins/defaultgrouper/
+    default_grouper.go` of KAI-Scheduler.) A pod without a queue is in one that no tenant has, one without a class has
+    one of the scheduler's own.
+    """
+    spec = pod["spec"]
+    if not plan.scheduler.has_queues_by_pool or spec["schedulerName"] == DEFAULT_SCHEDULER:
+        return
+    labels: dict[str, tuple[Route, object]] = {
+        key: ((*route, "metadata", "labels", key), text)
+        for part, route in ((pod, template), (owner, ()))
+        for key, text in _labels(part).items()
+    }
+    queue_at, queue = labels.get(QUEUE_LABEL, ((), "default-queue"))
+    named = spec.get("priorityClassName")
+    class_at, priority = labels.get(
+        _CLASS_LABEL, ((*template, "spec", "priorityClassName"), named) if named else ((), next(iter(OWN_CLASSES)))
+    )
+    body = {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {},
+        "spec": {"queue": queue, "priorityClassName": priority},
+    }
+    # Every group is in a queue: what cannot be taken away is that it is in this one.
+    yield Arrival(body, template, {(): queue_at, ("spec", "priorityClassName"): class_at})
+
+
+def _labels(body: Body) -> dict[str, Any]:
+    return _map(_map(body.get("metadata")).get("labels"))
+
+
 # --- The part that is to blame ---------------------------------------------------------------------------------------
 
 _MOST_PARTS: Final = 300
 
 
-def blamed(body: Body, is_refused: Callable[[Body], bool]) -> list[Route]:
+def blamed(body: Body, is_refused: Callable[[Body], object]) -> list[Route]:
     """The smallest part without which an object passes, in each container that is refused by itself.
 
     It is the empty route where something is missing.
@@ -161,9 +213,20 @@ def blamed(body: Body, is_refused: Callable[[Body], bool]) -> list[Route]:
     found = [
         (*_CONTAINERS[field], index, *route[3:])
         for field, index, alone in _with_one_container(body)
-        if is_refused(alone) and (route := _smallest(alone, is_refused))[:2] == _CONTAINERS[field]
+        if is_refused(alone) and _smallest(alone, is_refused)[:2] == _CONTAINERS[field]
+        for route in _narrowed(alone, _smallest(alone, is_refused), is_refused)
     ]
-    return found or [_smallest(body, is_refused)]
+    return found or _narrowed(body, _smallest(body, is_refused), is_refused)
+
+
+def _narrowed(body: Body, route: Route, is_refused: Callable[[Body], object]) -> list[Route]:
+    """Of a list, of labels and of annotations that several items are wrong in, each that is refused by itself."""
+    part: Any = body
+    for key in route:
+        part = part[key]
+    keys = [key for key, _ in _items(part)] if isinstance(part, list) or route[-2:-1] == ("metadata",) else []
+    alone = [key for key in keys if is_refused(without(body, [(*route, other) for other in keys if other != key]))]
+    return [(*route, key) for key in alone] or [route]
 
 
 _CONTAINERS: Final[Mapping[str, Route]] = {name: ("spec", name) for name in ("containers", "initContainers")}
@@ -177,7 +240,7 @@ def _with_one_container(body: Body) -> Iterator[tuple[str, int, Body]]:
             yield field, index, {**body, "spec": {**none, field: [container]}}
 
 
-def _smallest(body: Body, is_refused: Callable[[Body], bool]) -> Route:
+def _smallest(body: Body, is_refused: Callable[[Body], object]) -> Route:
     found: Route = ()
     for route in _routes(body):
         if len(route) > len(found) and not is_refused(_without(body, route)):

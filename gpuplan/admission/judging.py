@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from functools import cache
 from typing import Any, Final
 
@@ -90,9 +90,9 @@ def refusals(policies: Iterable[AdmissionPolicy], request: Request) -> Iterator[
                 yield found
 
 
-def is_refused(refusal: Refusal, request: Request) -> bool:
-    """Whether another request is refused by the same rule."""
-    return any(refusals([replace(refusal.policy, rules=(refusal.rule,))], request))
+def refusals_by(refusal: Refusal, request: Request) -> Iterator[Refusal]:
+    """What the same rule says of another request, if it refuses that."""
+    return refusals([refusal.policy.only((refusal.rule.name,))], request)
 
 
 def concerns(policy: AdmissionPolicy, body: Body) -> bool:

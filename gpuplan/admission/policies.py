@@ -69,9 +69,13 @@ _FILES: Final = (_PODS, _RUNNING, *(kind for kind, traits in SCHEDULERS.items() 
 
 def policies(plan: Plan) -> tuple[AdmissionPolicy, ...]:
     """All that a cluster has, less those that nothing is left of; none where its API server is too old for them."""
-    if not has_admission_policies(plan.cluster):
-        return ()
-    every = (policy(plan, name) for name in _rows(_setting(plan)))
+    return rules_of(plan) if has_admission_policies(plan.cluster) else ()
+
+
+def rules_of(plan: Plan) -> tuple[AdmissionPolicy, ...]:
+    """The policies that a cluster has or, where its API server is too old for them, would have."""
+    setting = _setting(plan)
+    every = (_policy(name, setting) for name in _rows(setting))
     return tuple(found for found in every if found.rules)
 
 
@@ -82,7 +86,7 @@ def policy(plan: Plan, name: str) -> AdmissionPolicy:
 
 def left_out(plan: Plan) -> tuple[AdmissionRule, ...]:
     """The optional rules that the cluster would have if its policy left none out."""
-    if not has_admission_policies(plan.cluster):
+    if not plan.cluster.spec.admission.without or not has_admission_policies(plan.cluster):
         return ()
     setting = _setting(plan)
     every = [_policy(name, replace(setting, without=())) for name in _rows(setting)]
@@ -136,6 +140,7 @@ def _rules_with(scheduler: SchedulerTraits) -> Iterator[tuple[str, AdmissionRule
             scheduler=scheduler,
             has_claims=has_claims,
             default_priority=0,
+            harmless_classes=(),
             harmless_labels=(),
             barriers=(),
             preemptible_classes=(),
@@ -204,8 +209,10 @@ class _Setting(Value):
     scheduler: SchedulerTraits
     has_claims: bool
     default_priority: int
+    harmless_classes: tuple[str, ...]
+    """The policy's classes with no more than the priority of pods that name none, which give no power over others."""
     harmless_labels: tuple[str, ...]
-    """The classes of Kueue that give no power over others."""
+    """What a label of Kueue may say to the same end."""
     barriers: tuple[Barrier, ...]
     preemptible_classes: tuple[str, ...]
     """The classes whose work KAI-Scheduler may evict."""
@@ -226,6 +233,7 @@ def _setting(plan: Plan) -> _Setting:
         scheduler=plan.scheduler,
         has_claims=uses_claims(plan),
         default_priority=default,
+        harmless_classes=tuple(found.name for found in plan.priority_classes if found.spec.value <= default),
         harmless_labels=tuple(sorted(_harmless_labels(plan, default))),
         barriers=barriers(plan),
         preemptible_classes=tuple(sorted(_preemptible_classes(plan))),
@@ -290,6 +298,7 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
         "held_by_cluster": _listed(found.kind for found in held if "rayClusterConfig" in found.suspend),
         "held_by_run_policy": _listed(found.kind for found in held if "runPolicy" in found.suspend),
         "grace_seconds": str(setting.grace_seconds),
+        "harmless_classes": str(sorted(setting.harmless_classes)),
         "harmless_labels": str(list(setting.harmless_labels)),
         "is_for_counted_pool": _in_pools(setting.counted_pools, "variables.pod"),
         "is_in_counted_pool": _in_pools(setting.counted_pools, "variables.made.spec"),
@@ -370,7 +379,7 @@ def _otherwise(plan: Plan, setting: _Setting) -> Iterator[tuple[_Setting, Links]
         yield replace(setting, scheduler=traits), scheduler_of(plan)
     yield replace(setting, has_claims=not setting.has_claims), claims_of(plan)
     yield replace(setting, default_priority=setting.default_priority + 1), default_priority_of(plan)
-    yield replace(setting, harmless_labels=()), _harmless_of(plan, setting)
+    yield replace(setting, harmless_labels=(), harmless_classes=()), _harmless_of(plan, setting)
     yield replace(setting, barriers=()), taints_of(plan)
     yield replace(setting, frameworks=()), frameworks_of(plan)
     yield replace(setting, runtime_class=RUNTIME_CLASS), chosen(_runtime_class_at(plan))
@@ -389,7 +398,7 @@ def _runtime_class_at(plan: Plan) -> Origin:
 
 def _harmless_of(plan: Plan, setting: _Setting) -> Links:
     """Which labels are harmless is known by the values of their classes."""
-    listed: list[PriorityClass] = [found for found in plan.priority_classes if found.name in setting.harmless_labels]
+    listed: list[PriorityClass] = [found for found in plan.priority_classes if found.name in setting.harmless_classes]
     values = chosen(*(found.at / "value" for found in plan.priority_classes))
     return (*default_priority_of(plan), *named(*listed), *values)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Final
 
 from gpuplan.backends.base import Artifact, Backend
 
-__all__ = ["BACKENDS", "Artifact", "Backend"]
+__all__ = ["Artifact", "Backend", "backends"]
 
-BACKENDS: Final[tuple[Backend, ...]] = tuple(
-    import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__) if found.name != "base"
-)
-"""All modules and packages here, by name."""
+
+@cache
+def backends() -> tuple[Backend, ...]:
+    """All modules and packages here, by name; they are loaded when somebody asks for all."""
+    return tuple(import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__) if found.name != "base")

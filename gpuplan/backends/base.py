@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path as Folder
+from typing import Any, Final, Protocol
 
-from gpuplan.manifests import File, Manifest
+from gpuplan.diagnostics import Origin, Path
+from gpuplan.manifests import HEADER, File, Manifest, to_yaml
+from gpuplan.manifests.bodies import new_object
+from gpuplan.manifests.provenance import Routes, as_written, chosen
 from gpuplan.manifests.templates import filled, read_rows
-from gpuplan.planning.plan import Plan
+from gpuplan.planning.charts import find_chart, install_of
+from gpuplan.planning.plan import Plan, Pool, Stage, Tenant, Workload
+from gpuplan.planning.subjects import about, every
 
 Artifact = Manifest | File
 
@@ -24,4 +30,68 @@ class Backend(Protocol):
 
 def text_of(name: str, **values: str) -> str:
     """What a file that is generated says to its readers."""
-    return filled(read_rows(Path(__file__).with_name("texts.yaml"))[name], values)
+    return filled(read_rows(Folder(__file__).with_name("texts.yaml"))[name], values)
+
+
+# --- A scheduler's chart -----------------------------------------------------------------------------------------
+
+SCHEDULER_VALUES: Final = "values.yaml"
+"""The file that the chart's values are in, in the folder of the stage."""
+
+Values = dict[str, Any]
+
+
+def chart_artifacts(
+    plan: Plan, values: Callable[[Plan], Values], decided: Callable[[Plan], Routes]
+) -> Iterator[Manifest | File]:
+    """The chart's namespace, and its values for whoever runs Helm; nothing where somebody else installs it.
+
+    ``decided`` tells where those values come from that the policy does not state itself.
+    """
+    chart, folder = find_chart(plan.cluster), Stage.SCHEDULER.value
+    if chart is None:
+        return
+    body = new_object("v1", "Namespace", chart.namespace)
+    yield Manifest(folder, body, about=about(plan.cluster), trace=partial(_trace_namespace, plan))
+    about_chart = {"chart": chart.name, "version": chart.version, "namespace": chart.namespace}
+    told = text_of("scheduler-values", **about_chart, **_as_helm_has_it(chart.repository))
+    data = (HEADER + told + to_yaml(values(plan))).encode()
+    subjects = (*about(plan.cluster), *every(Pool, Tenant, Workload))
+    yield File(f"{folder}/{SCHEDULER_VALUES}", data, about=subjects, trace=partial(trace_values, plan, decided))
+
+
+def _as_helm_has_it(repository: str) -> dict[str, str]:
+    """What Helm is told of a chart in a registry, and of one in a repository of its own kind."""
+    is_registry = "://" not in repository or repository.startswith("oci://")
+    address = f"oci://{repository.removeprefix('oci://')}"
+    return {"where": f"{address}/" if is_registry else "", "option": "" if is_registry else f" --repo {repository}"}
+
+
+def _trace_namespace(plan: Plan) -> Routes:
+    yield (), install_of(plan)
+
+
+def trace_values(plan: Plan, decided: Callable[[Plan], Routes]) -> Routes:
+    """Where the values of the scheduler's chart come from."""
+    scheduler = plan.cluster.scheduler
+    yield (), install_of(plan)
+    yield from _keys(scheduler.at / "values", scheduler.spec.values)
+    yield from as_written(scheduler.at / "values", scheduler.spec.values)
+    yield from decided(plan)
+
+
+def _keys(at: Origin, values: Mapping[str, Any], route: Path = ()) -> Routes:
+    """What is below a key is there because of the key."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield (*route, key), chosen(at / key)
+            yield from _keys(at / key, value, (*route, key))
+
+
+def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> Values:
+    """Mappings merge, all else is replaced, as Helm does with several files of values."""
+    found = dict(under)
+    for key, value in over.items():
+        below = found.get(key)
+        found[key] = merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return found

@@ -123,9 +123,12 @@ def _resource_quota(
     no more claims than devices.
 
     CPU, memory and pods come last. They are of all pods of the namespace, on whatever nodes.
+
+    Where the queue caps all that there is nothing is left. The API server keeps no empty mapping, and what applies the
+    object would find it changed for ever.
     """
     hard = {**_hard(tenant, namespace, banned), **compute}
-    return new_object("v1", "ResourceQuota", _QUOTA, namespace, spec={"hard": hard})
+    return new_object("v1", "ResourceQuota", _QUOTA, namespace, spec={"hard": hard} if hard else {})
 
 
 def _hard(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -> dict[str, str]:

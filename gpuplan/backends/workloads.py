@@ -11,6 +11,7 @@ from gpuplan.manifests.bodies import digest, given, new_object
 from gpuplan.manifests.provenance import ANY, Links, Routes, Trace, below, chosen, copied, hashed
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.fallbacks import deciding, reach
+from gpuplan.planning.grants import GRACE_SECONDS, most_grace_seconds
 from gpuplan.planning.kai import queue_name
 from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY
 from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Stage, Tenant, Workload
@@ -249,7 +250,13 @@ def _pod_template(
         containers=[_container(workload, container)],
         volumes=[*_config_volume(workload), *_model_volume(workload)],
     )
-    return {"metadata": metadata, "spec": {**spec, **more}}
+    return {"metadata": metadata, "spec": {**spec, **_grace(plan, workload), **more}}
+
+
+def _grace(plan: Plan, workload: Workload) -> dict[str, int]:
+    """The time to end in, where pods may not have what the API server gives them."""
+    most = most_grace_seconds(plan.cluster, workload.tenant)
+    return {} if most is None or most >= GRACE_SECONDS else {"terminationGracePeriodSeconds": most}
 
 
 def _placement(plan: Plan, workload: Workload) -> dict[str, Any]:
@@ -615,11 +622,18 @@ class _Traces(NamedTuple):
         yield from self._asked(asked.pod_labels, asked.pod_annotations)
         yield ("spec", "schedulerName"), scheduler_of(self.plan)
         yield ("spec", "priorityClassName"), self._class()
+        yield ("spec", "terminationGracePeriodSeconds"), self._grace_period()
         yield from self._placement()
         yield from below(("spec", "containers", 0), self._container())
         yield from self._security()
         yield from below(("spec", "resourceClaims"), self._claims())
         yield from self._volumes()
+
+    def _grace_period(self) -> Links:
+        allow = self.workload.tenant.spec.allow
+        own = allow.grace_period is not None
+        at = self.workload.tenant.at / "allow" if own else self.plan.cluster.at / "admission"
+        return (*copied(at / "gracePeriod"), *chosen(self.workload.at / "tenant"))
 
     def _placement(self) -> Routes:
         pools = reach(self.plan, self.workload)

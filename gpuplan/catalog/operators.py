@@ -12,6 +12,9 @@ from gpuplan.catalog.loading import facts, frozen
 from gpuplan.patterns import regex
 from gpuplan.values import NamedTuple, Value
 
+OPERATORS_CHART: Final = "gpu-operator"
+"""The chart of the GPU Operator, and what its release is called."""
+
 Version = tuple[int, ...]
 """A dotted version in numbers: ``v26.7.0`` is ``(26, 7, 0)``."""
 

@@ -13,6 +13,7 @@ from gpuplan.changes.pools import Passage
 from gpuplan.changes.step import Step
 from gpuplan.changes.wording import from_to, nodes_of
 from gpuplan.disturbance import ChangeClass, worst
+from gpuplan.planning.charts import find_chart
 from gpuplan.planning.grants import has_admission_policies, runtime_class
 from gpuplan.planning.plan import Argocd, Flux, Mig, Plan, Stage
 from gpuplan.policy.models import Cap, NodeLabels
@@ -113,6 +114,8 @@ def _scheduler(step: Step) -> Iterator[Change]:
     elif old.runai_cluster_id != new.runai_cluster_id:
         what = "the cluster's id in Run:ai changes"
         yield Change(*place, ChangeClass.METADATA, what, stages=(Stage.SCHEDULING,))
+    if old.kind is new.kind:
+        yield from _scheduler_installed(step)
     if old.spec.cap is not new.spec.cap and _caps(step.before) != _caps(step.after):
         yield Change(
             *of(step.after, step.after.cluster, new.at / "cap"),
@@ -121,6 +124,29 @@ def _scheduler(step: Step) -> Iterator[Change]:
             "new pods are judged by other quotas; those that run go on",
             stages=(Stage.NAMESPACES,),
         )
+
+
+def _scheduler_installed(step: Step) -> Iterator[Change]:
+    """That of a scheduler that stays. Its pods bind and admit others and hold no GPU; nothing else depends on them."""
+    old, new = find_chart(step.before.cluster), find_chart(step.after.cluster)
+    at, title = step.after.cluster.scheduler.at, step.after.scheduler.title
+    if old is None and new is not None:
+        what = f"the chart of {title} {new.version} is installed"
+        effect = "where it is there already, its controllers restart with these values; what runs goes on"
+        change_class, field = ChangeClass.ADMISSION, "install"
+    elif old is not None and new is None:
+        what = f"the chart of {title} is no longer installed from here"
+        effect = "where nothing is pruned it stays as it is; its namespace, and what is in it, goes where something is"
+        change_class, field = ChangeClass.DESTRUCTIVE, "install"
+    elif old is not None and new is not None and old.version != new.version:
+        what = f"the chart of {title} goes {from_to(old.version, new.version)}"
+        effect = "its controllers restart, and new pods wait meanwhile; what runs goes on"
+        change_class, field = ChangeClass.ADMISSION, "version"
+    else:
+        return
+    whose = of(step.after, step.after.cluster, at / field)
+    stages, folders = (Stage.SCHEDULER, Stage.SCHEDULING), (Stage.SCHEDULER.value,)
+    yield Change(*whose, change_class, what, effect, stages=stages, folders=folders)
 
 
 _CAPPED: Final[Mapping[Cap, str]] = {

@@ -7,7 +7,7 @@ from typing import Final, assert_never
 
 from gpuplan.backends.gpu_operator import device_plugin
 from gpuplan.catalog.operands import Restart, Setup, is_left_alone, rolls, sections
-from gpuplan.catalog.operators import lines
+from gpuplan.catalog.operators import OPERATORS_CHART, lines
 from gpuplan.changes.bodies import Body, items, mappings, section, value_of
 from gpuplan.changes.node_rules import class_of_arrival, class_of_labels, class_of_rules, rules_of
 from gpuplan.disturbance import ChangeClass, worst
@@ -116,6 +116,7 @@ _ABSENT: Final = object()
 
 _BY_STAGE: Final[Mapping[str, ChangeClass]] = {
     Stage.GPU_OPERATOR: ChangeClass.PLUGIN_RESTART,
+    Stage.SCHEDULER: ChangeClass.ADMISSION,
     Stage.PARTITIONS: ChangeClass.REPARTITION,
     Stage.SCHEDULING: ChangeClass.ADMISSION,
     Stage.QUEUES: ChangeClass.PREEMPTION_ORDER,
@@ -261,11 +262,15 @@ def runs_mps(pair: Pair) -> bool:
 
 
 def _charts(pair: Pair) -> ChangeClass:
+    """Of what an Application syncs: another GPU Operator restarts its operands, another scheduler its controllers."""
     old, new = (
-        [(item["chart"], item.get("targetRevision")) for item in mappings(spec.get("sources")) if "chart" in item]
+        {(item["chart"], item.get("targetRevision")) for item in mappings(spec.get("sources")) if "chart" in item}
         for spec in pair.both("spec")
     )
-    return ChangeClass.METADATA if old == new else ChangeClass.PLUGIN_RESTART
+    charts = {chart for chart, _ in old ^ new}
+    if not charts:
+        return ChangeClass.METADATA
+    return ChangeClass.PLUGIN_RESTART if OPERATORS_CHART in charts else ChangeClass.ADMISSION
 
 
 def _synced_objects(pair: Pair) -> ChangeClass:

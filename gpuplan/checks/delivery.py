@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 from gpuplan.checks.node_labels import key_fault, label_faults
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
-from gpuplan.diagnostics import Finding, Label, Path, Severity
+from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.patterns import regex
+from gpuplan.planning.charts import find_chart
 from gpuplan.planning.plan import Plan, Stage
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.sync_names import namespace_name, sync_name
@@ -89,7 +90,7 @@ def repository_not_matched(plan: Plan) -> Iterator[Finding]:
     Write the address as `argocd repo list` shows it, such as `https://git.example.com/platform/gpu.git` or
     `git@git.example.com:platform/gpu.git`, and give Argo CD the credentials in a Secret of its own.
     """
-    argocd, operator = plan.cluster.argocd, plan.cluster.gpu_operator
+    argocd = plan.cluster.argocd
     if argocd is None:
         return
     if fault := _fault(argocd.spec.repo_url) or ("it ends in `/`" if argocd.spec.repo_url.endswith("/") else ""):
@@ -99,13 +100,23 @@ def repository_not_matched(plan: Plan) -> Iterator[Finding]:
             label=fault,
             help="write it as `argocd repo list` shows it, such as `https://git.example.com/platform/gpu.git`",
         )
-    if operator.spec.install is Install.HELM and (fault := _chart_fault(operator.spec.chart_repo_url)):
-        yield Finding(
-            operator.at / "chartRepoURL",
-            f"Argo CD cannot use this address of the chart's repository: {fault}",
-            label=fault,
-            help="write it such as `https://charts.example.com/nvidia`, or `oci://registry.example.com/nvidia`",
-        )
+    for at, address in _chart_addresses(plan):
+        if fault := _chart_fault(address):
+            yield Finding(
+                at,
+                f"Argo CD cannot use this address of the chart's repository: {fault}",
+                label=fault,
+                help="write it such as `https://charts.example.com/nvidia`, or `oci://registry.example.com/nvidia`",
+            )
+
+
+def _chart_addresses(plan: Plan) -> Iterator[tuple[Origin, str]]:
+    """The repositories of charts that are installed, as the policy has them."""
+    operator, chart = plan.cluster.gpu_operator, find_chart(plan.cluster)
+    if operator.spec.install is Install.HELM:
+        yield operator.at / "chartRepoURL", operator.spec.chart_repo_url
+    if chart:
+        yield plan.cluster.scheduler.at / "chartRepoURL", chart.repository
 
 
 def _chart_fault(address: str) -> str:
@@ -498,17 +509,15 @@ def chart_repository_beyond_flux(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write the scheme: `oci://registry.example.com/charts`.
     """
-    operator = plan.cluster.gpu_operator
-    if plan.cluster.flux is None or operator.spec.install is not Install.HELM:
-        return
-    scheme, separator, rest = operator.spec.chart_repo_url.rpartition("://")
-    if not rest or scheme not in ("https", "http", "oci"):
-        yield Finding(
-            operator.at / "chartRepoURL",
-            f"Flux cannot get a chart from `{operator.spec.chart_repo_url}`",
-            label=f"`{scheme}://` is none of `https://`, `http://` and `oci://`" if separator else "no scheme",
-            help=f"write `https://{rest}`, or `oci://{rest}` for a registry" if rest else "write the whole address",
-        )
+    for at, address in _chart_addresses(plan) if plan.cluster.flux else ():
+        scheme, separator, rest = address.rpartition("://")
+        if not rest or scheme not in ("https", "http", "oci"):
+            yield Finding(
+                at,
+                f"Flux cannot get a chart from `{address}`",
+                label=f"`{scheme}://` is none of `https://`, `http://` and `oci://`" if separator else "no scheme",
+                help=f"write `https://{rest}`, or `oci://{rest}` for a registry" if rest else "write the whole address",
+            )
 
 
 @check("GPU664", "invalid-flux-label")

@@ -12,7 +12,7 @@ from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.manifests import parse_quantity
 from gpuplan.patterns import regex
 from gpuplan.planning.fallbacks import reach
-from gpuplan.planning.grants import DEVICE_VARIABLES, refuses_more_than_one
+from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.plan import Fraction, Isolation, Plan, Workload
 from gpuplan.policy.models import Autoscaling, Inference, Training
 from gpuplan.wording import count, listing
@@ -71,29 +71,6 @@ def several_mig_devices(plan: Plan) -> Iterator[Finding]:
                 label="the others stay idle",
                 notes=(f"pool `{pool.name}` also hands out {listing(larger)}",) if larger else (),
                 help="leave `count` out and run more pods, or ask for a larger profile",
-            )
-
-
-@check("GPU579", "count-over-container-limit")
-def count_over_container_limit(plan: Plan) -> Iterator[Finding]:
-    """A workload's pods ask for more units than one container of its tenant may have.
-
-    ## Why
-    `allow.unitsPerContainer` is what admission holds every container of the tenant to, those of its workloads included.
-
-    ## Instead
-    Ask for fewer units, or raise the tenant's `unitsPerContainer`.
-    """
-    for workload in plan.workloads:
-        most = workload.tenant.spec.allow.units_per_container
-        if most is not None and workload.fraction is None and workload.spec.count > most:
-            yield Finding(
-                workload.at / "count",
-                f"a pod of `{workload.name}` asks for {workload.spec.count} `{workload.unit.name}`, and containers "
-                f"of tenant `{workload.tenant.name}` may have {most}",
-                label="refused by admission",
-                related=(Label(workload.tenant.at / "allow" / "unitsPerContainer", f"{most} at most"),),
-                help=f"write `count: {most}`",
             )
 
 
@@ -164,41 +141,6 @@ def namespace_not_of_tenant(plan: Plan) -> Iterator[Finding]:
                 help=f"write `namespace: {tenant.spec.namespaces[0]}`"
                 if tenant.spec.namespaces
                 else "name a tenant that has namespaces",
-            )
-
-
-@check("GPU582", "class-not-of-tenant")
-def class_not_of_tenant(plan: Plan) -> Iterator[Finding]:
-    """A workload's priority class is not one that its tenant may name, or it has to choose one.
-
-    ## Why
-    Priorities decide who evicts whom, so admission lets pods name their tenant's classes alone. Pods that use GPUs must
-    name one of them where there are any.
-
-    ## Instead
-    Write one of the tenant's `priorityClasses`.
-    """
-    for workload in plan.workloads:
-        tenant, priority = workload.tenant, workload.priority_class
-        names = [found.name for found in tenant.priority_classes]
-        at = (tenant.at / "priorityClasses").key
-        if tenant.name in plan.broken.incomplete_tenants:
-            continue
-        if priority is not None and priority.name not in names:
-            yield Finding(
-                workload.at / "priorityClass",
-                f"tenant `{tenant.name}` of workload `{workload.name}` may not name priority class `{priority.name}`",
-                label="refused by admission",
-                related=(Label(at, f"it may name {listing(names) or 'none'}"),),
-                help=f"write `priorityClass: {names[0]}`" if names else "leave `priorityClass` out",
-            )
-        elif priority is None and names and not any(found.spec.default for found in tenant.priority_classes):
-            yield Finding(
-                name_of(workload.at),
-                f"workload `{workload.name}` names no priority class, and tenant `{tenant.name}` has {len(names)}",
-                label="refused by admission",
-                related=(Label(at, listing(names)),),
-                help=f"add `priorityClass: {names[0]}`",
             )
 
 
@@ -463,25 +405,24 @@ _VARIABLE = regex(r"(?!\.$|\.\.)[-._a-zA-Z][-._a-zA-Z0-9]*")
 
 @check("GPU588", "unusable-variable")
 def unusable_variable(plan: Plan) -> Iterator[Finding]:
-    """An environment variable has a name that Kubernetes does not take, or chooses devices by hand.
+    """An environment variable has a name that Kubernetes does not take, or takes away the GPUs that pods ask for.
 
     ## Why
-    NVIDIA's container toolkit gives a container the GPUs that `NVIDIA_VISIBLE_DEVICES` and a few other variables name,
-    whatever the pod asked for. The device plugin sets them; gpuplan's admission rules refuse pods that do.
+    The container toolkit gives a container no GPU where `NVIDIA_VISIBLE_DEVICES` is `void` or `none`, and a variable of
+    the pod comes after that of the device plugin (`GenerateRunContainerOptions` in `pkg/kubelet/kubelet_pods.go` of
+    kubernetes/kubernetes). Variables that choose devices are refused by admission (GPU423).
 
     ## Instead
     Leave the variable out. A container sees the GPUs that it asks for, and no others.
     """
-    refused = frozenset(("NVIDIA_VISIBLE_DEVICES", *DEVICE_VARIABLES))
     for workload in plan.workloads:
-        for name in workload.spec.env:
+        for name, value in workload.spec.env.items():
             at = (workload.at / "env" / name).key
-            if name in refused:
+            if name == "NVIDIA_VISIBLE_DEVICES" and value in _NO_DEVICES:
                 yield Finding(
                     at,
-                    f"workload `{workload.name}` must not set `{name}`",
-                    label="refused by admission",
-                    notes=("the device plugin chooses a container's devices",),
+                    f"workload `{workload.name}` asks for GPUs and sets `{name}: {value}`",
+                    label="takes them away",
                     help="leave it out",
                 )
             elif not _VARIABLE.fullmatch(name):
@@ -491,6 +432,10 @@ def unusable_variable(plan: Plan) -> Iterator[Finding]:
                     label="letters, digits, `_`, `-` and `.`, with no digit and no `..` first",
                     help="write a name such as `LOG_LEVEL`",
                 )
+
+
+_NO_DEVICES = ("void", "none")
+"""What the container toolkit reads as no device (`internal/config/image/devices.go` of nvidia-container-toolkit)."""
 
 
 @check("GPU589", "service-name-begins-with-digit")

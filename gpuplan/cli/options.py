@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("full", "concise", "json", "github", "gitlab", "sarif", "junit", "markdown")
 """As `gpuplan.views.formats.Format`, which help must not load."""
-STAGES = ("gpu-operator", "partitions", "scheduling", "queues", "namespaces", "monitoring", "workloads")
+STAGES = ("gpu-operator", "scheduler", "partitions", "scheduling", "queues", "namespaces", "monitoring", "workloads")
 """As `gpuplan.planning.plan.Stage`, which help must not load."""
 SCHEDULERS = ("kubernetes", "kueue", "kai", "runai")
 """As `gpuplan.policy.models.SchedulerKind`, which help must not load."""

@@ -22,10 +22,12 @@ from gpuplan.delivery.annotations import SYNC_WAVE
 from gpuplan.delivery.appliers import ANY_PART, SETS, Applier, get_applier, has_chart
 from gpuplan.delivery.argocd_parts import RESOURCES_FINALIZER, RETRY, folder_path, git_source, labels, metadata
 from gpuplan.delivery.argocd_traces import Traces
+from gpuplan.delivery.charts import chart_of, charts
 from gpuplan.delivery.reasons import FindWhys, Reasons
 from gpuplan.manifests import HEADER, File, Identity, Manifest, identity_of, to_yaml
 from gpuplan.manifests.kinds import find_kind, known_kinds
 from gpuplan.manifests.kustomization import Apart
+from gpuplan.planning.charts import find_chart
 from gpuplan.planning.node_features import rules_group
 from gpuplan.planning.plan import Argocd, Plan, Stage
 from gpuplan.planning.subjects import about
@@ -63,10 +65,10 @@ def render(
         yield Manifest(top, body, about=about(applier.pool) if applier.pool else cluster, trace=trace)
     if argocd.spec.root:
         yield from roots.render(plan, argocd, children, of)
-    of_checks = of.health_checks if argocd.spec.root else None
-    yield File(_CONFIG_MAP_FILE, _config_map_patch(argocd), about=cluster, trace=of_checks)
+    of_checks = of.health_checks if argocd.spec.root or find_chart(plan.cluster) else None
+    yield File(_CONFIG_MAP_FILE, _config_map_patch(plan, argocd), about=cluster, trace=of_checks)
     if plan.cluster.spec.platform is Platform.OPENSHIFT:
-        yield File(_OPERATOR_FILE, _operator_patch(argocd), about=cluster, trace=of.operator_patch)
+        yield File(_OPERATOR_FILE, _operator_patch(plan, argocd), about=cluster, trace=of.operator_patch)
 
 
 def _appliers(plan: Plan, paths: Sequence[str]) -> Iterator[Applier]:
@@ -99,10 +101,11 @@ def _app_project(plan: Plan, argocd: Argocd, folders: Sequence[Folder]) -> dict[
     Orphaned resources are not watched: tenants' own workloads would all be some.
     """
     written = _written(plan, folders)
-    namespaces = {plan.cluster.gpu_operator.namespace, *(item.namespace for item in written)} - {""}
+    elsewhere = (space for chart in charts(plan) for space in (chart.namespace, *chart.elsewhere))
+    namespaces = {plan.cluster.gpu_operator.namespace, *elsewhere, *(item.namespace for item in written)} - {""}
     spec: dict[str, Any] = {
         "description": f"GPU configuration of the cluster {plan.cluster.name}",
-        "sourceRepos": [argocd.spec.repo_url, *([_chart_repo(plan)] if has_chart(plan) else [])],
+        "sourceRepos": [argocd.spec.repo_url, *(chart.source for chart in charts(plan))],
         "destinations": [_destination(argocd, namespace) for namespace in sorted(namespaces)],
         **_whitelists(plan, written),
     }
@@ -140,11 +143,12 @@ def _whitelists(plan: Plan, written: AbstractSet[Identity]) -> dict[str, list[di
     for name, kind in known_kinds().items():
         if kind.outlives_policy:
             kinds[kind.is_namespaced].add(name)
-    if has_chart(plan):
-        kinds[False] |= chart_kinds().cluster
-        kinds[True] |= chart_kinds().namespaced
-    names = sorted(item.name for item in written if (item.group, item.kind) == _NAMESPACE and not item.namespace)
-    namespaces = [{"group": "", "kind": "Namespace", "name": name} for name in names]
+    names = {item.name for item in written if (item.group, item.kind) == _NAMESPACE and not item.namespace}
+    for chart in charts(plan):
+        kinds[False] |= chart.kinds.cluster
+        kinds[True] |= chart.kinds.namespaced
+        names.update(chart.creates)
+    namespaces = [{"group": "", "kind": "Namespace", "name": name} for name in sorted(names)]
     return {
         "clusterResourceWhitelist": [*namespaces, *_entries(kinds[False] - {_NAMESPACE})],
         "namespaceResourceWhitelist": _entries(kinds[True]),
@@ -189,15 +193,11 @@ def _destination(argocd: Argocd, namespace: str) -> dict[str, str]:
     return {**({"name": name} if name else {"server": server or ""}), "namespace": namespace}
 
 
-def _chart_repo(plan: Plan) -> str:
-    """The chart's repository. Argo CD names a registry without its scheme, which stands for another kind of source."""
-    return plan.cluster.gpu_operator.spec.chart_repo_url.removeprefix("oci://")
-
-
 # --- Applications ------------------------------------------------------------------------------------------------
 
 _WAVES: Final = {
     Stage.GPU_OPERATOR: 0,
+    Stage.SCHEDULER: 5,
     Stage.PARTITIONS: 10,
     Stage.SCHEDULING: 10,
     Stage.QUEUES: 15,
@@ -249,7 +249,7 @@ def _application(plan: Plan, argocd: Argocd, applier: Applier, out: str) -> dict
         "spec": {
             "project": argocd.project,
             **_sources(plan, argocd, folder),
-            "destination": _destination(argocd, plan.cluster.gpu_operator.namespace),
+            "destination": _destination(argocd, _namespace_of(plan, folder)),
             "syncPolicy": _sync_policy(plan, stage, is_automatic=applier.is_automatic),
         },
     }
@@ -277,29 +277,35 @@ def _generate_paths(plan: Plan, folder: str, out: str) -> list[str]:
 
 
 def _sources(plan: Plan, argocd: Argocd, folder: str) -> dict[str, Any]:
-    """The folder; for the operator's also the chart, which takes its values from there.
+    """The folder; where it has values of a chart, also that, which takes them from there.
 
     One source may both have a `path`, whose objects are applied, and be the `ref` of another one's values
     (`docs/user-guide/multiple_sources.md` of Argo CD).
     """
     path = folder_path(argocd, plan.cluster.name, folder)
-    operator = plan.cluster.gpu_operator
-    if folder != Stage.GPU_OPERATOR or not has_chart(plan):
+    chart = chart_of(plan, folder)
+    if chart is None:
         return {"source": git_source(argocd, path)}
-    chart = {
-        "repoURL": _chart_repo(plan),
-        "chart": "gpu-operator",
-        "targetRevision": operator.version,
-        "helm": {"releaseName": "gpu-operator", "valueFiles": [f"$values/{path}/values.yaml"]},
+    source = {
+        "repoURL": chart.source,
+        "chart": chart.name,
+        "targetRevision": chart.version,
+        "helm": {"releaseName": chart.name, "valueFiles": [f"$values/{path}/values.yaml"]},
     }
-    return {"sources": [chart, {**git_source(argocd, path), "ref": "values"}]}
+    return {"sources": [source, {**git_source(argocd, path), "ref": "values"}]}
+
+
+def _namespace_of(plan: Plan, folder: str) -> str:
+    """Where what names no namespace goes: that of the chart, or else of the operator."""
+    chart = chart_of(plan, folder)
+    return chart.namespace if chart else plan.cluster.gpu_operator.namespace
 
 
 def _sync_policy(plan: Plan, stage: Stage, *, is_automatic: bool) -> dict[str, Any]:
     """`allowEmpty: false` keeps a folder that is empty by mistake from wiping out what it had.
 
-    Nothing of the operator is pruned but by a person. The chart's objects have no annotations that would make Argo CD
-    ask, and with NFD's definitions, which go with one value, would go every rule that labels nodes.
+    Nothing of a chart is pruned but by a person. Its objects have no annotations that would make Argo CD ask, and with
+    NFD's definitions, which go with one value, would go every rule that labels nodes; with a scheduler's, every queue.
 
     A Node that goes from one pool to another stays in the cluster, tracked by the first pool's Application, even when
     that is gone: the second takes it over, or would fail for ever (`CompareAppState` in `controller/state.go`).
@@ -307,7 +313,7 @@ def _sync_policy(plan: Plan, stage: Stage, *, is_automatic: bool) -> dict[str, A
     Of workloads nothing is pruned last: a training is healthy when it has ended, and until then it would keep the sync
     from ending, which keeps the next one from starting. What leaves the policy gives its units to what comes.
     """
-    prunes = stage is not Stage.GPU_OPERATOR
+    prunes = stage not in (Stage.GPU_OPERATOR, Stage.SCHEDULER)
     automated = {"automated": {"prune": prunes, "selfHeal": True, "allowEmpty": False}} if is_automatic else {}
     left_out = {_PRUNE_LAST} if stage is Stage.WORKLOADS else set()
     if stage is Stage.PARTITIONS and plan.cluster.spec.node_labels is NodeLabels.NODE:
@@ -392,25 +398,34 @@ _ABOUT_OPERATOR = """\
 
 
 @cache
-def checks(*, has_root: bool = False) -> Mapping[str, str]:
-    """The Lua text of each check by ``<group>_<kind>``: under a root an Application tells of its last sync as well."""
+def checks(*, has_root: bool = False, installed: str = "") -> Mapping[str, str]:
+    """The Lua text of each check by ``<group>_<kind>``: under a root an Application tells of its last sync as well.
+
+    Kinds of an ``installed`` chart are checked where there is one: its name is that of a folder of theirs.
+    """
     folder = Path(__file__).with_name("argocd_health")
-    paths = [*sorted(folder.glob("*.lua")), *(sorted((folder / "root").glob("*.lua")) if has_root else ())]
+    more = [*(["root"] if has_root else []), *([installed] if installed else [])]
+    paths = [*sorted(folder.glob("*.lua")), *(path for name in more for path in sorted((folder / name).glob("*.lua")))]
     return {path.stem: path.read_text(encoding="utf-8") for path in paths}
 
 
-def _config_map_patch(argocd: Argocd) -> bytes:
+def _checks(plan: Plan, argocd: Argocd) -> Mapping[str, str]:
+    chart = find_chart(plan.cluster)
+    return checks(has_root=argocd.spec.root, installed=chart.name if chart else "")
+
+
+def _config_map_patch(plan: Plan, argocd: Argocd) -> bytes:
     """A merge patch for Argo CD's ConfigMap: it leaves all other keys alone."""
     about = _ABOUT_CONFIG_MAP.format(namespace=argocd.namespace, file=_CONFIG_MAP_FILE)
-    data = {f"resource.customizations.health.{kind}": text for kind, text in checks(has_root=argocd.spec.root).items()}
+    data = {f"resource.customizations.health.{kind}": text for kind, text in _checks(plan, argocd).items()}
     return (HEADER + about + to_yaml({"data": data})).encode()
 
 
-def _operator_patch(argocd: Argocd) -> bytes:
+def _operator_patch(plan: Plan, argocd: Argocd) -> bytes:
     """The same for the ArgoCD resource of OpenShift GitOps."""
     entries = [
         {"group": group, "kind": kind, "check": text}
-        for key, text in checks(has_root=argocd.spec.root).items()
+        for key, text in _checks(plan, argocd).items()
         for group, kind in [key.split("_")]
     ]
     return (HEADER + _ABOUT_OPERATOR + to_yaml({"spec": {"resourceHealthChecks": entries}})).encode()

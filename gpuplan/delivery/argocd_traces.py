@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpuplan.catalog.operators import chart_kinds
 from gpuplan.delivery.annotations import SYNC_WAVE
-from gpuplan.delivery.appliers import Applier, has_chart
+from gpuplan.delivery.appliers import Applier
+from gpuplan.delivery.charts import chart_of, charts
 from gpuplan.delivery.reasons import Reasons
 from gpuplan.diagnostics import Path
 from gpuplan.manifests.kinds import find_kind
@@ -32,46 +32,57 @@ class Traces(NamedTuple):
     # --- The project ---------------------------------------------------------------------------------------------
 
     def app_project(self, spec: Mapping[str, Any]) -> Routes:
-        operator = self.plan.cluster.gpu_operator
         yield (), self._root()
         yield from self._metadata()
         yield ("metadata", "name"), self._project()
         yield ("spec", "description"), named(self.plan.cluster)
         yield ("spec", "sourceRepos", 0), copied(self.argocd.at / "repoURL")
-        yield ("spec", "sourceRepos", 1), (*copied(operator.at / "chartRepoURL"), *chosen(operator.at / "install"))
+        before = _NOTHING
+        for index, chart in enumerate(charts(self.plan), start=1):
+            before += chart.links
+            yield ("spec", "sourceRepos", index), (*chart.repository_links, *before)
         yield from below(("spec", "destinations"), self._destinations(spec["destinations"]))
         for field in ("clusterResourceWhitelist", "namespaceResourceWhitelist"):
             yield from below(("spec", field), self._whitelist(spec[field]))
         yield from below(("spec", "syncWindows"), self._windows())
 
     def _destinations(self, entries: Entries) -> Routes:
-        """The operator's own namespace is always one of them."""
+        """The operator's own namespace is always one of them, and those of a chart where there is one."""
+        of_charts = {space: chart.links for chart in charts(self.plan) for space in (chart.namespace, *chart.elsewhere)}
         spaces = [entry["namespace"] for entry in entries]
         names = {space: self.reasons.names_of_namespace(space) for space in spaces}
         order, before = _in_order(names), _NOTHING
         for index, space in enumerate(spaces):
             is_operators = space == self.plan.cluster.gpu_operator.namespace
-            links = () if is_operators else self.reasons.of_namespace(space)
+            links = () if is_operators else (*self.reasons.of_namespace(space), *of_charts.get(space, ()))
             yield from below((index,), self._destination())
             yield (index, "namespace"), (*names[space], *order, *links, *ordering(before))
             before += links
+        for index in range(len(spaces)):
+            yield (index,), ordering(self._scheduler_installed())
         yield (len(spaces) - 1,), choosing(before)
 
     def _whitelist(self, entries: Entries) -> Routes:
         """Namespaces one by one come first; those of operators are there by who installs those."""
         spaces = [entry["name"] for entry in entries if "name" in entry]
         names = {space: self.reasons.names_of("", "Namespace", space) for space in spaces}
+        made = {space: chart.links for chart in charts(self.plan) for space in chart.creates}
         order, before = _in_order(names), _NOTHING
         for index, entry in enumerate(entries):
             if index < len(spaces):
-                links = self.reasons.of_object("", "Namespace", spaces[index])
+                links = (*self.reasons.of_object("", "Namespace", spaces[index]), *made.get(spaces[index], ()))
                 yield (index, "name"), (*names[spaces[index]], *order, *links, *ordering(before))
                 yield (len(spaces) - 1,), links
             else:
                 links = self._allowed(entry["group"], entry["kind"])
                 installed = chosen(self.plan.cluster.gpu_operator.at / "install") if spaces else ()
                 yield (index,), (*links, *ordering((*before, *installed)))
+            yield (index,), ordering(self._scheduler_installed())
             before += links
+
+    def _scheduler_installed(self) -> Links:
+        """What chooses whether a scheduler's chart is among what is allowed."""
+        return tuple(link for chart in charts(self.plan) if chart.stage is Stage.SCHEDULER for link in chart.links)
 
     def _allowed(self, group: str, kind: str) -> Links:
         """What alone decides that a kind may be written."""
@@ -81,11 +92,13 @@ class Traces(NamedTuple):
         found = find_kind(group, kind)
         if found and found.outlives_policy:
             return ()
-        kinds = chart_kinds()
-        is_charts = has_chart(self.plan) and (group, kind) in kinds.cluster | kinds.namespaced
-        if not is_charts:
+        of_charts = [
+            chart for chart in charts(self.plan) if (group, kind) in chart.kinds.cluster | chart.kinds.namespaced
+        ]
+        if not of_charts:
             return self.reasons.of_kind(group, kind)
-        return () if self.reasons.has_kind(group, kind) else chosen(cluster.gpu_operator.at / "install")
+        is_one = len(of_charts) == 1 and not self.reasons.has_kind(group, kind)
+        return of_charts[0].links if is_one else ()
 
     def _windows(self) -> Routes:
         paths = {folder.path for folder in self.reasons.folders}
@@ -102,7 +115,7 @@ class Traces(NamedTuple):
     # --- Applications --------------------------------------------------------------------------------------------
 
     def application(self, applier: Applier) -> Routes:
-        cluster, operator = self.plan.cluster, self.plan.cluster.gpu_operator
+        cluster = self.plan.cluster
         stage = Stage(applier.folder.partition("/")[0])
         approval = self._approval(applier, stage)
         yield (), (*self.reasons.of_folder(applier.folder), *self._root())
@@ -111,18 +124,24 @@ class Traces(NamedTuple):
         yield ("metadata", "annotations", SYNC_WAVE), approval
         yield ("spec", "project"), self._project()
         source: Path = ("spec", "source")
-        if stage is Stage.GPU_OPERATOR:
-            install = chosen(operator.at / "install")
+        if stage in (Stage.GPU_OPERATOR, Stage.SCHEDULER):
+            of = cluster.gpu_operator if stage is Stage.GPU_OPERATOR else cluster.scheduler
+            install, chart = chosen(of.at / "install"), ("spec", "sources", 0)
             yield from ((route, install) for route in (source, ("spec", "sources")))
-            chart = ("spec", "sources", 0)
-            source = ("spec", "sources", 1) if has_chart(self.plan) else source
-            yield (*chart, "repoURL"), copied(operator.at / "chartRepoURL")
-            yield (*chart, "targetRevision"), copied(operator.at / "version")
+            source = ("spec", "sources", 1) if chart_of(self.plan, stage) else source
+            yield (*chart, "repoURL"), copied(of.at / "chartRepoURL")
+            yield (*chart, "targetRevision"), copied(of.at / "version")
             yield (*chart, "helm", "valueFiles", 0), self._path()
+        if stage is Stage.SCHEDULER:
+            kind = chosen(cluster.scheduler.at / "kind")
+            yield from (
+                (route, kind) for route in ((*chart, "chart"), (*chart, "repoURL"), (*chart, "helm", "releaseName"))
+            )
         yield from below(source, self._git_source())
         yield (*source, "path"), (*self._path(), *_pool(applier))
         yield from below(("spec", "destination"), self._destination())
-        yield ("spec", "destination", "namespace"), operator_namespace(cluster)
+        found = chart_of(self.plan, applier.folder)
+        yield ("spec", "destination", "namespace"), found.namespace_links if found else operator_namespace(cluster)
         yield ("spec", "syncPolicy", "automated"), approval
         if stage is Stage.PARTITIONS:
             for policy in (("spec", "syncPolicy"), ("operation", "sync")):
@@ -199,6 +218,7 @@ class Traces(NamedTuple):
 
     def health_checks(self) -> Routes:
         yield (), self._root()
+        yield (), chosen(self.plan.cluster.scheduler.at / "install", self.plan.cluster.scheduler.at / "kind")
 
     def operator_patch(self) -> Routes:
         yield (), (*chosen(self.plan.cluster.at / "platform"), *self._root())

@@ -16,12 +16,14 @@ from functools import partial
 from posixpath import join, normpath
 from typing import TYPE_CHECKING, Any, Final
 
-from gpuplan.backends.gpu_operator import config_map_names, helm_values
+from gpuplan.backends.gpu_operator import config_map_names
 from gpuplan.backends.gpu_operator.settings import ConfigMapNames
 from gpuplan.delivery.appliers import KUSTOMIZATION, Applier, get_applier, has_chart
+from gpuplan.delivery.charts import Chart, chart_values, charts
 from gpuplan.delivery.flux_traces import Traces
 from gpuplan.delivery.reasons import FindWhys, Reasons
 from gpuplan.manifests import File, Identity, Manifest
+from gpuplan.planning.charts import find_chart
 from gpuplan.planning.plan import Flux, Plan, Stage
 from gpuplan.planning.subjects import about
 from gpuplan.planning.sync_names import FLUX_PRUNE, fit, folder_name
@@ -47,9 +49,10 @@ def render(plan: Plan, folders: Sequence[Folder], find_whys: FindWhys = tuple) -
         for body in _kustomizations(plan, flux, folder, applier, depends_on):
             trace = partial(of.kustomization, applier, others, body)
             yield Manifest("", body, about=about(applier.pool) if applier.pool else cluster, trace=trace)
-    if has_chart(plan):
-        yield Manifest("", _repository(plan, flux), about=cluster, trace=of.repository)
-        yield Manifest("", _release(plan, flux), about=cluster, trace=of.release)
+    for chart in charts(plan):
+        repository = _repository(plan, flux, chart)
+        yield Manifest("", repository, about=cluster, trace=partial(of.repository, chart))
+        yield Manifest("", _release(plan, flux, chart), about=cluster, trace=partial(of.release, chart))
 
 
 def _metadata(flux: Flux, name: str) -> dict[str, Any]:
@@ -95,6 +98,8 @@ def _kustomizations(
     health: Mapping[str, Any] = _WAITS
     if stage is Stage.GPU_OPERATOR:
         health = _operator_health(plan, folder)
+    elif stage is Stage.SCHEDULER:
+        health = _scheduler_health(plan)
     elif stage in (Stage.PARTITIONS, Stage.WORKLOADS):
         health = {}  # work may wait for its turn as long as it likes, and that is no failure of the sync
     yield _kustomization(plan, flux, folder, depends_on, is_suspended=is_suspended, health=health)
@@ -102,6 +107,7 @@ def _kustomizations(
 
 _AFTER: Final = {
     Stage.PARTITIONS: Stage.GPU_OPERATOR,  # mig-manager does not try again when its file lacks what a label names
+    Stage.SCHEDULING: Stage.SCHEDULER,  # its webhooks judge what is there
     Stage.QUEUES: Stage.SCHEDULING,
     Stage.NAMESPACES: Stage.SCHEDULING,  # the admission policies, before any pod that they are to judge
     Stage.WORKLOADS: Stage.SCHEDULING,
@@ -140,6 +146,20 @@ def _operator_health(plan: Plan, folder: Folder) -> dict[str, Any]:
         "healthChecks": [{"apiVersion": version, "kind": kind, "name": name} for version, kind, name in checked],
         "healthCheckExprs": expressions,
     }
+
+
+def _scheduler_health(plan: Plan) -> dict[str, Any]:
+    """The scheduler is ready when one object of its chart is; of a kind that Flux does not know, by a condition."""
+    chart = find_chart(plan.cluster)
+    if chart is None:
+        return dict(_WAITS)
+    ready = chart.facts.ready
+    checked = {key: ready[key] for key in ("apiVersion", "kind", "name")}
+    found = {"healthChecks": [{**checked, **({} if "current" in ready else {"namespace": chart.namespace})}]}
+    if "current" not in ready:
+        return found
+    expression = {key: ready[key] for key in ("apiVersion", "kind", "current")}
+    return {**found, "healthCheckExprs": [expression]}
 
 
 _BY_OPERATORS: Final = ("nfd.k8s-sigs.io", "nfd.openshift.io", "nvidia.com")
@@ -284,53 +304,52 @@ def _cluster_policy(names: ConfigMapNames) -> dict[str, str]:
 _CLUSTER_POLICY: Final = "cluster-policy"
 """What the chart calls its ClusterPolicy, whatever the values say."""
 
-_CHART: Final = "gpu-operator"
-"""What the release is called, too."""
-
 _STAYS: Final = {FLUX_PRUNE: "disabled"}
 """Whoever deletes a HelmRelease uninstalls the release, and with it every driver. That is not for a sync to do."""
 
 
-def _repository(plan: Plan, flux: Flux) -> dict[str, Any]:
-    url = plan.cluster.gpu_operator.spec.chart_repo_url
+def _repository(plan: Plan, flux: Flux, chart: Chart) -> dict[str, Any]:
     return {
         "apiVersion": "source.toolkit.fluxcd.io/v1",
         "kind": "HelmRepository",
-        "metadata": _helm_metadata(plan, flux),
-        "spec": {**({"type": "oci"} if url.startswith("oci://") else {}), "interval": flux.spec.interval, "url": url},
+        "metadata": _helm_metadata(plan, flux, chart),
+        "spec": {
+            **({"type": "oci"} if chart.is_in_registry else {}),
+            "interval": flux.spec.interval,
+            "url": chart.repository,
+        },
     }
 
 
-def _release(plan: Plan, flux: Flux) -> dict[str, Any]:
+def _release(plan: Plan, flux: Flux, chart: Chart) -> dict[str, Any]:
     """The release, with the same values as the file for Helm.
 
     It does not wait for the ConfigMaps that the values name, since a HelmRelease depends on HelmReleases only: a pod
     whose ConfigMap is missing starts as soon as it is there. What waits for the release waits for the Kustomization of
-    the folder `gpu-operator`, which is healthy when the ClusterPolicy is.
+    the folder, which is healthy when the ClusterPolicy is, or the scheduler.
     """
-    operator = plan.cluster.gpu_operator
     return {
         "apiVersion": "helm.toolkit.fluxcd.io/v2",
         "kind": "HelmRelease",
-        "metadata": _helm_metadata(plan, flux),
+        "metadata": _helm_metadata(plan, flux, chart),
         "spec": {
-            **({} if get_applier(plan, Stage.GPU_OPERATOR).is_automatic else {"suspend": True}),
+            **({} if get_applier(plan, chart.stage).is_automatic else {"suspend": True}),
             "interval": flux.spec.interval,
             **_access(flux),
-            "releaseName": _CHART,
-            "targetNamespace": operator.namespace,
-            "storageNamespace": operator.namespace,
+            "releaseName": chart.name,
+            "targetNamespace": chart.namespace,
+            "storageNamespace": chart.namespace,
             "chart": {
                 "spec": {
-                    "chart": _CHART,
-                    "version": operator.version,
-                    "sourceRef": {"kind": "HelmRepository", "name": _name(plan)},
+                    "chart": chart.name,
+                    "version": chart.version,
+                    "sourceRef": {"kind": "HelmRepository", "name": _name(plan, chart)},
                 }
             },
             "install": {"createNamespace": True, **_action()},
             "upgrade": _action(),
             "driftDetection": {"mode": "enabled"},
-            "values": helm_values(plan),
+            "values": dict(chart_values(plan, chart)),
         },
     }
 
@@ -347,9 +366,9 @@ def _action() -> dict[str, Any]:
     return {"crds": "CreateReplace", "disableWait": True, "strategy": strategy}
 
 
-def _helm_metadata(plan: Plan, flux: Flux) -> dict[str, Any]:
-    return {**_metadata(flux, _name(plan)), "annotations": _STAYS}
+def _helm_metadata(plan: Plan, flux: Flux, chart: Chart) -> dict[str, Any]:
+    return {**_metadata(flux, _name(plan, chart)), "annotations": _STAYS}
 
 
-def _name(plan: Plan) -> str:
-    return folder_name(plan.cluster.name, Stage.GPU_OPERATOR)
+def _name(plan: Plan, chart: Chart) -> str:
+    return folder_name(plan.cluster.name, chart.stage)

@@ -7,10 +7,11 @@ from typing import Any
 
 from gpuplan.backends.gpu_operator import trace_helm_values
 from gpuplan.delivery.appliers import Applier
+from gpuplan.delivery.charts import Chart, trace_chart_values
 from gpuplan.delivery.reasons import Reasons
 from gpuplan.manifests.provenance import Links, Routes, as_written, below, chosen, copied, hashed
 from gpuplan.planning.plan import Flux, Plan, Stage
-from gpuplan.planning.sources import named, operator_namespace
+from gpuplan.planning.sources import named
 from gpuplan.planning.sync_names import folder_name, sync_name
 from gpuplan.values import NamedTuple
 
@@ -38,29 +39,34 @@ class Traces(NamedTuple):
         yield ("spec", "path"), (*copied(self.flux.at / "path"), *named(cluster), *self._part(path))
         if stage is Stage.GPU_OPERATOR:
             yield from self._of_operator(body)
+        elif stage is Stage.SCHEDULER:
+            for field in ("healthChecks", "healthCheckExprs"):
+                yield ("spec", field), chosen(cluster.scheduler.at / "kind")
 
-    def repository(self) -> Routes:
-        yield from self._of_release()
+    def repository(self, chart: Chart) -> Routes:
+        yield from self._of_release(chart)
         yield ("spec", "interval"), copied(self.flux.at / "interval")
-        yield ("spec", "url"), copied(self.plan.cluster.gpu_operator.at / "chartRepoURL")
-        yield ("spec", "type"), chosen(self.plan.cluster.gpu_operator.at / "chartRepoURL")
+        yield ("spec", "url"), chart.repository_links
+        yield ("spec", "type"), chosen(chart.at / "chartRepoURL")
 
-    def release(self) -> Routes:
-        cluster, operator = self.plan.cluster, self.plan.cluster.gpu_operator
-        yield from self._of_release()
-        yield ("spec", "suspend"), chosen(self.flux.at / "operatorApproval")
+    def release(self, chart: Chart) -> Routes:
+        yield from self._of_release(chart)
+        is_operators = chart.stage is Stage.GPU_OPERATOR
+        yield ("spec", "suspend"), chosen(self.flux.at / "operatorApproval") if is_operators else ()
         yield from below(("spec",), self._syncing())
         for field in ("targetNamespace", "storageNamespace"):
-            yield ("spec", field), operator_namespace(cluster)
-        chart = ("spec", "chart", "spec")
-        yield (*chart, "version"), copied(operator.at / "version")
-        yield (*chart, "sourceRef", "name"), self._named(Stage.GPU_OPERATOR)
-        yield from below(("spec", "values"), trace_helm_values(self.plan))
+            yield ("spec", field), chart.namespace_links
+        found = ("spec", "chart", "spec")
+        for route in (("spec", "releaseName"), (*found, "chart"), (*found, "version")):
+            yield route, () if is_operators else chart.links
+        yield (*found, "version"), copied(chart.at / "version")
+        yield (*found, "sourceRef", "name"), self._named(chart.stage)
+        yield from below(("spec", "values"), trace_chart_values(self.plan, chart))
 
-    def _of_release(self) -> Routes:
-        yield (), chosen(self.plan.cluster.gpu_operator.at / "install")
+    def _of_release(self, chart: Chart) -> Routes:
+        yield (), chart.links
         yield from self._metadata()
-        yield ("metadata", "name"), self._named(Stage.GPU_OPERATOR)
+        yield ("metadata", "name"), self._named(chart.stage)
 
     # --- Parts ---------------------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ that has `optional`: a part of a sentence that says what is possible without it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from gpuplan.manifests.bodies import given, new_object
@@ -60,6 +61,10 @@ class AdmissionPolicy(Value):
     conditions: Mapping[str, str]
     variables: Mapping[str, str]
     rules: tuple[AdmissionRule, ...]
+
+    def only(self, names: Collection[str]) -> AdmissionPolicy:
+        """The policy with some of its rules."""
+        return replace(self, rules=tuple(rule for rule in self.rules if rule.name in names))
 
     @property
     def body(self) -> dict[str, Any]:

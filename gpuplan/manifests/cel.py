@@ -29,7 +29,6 @@ from gpuplan.manifests.cel_functions import (
     within,
 )
 from gpuplan.patterns import regex
-from gpuplan.values import NamedTuple
 
 __all__ = ["Authorizer", "CelError", "Scope", "Term", "UnjudgedError", "evaluate", "holds", "names_in", "read_rule"]
 
@@ -76,39 +75,40 @@ MAX_STEPS: Final = 200_000
 
 _TOKEN: Final = regex(
     r"""\s*(?:
-    (?P<text>[rR]?(?:\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?'''|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'))
-    |(?P<number>[0-9]{1,18}(?:\.[0-9]{1,18})?(?![\w.]))
-    |(?P<name>[A-Za-z_]\w*)
+    (?P<name>[A-Za-z_]\w*(?!["'\w]))
     |(?P<sign>\|\||&&|==|!=|<=|>=|[-+*/%<>!?:.,()\[\]{}])
+    |(?P<text>[rR]?(?:\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?'''|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'))
+    |(?P<number>[0-9]{1,18}(?:\.[0-9]{1,18})?(?![\w.]))
+    |(?P<unread>\S[\s\S]{0,19})
     )""",
     re.VERBOSE,
 )
 MAX_LENGTH: Final = 20_000
 _CONSTANTS: Final[Mapping[str, object]] = {"true": True, "false": False, "null": None}
-_RELATIONS: Final = ("==", "!=", "<", "<=", ">", ">=", "in")
+_RELATIONS: Final = frozenset(("==", "!=", "<", "<=", ">", ">=", "in"))
 _ESCAPED: Final = {"__dot__": ".", "__dash__": "-", "__slash__": "/", "__underscores__": "__"}
 _KEYWORD: Final = regex(r"__([a-z]+)__")
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "`": "`"}
 
 
-class _Token(NamedTuple):
-    kind: str
-    text: str
+_Token = tuple[str, str]
+"""A kind, and how it is written."""
 
 
 def _tokens(text: str) -> list[_Token]:
-    found: list[_Token] = []
-    position = 0
     text = text.rstrip()
     if len(text) > MAX_LENGTH:
         raise UnjudgedError("it is too long")
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None:
-            raise UnjudgedError(f"`{text[position:].strip()[:20]}` is not read")
-        kind = match.lastgroup or ""
-        found.append(_Token(kind, match[kind]))
-        position = match.end()
+    found: list[_Token] = []
+    for name, sign, quoted, digits, unread in _TOKEN.findall(text):
+        if name:
+            found.append(("name", name))
+        elif sign:
+            found.append(("sign", sign))
+        elif quoted or digits:
+            found.append(("text", quoted) if quoted else ("number", digits))
+        else:
+            raise UnjudgedError(f"`{unread}` is not read")
     return found
 
 
@@ -117,13 +117,14 @@ class _Reader:
 
     def __init__(self, text: str, names: Sequence[str]) -> None:
         self._tokens = _tokens(text)
+        self._signs = [*("" if kind == "text" else written for kind, written in self._tokens), ""]
         self._next = 0
         self._names = [*names]
 
     def read(self) -> Term:
         term = self._choice()
         if self._next < len(self._tokens):
-            raise UnjudgedError(f"`{self._tokens[self._next].text}` is not expected")
+            raise UnjudgedError(f"`{self._tokens[self._next][1]}` is not expected")
         return term
 
     def _choice(self) -> Term:
@@ -283,10 +284,7 @@ class _Reader:
         return found
 
     def _peek(self) -> str:
-        if self._next == len(self._tokens):
-            return ""
-        kind, text = self._tokens[self._next]
-        return "" if kind == "text" else text
+        return self._signs[self._next]
 
     def _take(self) -> _Token:
         if self._next == len(self._tokens):
@@ -295,9 +293,10 @@ class _Reader:
         return self._tokens[self._next - 1]
 
     def _takes(self, sign: str) -> bool:
-        is_next = self._peek() == sign
-        self._next += is_next
-        return is_next
+        if self._signs[self._next] != sign:
+            return False
+        self._next += 1
+        return True
 
     def _needs(self, sign: str) -> None:
         if not self._takes(sign):
@@ -385,21 +384,23 @@ def _field(holder: Term, name: str) -> Term:
 _Body = Callable[[Any], Any]
 
 
-def _all(items: Sequence[Any], body: _Body) -> bool:
-    return bool(_logical([_bound(body, item) for item in items], decisive=False)({})) if items else True
-
-
-def _exists(items: Sequence[Any], body: _Body) -> bool:
-    return bool(_logical([_bound(body, item) for item in items], decisive=True)({})) if items else False
-
-
-def _bound(body: _Body, item: object) -> Term:
-    return lambda _: body(item)
+def _any(items: Sequence[Any], body: _Body, *, decisive: bool) -> bool:
+    """As `_logical`: one item of the decisive value is enough; else all must have a value."""
+    failed: CelError | None = None
+    for item in items:
+        try:
+            if truth(body(item)) is decisive:
+                return decisive
+        except CelError as error:
+            failed = error
+    if failed:
+        raise failed
+    return not decisive
 
 
 _MACROS: Final[Mapping[str, Callable[[Sequence[Any], _Body], Any]]] = {
-    "all": _all,
-    "exists": _exists,
+    "all": lambda items, body: _any(items, body, decisive=False),
+    "exists": lambda items, body: _any(items, body, decisive=True),
     "exists_one": lambda items, body: sum(truth(body(item)) for item in items) == 1,
     "filter": lambda items, body: [item for item in items if truth(body(item))],
     "map": lambda items, body: [body(item) for item in items],
@@ -408,4 +409,4 @@ _MACROS: Final[Mapping[str, Callable[[Sequence[Any], _Body], Any]]] = {
 
 def names_in(text: str) -> Iterator[str]:
     """The names in a rule, such as `oldSelf`."""
-    return (token.text for token in _tokens(text) if token.kind == "name")
+    return (written for kind, written in _tokens(text) if kind == "name")

@@ -31,7 +31,7 @@ def truth(value: object) -> bool:
 
 
 def as_map(value: object) -> Mapping[Any, Any]:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101 - most are dicts, which is known at once
         return value
     raise CelError("no such overload")
 
@@ -90,6 +90,8 @@ def map_of(entries: Iterable[tuple[object, object]]) -> Mapping[str, object]:
 
 
 def _equal(left: object, right: object) -> bool:
+    if isinstance(left, str) and isinstance(right, str):
+        return left == right
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
         return len(left) == len(right) and all(map(_equal, left, right))
     if isinstance(left, Mapping) and isinstance(right, Mapping):

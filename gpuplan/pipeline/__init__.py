@@ -85,11 +85,13 @@ def validate(
         return _with_output(report, repository, root)
     from gpuplan.manifests import unusable_definitions
     from gpuplan.pipeline.final import judge
+    from gpuplan.pipeline.generated import judge_rest
     from gpuplan.pipeline.rendering import render
 
     folder = None if crds is None else Path(crds)
     rendered = render(patched, root.resolve(), OUT, folder, is_whole=False)
     judged = judge(rendered, found, root=root.resolve(), out=OUT, crds=folder, program=kustomize)
+    found += (diagnostic for plan in patched for diagnostic in judge_rest(plan))
     found += (*rendered.diagnostics, *judged.diagnostics, *unusable_definitions(folder, root.resolve()))
     return _with_output(
         _report(repository, found, is_final=judged.is_complete, is_step=bool(against)), repository, root
@@ -111,6 +113,7 @@ def build(
     `validate`, and nothing that is rendered depends on it.
     """
     from gpuplan.manifests import unusable_definitions
+    from gpuplan.pipeline.generated import judge_rest
     from gpuplan.pipeline.output import policy_digests
     from gpuplan.pipeline.rendering import render, scope
 
@@ -122,7 +125,8 @@ def build(
     if not report.is_valid:
         return Build(report, {})
     rendered = render(report.plans, root.resolve(), out, crds, is_whole=not clusters, keeps_all=False)
-    more = [*rendered.diagnostics, *unusable_definitions(crds, root.resolve())]
+    work = (diagnostic for plan in report.plans for diagnostic in judge_rest(plan))
+    more = [*work, *rendered.diagnostics, *unusable_definitions(crds, root.resolve())]
     is_final = False
     if any(cluster.own.components for cluster in rendered.clusters) and not has_errors(rendered.diagnostics):
         from gpuplan.pipeline.final import judge
@@ -187,6 +191,7 @@ def rules() -> tuple[Rule, ...]:
     """Every rule of every stage, by code."""
     from gpuplan import checks, documents, manifests, outtree, planning, policy
     from gpuplan.changes import checks as step_checks
+    from gpuplan.checks.generated import GENERATED_CHECKS
     from gpuplan.checks.handwritten import OBJECT_CHECKS, PATCHED_CHECKS
     from gpuplan.pipeline.rules import RULES
 
@@ -194,6 +199,7 @@ def rules() -> tuple[Rule, ...]:
         *(*documents.RULES, *policy.RULES, *planning.RULES, *RULES, *manifests.RULES, *outtree.RULES),
         *(*(check.rule for check in checks.CHECKS), *(check.rule for check in step_checks.CHECKS)),
         *(*(check.rule for check in OBJECT_CHECKS), *(check.rule for check in PATCHED_CHECKS)),
+        *(check.rule for check in GENERATED_CHECKS),
     )
     once = {id(rule): rule for rule in found}  # one rule may be found by reading and in the result
     return tuple(sorted(once.values(), key=lambda rule: rule.code))
@@ -205,13 +211,21 @@ def _check(repository: Repository) -> list[Diagnostic]:
 
     found = [*repository.diagnostics]
     for plan in repository.plans:
-        found += (*_unknown_kubernetes(plan), *checks.run(plan))
+        judged = (*_unknown_kubernetes(plan), *checks.run(plan))
+        found += (*judged, *_judge_work(plan, judged))
     found += check_together(repository.plans)
     if any(plan.retained for plan in repository.plans) and not has_errors(found):
         from gpuplan.pipeline.retaining import judge_retained
 
         found += (diagnostic for plan in repository.plans if plan.retained for diagnostic in judge_retained(plan))
     return found
+
+
+def _judge_work(plan: Plan, found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    if plan.workloads:
+        from gpuplan.pipeline.generated import judge_asked
+
+        yield from judge_asked(plan, found)
 
 
 def _report(

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from gpuplan import delivery
-from gpuplan.backends import BACKENDS
+from gpuplan.backends import backends
 from gpuplan.checks.handwritten.reading import HandFiles, mapping, read, text
 from gpuplan.delivery.annotations import annotate
 from gpuplan.delivery.indexes import indexes
@@ -153,7 +153,7 @@ def _own_manifests(
 ) -> Iterator[Manifest]:
     """What back ends write, annotated; plain files and what each folder applies are noted by the way."""
     is_asked_for = plan.components or plan.cluster.argocd or plan.cluster.flux
-    for backend in BACKENDS:
+    for backend in backends():
         for artifact in backend.render(plan):
             if isinstance(artifact, File):
                 files.append(artifact)
@@ -168,7 +168,7 @@ def _own_manifests(
 
 def _whys(plan: Plan) -> Iterator[delivery.Why]:
     """Why all that back ends write is there: it is made once more, for it is not kept."""
-    for backend in BACKENDS:
+    for backend in backends():
         yield from map(delivery.why, backend.render(plan))
 
 

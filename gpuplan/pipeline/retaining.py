@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
-from gpuplan.backends import BACKENDS, kueue
+from gpuplan.backends import backends, kueue
 from gpuplan.backends.gpu_operator import device_plugin
 from gpuplan.changes.evidence import Evidence
 from gpuplan.changes.keeping import is_needed, letting_go
@@ -206,7 +206,7 @@ def _defined(plan: Plan, *, with_objects: bool) -> Iterator[_Definition]:
     for key, text in device_plugin.data(bare).items():
         yield _Definition(Named(DEVICE_PLUGIN_CONFIG_LABEL, key), text, places[key])
     if with_objects:
-        for backend in BACKENDS:
+        for backend in backends():
             for artifact in backend.render(bare):
                 if isinstance(artifact, Manifest):
                     yield _Definition(Named("", artifact.identity), artifact.body, None)

@@ -75,8 +75,18 @@ def grace_seconds(cluster: Cluster) -> int | None:
     return None if period == "none" else seconds(period)
 
 
+def most_grace_seconds(cluster: Cluster, tenant: Tenant) -> int | None:
+    """The same for pods of a tenant, which may have a bound of its own."""
+    bound = grace_seconds(cluster)
+    period = tenant.spec.allow.grace_period
+    return bound if bound is None or period is None else seconds(period)
+
+
+GRACE_SECONDS: Final = 30
+"""Of pods that say nothing (`DefaultTerminationGracePeriodSeconds` in `core/v1/types.go` of kubernetes/api)."""
+
 USUAL_GRACE_SECONDS: Final = seconds(Admission.model_fields["grace_period"].default)
-"""Where the policy says nothing."""
+"""The longest that pods may ask for where the policy says nothing."""
 
 
 class Grant(Value):

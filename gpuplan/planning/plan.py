@@ -50,6 +50,7 @@ class Stage(StrEnum):
     """
 
     GPU_OPERATOR = "gpu-operator"
+    SCHEDULER = "scheduler"
     PARTITIONS = "partitions"
     SCHEDULING = "scheduling"
     QUEUES = "queues"

@@ -20,6 +20,7 @@ REVISION: Final = "gpuplan.dev/revision"
 
 _PREFIXES = {
     Stage.GPU_OPERATOR: "gpu-operator",
+    Stage.SCHEDULER: "gpu-scheduler",
     Stage.PARTITIONS: "gpu-partitions",
     Stage.SCHEDULING: "gpu-tenancy",
     Stage.QUEUES: "gpu-queues",

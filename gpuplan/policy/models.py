@@ -268,6 +268,13 @@ class GpuOperator(Model):
     """
 
 
+class SchedulerInstall(StrEnum):
+    """Who installs the scheduler."""
+
+    HELM = "helm"
+    EXTERNAL = "external"
+
+
 class Runai(Model):
     """What Run:ai's API must be told of a cluster."""
 
@@ -300,6 +307,10 @@ class Kueue(Model):
     """Kinds that Kueue admits as a whole, beside Jobs, Deployments and pods. Their controllers run on the cluster. It
     is told of them in its own Configuration, which gpuplan writes for people to merge; admission lets their pods in.
     """
+    configuration: Annotated[dict[str, Any], Judged("GPU475")] = Field(default_factory=dict)
+    """More of Kueue's own Configuration, beside what gpuplan writes there. Lists hold both: what else pods ask for and
+    nothing counts is `resources: {excludeResourcePrefixes: [rdma/]}`.
+    """
 
 
 class Scheduler(Model):
@@ -318,6 +329,14 @@ class Scheduler(Model):
     """What Run:ai's API must be told (`kind: runai`)."""
     kueue: Annotated[Kueue | None, Words("Kueue")] = None
     """What Kueue knows of the work on the cluster (`kind: kueue`)."""
+    install: Annotated[SchedulerInstall, Field(strict=False)] = SchedulerInstall.EXTERNAL
+    """`helm`: gpuplan writes values for the chart of Kueue or KAI-Scheduler, whose release `version` says, and Argo CD
+    or Flux installs it. `external`: somebody else does.
+    """
+    chart_repo_url: Annotated[texts.Line | None, Words("chart repository")] = Field(default=None, alias="chartRepoURL")
+    """A mirror of the Helm repository that has the scheduler's chart (`install: helm`). Default its project's own."""
+    values: Annotated[dict[str, Any], Words("Helm values"), Judged("GPU474")] = Field(default_factory=dict)
+    """More Helm values for the scheduler's chart (`install: helm`), merged under the ones that gpuplan writes."""
 
 
 class Approval(StrEnum):

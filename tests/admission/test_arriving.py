@@ -99,6 +99,25 @@ def test_kueue_holds_back_the_owners_that_it_is_told_of(kind: str, version: str,
     assert "schedulingGates" not in pod["spec"]
 
 
+def test_kai_makes_a_group_of_a_pod_with_the_labels_of_its_owner_first() -> None:
+    label = "kai.scheduler/queue"
+    pod = {"metadata": {"labels": {label: "of-pod"}}, "spec": {**SPEC, "schedulerName": "kai-scheduler"}}
+    body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}, "spec": {"template": pod}}
+    *_, group = arrivals(platform("kai"), body, {})
+    assert group.body["spec"] == {"queue": "of-pod", "priorityClassName": "train"}
+    assert group.source(()) == ("spec", "template", "metadata", "labels", label)
+    assert group.source(("spec", "priorityClassName")) == ()
+
+    *_, owned = arrivals(platform("kai"), {**body, "metadata": {"labels": {label: "of-job"}}}, {})
+    assert owned.body["spec"]["queue"] == "of-job"
+    assert owned.source(()) == ("metadata", "labels", label)
+
+
+def test_kai_makes_no_group_of_pods_of_another_scheduler() -> None:
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": SPEC}
+    assert [arrival.body["kind"] for arrival in arrivals(platform("kai"), body, {})] == ["Pod"]
+
+
 def refused(pod: Body) -> bool:
     setting = "kubernetes"
     request = Request(pod, parameters=grants_of(setting, "research"))
@@ -127,6 +146,21 @@ def test_each_container_that_is_wrong_is_to_blame() -> None:
     assert blamed(a_pod(containers=[good, bad], initContainers=[bad]), refused) == [
         ("spec", "containers", 1, "env", 1),
         ("spec", "initContainers", 0, "env", 1),
+    ]
+
+
+def test_each_variable_and_annotation_that_is_wrong_is_to_blame() -> None:
+    names = ("CUDA_VERSION", "PATH", "NVIDIA_VISIBLE_DEVICES")
+    bad = {"name": "a", "env": [{"name": name, "value": "all"} for name in names]}
+    annotations = {"cdi.k8s.io/a": "b", "c": "d", "cdi.k8s.io/e": "f"}
+
+    assert blamed(a_pod(containers=[bad]), refused) == [
+        ("spec", "containers", 0, "env", 0),
+        ("spec", "containers", 0, "env", 2),
+    ]
+    assert blamed({**a_pod(), "metadata": {"annotations": annotations}}, refused) == [
+        ("metadata", "annotations", "cdi.k8s.io/a"),
+        ("metadata", "annotations", "cdi.k8s.io/e"),
     ]
 
 

@@ -614,6 +614,18 @@ def go_from_kueue_to_kai(platform: Platform) -> None:
     platform.cluster("prod")["scheduler"] = {"kind": "kai"}
 
 
+def install_kueue(platform: Platform) -> None:
+    platform.cluster("prod")["scheduler"] = {"kind": "kueue", "version": "v0.19.1", "install": "helm"}
+
+
+def upgrade_kueue(platform: Platform) -> None:
+    platform.cluster("prod")["scheduler"] = {"kind": "kueue", "version": "v0.19.2", "install": "helm"}
+
+
+def install_kueue_by_hand(platform: Platform) -> None:
+    platform.cluster("prod")["scheduler"] = {"kind": "kueue", "version": "v0.19.1", "install": "external"}
+
+
 # --- What does not come back -------------------------------------------------------------------------------------
 
 
@@ -881,6 +893,9 @@ CASES = (
     Case(rename_a_pool, TWO_STEP, pool("a100-assistants")),
     Case(rename_a_tenant, TWO_STEP, tenant("assistants")),
     Case(give_a_namespace_to_another_tenant, TWO_STEP, tenant("training")),
+    Case(install_kueue, ADMISSION, cluster("prod")),
+    Case(upgrade_kueue, ADMISSION, cluster("prod"), before=install_kueue),
+    Case(install_kueue_by_hand, DESTRUCTIVE, cluster("prod"), before=install_kueue),
     Case(leave_kueue, TWO_STEP, cluster("prod")),
     Case(sync_through_a_root, TWO_STEP, cluster("prod")),
     Case(go_from_kueue_to_kai, TWO_STEP, cluster("prod")),

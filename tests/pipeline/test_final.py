@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from gpuplan.backends import workloads
 from gpuplan.diagnostics import Diagnostic, GpuplanError
 from gpuplan.kustomize import MARK
 from gpuplan.kustomize import bundle as make_bundle
@@ -315,6 +316,55 @@ def test_a_container_that_a_patch_adds_is_judged_once(root: Path) -> None:
     patch = f"{head}    - {{name: b, image: b:1, resources: {{limits: {limits}}}}}\n"
     component(root, "workloads", "resources: [pod.yaml]\npatches: [{path: patch.yaml}]\n", pod=pod, patch=patch)
     assert codes(validate(root)) == ["GPU635"]
+
+
+ON_A_NODE = """\
+patches:
+  - target: {kind: Deployment}
+    patch: |
+      - {op: add, path: /spec/template/spec/nodeName, value: gpu-1}
+"""
+WORK = """\
+---
+apiVersion: gpuplan.dev/v1
+kind: Workload
+metadata: {name: chat}
+spec:
+  tenant: science
+  namespace: research
+  pool: whole
+  image: example.com/app:1
+  inference: {replicas: 2}
+"""
+
+
+@needs_kustomize
+@pytest.mark.parametrize(
+    ("rest", "rule"),
+    [
+        ("commonAnnotations: {cdi.k8s.io/a: b}\n", "no-cdi-annotations"),
+        (ON_A_NODE, "no-node-name"),
+    ],
+)
+def test_admission_judges_what_a_component_makes_of_a_workload(root: Path, rest: str, rule: str) -> None:
+    write(root / "overlays/dev/work.yaml", WORK)
+    component(root, "workloads/research", rest)
+    assert rule in text_of(only(validate(root), "GPU422"))
+
+
+def test_a_rule_that_no_field_of_a_workload_decides_is_asked_before_anything_is_written(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None refuses what is written today: the pods are made wrong here."""
+    write(root / "overlays/dev/work.yaml", WORK)
+    monkeypatch.setattr(workloads, "_placement", lambda _: {"nodeSelector": {"gpuplan.dev/pool": "elsewhere"}})
+    assert codes(validate(root)) == []
+
+    made = build(root)
+    found = only(made.report, "GPU423")
+    assert "rule `pool-is-granted`" in text_of(found)
+    assert found.finding.at.locate().file.path == "overlays/dev/work.yaml"
+    assert not made.tree
 
 
 # --- What a build needs ------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 import gpuplan
-from gpuplan.backends import BACKENDS
+from gpuplan.backends import backends
 from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits, traits_of
 from gpuplan.policy.models import SchedulerKind
 
@@ -79,7 +79,7 @@ def test_a_trait_tells_schedulers_apart(name: str) -> None:
 
 @EACH
 def test_a_scheduler_that_counts_tenants_has_a_back_end(kind: SchedulerKind) -> None:
-    names = {module.__name__ for module in BACKENDS if isinstance(module, ModuleType)}
+    names = {module.__name__ for module in backends() if isinstance(module, ModuleType)}
     assert (f"gpuplan.backends.{kind}" in names) == traits_of(kind).counts_tenants
 
 

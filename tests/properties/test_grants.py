@@ -243,7 +243,7 @@ def outermost(policy: Policy, team: Team, pool: str, unit: str) -> int:
 
 
 def kai_queues(policy: Policy) -> dict[str, Any]:
-    return {item.name: item.body for item in kai.render(policy.plan) if item.kind == "Queue"}
+    return {item.name: item.body for item in kai.objects(policy.plan) if item.kind == "Queue"}
 
 
 @settings(max_examples=EXAMPLES)

@@ -64,3 +64,8 @@ def test_three_halves_do_not_fit_on_a_board(tmp_path: Path) -> None:
     """The document makes 3 of `3g.20gb`; it has neither 9 compute slices nor 12 memory slices."""
     change = document("Pool", "mig", "sharing: {mig: {instances: {3g.20gb: 3}}}")
     assert "GPU208" in {item.code for item in findings(NAME, "kai", change, tmp_path)}
+
+
+def test_an_empty_cluster_gets_the_scheduler_that_shares_gpus() -> None:
+    values = an_object(NAME, "kai", "scheduler/values.yaml")
+    assert values["global"] == {"gpuSharing": True}

@@ -17,12 +17,14 @@ from math import inf, nextafter
 from typing import Any, Final
 
 from gpuplan.admission import policy, trace_policy
-from gpuplan.manifests import Manifest
+from gpuplan.backends.base import Values, chart_artifacts, merged
+from gpuplan.catalog.operators import parse_version
+from gpuplan.manifests import File, Manifest
 from gpuplan.manifests.bodies import given, new_object
 from gpuplan.manifests.provenance import Links, Routes, adding, below, chosen, copied, summed
 from gpuplan.planning.grants import QUEUES_POLICY, has_admission_policies
 from gpuplan.planning.kai import Queue, queues
-from gpuplan.planning.plan import Counted, Plan, Pool, Quota, Stage, Tenant
+from gpuplan.planning.plan import Counted, Fraction, Plan, Pool, Quota, Stage, Tenant
 from gpuplan.planning.schedulers.kai import KAI, NODE_POOL_LABEL
 from gpuplan.planning.sources import (
     compute_left_of,
@@ -34,14 +36,21 @@ from gpuplan.planning.sources import (
     scheduler_of,
 )
 from gpuplan.planning.subjects import about, families
+from gpuplan.policy.models import Platform
 
 _FOLDER: Final = Stage.SCHEDULING.value
 
 
-def render(plan: Plan) -> Iterator[Manifest]:
+def render(plan: Plan) -> Iterator[Manifest | File]:
     """Nothing, unless the cluster's scheduler is KAI-Scheduler."""
     if plan.scheduler is not KAI:
         return
+    yield from chart_artifacts(plan, helm_values, decided_routes)
+    yield from objects(plan)
+
+
+def objects(plan: Plan) -> Iterator[Manifest]:
+    """Shards, queues and what ties namespaces to them."""
     for pool in plan.pools:
         if pool.spec.topology:
             # The levels of a Topology cannot be changed, only replaced.
@@ -57,6 +66,42 @@ def render(plan: Plan) -> Iterator[Manifest]:
     if has_admission_policies(plan.cluster):
         body, trace = policy(plan, QUEUES_POLICY).body, partial(trace_policy, plan, QUEUES_POLICY)
         yield Manifest(_FOLDER, body, about=about(plan.cluster), trace=trace)
+
+
+# --- The chart ---------------------------------------------------------------------------------------------------
+
+_RENDERS_CONFIG: Final = (0, 17)
+"""The first release whose chart can have its Config among the objects. A hook writes it before, unwatched."""
+
+
+def helm_values(plan: Plan) -> Values:
+    """The values of KAI-Scheduler's chart: the policy's, under what follows from the plan.
+
+    Fractions are handed out where it is told to share GPUs. Its Config is an object of the chart, since what a hook
+    writes is neither watched nor mended (`docs/gitops/README.md` there). OpenShift it finds by itself only where Helm
+    can ask the cluster.
+    """
+    shares = any(isinstance(pool.sharing, Fraction) for pool in plan.pools)
+    renders = (parse_version(plan.cluster.scheduler.version) or ()) >= _RENDERS_CONFIG
+    is_openshift = plan.cluster.spec.platform is Platform.OPENSHIFT
+    decided = given(
+        openshift=is_openshift or None,
+        kaiConfig={"render": True} if renders else None,
+        kaiConfigDeployer={"enabled": False} if renders else None,
+        **{"global": {"gpuSharing": True} if shares else None},
+    )
+    return merged(plan.cluster.scheduler.spec.values, decided)
+
+
+def decided_routes(plan: Plan) -> Routes:
+    """Where the values come from that follow from the plan."""
+    yield ("openshift",), chosen(plan.cluster.at / "platform")
+    for key in ("kaiConfig", "kaiConfigDeployer"):
+        yield (key,), chosen(plan.cluster.scheduler.at / "version")
+    yield (
+        ("global", "gpuSharing"),
+        chosen(*(pool.at / "sharing" for pool in plan.pools if isinstance(pool.sharing, Fraction))),
+    )
 
 
 # --- Pools -------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from gpuplan.admission import policy, trace_policy
-from gpuplan.backends.base import text_of
+from gpuplan.backends.base import Values, chart_artifacts, merged, text_of
 from gpuplan.backends.kueue.cells import Cell, Cells, free_cells, own_cells, rest_cells, shared_cells
 from gpuplan.backends.kueue.tracing import trace_cells, trace_free_cells
 from gpuplan.diagnostics import Origin
@@ -25,13 +25,14 @@ from gpuplan.manifests.provenance import (
     Links,
     Routes,
     Trace,
+    as_written,
     below,
     chosen,
     copied,
     ordered,
 )
 from gpuplan.planning.amounts import amount_text
-from gpuplan.planning.dra import device_class_name
+from gpuplan.planning.charts import find_chart
 from gpuplan.planning.grants import QUEUES_POLICY, has_admission_policies
 from gpuplan.planning.kueue import (
     DEFAULT_QUEUE,
@@ -39,12 +40,11 @@ from gpuplan.planning.kueue import (
     cluster_queue,
     counted_resource,
     counted_units,
-    frameworks,
     has_queue,
 )
+from gpuplan.planning.kueue_settings import UNCOUNTED, configuration, device_class_mappings, gangs
 from gpuplan.planning.plan import (
     POOL_LABEL,
-    TENANT_LABEL,
     Amount,
     Counted,
     Plan,
@@ -52,7 +52,6 @@ from gpuplan.planning.plan import (
     PriorityClass,
     Stage,
     Tenant,
-    Workload,
 )
 from gpuplan.planning.preemption import evicts_within
 from gpuplan.planning.schedulers.kueue import KUEUE
@@ -66,7 +65,7 @@ from gpuplan.planning.sources import (
 )
 from gpuplan.planning.subjects import about, families
 from gpuplan.planning.tree import Tree
-from gpuplan.policy.models import Allocation, PriorityClassSpec, Training
+from gpuplan.policy.models import Allocation, PriorityClassSpec
 from gpuplan.values import NamedTuple
 
 _FOLDER: Final = Stage.SCHEDULING.value
@@ -96,7 +95,10 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
         subjects = about(plan.cluster, *plan.priority_classes)
         trace = partial(trace_policy, plan, QUEUES_POLICY)
         yield Manifest(_FOLDER, policy(plan, QUEUES_POLICY).body, about=subjects, trace=trace)
-    yield _configuration(plan, of.configuration)
+    if find_chart(plan.cluster):
+        yield from chart_artifacts(plan, helm_values, decided_routes)
+    else:
+        yield _configuration(plan, of.configuration)
     for tenant in filter(has_queue, plan.tenants):
         for namespace in tenant.spec.namespaces:
             # Which ClusterQueue it names can never be changed.
@@ -201,63 +203,40 @@ def _fair_sharing(tenant: Tenant) -> dict[str, Any]:
 
 _CONFIGURATION: Final = f"{_FOLDER}/kueue-configuration.yaml"
 
-_UNCOUNTED: Final = ("cpu", "memory", "ephemeral-storage", "hugepages-")
-"""Prefixes of resources that no quota counts, unless the policy has some of CPU or memory.
-
-A workload that asks for a resource that its queue does not cover is never admitted (`BlockUndeclared`); the alternative
-`IgnoreUndeclared` would let GPUs through that no quota covers."""
-
 
 def _configuration(plan: Plan, trace: Trace) -> File:
-    """The parts of Kueue's own Configuration that this plan depends on, which nothing applies from here.
-
-    Without fair sharing what is idle belongs to whoever comes first; every tenant has a weight in it, and it is 1 where
-    the policy says nothing. Pods are among the kinds that go through queues, so that nothing gets a GPU by a kind that
-    Kueue does not know. Where the cluster is watched, recording rules read what queues have and wait for.
-    """
-    body = given(
-        apiVersion="config.kueue.x-k8s.io/v1beta2",
-        kind="Configuration",
-        fairSharing={"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
-        integrations={"frameworks": [found.integration for found in frameworks(plan.cluster)]},
-        managedJobsNamespaceSelector={"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]},
-        metrics={"enableClusterQueueResources": True} if plan.cluster.monitoring else None,
-        resources=given(excludeResourcePrefixes=_uncounted(plan), deviceClassMappings=_device_class_mappings(plan)),
-        waitForPodsReady=_WAIT_FOR_PODS_READY if any(_gangs(plan)) else None,
-    )
+    """The parts of Kueue's own Configuration that this plan depends on, which nothing applies from here."""
     subjects = about(plan.cluster, *plan.pools, *plan.workloads)
     told = text_of("kueue-configuration") + _told_of_compute(plan)
-    data = (HEADER + told + to_yaml(body)).encode()
+    data = (HEADER + told + to_yaml(configuration(plan))).encode()
     return File(_CONFIGURATION, data, about=subjects, trace=trace)
 
 
+def helm_values(plan: Plan) -> Values:
+    """The values of Kueue's chart: its own, under the policy's, under what follows from the plan.
+
+    A Configuration in the values replaces that of the chart as a whole (`templates/manager/manager-config.yaml` there),
+    and what Kueue assumes where nothing is said is what the chart says, but for the workers of its controllers. The
+    pod of the controller has a digest of it, so that a change restarts it.
+    """
+    chart, scheduler = find_chart(plan.cluster), plan.cluster.scheduler
+    if chart is None:
+        return {}
+    text = to_yaml(merged(chart.facts.defaults, configuration(plan)))
+    watched = {"enablePrometheus": True} if plan.cluster.monitoring else {}
+    return merged(merged(watched, scheduler.spec.values), {"managerConfig": {"controllerManagerConfigYaml": text}})
+
+
+def decided_routes(plan: Plan) -> Routes:
+    """Where the values come from that follow from the plan."""
+    if monitoring := plan.cluster.monitoring:
+        yield ("enablePrometheus",), chosen(monitoring.at)
+    yield from below(("managerConfig", "controllerManagerConfigYaml"), _Traces(plan).configuration())
+
+
 def _told_of_compute(plan: Plan) -> str:
-    counted = [item.value for item in plan.compute_trees if item.value in _UNCOUNTED]
+    counted = [item.value for item in plan.compute_trees if item.value in UNCOUNTED]
     return text_of("kueue-configuration-compute", counted=" and ".join(counted)) if counted else ""
-
-
-def _uncounted(plan: Plan) -> list[str]:
-    counted = {item.value for item in plan.compute_trees}
-    return [prefix for prefix in _UNCOUNTED if prefix not in counted]
-
-
-_WAIT_FOR_PODS_READY: Final = {"timeout": "10m", "recoveryTimeout": "10m", "blockAdmission": False}
-"""A gang of which some pods find no place gives its quota back after a while, and comes again later."""
-
-
-def _gangs(plan: Plan) -> Iterator[Workload]:
-    return (found for found in plan.workloads if isinstance(found.work, Training) and found.work.gang)
-
-
-def _device_class_mappings(plan: Plan) -> list[dict[str, Any]]:
-    """What claims of each DeviceClass count as; pools of one GPU model have one class for a unit."""
-    classes = {
-        counted_resource(pool, unit): device_class_name(pool, unit)
-        for pool in plan.pools
-        if pool.spec.allocation is Allocation.DRA
-        for unit in pool.units
-    }
-    return [{"name": resource, "deviceClassNames": [name]} for resource, name in sorted(classes.items())]
 
 
 # --- Quotas ------------------------------------------------------------------------------------------------------
@@ -368,13 +347,15 @@ class _Traces(NamedTuple):
 
     def configuration(self) -> Routes:
         yield (), scheduler_of(self.plan)
+        if settings := self.plan.cluster.scheduler.spec.kueue:
+            yield from as_written(self.plan.cluster.scheduler.at / "kueue" / "configuration", settings.configuration)
         if self.plan.cluster.monitoring:
             yield ("metrics",), chosen(self.plan.cluster.monitoring.at)
         yield ("integrations", "frameworks"), frameworks_of(self.plan)
         yield ("resources", "excludeResourcePrefixes"), self._counts_compute()
-        yield ("waitForPodsReady",), chosen(*(found.work_at / "gang" for found in _gangs(self.plan)))
+        yield ("waitForPodsReady",), chosen(*(found.work_at / "gang" for found in gangs(self.plan)))
         claimed = [pool for pool in self.plan.pools if pool.spec.allocation is Allocation.DRA]
-        for index, mapping in enumerate(_device_class_mappings(self.plan)):
+        for index, mapping in enumerate(device_class_mappings(self.plan)):
             for pool in claimed:
                 for unit in pool.units:
                     if counted_resource(pool, unit) == mapping["name"]:
@@ -386,7 +367,7 @@ class _Traces(NamedTuple):
             quota.compute[0].at
             for tenant in self.plan.tenants
             for quota in tenant.quotas
-            if any(item.counted.value in _UNCOUNTED for item in quota.compute)
+            if any(item.counted.value in UNCOUNTED for item in quota.compute)
         ]
         return chosen(*found) if len(set(map(str, found))) == 1 else ()
 

@@ -20,6 +20,7 @@ from gpuplan.catalog.operators import parse_version
 from gpuplan.manifests.bodies import given
 from gpuplan.manifests.templates import Row, filled, read_rows, rows_for
 from gpuplan.planning.alerts import AlertName
+from gpuplan.planning.charts import find_chart
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.exporter import collects_health, names_every_pod, plan_exporter_traits
 from gpuplan.planning.kai import queues
@@ -571,7 +572,8 @@ def _mig_resources(plan: Plan) -> list[str]:
 def _applications(plan: Plan) -> list[str]:
     """The names of the cluster's Applications, whether there is something in each or not."""
     cluster = plan.cluster.name
-    stages = [stage for stage in Stage if stage not in (Stage.QUEUES, Stage.NAMESPACES)]
+    left_out = {Stage.QUEUES, Stage.NAMESPACES, *(() if find_chart(plan.cluster) else (Stage.SCHEDULER,))}
+    stages = [stage for stage in Stage if stage not in left_out]
     by_pool = [Stage.PARTITIONS, *([Stage.QUEUES] if plan.scheduler.has_queues_by_pool else [])]
     pools = [f"{stage}/{pool.name}" for stage in by_pool for pool in plan.pools]
     namespaces = [f"{Stage.NAMESPACES}/{namespace}" for tenant in plan.tenants for namespace in tenant.spec.namespaces]

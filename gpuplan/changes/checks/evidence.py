@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gpuplan.backends import BACKENDS
+from gpuplan.backends import backends
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.checks.places import earlier, name_of_cluster
 from gpuplan.changes.evidence import Lack
@@ -102,7 +102,7 @@ def _is_made(item: Retained, after: Plan) -> bool:
         case RetainedDevicePluginConfig():
             return name in device_plugin.configurations(after)
         case RetainedObject():
-            made = (artifact for backend in BACKENDS for artifact in backend.render(after))
+            made = (artifact for backend in backends() for artifact in backend.render(after))
             return any(isinstance(artifact, Manifest) and artifact.identity == name for artifact in made)
         case RetainedNodes():
             return after.cluster.spec.node_labels is not NodeLabels.NFD

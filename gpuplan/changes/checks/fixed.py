@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gpuplan.backends import BACKENDS
+from gpuplan.backends import backends
 from gpuplan.changes.bodies import Body, value_of
 from gpuplan.changes.checks.places import name_of_cluster
 from gpuplan.changes.clusters import home, syncers
@@ -145,7 +145,7 @@ def _help(identity: Identity, *, is_named: bool) -> str:
 def _objects(plan: Plan) -> dict[Identity, tuple[Body, Origin | None]]:
     """All objects but hooks, which are recreated each time; the place only of those that are written as such."""
     found: dict[Identity, tuple[Body, Origin | None]] = {}
-    for backend in BACKENDS:
+    for backend in backends():
         for artifact in backend.render(plan):
             if isinstance(artifact, Manifest) and artifact.hook is None:
                 found[artifact.identity] = artifact.body, None

@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from functools import partial
 from posixpath import dirname
 from typing import TYPE_CHECKING
 
 from gpuplan.checks.handwritten.reading import HandFiles, Object, mapping, text
 from gpuplan.checks.registry import check
-from gpuplan.diagnostics import Finding, Path
-from gpuplan.planning.plan import Plan, Tenant
-from gpuplan.values import Value
+from gpuplan.diagnostics import Finding
 
 if TYPE_CHECKING:
-    from gpuplan.admission.judging import Body, Refusal, Request
-
-
-class _Refused(Value):
-    """A refusal of an object, or of the pods that are made of it, and the route in it to what is to blame."""
-
-    refusal: Refusal
-    route: Path
-    is_made: bool
+    from gpuplan.admission.verdicts import Refused
 
 
 @check("GPU422", "refused-by-admission")
@@ -45,15 +33,22 @@ def refused_by_admission(files: HandFiles) -> Iterator[Finding]:
     if plan is None or plan.broken.pools:
         return
     tenants = {namespace: tenant for tenant in plan.tenants for namespace in tenant.spec.namespaces}
-    for item in files.objects if tenants else ():
-        namespace = _namespace(files, item)
-        tenant = tenants.get(namespace)
-        if tenant and tenant.name not in plan.broken.incomplete_tenants and _is_whole(files, item):
-            for refused in _refused(files, plan, item, tenant, namespace):
-                yield _finding(item, refused)
+    found = [(item, namespace) for item in files.objects if (namespace := _namespace(files, item)) in tenants]
+    judged = [(item, namespace) for item, namespace in found if _is_whole(files, item)]
+    if not judged:
+        return
+    from gpuplan.admission import policies
+    from gpuplan.admission.verdicts import refused
+
+    every, classes = policies(plan), written_classes(files)
+    for item, namespace in judged:
+        tenant, further = tenants[namespace], further_parameters(files, namespace)
+        if tenant.name not in plan.broken.incomplete_tenants:
+            for refusal in refused(plan, every, item.body, tenant, namespace, classes=classes, further=further):
+                yield _finding(item, refusal)
 
 
-def _finding(item: Object, refused: _Refused) -> Finding:
+def _finding(item: Object, refused: Refused) -> Finding:
     rule, what = refused.refusal.rule, f"pods of {item.title}" if refused.is_made else item.title
     return Finding(
         item.place(*(refused.route or ("metadata", "name"))),
@@ -78,7 +73,7 @@ _COMPLETING = ("commonAnnotations", "commonLabels", "components", "labels", "rep
 
 def _is_whole(files: HandFiles, item: Object) -> bool:
     """Whether an object is as it is applied: kustomize has built it, or nothing that it reads completes it."""
-    if item.parts:
+    if item.parts or item.before is not None:
         return True
     if item.is_patch:
         return False
@@ -100,33 +95,7 @@ def _means(pattern: str, name: str) -> bool:
         return False
 
 
-def _refused(files: HandFiles, plan: Plan, item: Object, tenant: Tenant, namespace: str) -> Iterator[_Refused]:
-    """What policies refuse, each part that is to blame once: what follows from it is not said again."""
-    from gpuplan.admission import policies
-    from gpuplan.admission.arriving import arrivals, blamed, without
-    from gpuplan.admission.judging import Request, concerns, refusals
-    from gpuplan.planning.grants import parameters
-
-    granted = {**parameters(tenant, namespace, plan.scheduler), **_further(files, namespace)}
-    for arrival in arrivals(plan, item.body, _classes(files)):
-        request = Request(arrival.body, parameters=granted)
-        said: set[Path] = set()
-        for refusal in refusals([policy for policy in policies(plan) if concerns(policy, arrival.body)], request):
-            if said and not _is_refused(refusal, request, without(arrival.body, said)):
-                continue
-            parts = [part for part in blamed(arrival.body, partial(_is_refused, refusal, request)) if part not in said]
-            said.update(parts)
-            for part in parts:
-                yield _Refused(refusal=refusal, route=(*arrival.route, *part), is_made=bool(arrival.route))
-
-
-def _is_refused(refusal: Refusal, request: Request, body: Body) -> bool:
-    from gpuplan.admission.judging import is_refused
-
-    return is_refused(refusal, replace(request, object=body))
-
-
-def _further(files: HandFiles, namespace: str) -> Mapping[str, str]:
+def further_parameters(files: HandFiles, namespace: str) -> Mapping[str, str]:
     """What hand-written Components add to the parameters of a namespace, such as other resources."""
     found: dict[str, str] = {}
     for patch in files.of_kind("ConfigMap"):
@@ -137,7 +106,7 @@ def _further(files: HandFiles, namespace: str) -> Mapping[str, str]:
     return found
 
 
-def _classes(files: HandFiles) -> Mapping[str, int]:
+def written_classes(files: HandFiles) -> Mapping[str, int]:
     """The values of PriorityClasses that are written by hand."""
     classes = ((found.name, found.body.get("value")) for found in files.of_kind("PriorityClass"))
     return {name: value for name, value in classes if isinstance(value, int)}

@@ -47,7 +47,7 @@ def platform(kubernetes: str = "1.34") -> Plan:
 
 @cache
 def manifests() -> tuple[Manifest, ...]:
-    return tuple(kai.render(platform()))
+    return tuple(kai.objects(platform()))
 
 
 def body(kind: str, name: str) -> Any:

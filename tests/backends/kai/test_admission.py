@@ -20,7 +20,7 @@ H100_LABELS = {"kai.scheduler/queue": "physics-h100", "kai.scheduler/node-pool":
 
 
 def policy(name: str) -> Any:
-    found = [*scheduling.render(platform()), *kai.render(platform())]
+    found = [*scheduling.render(platform()), *kai.objects(platform())]
     return next(item.body for item in found if (item.kind, item.name) == ("ValidatingAdmissionPolicy", name))
 
 

@@ -20,7 +20,7 @@ def platform(*tenants: str) -> Plan:
 
 
 def resources(plan: Plan, queue: str) -> Any:
-    (body,) = [item.body for item in kai.render(plan) if (item.kind, item.name) == ("Queue", queue)]
+    (body,) = [item.body for item in kai.objects(plan) if (item.kind, item.name) == ("Queue", queue)]
     return body["spec"]["resources"]
 
 

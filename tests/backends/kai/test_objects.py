@@ -30,7 +30,7 @@ def test_each_pool_has_a_shard_of_its_own() -> None:
 def test_a_pool_that_says_nothing_of_placement_leaves_it_to_the_scheduler() -> None:
     pool = "{gpu: A100-80GB, nodes: {count: 1, gpusPerNode: 8, names: [a]}, sharing: {exclusive: {}}}"
     text = f"apiVersion: gpuplan.dev/v1\nkind: Pool\nmetadata: {{name: whole}}\nspec: {pool}\n"
-    (shard, _) = kai.render(a_plan(f"{a_cluster('kind: kai')}---\n{text}"))
+    (shard, _) = kai.objects(a_plan(f"{a_cluster('kind: kai')}---\n{text}"))
     assert "placementStrategy" not in shard.body["spec"]
 
 
@@ -129,12 +129,12 @@ def test_a_queue_comes_before_those_below_it_and_goes_after_them() -> None:
 
 
 def test_an_old_cluster_has_no_policy() -> None:
-    assert "ValidatingAdmissionPolicy" not in [found.kind for found in kai.render(platform("1.29"))]
+    assert "ValidatingAdmissionPolicy" not in [found.kind for found in kai.objects(platform("1.29"))]
 
 
 @pytest.mark.parametrize("scheduler", ["kubernetes", "kueue", "runai"])
 def test_other_schedulers_get_nothing(scheduler: str) -> None:
-    assert list(kai.render(a_plan(a_cluster(f"kind: {scheduler}")))) == []
+    assert list(kai.objects(a_plan(a_cluster(f"kind: {scheduler}")))) == []
 
 
 def test_objects_fit_their_definitions() -> None:

@@ -18,12 +18,12 @@ def platform(*documents: str) -> Plan:
 
 
 def told_of(plan: Plan, kind: str, name: str) -> Mapping[str, list[str]]:
-    (found,) = [item for item in kai.render(plan) if (item.kind, item.name) == (kind, name)]
+    (found,) = [item for item in kai.objects(plan) if (item.kind, item.name) == (kind, name)]
     return told(plan, found)
 
 
 def whole(plan: Plan, name: str) -> list[str]:
-    (found,) = [item for item in kai.render(plan) if (item.kind, item.name) == ("Queue", name)]
+    (found,) = [item for item in kai.objects(plan) if (item.kind, item.name) == ("Queue", name)]
     return told_of_all(plan, found)
 
 

@@ -19,7 +19,7 @@ UNLIMITED = -1.0
 
 
 def specs(team: tuple[Team, ...]) -> dict[str, Any]:
-    return {found.name: found.body["spec"] for found in kai.render(planned(team)) if found.kind == "Queue"}
+    return {found.name: found.body["spec"] for found in kai.objects(planned(team)) if found.kind == "Queue"}
 
 
 def exceeds(quota: float, bound: float) -> bool:
@@ -65,7 +65,7 @@ def test_childrens_quotas_together_fit_into_their_parents(team: tuple[Team, ...]
 @given(teams())
 def test_a_parent_is_there_first_and_goes_last(team: tuple[Team, ...]) -> None:
     """`validateParentChildQuota` fails without the parent; `ValidateDelete` refuses a queue with others below it."""
-    queues = [found for found in kai.render(planned(team)) if found.kind == "Queue"]
+    queues = [found for found in kai.objects(planned(team)) if found.kind == "Queue"]
     order = {found.name: found.order for found in queues}
     for found in queues:
         parent = found.body["spec"].get("parentQueue")

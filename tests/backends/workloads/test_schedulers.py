@@ -134,7 +134,7 @@ def test_kai_finds_queue_shard_and_scheduler_on_the_pods() -> None:
 
 def test_the_queue_and_the_shard_are_ones_that_kai_has() -> None:
     labels = pod_of("Deployment", scheduler="kai")["metadata"]["labels"]
-    found = {(item.kind, item.name): item.body for item in kai.render(planned(scheduler="kai"))}
+    found = {(item.kind, item.name): item.body for item in kai.objects(planned(scheduler="kai"))}
     queue = found["Queue", labels["kai.scheduler/queue"]]
     assert queue["metadata"]["labels"]["kai.scheduler/node-pool"] == labels["kai.scheduler/node-pool"]
     shard = found["SchedulingShard", "gpus"]
@@ -159,7 +159,7 @@ def test_kai_puts_a_gang_close_together_by_the_pools_topology() -> None:
         "kai.scheduler/topology-preferred-placement": "example.com/rack",
     }
     plan = planned(GANG, scheduler="kai", pool=TOPOLOGY)
-    assert "gpus" in [item.name for item in kai.render(plan) if item.kind == "Topology"]
+    assert "gpus" in [item.name for item in kai.objects(plan) if item.kind == "Topology"]
 
 
 @pytest.mark.parametrize("scheduler", ["kai", "runai"])

@@ -1,0 +1,190 @@
+"""Checks on the chart that a cluster's scheduler is installed from (GPU472-477)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from gpuplan.catalog.charts import find_scheduler_chart
+from gpuplan.catalog.schedulers import release_read
+from gpuplan.checks.registry import check
+from gpuplan.diagnostics import Finding, Label, Path, Severity
+from gpuplan.planning.kueue_settings import decided
+from gpuplan.planning.plan import Plan
+from gpuplan.policy.models import SchedulerInstall
+from gpuplan.wording import listing
+
+
+@check("GPU472", "scheduler-without-release")
+def scheduler_without_release(plan: Plan) -> Iterator[Finding]:
+    """A scheduler is to be installed, and the policy does not say which release.
+
+    ## Why
+    The newest release that gpuplan knows is another one tomorrow. Which one a cluster runs is decided in Git, as that
+    of the GPU Operator is.
+
+    ## Instead
+    Write `scheduler.version`.
+    """
+    scheduler = plan.cluster.scheduler
+    if _is_installed(plan) and not scheduler.version and find_scheduler_chart(scheduler.kind.value):
+        yield Finding(
+            scheduler.at / "install",
+            f"{plan.scheduler.title} is to be installed, and no release is named",
+            label="needs `version`",
+            help=f"write `version: {release_read(scheduler.kind.value)}` beside it",
+        )
+
+
+@check("GPU473", "no-chart-of-scheduler")
+def no_chart_of_scheduler(plan: Plan) -> Iterator[Finding]:
+    """A scheduler is to be installed that gpuplan installs nowhere.
+
+    ## Why
+    kube-scheduler is part of Kubernetes. The command that installs Run:ai on a cluster comes from its control plane,
+    with credentials that are made for this cluster and belong into no repository.
+
+    ## Instead
+    Leave `install` out. Run:ai's user interface shows the command: add the cluster there.
+    """
+    scheduler = plan.cluster.scheduler
+    if _is_installed(plan) and find_scheduler_chart(scheduler.kind.value) is None:
+        has_projects = plan.scheduler.has_projects
+        yield Finding(
+            scheduler.at / "install",
+            f"{plan.scheduler.title} is not installed from a chart of gpuplan's",
+            label="cannot be installed",
+            notes=(
+                "its control plane makes the command, with credentials for this cluster"
+                if has_projects
+                else "it comes with Kubernetes",
+            ),
+            help="remove `install`, and add the cluster in Run:ai's user interface"
+            if has_projects
+            else "remove `install`",
+        )
+
+
+@check("GPU474", "decided-scheduler-value")
+def decided_scheduler_value(plan: Plan) -> Iterator[Finding]:
+    """A Helm value of the scheduler's chart says what follows from the policy.
+
+    ## Why
+    Two places for one thing part sooner or later. Kueue's Configuration decides what its queues mean, and the policy
+    decides the Configuration; KAI-Scheduler hands out fractions where a pool has them.
+
+    ## Instead
+    Say it in the policy. What else Kueue's Configuration is to say goes into `scheduler.kueue.configuration`.
+    """
+    scheduler = plan.cluster.scheduler
+    chart = find_scheduler_chart(scheduler.kind.value)
+    for route, field in chart.decided.items() if chart and _is_installed(plan) else ():
+        if _has(scheduler.spec.values, route):
+            yield Finding(
+                (scheduler.at / "values" / route).key,
+                f"value `{'.'.join(route)}` follows from the policy",
+                label="decided elsewhere",
+                notes=(f"what says it is `{field}`" if " " not in field else f"what says it is the {field}",),
+                help=(
+                    "write it into `scheduler.kueue.configuration`"
+                    if plan.scheduler.suspends_jobs
+                    else f"remove `{route[-1]}`"
+                ),
+            )
+
+
+def _has(values: object, route: Path) -> bool:
+    for key in route:
+        if not isinstance(values, Mapping) or key not in values:
+            return False
+        values = values[key]
+    return True
+
+
+@check("GPU475", "decided-kueue-setting")
+def decided_kueue_setting(plan: Plan) -> Iterator[Finding]:
+    """`scheduler.kueue.configuration` contradicts what the plan needs of Kueue.
+
+    ## Why
+    Fair sharing, the kinds that wait, the namespaces that are managed and what is counted follow from the policy: with
+    other settings the queues would not mean what it says. What gpuplan writes stays, and yours would have no effect.
+
+    ## Instead
+    Remove it. Lists may hold more than gpuplan writes, and settings that it does not write are yours.
+    """
+    settings = plan.cluster.scheduler.spec.kueue
+    if settings is None or not plan.scheduler.suspends_jobs:
+        return
+    at = plan.cluster.scheduler.at / "kueue" / "configuration"
+    for route, value in _contradictions(decided(plan), settings.configuration, ()):
+        yield Finding(
+            (at / route).key,
+            f"`{'.'.join(map(str, route))}` of Kueue's Configuration follows from the policy",
+            label="has no effect",
+            notes=(f"it is `{str(value).lower() if isinstance(value, bool) else value}`",)
+            if not isinstance(value, Mapping | list)
+            else (),
+            help=f"remove `{route[-1]}`",
+        )
+
+
+def _contradictions(
+    decided_part: Mapping[str, object], more: Mapping[str, object], above: Path
+) -> Iterator[tuple[Path, object]]:
+    for key, value in more.items():
+        if key not in decided_part or decided_part[key] == value:
+            continue
+        here = decided_part[key]
+        if isinstance(here, Mapping) and isinstance(value, Mapping):
+            yield from _contradictions(here, value, (*above, key))
+        elif not (isinstance(here, list) and isinstance(value, list)):
+            yield (*above, key), here
+
+
+@check("GPU476", "scheduler-chart-not-read", Severity.WARNING)
+def scheduler_chart_not_read(plan: Plan) -> Iterator[Finding]:
+    """A scheduler is to be installed in a release whose chart gpuplan does not know.
+
+    ## Why
+    The values that gpuplan writes, where the chart lies and the kinds that Argo CD may write for it were read in the
+    charts of some releases. Helm ignores values that a chart does not know, and Argo CD refuses kinds that it may not
+    write.
+
+    ## Instead
+    Choose a release that was read, or compare the chart's values with those in the folder `scheduler`.
+    """
+    scheduler = plan.cluster.scheduler
+    chart = find_scheduler_chart(scheduler.kind.value)
+    if chart and scheduler.version and _is_installed(plan) and not chart.reads(scheduler.version):
+        yield Finding(
+            scheduler.at / "version",
+            f"the chart of {plan.scheduler.title} {scheduler.version} was not read",
+            label="chart not known",
+            notes=(f"those of {listing(chart.read)} were",),
+            help=f"write `version: {release_read(scheduler.kind.value)}`, or compare its values",
+        )
+
+
+@check("GPU477", "unused-scheduler-values", Severity.WARNING)
+def unused_scheduler_values(plan: Plan) -> Iterator[Finding]:
+    """The policy has values or a repository for the scheduler's chart, and somebody else installs it.
+
+    ## Why
+    Only the chart that gpuplan has installed reads them.
+
+    ## Instead
+    Write `install: helm`, or give the values to whoever installs the scheduler.
+    """
+    scheduler = plan.cluster.scheduler
+    for field, value in (("values", scheduler.spec.values), ("chartRepoURL", scheduler.spec.chart_repo_url)):
+        if value and not _is_installed(plan):
+            yield Finding(
+                (scheduler.at / field).key,
+                f"`{field}` of the scheduler is read by nobody",
+                label="has no effect",
+                related=(Label(scheduler.at / "kind", "installed by somebody else"),),
+                help=f"write `install: helm` beside it, or remove `{field}`",
+            )
+
+
+def _is_installed(plan: Plan) -> bool:
+    return plan.cluster.scheduler.spec.install is SchedulerInstall.HELM

@@ -1,0 +1,81 @@
+"""What Kueue's own Configuration must say, which its controller reads when it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from gpuplan.manifests.bodies import given
+from gpuplan.planning.dra import device_class_name
+from gpuplan.planning.kueue import counted_resource, frameworks
+from gpuplan.planning.plan import TENANT_LABEL, Plan, Workload
+from gpuplan.policy.models import Allocation, Training
+
+UNCOUNTED: Final = ("cpu", "memory", "ephemeral-storage", "hugepages-")
+"""Prefixes of resources that no quota counts, unless the policy has some of CPU or memory.
+
+A workload that asks for a resource that its queue does not cover is never admitted (`BlockUndeclared`); the alternative
+`IgnoreUndeclared` would let GPUs through that no quota covers."""
+
+
+def configuration(plan: Plan) -> dict[str, Any]:
+    """All of it: what follows from the plan, and what the policy adds."""
+    settings, body = plan.cluster.scheduler.spec.kueue, decided(plan)
+    return _joined(body, settings.configuration) if settings else body
+
+
+def decided(plan: Plan) -> dict[str, Any]:
+    """What Kueue must be told for the plan to hold.
+
+    Without fair sharing what is idle belongs to whoever comes first; every tenant has a weight in it, and it is 1 where
+    the policy says nothing. Pods are among the kinds that go through queues, so that nothing gets a GPU by a kind that
+    Kueue does not know. Where the cluster is watched, recording rules read what queues have and wait for.
+    """
+    return given(
+        apiVersion="config.kueue.x-k8s.io/v1beta2",
+        kind="Configuration",
+        fairSharing={"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
+        integrations={"frameworks": [found.integration for found in frameworks(plan.cluster)]},
+        managedJobsNamespaceSelector={"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]},
+        metrics={"enableClusterQueueResources": True} if plan.cluster.monitoring else None,
+        resources=given(excludeResourcePrefixes=_uncounted(plan), deviceClassMappings=device_class_mappings(plan)),
+        waitForPodsReady=_WAIT_FOR_PODS_READY if any(gangs(plan)) else None,
+    )
+
+
+def _joined(decided: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """A part of Kueue's Configuration with more of it: lists hold both, and what is decided stays."""
+    found = dict(decided)
+    for key, value in more.items():
+        here = found.get(key)
+        if here is None:
+            found[key] = value
+        elif isinstance(here, Mapping) and isinstance(value, Mapping):
+            found[key] = _joined(here, value)
+        elif isinstance(here, list) and isinstance(value, list):
+            found[key] = [*here, *(item for item in value if item not in here)]
+    return found
+
+
+def _uncounted(plan: Plan) -> list[str]:
+    counted = {item.value for item in plan.compute_trees}
+    return [prefix for prefix in UNCOUNTED if prefix not in counted]
+
+
+_WAIT_FOR_PODS_READY: Final = {"timeout": "10m", "recoveryTimeout": "10m", "blockAdmission": False}
+"""A gang of which some pods find no place gives its quota back after a while, and comes again later."""
+
+
+def gangs(plan: Plan) -> Iterator[Workload]:
+    return (found for found in plan.workloads if isinstance(found.work, Training) and found.work.gang)
+
+
+def device_class_mappings(plan: Plan) -> list[dict[str, Any]]:
+    """What claims of each DeviceClass count as; pools of one GPU model have one class for a unit."""
+    classes = {
+        counted_resource(pool, unit): device_class_name(pool, unit)
+        for pool in plan.pools
+        if pool.spec.allocation is Allocation.DRA
+        for unit in pool.units
+    }
+    return [{"name": resource, "deviceClassNames": [name]} for resource, name in sorted(classes.items())]

@@ -1,0 +1,114 @@
+"""No policy that gpuplan writes for a platform refuses the work that it writes for the same platform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpuplan.admission import known_rules, policies, rules_of
+from gpuplan.admission.arriving import arrivals
+from gpuplan.admission.judging import concerns
+from gpuplan.admission.verdicts import refused
+from gpuplan.backends import workloads
+from gpuplan.checks.generated import ASKED
+from gpuplan.manifests import Manifest
+from gpuplan.planning.grants import parameters
+from gpuplan.planning.plan import Plan, Workload
+from gpuplan.planning.schedulers import SCHEDULERS
+from tests.backends.scheduling.cel import refusals
+from tests.plans import a_plan
+from tests.platforms import document, priority_class
+from tests.properties.policies import Grant, Team
+from tests.properties.policies import policies as platforms
+
+CLUSTERS: Final = (
+    "",
+    "  taintPools: true\n",
+    "  admission: {gracePeriod: 10s}\n",
+    "  admission: {gracePeriod: none, without: [tolerations-within-pools]}\n",
+)
+KINDS: Final = (
+    "inference: {replicas: 2}",
+    "inference: {autoscaling: {maxReplicas: 4, requestsPerSecond: 10}}",
+    "training: {pods: 4, gang: 2}",
+)
+MORE: Final = (
+    "",
+    "env: {LOG_LEVEL: debug}, cpu: '1', memory: 1Gi",
+    "model: {size: 1Gi, download: {image: 'registry.example.com/fetch:1'}}",
+)
+
+
+def _granted(teams: tuple[Team, ...]) -> Iterator[tuple[Team, str, Grant]]:
+    """Each namespace that may use a unit, with its grant."""
+    for team in teams:
+        for grant in team.grants:
+            for index, namespace in enumerate(team.namespaces):
+                amount = grant.split[index] if grant.split else grant.limit
+                if amount != 0:
+                    yield team, namespace, grant
+
+
+@st.composite
+def plans(draw: st.DrawFn, scheduler: str) -> Plan:
+    """A valid platform with work in each namespace that may have any, and a default class or none."""
+    policy = draw(platforms(scheduler))
+    kinds, mores = st.sampled_from(KINDS), st.sampled_from(MORE)
+    work = [
+        document(
+            "Workload",
+            f"work-{number}",
+            f"tenant: {team.name}, namespace: {namespace}, pool: {grant.pool}, image: 'example.com/app:1'",
+            "fraction: 0.5" if grant.unit == "fraction" else f"unit: {grant.unit}",
+            draw(kinds),
+            draw(mores),
+        )
+        for number, (team, namespace, grant) in enumerate(_granted(policy.teams))
+    ]
+    classes = priority_class("usual", 100, "default: true") if draw(st.booleans()) else ""
+    cluster, rest = policy.text.split("---\n", 1)
+    return a_plan(f"{cluster}{draw(st.sampled_from(CLUSTERS))}---\n{rest}{classes}{''.join(work)}")
+
+
+def work_of(plan: Plan) -> Iterator[tuple[Workload, Manifest]]:
+    by_name = {workload.name: workload for workload in plan.workloads}
+    return ((by_name[manifest.about[0].name], manifest) for manifest in workloads.render(plan))
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+@settings(max_examples=15)
+@given(data=st.data())
+def test_no_rule_refuses_what_is_written(scheduler: str, data: st.DataObject) -> None:
+    plan = data.draw(plans(scheduler))
+    found = [
+        (manifest.name, item.refusal.rule.name, item.route)
+        for workload, manifest in work_of(plan)
+        for item in refused(plan, rules_of(plan), manifest.body, workload.tenant, workload.namespace)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+@settings(max_examples=2)
+@given(data=st.data())
+def test_another_evaluator_refuses_none_of_it_either(scheduler: str, data: st.DataObject) -> None:
+    plan = data.draw(plans(scheduler))
+    for workload, manifest in list(work_of(plan))[:3]:
+        given = parameters(workload.tenant, workload.namespace, plan.scheduler)
+        for arrival in arrivals(plan, manifest.body, {}):
+            for policy in policies(plan):
+                if concerns(policy, arrival.body):
+                    user = "system:serviceaccount:kube-system:job-controller"
+                    assert refusals(policy.body, _named(arrival.body), given, user=user) == []
+
+
+def _named(body: Any) -> dict[str, Any]:
+    return {**body, "metadata": {"namespace": "lab", **body["metadata"]}}
+
+
+def test_what_fields_of_workloads_decide_are_rules() -> None:
+    assert known_rules().keys() >= ASKED

@@ -205,6 +205,29 @@ class Driver(Model):
     """
 
 
+class OperandEnvironment(Model):
+    """Environment variables of pods that the GPU Operator runs on nodes."""
+
+    toolkit: Annotated[dict[str, str], Judged("GPU478")] = Field(default_factory=dict)
+    """Those of NVIDIA's container toolkit. Where containerd's files lie elsewhere it must be told, as on K3s:
+    `CONTAINERD_CONFIG: /var/lib/rancher/k3s/agent/etc/containerd/config.toml` and
+    `CONTAINERD_SOCKET: /run/k3s/containerd/containerd.sock`.
+    """
+    device_plugin: Annotated[dict[str, str], Judged("GPU478"), Words("device plugin")] = Field(default_factory=dict)
+    """Those of the device plugin."""
+
+
+class Olm(Model):
+    """Where OLM has the GPU Operator from."""
+
+    catalog: names.CatalogSource = "certified-operators"
+    """The CatalogSource in `openshift-marketplace` that has the package `gpu-operator-certified`: a mirror's, or one of
+    releases that are not yet in the certified catalog.
+    """
+    channel: texts.Line | None = None
+    """The channel. Default the line of `version`, such as `v26.7`."""
+
+
 class GpuOperator(Model):
     """How the NVIDIA GPU Operator is installed on this cluster."""
 
@@ -252,9 +275,23 @@ class GpuOperator(Model):
     """The NVIDIA driver."""
     reboot_on_mig_change: Annotated[bool, Words("reboot on a change of MIG")] = False
     """Let the MIG manager reboot a node when a GPU cannot be reset (`WITH_REBOOT`); most cloud providers need it."""
+    env: Annotated[OperandEnvironment, Words("environment")] = OperandEnvironment.model_construct()
+    """Environment variables of the container toolkit and of the device plugin, with `helm` and with `olm`. A change
+    restarts them on all nodes.
+    """
+    olm: Annotated[Olm, Words("OLM")] = Olm.model_construct()
+    """Where OLM has the operator from (`install: olm`)."""
     nfd: Annotated[bool, Words("Node Feature Discovery")] = True
     """Whether Node Feature Discovery is installed along with the operator: by the chart with `helm`, by its own
     Subscription with `olm`. `false` where the cluster has it already, since the operator needs its labels.
+    """
+    registry: texts.Line | None = None
+    """A registry that mirrors `nvcr.io`, such as `registry.example.com/nvcr`: images of all operands come from there,
+    by the paths that they have at `nvcr.io` (`install: helm`).
+    """
+    image_pull_secrets: Annotated[list[names.Secret], Words("pull secrets")] = Field(default_factory=list)
+    """Secrets in the operator's namespace by which nodes pull the images of all operands, with `helm` and with `olm`.
+    A change restarts them.
     """
     chart_repo_url: Annotated[texts.Line, Words("chart repository")] = Field(
         default=NVIDIA_CHARTS, alias="chartRepoURL"

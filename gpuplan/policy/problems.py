@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, ValidationError
 
 from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, Path
+from gpuplan.policy.elsewhere import find_said
 from gpuplan.policy.fields import nested_model
 from gpuplan.policy.marks import AlsoCalled, find_mark
 from gpuplan.policy.models import API_VERSION, KINDS
@@ -258,7 +259,7 @@ def _report(document: Document, model: type[BaseModel], place: Path, error: Erro
     context = error.get("ctx", {})
     match error["type"]:
         case "extra_forbidden":
-            return UNKNOWN_FIELD.report(_unknown_field(at, model, error["input"]))
+            return UNKNOWN_FIELD.report(_unknown_field(at, document.kind, model, error["input"]))
         case "missing":
             return MISSING_FIELD.report(_missing_field(at))
         case "exactly_one":
@@ -272,7 +273,7 @@ def _report(document: Document, model: type[BaseModel], place: Path, error: Erro
             return VALUE_NOT_ALLOWED.report(_value_not_allowed(at, kind, error["input"], context))
 
 
-def _unknown_field(at: Origin, model: type[BaseModel], value: object) -> Finding:
+def _unknown_field(at: Origin, kind: str, model: type[BaseModel], value: object) -> Finding:
     name = str(at.path[-1])
     parent = nested_model(model, at.path[:-1])
     known = tuple(field.alias or key for key, field in parent.model_fields.items()) if parent else ()
@@ -282,12 +283,14 @@ def _unknown_field(at: Origin, model: type[BaseModel], value: object) -> Finding
         label = f"`{name.split(maxsplit=1)[0]}` has no `:` behind it"
         return Finding(at.key, f"unknown field `{name}`", label=label, help=f"write `{meant}{rest}`")
     close = (_called_elsewhere(name, parent) if parent else None) or closest(name, known)
+    said = None if close else find_said(kind, name)
+    usual = f"write `{close}:`" if close else f"say it {said.how}: {said.page}" if said else f"remove `{name}`"
     return Finding(
         at.key,
         f"unknown field `{name}`",
-        label=f"did you mean `{close}`" if close else "not a field here",
+        label=f"did you mean `{close}`" if close else "said in another way" if said else "not a field here",
         notes=(f"the fields here are {_listed(known)}",) if known else (),
-        help=_REMEDIES.get(at.path[-2:], f"write `{close}:`" if close else f"remove `{name}`"),
+        help=_REMEDIES.get(at.path[-2:], usual),
     )
 
 

@@ -54,6 +54,7 @@ UNSAID: Final = {
 @pytest.mark.parametrize("platform", PLATFORMS if IS_WHOLE else SMALL)
 def test_every_value_acts_or_is_shown(platform: str) -> None:
     policies = read_policies(PLATFORMS[platform])
+    assert effects_of(policies).is_valid
     scalars = [*places(policies)]
     chosen = scalars if IS_WHOLE else random.Random(SEED).sample(scalars, min(SAMPLE, len(scalars)))
     idle = [verdict for verdict in judge(policies, chosen) if verdict.inert]

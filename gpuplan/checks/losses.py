@@ -536,17 +536,18 @@ def _fallback(plan: Plan) -> Uses:
 
 
 def _unlike_topologies(plan: Plan) -> Uses:
-    """Fallbacks with a Topology from pools without one, or the other way round, and gangs whose level is missing."""
+    """Fallbacks with a Topology from pools without one, or the other way round, and work whose level is missing."""
     for pool in plan.pools:
         fallback = next(iter(chain(plan, pool)[1:]), None)
         if fallback and bool(pool.spec.topology) != bool(fallback.spec.topology):
             knows, not_ = (pool, fallback) if pool.spec.topology else (fallback, pool)
             levels = listing(knows.spec.topology)
             yield Use(pool.at / "fallback", f"pool `{knows.name}` knows {levels}, and `{not_.name}` nothing of it")
-        elif fallback and (gangs := [found for found in plan.workloads if _misses_level(plan, found, pool, fallback)]):
-            level = pool.spec.topology[-1]
-            names = listing([found.name for found in gangs])
-            yield Use(pool.at / "fallback", f"the gang of {names} asks for `{level}`, which `{fallback.name}` has not")
+        elif fallback:
+            work = [found for found in plan.workloads if _misses_level(plan, found, pool, fallback)]
+            for level in dict.fromkeys(found.closeness.level for found in work if found.closeness):
+                names = listing([found.name for found in work if found.closeness and found.closeness.level == level])
+                yield Use(pool.at / "fallback", f"{names} asks for `{level}`, which `{fallback.name}` has not")
 
 
 def _misses_level(plan: Plan, workload: Workload, pool: Pool, fallback: Pool) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.grants import FRACTION, grants
 from gpuplan.planning.plan import Plan, Pool, Quota, Unit, Workload
-from gpuplan.policy.models import Training
 
 
 def chain(plan: Plan, pool: Pool) -> tuple[Pool, ...]:
@@ -43,12 +42,13 @@ def deciding(plan: Plan, workload: Workload) -> tuple[Origin, ...]:
         return ()
     pools, asked = chain(plan, own), workload.unit.asked_as
     quotas = [found for pool in pools[1:] for found in _held(workload, pool, asked)]
+    asked_level = [workload.closeness.at] if workload.closeness else []
     levels = [pool.at / "topology" / index for pool in pools for index in range(len(pool.spec.topology))]
     return (
         *(pool.at / "fallback" for pool in pools if pool.spec.fallback),
         *(quota.at / field for quota in quotas for field in ("pool", "limit", "guaranteed")),
         *(quota.at / "split" / workload.namespace for quota in quotas),
-        *(levels if plan.scheduler.has_topologies else ()),
+        *((*levels, *asked_level) if plan.scheduler.has_topologies else ()),
     )
 
 
@@ -81,9 +81,8 @@ def fits_topology(plan: Plan, workload: Workload, pool: Pool) -> bool:
     """
     if not plan.scheduler.has_topologies:
         return True
-    here, there = workload.pool.spec.topology, pool.spec.topology
-    is_gang = isinstance(workload.work, Training) and bool(workload.work.gang)
-    return bool(here) == bool(there) and not (is_gang and here and here[-1] not in there)
+    here, there, asked = workload.pool.spec.topology, pool.spec.topology, workload.closeness
+    return bool(here) == bool(there) and (asked is None or asked.level in there)
 
 
 def resources_of(pool: Pool) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Checks on which nodes belong to a pool (GPU140-147, GPU164-166)."""
+"""Checks on which nodes belong to a pool (GPU140-147, GPU165-167)."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ def invalid_node_name(plan: Plan) -> Iterator[Finding]:
                 )
 
 
-@check("GPU164", "node-selector-is-no-label")
+@check("GPU167", "node-selector-is-no-label")
 def node_selector_is_no_label(plan: Plan) -> Iterator[Finding]:
     """A pool chooses nodes by a label that no node can have.
 

@@ -32,7 +32,7 @@ def _gpus(_: click.Context) -> Iterable[str]:
 @click.argument("gpu", required=False, shell_complete=completing(_gpus))
 @format_option("table", "json")
 def command(terminal: Terminal, gpu: str | None, format_: str) -> None:
-    """List the GPU models, the platform's own among them, or one's MIG profiles and layouts.
+    """List the GPU models, the platform's own too, or one's MIG profiles and layouts.
 
     \b
       gpuplan catalog

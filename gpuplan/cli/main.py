@@ -33,7 +33,7 @@ _SECTIONS = {
     },
     "Ask": {
         "explain": "Explain a rule, a field, a GPU or a scheduler.",
-        "catalog": "List the GPU models, or one's MIG profiles and layouts.",
+        "catalog": "List the GPU models, the platform's own too, or one's MIG profiles and layouts.",
         "rules": "List the rules.",
         "schema": "Print a JSON Schema.",
         "version": "Print the version and what this gpuplan knows.",

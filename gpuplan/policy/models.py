@@ -585,7 +585,7 @@ class Nodes(Model):
     """A regular expression (RE2) that the whole node name must match, where nodes come and go. Two pools' patterns must
     not match the same name.
     """
-    selector: Annotated[dict[str, str], Judged("GPU164")] = Field(default_factory=dict)
+    selector: Annotated[dict[str, str], Judged("GPU167")] = Field(default_factory=dict)
     """Labels that nodes have from whoever makes them, such as `node.kubernetes.io/instance-type` or
     `cloud.google.com/gke-nodepool`: nodes with all of them are the pool's. Only with `nodeLabels: external`: no rule of
     Node Feature Discovery sees labels.
@@ -778,7 +778,10 @@ class PoolSpec(Model):
     as `kubernetes.io/hostname`. Schedulers that know topology place gangs close together.
     """
     fallback: names.PoolName | None = None
-    """The pool that workloads may go to when this one is full. It must not isolate them less."""
+    """The pool that Workloads go to when this one is full, if it hands out what they ask for and their tenant has a
+    quota there; after that its own fallback. It must not isolate them less. Pods that are written by hand name the
+    pools themselves, by a required node affinity.
+    """
     follow_units: Annotated[bool, Words("CPU and memory by units")] = False
     """Whether a quota that says nothing of CPU or memory has as much of the nodes as its units are of them, less the
     reserve; rounded down to thousandths of a CPU and to whole MiB. A unit is the part of a node that its compute slices

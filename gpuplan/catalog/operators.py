@@ -229,6 +229,16 @@ def _read_lines() -> tuple[Version, ...]:
     return tuple(parse_version(line) or () for line in _helm_values()["read"])
 
 
+def image_repositories(release: str) -> Mapping[tuple[str, ...], str]:
+    """The paths in NVIDIA's registry of the images that a release's chart installs, by the route of their block."""
+    version = nearest_line(release).version
+    return {
+        tuple(row["route"].split(".")): row["path"]
+        for row in facts("operator_data", "images.yaml")["images"]
+        if (parse_version(row.get("from", "")) or _FIRST) <= version <= (parse_version(row.get("until", "")) or _LAST)
+    }
+
+
 # --- Values that gpuplan decides ---------------------------------------------------------------------------------
 
 

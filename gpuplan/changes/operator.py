@@ -41,11 +41,25 @@ def _changed(step: Step) -> Iterator[Change]:
     old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
     if old.cluster_policy != new.cluster_policy and new.spec.install is not Install.HELM:
         yield _policy_renamed(step)
+    if old.spec.olm != new.spec.olm and new.spec.install is Install.OLM:
+        yield _other_catalog(step)
     told = _Told(step, *_setups(step))
     if told.gives_nodes_away:
         yield _given_away(step)
     yield from restarted(step, tuple(_causes(step, told)), told.new)
     yield from _quietly(step, told)
+
+
+def _other_catalog(step: Step) -> Change:
+    """OLM takes the newest of the channel that replaces what is installed, and stays where nothing there does."""
+    new = step.after.cluster.gpu_operator
+    return Change(
+        *of(step.after, step.after.cluster, new.at / "olm"),
+        ChangeClass.PLUGIN_RESTART,
+        f"the operator comes from the catalog `{new.spec.olm.catalog}`",
+        "where that has a release that replaces the installed one, OLM installs it, and the operator's pods restart",
+        "reverting brings no earlier release back",
+    )
 
 
 def _by_owner(change: Change) -> Change:

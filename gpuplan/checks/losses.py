@@ -33,7 +33,7 @@ from gpuplan.planning.plan import (
     UnitKey,
     Workload,
 )
-from gpuplan.planning.preemption import evictions, pairs_within
+from gpuplan.planning.preemption import Condition, Eviction, evictions, pairs_within
 from gpuplan.planning.projects import ranks, seconds
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.policy.models import Allocation, Cap, Inference, Training
@@ -405,11 +405,11 @@ def _safe_class(found: PriorityClass) -> Uses:
 
 
 def _evictions_across_tenants(plan: Plan) -> Uses:
-    """Classes by which pods of one tenant evict those of another from units that are contended."""
-    keys = contended(plan)
+    """Classes by which pods of one tenant evict those of another for what is contended."""
+    keys = contended(plan) | _contended_nodes(plan)
     victims: dict[str, set[str]] = {}
     for eviction in evictions(plan) if keys else ():
-        if (eviction.pool, eviction.unit) in keys and eviction.mechanism.is_across_tenants:
+        if (eviction.pool, eviction.unit) in keys and _is_contended(eviction) and eviction.mechanism.is_across_tenants:
             users: dict[str | None, set[str]] = {}
             for party in eviction.evictors:
                 users.setdefault(party.priority_class, set()).add(party.tenant)
@@ -419,6 +419,17 @@ def _evictions_across_tenants(plan: Plan) -> Uses:
     for found in plan.priority_classes:
         if names := victims.get(found.name):
             yield Use(found.at / "preempts", f"pods with `{found.name}` evict lower ones of {listing(sorted(names))}")
+
+
+def _contended_nodes(plan: Plan) -> frozenset[UnitKey]:
+    """CPU and memory of pools that say what their nodes have: of others nobody can tell."""
+    return frozenset(
+        (pool.name, counted.value) for pool in plan.pools for counted in Counted if capacity(pool, counted) is not None
+    )
+
+
+def _is_contended(eviction: Eviction) -> bool:
+    return eviction.counted is None or Condition.POOL_FULL in eviction.when
 
 
 def _evictable(plan: Plan) -> Uses:
@@ -564,6 +575,25 @@ def _fraction_range(workload: Workload) -> Uses:
         yield Use(fraction.at, f"`{workload.name}` has {least} to {most} of a GPU")
 
 
+def _fraction_memory(workload: Workload) -> Uses:
+    fraction = workload.fraction
+    if fraction and fraction.memory_mib is not None:
+        yield Use(fraction.at / "memory", f"`{workload.name}` has {fraction.memory_mib} MiB of a GPU")
+
+
+def _level(workload: Workload) -> Uses:
+    found = workload.closeness
+    if found and isinstance(workload.work, Training) and workload.work.topology:
+        how = "must" if found.is_required else "should"
+        yield Use(found.at, f"pods of `{workload.name}` {how} be in one `{found.level}`")
+
+
+def _deadline(workload: Workload) -> Uses:
+    work = workload.work
+    if isinstance(work, Training) and work.deadline is not None:
+        yield Use(workload.work_at / "deadline", f"`{workload.name}` may take {work.deadline}")
+
+
 def _gang(workload: Workload) -> Uses:
     match workload.work:
         case Training(gang=int() as gang, pods=pods) if gang > 1:
@@ -606,8 +636,11 @@ USES: Mapping[str, FindUses] = {
     "shares": _parts(_shares),
     "fraction": _parts(_fractions),
     "fraction-range": _workloads(_fraction_range),
+    "fraction-memory": _workloads(_fraction_memory),
+    "deadline": _workloads(_deadline),
     "gang": _workloads(_gang),
     "topology": _pools(_topology),
+    "topology-level": _workloads(_level),
     "placement": _pools(_placement),
     "autoscaling": _workloads(_autoscaler),
     "dra": _pools(_claims),

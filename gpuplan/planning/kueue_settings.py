@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from gpuplan.diagnostics import Origin
 from gpuplan.manifests.bodies import given
+from gpuplan.manifests.provenance import Routes, as_written, below, chosen
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.kueue import counted_resource, frameworks
 from gpuplan.planning.plan import TENANT_LABEL, Plan, Workload
@@ -22,6 +24,28 @@ def configuration(plan: Plan) -> dict[str, Any]:
     """All of it: what follows from the plan, and what the policy adds."""
     settings, body = plan.cluster.scheduler.spec.kueue, decided(plan)
     return _joined(body, settings.configuration) if settings else body
+
+
+def added_routes(plan: Plan) -> Routes:
+    """Where it comes from what the policy adds."""
+    scheduler = plan.cluster.scheduler
+    if settings := scheduler.spec.kueue:
+        yield from _added(scheduler.at / "kueue" / "configuration", decided(plan), settings.configuration)
+
+
+def _added(at: Origin, decided_part: Mapping[str, Any], more: Mapping[str, Any]) -> Routes:
+    """As `_joined` puts it: behind what is in a list already."""
+    for key, value in more.items():
+        here = decided_part.get(key)
+        if here is None:
+            yield (key,), chosen(at / key)
+            yield from as_written(at / key, value, (key,))
+        elif isinstance(here, Mapping) and isinstance(value, Mapping):
+            yield from below((key,), _added(at / key, here, value))
+        elif isinstance(here, list) and isinstance(value, list):
+            added = [index for index, item in enumerate(value) if item not in here]
+            for place, index in enumerate(added, start=len(here)):
+                yield from as_written(at / key / index, value[index], (key, place))
 
 
 def decided(plan: Plan) -> dict[str, Any]:

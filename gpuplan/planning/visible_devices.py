@@ -101,6 +101,8 @@ def _has_cdi(operator: GpuOperator) -> bool:
 
 def _variable(operator: GpuOperator, operand: str, name: str) -> str | None:
     """What the policy's own values make of a variable; the last of a name counts, as in the operator."""
+    if operator.spec.install is not Install.EXTERNAL and operand == TOOLKIT and name in operator.spec.env.toolkit:
+        return operator.spec.env.toolkit[name]
     part = _values(operator).get(operand)
     listed = part.get("env") if isinstance(part, Mapping) else None
     items = [item for item in listed if isinstance(item, Mapping)] if isinstance(listed, list) else []

@@ -94,5 +94,6 @@ ClusterPolicy = Annotated[str, Naming("ClusterPolicy", "the ClusterPolicy is cal
 AppProject = Annotated[str, Naming("AppProject", "the AppProject is called so", is_subdomain=True)]
 FluxSourceName = Annotated[str, Naming("Flux source", "the source is called so", is_subdomain=True)]
 ServiceAccount = Annotated[str, Naming("service account", "the ServiceAccount is called so", is_subdomain=True)]
+CatalogSource = Annotated[str, Naming("catalog", "the CatalogSource is called so", is_subdomain=True)]
 StorageClass = Annotated[str, Naming("StorageClass", "the StorageClass is called so", is_subdomain=True)]
 Secret = Annotated[str, Naming("secret", "the Secret is called so", is_subdomain=True)]

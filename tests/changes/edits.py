@@ -614,6 +614,18 @@ def go_from_kueue_to_kai(platform: Platform) -> None:
     platform.cluster("prod")["scheduler"] = {"kind": "kai"}
 
 
+def tell_the_toolkit(platform: Platform) -> None:
+    platform.cluster("prod")["gpuOperator"]["env"] = {"toolkit": {"CONTAINERD_SOCKET": "/run/k3s/containerd.sock"}}
+
+
+def mirror_images(platform: Platform) -> None:
+    platform.cluster("prod")["gpuOperator"] |= {"registry": "registry.example.com", "imagePullSecrets": ["mirror"]}
+
+
+def take_another_catalog(platform: Platform) -> None:
+    platform.cluster("openshift")["gpuOperator"]["olm"] = {"catalog": "mirrored-operators"}
+
+
 def install_kueue(platform: Platform) -> None:
     platform.cluster("prod")["scheduler"] = {"kind": "kueue", "version": "v0.19.1", "install": "helm"}
 
@@ -893,6 +905,9 @@ CASES = (
     Case(rename_a_pool, TWO_STEP, pool("a100-assistants")),
     Case(rename_a_tenant, TWO_STEP, tenant("assistants")),
     Case(give_a_namespace_to_another_tenant, TWO_STEP, tenant("training")),
+    Case(tell_the_toolkit, PLUGIN_RESTART, cluster("prod")),
+    Case(mirror_images, REPARTITION, cluster("prod")),
+    Case(take_another_catalog, PLUGIN_RESTART, cluster("openshift")),
     Case(install_kueue, ADMISSION, cluster("prod")),
     Case(upgrade_kueue, ADMISSION, cluster("prod"), before=install_kueue),
     Case(install_kueue_by_hand, DESTRUCTIVE, cluster("prod"), before=install_kueue),

@@ -133,7 +133,7 @@ def settle(api: Api) -> None:
 
 
 def _is_counted(quota: Mapping[str, Any]) -> bool:
-    return bool(quota["status"].get("hard") == quota["spec"]["hard"])
+    return bool(quota["status"].get("hard") == quota["spec"].get("hard"))
 
 
 def _settle_admission(api: Api) -> None:

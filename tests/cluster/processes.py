@@ -12,12 +12,17 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 T = TypeVar("T")
 
 _PR_SET_PDEATHSIG = 1
 """Of prctl(2), in <linux/prctl.h>: the signal that the kernel sends when the parent dies, kept across execve."""
+
+
+_SHORTEST_PAUSE: Final = 0.05
+_LONGEST_PAUSE: Final = 0.5
+"""Seconds between two looks: whoever waits long asks less often, for what is awaited needs the processors as well."""
 
 
 class Process:
@@ -57,13 +62,14 @@ class NotReadyError(Exception):
 
 def until(condition: Callable[[], T], what: str, *, seconds: float = 30, processes: Sequence[Process] = ()) -> T:
     """The first true value of the condition; the error shows the logs when time is up or one of the processes ended."""
-    deadline = time.monotonic() + seconds
+    deadline, pause = time.monotonic() + seconds, _SHORTEST_PAUSE
     while not (value := condition()):
         ended = [process for process in processes if not process.is_running]
         if ended or time.monotonic() > deadline:
             why = f"{ended[0].log.stem} ended" if ended else f"waited {seconds:g} s"
             raise NotReadyError("\n".join([f"{what}: {why}", *(process.tail() for process in ended or processes)]))
-        time.sleep(0.05)
+        time.sleep(pause)
+        pause = min(pause * 1.2, _LONGEST_PAUSE)
     return value
 
 

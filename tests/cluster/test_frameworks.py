@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from tests.cluster.processes import until
 from tests.cluster.programs import need_go
 from tests.cluster.queued import seen
 from tests.cluster.tenants import CUSTOM, roles
+from tests.cluster.tenants import FRAMEWORKS as ROLES
 from tests.tenancy.boundaries import FRAMEWORKS
 from tests.tenancy.judging import user_of
 from tests.tenancy.requests import base, merged
@@ -76,7 +78,21 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExampleCluster
     with ExampleCluster.start(CLUSTER, repository, beside) as started:
         for body in roles():
             started.api.apply(body, manager="tests")
+        until(partial(_may_make_them, started), "tenants have the role of frameworks")
         yield started
+
+
+def _may_make_them(cluster: ExampleCluster) -> bool:
+    """The role `edit` gets what other roles add to it some time later."""
+    [*groups] = ROLES
+    asked = {"namespace": f"alice-{POOL}", "verb": "create", "group": groups[-1], "resource": ROLES[groups[-1]][0]}
+    body = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "metadata": {},
+        "spec": {"user": f"alice-{POOL}", "groups": [f"alice-{POOL}"], "resourceAttributes": asked},
+    }
+    return bool(cluster.api.create(body)["status"]["allowed"])
 
 
 @pytest.fixture

@@ -44,3 +44,12 @@ def test_the_port_is_that_of_the_document() -> None:
 def test_a_second_pod_is_refused_before_it_is_pending(tmp_path: Path) -> None:
     change = document("Workload", "llm-inference", "inference: {replicas: 2}")
     assert "GPU571" in {item.code for item in findings(NAME, CLUSTER, change, tmp_path)}
+
+
+def test_the_toolkit_finds_containerd_on_k3s() -> None:
+    """The operator mounts the folders of both (`transformForRuntime` in its `controllers/object_controls.go`)."""
+    env = an_object(NAME, "k3s", "gpu-operator/values.yaml")["toolkit"]["env"]
+    assert env == [
+        {"name": "CONTAINERD_CONFIG", "value": "/var/lib/rancher/k3s/agent/etc/containerd/config.toml"},
+        {"name": "CONTAINERD_SOCKET", "value": "/run/k3s/containerd/containerd.sock"},
+    ]

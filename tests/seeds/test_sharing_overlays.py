@@ -51,3 +51,8 @@ def test_what_is_not_of_nvidia_is_refused(tmp_path: Path) -> None:
         "Pool", "dl1", "gpu: INTEL-DL1, nodes: {count: 1, gpusPerNode: 8}, sharing: {timeSlicing: {replicas: 2}}"
     )
     assert "GPU102" in {item.code for item in findings(NAME, "whole", change, tmp_path)}
+
+
+def test_the_operator_comes_from_a_staging_catalog() -> None:
+    spec = an_object(NAME, "staging", "gpu-operator/subscription-gpu-operator-certified.yaml")["spec"]
+    assert (spec["source"], spec["channel"]) == ("gpu-operator-staging", "v26.7")

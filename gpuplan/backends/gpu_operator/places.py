@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted, settings
 from gpuplan.backends.gpu_operator.settings import NFD, ConfigMapNames
@@ -30,10 +31,10 @@ from gpuplan.manifests.provenance import (
     hashed,
     ordered,
 )
+from gpuplan.planning.operand_environment import operand_environment, variable_routes
 from gpuplan.planning.plan import Plan, Taint, with_places
 from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
 from gpuplan.planning.sources import exporter_of, operator_namespace, shared_pods_of, usual_names
-from gpuplan.planning.visible_devices import closing_environment
 from gpuplan.policy.models import ClusterMigStrategy, NodeLabels
 
 # --- ConfigMaps --------------------------------------------------------------------------------------------------
@@ -135,7 +136,22 @@ def helm_values(plan: Plan) -> Routes:
     yield ("nodeStatusExporter", "enabled"), _watched(plan)
     yield ("nfd", "enabled"), copied(operator.at / "nfd")
     yield from _nfd(plan)
+    yield from _images(plan, settings.image_settings(plan), operator.spec.values)
     yield from _helm_lists(plan)
+
+
+def _images(plan: Plan, found: Mapping[str, Any], own: object, route: tuple[str, ...] = ()) -> Routes:
+    """Of blocks with a repository or pull secrets; the policy's own values are above these."""
+    operator = plan.cluster.gpu_operator
+    for key, value in found.items():
+        stated = own.get(key) if isinstance(own, Mapping) else None
+        if isinstance(value, Mapping):
+            yield from _images(plan, value, stated, (*route, key))
+        elif stated is None and key == "repository":
+            yield (*route, key), copied(operator.at / "registry")
+        elif stated is None:
+            for index in range(len(value)):
+                yield (*route, key, index), copied(operator.at / "imagePullSecrets" / index)
 
 
 def _users(at: Origin, values: Mapping[str, object], decided: object) -> Routes:
@@ -166,8 +182,8 @@ def _helm_lists(plan: Plan) -> Routes:
     variables = [item for item in _own_items(plan, env) or () if not settings.is_reboot(item[1])]
     yield from below(env, _items(variables))
     yield from below((*env, len(variables)), _reboot(plan))
-    for operand in closing_environment(plan):
-        yield from below((operand, "env"), _closed(plan, operand, _own_items(plan, (operand, "env")) or ()))
+    for operand in operand_environment(plan):
+        yield from below((operand, "env"), _environment_of(plan, operand, _own_items(plan, (operand, "env")) or ()))
     if plan.cluster.monitoring:
         own = _own_items(plan, ("dcgmExporter", "env")) or ()
         yield from below(("dcgmExporter", "env"), _items(own))
@@ -180,14 +196,13 @@ def _helm_lists(plan: Plan) -> Routes:
             yield from below(listed, _label_namespaces(plan, _own_items(plan, listed) or ()))
 
 
-def _closed(plan: Plan, operand: str, own: _Items) -> Routes:
-    """Of the variables that keep containers from choosing devices, behind the policy's own."""
-    operator, needed = plan.cluster.gpu_operator, closing_environment(plan)[operand]
+def _environment_of(plan: Plan, operand: str, own: _Items) -> Routes:
+    """Of the variables that the policy states or needs, behind those of its values."""
+    needed = operand_environment(plan)[operand]
     kept = [item for item in own if not (isinstance(item[1], Mapping) and item[1].get("name") in needed)]
     yield from _items(kept)
-    for index in range(len(kept), len(kept) + len(needed)):
-        yield (index,), chosen(operator.at / "closeVisibleDevices", operator.at / "version")
-        yield (index,), chosen(operator.at / "values" / "cdi" / "enabled")
+    for index, name in enumerate(needed, start=len(kept)):
+        yield from below((index,), variable_routes(plan, operand, name))
 
 
 def _helm_tolerations(plan: Plan, route: tuple[str, ...], chart: Sequence[Toleration]) -> Routes:
@@ -304,8 +319,9 @@ def whole_policy(plan: Plan) -> Routes:
     platform = plan.cluster.at / "platform"
     yield ("spec", "operator", "defaultRuntime"), chosen(platform, plan.cluster.gpu_operator.at / "version")
     yield ("spec", "operator", "use_ocp_driver_toolkit"), chosen(platform)
-    for operand in closing_environment(plan):
-        yield from below(("spec", operand, "env"), _closed(plan, operand, ()))
+    for operand in operand_environment(plan):
+        yield from below(("spec", operand, "env"), _environment_of(plan, operand, ()))
+    yield from below(("spec",), _images(plan, settings.pull_secrets(plan), {}))
     route, chart = ("spec", "daemonsets", "tolerations"), OPERAND_TOLERATIONS
     yield from below(route, _tolerations(plan, chart, len(chart), is_there=True))
     yield from _of_line(plan)
@@ -354,7 +370,10 @@ def operator_object(plan: Plan) -> Routes:
     yield (), chosen(operator.at / "install")
     yield ("metadata", "namespace"), named
     yield ("spec", "targetNamespaces"), named
-    yield ("spec", "channel"), chosen(operator.at / "version")
+    yield ("spec", "channel"), chosen(operator.at / "version", operator.at / "olm" / "channel")
+    if operator.spec.olm.channel:
+        yield ("spec", "channel"), copied(operator.at / "olm" / "channel")
+    yield ("spec", "source"), copied(operator.at / "olm" / "catalog")
     yield ("spec", "startingCSV"), copied(operator.at / "version")
 
 

@@ -18,6 +18,7 @@ from gpuplan.catalog.operators import (
     NFD_WORKER_TOLERATIONS,
     OPERAND_TOLERATIONS,
     Toleration,
+    image_repositories,
     is_tolerated,
     nearest_line,
     runs_nfd_hook,
@@ -33,9 +34,9 @@ from gpuplan.planning.exporter import (
     exporter_fields,
     plan_exporter_traits,
 )
+from gpuplan.planning.operand_environment import operand_environment
 from gpuplan.planning.plan import GpuOperator, Monitoring, Plan
 from gpuplan.planning.pools import ALL_DISABLED
-from gpuplan.planning.visible_devices import closing_environment
 from gpuplan.policy.models import ClusterMigStrategy, NodeLabels, Platform
 from gpuplan.values import NamedTuple
 
@@ -194,7 +195,20 @@ def _defaults(plan: Plan) -> dict[str, Any]:
     """
     has_switch = plan.cluster.gpu_operator.spec.nfd and not runs_nfd_hook(plan.cluster.gpu_operator.version)
     nfd = {NFD: {"postDeleteCleanup": False}} if has_switch else {}
-    return {"operator": {"upgradeCRD": False, "cleanupCRD": False}, **nfd}
+    return _merge({"operator": {"upgradeCRD": False, "cleanupCRD": False}, **nfd}, image_settings(plan))
+
+
+def image_settings(plan: Plan) -> dict[str, Any]:
+    """Where images come from, and by which secrets, for each block of the chart that has one."""
+    spec, found = plan.cluster.gpu_operator.spec, dict[str, Any]()
+    for route, path in image_repositories(plan.cluster.gpu_operator.version).items():
+        block: dict[str, Any] = {"repository": f"{spec.registry}/{path}"} if spec.registry else {}
+        if spec.image_pull_secrets and len(route) == 1:
+            block["imagePullSecrets"] = list(spec.image_pull_secrets)
+        for key in reversed(route):
+            block = {key: block} if block else {}
+        found = _merge(found, block)
+    return found
 
 
 def _chart_decided(plan: Plan) -> dict[str, Any]:
@@ -231,7 +245,7 @@ def _completed_lists(plan: Plan, user: Values) -> dict[str, Any]:
     operands = _tolerations(plan, find_list(user, "daemonsets", "tolerations"), OPERAND_TOLERATIONS)
     lists: dict[str, Any] = {
         "migManager": {"env": _environment(plan, user)},
-        **{operand: {"env": closed_environment(plan, operand, user)} for operand in closing_environment(plan)},
+        **{operand: {"env": stated_environment(plan, operand, user)} for operand in operand_environment(plan)},
         "daemonsets": given(tolerations=operands),
         NFD: _nfd_lists(plan, user) if plan.cluster.gpu_operator.spec.nfd else {},
     }
@@ -293,9 +307,9 @@ def _environment(plan: Plan, user: Values) -> list[Any]:
     return [*(item for item in listed if not is_reboot(item)), own]
 
 
-def closed_environment(plan: Plan, operand: str, values: Values) -> list[Any]:
-    """The policy's own variables, and those that keep containers from choosing devices, each once."""
-    needed = closing_environment(plan)[operand]
+def stated_environment(plan: Plan, operand: str, values: Values) -> list[Any]:
+    """The variables of the policy's own values, and those that it states or needs, each once."""
+    needed = operand_environment(plan)[operand]
     own = find_list(values, operand, "env") or ()
     kept = [item for item in own if not (isinstance(item, Mapping) and item.get("name") in needed)]
     return [*kept, *({"name": name, "value": value} for name, value in needed.items())]
@@ -383,9 +397,18 @@ def whole_policy(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     }
     is_openshift = plan.cluster.spec.platform is Platform.OPENSHIFT
     runtime = {"defaultRuntime": "crio" if is_openshift else "containerd"} if line.requires_runtime else {}
-    own |= {operand: {"env": closed_environment(plan, operand, {})} for operand in closing_environment(plan)}
+    own |= {operand: {"env": stated_environment(plan, operand, {})} for operand in operand_environment(plan)}
+    own = _merge(own, pull_secrets(plan))
     own["operator"] = {**runtime, "use_ocp_driver_toolkit": is_openshift}
     return _cluster_policy(operator, _merge(_merge(read_rows(_POLICY_FILE), own), _policy_decided(plan, names)))
+
+
+def pull_secrets(plan: Plan) -> dict[str, Any]:
+    """Those of each operand that a whole ClusterPolicy has. OLM's bundle names the images themselves, by digest."""
+    secrets = plan.cluster.gpu_operator.spec.image_pull_secrets
+    blocks = image_repositories(plan.cluster.gpu_operator.version)
+    operands = [key for key in read_rows(_POLICY_FILE) if (key,) in blocks and key != "operator"]
+    return {operand: {"imagePullSecrets": list(secrets)} for operand in operands} if secrets else {}
 
 
 def _driver(operator: GpuOperator) -> dict[str, Any]:
@@ -440,9 +463,9 @@ def operator_objects(plan: Plan) -> Iterator[dict[str, Any]]:
     """The channel holds one line of releases: OLM starts at the policy's release and follows the line (GPU665)."""
     operator = plan.cluster.gpu_operator
     csv = f"{_PACKAGE}.{operator.version}"
-    channel = operator.version.rpartition(".")[0]
+    channel = operator.spec.olm.channel or operator.version.rpartition(".")[0]
     yield _operator_group(_PACKAGE, operator.namespace)
-    yield _subscription(_PACKAGE, operator.namespace, channel, "certified-operators", csv)
+    yield _subscription(_PACKAGE, operator.namespace, channel, operator.spec.olm.catalog, csv)
 
 
 def nfd_objects(plan: Plan) -> Iterator[dict[str, Any]]:

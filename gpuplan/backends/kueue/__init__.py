@@ -25,7 +25,6 @@ from gpuplan.manifests.provenance import (
     Links,
     Routes,
     Trace,
-    as_written,
     below,
     chosen,
     copied,
@@ -42,7 +41,7 @@ from gpuplan.planning.kueue import (
     counted_units,
     has_queue,
 )
-from gpuplan.planning.kueue_settings import UNCOUNTED, configuration, device_class_mappings, gangs
+from gpuplan.planning.kueue_settings import UNCOUNTED, added_routes, configuration, device_class_mappings, gangs
 from gpuplan.planning.plan import (
     POOL_LABEL,
     Amount,
@@ -347,8 +346,7 @@ class _Traces(NamedTuple):
 
     def configuration(self) -> Routes:
         yield (), scheduler_of(self.plan)
-        if settings := self.plan.cluster.scheduler.spec.kueue:
-            yield from as_written(self.plan.cluster.scheduler.at / "kueue" / "configuration", settings.configuration)
+        yield from added_routes(self.plan)
         if self.plan.cluster.monitoring:
             yield ("metrics",), chosen(self.plan.cluster.monitoring.at)
         yield ("integrations", "frameworks"), frameworks_of(self.plan)

@@ -20,9 +20,11 @@ from gpuplan.backends.monitoring.rules import (
     rows_before,
     texts,
 )
+from gpuplan.catalog.charts import find_scheduler_chart
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests.provenance import Links, Routes, below, choosing, chosen, copied, ordering
 from gpuplan.manifests.templates import Row, places_in
+from gpuplan.planning.charts import install_of
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, Mig, Monitoring, Plan, Pool, Quota, Tenant, Workload
 from gpuplan.planning.sources import (
     asked_by,
@@ -295,11 +297,16 @@ class _Texts(NamedTuple):
         """The names of all Applications: those of workloads' namespaces follow from the workloads."""
         plan = self.plan
         namespaces = (namespace_of(tenant, name) for tenant in plan.tenants for name in tenant.spec.namespaces)
-        found = (*named(plan.cluster, *plan.pools), *copied(*namespaces), *scheduler_of(plan))
+        found = (*named(plan.cluster, *plan.pools), *copied(*namespaces), *scheduler_of(plan), *_installed(plan))
         return (*found, *chosen(*(place for workload in plan.workloads for place in _namespace_of(workload))))
 
     def _honors(self) -> Links:
         return chosen(self.monitoring.at / "honorLabels")
+
+
+def _installed(plan: Plan) -> Links:
+    """What chooses whether the scheduler has an Application of its own."""
+    return install_of(plan) if find_scheduler_chart(plan.cluster.scheduler.kind.value) else ()
 
 
 def _namespace_of(workload: Workload) -> tuple[Origin, ...]:

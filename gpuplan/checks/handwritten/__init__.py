@@ -1,4 +1,4 @@
-"""Checks on what is written by hand beside the policies (GPU422, GPU620-649, GPU682-689, GPU695-699)."""
+"""Checks on what is written by hand beside the policies (GPU422, GPU481, GPU620-649, GPU682-689, GPU695-699)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from gpuplan.checks.handwritten import (
     configs,
     drivers,
     mig_configs,
+    namespaces,
     objects,
     patched,
     queueing,
@@ -19,7 +20,7 @@ from gpuplan.checks.handwritten.reading import HandFiles
 from gpuplan.checks.registry import Check, checks_in
 from gpuplan.planning.plan import Plan
 
-FILE_CHECKS: tuple[Check[Plan], ...] = checks_in(components)
+FILE_CHECKS: tuple[Check[Plan], ...] = checks_in(components, namespaces)
 """Those that judge how files join what is generated."""
 OBJECT_CHECKS: tuple[Check[HandFiles], ...] = checks_in(
     objects, admitted, configs, mig_configs, choices, selectors, queueing, drivers

@@ -11,6 +11,8 @@ from gpuplan.backends import namespaces
 from gpuplan.manifests import Manifest
 from gpuplan.planning.plan import Plan
 from tests.plans import CLUSTER, a_cluster, a_plan
+from tests.platforms import a_platform, pool
+from tests.platforms import tenant as tenant_of
 
 POOLS = """\
 apiVersion: gpuplan.dev/v1
@@ -153,6 +155,14 @@ def test_where_there_are_queues_they_are_the_cap_and_only_the_rest_is_banned(clu
     quotas = "{pool: split-too, guaranteed: 2, limit: 4}, {pool: split, unit: 3g.40gb, guaranteed: 0}"
     plan = tenant(f"namespaces: [research], quotas: [{quotas}]", cluster=cluster)
     assert hard(plan) == {key: number for key, number in NOTHING.items() if key != BORROWED}
+
+
+def test_where_queues_cap_all_that_there_is_the_quota_says_nothing() -> None:
+    """The API server drops an empty mapping."""
+    pools = pool("whole"), pool("parts", "timeSlicing: {replicas: 4}")
+    quotas = "pool: whole, guaranteed: 1", "pool: parts, guaranteed: 1"
+    plan = a_platform(*pools, tenant_of("research", *quotas), scheduler="kueue")
+    assert only(plan, "ResourceQuota")["spec"] == {}
 
 
 def test_what_a_queue_caps_has_a_quota_where_it_is_divided() -> None:

@@ -1,0 +1,59 @@
+"""What policies do not say in the words of other programs, and the page on how it is said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from gpuplan.values import NamedTuple
+
+PATCH: Final = "docs/how-to/patch-what-gpuplan-writes.md"
+
+
+class Said(NamedTuple):
+    """How something is said: in words that follow "say it", and the page that has more."""
+
+    how: str
+    page: str
+
+
+_BY_PATCH: Final = Said("by a patch of what is written, in a kustomize Component", PATCH)
+_BY_UNITS: Final = Said("by `cpu`, `memory`, and the units of its pool", "docs/how-to/run-a-workload.md")
+_BY_POOL: Final = Said("by the pool: its nodes, labels and taints follow it", "docs/how-to/add-a-pool.md")
+_BY_VALUES: Final = Said("in `gpuOperator.values`, as the chart has it", "docs/how-to/adopt-an-existing-cluster.md")
+_BY_MEMBERS: Final = Said("by `members`", "docs/how-to/add-a-tenant.md")
+_BY_QUOTA: Final = Said("by `cpu`, `memory` and `pods` of a quota", "docs/how-to/give-cpu-and-memory.md")
+
+# A name stands for what Kubernetes, a chart of NVIDIA's or a guide calls so, anywhere in a document of the kind.
+_FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
+    "Workload": {
+        _BY_PATCH: """
+            activeDeadlineSeconds affinity annotations completions containers deadline dnsPolicy envFrom hostIPC
+            hostNetwork imagePullPolicy imagePullSecrets ingress initContainers labels lifecycle livenessProbe nodePort
+            podAffinity ports probe readinessProbe restartPolicy runtimeClassName schedulerName secret secretKeyRef
+            secrets securityContext service serviceAccount serviceAccountName serviceType sidecars startupProbe strategy
+            terminationGracePeriodSeconds topologySpreadConstraints ttlSecondsAfterFinished type updateStrategy
+            valueFrom volumeMounts volumes
+            """,
+        _BY_UNITS: "gpu gpus limits requests resources",
+        _BY_POOL: "nodeName nodeSelector tolerations",
+    },
+    "Tenant": {
+        _BY_PATCH: """
+            annotations labels limitRange limitRanges networkPolicies networkPolicy resourceQuota roleBindings roles
+            scopeSelector scopes
+            """,
+        _BY_MEMBERS: "admins groups subjects users",
+        _BY_QUOTA: "cpuQuota hard limits memoryQuota requests",
+    },
+    "Pool": {_BY_PATCH: "annotations", _BY_POOL: "labels nodeSelector tolerations"},
+    "Cluster": {_BY_VALUES: "cdi daemonsets dcgm dcgmExporter devicePlugin gfd migManager toolkit validator"},
+}
+
+
+def find_said(kind: str, field: str) -> Said | None:
+    """How what a field of this name means is said in a document of a kind; None where that is not known."""
+    for said, names in _FIELDS.get(kind, {}).items():
+        if field in names.split():
+            return said
+    return None

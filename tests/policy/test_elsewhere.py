@@ -1,0 +1,47 @@
+"""Fields that policies have under no name point to the page that says how it is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpuplan.policy import elsewhere
+from gpuplan.policy.elsewhere import Said, find_said
+from gpuplan.policy.fields import nested_model
+from gpuplan.policy.models import KINDS
+
+ROOT = Path(__file__).parents[2]
+TOLD = [
+    (kind, said, name)
+    for kind, table in elsewhere._FIELDS.items()
+    for said, names in table.items()
+    for name in names.split()
+]
+
+
+@pytest.mark.parametrize("said", sorted({said for _, said, _ in TOLD}))
+def test_each_page_is_there(said: Said) -> None:
+    assert (ROOT / said.page).is_file()
+
+
+def test_a_name_is_told_once_for_a_kind() -> None:
+    named = [(kind, name) for kind, _, name in TOLD]
+    assert len(named) == len(set(named))
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, _, name in TOLD])
+def test_none_is_a_field_of_the_spec(kind: str, name: str) -> None:
+    spec = nested_model(KINDS[kind], ("spec",))
+    assert spec is not None
+    assert name not in {field.alias for field in spec.model_fields.values()}
+
+
+def test_the_type_of_a_service_is_patched() -> None:
+    said = find_said("Workload", "serviceType")
+    assert said is not None
+    assert said.page == "docs/how-to/patch-what-gpuplan-writes.md"
+
+
+def test_of_what_nobody_calls_so_nothing_is_said() -> None:
+    assert find_said("Workload", "replicaz") is None

@@ -104,7 +104,7 @@ def test_urgent_training_evicts_as_few_services_as_make_room(
 @pytest.mark.parametrize("cluster", ["kai", "runai"])
 def test_urgent_training_may_evict_services_and_they_not_it(cluster: str) -> None:
     serving, urgent = Party("models", "serving"), Party("models", "urgent")
-    found = evictions(plan(SCENARIOS / "three-by-fractions", cluster))
+    found = [item for item in evictions(plan(SCENARIOS / "three-by-fractions", cluster)) if item.counted is None]
     assert [item.mechanism for item in found if item.holds(urgent, serving)] == [Mechanism.QUEUE]
     assert not any(item.holds(serving, urgent) for item in found)
 
@@ -242,7 +242,8 @@ def test_what_is_borrowed_is_counted(cluster: str) -> None:
 
 @pytest.mark.parametrize("cluster", ["kueue", "kai", "runai"])
 def test_the_owner_takes_it_back_and_not_the_borrower(cluster: str) -> None:
-    found = [item for item in evictions(plan(SCENARIOS / "reclaimed", cluster)) if item.mechanism is Mechanism.RECLAIM]
+    told = [item for item in evictions(plan(SCENARIOS / "reclaimed", cluster)) if item.counted is None]
+    found = [item for item in told if item.mechanism is Mechanism.RECLAIM]
     research, product = Party("research", "batch"), Party("product", "batch")
     [taken] = [item for item in found if item.holds(product, research)]
     assert taken.when == (Condition.VICTIM_OVER_GUARANTEE, Condition.EVICTOR_WITHIN_GUARANTEE)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from gpuplan.admission import left_out
 from gpuplan.changes.capacity import all_pods, capacities
 from gpuplan.changes.meaning import means_same
 from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, of
 from gpuplan.changes.nodes import impact_of_all
 from gpuplan.changes.pools import Passage
 from gpuplan.changes.step import Step
-from gpuplan.changes.wording import from_to, nodes_of
+from gpuplan.changes.wording import from_to, listed, nodes_of
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.planning.charts import find_chart
-from gpuplan.planning.grants import has_admission_policies, runtime_class
+from gpuplan.planning.grants import grace_seconds, has_admission_policies, runtime_class
+from gpuplan.planning.kueue import frameworks
 from gpuplan.planning.plan import Argocd, Flux, Mig, Plan, Stage
 from gpuplan.policy.models import Cap, NodeLabels
 
@@ -58,7 +60,10 @@ def removed(plan: Plan) -> Change:
 
 
 def cluster_changes(step: Step) -> Iterator[Change]:
-    for judge in (_kubernetes, _runtime_class, _scheduler, _node_labels, _delivery, _monitoring):
+    for judge in (
+        *(_kubernetes, _runtime_class, _left_out, _grace_period, _scheduler, _frameworks),
+        *(_node_labels, _delivery, _monitoring),
+    ):
         yield from judge(step)
 
 
@@ -88,6 +93,59 @@ def _runtime_class(step: Step) -> Iterator[Change]:
             ChangeClass.ADMISSION,
             f"pods under the RuntimeClass `{named}` must ask for GPUs",
             "new pods are judged by it; those that run go on",
+            stages=(Stage.SCHEDULING,),
+        )
+
+
+def _left_out(step: Step) -> Iterator[Change]:
+    """Optional rules of admission that come or go by name; those of another scheduler come and go with it."""
+    before, after = step.before, step.after
+    if before.scheduler is not after.scheduler:
+        return
+    old, new = ({rule.name: rule for rule in left_out(plan)} for plan in (before, after))
+    place = of(after, after.cluster, after.cluster.at / "admission" / "without")
+    for name in sorted(new.keys() - old.keys()):
+        effect = f"{new[name].optional}; what runs goes on"
+        what = f"admission leaves out the rule `{name}`"
+        yield Change(*place, ChangeClass.ADMISSION, what, effect, stages=(Stage.SCHEDULING,))
+    for name in sorted(old.keys() - new.keys()):
+        what = f"admission no longer leaves out the rule `{name}`"
+        effect = f"new work is judged by it, and what runs goes on; it says: {old[name].message}"
+        yield Change(*place, ChangeClass.ADMISSION, what, effect, stages=(Stage.SCHEDULING,))
+
+
+def _grace_period(step: Step) -> Iterator[Change]:
+    cluster = step.after.cluster
+    old, new = grace_seconds(step.before.cluster), grace_seconds(cluster)
+    if old == new or not has_admission_policies(cluster):
+        return
+    is_longer = new is None or (old is not None and new > old)
+    period = cluster.spec.admission.grace_period
+    yield Change(
+        *of(step.after, cluster, cluster.at / "admission" / "gracePeriod"),
+        ChangeClass.ADMISSION,
+        f"pods with GPUs may ask for {'any time' if new is None else f'{period} at most'} to end",
+        "whoever is guaranteed GPUs may wait as long for those who borrowed them"
+        if is_longer
+        else "new pods that ask for more are refused, and none is deleted with more; those that run keep theirs",
+        stages=(Stage.SCHEDULING,),
+    )
+
+
+def _frameworks(step: Step) -> Iterator[Change]:
+    """What is there besides follows from the scheduler, where that is another one."""
+    if not step.before.scheduler.suspends_jobs or not step.after.scheduler.suspends_jobs:
+        return
+    old, new = ({found.kind for found in frameworks(plan.cluster)} for plan in (step.before, step.after))
+    gone, come = sorted(old - new), sorted(new - old)
+    if gone or come:
+        told = "work of these kinds waits in queues once Kueue's own Configuration names them"
+        untold = "pods with GPUs that belong to kinds which it does not know are refused; those that run go on"
+        yield Change(
+            *of(step.after, step.after.cluster, step.after.cluster.scheduler.at / "kueue" / "frameworks"),
+            ChangeClass.ADMISSION,
+            "; ".join((*listed(("Kueue knows", come)), *listed(("Kueue no longer knows", gone)))),
+            "; ".join((*([told] if come else ()), *([untold] if gone else ()))),
             stages=(Stage.SCHEDULING,),
         )
 

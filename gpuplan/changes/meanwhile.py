@@ -75,10 +75,7 @@ def lost_key(step: Step, was: Pool, to: Pool) -> str:
 
 def _without_key(step: Step) -> str:
     if step.keeps_plugin_file:
-        return (
-            "nodes share GPUs as they did until their device plugin restarts, and it does not follow the label until "
-            "its pod is deleted"
-        )
+        return f"nodes {_SHARES_ON}"
     found = "GPUs as if nothing shared or divided them" if _reads_late(step) else "no GPUs"
     return f"until their label moves, nodes hand out {found}"
 
@@ -86,12 +83,15 @@ def _without_key(step: Step) -> str:
 def without_file(step: Step) -> str:
     """What nodes that are not divided do as their file goes before the label that names it, in words."""
     if step.keeps_plugin_file:
-        return (
-            "they share GPUs as they did until their device plugin restarts, and it does not follow the label until "
-            "its pod is deleted"
-        )
+        return f"they {_SHARES_ON}"
     until = "whole GPUs" if _reads_late(step) else "no GPUs until the label goes, and then whole ones"
     return f"they hand out {until}, beside pods that still share some"
+
+
+_SHARES_ON: Final = (
+    "share GPUs as they did until their device plugin restarts, and it does not follow the label until its pod is "
+    "deleted"
+)
 
 
 def _reads_late(step: Step) -> bool:

@@ -1,4 +1,4 @@
-"""Checks on what admission cannot stop, or stops by surprise (GPU420-424, GPU520-529)."""
+"""Checks on what admission cannot stop, or stops by surprise (GPU420-425, GPU520-529)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from gpuplan.checks.registry import check
 from gpuplan.checks.wording import mistyped, name_of
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.grants import has_admission_policies
-from gpuplan.planning.plan import Plan, PriorityClass, Tenant
-from gpuplan.policy.models import Cap, PodSecurity
+from gpuplan.planning.plan import GPU_RESOURCE, POOL_LABEL, Plan, Pool, PriorityClass, Tenant
+from gpuplan.policy.models import Cap, NodeLabels, PodSecurity
 from gpuplan.wording import closest, listing
 
 # --- Rules that are left out -------------------------------------------------------------------------------------
@@ -71,6 +71,60 @@ def _second_walls(plan: Plan, name: str) -> Iterator[str]:
     """What else there would be to cap a tenant that goes around its queue."""
     if plan.cluster.cap is Cap.QUEUE and name in rules_of_queues():
         yield "the queue is the only cap: `scheduler.cap: limit` has a ResourceQuota beside it"
+
+
+# --- Nodes that keep nobody off ----------------------------------------------------------------------------------
+
+
+@check("GPU425", "pool-without-taint", Severity.NOTE)
+def pool_without_taint(plan: Plan) -> Iterator[Finding]:
+    """gpuplan sets no taint on nodes of a pool, so that pods without GPUs of any namespace may fill them.
+
+    ## Why
+    Quotas and admission rules hold pods that ask for GPUs. Any other pod goes wherever no taint keeps it off, from
+    namespaces of no tenant, too; one that asks for all CPUs of a node keeps its GPUs idle. With a taint, tenants' pods
+    come to a pool by a grant alone.
+
+    `taintPools: true` gives a taint to each pool that has none which keeps pods off (`PreferNoSchedule` does not). Node
+    Feature Discovery puts it on the nodes. With `nodeLabels: external` gpuplan sets no taints at all:
+    `partitions/node-groups.yaml` says which ones a node needs, and whoever makes the nodes sets them. So it is with
+    `nodeLabels: node`, where GPU611 says which.
+
+    ## Instead
+    Write `taintPools: true`; before the merge, `gpuplan diff --pods` lists the pods that do not tolerate the taint.
+    Where others set taints, have them do so, and ignore this finding with the reason.
+    """
+    granted = {quota.pool.name for tenant in plan.tenants for quota in tenant.quotas}
+    pools = [pool for pool in plan.pools if pool.name in granted]
+    untainted, how = [pool for pool in pools if not pool.barrier], plan.cluster.spec.node_labels
+    if untainted:
+        yield Finding(
+            plan.cluster.at / "taintPools",
+            f"pods without GPUs of any namespace may fill the nodes of {_named(untainted)}",
+            label="no taint keeps them off",
+            related=tuple(Label(pool.at / "taints", f"nothing keeps pods off `{pool.name}`") for pool in untainted[:3]),
+            help="write `taintPools: true`" + ("" if how is NodeLabels.NFD else f", and {_tainting(untainted[0])}"),
+        )
+    elif pools and how is NodeLabels.EXTERNAL:
+        yield Finding(
+            plan.cluster.at / "nodeLabels",
+            f"gpuplan sets no taints on the nodes of {_named(pools)}",
+            label="whoever makes the nodes sets them",
+            notes=("without them pods without GPUs of any namespace may fill the nodes",),
+            help=f"{_tainting(pools[0])}, and ignore this finding with the reason",
+        )
+
+
+def _named(pools: Sequence[Pool]) -> str:
+    return f"pool{'s' if len(pools) > 1 else ''} {listing([pool.name for pool in pools])}"
+
+
+def _tainting(pool: Pool) -> str:
+    """What to type for one pool, with its own taint or the usual one."""
+    taint = next(iter(pool.barrier), None)
+    text = f"{taint.key}={taint.value}:{taint.effect.value}" if taint else f"{GPU_RESOURCE}=present:NoSchedule"
+    command = f"kubectl taint nodes -l {POOL_LABEL}={pool.name} {text}"
+    return f"set what `partitions/node-groups.yaml` says, by node groups or as in `{command}`"
 
 
 # --- What policies do not see ------------------------------------------------------------------------------------

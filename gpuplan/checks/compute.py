@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from gpuplan.checks.caps import each_quota
 from gpuplan.checks.registry import check
@@ -18,6 +19,7 @@ from gpuplan.planning.amounts import (
     share_of_units,
 )
 from gpuplan.planning.plan import Compute, Counted, Plan, Pool, Quota, Tenant, Workload
+from gpuplan.planning.preemption import standing_together
 from gpuplan.planning.tree import Tree
 from gpuplan.policy.models import Training
 from gpuplan.values import NamedTuple
@@ -402,6 +404,9 @@ def workloads_over_compute(plan: Plan) -> Iterator[Finding]:
     Pods beyond the quota are refused or wait for ever. All services must fit at once, with the largest of the jobs;
     jobs take turns. What counts is the most pods that there can be.
 
+    Where queues count CPU and memory, with every scheduler but plain Kubernetes, preemptible work that a higher class
+    of the same tenant may evict is counted by itself: the scheduler makes room by evicting it.
+
     ## Instead
     Ask for less in each pod, or raise the limit in the tenant's quota.
     """
@@ -412,7 +417,9 @@ def workloads_over_compute(plan: Plan) -> Iterator[Finding]:
                 held.setdefault((holder.name, workload.pool.name), []).append(workload)
         for (name, pool), workloads in held.items():
             holder = next(tenant for tenant in plan.tenants if tenant.name == name)
-            yield from _over_compute(holder, pool, counted, workloads)
+            groups = standing_together(plan.scheduler, workloads) if plan.scheduler.counts_tenants else (workloads,)
+            found = (finding for group in groups for finding in _over_compute(holder, pool, counted, group))
+            yield from islice(found, 1)
 
 
 def _over_compute(holder: Tenant, pool: str, counted: Counted, workloads: Sequence[Workload]) -> Iterator[Finding]:

@@ -33,7 +33,7 @@ from gpuplan.planning.plan import (
     UnitKey,
     Workload,
 )
-from gpuplan.planning.preemption import evictions, pairs_within
+from gpuplan.planning.preemption import Condition, Eviction, evictions, pairs_within
 from gpuplan.planning.projects import ranks, seconds
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.policy.models import Allocation, Cap, Inference, Training
@@ -405,11 +405,11 @@ def _safe_class(found: PriorityClass) -> Uses:
 
 
 def _evictions_across_tenants(plan: Plan) -> Uses:
-    """Classes by which pods of one tenant evict those of another from units that are contended."""
-    keys = contended(plan)
+    """Classes by which pods of one tenant evict those of another for what is contended."""
+    keys = contended(plan) | _contended_nodes(plan)
     victims: dict[str, set[str]] = {}
     for eviction in evictions(plan) if keys else ():
-        if (eviction.pool, eviction.unit) in keys and eviction.mechanism.is_across_tenants:
+        if (eviction.pool, eviction.unit) in keys and _is_contended(eviction) and eviction.mechanism.is_across_tenants:
             users: dict[str | None, set[str]] = {}
             for party in eviction.evictors:
                 users.setdefault(party.priority_class, set()).add(party.tenant)
@@ -419,6 +419,17 @@ def _evictions_across_tenants(plan: Plan) -> Uses:
     for found in plan.priority_classes:
         if names := victims.get(found.name):
             yield Use(found.at / "preempts", f"pods with `{found.name}` evict lower ones of {listing(sorted(names))}")
+
+
+def _contended_nodes(plan: Plan) -> frozenset[UnitKey]:
+    """CPU and memory of pools that say what their nodes have: of others nobody can tell."""
+    return frozenset(
+        (pool.name, counted.value) for pool in plan.pools for counted in Counted if capacity(pool, counted) is not None
+    )
+
+
+def _is_contended(eviction: Eviction) -> bool:
+    return eviction.counted is None or Condition.POOL_FULL in eviction.when
 
 
 def _evictable(plan: Plan) -> Uses:

@@ -136,15 +136,17 @@ def units_counted_together() -> None:
 
 @_lost("GPU532", "priority-across-tenants", "priority")
 def priority_across_tenants() -> None:
-    """On plain Kubernetes, pods of one tenant may evict those of another from units that both may use.
+    """On plain Kubernetes, pods of one tenant may evict those of another from what both may use.
 
     ## Why
     kube-scheduler looks at the values of the priority classes and at nothing else. Where tenants may together use more
-    than there is, a pod of a higher class evicts a lower one, whoever is within its guarantee.
+    units than there are, a pod of a higher class evicts a lower one, whoever is within its guarantee. So it is with CPU
+    and memory, also for pods without GPUs; this check looks at them where the pool says what its nodes have.
 
     ## Instead
-    Lower the limits until all caps fit into the pool, write `preempts: false` on the class, or use a scheduler that
-    compares pods of one tenant only.
+    Lower the limits until all caps fit into the pool, `cpu` and `memory` included (`followUnits: true` caps both for
+    all of a pool's tenants), write `preempts: false` on the class, or use a scheduler that compares pods of one tenant
+    only. Where the pool has no taint, caps of its tenants bound nobody else (GPU425).
     """
 
 

@@ -443,11 +443,12 @@ _WORDS = {TimeSlicing: "time slices", Mps: "shares under MPS", Fraction: "fracti
 
 @check("GPU568", "claims-evict-nobody", Severity.NOTE)
 def claims_evict_nobody(plan: Plan) -> Iterator[Finding]:
-    """On plain Kubernetes, classes of different priority meet in a pool with claims, where they evict nobody.
+    """On plain Kubernetes, classes of different priority meet in a pool with claims, and evict nobody for devices.
 
     ## Why
     kube-scheduler evicts a pod when another fits in its place. It does not count the devices that a pod would give
-    back, so that no pod is evicted for a claim. The higher class is only the next to be placed.
+    back, so that no pod is evicted for a claim. The higher class is only the next to be placed. For CPU and memory it
+    evicts lower ones there as elsewhere.
 
     ## Instead
     Keep the caps within the pool, or use Kueue, which evicts by quota before pods are made.
@@ -464,7 +465,7 @@ def claims_evict_nobody(plan: Plan) -> Iterator[Finding]:
         if evicting:
             yield Finding(
                 pool.at / "allocation",
-                f"priority classes evict nobody from pool `{pool.name}`",
+                f"priority classes evict nobody for devices of pool `{pool.name}`",
                 label="kube-scheduler does not evict for claims",
                 related=(Label(evicting[0].at / "value", f"`{evicting[0].name}` is above others of the pool"),),
                 notes=(f"pods of {listing([priority.name for priority in evicting])} wait until devices are free",),

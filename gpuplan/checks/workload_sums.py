@@ -11,8 +11,8 @@ from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, crossing, number, severity_of_loss, total_text, units
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.capping import caps_in_queue
-from gpuplan.planning.plan import Amount, Plan, Pool, PriorityClass, Quota, Tenant, UnitKey, Workload
-from gpuplan.planning.preemption import may_evict
+from gpuplan.planning.plan import Amount, Plan, Pool, Quota, Tenant, UnitKey, Workload
+from gpuplan.planning.preemption import may_evict, standing_together
 from gpuplan.policy.models import Cap, Training
 from gpuplan.values import NamedTuple
 from gpuplan.wording import count, joined
@@ -427,28 +427,12 @@ def _makes_way(plan: Plan, workload: Workload, other: Workload) -> bool:
 
 
 def _counted_together(plan: Plan, quota: Quota, workloads: Sequence[Workload]) -> Iterator[Sequence[Workload]]:
-    """What has to fit at once: all that nobody here evicts (`may_evict`), and what is evicted by itself, by class.
-
-    A ResourceQuota counts all, and refuses before anybody is evicted.
-    """
+    """What has to fit at once. A ResourceQuota counts all, and refuses before anybody is evicted."""
     waits = caps_in_queue(plan.cluster.cap, plan.scheduler, quota.unit.device_class) and not quota.split
     if quota.unit.asked_as and not waits:
         yield workloads
         return
-    highest: dict[str, PriorityClass] = {}
-    for workload in workloads:
-        rank, name = workload.priority_class, workload.tenant.name
-        if rank is not None and (name not in highest or rank.spec.value > highest[name].spec.value):
-            highest[name] = rank
-    standing: list[Workload] = []
-    lower: dict[tuple[str, str], list[Workload]] = {}
-    for workload in workloads:
-        tenant, rank = workload.tenant, workload.priority_class
-        if rank is not None and may_evict(plan.scheduler, tenant, highest[tenant.name].spec, rank.spec):
-            lower.setdefault((tenant.name, rank.name), []).append(workload)
-        else:
-            standing.append(workload)
-    yield from filter(None, (standing, *lower.values()))
+    yield from standing_together(plan.scheduler, workloads)
 
 
 # --- Sums --------------------------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpuplan.planning.plan import GPU_RESOURCE, Plan
+from gpuplan.planning.grants import has_admission_policies
+from gpuplan.planning.plan import GPU_RESOURCE, Plan, Pool
 from gpuplan.policy.models import Effect
 
 Barrier = tuple[tuple[str, str, str], ...]
@@ -18,6 +19,16 @@ _USUAL: Final[tuple[Barrier, ...]] = (
     ((GPU_RESOURCE, ANY, Effect.NO_SCHEDULE.value),),
 )
 """What kubeadm taints control planes with, the older name of it, and what managed services taint GPU nodes with."""
+
+
+TOLERATIONS_RULE: Final = "tolerations-within-pools"
+"""The admission rule that lets no pod tolerate them without a granted pool."""
+
+
+def is_closed(plan: Plan, pool: Pool) -> bool:
+    """Whether tenants' pods come to the pool's nodes by a grant alone, those without GPUs too."""
+    is_held = TOLERATIONS_RULE not in plan.cluster.spec.admission.without
+    return bool(pool.barrier) and is_held and has_admission_policies(plan.cluster)
 
 
 def barriers(plan: Plan) -> tuple[Barrier, ...]:

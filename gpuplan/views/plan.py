@@ -14,7 +14,7 @@ from gpuplan.planning import plan as planned
 from gpuplan.planning.amounts import amount_text, per_node
 from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Amount, Plan, Pool, Tenant, Total, Unit, Workload
-from gpuplan.planning.preemption import Condition, Eviction, Mechanism, Party, evictions, misread
+from gpuplan.planning.preemption import Condition, Eviction, Mechanism, Party, counted_in, evictions, misread
 from gpuplan.policy.models import Inference
 from gpuplan.views.catalog import boxes, spell
 from gpuplan.views.json_findings import json_text
@@ -402,6 +402,7 @@ _WHEN: Final[Mapping[Condition, str]] = {
     Condition.EVICTOR_WITHIN_FAIR_SHARE: "the other no more than its own",
     Condition.QUOTA_HAS_ROOM: "its quota has room",
     Condition.QUOTA_HAS_ROOM_OR_JOB: "its quota has room or it is a Job's",
+    Condition.BY_KUBE_SCHEDULER: "kube-scheduler places the pod, which asks for no GPUs",
 }
 
 
@@ -409,16 +410,17 @@ def preemption_page(plan: Plan, theme: Theme) -> str:
     """One cluster: a line for each way in which pods are evicted, and the pools in which none is."""
     found = evictions(plan)
     heading = f"Cluster {plan.cluster.name}: who can evict whom with {plan.scheduler.title}"
-    rows = [_row(eviction) for eviction in found]
-    text = table(("POOL", "UNIT", "PODS OF", "MAY EVICT PODS OF", "FOR", "WHEN", "AFTER"), rows) if rows else ""
+    alike: dict[Eviction, list[str]] = {}
+    for eviction in found:
+        alike.setdefault(eviction._replace(unit="") if eviction.counted else eviction, []).append(eviction.unit)
+    rows = [_row(eviction, names) for eviction, names in alike.items()]
+    text = table(("POOL", "LACKING", "PODS OF", "MAY EVICT PODS OF", "FOR", "WHEN", "AFTER"), rows) if rows else ""
     disturbed = {(eviction.pool, eviction.unit) for eviction in found}
-    calm = [
-        f"{pool.name} ({unit.name})"
-        for pool in plan.pools
-        for unit in pool.units
-        if (pool.name, unit.name) not in disturbed
-    ]
-    none = printable(f"nobody evicts anybody in {', '.join(calm)}") + "\n" if calm else ""
+    calm = {
+        pool.name: [name for name in _lacked(plan, pool) if (pool.name, name) not in disturbed] for pool in plan.pools
+    }
+    listed = ", ".join(f"{pool} ({', '.join(names)})" for pool, names in calm.items() if names)
+    none = printable(f"nobody evicts anybody in {listed}") + "\n" if listed else ""
     return f"{theme.paint(printable(heading), Style.STRONG)}\n{indent(text + none + _unlabelled(plan))}"
 
 
@@ -431,10 +433,16 @@ def _unlabelled(plan: Plan) -> str:
     return printable(text) + "\n"
 
 
-def _row(eviction: Eviction) -> tuple[str, ...]:
+def _lacked(plan: Plan, pool: Pool) -> Iterator[str]:
+    """What a pod may lack in a pool."""
+    yield from (unit.name for unit in pool.units)
+    yield from (counted.value for counted in counted_in(plan))
+
+
+def _row(eviction: Eviction, lacking: Sequence[str]) -> tuple[str, ...]:
     return (
         eviction.pool,
-        eviction.unit,
+        ", ".join(lacking),
         _parties(eviction.evictors),
         _parties(eviction.victims),
         _WHY[eviction.mechanism],

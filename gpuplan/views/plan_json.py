@@ -25,7 +25,10 @@ from gpuplan.policy.models import Cap, Guard, Inference, ModelVolume
 from gpuplan.values import NamedTuple
 
 FORMAT_VERSION = "1.5"
-"""A minor step only adds keys. Null means unbounded for limits and caps, otherwise unknown or not there."""
+"""A minor step adds keys, and values where the schema lists them, and no more.
+
+Null means unbounded for limits and caps, otherwise unknown or not there.
+"""
 
 
 def plans_as_data(plans: Iterable[Plan]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +12,8 @@ from gpuplan.changes.model import Comparison
 from gpuplan.disturbance import ChangeClass
 from tests.changes.edits import INDEPENDENT
 from tests.changes.platform import Edit, between, loaded, original, state
+
+pytestmark = pytest.mark.no_cover
 
 _EDITS = st.sets(st.sampled_from(INDEPENDENT), max_size=5)
 

@@ -11,6 +11,7 @@ metadata: {name: NAME}
 spec:
   kubernetes: "1.34"
   gpuOperator: {install: helm, version: v26.7.0}
+  taintPools: true
 """
 POOL = """\
 apiVersion: gpuplan.dev/v1

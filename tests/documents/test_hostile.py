@@ -18,6 +18,8 @@ from gpuplan.documents import events, find_ignores, merge, read_text
 from gpuplan.documents.parse import MAX_DEPTH, parse
 from tests.documents.reading import codes, describe, read
 
+pytestmark = pytest.mark.no_cover
+
 DEPTH = 100_000
 DEEP = {
     "brackets": "[" * DEPTH,

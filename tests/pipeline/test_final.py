@@ -20,7 +20,7 @@ CLUSTER = """\
 apiVersion: gpuplan.dev/v1
 kind: Cluster
 metadata: {name: dev}
-spec:
+spec: # gpuplan: ignore[GPU425] all pods there are tenants'
   kubernetes: "1.34"
   gpuOperator: {install: helm, version: v26.7.0}
   nodeLabels: node

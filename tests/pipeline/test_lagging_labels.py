@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ from gpuplan.changes.meanwhile import published
 from gpuplan.pipeline.retaining import judge_retained, keepers
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Plan, Pool
 from tests.plans import CLUSTER, a_plan
+
+pytestmark = pytest.mark.no_cover
 
 LAYOUTS = ("one", "two")
 POOLS = ("large", "small", "spare")

@@ -9,7 +9,7 @@ import pytest
 
 from gpuplan.checks.losses import losses
 from gpuplan.planning.plan import Plan, PriorityClass, Tenant
-from gpuplan.planning.preemption import Mechanism, Party, evictions, evicts_within, may_evict, pairs_within
+from gpuplan.planning.preemption import Eviction, Mechanism, Party, evictions, evicts_within, may_evict, pairs_within
 from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
 from tests.plans import a_cluster, a_plan
 
@@ -55,6 +55,11 @@ def plans(scheduler: SchedulerTraits) -> Iterator[Plan]:
         yield _with(plan, classes, tenants)
 
 
+def for_units(plan: Plan) -> list[Eviction]:
+    """Those for units: for CPU and memory of nodes of which nobody says what they have, losses tell of none."""
+    return [found for found in evictions(plan) if found.counted is None]
+
+
 def _saying(found: PriorityClass, preempts: bool, preemptible: bool) -> PriorityClass:
     return found._replace(spec=found.spec.model_copy(update={"preempts": preempts, "preemptible": preemptible}))
 
@@ -71,7 +76,7 @@ def test_the_report_lets_a_class_evict_another_of_its_tenant_where_the_relation_
         for tenant in plan.tenants:
             for higher, lower in product(tenant.priority_classes, repeat=2):
                 parties = Party(tenant.name, higher.name), Party(tenant.name, lower.name)
-                told = any(eviction.holds(*parties) for eviction in evictions(plan))
+                told = any(eviction.holds(*parties) for eviction in for_units(plan))
                 assert told == may_evict(scheduler, tenant, higher.spec, lower.spec)
                 assert told == ((higher, lower) in pairs_within(scheduler, tenant))
 
@@ -79,7 +84,7 @@ def test_the_report_lets_a_class_evict_another_of_its_tenant_where_the_relation_
 @EACH
 def test_a_class_that_is_to_evict_nobody_is_lost_where_the_report_lets_it(scheduler: SchedulerTraits) -> None:
     for plan in plans(scheduler):
-        within = [item for item in evictions(plan) if item.mechanism.is_within_tenants]
+        within = [item for item in for_units(plan) if item.mechanism.is_within_tenants]
         evictors = {party.priority_class for item in within for party in item.evictors}
         calm = {found.name for found in plan.priority_classes if not found.spec.preempts}
         assert _classes_of(plan, "preempts", scheduler) == evictors & calm
@@ -88,7 +93,7 @@ def test_a_class_that_is_to_evict_nobody_is_lost_where_the_report_lets_it(schedu
 @EACH
 def test_a_class_that_is_not_to_be_evicted_is_lost_where_the_report_names_it(scheduler: SchedulerTraits) -> None:
     for plan in plans(scheduler):
-        victims = {party.priority_class for item in evictions(plan) for party in item.victims}
+        victims = {party.priority_class for item in for_units(plan) for party in item.victims}
         safe = {found.name for found in plan.priority_classes if not found.spec.preemptible}
         assert _classes_of(plan, "preemptible", scheduler) == victims & safe
 
@@ -96,7 +101,7 @@ def test_a_class_that_is_not_to_be_evicted_is_lost_where_the_report_names_it(sch
 @EACH
 def test_evicting_other_tenants_by_class_is_lost_where_the_report_has_it(scheduler: SchedulerTraits) -> None:
     for plan in plans(scheduler):
-        by_class = [item for item in evictions(plan) if item.mechanism is Mechanism.PRIORITY]
+        by_class = [item for item in for_units(plan) if item.mechanism is Mechanism.PRIORITY]
         evictors = {party.priority_class for item in by_class for party in item.evictors}
         assert _classes_of(plan, "priority", scheduler) == evictors
 
@@ -104,9 +109,21 @@ def test_evicting_other_tenants_by_class_is_lost_where_the_report_has_it(schedul
 def test_for_claims_kube_scheduler_evicts_nobody_and_nothing_is_lost() -> None:
     text = f"{a_cluster('kind: kubernetes')}---\n{POLICY}"
     plan = a_plan(text.replace("sharing: {exclusive: {}}", "sharing: {exclusive: {}}, allocation: dra"))
-    assert evictions(plan) == ()
+    assert for_units(plan) == []
     assert losses(plan, "priority", plan.scheduler) == ()
     assert len(losses(a_plan(text), "priority", plan.scheduler)) == 1
+
+
+@pytest.mark.parametrize(
+    ("bounds", "lost"), [("", 1), (", cpu: 64, memory: 500Gi", 0), (", cpu: 65, memory: 500Gi", 1)]
+)
+def test_evicting_others_for_cpu_is_lost_where_caps_do_not_fit_on_nodes_that_are_known(bounds: str, lost: int) -> None:
+    text = f"{a_cluster('kind: kubernetes')}---\n{POLICY}".replace("guaranteed: 2, limit: 8", f"guaranteed: 4{bounds}")
+    known = text.replace("gpusPerNode: 8", "gpusPerNode: 8, cpu: 128, memory: 1000Gi").replace(
+        "exclusive: {}}", "exclusive: {}}, taints: [{key: nvidia.com/gpu, effect: NoSchedule}]"
+    )
+    assert len(losses(a_plan(known), "priority", SCHEDULERS["kubernetes"])) == lost
+    assert losses(a_plan(text), "priority", SCHEDULERS["kubernetes"]) == ()
 
 
 def _classes_of(plan: Plan, concept: str, scheduler: SchedulerTraits) -> set[str | None]:

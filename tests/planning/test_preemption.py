@@ -45,7 +45,7 @@ def plan_of(kind: str, *documents: str) -> Plan:
 
 
 def found(kind: str, *documents: str) -> list[Eviction]:
-    return list(evictions(plan_of(kind, *documents)))
+    return [item for item in evictions(plan_of(kind, *documents)) if item.counted is None]
 
 
 def ways(found: list[Eviction], evictor: tuple[str, str | None], victim: tuple[str, str | None]) -> list[Mechanism]:
@@ -268,7 +268,9 @@ spec:
     ]
 
     known = list(evictions(a_plan(a_cluster(f"kind: {kind}") + pool + CLASSES + "".join(tenants))))
-    assert all(not item.holds(Party("a", name), Party("b", "batch")) for item in known for name in ("urgent", "batch"))
+    units = [item for item in known if item.counted is None]
+    assert units
+    assert all(not item.holds(Party("a", name), Party("b", "batch")) for item in units for name in ("urgent", "batch"))
 
 
 def test_nobody_evicts_where_there_is_nobody() -> None:
@@ -322,8 +324,154 @@ def test_jobs_of_kueue_wait_without_pods_that_a_quota_counts() -> None:
 def test_parts_of_gpus_are_in_no_quota() -> None:
     shared = POOL.replace("exclusive", "fraction")
     plan = a_plan(a_cluster("kind: kai, cap: limit") + shared + CLASSES + a_tenant("a", "guaranteed: 4"))
-    assert {item.when for item in evictions(plan)} == {(Condition.QUEUE_FULL,)}
+    assert {item.when for item in evictions(plan) if item.counted is None} == {(Condition.QUEUE_FULL,)}
 
 
 def test_without_a_limit_nothing_refuses_a_pod() -> None:
     assert within("kueue", CLASSES, a_tenant("a", "guaranteed: 4, limit: none")) == (Condition.QUEUE_FULL,)
+
+
+# --- CPU and memory ----------------------------------------------------------------------------------------------
+
+KNOWN = POOL.replace("gpusPerNode: 8", "gpusPerNode: 8, cpu: 128, memory: 1000Gi")
+TAINTED = KNOWN.replace("exclusive: {}}", "exclusive: {}}, taints: [{key: nvidia.com/gpu, effect: NoSchedule}]")
+OTHER = POOL.replace("{name: h100}", "{name: other}").replace("names: [a]", "names: [b]")
+ELSEWHERE = """\
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: elsewhere}
+spec: {namespaces: [elsewhere], priorityClasses: [urgent], quotas: [{pool: other, guaranteed: 4}]}
+"""
+BORROWER = a_tenant("b", "guaranteed: 4, limit: 8")
+
+
+def for_nodes(kind: str, *documents: str, pool: str = TAINTED, name: str = "cpu", more: str = "") -> list[Eviction]:
+    """Those for what is counted of the nodes of the pool `h100`; ``more`` is of the cluster."""
+    plan = a_plan(f"{a_cluster(f'kind: {kind}')}{more}{pool}{''.join(documents)}")
+    return [item for item in evictions(plan) if item.pool == "h100" and item.counted is not None and item.unit == name]
+
+
+@pytest.mark.parametrize("name", ["cpu", "memory"])
+def test_kube_scheduler_evicts_for_cpu_and_memory_whoever_holds_a_gpu(name: str) -> None:
+    known = for_nodes("kubernetes", CLASSES, a_tenant("a", "guaranteed: 4"), a_tenant("b", "guaranteed: 4"), name=name)
+
+    assert known == [
+        Eviction(
+            pool="h100",
+            unit=name,
+            mechanism=Mechanism.PRIORITY,
+            evictors=(Party("a", "urgent"), Party("b", "urgent")),
+            victims=(Party("a", "batch"), Party("b", "batch")),
+            when=(Condition.POOL_FULL,),
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "when"),
+    [(64, Condition.NODE_FULL), (65, Condition.POOL_FULL)],
+)
+def test_caps_on_cpu_that_fit_leave_room_on_some_node(cpu: int, when: Condition) -> None:
+    quota = f"guaranteed: 4, cpu: {cpu}"
+    (only,) = for_nodes("kubernetes", CLASSES, a_tenant("a", quota), a_tenant("b", "guaranteed: 4, cpu: 64"))
+
+    assert only.when == (when, Condition.QUOTA_HAS_ROOM)
+
+
+def test_a_cap_on_cpu_is_that_of_all_pools_together() -> None:
+    quotas = "guaranteed: 4, cpu: 60}, {pool: other, guaranteed: 4, cpu: 60"
+    (only,) = for_nodes("kubernetes", CLASSES, OTHER, a_tenant("a", quotas), a_tenant("b", "guaranteed: 4, cpu: 60"))
+
+    assert only.when == (Condition.POOL_FULL, Condition.QUOTA_HAS_ROOM)
+
+
+def test_what_claims_evict_nobody_for_they_do_for_cpu() -> None:
+    claimed = TAINTED.replace("exclusive: {}}", "exclusive: {}}, allocation: dra")
+    plan = a_plan(a_cluster("kind: kubernetes") + claimed + CLASSES + a_tenant("a", "guaranteed: 4"))
+
+    assert [item.unit for item in evictions(plan)] == ["cpu", "memory"]
+
+
+@pytest.mark.parametrize("kind", ["kubernetes", "kai", "runai"])
+def test_a_taint_keeps_tenants_of_other_pools_from_evicting(kind: str) -> None:
+    documents = CLASSES, OTHER, ELSEWHERE, a_tenant("a", "guaranteed: 4", "batch")
+
+    assert Mechanism.PRIORITY not in ways(for_nodes(kind, *documents), ("elsewhere", "urgent"), ("a", "batch"))
+    opened = for_nodes(kind, *documents, pool=KNOWN)
+    assert ways(opened, ("elsewhere", "urgent"), ("a", "batch")) == [Mechanism.PRIORITY]
+    (only,) = [item for item in opened if item.mechanism is Mechanism.PRIORITY]
+    assert only.when[0] is Condition.POOL_FULL
+
+
+def test_a_taint_that_anybody_may_tolerate_keeps_nobody_off() -> None:
+    documents = CLASSES, OTHER, ELSEWHERE, a_tenant("a", "guaranteed: 4", "batch")
+
+    assert for_nodes("kubernetes", *documents) == []
+    known = for_nodes("kubernetes", *documents, more="  admission: {without: [tolerations-within-pools]}\n")
+    assert ways(known, ("elsewhere", "urgent"), ("a", "batch")) == [Mechanism.PRIORITY]
+
+
+def test_kueue_evicts_nobody_for_what_its_queues_do_not_count() -> None:
+    assert for_nodes("kueue", CLASSES, a_tenant("a", "guaranteed: 4"), BORROWER) == []
+
+
+def test_kueue_evicts_for_cpu_as_for_units_where_queues_count_it() -> None:
+    borrows = a_tenant("b", "guaranteed: 4, cpu: {guaranteed: 60, limit: 128}")
+    known = for_nodes("kueue", CLASSES, a_tenant("a", "guaranteed: 4, cpu: 60"), borrows)
+
+    assert ways(known, ("b", "urgent"), ("b", "batch")) == [Mechanism.QUEUE]
+    assert ways(known, ("a", "batch"), ("b", "urgent")) == [Mechanism.RECLAIM]
+    assert ways(known, ("b", "urgent"), ("a", "batch")) == []
+    assert {item.when for item in known if item.mechanism is Mechanism.QUEUE} == {(Condition.QUEUE_FULL,)}
+    assert for_nodes("kueue", CLASSES, a_tenant("a", "guaranteed: 4, cpu: 60"), borrows, name="memory") == []
+
+
+def test_kueue_evicts_across_the_units_of_a_pool_for_cpu() -> None:
+    pool = KNOWN.replace("exclusive: {}", "mig: {instances: {3g.40gb: 1, 2g.20gb: 2}}")
+    tenants = (
+        a_tenant("a", "unit: 3g.40gb, guaranteed: 4, cpu: 60"),
+        a_tenant("b", "unit: 2g.20gb, guaranteed: 4, cpu: {guaranteed: 60, limit: none}"),
+    )
+
+    assert ways(for_nodes("kueue", CLASSES, *tenants, pool=pool), ("a", "batch"), ("b", "batch")) == [Mechanism.RECLAIM]
+
+
+def test_a_queue_that_says_nothing_of_cpu_has_its_own() -> None:
+    documents = CLASSES, a_tenant("a", "guaranteed: 4, cpu: 60"), BORROWER
+
+    assert {party.tenant for item in for_nodes("kueue", *documents) for party in item.evictors} == {"a"}
+
+
+def test_pods_go_for_pods_where_queues_count_them() -> None:
+    documents = CLASSES, a_tenant("a", "guaranteed: 4, pods: 10"), BORROWER
+
+    (only,) = for_nodes("kueue", *documents, name="pods")
+    assert (only.mechanism, only.evictors) == (Mechanism.QUEUE, (Party("a", "urgent"),))
+    assert for_nodes("kai", *documents, name="pods") == []
+
+
+@pytest.mark.parametrize("kind", ["kai", "runai"])
+def test_queues_that_place_pods_make_room_for_cpu_without_quotas_of_it(kind: str) -> None:
+    known = for_nodes(kind, CLASSES, a_tenant("a", "guaranteed: 4"), BORROWER)
+
+    assert ways(known, ("b", "urgent"), ("b", "batch")) == [Mechanism.QUEUE, Mechanism.PRIORITY]
+    assert ways(known, ("a", "batch"), ("b", "batch")) == [Mechanism.RECLAIM]
+    assert ways(known, ("a", "batch"), ("b", "urgent")) == []
+
+
+def test_beside_kai_pods_without_gpus_evict_by_class_alone() -> None:
+    (by_class,) = [
+        item
+        for item in for_nodes("kai", CLASSES, a_tenant("a", "guaranteed: 4"), BORROWER)
+        if item.mechanism is Mechanism.PRIORITY
+    ]
+
+    assert by_class.holds(Party("b", "urgent"), Party("a", "batch"))
+    assert by_class.when == (Condition.POOL_FULL, Condition.BY_KUBE_SCHEDULER)
+
+
+def test_a_quota_of_no_cpu_takes_none_back() -> None:
+    none = a_tenant("a", "guaranteed: 4, cpu: {guaranteed: 0, limit: 60}", "batch")
+
+    assert Mechanism.RECLAIM not in ways(for_nodes("kai", CLASSES, none, BORROWER), ("a", "batch"), ("b", "batch"))

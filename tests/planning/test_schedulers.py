@@ -27,21 +27,18 @@ KNOW_KINDS = frozenset(
 
 
 @cache
-def _imports() -> dict[str, set[str]]:
-    """The names that each module imports from others."""
-    return {
-        path.relative_to(ROOT).as_posix(): {
-            alias.name
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-            if isinstance(node, ast.ImportFrom)
-            for alias in node.names
-        }
-        for path in ROOT.rglob("*.py")
-    }
+def _sources() -> dict[str, str]:
+    return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")}
+
+
+def _imports(text: str) -> set[str]:
+    """The names that a module imports from others."""
+    imports = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom))
+    return {alias.name for node in imports for alias in node.names}
 
 
 def _who_imports(name: str) -> set[str]:
-    return {module for module, names in _imports().items() if name in names}
+    return {module for module, text in _sources().items() if name in text and name in _imports(text)}
 
 
 def test_nobody_else_names_kinds_of_schedulers() -> None:

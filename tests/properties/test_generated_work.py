@@ -25,6 +25,8 @@ from tests.platforms import document, priority_class
 from tests.properties.policies import Grant, Team
 from tests.properties.policies import policies as platforms
 
+pytestmark = pytest.mark.no_cover
+
 CLUSTERS: Final = (
     "",
     "  taintPools: true\n",

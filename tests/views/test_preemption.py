@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -52,7 +54,14 @@ def test_a_line_for_each_way() -> None:
 
     heading, _, *rows, none = preemption_page(plan, PLAIN).splitlines()
     assert heading == "Cluster test: who can evict whom with KAI-Scheduler"
-    assert [re.split(" {2,}", row.strip())[2:] for row in rows] == [
+    cells = [re.split(" {2,}", row.strip()) for row in rows]
+    assert [row[1] for row in cells] == ["gpu", "gpu", *["cpu, memory"] * 4]
+    assert [row[2:] for row in cells[:2]] == [row[2:] for row in cells[2:4]]
+    assert [row[0] for row in cells] == [*["h100"] * 5, "idle"], "where no taint keeps tenants off"
+    assert cells[4][1:] == cells[5][1:]
+    assert cells[4][2:5] == ["a, b (urgent)", "a, b (batch)", "a higher class"]
+    assert cells[4][5] == "the pool is full, kube-scheduler places the pod, which asks for no GPUs"
+    assert [row[2:] for row in cells[:2]] == [
         ["a, b (urgent)", "a, b (batch)", "a higher class of the same tenant", "the pod does not fit", "-"],
         [
             "a (urgent batch)",
@@ -65,6 +74,19 @@ def test_a_line_for_each_way() -> None:
     assert none == "  nobody evicts anybody in idle (gpu)"
 
 
+def test_cpu_and_memory_have_lines_of_their_own_where_they_differ() -> None:
+    plan = of("kueue", "a: guaranteed: 4, cpu: 60, memory: 100Gi", "b: guaranteed: 4, cpu: {guaranteed: 9, limit: 20}")
+
+    _, _, *rows, none = preemption_page(plan, PLAIN).splitlines()
+    assert [re.split(" {2,}", row.strip())[1:3] for row in rows] == [
+        ["gpu", "a, b (urgent)"],
+        ["cpu", "a, b (urgent)"],
+        ["cpu", "a (urgent batch)"],
+        ["memory", "a (urgent)"],
+    ]
+    assert none == "  nobody evicts anybody in idle (gpu, cpu, memory)"
+
+
 def test_many_tenants_are_counted() -> None:
     plan = of("kubernetes", *(f"t{index}: guaranteed: 1" for index in range(6)))
 
@@ -72,13 +94,15 @@ def test_many_tenants_are_counted() -> None:
 
 
 def test_without_tenants_nobody_is_evicted() -> None:
-    assert "nobody evicts anybody in h100 (gpu), idle (gpu)" in preemption_page(of("kueue"), PLAIN)
+    assert "nobody evicts anybody in h100 (gpu, cpu, memory), idle (gpu, cpu, memory)" in preemption_page(
+        of("kueue"), PLAIN
+    )
 
 
 def test_programs_get_all_of_them() -> None:
     plan = of("kubernetes", *(f"t{index}: guaranteed: 1" for index in range(6)))
 
-    (found,) = plan_as_data(plan)["evictions"]
+    found, *for_nodes = (item for item in plan_as_data(plan)["evictions"] if item["pool"] == "h100")
     assert found["victims"][5] == {"tenant": "t5", "priority_class": "batch"}
     assert (found["mechanism"], found["when"], found["min_run_time"]) == (
         "priority",
@@ -86,7 +110,15 @@ def test_programs_get_all_of_them() -> None:
         None,
     )
     assert (found["within_tenants"], found["across_tenants"]) == (True, True)
-    assert len(evictions(plan)) == 1
+    assert [(item["unit"], item["when"]) for item in for_nodes] == [("cpu", ["pool-full"]), ("memory", ["pool-full"])]
+    assert [item.unit for item in evictions(plan) if item.pool == "h100"] == ["gpu", "cpu", "memory"]
+
+
+def test_the_published_schema_has_every_value() -> None:
+    text = Path(plan_view.__file__).with_name("data") / "plan.schema.json"
+    published = json.loads(text.read_text())["definitions"]["eviction"]["properties"]
+    assert published["when"]["items"]["enum"] == [*Condition]
+    assert published["mechanism"]["enum"] == [*Mechanism]
 
 
 @pytest.mark.parametrize("item", [*Mechanism, *Condition])

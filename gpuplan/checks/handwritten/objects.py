@@ -1,4 +1,4 @@
-"""Checks on hand-written objects, in files or as kustomize built them (GPU620-624, GPU628, GPU634, GPU635)."""
+"""Checks on hand-written objects, in files or as kustomize built them (GPU620-624, GPU628, GPU634, GPU635, GPU649)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ from gpuplan.checks.registry import check
 from gpuplan.checks.wording import mistyped, those_there_are
 from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.patterns import regex
-from gpuplan.planning.grants import has_admission_policies
+from gpuplan.planning.grants import gpu_resources, has_admission_policies
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.sync_names import SYNC_OPTIONS
+from gpuplan.policy.models import Cap
 from gpuplan.values import Value
 from gpuplan.wording import listing, misspelling
 
@@ -70,6 +71,42 @@ def _is_extended(resource: str) -> bool:
     domain, slash, _ = resource.partition("/")
     own = domain.endswith((".k8s.io", "kubernetes.io")) or domain.startswith("requests.") or domain == "count"
     return bool(slash) and not own
+
+
+@check("GPU649", "quota-beside-queues", Severity.WARNING)
+def quota_beside_queues(files: HandFiles) -> Iterator[Finding]:
+    """A hand-written ResourceQuota counts GPUs where queues cap what tenants use.
+
+    ## Why
+    A ResourceQuota refuses pods one by one as they are made (`CheckRequest` in `staging/src/k8s.io/apiserver/pkg/
+    admission/plugin/resourcequota/controller.go` of kubernetes/kubernetes), and a queue lets work in as a whole. Of two
+    gangs that do not fit together each may get a part of its pods past the quota, and both wait for the rest for ever.
+    Work of a high class is refused before anything makes way for it. So gpuplan writes no such quota on what it grants
+    where `scheduler.cap` is `queue`.
+
+    ## Instead
+    Leave the cap to the queue: write a smaller `limit` in the tenant's quota, or a `split` for its namespaces. A quota
+    of zero, which refuses every pod alike, is left alone.
+    """
+    plan = files.plan
+    if plan is None or plan.cluster.cap is not Cap.QUEUE:
+        return
+    tenants = {namespace: tenant for tenant in plan.tenants for namespace in tenant.spec.namespaces}
+    counted = {f"requests.{resource}" for resource in gpu_resources(plan)}
+    for quota in files.of_kind("ResourceQuota"):
+        tenant = tenants.get(text(quota.metadata.get("namespace")))
+        if tenant is None or quota.before is not None:
+            continue
+        hard = inside(quota.body, "spec", "hard")
+        for key in hard:
+            if key in counted and not is_zero(hard[key]):
+                yield Finding(
+                    quota.place("spec", "hard", key).key,
+                    f"{quota.title} counts `{key}` beside the queues of tenant `{tenant.name}`",
+                    label="refuses pods one by one",
+                    notes=("of two gangs each may get a part of its pods, and both wait for ever",),
+                    help="remove it, and write a `limit` or a `split` in the tenant's quota",
+                )
 
 
 @check("GPU621", "gpus-in-limit-range")

@@ -31,7 +31,7 @@ from gpuplan.planning.grants import (
     refuses_more_than_one,
 )
 from gpuplan.planning.members import Account, account_of, role_field, role_of
-from gpuplan.planning.plan import TENANT_LABEL, Amount, Counted, Plan, Quota, Stage, Tenant, TimeSlicing, Unit
+from gpuplan.planning.plan import TENANT_LABEL, Amount, Counted, Mps, Plan, Quota, Stage, Tenant, Unit
 from gpuplan.planning.rdma import RDMA_LABEL, is_held_by_rules, network_resources, places_of, whose_network
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.planning.sources import (
@@ -374,8 +374,9 @@ class _Traces(NamedTuple):
 
     def _most_of(self, quota: Quota) -> Links:
         """What bounds the units of a container; the device plugin refuses several shares, whatever a tenant may."""
-        shares = quota.pool.part_with(quota.unit).shares
-        refuses = chosen(shares.at / "failRequestsGreaterThanOne") if isinstance(shares, TimeSlicing) else ()
+        part = quota.pool.part_with(quota.unit)
+        is_sliced = part.shares_of(quota.unit) is not None and not isinstance(part.shares, Mps)
+        refuses = chosen(part.shares.at / "failRequestsGreaterThanOne") if part.shares and is_sliced else ()
         if refuses_more_than_one(quota.pool, quota.unit):
             return refuses
         return (*refuses, *copied(self.tenant.at / "allow" / "unitsPerContainer"))

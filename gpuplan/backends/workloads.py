@@ -8,13 +8,14 @@ from typing import Any, Final, assert_never
 from gpuplan.diagnostics import Origin, Path
 from gpuplan.manifests import Manifest, Subject, quantity
 from gpuplan.manifests.bodies import digest, given, new_object
-from gpuplan.manifests.provenance import ANY, Links, Routes, Trace, below, chosen, copied, hashed
+from gpuplan.manifests.provenance import ANY, Links, Routes, Trace, below, chosen, copied, hashed, multiplied
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.grants import GRACE_SECONDS, most_grace_seconds
 from gpuplan.planning.kai import queue_name
-from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY
+from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY
 from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Plan, Stage, Tenant, Workload
 from gpuplan.planning.preemption import preemptibility
+from gpuplan.planning.projects import seconds
 from gpuplan.planning.schedulers import kai, kueue, runai
 from gpuplan.planning.sources import asked_by, named, namespace_of, scheduler_of, tolerations_of
 from gpuplan.planning.subjects import about
@@ -22,9 +23,9 @@ from gpuplan.policy.models import (
     Allocation,
     Autoscaling,
     Download,
-    FractionRange,
     Inference,
     ModelVolume,
+    PartOfGpu,
     PodSecurity,
     SchedulerKind,
     Training,
@@ -136,6 +137,7 @@ def _job(plan: Plan, workload: Workload, training: Training) -> dict[str, Any]:
         "completions": training.pods,
         "completionMode": "Indexed",
         "backoffLimit": training.backoff_limit,
+        **({"activeDeadlineSeconds": seconds(training.deadline)} if training.deadline else {}),
         "podFailurePolicy": {"rules": [_EVICTED]},
         "template": _pod_template(workload, asked, {"restartPolicy": "Never", **_grace(plan, workload)}, {}),
     }
@@ -361,7 +363,11 @@ def _model_mount(workload: Workload, *, is_filled: bool = True) -> list[dict[str
 _GANG: Final = "kai.scheduler/batch-min-member"
 _TOPOLOGY: Final = "kai.scheduler/topology"
 _PREFERRED_TOPOLOGY: Final = "kai.scheduler/topology-preferred-placement"
+_REQUIRED_TOPOLOGY: Final = "kai.scheduler/topology-required-placement"
 _FRACTION: Final = "gpu-fraction"
+_GPU_MEMORY: Final = "gpu-memory"
+"""In MiB, without a suffix (`docs/gpu-sharing/README.md` of KAI-Scheduler)."""
+
 _FRACTION_LIMIT: Final = "gpu-fraction-limit"
 
 _NOTHING: Final[Mapping[str, str]] = {}
@@ -414,8 +420,9 @@ def _kueue_topology(workload: Workload) -> dict[str, str]:
     """Where in the pool's Topology the pods should be; an annotation is needed even where it does not matter."""
     if not workload.pool.spec.topology:
         return {}
-    level = _level(workload, workload.work) if isinstance(workload.work, Training) else ""
-    return {PREFERRED_TOPOLOGY: level} if level else {ANY_TOPOLOGY: "true"}
+    if (found := workload.closeness) is None:
+        return {ANY_TOPOLOGY: "true"}
+    return {REQUIRED_TOPOLOGY if found.is_required else PREFERRED_TOPOLOGY: found.level}
 
 
 def _kai(workload: Workload) -> _Terms:
@@ -431,8 +438,9 @@ def _kai(workload: Workload) -> _Terms:
     if workload.priority_class:
         labels[kai.PREEMPTIBILITY_LABEL] = preemptibility(workload.priority_class)
     annotations = _gang(workload)
-    if isinstance(workload.work, Training) and (level := _level(workload, workload.work)):
-        annotations |= {_TOPOLOGY: workload.pool.name, _PREFERRED_TOPOLOGY: level}
+    if found := workload.closeness:
+        placement = _REQUIRED_TOPOLOGY if found.is_required else _PREFERRED_TOPOLOGY
+        annotations |= {_TOPOLOGY: workload.pool.name, placement: found.level}
     return _Terms(kai.SCHEDULER_NAME, {}, annotations, labels, _fraction(workload))
 
 
@@ -449,17 +457,16 @@ def _runai(workload: Workload) -> _Terms:
 
 def _fraction(workload: Workload) -> dict[str, str]:
     """In place of a resource: KAI-Scheduler refuses pods that ask for both."""
-    return {_FRACTION: f"{workload.fraction.least:f}"} if workload.fraction else {}
+    if workload.fraction is None:
+        return {}
+    if workload.fraction.memory_mib is not None:
+        return {_GPU_MEMORY: str(workload.fraction.memory_mib)}
+    return {_FRACTION: f"{workload.fraction.least:f}"}
 
 
 def _gang(workload: Workload) -> dict[str, str]:
     work = workload.work
     return {_GANG: str(work.gang)} if isinstance(work, Training) and work.gang else {}
-
-
-def _level(workload: Workload, training: Training) -> str:
-    """Where a gang's pods should be together: as near as can be, and where that is full, one level up and so on."""
-    return workload.pool.spec.topology[-1] if training.gang and workload.pool.spec.topology else ""
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------
@@ -530,6 +537,7 @@ class _Traces(NamedTuple):
         yield ("spec", "parallelism"), copied(at / "pods")
         yield ("spec", "completions"), copied(at / "pods")
         yield ("spec", "backoffLimit"), copied(at / "backoffLimit")
+        yield ("spec", "activeDeadlineSeconds"), copied(at / "deadline")
         yield from below(_TEMPLATE, self._pod())
 
     def _job(self, content: list[tuple[Path, Links]]) -> Routes:
@@ -645,12 +653,15 @@ class _Traces(NamedTuple):
         return copied(self.workload.work_at / "gang")
 
     def _level(self) -> Links:
-        pool = self.workload.pool
-        return (*copied(pool.at / "topology" / (len(pool.spec.topology) - 1)), *self._pool_chosen())
+        found = self.workload.closeness
+        return (*(copied(found.at) if found else ()), *self._pool_chosen())
 
     def _least(self) -> Links:
         at = self.workload.at / "fraction"
-        return copied(at / "min" if isinstance(self.workload.spec.fraction, FractionRange) else at)
+        return copied(at / "min" if isinstance(self.workload.spec.fraction, PartOfGpu) else at)
+
+    def _memory(self) -> Links:
+        return multiplied(self.workload.at / "fraction" / "memory")
 
     def _most(self) -> Links:
         """It is not there where it is all that a pod has anyway."""
@@ -684,6 +695,7 @@ _TERMS: Final[Mapping[str, Callable[[_Traces], Links]]] = {
     kueue.QUEUE_LABEL: lambda _: (),
     kueue.PRIORITY_LABEL: _Traces._class,
     PREFERRED_TOPOLOGY: _Traces._level,
+    REQUIRED_TOPOLOGY: _Traces._level,
     ANY_TOPOLOGY: _Traces._pool_chosen,
     kai.QUEUE_LABEL: _Traces._queue,
     kai.NODE_POOL_LABEL: _Traces._pool,
@@ -692,7 +704,9 @@ _TERMS: Final[Mapping[str, Callable[[_Traces], Links]]] = {
     _GANG: _Traces._gang,
     _TOPOLOGY: _Traces._pool,
     _PREFERRED_TOPOLOGY: _Traces._level,
+    _REQUIRED_TOPOLOGY: _Traces._level,
     _FRACTION: _Traces._least,
+    _GPU_MEMORY: _Traces._memory,
     _FRACTION_LIMIT: _Traces._most,
 }
 """What each label and annotation of `_terms` says."""

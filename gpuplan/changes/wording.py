@@ -21,9 +21,9 @@ def shared_as(sharing: Sharing) -> str:
         case Mps():
             return f"MPS with {sharing.spec.replicas} shares"
         case Mig():
-            slicing = sharing.time_slicing
-            shares = f" with {slicing.spec.replicas} shares of each device" if slicing else ""
-            return f"MIG layout `{sharing.layout.name}`{shares}"
+            stated = sharing.time_slicing.stated if sharing.time_slicing else ()
+            shares = joined([f"{found.number} shares of each {found.profile or 'device'}" for found in stated])
+            return f"MIG layout `{sharing.layout.name}`{f' with {shares}' if shares else ''}"
         case Fraction():
             return "fractions"
         case _:

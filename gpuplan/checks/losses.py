@@ -575,6 +575,25 @@ def _fraction_range(workload: Workload) -> Uses:
         yield Use(fraction.at, f"`{workload.name}` has {least} to {most} of a GPU")
 
 
+def _fraction_memory(workload: Workload) -> Uses:
+    fraction = workload.fraction
+    if fraction and fraction.memory_mib is not None:
+        yield Use(fraction.at / "memory", f"`{workload.name}` has {fraction.memory_mib} MiB of a GPU")
+
+
+def _level(workload: Workload) -> Uses:
+    found = workload.closeness
+    if found and isinstance(workload.work, Training) and workload.work.topology:
+        how = "must" if found.is_required else "should"
+        yield Use(found.at, f"pods of `{workload.name}` {how} be in one `{found.level}`")
+
+
+def _deadline(workload: Workload) -> Uses:
+    work = workload.work
+    if isinstance(work, Training) and work.deadline is not None:
+        yield Use(workload.work_at / "deadline", f"`{workload.name}` may take {work.deadline}")
+
+
 def _gang(workload: Workload) -> Uses:
     match workload.work:
         case Training(gang=int() as gang, pods=pods) if gang > 1:
@@ -617,8 +636,11 @@ USES: Mapping[str, FindUses] = {
     "shares": _parts(_shares),
     "fraction": _parts(_fractions),
     "fraction-range": _workloads(_fraction_range),
+    "fraction-memory": _workloads(_fraction_memory),
+    "deadline": _workloads(_deadline),
     "gang": _workloads(_gang),
     "topology": _pools(_topology),
+    "topology-level": _workloads(_level),
     "placement": _pools(_placement),
     "autoscaling": _workloads(_autoscaler),
     "dra": _pools(_claims),

@@ -13,7 +13,7 @@ from gpuplan.checks.wording import name_of, number, severity_of_loss, units
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.kueue import ANY_TOPOLOGY, ROOT_COHORT, counted_resource
-from gpuplan.planning.plan import Plan, Pool, Quota, Tenant, Unit
+from gpuplan.planning.plan import HOST_LABEL, Plan, Pool, Quota, Tenant, Unit
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.planning.schedulers.kai import KAI, SCHEDULER_NAME
 from gpuplan.planning.schedulers.kueue import KUEUE
@@ -46,9 +46,6 @@ _MOST_LEVELS = 16
 
 
 _MOST_DEVICE_CLASSES = 16  # `validateDeviceClassMappings` in `pkg/config/validation.go`
-
-
-_HOST_LABEL = "kubernetes.io/hostname"
 
 
 # `plugins` of a SchedulingShard and trees of queues of any depth (https://github.com/kai-scheduler/KAI-Scheduler/blob/
@@ -225,8 +222,8 @@ def _topology_faults(pool: Pool) -> Iterator[tuple[Origin, str, str]]:
             yield at / index, f"not a label key: {fault}", "write a key such as `example.com/rack`"
         elif level in levels[:index]:
             yield at / index, "a second time", "remove one of them"
-        elif level == _HOST_LABEL and index < len(levels) - 1:
-            yield at / index, "nothing is narrower than a node", f"move `{_HOST_LABEL}` to the end"
+        elif level == HOST_LABEL and index < len(levels) - 1:
+            yield at / index, "nothing is narrower than a node", f"move `{HOST_LABEL}` to the end"
 
 
 @_kueue("GPU544", "weight-too-small", Severity.ERROR)
@@ -385,7 +382,7 @@ def topology_in_part_of_queue(plan: Plan) -> Iterator[Finding]:
                 label="has a `topology`",
                 related=(Label(without.at / "pool", f"`{without.pool.name}` has none"),),
                 notes=(f'they ask by an annotation: `{ANY_TOPOLOGY}: "true"`',),
-                help=f"add `topology: [{_HOST_LABEL}]` to pool `{without.pool.name}`",
+                help=f"add `topology: [{HOST_LABEL}]` to pool `{without.pool.name}`",
             )
 
 

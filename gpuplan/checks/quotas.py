@@ -375,7 +375,7 @@ def _way_out(quotas: Sequence[Quota]) -> str:
     """A change to one of the pools that gives its units a name of their own."""
     for quota in quotas:
         part, name = quota.pool.part_with(quota.unit), quota.pool.name
-        if part.shares and not part.shares.spec.rename:
+        if part.shares and part.shares_of(quota.unit) and not part.shares.spec.rename:
             return f"write `rename: true` in pool `{name}`: its shares are then `{quota.unit.resource}.shared`"
         if isinstance(part.sharing, Mig) and part.sharing.spec.strategy is MigStrategy.SINGLE:
             return f"write `strategy: mixed` in pool `{name}`: its units are then named by profile"

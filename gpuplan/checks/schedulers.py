@@ -190,16 +190,31 @@ def gang_not_kept() -> None:
     """
 
 
-@_lost("GPU536", "topology-not-kept", "topology")
+@_lost("GPU536", "topology-not-kept", "topology", "topology-level")
 def topology_not_kept() -> None:
-    """A pool says where its nodes are, and the scheduler does not look.
+    """A pool says where its nodes are, or a training how close its pods are, and the scheduler does not look.
 
     ## Why
     kube-scheduler places each pod by itself. The pods of one job may end up in racks far apart and wait for the network
-    between them.
+    between them. Run:ai is told of a topology by node pool, and what gpuplan writes for a workload says no level.
 
     ## Instead
     Leave `topology` out, give pods an affinity to a rack by hand, or use a scheduler that knows topology.
+    """
+
+
+@_lost("GPU594", "deadline-counts-waiting", "deadline")
+def deadline_counts_waiting() -> None:
+    """A training has a limit on its time, and the time in which its pods wait counts as well.
+
+    ## Why
+    A Job's `activeDeadlineSeconds` counts from when the Job starts, which is when it is made, unless it is suspended
+    (https://kubernetes.io/docs/concepts/workloads/controllers/job/#suspending-a-job). Kueue keeps Jobs suspended until
+    they are admitted. Elsewhere the pods are there from the beginning, and a job that waits in a queue for as long as
+    its `deadline` fails without having run.
+
+    ## Instead
+    Allow for the wait in `deadline`, or use Kueue.
     """
 
 

@@ -7,10 +7,21 @@ from collections.abc import Iterator
 from gpuplan.catalog import Gpu
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Severity
-from gpuplan.planning.plan import Fraction, Isolation, Mig, Mps, Plan, Pool, TimeSlicing
+from gpuplan.planning.plan import (
+    Fraction,
+    Isolation,
+    Mig,
+    MigTimeSlicing,
+    Mps,
+    Plan,
+    Pool,
+    Shares,
+    TimeSlicing,
+    Unit,
+)
 from gpuplan.planning.pools import gpu_memory_mib
-from gpuplan.policy.models import Allocation, Approval, ClusterMigStrategy, MigStrategy
-from gpuplan.wording import listing
+from gpuplan.policy.models import Allocation, Approval, ClusterMigStrategy, MigStrategy, Platform
+from gpuplan.wording import joined, listing
 
 # --- Shares ------------------------------------------------------------------------------------------------------
 
@@ -26,18 +37,21 @@ def too_few_shares(plan: Plan) -> Iterator[Finding]:
     ## Instead
     To switch sharing off write `exclusive: {}`, or leave `timeSlicing` out of a MIG pool.
     """
-    for pool, shares in _shared(plan):
-        if shares.spec.replicas < 2:
-            yield Finding(
-                shares.at / "replicas",
-                f"pool `{pool.name}` needs at least 2 shares per device, not {shares.spec.replicas}",
-                label="at least 2",
-                notes=("the device plugin does not start with fewer",),
-                help=f"to switch sharing off {_off(pool)}",
-            )
+    for pool, sharing in _shared(plan):
+        for shares in sharing.stated:
+            if shares.number < 2:
+                yield Finding(
+                    shares.at,
+                    f"pool `{pool.name}` needs at least 2 shares per device, not {shares.number}",
+                    label="at least 2",
+                    notes=("the device plugin does not start with fewer",),
+                    help=f"to switch sharing off {_off(pool, shares)}",
+                )
 
 
-def _off(pool: Pool) -> str:
+def _off(pool: Pool, shares: Shares) -> str:
+    if shares.profile:
+        return f"leave `{shares.profile}` out of `replicas`"
     return "leave `timeSlicing` out" if isinstance(pool.sharing, Mig) else "write `exclusive: {}`"
 
 
@@ -99,15 +113,16 @@ def very_many_shares(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write fewer shares. If the number is what all GPUs of a node should have together, divide it by `gpusPerNode`.
     """
-    for pool, shares in _shared(plan):
-        if isinstance(shares, TimeSlicing) and shares.spec.replicas > _MANY_SHARES:
-            yield Finding(
-                shares.at / "replicas",
-                f"{shares.spec.replicas} shares take turns on one device of pool `{pool.name}`",
-                label="per device, not per node",
-                notes=(f"Google's managed Kubernetes allows {_MANY_SHARES} for one GPU",),
-                help=f"write `replicas: {_MANY_SHARES}` or fewer",
-            )
+    for pool, sharing in _shared(plan):
+        for shares in () if isinstance(sharing, Mps) else sharing.stated:
+            if shares.number > _MANY_SHARES:
+                yield Finding(
+                    shares.at,
+                    f"{shares.number} shares take turns on one device of pool `{pool.name}`",
+                    label="per device, not per node",
+                    notes=(f"Google's managed Kubernetes allows {_MANY_SHARES} for one GPU",),
+                    help=f"write `{shares.profile or 'replicas'}: {_MANY_SHARES}` or fewer",
+                )
 
 
 @check("GPU303", "unit-memory-too-small")
@@ -126,25 +141,26 @@ def unit_memory_too_small(plan: Plan) -> Iterator[Finding]:
         need = pool.spec.memory_per_unit or 0
         for unit in pool.units:
             if unit.memory_mib is not None and unit.memory_mib < need:
-                yield _too_small(pool, unit.name, unit.memory_mib, need)
+                yield _too_small(pool, unit, unit.memory_mib, need)
 
 
-def _too_small(pool: Pool, unit: str, memory_mib: int, need: int) -> Finding:
-    shares = pool.shares
+def _too_small(pool: Pool, unit: Unit, memory_mib: int, need: int) -> Finding:
+    shares = pool.shares_of(unit)
     needed = Label(pool.at / "memoryPerUnitMiB", "needed")
-    message = f"unit `{unit}` of pool `{pool.name}` has {memory_mib} MiB, and {need} MiB are needed"
-    if shares is None or shares.spec.replicas < 2:
+    message = f"unit `{unit.name}` of pool `{pool.name}` has {memory_mib} MiB, and {need} MiB are needed"
+    if shares is None or shares.number < 2:
         layout = (Label(pool.sharing.layout_at, "the layout"),) if isinstance(pool.sharing, Mig) else ()
-        return Finding(needed.at, message, f"`{unit}` has {memory_mib} MiB", layout, help=_enough(pool.gpu, need))
-    whole = memory_mib * shares.spec.replicas
+        return Finding(needed.at, message, f"`{unit.name}` has {memory_mib} MiB", layout, help=_enough(pool.gpu, need))
+    whole = memory_mib * shares.number
     fitting = whole // need
+    fewer = f"write `{shares.profile or 'replicas'}: {fitting}`"
     return Finding(
-        shares.at / "replicas",
+        shares.at,
         message,
         label=f"leaves {memory_mib} MiB",
         related=(needed,),
-        notes=(f"{whole} MiB divided by {shares.spec.replicas}",),
-        help=f"write `replicas: {fitting}`" if fitting > 1 else _off(pool) if fitting else _enough(pool.gpu, need),
+        notes=(f"{whole} MiB divided by {shares.number}",),
+        help=fewer if fitting > 1 else _off(pool, shares) if fitting else _enough(pool.gpu, need),
     )
 
 
@@ -171,7 +187,7 @@ def shares_not_refused(plan: Plan) -> Iterator[Finding]:
     Leave `failRequestsGreaterThanOne` out. Who needs more than a share needs a pool of whole GPUs.
     """
     for pool, shares in _shared(plan):
-        if isinstance(shares, TimeSlicing) and not shares.spec.fail_requests_greater_than_one:
+        if not isinstance(shares, Mps) and not shares.spec.fail_requests_greater_than_one:
             yield Finding(
                 shares.at / "failRequestsGreaterThanOne",
                 f"containers may ask for several shares of pool `{pool.name}`",
@@ -216,8 +232,36 @@ def share_named_like_more(plan: Plan) -> Iterator[Finding]:
 _SHARED = (Isolation.MPS, Isolation.NONE)
 
 
-def _shared(plan: Plan) -> Iterator[tuple[Pool, TimeSlicing | Mps]]:
+def _shared(plan: Plan) -> Iterator[tuple[Pool, TimeSlicing | MigTimeSlicing | Mps]]:
     return ((pool, pool.shares) for pool in plan.parts if pool.shares)
+
+
+@check("GPU309", "shares-of-absent-profile")
+def shares_of_absent_profile(plan: Plan) -> Iterator[Finding]:
+    """A pool divides MIG devices of a profile that its layout does not have.
+
+    ## Why
+    The device plugin skips a resource that the node does not have (`updateDeviceMapWithReplicas` in
+    `internal/rm/device_map.go` of NVIDIA/k8s-device-plugin), so that nothing is divided. GPUs that stay whole beside
+    partitioned ones are no profile, and gpuplan does not divide them.
+
+    ## Instead
+    Name profiles as the layout does. To divide all of them alike write one number.
+    """
+    for pool, sharing in _shared(plan):
+        if not isinstance(pool.sharing, Mig):
+            continue
+        entries = pool.sharing.layout.entries
+        there = list(dict.fromkeys(name for entry in entries for name, many in entry.instances.items() if many))
+        for shares in sharing.stated if there else ():
+            if shares.profile and shares.profile not in there:
+                yield Finding(
+                    shares.at.key,
+                    f"pool `{pool.name}` has no `{shares.profile}` to divide",
+                    label="nothing is divided",
+                    related=(Label(pool.sharing.layout_at, f"has {listing(there)}"),),
+                    help=f"write {joined([f'`{name}`' for name in there], 'or')}, or leave `{shares.profile}` out",
+                )
 
 
 # --- Strategies --------------------------------------------------------------------------------------------------
@@ -243,6 +287,34 @@ def mps_under_mixed(plan: Plan) -> Iterator[Finding]:
                 label="the device plugin would not start",
                 related=(Label(operator.at / "migStrategy", "holds for every pool"),),
                 help="leave `migStrategy` out of the Cluster, or write `timeSlicing` here",
+            )
+
+
+@check("GPU310", "mps-on-openshift", Severity.NOTE)
+def mps_on_openshift(plan: Plan) -> Iterator[Finding]:
+    """A pool shares by MPS on OpenShift, for which nobody documents it.
+
+    ## Why
+    The GPU Operator runs MPS daemons on OpenShift as elsewhere, from v24.3.0 up to v26.7.0 by a role that may use the
+    SecurityContextConstraints `privileged` (`assets/state-mps-control-daemon` of NVIDIA/gpu-operator). But NVIDIA's
+    documentation of the operator has no page on MPS: the draft of one
+    ([cloud-native-docs#67](https://github.com/NVIDIA/cloud-native-docs/pull/67)) was closed in 2026. The authors of Red
+    Hat's [guide on partitioning](https://github.com/rh-aiservices-bu/gpu-partitioning-guide) had it fail. And on nodes
+    with SELinux, which OpenShift's are, the daemon sets the context of its pipes, where it has failed before
+    ([k8s-device-plugin#1105](https://github.com/NVIDIA/k8s-device-plugin/issues/1105)).
+
+    ## Instead
+    Try it on one node: the daemon's pod is ready, and two pods run on one GPU. Time-slicing and MIG are documented for
+    OpenShift.
+    """
+    for pool in plan.pools if plan.cluster.spec.platform is Platform.OPENSHIFT else ():
+        if pool.runs_mps:
+            yield Finding(
+                (pool.at / "sharing").key,
+                f"MPS in pool `{pool.name}` is not documented for OpenShift",
+                label="shared by MPS",
+                related=(Label(plan.cluster.at / "platform", "the platform"),),
+                help="try it on one node first, or write `timeSlicing` in place of `mps`",
             )
 
 
@@ -438,7 +510,7 @@ def shares_cannot_be_claimed(plan: Plan) -> Iterator[Finding]:
             )
 
 
-_WORDS = {TimeSlicing: "time slices", Mps: "shares under MPS", Fraction: "fractions"}
+_WORDS = {TimeSlicing: "time slices", MigTimeSlicing: "time slices", Mps: "shares under MPS", Fraction: "fractions"}
 
 
 @check("GPU568", "claims-evict-nobody", Severity.NOTE)

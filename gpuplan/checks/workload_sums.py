@@ -338,7 +338,7 @@ def _pods_per_node(workload: Workload, part: Pool) -> int:
     if unit is None:
         return 0
     if workload.fraction is not None:
-        return int(1 / workload.fraction.least) * part.nodes.gpus_per_node
+        return workload.fraction.per_gpu * part.nodes.gpus_per_node
     return unit.per_node // workload.spec.count
 
 
@@ -346,7 +346,7 @@ def _does_not_fit(workload: Workload, per_node: int, most: int) -> Finding:
     pool, each, pods = workload.pool, number(workload.amount_per_pod), workload.most_pods
     nodes = count(pool.nodes.count, "node")
     if workload.fraction is not None:
-        room = count(int(1 / workload.fraction.least), "pod")
+        room = count(workload.fraction.per_gpu, "pod")
         fact = f"a GPU has room for {room} of {each}, {count(pool.gpu_count, 'GPU')} for {most}"
     else:
         has = f"a node has {workload.unit.per_node} `{workload.unit.name}`"
@@ -385,7 +385,7 @@ def workload_makes_room(plan: Plan) -> Iterator[Finding]:
                 yield Finding(
                     workload.fraction.at,
                     f"a pod of `{workload.name}` evicts {' or '.join(item.words for item in found)} from a full GPU",
-                    label=f"needs {number(workload.fraction.least)} of one GPU",
+                    label=f"needs {number(workload.fraction.portion)} of one GPU",
                     related=tuple(item.label for item in found[:3]),
                     notes=tuple(item.fact for item in found),
                 )
@@ -400,13 +400,12 @@ class _Evicted(NamedTuple):
 
 
 def _evicted_by(plan: Plan, workload: Workload, others: Iterable[Workload]) -> Iterator[_Evicted]:
-    wanted = workload.fraction.least if workload.fraction else Decimal(0)
+    wanted = workload.fraction.portion if workload.fraction else Decimal(0)
     for other in others:
         if other.fraction is None or not _makes_way(plan, workload, other):
             continue
-        each, name = other.fraction.least, other.name
-        pods = int(1 / each)
-        left = 1 - pods * each
+        each, name, pods = other.fraction.portion, other.name, other.fraction.per_gpu
+        left = max(1 - pods * each, Decimal(0))
         leaving = ceil((wanted - left) / each)
         has_gang = isinstance(other.work, Training) and other.work.gang
         also = "; the rest of its gang goes with them" if has_gang else ""

@@ -12,9 +12,10 @@ from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.manifests import parse_quantity
 from gpuplan.patterns import regex
 from gpuplan.planning.grants import refuses_more_than_one
-from gpuplan.planning.plan import Fraction, Isolation, Plan, Workload
+from gpuplan.planning.plan import HOST_LABEL, Fraction, FractionRequest, Isolation, Plan, Workload
+from gpuplan.planning.pools import gpu_memory_mib
 from gpuplan.policy.models import Autoscaling, Inference, Training
-from gpuplan.wording import listing
+from gpuplan.wording import joined, listing
 
 # --- Units -------------------------------------------------------------------------------------------------------
 
@@ -35,7 +36,7 @@ def several_shares(plan: Plan) -> Iterator[Finding]:
     for workload in plan.workloads:
         pool, unit = workload.pool, workload.unit
         part = pool.part_with(unit)
-        if workload.spec.count > 1 and part.shares and unit.isolation is not Isolation.WHOLE_GPU:
+        if workload.spec.count > 1 and part.shares_of(unit):
             is_refused = refuses_more_than_one(pool, unit)
             yield Finding(
                 workload.at / "count",
@@ -78,9 +79,9 @@ def fraction_does_not_match_pool(plan: Plan) -> Iterator[Finding]:
     """A workload asks for a fraction where there are none, or for no fraction where there is nothing else.
 
     ## Why
-    On a pool of fractions pods ask for a part of a GPU by an annotation. On other pools they ask for whole units by a
-    resource, and the annotation does nothing, or is refused next to it. `count` counts units, of which a pod with a
-    fraction has none.
+    On a pool of fractions pods ask for a part of a GPU, or of its memory, by an annotation. On other pools they ask for
+    whole units by a resource, and the annotation does nothing, or is refused next to it. `count` counts units, of which
+    a pod with a fraction has none.
 
     ## Instead
     Write `fraction` on pools with `sharing: {fraction: {}}`, and `count` on all others.
@@ -95,6 +96,7 @@ def fraction_does_not_match_pool(plan: Plan) -> Iterator[Finding]:
                 f"pool `{pool.name}` of workload `{name}` does not hand out fractions",
                 label=f"it hands out {listing([unit.name for unit in pool.units])}",
                 related=sharing,
+                notes=_with_enough(workload, fraction),
                 help="leave `fraction` out, or use a pool with `sharing: {fraction: {}}`",
             )
         elif isinstance(shared, Fraction) and not fraction:
@@ -113,6 +115,47 @@ def fraction_does_not_match_pool(plan: Plan) -> Iterator[Finding]:
                 related=(Label(fraction.at, "a part of one GPU"),),
                 help="leave `count` out; for more GPUs run more pods",
             )
+
+
+def _with_enough(workload: Workload, fraction: FractionRequest) -> tuple[str, ...]:
+    """The smallest unit of the pool that has the memory that is asked for."""
+    need = fraction.memory_mib
+    sized = [(unit.memory_mib, unit.name) for unit in workload.pool.units if unit.memory_mib is not None]
+    enough = min((found for found in sized if need is not None and found[0] >= need), default=None)
+    return (f"`unit: {enough[1]}` has {enough[0]} MiB",) if enough else ()
+
+
+_LEAST_MIB = 100
+"""A CUDA context alone takes more on every GPU of the catalog."""
+
+
+@check("GPU592", "memory-out-of-range")
+def memory_out_of_range(plan: Plan) -> Iterator[Finding]:
+    """A workload asks for more GPU memory than a GPU of its pool has, or for too little to run anything.
+
+    ## Why
+    A fraction is of one GPU. KAI-Scheduler divides whole hundreds of MiB of what the label `nvidia.com/gpu.memory` says
+    (`getNodeGpuMemory` in `pkg/scheduler/api/node_info/node_info.go`), so that of the 81,920 MiB of an A100-80GB it
+    hands out 81,900: a pod that asks for `80Gi` waits for ever. A number without a unit is bytes, as everywhere in
+    Kubernetes, and below 100 MiB no CUDA process starts.
+
+    ## Instead
+    Ask for less, or write a unit: `10Gi`. A pod that needs a whole GPU runs on a pool with `sharing: {exclusive: {}}`.
+    """
+    for workload in plan.workloads:
+        fraction = workload.fraction
+        if fraction is None or fraction.memory_mib is None or _LEAST_MIB <= fraction.memory_mib <= fraction.gpu_mib:
+            continue
+        is_little = fraction.memory_mib < _LEAST_MIB
+        yield Finding(
+            fraction.at / "memory",
+            f"`{workload.name}` asks for {fraction.memory_mib} MiB of a GPU that has {fraction.gpu_mib} MiB to divide",
+            label="less than a CUDA process needs" if is_little else "no pod starts",
+            related=(Label(workload.pool.at / "gpu", f"{gpu_memory_mib(workload.pool.gpu)} MiB, in whole hundreds"),),
+            help="write a unit, such as `memory: 10Gi`"
+            if is_little
+            else f"write `memory: {fraction.gpu_mib}Mi` or less",
+        )
 
 
 # --- The tenant's own --------------------------------------------------------------------------------------------
@@ -206,6 +249,51 @@ def _scaling(workload: Workload, work: Inference, scaling: Autoscaling) -> Itera
             help=f"write `replicas: {least if is_less else most}`, or leave it out",
             severity=Severity.WARNING,
         )
+
+
+@check("GPU593", "topology-level-not-there")
+def topology_level_not_there(plan: Plan) -> Iterator[Finding]:
+    """A training's pods are to share a level that their pool's topology does not have, or that is too small for them.
+
+    ## Why
+    Levels are node labels, which the pool lists in `topology`, and schedulers know no others: Kueue and KAI-Scheduler
+    never start work that names another one. The level `kubernetes.io/hostname` is one node: what requires it must fit
+    on one.
+
+    ## Instead
+    Name a level of the pool's `topology`, or add it there. Write `preferred` where one node is too small.
+    """
+    for workload in plan.workloads:
+        work, pool, asked = workload.work, workload.pool, workload.work_at / "topology"
+        if not isinstance(work, Training) or work.topology is None:
+            continue
+        levels, level = pool.spec.topology, work.topology.required or work.topology.preferred or ""
+        at = asked / ("preferred" if work.topology.required is None else "required")
+        if level not in levels:
+            yield Finding(
+                at,
+                f"pool `{pool.name}` of workload `{workload.name}` has no topology level `{level}`",
+                label="no such level" if levels else "the pool has no `topology`",
+                related=(Label((pool.at / "topology").key, f"has {listing(levels)}"),) if levels else (),
+                help=f"write {joined([f'`{found}`' for found in levels], 'or')}"
+                if levels
+                else f"add `topology: [{level}]` to pool `{pool.name}`",
+            )
+        elif level == HOST_LABEL and work.topology.required and (room := _room_on_node(workload)) < work.pods:
+            yield Finding(
+                at,
+                f"{work.pods} pods of `{workload.name}` must be on one node, and a node has room for {room}",
+                label="never start",
+                related=(Label(workload.work_at / "pods", f"{work.pods} pods"),),
+                help=f"write `topology: {{preferred: {level}}}`, or `pods: {room}`",
+            )
+
+
+def _room_on_node(workload: Workload) -> int:
+    """How many pods of a workload one node has room for."""
+    if workload.fraction is not None:
+        return workload.fraction.per_gpu * workload.pool.nodes.gpus_per_node
+    return workload.unit.per_node // workload.spec.count
 
 
 # --- Containers --------------------------------------------------------------------------------------------------

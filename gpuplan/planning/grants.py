@@ -11,14 +11,11 @@ from gpuplan.planning.kai import queue_name
 from gpuplan.planning.plan import (
     GPU_RESOURCE,
     Cluster,
-    Isolation,
-    Mig,
     Mps,
     Plan,
     Pool,
     Quota,
     Tenant,
-    TimeSlicing,
     Unit,
 )
 from gpuplan.planning.projects import seconds
@@ -121,17 +118,12 @@ def refuses_more_than_one(pool: Pool, unit: Unit) -> bool:
 
     Under MPS it always did (`internal/rm/rm.go` of k8s-device-plugin, `ValidateRequest`); newer releases let the
     option decide, which the policy language does not offer: two shares of MPS may be of one GPU. GPUs that stay whole
-    beside sliced MIG devices are no shares.
+    beside sliced MIG devices are no shares, and neither are devices of profiles that are not sliced.
     """
-    if unit.isolation is Isolation.WHOLE_GPU:
+    part = pool.part_with(unit)
+    if part.shares is None or part.shares_of(unit) is None:
         return False
-    match pool.part_with(unit).sharing:
-        case Mps():
-            return True
-        case (TimeSlicing() as slicing) | Mig(time_slicing=TimeSlicing() as slicing):
-            return slicing.spec.fail_requests_greater_than_one
-        case _:
-            return False
+    return isinstance(part.shares, Mps) or part.shares.spec.fail_requests_greater_than_one
 
 
 def parameters(tenant: Tenant, namespace: str, scheduler: SchedulerTraits = KUBERNETES) -> Mapping[str, str]:

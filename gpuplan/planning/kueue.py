@@ -21,6 +21,9 @@ ROOT_COHORT: Final = "gpuplan"
 PREFERRED_TOPOLOGY: Final = "kueue.x-k8s.io/podset-preferred-topology"
 """An annotation of pods: the level of a Topology within which they should all be, if it can be had."""
 
+REQUIRED_TOPOLOGY: Final = "kueue.x-k8s.io/podset-required-topology"
+"""An annotation of pods: the level of a Topology within which they all are, or wait."""
+
 ANY_TOPOLOGY: Final = "kueue.x-k8s.io/podset-unconstrained-topology"
 """An annotation of pods: they may be anywhere in a Topology.
 

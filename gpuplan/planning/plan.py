@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, fields, replace
-from decimal import Decimal
+from decimal import ROUND_UP, Decimal
 from enum import StrEnum
 from fractions import Fraction as Ratio
 from functools import cached_property
@@ -37,6 +37,7 @@ UnitKey = tuple[str, str]
 POOL_LABEL = "gpuplan.dev/pool"
 TENANT_LABEL = "gpuplan.dev/tenant"
 WORKLOAD_LABEL = "gpuplan.dev/workload"
+HOST_LABEL = "kubernetes.io/hostname"
 MIG_CONFIG_LABEL = "nvidia.com/mig.config"
 DEVICE_PLUGIN_CONFIG_LABEL = "nvidia.com/device-plugin.config"
 GPU_RESOURCE = "nvidia.com/gpu"
@@ -190,11 +191,44 @@ class Exclusive(NamedTuple):
     at: Origin
 
 
+class Shares(NamedTuple):
+    """Into how many shares a device is divided, and where the policy says so.
+
+    ``profile`` is the MIG profile that it says so of; empty where it is all devices.
+    """
+
+    at: Origin
+    number: int
+    profile: str = ""
+
+
 class TimeSlicing(NamedTuple):
-    """Shares of a device that take turns."""
+    """Shares of a GPU that take turns."""
 
     at: Origin
     spec: models.TimeSlicing
+
+    @property
+    def stated(self) -> tuple[Shares, ...]:
+        return (Shares(self.at / "replicas", self.spec.replicas),)
+
+
+class MigTimeSlicing(NamedTuple):
+    """Shares of MIG devices that take turns."""
+
+    at: Origin
+    spec: models.MigTimeSlicing
+
+    @property
+    def stated(self) -> tuple[Shares, ...]:
+        """One for all profiles, or one for each that is divided."""
+        at, replicas = self.at / "replicas", self.spec.replicas
+        if isinstance(replicas, int):
+            return (Shares(at, replicas),)
+        return tuple(Shares(at / profile, count, profile) for profile, count in replicas.items())
+
+    def find(self, profile: str) -> Shares | None:
+        return next((shares for shares in self.stated if shares.profile in ("", profile)), None)
 
 
 class Mps(NamedTuple):
@@ -202,6 +236,10 @@ class Mps(NamedTuple):
 
     at: Origin
     spec: models.Mps
+
+    @property
+    def stated(self) -> tuple[Shares, ...]:
+        return (Shares(self.at / "replicas", self.spec.replicas),)
 
 
 class LayoutEntry(NamedTuple):
@@ -249,7 +287,7 @@ class Mig(NamedTuple):
     spec: models.Mig
     layout: Layout
     layout_at: Origin
-    time_slicing: TimeSlicing | None
+    time_slicing: MigTimeSlicing | None
 
 
 class Fraction(NamedTuple):
@@ -384,10 +422,16 @@ class Pool(NamedTuple):
         return next((part for part in self.parts if part.find_unit(unit.name)), self)
 
     @property
-    def shares(self) -> TimeSlicing | Mps | None:
-        """How each device is divided into shares, if it is."""
+    def shares(self) -> TimeSlicing | MigTimeSlicing | Mps | None:
+        """How devices are divided into shares, if they are."""
         found = self.sharing.time_slicing if isinstance(self.sharing, Mig) else self.sharing
-        return found if isinstance(found, TimeSlicing | Mps) else None
+        return found if isinstance(found, TimeSlicing | MigTimeSlicing | Mps) else None
+
+    def shares_of(self, unit: Unit) -> Shares | None:
+        """Into how many shares the devices are divided that a unit is a share of; None where it is one undivided."""
+        if unit.isolation is Isolation.WHOLE_GPU or self.shares is None:
+            return None
+        return self.shares.find(unit.name) if isinstance(self.shares, MigTimeSlicing) else self.shares.stated[0]
 
     @property
     def runs_mps(self) -> bool:
@@ -541,11 +585,38 @@ class Total(NamedTuple):
 
 
 class FractionRequest(NamedTuple):
-    """A part of a GPU, in (0, 1): what a pod has, and what it may use while the GPU is idle."""
+    """A part of a GPU: what a pod takes of a quota, and what it may use while the GPU is idle.
+
+    ``memory_mib`` is what it asks for where it asks for memory. The GPU has ``gpu_mib`` of it to divide, and ``least``
+    is then the part in whole hundredths, rounded up: so much counts KAI-Scheduler (`getGpuMemoryFractionalOnNode` in
+    `pkg/scheduler/api/node_info/gpu_sharing_node_info.go` there).
+    """
 
     at: Origin
     least: Decimal
     most: Decimal
+    memory_mib: int | None
+    gpu_mib: int
+
+    @property
+    def per_gpu(self) -> int:
+        """How many pods that ask for as much fit onto one GPU."""
+        return int(1 / self.least) if self.memory_mib is None else self.gpu_mib // max(self.memory_mib, 1)
+
+    @property
+    def portion(self) -> Decimal:
+        """What a pod takes of its GPU, to the fourth digit: less than of the quota where that is rounded up."""
+        if self.memory_mib is None:
+            return self.least
+        return (Decimal(self.memory_mib) / self.gpu_mib).quantize(Decimal("0.0001"), ROUND_UP)
+
+
+class Closeness(NamedTuple):
+    """The level of a topology that a job's pods share, and where the policy says so."""
+
+    at: Origin
+    level: str
+    is_required: bool
 
 
 class Workload(NamedTuple):
@@ -576,6 +647,22 @@ class Workload(NamedTuple):
     @property
     def key(self) -> UnitKey:
         return self.pool.name, self.unit.name
+
+    @property
+    def closeness(self) -> Closeness | None:
+        """Within which level of the pool's topology its pods are: a gang, where nothing is said, as near as can be."""
+        work, levels = self.work, self.pool.spec.topology
+        if not isinstance(work, Training) or not levels:
+            return None
+        at = self.work_at / "topology"
+        match work.topology:
+            case models.Closeness(required=str(level)):
+                return Closeness(at / "required", level, is_required=True)
+            case models.Closeness(preferred=str(level)):
+                return Closeness(at / "preferred", level, is_required=False)
+            case _:
+                at = self.pool.at / "topology" / (len(levels) - 1)
+                return Closeness(at, levels[-1], is_required=False) if work.gang else None
 
     @property
     def most_pods(self) -> int:

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gpuplan.planning.plan import GPU_RESOURCE, Mig, Mps, Pool, TimeSlicing
+from gpuplan.planning.plan import GPU_RESOURCE, Mig, Mps, Pool, Shares
 from gpuplan.policy.models import ClusterMigStrategy, MigStrategy
 
 _SMALLEST_REPLICAS = 2
@@ -35,12 +35,13 @@ def configuration(pool: Pool, strategy: ClusterMigStrategy) -> dict[str, Any]:
 
 
 def _sharing(pool: Pool) -> dict[str, Any]:
-    sharing = pool.sharing
-    slicing = sharing.time_slicing if isinstance(sharing, Mig) else sharing
-    if not isinstance(slicing, TimeSlicing | Mps) or slicing.spec.replicas < _SMALLEST_REPLICAS:
-        return {}
-    resources = [{"name": resource, "replicas": slicing.spec.replicas} for resource in shared_resources(pool)]
-    if not resources:
+    slicing = pool.shares
+    resources = [
+        {"name": resource, "replicas": shares.number}
+        for resource, shares in shared_resources(pool).items()
+        if shares.number >= _SMALLEST_REPLICAS
+    ]
+    if slicing is None or not resources:
         return {}
     if isinstance(slicing, Mps):
         # MPS refuses requests for more than one share unless told otherwise.
@@ -54,16 +55,18 @@ def _sharing(pool: Pool) -> dict[str, Any]:
     }
 
 
-def shared_resources(pool: Pool) -> list[str]:
-    """The resources to divide, by the names they have before they are renamed.
+def shared_resources(pool: Pool) -> dict[str, Shares]:
+    """The resources to divide, by the names they have before they are renamed, and into how many shares.
 
     The strategy makes those names: under `single` MIG devices are `nvidia.com/gpu`, under `mixed` each profile has its
     own, and the GPUs that stay whole are not divided.
     """
+    if pool.shares is None:
+        return {}
     if not isinstance(pool.sharing, Mig) or pool.sharing.spec.strategy is MigStrategy.SINGLE:
-        return [GPU_RESOURCE]
-    divided = (unit.resource for unit in pool.units if unit.name != "gpu" and unit.resource is not None)
-    return list(dict.fromkeys(resource.removesuffix(_SHARED) for resource in divided))
+        return {GPU_RESOURCE: pool.shares.stated[0]}
+    divided = ((unit.resource, pool.shares_of(unit)) for unit in pool.units)
+    return {resource.removesuffix(_SHARED): shares for resource, shares in divided if resource and shares}
 
 
 # --- Keys --------------------------------------------------------------------------------------------------------

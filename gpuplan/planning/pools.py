@@ -25,6 +25,7 @@ from gpuplan.planning.plan import (
     Isolation,
     Layout,
     Mig,
+    MigTimeSlicing,
     Mps,
     Nodes,
     PluginKeys,
@@ -142,7 +143,7 @@ def _mig(context: Context, at: Origin, name: str, gpu: Gpu, mig: models.Mig) -> 
         layout_at = at / ("devices" if mig.instances is None else "instances")
     if layout is None:
         return None
-    slicing = None if mig.time_slicing is None else TimeSlicing(at / "timeSlicing", mig.time_slicing)
+    slicing = None if mig.time_slicing is None else MigTimeSlicing(at / "timeSlicing", mig.time_slicing)
     return Mig(at, mig, layout, layout_at, slicing)
 
 
@@ -163,7 +164,8 @@ def _is_unclear(pool: Pool) -> bool:
             return pool.sharing.spec.replicas < _LEAST_SHARES
         case Mig():
             slicing = pool.sharing.time_slicing
-            is_unshared = slicing is not None and slicing.spec.replicas < _LEAST_SHARES
+            stated = slicing.stated if slicing else ()
+            is_unshared = any(shares.number < _LEAST_SHARES for shares in stated)
             return is_unshared or _is_layout_unclear(pool, pool.sharing.layout)
         case _:
             return False
@@ -343,7 +345,7 @@ def _resources(gpu: Gpu, nodes: Nodes, sharing: Sharing) -> tuple[Unit, ...]:
             assert_never(sharing)
 
 
-def _shared(sharing: TimeSlicing | Mps, resource: str = GPU_RESOURCE) -> str:
+def _shared(sharing: TimeSlicing | MigTimeSlicing | Mps, resource: str = GPU_RESOURCE) -> str:
     return f"{resource}.shared" if sharing.spec.rename else resource
 
 
@@ -369,17 +371,18 @@ def _mig_units(gpu: Gpu, nodes: Nodes, mig: Mig) -> tuple[Unit, ...]:
 
 
 def _mig_unit(name: str, gpu: Gpu, nodes: Nodes, mig: Mig, per_gpu: tuple[int, ...]) -> Unit:
-    replicas = max(mig.time_slicing.spec.replicas, 1) if mig.time_slicing else 1
+    shares = mig.time_slicing.find(name) if mig.time_slicing else None
+    replicas = max(shares.number, 1) if shares else 1
     is_single = mig.spec.strategy is MigStrategy.SINGLE
     resource = GPU_RESOURCE if is_single else f"nvidia.com/mig-{resource_suffix(name)}"
     return _unit(
         name,
-        _shared(mig.time_slicing, resource) if mig.time_slicing else resource,
+        _shared(mig.time_slicing, resource) if mig.time_slicing and shares else resource,
         tuple(count * replicas for count in per_gpu),
         nodes,
         Ratio(1 if is_single else _compute_slices(gpu, name), replicas),
         _profile_memory_mib(gpu, name, replicas),
-        Isolation.NONE if mig.time_slicing else Isolation.HARDWARE,
+        Isolation.NONE if shares else Isolation.HARDWARE,
     )
 
 
@@ -399,6 +402,14 @@ def _unit(
 def gpu_memory_mib(gpu: Gpu) -> int:
     """The whole GPU's memory: what the driver reports where that is known, else its nominal size."""
     return gpu.memory_mib or gpu.memory_gib * 1024
+
+
+def divisible_mib(gpu: Gpu) -> int:
+    """What KAI-Scheduler divides of a GPU's memory: whole hundreds of MiB.
+
+    (`getNodeGpuMemory` in `pkg/scheduler/api/node_info/node_info.go` there, of the label `nvidia.com/gpu.memory`.)
+    """
+    return gpu_memory_mib(gpu) // 100 * 100
 
 
 def _profile_memory_mib(gpu: Gpu, name: str, replicas: int) -> int | None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from fractions import Fraction as Ratio
 from functools import partial
+from math import ceil
 from posixpath import normpath
 from typing import TypeVar
 
-from gpuplan.catalog import Catalog
+from gpuplan.catalog import Catalog, Gpu
 from gpuplan.diagnostics import Diagnostic, Finding, Origin
+from gpuplan.manifests import exact_quantity
 from gpuplan.planning.capping import chosen_cap
 from gpuplan.planning.context import Context
 from gpuplan.planning.gpus import resolve_gpu
@@ -45,7 +48,7 @@ from gpuplan.planning.plan import (
     UnitKey,
     Workload,
 )
-from gpuplan.planning.pools import resolve_pool
+from gpuplan.planning.pools import divisible_mib, resolve_pool
 from gpuplan.planning.rules import NAMESPACE_NEEDED
 from gpuplan.planning.tenants import limit_depth, resolve_tenant, resolve_unit
 from gpuplan.planning.tree import Tree
@@ -351,7 +354,7 @@ def _workload(context: Context, at: Origin, workload: models.Workload) -> Worklo
         namespace=namespace,
         pool=pool,
         unit=unit,
-        fraction=_fraction(at / "fraction", spec.fraction),
+        fraction=_fraction(at / "fraction", spec.fraction, pool.gpu),
         priority_class=priority,
     )
 
@@ -389,11 +392,18 @@ def _class_of(context: Context, at: Origin, spec: models.WorkloadSpec, tenant: T
     return tenant.priority_classes[0] if tenant and len(tenant.priority_classes) == 1 else None
 
 
-def _fraction(at: Origin, fraction: float | models.FractionRange | None) -> FractionRequest | None:
+def _fraction(at: Origin, fraction: float | models.PartOfGpu | None, gpu: Gpu) -> FractionRequest | None:
     if fraction is None:
         return None
-    least, most = (fraction.min, fraction.max) if isinstance(fraction, models.FractionRange) else (fraction, fraction)
-    return FractionRequest(at, Decimal(str(least)), Decimal(str(most)))
+    whole = divisible_mib(gpu)
+    if not isinstance(fraction, models.PartOfGpu):
+        return FractionRequest(at, Decimal(str(fraction)), Decimal(str(fraction)), None, whole)
+    if fraction.memory is not None:
+        memory_mib = ceil((exact_quantity(fraction.memory) or 0) / 2**20)
+        part = Decimal(ceil(Ratio(100 * memory_mib, whole))) / 100
+        return FractionRequest(at, part, part, memory_mib, whole)
+    most = fraction.min if fraction.max is None else fraction.max
+    return FractionRequest(at, Decimal(str(fraction.min)), Decimal(str(most)), None, whole)
 
 
 # --- Totals ------------------------------------------------------------------------------------------------------

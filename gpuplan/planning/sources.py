@@ -35,9 +35,11 @@ from gpuplan.planning.plan import (
     POOL_LABEL,
     Cluster,
     Counted,
+    Isolation,
     Layout,
     LayoutEntry,
     Mig,
+    MigTimeSlicing,
     Plan,
     Pool,
     Quota,
@@ -218,9 +220,16 @@ def _resource_by_unit(pool: Pool, unit: Unit) -> Links:
     found = chosen(pool.at / "allocation")
     if pool.spec.allocation is Allocation.DRA:
         return (*found, *chosen(pool.at / "gpu"))
-    if part.shares and not (isinstance(part.sharing, Mig) and unit.name == "gpu"):
+    if part.shares and part.shares_of(unit):
         found += chosen(part.shares.at / "rename")
-    return (*found, *_strategy_of(part))
+    return (*found, *_divided_at(part, unit), *_strategy_of(part))
+
+
+def _divided_at(part: Pool, unit: Unit) -> Links:
+    """What says whether the MIG devices of a unit are divided, where only those of some profiles are."""
+    shares = part.shares if unit.isolation is not Isolation.WHOLE_GPU else None
+    by_profile = isinstance(shares, MigTimeSlicing) and any(stated.profile for stated in shares.stated)
+    return chosen(shares.at / "replicas") if shares and by_profile else ()
 
 
 def asked_by(plan: Plan, item: Quota | Workload) -> Links:
@@ -262,9 +271,9 @@ def per_node_of(part: Pool, unit: Unit) -> Links:
     if isinstance(part.sharing, Mig):
         found += _layout_of(part)
         found += multiplied(*_instances(part.sharing.layout, unit.name))
-    if (shares := part.shares) and not (isinstance(part.sharing, Mig) and unit.name == "gpu"):
-        found += multiplied(shares.at / "replicas")
-    return tuple(found)
+    if shares := part.shares_of(unit):
+        found += multiplied(shares.at)
+    return (*found, *_divided_at(part, unit))
 
 
 def _instances(layout: Layout, profile: str) -> Iterator[Origin]:
@@ -399,7 +408,7 @@ def plugin_key_of(plan: Plan, pool: Pool) -> Links:
         (
             *chosen(*(() if pool.keys.by_content else meaning_of(plan, pool))),
             *sharing_of(pool),
-            *(link for shares in [pool.shares] if shares for link in chosen(shares.at / "replicas")),
+            *chosen(*(shares.at for shares in (pool.shares.stated if pool.shares else ()))),
         )
     )
 
@@ -605,8 +614,8 @@ def in_gpus(quota: Quota, amount: Links) -> Links:
         is_sized = pool.spec.allocation is not Allocation.DRA and part.sharing.spec.strategy is not MigStrategy.SINGLE
         size = profile_of(pool.gpu, quota.unit.name) if is_sized else ()
         found = (*chosen(quota.at / "unit", pool.at / "allocation", part.sharing.at / "strategy"), *size)
-    if part.shares and quota.unit.name != "gpu":
-        found += multiplied(part.shares.at / "replicas")
+    if shares := part.shares_of(quota.unit):
+        found += multiplied(shares.at)
     is_product = any(link.how in (How.FACT, How.PRODUCT) for link in found)
     return (*(multiplying(amount) if is_product else amount), *found)
 
@@ -623,8 +632,8 @@ def left_of(tree: Tree, tenant: Tenant, quota: Quota) -> Links:
     return adding(found) if len(found) > 1 else found
 
 
-def slices_of(pools: Iterable[Pool]) -> Iterator[TimeSlicing]:
+def slices_of(pools: Iterable[Pool]) -> Iterator[TimeSlicing | MigTimeSlicing]:
     """The ways in which pools are shared by turns."""
     for pool in pools:
-        if isinstance(pool.shares, TimeSlicing):
+        if isinstance(pool.shares, TimeSlicing | MigTimeSlicing):
             yield pool.shares

@@ -615,6 +615,27 @@ class Mps(Model):
     """Publish the shares as `<resource>.shared` (`renameByDefault`)."""
 
 
+Replicas = Annotated[
+    dict[str, int],
+    Field(json_schema_extra={"propertyNames": {"format": Vocabulary.MIG_PROFILE.value}}, min_length=1),
+    Judged("GPU309"),
+]
+"""Shares by MIG profile."""
+
+
+class MigTimeSlicing(Model):
+    """Several pods take turns on one MIG device, without isolation of its memory or of faults."""
+
+    replicas: Annotated[int | Replicas, Words("shares")]
+    """Into how many shares each MIG device is divided; at least 2. By profile, such as `{1g.10gb: 4, 2g.20gb: 2}`,
+    devices of other profiles stay undivided.
+    """
+    rename: Annotated[bool, AlsoCalled(("renameByDefault",))] = True
+    """Publish the shares as `<resource>.shared` (`renameByDefault`), so that nobody takes a share for a MIG device."""
+    fail_requests_greater_than_one: bool = True
+    """Refuse containers that ask for two or more shares: they may be of one device."""
+
+
 class Devices(Model):
     """What some GPUs of a node are divided into."""
 
@@ -639,8 +660,8 @@ class Mig(Model):
     """`mixed` publishes each profile as its own resource (`nvidia.com/mig-1g.10gb`). `single` publishes all as
     `nvidia.com/gpu` and needs equal instances on every GPU of the node.
     """
-    time_slicing: TimeSlicing | None = None
-    """Divide each MIG device further by time-slicing."""
+    time_slicing: MigTimeSlicing | None = None
+    """Divide MIG devices further by time-slicing, all of them or some profiles."""
 
     _one_source = _exactly_one("layout", "instances", "devices", "a MIG layout")
 
@@ -981,13 +1002,27 @@ class TenantSpec(Model):
 Percentage = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 
 
-class FractionRange(Model):
-    """A fraction of a GPU that may grow while the GPU is idle."""
+class PartOfGpu(Model):
+    """A fraction of a GPU: one that may grow while the GPU is idle, or one by memory."""
 
-    min: Percentage
+    min: Percentage | None = None
     """What the pod always has, as a part of a GPU, such as `0.25`."""
-    max: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
-    """What it may use while nobody else does, such as `0.75`."""
+    max: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
+    """What it may use while nobody else does, such as `0.75`. Absent: as much as `min`."""
+    memory: texts.Quantity | None = None
+    """How much GPU memory the pod has, such as `10Gi`, in place of a part; rounded up to whole MiB."""
+
+    _one_measure = _exactly_one("min", "memory", "a fraction")
+
+    @model_validator(mode="after")
+    def _memory_alone(self) -> "PartOfGpu":
+        """The message is that of `_exactly_one`."""
+        if self.memory is not None and self.max is not None:
+            both = ["max", "memory"]
+            raise PydanticCustomError(
+                "exactly_one", "exactly one of the fields", {"what": "a fraction", "given": both, "fields": both}
+            )
+        return self
 
 
 class Download(Model):
@@ -1040,6 +1075,17 @@ class Inference(Model):
     """Let the number of pods follow the load."""
 
 
+class Closeness(Model):
+    """How close together the pods of a training are, by a level of their pool's `topology`."""
+
+    required: Annotated[texts.Line | None, Judged("GPU593")] = None
+    """The level within which all pods are, such as `example.com/rack`, or they do not start."""
+    preferred: Annotated[texts.Line | None, Judged("GPU593")] = None
+    """The level within which all pods are if it can be had."""
+
+    _one_level = _exactly_one("required", "preferred", "a level")
+
+
 class Training(Model):
     """Work that ends: a Job."""
 
@@ -1047,8 +1093,14 @@ class Training(Model):
     """How many pods run at once, each once to its end."""
     gang: Positive | None = None
     """How many of them must be able to start together; fewer do not start at all."""
+    topology: Annotated[Closeness | None, ESSENTIAL] = None
+    """How close together its pods are, in a pool with a `topology`. Absent: a gang prefers the narrowest level."""
     backoff_limit: Annotated[int, Field(ge=0, le=1_000_000)] = 3
     """How often failed pods are tried again."""
+    deadline: texts.Duration | None = None
+    """How long the job may take, all tries included, such as `12h`: then its pods are ended and it has failed. Absent,
+    it may take any time.
+    """
 
 
 class WorkloadSpec(Model):
@@ -1068,8 +1120,10 @@ class WorkloadSpec(Model):
     """The unit that each pod asks for; not needed where the pool hands out one."""
     count: Annotated[Positive, Words("units of each pod"), ESSENTIAL] = 1
     """How many units each pod asks for."""
-    fraction: Annotated[Percentage | FractionRange | None, ESSENTIAL] = None
-    """The part of a GPU that each pod asks for, on a pool of fractions: a number such as `0.33`, or a range."""
+    fraction: Annotated[Percentage | PartOfGpu | None, ESSENTIAL] = None
+    """The part of a GPU that each pod asks for, on a pool of fractions: a number such as `0.33`, a range, or GPU memory
+    as `{memory: 10Gi}`.
+    """
     priority_class: Annotated[names.PriorityClassName | None, ESSENTIAL] = None
     """The priority class of its pods; not needed where the tenant may name one."""
     image: texts.Image

@@ -306,9 +306,35 @@ def _with_colon(text: str, fields: Iterable[str]) -> str | None:
     return f"{name}: {rest.lstrip()}" if rest.strip() and name in fields else None
 
 
+_ALL_ALIKE = (
+    "remove `devices`: the device plugin ignores it, and shares all GPUs of a node alike; "
+    "GPUs in partitions may differ, by `mig.devices`"
+)
+"""(`disableResoureRenaming` in `api/config/v1/replicas.go` of NVIDIA/k8s-device-plugin, up to v0.20.0.)"""
+
+_EQUAL_PARTS = (
+    "remove it: the device plugin gives each share an equal part of memory and threads; a workload may take less, by "
+    "`env: {CUDA_MPS_ACTIVE_THREAD_PERCENTAGE: ..., CUDA_MPS_PINNED_DEVICE_MEM_LIMIT: ...}`"
+)
+"""(`perDevicePinnedDeviceMemoryLimits` and `activeThreadPercentage` in `cmd/mps-control-daemon/mps` there.)"""
+
+_LIMITS_OF_MPS = (
+    "memory",
+    "memoryLimit",
+    "pinnedDeviceMemoryLimit",
+    "defaultPinnedDeviceMemoryLimit",
+    "threads",
+    "activeThreadPercentage",
+    "defaultActiveThreadPercentage",
+)
+"""What people call them, and what NVIDIA's driver for DRA does, whose MPS is alpha."""
+
 _REMEDIES: Mapping[Path, str] = {
     ("$patch",): "write it beside the name: `metadata: {name: ..., $patch: delete}`",
     ("mig", "mps"): "remove `mps`, which does not work on MIG devices; `timeSlicing` does",
+    ("timeSlicing", "devices"): _ALL_ALIKE,
+    ("mps", "devices"): _ALL_ALIKE,
+    **{("mps", name): _EQUAL_PARTS for name in _LIMITS_OF_MPS},
 }
 """What to do about fields that are wrong for a reason, by the end of their path."""
 
@@ -372,13 +398,20 @@ _EXPECTED_TYPES = {
 }
 
 
+_TEXT_REMEDIES: Mapping[Path, str] = {
+    ("spec", "fraction"): "write a number below 1 without quotes, or GPU memory as `{memory: 10Gi}`",
+}
+"""What to write in place of text, where that is most likely something else, by the end of the path."""
+
+
 def _wrong_type(at: Origin, kind: str, value: object, alternative: str, model: type[BaseModel]) -> Finding:
     expected = f"{_EXPECTED_TYPES[kind]} or {alternative}" if alternative else _EXPECTED_TYPES[kind]
     return Finding(
         at,
         f"`{at}` should be {expected}, not {_type_name(value)}",
         label=f"this is {_type_name(value)}",
-        help=_mapping_help(at, value, nested_model(model, at.path)) if kind in _MAPPINGS else _type_help(kind, value),
+        help=_TEXT_REMEDIES.get(at.path[-2:] if isinstance(value, str) else ())
+        or (_mapping_help(at, value, nested_model(model, at.path)) if kind in _MAPPINGS else _type_help(kind, value)),
     )
 
 
@@ -490,6 +523,8 @@ def _limit(kind: str, context: Mapping[str, Any]) -> str:
         return f"a number {words} {_plain(context[bound])}"
     if kind == "string_pattern_mismatch":
         return form_of(context["pattern"]).words
+    if kind == "too_short" and context.get("field_type") == "Dictionary":
+        return "a mapping with something in it"
     return str(context["words"]) if kind in (NOT_A_REFERENCE, NOT_A_QUANTITY) else _LIMITS.get(kind, "another value")
 
 

@@ -166,8 +166,14 @@ def sharing_text(sharing: planned.Sharing) -> str:
         case planned.Mps(spec=spec):
             return f"MPS, {spec.replicas} shares"
         case planned.Mig(spec=spec, layout=layout, time_slicing=sliced):
-            shares = f", {sliced.spec.replicas} shares each" if sliced else ""
-            return f"MIG {layout.name} ({spec.strategy}){shares}"
+            return f"MIG {layout.name} ({spec.strategy}){_shares_text(sliced)}"
+
+
+def _shares_text(sliced: planned.MigTimeSlicing | None) -> str:
+    stated = sliced.stated if sliced else ()
+    return "".join(
+        f", {shares.number} shares {f'of each {shares.profile}' if shares.profile else 'each'}" for shares in stated
+    )
 
 
 def _capacity(plan: Plan) -> str:
@@ -367,6 +373,8 @@ def _pods(workload: Workload) -> str:
 def _each(workload: Workload) -> str:
     """What a pod has, and what it may use beyond while its GPU is idle."""
     own, fraction = amount(workload.amount_per_pod), workload.fraction
+    if fraction and fraction.memory_mib is not None:
+        return f"{own} ({fraction.memory_mib} MiB)"
     return f"{own} to {amount(fraction.most)}" if fraction and fraction.most > fraction.least else own
 
 

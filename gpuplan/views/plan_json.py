@@ -192,6 +192,7 @@ def _work(workload: parts.Workload) -> Mapping[str, object]:
         "most_pods": workload.most_pods,
         "units_per_pod": least,
         "units_per_pod_at_most": workload.fraction.most if workload.fraction else least,
+        "gpu_memory_mib": workload.fraction.memory_mib if workload.fraction else None,
         "cpu": workload.spec.cpu or None,
         "memory": workload.spec.memory or None,
     }

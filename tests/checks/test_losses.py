@@ -8,7 +8,7 @@ from gpuplan.catalog.schedulers import Support, capability, concepts
 from gpuplan.checks import run
 from gpuplan.checks.losses import PLACES, Ladder, contended, losses, uses
 from gpuplan.planning.schedulers import SCHEDULERS
-from tests.checks.test_uses import CLASSES, FRACTION, MIG, a_pool, a_tenant, a_workload
+from tests.checks.test_uses import CLASSES, FRACTION, MIG, RACKS, a_pool, a_tenant, a_workload
 from tests.plans import a_cluster, a_plan
 
 HUNGRY = a_tenant("namespaces: [hungry]\n  quotas: [{pool: a100, guaranteed: 0, limit: none}]", "hungry")
@@ -82,8 +82,13 @@ LOST = {
     "shares": a_pool(),
     "fraction": a_pool(FRACTION),
     "fraction-range": a_pool(FRACTION) + research() + a_workload("inference: {}\n  fraction: {min: 0.25, max: 0.75}"),
+    "fraction-memory": a_pool(FRACTION) + research() + a_workload("inference: {}\n  fraction: {memory: 10Gi}"),
+    "deadline": a_pool() + research() + a_workload("training: {pods: 4, deadline: 12h}"),
     "gang": a_pool() + research() + a_workload("training: {pods: 4, gang: 2}"),
-    "topology": a_pool("sharing: {exclusive: {}}\n  topology: [example.com/rack]"),
+    "topology": a_pool(RACKS),
+    "topology-level": a_pool(RACKS)
+    + research()
+    + a_workload("training: {pods: 4, topology: {required: example.com/rack}}"),
     "placement": a_pool("sharing: {exclusive: {}}\n  placement: spread"),
     "autoscaling": a_pool()
     + research()
@@ -112,8 +117,11 @@ REPORTED = {
     "shares": {"GPU516"},
     "fraction": {"GPU516"},
     "fraction-range": {"GPU516", "GPU534"},
+    "fraction-memory": {"GPU516"},
+    "deadline": {"GPU594"},
     "gang": {"GPU535"},
     "topology": {"GPU536"},
+    "topology-level": {"GPU536"},
     "placement": {"GPU537"},
     "dra": {"GPU538"},
 }

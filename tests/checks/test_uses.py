@@ -62,6 +62,8 @@ spec:
 
 ONE = "namespaces: [research], quotas: [{pool: a100, guaranteed: 4}]"
 MIG = "sharing: {mig: {instances: {1g.10gb: 3, 2g.20gb: 2}}}"
+RACKS = "sharing: {exclusive: {}}\n  topology: [example.com/rack]"
+IN_ONE_RACK = "training: {pods: 4, topology: {required: example.com/rack}}"
 FRACTION = "sharing: {fraction: {}}"
 
 
@@ -169,15 +171,30 @@ CASES: dict[str, tuple[str, list[str], str]] = {
         ["`run` has 0.25 to 0.75 of a GPU"],
         a_pool(FRACTION) + one() + a_workload("inference: {}\n  fraction: {min: 0.5, max: 0.5}"),
     ),
+    "fraction-memory": (
+        a_pool(FRACTION) + one() + a_workload("inference: {}\n  fraction: {memory: 10Gi}"),
+        ["`run` has 10240 MiB of a GPU"],
+        a_pool(FRACTION) + one() + a_workload("inference: {}\n  fraction: 0.5"),
+    ),
+    "deadline": (
+        a_pool() + one() + a_workload("training: {pods: 4, deadline: 12h}"),
+        ["`run` may take 12h"],
+        a_pool() + one() + a_workload("training: {pods: 4}"),
+    ),
     "gang": (
         a_pool() + one() + a_workload("training: {pods: 4, gang: 2}"),
         ["`run` needs 2 of 4 pods at once"],
         a_pool() + one() + a_workload("training: {pods: 4, gang: 1}"),
     ),
     "topology": (
-        a_pool("sharing: {exclusive: {}}\n  topology: [example.com/rack]"),
+        a_pool(RACKS),
         ["pool `a100` knows `example.com/rack`"],
         a_pool("sharing: {exclusive: {}}\n  topology: []"),
+    ),
+    "topology-level": (
+        a_pool(RACKS) + one() + a_workload("training: {pods: 4, topology: {required: example.com/rack}}"),
+        ["pods of `run` must be in one `example.com/rack`"],
+        a_pool(RACKS) + one() + a_workload("training: {pods: 4, gang: 4}"),
     ),
     "placement": (
         a_pool("sharing: {exclusive: {}}\n  placement: spread"),

@@ -87,6 +87,12 @@ def build(family: str, name: str) -> Path:
     return found
 
 
+def release(family: str, module: str) -> str:
+    """The release of a module that a family's programs are made of."""
+    text = (MODULES / family / "go.mod").read_text(encoding="utf-8")
+    return next(line.split()[1] for line in text.replace("require ", "").splitlines() if line.split()[:1] == [module])
+
+
 def source(family: str, module: str) -> Path:
     """The folder that a module's release is unpacked in: what it comes with besides its code."""
     return Path(json.loads(_go(family, "mod", "download", "-json", module))["Dir"])

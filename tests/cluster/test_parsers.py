@@ -162,6 +162,9 @@ def _rules(out: Path) -> list[dict[str, Any]]:
         "{mig: {instances: {2g.20gb: 3, 1g.10gb: 1}, timeSlicing: {replicas: 2}}}",
         "{mig: {instances: {2g.20gb: 3, 1g.10gb: 1}, timeSlicing: {replicas: 2, rename: false}}}",
         "{mig: {instances: {1g.10gb: 7}, strategy: single, timeSlicing: {replicas: 2}}}",
+        "{mig: {instances: {2g.20gb: 2, 1g.10gb: 3}, timeSlicing: {replicas: {1g.10gb: 4, 2g.20gb: 2}}}}",
+        "{mig: {instances: {2g.20gb: 2, 1g.10gb: 3}, timeSlicing: {replicas: {1g.10gb: 4}}}}",
+        "{mig: {instances: {1g.10gb: 7}, strategy: single, timeSlicing: {replicas: {1g.10gb: 3}}}}",
     ],
 )
 def test_every_kind_of_sharing_is_published_as_planned(sharing: str) -> None:

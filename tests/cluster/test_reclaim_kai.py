@@ -28,8 +28,9 @@ from tests.cluster.lending import (
     pools,
     write,
 )
-from tests.cluster.programs import need_go
+from tests.cluster.programs import need_go, release
 from tests.cluster.squatters import SQUATTERS
+from tests.tenancy.proof import reclaim_page, reclaim_path
 
 Record = Callable[[str, object, object], None]
 Outcomes = Mapping[Attack, Outcome]
@@ -82,6 +83,13 @@ def test_guarantee_of_halves_is_given_back(shared: Outcomes, attack: Attack, rec
 def test_without_an_attack_the_whole_pool_is_borrowed(whole: Outcomes, record: Record) -> None:
     """Else nothing would have to be given back."""
     record("kai: GPUs that mallory has when alice comes", GPUS, whole[attacks.nothing].borrowed)
+
+
+def test_the_page_is_written(whole: Outcomes, shared: Outcomes) -> None:
+    seen = {in_words(attack): outcome.observed for attack, outcome in whole.items()}
+    halves = {f"{in_words(attack)}, with halves of GPUs": outcome.observed for attack, outcome in shared.items()}
+    page = reclaim_page("kai", release("kai", "github.com/NVIDIA/KAI-scheduler"), seen | halves)
+    reclaim_path("kai").write_text(page, encoding="utf-8")
 
 
 def _stage(cluster: ExampleCluster, pool: str, fraction: float | None) -> Stage:

@@ -26,8 +26,9 @@ from tests.cluster.lending import (
     pools,
     write,
 )
-from tests.cluster.programs import need_go
+from tests.cluster.programs import need_go, release
 from tests.cluster.squatters import SQUATTERS
+from tests.tenancy.proof import reclaim_page, reclaim_path
 
 Record = Callable[[str, object, object], None]
 
@@ -59,6 +60,12 @@ def test_guarantee_is_given_back(outcomes: Mapping[Attack, Outcome], attack: Att
 def test_without_an_attack_the_whole_pool_is_borrowed(outcomes: Mapping[Attack, Outcome], record: Record) -> None:
     """Else nothing would have to be given back."""
     record("kueue: GPUs that mallory has when alice comes", GPUS, outcomes[attacks.nothing].borrowed)
+
+
+def test_the_page_is_written(outcomes: Mapping[Attack, Outcome]) -> None:
+    seen = {in_words(attack): outcome.observed for attack, outcome in outcomes.items()}
+    page = reclaim_page("kueue", release("kueue", "sigs.k8s.io/kueue"), seen)
+    reclaim_path("kueue").write_text(page, encoding="utf-8")
 
 
 def _stage(cluster: ExampleCluster, pool: str) -> Stage:

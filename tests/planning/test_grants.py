@@ -45,6 +45,18 @@ def test_the_tenants_own_bound_holds_where_the_pool_has_none() -> None:
     assert granted(plan) == (Grant("shared", "nvidia.com/gpu.shared", 1), Grant("whole", "nvidia.com/gpu", 2))
 
 
+def test_devices_of_profiles_that_are_not_sliced_are_no_shares() -> None:
+    plan = platform(
+        {"half": "mig: {instances: {1g.10gb: 2, 2g.20gb: 1}, timeSlicing: {replicas: {1g.10gb: 2}}}"},
+        "namespaces: [lab], "
+        "quotas: [{pool: half, unit: 2g.20gb, guaranteed: 4}, {pool: half, unit: 1g.10gb, guaranteed: 4}]",
+    )
+    assert granted(plan) == (
+        Grant("half", "nvidia.com/mig-1g.10gb.shared", 1),
+        Grant("half", "nvidia.com/mig-2g.20gb", None),
+    )
+
+
 def test_gpus_that_stay_whole_beside_sliced_partitions_are_no_shares() -> None:
     partitioned = "{gpus: [0, 1, 2, 3], instances: {1g.10gb: 7}}, {gpus: [4, 5, 6, 7], enabled: false}"
     plan = platform(

@@ -62,10 +62,31 @@ def _table(what: str, becomes: str, rows: Seen) -> Iterator[str]:
     yield ""
 
 
+_RECLAIM: Final = """\
+# Whether a guarantee is given back with {title}
+
+`make proof` plays each of these attacks on the real controllers of {title} {release}, beside an API server of
+Kubernetes 1.34 with all of `out/` applied, fake nodes, and pods that ignore that they must end. A pool has eight GPUs.
+Alice is guaranteed six of them; mallory, who has the role `edit` in a namespace of his own, borrows all that she leaves
+idle and does what the attack says. Then she asks for her six. Beside each attack is how many of them she runs in the
+end.
+"""
+
+
+def reclaim_path(scheduler: str) -> Path:
+    return FOLDER / f"reclaim-{scheduler}.md"
+
+
+def reclaim_page(scheduler: str, release: str, seen: Seen) -> str:
+    """The first column is what is tried."""
+    opening = _RECLAIM.format(title=_TITLES[scheduler], release=release)
+    return "\n".join((opening, *_table("attack", "what came of it", seen))).rstrip() + "\n"
+
+
 def rows(text: str) -> list[str]:
     """The first column of the tables of a page."""
     found = [line.split(" | ")[0].removeprefix("| ") for line in text.splitlines() if line.startswith("| ")]
-    return [name for name in found if name not in ("request", "rule")]
+    return [name for name in found if name not in ("attack", "request", "rule")]
 
 
 def names(cases: Iterable[Case], platform: str) -> list[str]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from gpuplan.admission import known_rules
+from tests.cluster.attacks import KAI, KAI_FRACTIONS, KUEUE
+from tests.cluster.lending import in_words
+from tests.cluster.squatters import SQUATTERS
 from tests.tenancy.boundaries import ALL_PLATFORMS
-from tests.tenancy.proof import names, path, rows
+from tests.tenancy.proof import names, path, reclaim_path, rows
 from tests.tenancy.requests import escapes, legitimate
 
 PAGES = [platform for platform in ALL_PLATFORMS if path(platform).is_file()]
@@ -22,3 +25,18 @@ def test_the_page_has_every_row(platform: str) -> None:
         *names(escapes(), platform),
         *names(legitimate(), platform),
     ]
+
+
+PLAYED = {
+    "kueue": [in_words(attack) for attack in (*KUEUE, *SQUATTERS)],
+    "kai": [
+        *map(in_words, (*KAI, *SQUATTERS)),
+        *(f"{in_words(attack)}, with halves of GPUs" for attack in KAI_FRACTIONS),
+    ],
+}
+
+
+@pytest.mark.parametrize("scheduler", [name for name in PLAYED if reclaim_path(name).is_file()])
+def test_the_page_has_every_attack(scheduler: str) -> None:
+    """`make proof` writes it."""
+    assert rows(reclaim_path(scheduler).read_text(encoding="utf-8")) == PLAYED[scheduler]

@@ -152,6 +152,17 @@ def test_the_contract_is_what_its_schema_says() -> None:
     jsonschema.validate(plans_as_data([a_plan(FLEET)]), strictly(schema("plan")))
 
 
+def test_what_is_said_by_profile_and_by_memory_is_in_the_contract() -> None:
+    by_profile = FLEET.replace("timeSlicing: {replicas: 2}", "timeSlicing: {replicas: {1g.10gb: 2}}")
+    plan = a_plan(by_profile.replace("{min: 0.25, max: 0.75}", "{memory: 10Gi}"))
+    page, told = plan_page(plan, PLAIN), plan_as_data(plan)
+
+    assert "2 shares of each 1g.10gb" in page
+    assert "0.13 (10240 MiB)" in page
+    assert [work["gpu_memory_mib"] for work in told["workloads"]] == [None, 10240, None]
+    jsonschema.validate(plans_as_data([plan]), strictly(schema("plan")))
+
+
 def test_json_and_yaml_say_the_same() -> None:
     plans = [a_plan(FLEET)]
 

@@ -84,9 +84,10 @@ def _trace(pool: Pool, strategy: ClusterMigStrategy) -> Routes:
     route = ("sharing", "mps" if isinstance(slicing, Mps) else "timeSlicing")
     yield (*route, "renameByDefault"), copied(slicing.at / "rename")
     yield (*route, "failRequestsGreaterThanOne"), copied(slicing.at / "failRequestsGreaterThanOne")
-    for index, resource in enumerate(shared_resources(pool)):
-        yield (*route, "resources", index, "replicas"), copied(slicing.at / "replicas")
-        yield (*route, "resources", index, "name"), _resource(pool, resource)
+    for index, (resource, shares) in enumerate(shared_resources(pool).items()):
+        yield (*route, "resources", index, "replicas"), copied(shares.at)
+        named = chosen(slicing.at / "replicas") if shares.profile else ()
+        yield (*route, "resources", index, "name"), (*_resource(pool, resource), *named)
 
 
 def _resource(pool: Pool, resource: str) -> Links:

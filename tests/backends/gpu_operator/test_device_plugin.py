@@ -67,6 +67,26 @@ sharing:
     )
 
 
+def test_each_profile_has_its_own_number_of_shares() -> None:
+    assert (
+        the_file("{mig: {instances: {1g.10gb: 2, 3g.40gb: 1}, timeSlicing: {replicas: {3g.40gb: 3, 1g.10gb: 4}}}}")
+        == """\
+version: v1
+flags:
+  migStrategy: mixed
+sharing:
+  timeSlicing:
+    renameByDefault: true
+    failRequestsGreaterThanOne: true
+    resources:
+    - name: nvidia.com/mig-1g.10gb
+      replicas: 4
+    - name: nvidia.com/mig-3g.40gb
+      replicas: 3
+"""
+    )
+
+
 def test_single_slices_are_named_as_gpus() -> None:
     assert (
         the_file("{mig: {instances: {1g.10gb: 7}, strategy: single, timeSlicing: {replicas: 2}}}")

@@ -96,7 +96,7 @@ def test_every_pod_is_let_in(spec: str, sharing: str, scheduler: str) -> None:
 
 
 @pytest.mark.parametrize("scheduler", ["kai", "runai"])
-@pytest.mark.parametrize("amount", ["0.33", "{min: 0.25, max: 0.75}"])
+@pytest.mark.parametrize("amount", ["0.33", "{min: 0.25, max: 0.75}", "{memory: 10Gi}"])
 @pytest.mark.parametrize("spec", [SERVICE, TRAINING])
 def test_every_pod_with_a_fraction_is_let_in(spec: str, amount: str, scheduler: str) -> None:
     assert judged(f"{spec}\nfraction: {amount}", sharing="fraction: {}", scheduler=scheduler) == []

@@ -128,6 +128,10 @@ def test_a_training_runs_all_pods_at_once_and_each_once() -> None:
     assert job["spec"]["template"]["spec"]["restartPolicy"] == "Never"
 
 
+def test_a_training_may_take_as_long_as_its_deadline() -> None:
+    assert get("Job", "training: {pods: 4, deadline: 1h30m}")["spec"]["activeDeadlineSeconds"] == 5400
+
+
 def test_a_training_listens_to_nobody() -> None:
     assert {"ports", "readinessProbe"}.isdisjoint(container_of("Job", TRAINING))
     assert [manifest.kind for manifest in manifests(TRAINING)] == ["Job"]

@@ -151,6 +151,17 @@ def test_kai_reads_a_gang_from_the_job() -> None:
     assert get("Job", GANG, scheduler="kai")["metadata"]["annotations"] == {"kai.scheduler/batch-min-member": "3"}
 
 
+@pytest.mark.parametrize("how", ["required", "preferred"])
+def test_a_level_that_is_named_holds_with_or_without_a_gang(how: str) -> None:
+    spec = f"training: {{pods: 4, topology: {{{how}: example.com/block}}}}"
+    kueue = pod_of("Job", spec, scheduler="kueue", pool=TOPOLOGY)
+    assert kueue["metadata"]["annotations"] == {f"kueue.x-k8s.io/podset-{how}-topology": "example.com/block"}
+    assert get("Job", spec, scheduler="kai", pool=TOPOLOGY)["metadata"]["annotations"] == {
+        "kai.scheduler/topology": "gpus",
+        f"kai.scheduler/topology-{how}-placement": "example.com/block",
+    }
+
+
 def test_kai_puts_a_gang_close_together_by_the_pools_topology() -> None:
     annotations = get("Job", GANG, scheduler="kai", pool=TOPOLOGY)["metadata"]["annotations"]
     assert annotations == {
@@ -168,6 +179,15 @@ def test_a_fraction_is_asked_for_by_annotation_and_never_beside_a_gpu(scheduler:
     more = {"scheduler": scheduler, "sharing": "fraction: {}"}
     assert pod_of("Deployment", fraction("0.33"), **more)["metadata"]["annotations"] == {"gpu-fraction": "0.33"}
     assert "resources" not in container_of("Deployment", fraction("0.33"), **more)
+
+
+@pytest.mark.parametrize("scheduler", ["kai", "runai"])
+@pytest.mark.parametrize(("amount", "mib"), [("10Gi", "10240"), ("2000Mi", "2000"), ("10G", "9537")])
+def test_memory_of_a_gpu_is_asked_for_in_mib(scheduler: str, amount: str, mib: str) -> None:
+    more = {"scheduler": scheduler, "sharing": "fraction: {}"}
+    pod = pod_of("Deployment", fraction(f"{{memory: {amount}}}"), **more)
+    assert pod["metadata"]["annotations"] == {"gpu-memory": mib}
+    assert "resources" not in container_of("Deployment", fraction(f"{{memory: {amount}}}"), **more)
 
 
 def test_nor_is_a_gpu_asked_for_where_the_pool_hands_out_whole_ones() -> None:

@@ -180,8 +180,10 @@ def test_kai_scheduler_s_queue_is_named_by_tenant_and_pool() -> None:
 def test_fractions_are_copied_from_a_number_or_a_range() -> None:
     spec, annotations = SERVICE, "spec.template.metadata.annotations"
     one = leaves("Deployment", f"{spec}\nfraction: 0.5", scheduler="runai", sharing="fraction: {}")
+    three = leaves("Deployment", f"{spec}\nfraction: {{memory: 5Gi}}", scheduler="kai", sharing="fraction: {}")
     two = leaves("Deployment", f"{spec}\nfraction: {{min: 0.25, max: 0.5}}", scheduler="runai", sharing="fraction: {}")
 
+    assert "product of Workload/app spec.fraction.memory" in three[f"{annotations}.gpu-memory"]
     assert one[f"{annotations}.gpu-fraction"] == [SCHEDULER, "copied Workload/app spec.fraction"]
     assert two[f"{annotations}.gpu-fraction"] == [SCHEDULER, "copied Workload/app spec.fraction.min"]
     assert "copied Workload/app spec.fraction.max" in two[f"{annotations}.gpu-fraction-limit"]

@@ -148,10 +148,14 @@ def test_every_rule_is_documented(rule: Rule) -> None:
 
 def judged(case: Path, later: Path) -> tuple[Diagnostic, ...]:
     """What is wrong with a repository, or with the step to it where there is an earlier one."""
+    passed_over = FOUND_EVERYWHERE - {case.parent.name}
+    return tuple(item for item in _judged(case, later) if item.code not in passed_over)
+
+
+def _judged(case: Path, later: Path) -> tuple[Diagnostic, ...]:
     earlier, pods, nodes = later.parent / "earlier", case / "pods.json", case / "nodes.yaml"
     if later.name != "later":
-        passed_over = FOUND_EVERYWHERE - {case.parent.name}
-        return tuple(item for item in validate(later).diagnostics if item.code not in passed_over)
+        return validate(later).diagnostics
     if not pods.is_file():
         listed = read_nodes(nodes.read_text(), nodes.name) if nodes.is_file() else None
         return validate(later, against=str(earlier), kustomize="off", nodes=listed).diagnostics

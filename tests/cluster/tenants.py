@@ -158,7 +158,7 @@ def play(case: Case, where: ExampleCluster, *, runs: bool = False) -> Seen:
         return _play(case, where.api, runs=runs)
     with standing_still(where.control_plane):
         seen = _play(case, where.api, runs=runs)
-    until(lambda: _counts_nothing(where.api), "the quota counts nothing")
+    until(lambda: _counts_nothing(where.api), "the quota counts nothing", seconds=120)
     return seen
 
 

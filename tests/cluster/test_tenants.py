@@ -17,7 +17,7 @@ from tests.cluster.api import Object
 from tests.cluster.example import ExampleCluster
 from tests.cluster.outcomes import in_the_end
 from tests.cluster.programs import need_go
-from tests.cluster.tenants import can_run, play, playground
+from tests.cluster.tenants import Seen, can_run, play, playground
 from tests.tenancy.boundaries import ALL_PLATFORMS, plan_of
 from tests.tenancy.judging import refusals
 from tests.tenancy.proof import page, path
@@ -50,10 +50,15 @@ def test_escapes_are_refused_or_harmless(cluster: ExampleCluster, record: Record
     for case in cases:
         seen = play(case, cluster)
         planned = (ADMITTED if case.comes_later or case.harmless else case.outcome, case.ends)
-        if (seen.outcome, seen.ends) != planned:
+        if (seen.outcome, seen.ends) != planned and not _is_one_of_several(case, seen):
             wrong.append(f"{case.name}: planned {planned}, observed {seen}")
         _SEEN[cluster.name]["escapes"][case.name] = seen.ends or (case.harmless and "harmless") or seen.outcome
     record(f"{cluster.name}: escapes that are refused or harmless", f"{len(cases)}", told(cases, wrong))
+
+
+def _is_one_of_several(case: Case, seen: Seen) -> bool:
+    """Whether another policy refuses as well, which the API server has asked first: it names one of them."""
+    return not case.ends and {case.outcome, seen.outcome} <= refusals(case).keys()
 
 
 def test_what_is_legitimate_is_let_in(cluster: ExampleCluster, record: Record) -> None:
@@ -104,7 +109,8 @@ def without(cluster: ExampleCluster, path: str, index: int, case: Case) -> str:
 
 
 def put(cluster: ExampleCluster, path: str, validations: list[Object]) -> None:
-    change = [{"op": "replace", "path": "/spec/validations", "value": validations}]
+    """A policy has one at least."""
+    change = [{"op": "replace", "path": "/spec/validations", "value": validations or [{"expression": "true"}]}]
     cluster.api.patch(path, change, kind="json")
 
 

@@ -38,8 +38,8 @@ proof: $(BIN)/.dev ## Run what takes too long for test-cluster, and write what c
 	@$(BIN)/python -m tests.cluster.programs
 	@GPUPLAN_TEST_CLUSTER=1 GPUPLAN_TEST_PROOF=1 GPUPLAN_CRDS="$${GPUPLAN_CRDS:-$(abspath $(wildcard ../shared/crds))}" $(BIN)/python -m pytest -q tests/cluster/test_tenants.py tests/cluster/test_class_at_limit.py tests/cluster/test_gangs.py tests/cluster/test_reclaim_kueue.py tests/cluster/test_reclaim_kai.py
 
-test-trace: $(BIN)/.dev ## Change every value of the example, and hold that what changes with it traces to it
-	@GPUPLAN_TEST_TRACE=1 $(BIN)/python -m pytest -n 0 -q tests/tracing/test_traces.py
+test-trace: $(BIN)/.dev ## Change every value of the example: something changes with it, and what does traces to it
+	@GPUPLAN_TEST_TRACE=1 $(BIN)/python -m pytest -n 0 -q tests/tracing/test_traces.py tests/acting
 
 test-orders: $(BIN)/.dev ## Judge 2,000 steps by chance in every order of syncs, and hold what diff and validate say of them
 	@GPUPLAN_TEST_ORDERS=1 $(BIN)/python -m pytest -n 0 -q tests/orders

@@ -269,6 +269,7 @@ def _policy(name: str, setting: _Setting) -> AdmissionPolicy:
 def _facts(setting: _Setting) -> set[str]:
     facts = {
         "claims": setting.has_claims,
+        "crosses-pools": setting.scheduler.crosses_pools,
         "finds-pools": setting.scheduler.finds_pools,
         "fractions": setting.scheduler.has_fractions,
         "frameworks": setting.scheduler.suspends_jobs and bool(_held(setting.frameworks)),
@@ -312,6 +313,7 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
         "project_label": PROJECT_LABEL,
         "queue_label": QUEUE_LABEL,
         "runai_scheduler": RUNAI_SCHEDULER,
+        "or_several": _OR_SEVERAL if "crosses-pools" in facts else "",
         "or_fraction": " || variables.asksFraction" if "fractions" in facts else "",
         "runtime_class": repr(setting.runtime_class),
         "schedulers": str(list(schedulers)),
@@ -337,6 +339,7 @@ def _listed(items: Iterable[str]) -> str:
     return str([*items])
 
 
+_OR_SEVERAL: Final = "+ ', or name several of them by a required nodeAffinity'"
 _FRACTION_OF: Final = (
     "(has(<pod>.metadata) && has(<pod>.metadata.annotations) && <pod>.metadata.annotations.exists(a, "
     "a in ['gpu-fraction', 'gpu-memory'] || a.startsWith('nvidia.com/container.'))) || "

@@ -33,6 +33,7 @@ from gpuplan.manifests.provenance import (
     ordered,
 )
 from gpuplan.planning.amounts import ComputeShare, shares_in_pool
+from gpuplan.planning.fallbacks import in_order, ordering_fallbacks
 from gpuplan.planning.plan import POOL_LABEL, Counted, Plan, Pool, Quota, Stage, Tenant
 from gpuplan.planning.projects import Department, Grant, Project, departments, minimum_run_time, projects, ranks
 from gpuplan.planning.schedulers.runai import RUNAI
@@ -150,15 +151,23 @@ def _department(plan: Plan, item: Department, ranks: Mapping[int, str]) -> dict[
 
 
 def _project(plan: Plan, item: Project, ranks: Mapping[int, str]) -> dict[str, Any]:
-    """What a namespace has (`ProjectCreationRequest`); pools in the order in which the policy names them."""
+    """What a namespace has (`ProjectCreationRequest`).
+
+    Work that names no node pool is sent to the first that has room: in the order in which the policy names them, but
+    for a pool that another one falls back to, which comes after that.
+    """
     tenant, name = item.tenant, item.namespace
     compute = {pool.name: shares_in_pool(plan, tenant, pool, is_rest=True, namespace=name) for pool in plan.pools}
     return {
         "name": item.namespace,
         "requestedNamespace": item.namespace,
-        "defaultNodePools": list(dict.fromkeys(quota.pool.name for quota in item.tenant.quotas)),
+        "defaultNodePools": _default_pools(plan, tenant),
         "resources": _resources(item.tenant, item.grants, compute, ranks),
     }
+
+
+def _default_pools(plan: Plan, tenant: Tenant) -> list[str]:
+    return in_order(plan.pools, (quota.pool.name for quota in tenant.quotas))
 
 
 def _policy(item: Project) -> dict[str, Any]:
@@ -296,9 +305,11 @@ def _trace_project(plan: Plan, item: Project) -> Routes:
     yield (), choosing(name)
     yield ("name",), name
     yield ("requestedNamespace",), name
-    for index, pool in enumerate(dict.fromkeys(quota.pool.name for quota in item.tenant.quotas)):
+    for index, pool in enumerate(_default_pools(plan, item.tenant)):
         first = next(quota for quota in item.tenant.quotas if quota.pool.name == pool)
         yield ("defaultNodePools", index), (*copied(first.at / "pool"), *named(first.pool))
+    named_pools = list(dict.fromkeys(quota.pool.name for quota in item.tenant.quotas))
+    yield ("defaultNodePools", ANY), ordered(*ordering_fallbacks(plan.pools, named_pools))
     numbers = [(quota, _numbers_of_part(plan, item, quota)) for quota in item.tenant.quotas]
     yield from below(("resources",), _trace_resources(plan, item.tenant, numbers, item.namespace))
 

@@ -10,10 +10,11 @@ from gpuplan.manifests import Manifest, Subject, quantity
 from gpuplan.manifests.bodies import digest, given, new_object
 from gpuplan.manifests.provenance import ANY, Links, Routes, Trace, below, chosen, copied, hashed, multiplied
 from gpuplan.planning.dra import device_class_name
+from gpuplan.planning.fallbacks import deciding, reach
 from gpuplan.planning.grants import GRACE_SECONDS, most_grace_seconds
 from gpuplan.planning.kai import queue_name
 from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY
-from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Plan, Stage, Tenant, Workload
+from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Stage, Tenant, Workload
 from gpuplan.planning.preemption import preemptibility
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.schedulers import kai, kueue, runai
@@ -41,7 +42,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
     """The objects of all workloads."""
     for workload in plan.workloads:
         folder = f"{Stage.WORKLOADS}/{workload.namespace}"
-        subjects = (*about(workload), *_classes(plan, workload))
+        subjects = (*about(workload), *_classes(plan, workload), *_fallbacks(plan, workload))
         for order, body, trace in _objects(plan, workload):
             yield Manifest(folder, body, order=order, about=subjects, trace=trace)
 
@@ -50,6 +51,12 @@ def _classes(plan: Plan, workload: Workload) -> tuple[Subject, ...]:
     """The class, where a label of the work says whether it may be evicted."""
     named = workload.priority_class
     return about(named) if plan.scheduler.labels_preemptible and named is not None else ()
+
+
+def _fallbacks(plan: Plan, workload: Workload) -> tuple[Subject, ...]:
+    """What decides where the work may go beside its own pool, where it may."""
+    pools = reach(plan, workload)
+    return about(*pools, workload.tenant) if len(pools) > 1 else ()
 
 
 def _objects(plan: Plan, workload: Workload) -> Iterator[tuple[int, dict[str, Any], Trace]]:
@@ -90,7 +97,7 @@ def _deployment(plan: Plan, workload: Workload, inference: Inference) -> dict[st
         **({} if inference.autoscaling else {"replicas": inference.replicas}),
         "selector": {"matchLabels": _selector(workload)},
         "strategy": _STRATEGY,
-        "template": _pod_template(workload, asked, _grace(plan, workload), container),
+        "template": _pod_template(plan, workload, asked, {}, container),
     }
     return _workload_object("apps/v1", "Deployment", workload.name, workload, asked, spec=spec)
 
@@ -139,7 +146,7 @@ def _job(plan: Plan, workload: Workload, training: Training) -> dict[str, Any]:
         "backoffLimit": training.backoff_limit,
         **({"activeDeadlineSeconds": seconds(training.deadline)} if training.deadline else {}),
         "podFailurePolicy": {"rules": [_EVICTED]},
-        "template": _pod_template(workload, asked, {"restartPolicy": "Never", **_grace(plan, workload)}, {}),
+        "template": _pod_template(plan, workload, asked, {"restartPolicy": "Never"}, {}),
     }
     name = _job_name(workload.name, {"labels": asked.labels, "spec": spec}, training.pods)
     return _workload_object("batch/v1", "Job", name, workload, asked, spec=spec)
@@ -161,6 +168,7 @@ def _claim(workload: Workload, model: ModelVolume) -> dict[str, Any]:
 def _download_job(workload: Workload, download: Download) -> dict[str, Any]:
     """The Job, where the pods will be: a volume of one zone is made where its first pod runs.
 
+    It is in the workload's own pool, also where the pods may go to others: it needs none of what that has run out of.
     It asks for no GPU and names no class, so that it takes nobody's place. Without the workload's label its pod is none
     of the Service's.
     """
@@ -174,7 +182,7 @@ def _download_job(workload: Workload, download: Download) -> dict[str, Any]:
     )
     pod = {
         "restartPolicy": "OnFailure",
-        **_placement(workload),
+        **_within(workload.pool),
         **_pod_security(workload.tenant),
         "containers": [container],
         "volumes": _model_volume(workload),
@@ -230,7 +238,7 @@ def _job_name(name: str, content: Mapping[str, Any], pods: int = 1) -> str:
 
 
 def _pod_template(
-    workload: Workload, terms: _Terms, spec: Mapping[str, Any], container: Mapping[str, Any]
+    plan: Plan, workload: Workload, terms: _Terms, spec: Mapping[str, Any], container: Mapping[str, Any]
 ) -> dict[str, Any]:
     """A pod with one container; ``spec`` and ``container`` are what only some workloads need."""
     metadata = given(labels={**_labels_of(workload), **terms.pod_labels}, annotations=dict(terms.pod_annotations))
@@ -238,13 +246,13 @@ def _pod_template(
     more = given(
         schedulerName=terms.scheduler,
         priorityClassName=priority.name if priority else None,
-        **_placement(workload),
+        **_placement(plan, workload),
         **_pod_security(workload.tenant),
         resourceClaims=_resource_claims(workload),
         containers=[_container(workload, container)],
         volumes=[*_config_volume(workload), *_model_volume(workload)],
     )
-    return {"metadata": metadata, "spec": {**spec, **more}}
+    return {"metadata": metadata, "spec": {**spec, **_grace(plan, workload), **more}}
 
 
 def _grace(plan: Plan, workload: Workload) -> dict[str, int]:
@@ -253,13 +261,52 @@ def _grace(plan: Plan, workload: Workload) -> dict[str, int]:
     return {} if most is None or most >= GRACE_SECONDS else {"terminationGracePeriodSeconds": most}
 
 
-def _placement(workload: Workload) -> dict[str, Any]:
+def _placement(plan: Plan, workload: Workload) -> dict[str, Any]:
     """The pool, also under Kueue, which adds to what it admits the labels and tolerations of the flavor.
 
     It leaves out what is there already (`Merge` in `pkg/podset/podset.go` of Kueue), so that a Job stays as it is in
-    Git; and a selector for one pool keeps it out of all others.
+    Git; and a selector for one pool keeps it out of all others. So does an affinity to several: Kueue takes the first
+    flavor with room that it allows (`flavorSelector` in `pkg/scheduler/flavorassigner/flavorassigner.go`).
     """
-    return given(nodeSelector={POOL_LABEL: workload.pool.name}, tolerations=workload.pool.tolerations)
+    pools = reach(plan, workload)
+    if len(pools) == 1:
+        return _within(workload.pool)
+    affinity = {"nodeAffinity": _affinity(pools, is_ordered=plan.scheduler.finds_pools)}
+    return given(affinity=affinity, tolerations=_tolerations(pools))
+
+
+def _tolerations(pools: Sequence[Pool]) -> list[dict[str, str]]:
+    """Those of all pools, each once."""
+    found = [toleration for pool in pools for toleration in pool.tolerations]
+    return [toleration for index, toleration in enumerate(found) if toleration not in found[:index]]
+
+
+def _within(pool: Pool) -> dict[str, Any]:
+    return given(nodeSelector={POOL_LABEL: pool.name}, tolerations=pool.tolerations)
+
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def _affinity(pools: Sequence[Pool], *, is_ordered: bool) -> dict[str, Any]:
+    """One of these pools; the earlier ones rather than the later, unless somebody else takes them in order."""
+    required = {"nodeSelectorTerms": [_among([pool.name for pool in pools])]}
+    if is_ordered:
+        return {_REQUIRED: required}
+    steps = len(pools) - 1
+    preferred = [
+        {"weight": max(_MOST_WEIGHT * (steps - index) // steps, 1), "preference": _among([pool.name])}
+        for index, pool in enumerate(pools[:-1])
+    ]
+    return {_REQUIRED: required, _PREFERRED: preferred}
+
+
+_MOST_WEIGHT: Final = 100
+
+
+def _among(pools: list[str]) -> dict[str, Any]:
+    return {"matchExpressions": [{"key": POOL_LABEL, "operator": "In", "values": pools}]}
 
 
 def _container(workload: Workload, more: Mapping[str, Any]) -> dict[str, Any]:
@@ -497,7 +544,7 @@ class _Traces(NamedTuple):
 
     def _download(self) -> Routes:
         yield ("metadata", "labels", TENANT_LABEL), self._tenant()
-        yield from self._placement()
+        yield from self._within()
         if self.workload.spec.model and (download := self.workload.spec.model.download):
             found = _program(self.workload.at / "model" / "download", download.command, download.args)
             yield from below(("spec", "containers", 0), found)
@@ -597,6 +644,35 @@ class _Traces(NamedTuple):
         return (*copied(at / "gracePeriod"), *chosen(self.workload.at / "tenant"))
 
     def _placement(self) -> Routes:
+        pools = reach(self.plan, self.workload)
+        if len(pools) == 1:
+            yield from self._within()
+            yield ("spec", "nodeSelector"), chosen(*deciding(self.plan, self.workload))
+            if self.workload.pool.spec.fallback is not None:
+                yield ("spec", "nodeSelector"), scheduler_of(self.plan)
+            return
+        expression = ("matchExpressions", 0, "values")
+        values = ("spec", "affinity", "nodeAffinity", _REQUIRED, "nodeSelectorTerms", 0, *expression)
+        preferred = ("spec", "affinity", "nodeAffinity", _PREFERRED)
+        links = (*self._pool_chosen(), *chosen(*deciding(self.plan, self.workload)))
+        yield ("spec", "affinity"), (*links, *scheduler_of(self.plan))
+        for index in range(len(pools)):
+            yield (*values, index), self._pool_by_fallback(pools, index)
+            yield (*preferred, index, "preference", *expression), self._pool_by_fallback(pools, index)
+        yield ("spec", "tolerations"), links
+        tolerations = _tolerations(pools)
+        for pool in pools:
+            at = [tolerations.index(toleration) for toleration in pool.tolerations]
+            for (first, *rest), links in tolerations_of(pool):
+                yield ("spec", "tolerations", at[int(first)], *rest), links
+
+    def _pool_by_fallback(self, pools: Sequence[Pool], index: int) -> Links:
+        """A pool that the workload names, or one that it falls back to."""
+        if index == 0:
+            return self._pool()
+        return (*named(pools[index]), *chosen(*deciding(self.plan, self.workload)))
+
+    def _within(self) -> Routes:
         yield ("spec", "nodeSelector"), self._pool()
         yield ("spec", "tolerations"), self._pool_chosen()
         yield from below(("spec", "tolerations"), tolerations_of(self.workload.pool))

@@ -18,6 +18,7 @@ from gpuplan.planning.amounts import (
     of_node,
     share_of_units,
 )
+from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.plan import Compute, Counted, Plan, Pool, Quota, Tenant, Workload
 from gpuplan.planning.preemption import standing_together
 from gpuplan.planning.tree import Tree
@@ -384,14 +385,17 @@ def pod_larger_than_a_node(plan: Plan) -> Iterator[Finding]:
     """
     for workload in plan.workloads:
         for counted, asked in _asked(workload).items():
-            has = of_node(workload.pool.spec.nodes, counted)
-            if has is not None and asked > has:
+            sizes = [(of_node(pool.spec.nodes, counted), pool) for pool in reach(plan, workload)]
+            has, pool = max(
+                ((asked if size is None else size, pool) for size, pool in sizes), key=lambda found: found[0]
+            )
+            if asked > has:
                 yield Finding(
                     workload.at / counted.value,
                     f"a pod of `{workload.name}` asks for {words_for(counted, asked)}, and a node of pool "
-                    f"`{workload.pool.name}` has {amount_text(counted, has)}",
+                    f"`{pool.name}` has {amount_text(counted, has)}",
                     label="fits on no node",
-                    related=(Label(workload.pool.nodes.at / counted.value, "what a node has, the reserve included"),),
+                    related=(Label(pool.nodes.at / counted.value, "what a node has, the reserve included"),),
                     help=f"write `{counted.value}: {amount_text(counted, has)}` or less",
                 )
 
@@ -413,6 +417,8 @@ def workloads_over_compute(plan: Plan) -> Iterator[Finding]:
     for counted in Counted:
         held: dict[tuple[str, str], list[Workload]] = {}
         for workload in plan.workloads:
+            if len(reach(plan, workload)) > 1:
+                continue  # what does not fit here goes elsewhere
             for holder in plan.tree.path(workload.tenant):
                 held.setdefault((holder.name, workload.pool.name), []).append(workload)
         for (name, pool), workloads in held.items():

@@ -20,6 +20,7 @@ from gpuplan.checks.wording import add, number
 from gpuplan.diagnostics import Origin
 from gpuplan.patterns import regex
 from gpuplan.planning.amounts import amount_text, capacity
+from gpuplan.planning.fallbacks import chain, fits_topology
 from gpuplan.planning.plan import (
     Counted,
     Fraction,
@@ -528,6 +529,31 @@ def _placement(pool: Pool) -> Uses:
         yield Use(pool.at / "placement", f"pool `{pool.name}`: {pool.spec.placement}")
 
 
+def _fallback(plan: Plan) -> Uses:
+    for pool in plan.pools:
+        if len(chain(plan, pool)) > 1:
+            yield Use(pool.at / "fallback", f"work of pool `{pool.name}` may go to `{pool.spec.fallback}`")
+
+
+def _unlike_topologies(plan: Plan) -> Uses:
+    """Fallbacks with a Topology from pools without one, or the other way round, and work whose level is missing."""
+    for pool in plan.pools:
+        fallback = next(iter(chain(plan, pool)[1:]), None)
+        if fallback and bool(pool.spec.topology) != bool(fallback.spec.topology):
+            knows, not_ = (pool, fallback) if pool.spec.topology else (fallback, pool)
+            levels = listing(knows.spec.topology)
+            yield Use(pool.at / "fallback", f"pool `{knows.name}` knows {levels}, and `{not_.name}` nothing of it")
+        elif fallback:
+            work = [found for found in plan.workloads if _misses_level(plan, found, pool, fallback)]
+            for level in dict.fromkeys(found.closeness.level for found in work if found.closeness):
+                names = listing([found.name for found in work if found.closeness and found.closeness.level == level])
+                yield Use(pool.at / "fallback", f"{names} asks for `{level}`, which `{fallback.name}` has not")
+
+
+def _misses_level(plan: Plan, workload: Workload, pool: Pool, fallback: Pool) -> bool:
+    return workload.pool is pool and not fits_topology(plan, workload, fallback)
+
+
 def _claims(pool: Pool) -> Uses:
     if pool.spec.allocation is Allocation.DRA:
         yield Use(pool.at / "allocation", f"pool `{pool.name}`")
@@ -642,6 +668,7 @@ USES: Mapping[str, FindUses] = {
     "topology": _pools(_topology),
     "topology-level": _workloads(_level),
     "placement": _pools(_placement),
+    "fallback": _fallback,
     "autoscaling": _workloads(_autoscaler),
     "dra": _pools(_claims),
 }
@@ -668,6 +695,7 @@ PLACES: Mapping[str, FindUses] = {
     "mixed-units": _mixed_units,
     "uncounted-mig": _parts(_uncounted_mig),
     "unequal-devices": _pools(_unequal_devices),
+    "unlike-topologies": _unlike_topologies,
     "below-departments": _below_departments,
     "unnamed-ranks": _tenants(_rank, _of_one_rank),
     "unequal-protections": _tenants(_protections, _unequal),

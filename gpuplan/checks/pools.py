@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
+from gpuplan.catalog.schedulers import Support
 from gpuplan.checks.registry import check
 from gpuplan.checks.windows import find_duration_fault, find_schedule_fault, find_time_zone, is_time_zone
 from gpuplan.checks.wording import mistyped
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
-from gpuplan.planning.plan import Isolation, Plan, Pool, Tenant, Unit, with_places
+from gpuplan.planning.fallbacks import resources_of
+from gpuplan.planning.grants import FRACTION
+from gpuplan.planning.plan import Isolation, Plan, Pool, Quota, Tenant, Unit, with_places
 from gpuplan.policy.models import Window
 from gpuplan.wording import listing, misspelling
 
@@ -139,6 +142,45 @@ def fallback_too_small(plan: Plan) -> Iterator[Finding]:
                 related=(Label(pool.at / "memoryPerUnitMiB", "needed"),),
                 help=f"fall back to a pool whose units have {need} MiB, or lower `memoryPerUnitMiB`",
             )
+
+
+@check("GPU164", "fallback-not-granted", Severity.NOTE)
+def fallback_not_granted(plan: Plan) -> Iterator[Finding]:
+    """A tenant has a quota in a pool and none in the pool's fallback, so that its work does not go there.
+
+    ## Why
+    A tenant's quotas say what it has in each pool, and a fallback adds nothing to that: else a limit would be no limit.
+    Where a tenant has no quota, admission refuses its pods, and its Workloads name the pool that is left.
+
+    ## Instead
+    Nothing, where the fallback is meant for others. Otherwise give the tenant a quota on the same unit there:
+    `guaranteed: 0` with a `limit` is what it may borrow when its own pool is full.
+    """
+    if plan.broken.pools or plan.scheduler.capability("fallback").support is Support.IMPOSSIBLE:
+        return
+    for pool, fallback in _fallbacks(plan):
+        shared = resources_of(pool) & resources_of(fallback)
+        left = [found for tenant in plan.tenants if (found := _shut_out(tenant, pool, fallback, shared))]
+        if left:
+            tenant, quota = left[0]
+            names, unit = listing([found.name for found, _ in left]), quota.unit.name
+            yield Finding(
+                pool.at / "fallback",
+                f"work of {names} does not go from pool `{pool.name}` to its fallback `{fallback.name}`",
+                label="no quota there",
+                related=tuple(Label(held.at / "pool", f"quota of `{found.name}` here") for found, held in left[:3]),
+                notes=("what a tenant has in a pool is what its quotas say there; a fallback adds nothing to it",),
+                help=f"add `{{pool: {fallback.name}, unit: {unit}, guaranteed: 0, limit: 1}}` to the quotas of "
+                f"`{tenant.name}`, or nothing where the fallback is not meant for it",
+            )
+
+
+def _shut_out(tenant: Tenant, pool: Pool, fallback: Pool, shared: Container[str]) -> tuple[Tenant, Quota] | None:
+    """A quota of a tenant with namespaces, on something that both pools hand out, where it has none in the fallback."""
+    here = [quota for quota in tenant.quotas if quota.pool is pool and (quota.unit.asked_as or FRACTION) in shared]
+    asked = {quota.unit.asked_as for quota in tenant.quotas if quota.pool is fallback}
+    missing = [quota for quota in here if quota.unit.asked_as not in asked]
+    return (tenant, missing[0]) if tenant.spec.namespaces and missing else None
 
 
 def _fallbacks(plan: Plan) -> Iterator[tuple[Pool, Pool]]:

@@ -1,4 +1,4 @@
-"""Checks on what the cluster's scheduler cannot keep (GPU511-519, 530-539).
+"""Checks on what the cluster's scheduler cannot keep (GPU511-519, 530-539, 553).
 
 What each scheduler keeps is data, the capability matrix; these say where a policy asks for what is lost.
 """
@@ -228,6 +228,21 @@ def placement_not_kept() -> None:
 
     ## Instead
     Leave `placement` out and configure kube-scheduler, or use KAI-Scheduler or Run:ai, which place by pool.
+    """
+
+
+@_lost("GPU553", "fallback-not-kept", "fallback")
+def fallback_not_kept() -> None:
+    """A pool has a `fallback`, and the scheduler does not send work there as the policy says, or not at all.
+
+    ## Why
+    kube-scheduler takes the first pool for a preference, one among others. Kueue takes flavors in order, but pods that
+    ask for a Topology get none of a flavor without it. KAI-Scheduler has a scheduler for each pool, which sees no other
+    nodes. To Run:ai a Workload names its one node pool by a label.
+
+    ## Instead
+    Nothing, where a preference is enough. Give both pools the same `topology`, or neither. With KAI-Scheduler or Run:ai
+    leave `fallback` out, or use Kueue, which takes pools in their order.
     """
 
 

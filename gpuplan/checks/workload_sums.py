@@ -11,19 +11,28 @@ from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, crossing, number, severity_of_loss, total_text, units
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.capping import caps_in_queue
+from gpuplan.planning.fallbacks import landings
 from gpuplan.planning.plan import Amount, Plan, Pool, Quota, Tenant, UnitKey, Workload
 from gpuplan.planning.preemption import may_evict, standing_together
 from gpuplan.policy.models import Cap, Training
 from gpuplan.values import NamedTuple
-from gpuplan.wording import count, joined
+from gpuplan.wording import count, joined, listing
 
 
 class _Load(NamedTuple):
-    """A tenant's quota and the workloads that count within it, those of its children included."""
+    """A tenant's quota and the workloads that count within it, those of its children included.
+
+    ``beyond`` are its quotas in the pools that some of them fall back to: what these hold counts together.
+    """
 
     holder: Tenant
     quota: Quota
     workloads: Sequence[Workload]
+    beyond: tuple[Quota, ...] = ()
+
+    @property
+    def quotas(self) -> tuple[Quota, ...]:
+        return (self.quota, *self.beyond)
 
     @property
     def own(self) -> list[Workload]:
@@ -37,8 +46,16 @@ class _Load(NamedTuple):
     @property
     def reach(self) -> Amount:
         """How much of the unit the tenant can have at most."""
-        capacity = self.quota.unit.capacity
-        return capacity if self.quota.limit is None else min(self.quota.limit, capacity)
+        return add([_reach(quota) for quota in self.quotas])
+
+    @property
+    def guaranteed(self) -> Amount:
+        return add([quota.guaranteed for quota in self.quotas])
+
+
+def _reach(quota: Quota) -> Amount:
+    capacity = quota.unit.capacity
+    return capacity if quota.limit is None else min(quota.limit, capacity)
 
 
 # --- Quotas ------------------------------------------------------------------------------------------------------
@@ -149,8 +166,17 @@ def _groups(plan: Plan, load: _Load) -> Iterator[tuple[Sequence[Workload], _Boun
 
 
 def _bounded(plan: Plan, load: _Load) -> Iterator[tuple[Sequence[Workload], _Bound]]:
-    """All workloads with the tenant's limit, those of each namespace with its cap, all of them with the pool's size."""
+    """All workloads with the tenant's limit, those of each namespace with its cap, all of them with the pool's size.
+
+    Those that fall back have one bound: what the tenant may use of all these pools.
+    """
     holder, quota, pool = load.holder, load.quota, load.quota.pool
+    if load.beyond:
+        pools = listing([found.pool.name for found in load.quotas])
+        told = f"tenant `{holder.name}` may use {number(load.reach)} in {pools}, one falling back to the other"
+        field = _written_cap(plan, quota)
+        yield load.workloads, _Bound(load.reach, told, quota.at / field, f"raise `{field}`")
+        return
     more_nodes = f"raise `nodes.count` of pool `{pool.name}` to {ceil(load.total / max(quota.unit.per_node, 1))}"
     if quota.limit is not None:
         also = f" and {more_nodes}" if load.total > quota.unit.capacity > 0 else ""
@@ -224,27 +250,28 @@ def lasting_work_over_guarantee(plan: Plan) -> Iterator[Finding]:
     # Parents: guarantees of children lie within theirs, so what fits into those fits there.
     for load in _loads(plan) if plan.scheduler.reclaims else ():
         lasting = _at_once(_lasting(load.own))
-        if _total(lasting) > load.quota.guaranteed:
-            yield _over_guarantee(plan, load.quota, lasting)
+        if _total(lasting) > load.guaranteed:
+            yield _over_guarantee(plan, load, lasting)
 
 
-def _over_guarantee(plan: Plan, quota: Quota, lasting: Sequence[Workload]) -> Finding:
-    workload = lasting[_crossing(lasting, quota.guaranteed)]
-    wanted, held = _total(lasting), number(quota.guaranteed)
+def _over_guarantee(plan: Plan, load: _Load, lasting: Sequence[Workload]) -> Finding:
+    quota, workload = load.quota, lasting[_crossing(lasting, load.guaranteed)]
+    wanted, held = _total(lasting), number(load.guaranteed)
     starts = not plan.scheduler.evicts_preemptible_alone
     classes = {found.priority_class.name: found.priority_class for found in lasting if found.priority_class}
     return Finding(
         _pods_at(workload),
         f"work of tenant `{workload.tenant.name}` that may not be evicted asks for up to {number(wanted)} "
         f"{units(quota)}, and {held} are guaranteed",
-        label=f"{number(wanted - quota.guaranteed)} beyond the guarantee "
+        label=f"{number(wanted - load.guaranteed)} beyond the guarantee "
         f"{'is borrowed and taken back' if starts else 'never starts'}",
         related=(
-            Label(quota.at / "guaranteed", f"{held} guaranteed"),
+            *(Label(found.at / "guaranteed", f"{number(found.guaranteed)} guaranteed") for found in load.quotas),
             *(Label(found.at / "preemptible", f"`{found.name}` is not preemptible") for found in classes.values()),
         ),
         notes=_each(lasting),
-        help=f"raise `guaranteed` to {number(wanted)}, or run what may be evicted under a preemptible class",
+        help=f"raise `guaranteed` to {number(wanted - load.guaranteed + quota.guaranteed)}, or run what may be evicted "
+        "under a preemptible class",
         severity=severity_of_loss(plan, Severity.WARNING) if starts else None,
     )
 
@@ -263,10 +290,11 @@ def workloads_on_borrowed_units(plan: Plan) -> Iterator[Finding]:
     """
     promised = {total.key: total.guaranteed for total in plan.totals}
     for load in _loads(plan) if plan.scheduler.reclaims else ():
-        quota, own = load.quota, load.own
+        own = load.own
         used = min(_total(own), load.reach)
-        safe = max(quota.unit.capacity - (promised[quota.key] - quota.guaranteed), quota.guaranteed)
-        is_reported = _total(_at_once(own)) > used or _total(_at_once(_lasting(own))) > quota.guaranteed
+        left = [(quota, quota.unit.capacity - (promised[quota.key] - quota.guaranteed)) for quota in load.quotas]
+        safe = add([min(max(beside, quota.guaranteed), _reach(quota)) for quota, beside in left])
+        is_reported = _total(_at_once(own)) > used or _total(_at_once(_lasting(own))) > load.guaranteed
         if used > safe and not is_reported:
             yield _borrowed(plan, load, used, safe)
 
@@ -278,13 +306,15 @@ def _borrowed(plan: Plan, load: _Load, used: Amount, safe: Amount) -> Finding:
         for tenant, other in each_quota(plan)
         if tenant is not load.holder and other.guaranteed and other.key == quota.key
     ]
+    there = add([found.unit.capacity for found in load.quotas])
+    has = f"the pool has {number(there)}" if not load.beyond else f"it and what it falls back to have {number(there)}"
     return Finding(
         _pods_at(own[_crossing(own, safe)]),
         f"{number(used - safe)} of {number(used)} {units(quota)} that workloads of tenant `{load.holder.name}` ask for "
         "are borrowed",
         label="evicted when their owners want them",
         related=(Label(quota.at / "guaranteed", f"{number(quota.guaranteed)} guaranteed"), *owners[:2]),
-        notes=(*_each(own), f"the pool has {quota.unit.capacity}; {number(safe)} of them can be counted on"),
+        notes=(*_each(own), f"{has}; {number(safe)} of them can be counted on"),
     )
 
 
@@ -303,7 +333,8 @@ def pod_larger_than_node(plan: Plan) -> Iterator[Finding]:
     """
     for workload in plan.workloads:
         per_node = workload.unit.per_node
-        if workload.fraction is None and workload.spec.count > per_node > 0:
+        fits = any(unit.per_node >= workload.spec.count for _, unit in landings(plan, workload)[1:])
+        if workload.fraction is None and workload.spec.count > per_node > 0 and not fits:
             yield Finding(
                 workload.at / "count",
                 f"a pod of `{workload.name}` asks for {workload.spec.count} `{workload.unit.name}`, and a node of "
@@ -329,7 +360,8 @@ def pods_do_not_fit_pool(plan: Plan) -> Iterator[Finding]:
         parts = workload.pool.parts
         per_node = max(_pods_per_node(workload, part) for part in parts)
         most = sum(part.nodes.count * _pods_per_node(workload, part) for part in parts)
-        if per_node and workload.most_pods > most and _amount(workload) <= workload.unit.capacity:
+        falls_back = len(landings(plan, workload)) > 1
+        if per_node and workload.most_pods > most and _amount(workload) <= workload.unit.capacity and not falls_back:
             yield _does_not_fit(workload, per_node, most)
 
 
@@ -438,19 +470,25 @@ def _counted_together(plan: Plan, quota: Quota, workloads: Sequence[Workload]) -
 
 
 def _loads(plan: Plan) -> Iterator[_Load]:
-    """Every quota that workloads count within, children before their parents."""
+    """Every quota that workloads count within, children before their parents.
+
+    Workloads that fall back are in no pool's load, but in one of all pools that they reach, with what stays in these.
+    """
     if not plan.workloads:
         return
     tree = plan.tree
-    found: dict[tuple[str, UnitKey], list[Workload]] = {}
+    found: dict[tuple[str, tuple[UnitKey, ...]], list[Workload]] = {}
     for workload in plan.workloads:
+        keys = tuple((pool.name, unit.name) for pool, unit in landings(plan, workload))
         if tree.find_quota(workload.tenant, workload.key):
             for holder in tree.path(workload.tenant):
-                found.setdefault((holder.name, workload.key), []).append(workload)
+                found.setdefault((holder.name, keys), []).append(workload)
     holders = {tenant.name: tenant for tenant in plan.tenants}
-    for name, key in sorted(found, key=lambda held: -len(tree.path(holders[held[0]]))):
-        if quota := tree.find_quota(holders[name], key):
-            yield _Load(holders[name], quota, found[name, key])
+    for name, keys in sorted(found, key=lambda held: -len(tree.path(holders[held[0]]))):
+        quotas = [quota for key in keys if (quota := tree.find_quota(holders[name], key))]
+        if len(quotas) == len(keys):
+            within = [found[other] for other in found if other[0] == name and set(other[1]) <= set(keys)]
+            yield _Load(holders[name], quotas[0], [item for held in within for item in held], tuple(quotas[1:]))
 
 
 def _written_cap(plan: Plan, quota: Quota) -> str:

@@ -11,11 +11,12 @@ from gpuplan.checks.wording import name_of, number
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.manifests import parse_quantity
 from gpuplan.patterns import regex
+from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.plan import HOST_LABEL, Fraction, FractionRequest, Isolation, Plan, Workload
 from gpuplan.planning.pools import gpu_memory_mib
 from gpuplan.policy.models import Autoscaling, Inference, Training
-from gpuplan.wording import joined, listing
+from gpuplan.wording import count, joined, listing
 
 # --- Units -------------------------------------------------------------------------------------------------------
 
@@ -344,13 +345,17 @@ def model_volume_out_of_reach(plan: Plan) -> Iterator[Finding]:
     Use `ReadWriteMany` and a StorageClass that offers it, or have one pod.
     """
     for workload in plan.workloads:
-        model, nodes, pods = workload.spec.model, workload.pool.nodes, workload.most_pods
+        model, pods = workload.spec.model, workload.most_pods
         if model is None:
             continue
         message = ""
-        if model.access_mode == "ReadWriteOnce" and pods > 1 and nodes.count > 1:
+        reached = reach(plan, workload)
+        if model.access_mode == "ReadWriteOnce" and pods > 1 and sum(pool.nodes.count for pool in reached) > 1:
             message = f"{pods} pods of `{workload.name}` may be on several nodes, and its volume on one"
-            related = Label(nodes.at / "count", f"pool `{workload.pool.name}` has {nodes.count} nodes")
+            widest = max(reached, key=lambda pool: pool.nodes.count)
+            has = f"pool `{widest.name}` has {count(widest.nodes.count, 'node')}"
+            falls = f", and `{reached[0].name}` falls back" if widest.nodes.count == 1 else ""
+            related = Label(widest.nodes.at / "count", f"{has}{falls}")
         elif model.access_mode == "ReadOnlyMany" and model.download is not None:
             message = f"the download cannot write to the volume of `{workload.name}`"
             related = Label((workload.at / "model" / "download").key, "writes to the volume")

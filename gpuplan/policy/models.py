@@ -769,7 +769,10 @@ class PoolSpec(Model):
     as `kubernetes.io/hostname`. Schedulers that know topology place gangs close together.
     """
     fallback: names.PoolName | None = None
-    """The pool that workloads may go to when this one is full. It must not isolate them less."""
+    """The pool that Workloads go to when this one is full, if it hands out what they ask for and their tenant has a
+    quota there; after that its own fallback. It must not isolate them less. Pods that are written by hand name the
+    pools themselves, by a required node affinity.
+    """
     follow_units: Annotated[bool, Words("CPU and memory by units")] = False
     """Whether a quota that says nothing of CPU or memory has as much of the nodes as its units are of them, less the
     reserve; rounded down to thousandths of a CPU and to whole MiB. A unit is the part of a node that its compute slices

@@ -29,7 +29,7 @@ def outage_page(plan: Plan, aways: Sequence[Away], theme: Theme) -> str:
     parts = (
         f"{theme.paint(printable(title), Style.STRONG)}\n",
         section("Capacity, in units", table(_HEADINGS, rows, right=range(2, 6)), theme),
-        section("Guarantees", _lines(_guarantees(found)), theme),
+        section("Guarantees", _lines(_guarantees(plan, found)), theme),
         section("To take the node away", _lines(_take_away(nodes)), theme) if nodes else "",
         section("When it is repaired", _lines(_take_back(nodes)), theme) if nodes else "",
         section("If it does not come back", _lines(_give_up(plan, aways)), theme),
@@ -57,7 +57,7 @@ def _lines(lines: Iterator[str]) -> str:
     return indent("".join(f"{printable(line)}\n" for line in lines))
 
 
-def _guarantees(found: Sequence[Level]) -> Iterator[str]:
+def _guarantees(plan: Plan, found: Sequence[Level]) -> Iterator[str]:
     broken = [level for level in found if level.short]
     if not broken:
         yield "all of them hold"
@@ -67,7 +67,7 @@ def _guarantees(found: Sequence[Level]) -> Iterator[str]:
         yield f"{level.unit} of pool {level.pool.name}: {level.left} left of {parts} guaranteed"
     for pool in dict.fromkeys(level.pool.name for level in broken):
         fallback = next(level.pool.spec.fallback for level in broken if level.pool.name == pool)
-        if fallback:
+        if fallback and plan.scheduler.crosses_pools:
             yield f"workloads of pool {pool} may go to its fallback, pool {fallback}"
 
 

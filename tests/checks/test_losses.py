@@ -90,6 +90,8 @@ LOST = {
     + research()
     + a_workload("training: {pods: 4, topology: {required: example.com/rack}}"),
     "placement": a_pool("sharing: {exclusive: {}}\n  placement: spread"),
+    "fallback": a_pool("sharing: {exclusive: {}}\n  topology: [example.com/rack]\n  fallback: h100")
+    + a_pool("sharing: {exclusive: {}}", "h100"),
     "autoscaling": a_pool()
     + research()
     + a_workload("inference: {autoscaling: {maxReplicas: 4, requestsPerSecond: 10}}"),
@@ -123,6 +125,7 @@ REPORTED = {
     "topology": {"GPU536"},
     "topology-level": {"GPU536"},
     "placement": {"GPU537"},
+    "fallback": {"GPU553"},
     "dra": {"GPU538"},
 }
 """The rules that say so of each."""
@@ -177,6 +180,8 @@ KEPT = {
     + a_tenant("namespaces: [idle]", "idle"),
     ("mig", "kai"): a_pool(MIG),
     ("dra", "kai"): a_pool("sharing: {exclusive: {}}\n  allocation: dra"),
+    ("fallback", "kueue"): a_pool("sharing: {exclusive: {}}\n  fallback: h100")
+    + a_pool("sharing: {exclusive: {}}", "h100"),
     ("gang", "kueue"): a_pool() + research() + a_workload("training: {pods: 4, gang: 4}"),
 }
 """Policies that ask for what is kept only in part, and lose nothing."""

@@ -201,6 +201,11 @@ CASES: dict[str, tuple[str, list[str], str]] = {
         ["pool `a100`: spread"],
         a_pool("sharing: {exclusive: {}}"),
     ),
+    "fallback": (
+        a_pool("sharing: {exclusive: {}}\n  fallback: h100") + a_pool("sharing: {exclusive: {}}", "h100"),
+        ["work of pool `a100` may go to `h100`"],
+        a_pool("sharing: {exclusive: {}}") + a_pool("sharing: {exclusive: {}}", "h100"),
+    ),
     "autoscaling": (
         a_pool()
         + one()

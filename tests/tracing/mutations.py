@@ -123,7 +123,7 @@ class Mutations:
             case float():
                 found = (value / 2, value * 1.5, value + 1)
             case _:
-                found = chain(self._known(place), _texts(str(value)))
+                found = chain(self._known(place), texts(str(value)))
         yield from (other for other in found if other != value)
 
     def _known(self, place: Place) -> Iterator[str]:
@@ -152,7 +152,7 @@ class Mutations:
                 yield from (driver for line in lines() for driver in line.drivers.values())
                 yield from (driver for defect in driver_defects() for driver in defect.versions)
             case "Cluster", (*_, "scheduler", "version"):
-                yield from ("v0.19.2", "v0.18.0", "v0.17.0", "v0.15.0", "v0.12.0", "v0.11.0", "v0.10.0")
+                yield from ("v0.19.2", "v0.18.0", "v0.17.0", "v0.15.0", "v0.12.0", "v0.11.0", "v0.10.0", "v0.9.0")
             case _:
                 pass
         if key in ("cpu", "memory", "size"):
@@ -167,8 +167,7 @@ class Mutations:
                     yield Mutation(place, (Edit(place, found),))
                     if isinstance(found, Mapping):
                         changed = {
-                            key: next(_texts(value)) if isinstance(value, str) else value
-                            for key, value in found.items()
+                            key: next(texts(value)) if isinstance(value, str) else value for key, value in found.items()
                         }
                         yield Mutation(place, (Edit(place, changed),))
 
@@ -361,7 +360,7 @@ def _rest(place: Place) -> tuple[int, ...]:
 _NUMBER: Final = re.compile(r"\d+")
 
 
-def _texts(text: str) -> Iterator[str]:
+def texts(text: str) -> Iterator[str]:
     """Texts that are a little different."""
     numbers = [*_NUMBER.finditer(text)]
     if "\n" in text:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from gpuplan.planning.amounts import capacity
+from gpuplan.planning.fallbacks import in_order
 from gpuplan.planning.kueue import counted_resource, counted_units
 from gpuplan.planning.plan import Amount, Counted, Plan, Quota, Tenant, Total
 from gpuplan.planning.tree import Tree
@@ -86,12 +87,12 @@ def books(plan: Plan) -> tuple[Book, ...]:
 def own_cells(plan: Plan, tenant: Tenant) -> Cells:
     """The quotas of a tenant that divides nothing."""
     found = _cells(plan, tenant, lambda grant: Cell(grant.guaranteed, grant.beyond, grant.lent))
-    return _filled(plan, tenant, found)
+    return _in_order(plan, _filled(plan, tenant, found))
 
 
 def rest_cells(plan: Plan, tenant: Tenant) -> Cells:
     """What a parent has for its own pods: what it leaves to no child. The bounds are its cohort's."""
-    return _filled(plan, tenant, _cells(plan, tenant, lambda grant: Cell(grant.left)))
+    return _in_order(plan, _filled(plan, tenant, _cells(plan, tenant, lambda grant: Cell(grant.left))))
 
 
 def shared_cells(plan: Plan, tenant: Tenant) -> Cells:
@@ -149,6 +150,15 @@ def _filled(plan: Plan, tenant: Tenant, cells: Cells) -> Cells:
                 is_bounded = _is_bounded_above(plan, book, tenant, pool)
                 found[pool, book.counted.value] = Cell(0) if is_bounded else Cell(book.plenty, lending=0)
     return found
+
+
+def _in_order(plan: Plan, cells: Cells) -> Cells:
+    """The cells of a queue by their pools: as the quotas name them, but a pool comes after one that falls back to it.
+
+    Kueue tries the flavors of a queue in their order.
+    """
+    pools = in_order(plan.pools, (pool for pool, _ in cells))
+    return {key: cells[key] for pool in pools for key in cells if key[0] == pool}
 
 
 def _is_bounded_above(plan: Plan, book: Book, tenant: Tenant, pool: str) -> bool:

@@ -20,6 +20,7 @@ from gpuplan.manifests.provenance import (
     ordering,
     summed,
 )
+from gpuplan.planning.fallbacks import in_order, ordering_fallbacks
 from gpuplan.planning.kueue import counted_resource
 from gpuplan.planning.plan import Counted, Plan, Pool, Quota, Tenant, Total
 from gpuplan.planning.sources import (
@@ -61,7 +62,8 @@ def trace_free_cells(plan: Plan) -> Routes:
 def trace_cells(plan: Plan, tenant: Tenant, cells: Cells, *, has_rest: bool = True) -> Routes:
     """The quotas of a tenant; ``has_rest`` says whether what it leaves to no child is counted there.
 
-    Flavors are in the order in which quotas first name them. Of several quotas the pool so decides where numbers stand.
+    Flavors are in the order in which quotas first name them, and a pool comes after one that falls back to it. Of
+    several quotas the pool so decides where numbers stand.
     """
     quotas = [quota for quota in tenant.quotas if counted_resource(quota.pool, quota.unit)]
     there: dict[str, Links] = {}
@@ -79,6 +81,9 @@ def trace_cells(plan: Plan, tenant: Tenant, cells: Cells, *, has_rest: bool = Tr
         held = [quota for quota in quotas if quota.find_compute(counted)]
         traced += [_compute_cell(tree, tenant, quota, counted, has_rest=has_rest) for quota in held]
         traced += [_filled_cell(quota, counted) for quota in quotas if not quota.find_compute(counted)]
+    moved = ordered(*ordering_fallbacks(plan.pools, [*there]))
+    yield (*_GROUP, "flavors", ANY), moved
+    there = {pool: there[pool] for pool in in_order(plan.pools, there)}
     yield from below(_GROUP, _trace_group(cells, traced, there))
 
 

@@ -51,6 +51,7 @@ KAI: Final = SchedulerTraits(
     reads_sizes_from_names=True,
     uses_whole_gpus_beside_mig=False,
     finds_pools=False,
+    crosses_pools=False,
     tolerates_taints=False,
     places_by_pool=True,
     reservation_namespace="kai-resource-reservation",

@@ -36,6 +36,7 @@ KUBERNETES: Final = SchedulerTraits(
     reads_sizes_from_names=False,
     uses_whole_gpus_beside_mig=True,
     finds_pools=False,
+    crosses_pools=True,
     tolerates_taints=False,
     places_by_pool=False,
     reservation_namespace="",

@@ -39,6 +39,7 @@ KUEUE: Final = SchedulerTraits(
     reads_sizes_from_names=False,
     uses_whole_gpus_beside_mig=True,
     finds_pools=True,
+    crosses_pools=True,
     tolerates_taints=True,
     places_by_pool=False,
     reservation_namespace="",

@@ -50,6 +50,7 @@ RUNAI: Final = SchedulerTraits(
     reads_sizes_from_names=False,
     uses_whole_gpus_beside_mig=True,
     finds_pools=True,
+    crosses_pools=False,
     tolerates_taints=False,
     places_by_pool=True,
     reservation_namespace="runai-reservation",

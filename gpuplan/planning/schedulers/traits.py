@@ -112,6 +112,9 @@ class SchedulerTraits(Value):
     finds_pools: bool
     """Whether it sends pods to a pool by itself; others name theirs."""
 
+    crosses_pools: bool
+    """Whether one pod may wait for any of several pools."""
+
     tolerates_taints: bool
     """Whether it adds tolerations of a pool's taints to pods."""
 

@@ -62,7 +62,10 @@ REFUSED = {
     ),
     "no pool": (
         claiming(SMALL, pool=""),
-        "pods that ask for GPUs must choose a pool: set the nodeSelector gpuplan.dev/pool to mixed or parts",
+        (
+            "pods that ask for GPUs must choose a pool: set the nodeSelector gpuplan.dev/pool to mixed or parts, or "
+            "name several of them by a required nodeAffinity"
+        ),
     ),
     "a claim by name": (
         by_name(resourceClaimName="shared"),

@@ -37,6 +37,15 @@ def test_another_scheduler_has_nothing_of_it(scheduler: str) -> None:
     assert manifests(plan) == []
 
 
+def test_a_queue_tries_a_pool_before_the_one_that_it_falls_back_to() -> None:
+    pools = pool("first", "exclusive: {}", "fallback: second") + pool("second")
+    quotas = team("research", "pool: second, guaranteed: 4", "pool: first, guaranteed: 4")
+    plan = platform(quotas, pools=pools)
+    [group] = found(plan, "ClusterQueue", "research")["resourceGroups"]
+    assert [flavor["name"] for flavor in group["flavors"]] == ["first", "second"]
+    assert list(cells(plan, "ClusterQueue", "research")) == [("first", "gpu"), ("second", "gpu")]
+
+
 # --- A queue -----------------------------------------------------------------------------------------------------
 
 

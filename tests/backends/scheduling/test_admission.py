@@ -99,7 +99,10 @@ MAY_ASK = (
     "nvidia.com/mig-3g.40gb in pool split"
 )
 NO_QUOTA = f"tenant research has no quota on {{}}; {MAY_ASK}"
-CHOOSE_POOL = "pods that ask for GPUs must choose a pool: set the nodeSelector gpuplan.dev/pool to shared or split"
+CHOOSE_POOL = (
+    "pods that ask for GPUs must choose a pool: set the nodeSelector gpuplan.dev/pool to shared or split, or name "
+    "several of them by a required nodeAffinity"
+)
 NAME_CLASS = (
     "pods that ask for GPUs must name a priority class of tenant research: "
     "set priorityClassName to research or training"

@@ -33,7 +33,7 @@ SHARINGS = (
 
 def policies(plan: Plan, resource: str) -> Iterator[Any]:
     """The plan's policies on new objects of a resource, such as pods."""
-    for manifest in (*scheduling.render(plan), *kai.objects(plan), *kueue.render(plan)):
+    for manifest in (*scheduling.render(plan), *kai.render(plan), *kueue.render(plan)):
         if isinstance(manifest, Manifest) and manifest.kind == "ValidatingAdmissionPolicy":
             (rule, *_) = manifest.body["spec"]["matchConstraints"]["resourceRules"]
             if rule["resources"] == [resource] and "CREATE" in rule["operations"]:

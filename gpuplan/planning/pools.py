@@ -405,11 +405,11 @@ def gpu_memory_mib(gpu: Gpu) -> int:
 
 
 def divisible_mib(gpu: Gpu) -> int:
-    """What KAI-Scheduler divides of a GPU's memory: whole hundreds of MiB.
+    """What KAI-Scheduler divides of a GPU's memory: whole hundreds of MiB, one at least.
 
     (`getNodeGpuMemory` in `pkg/scheduler/api/node_info/node_info.go` there, of the label `nvidia.com/gpu.memory`.)
     """
-    return gpu_memory_mib(gpu) // 100 * 100
+    return max(gpu_memory_mib(gpu) // 100, 1) * 100
 
 
 def _profile_memory_mib(gpu: Gpu, name: str, replicas: int) -> int | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Isolation, Mig, Pool, Unit
+from gpuplan.planning.pools import divisible_mib
 from tests.plans import a_plan
 
 
@@ -187,3 +189,9 @@ def test_a_gpu_becomes_what_the_last_entry_that_names_it_says() -> None:
 
 def test_config_name_ends_in_eight_digits_of_the_content() -> None:
     assert layout_name("{1g.10gb: 7}") == "p-2d7d978e"
+
+
+@pytest.mark.parametrize(("memory_mib", "divisible"), [(81920, 81900), (15360, 15300), (80, 100)])
+def test_memory_is_divided_in_whole_hundreds(memory_mib: int, divisible: int) -> None:
+    """A board of 80 MiB is one whose GiB somebody took for MiB."""
+    assert divisible_mib(replace(a_pool("{fraction: {}}").gpu, memory_mib=memory_mib)) == divisible

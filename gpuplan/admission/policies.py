@@ -10,6 +10,7 @@ from typing import Final
 
 from gpuplan.catalog.frameworks import Framework, known_to_kueue
 from gpuplan.catalog.frameworks import frameworks as known_frameworks
+from gpuplan.catalog.operators import Version, parse_version
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests.admission import AdmissionPolicy, AdmissionRule, policy_of
 from gpuplan.manifests.provenance import Links, Routes, chosen, unlike
@@ -29,7 +30,8 @@ from gpuplan.planning.grants import (
     runtime_class,
 )
 from gpuplan.planning.kueue import ADMISSION_GATE, frameworks
-from gpuplan.planning.plan import POOL_LABEL, Plan, PriorityClass
+from gpuplan.planning.plan import POOL_LABEL, Plan, PriorityClass, Tenant
+from gpuplan.planning.rdma import is_held_by_rules
 from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
 from gpuplan.planning.schedulers.kai import (
     NODE_POOL_LABEL,
@@ -59,12 +61,15 @@ JOBS_POLICY: Final = "gpuplan-jobs"
 FRAMEWORKS_POLICY: Final = "gpuplan-frameworks"
 GRACE_POLICY: Final = "gpuplan-grace"
 RUNNING_POLICY: Final = "gpuplan-running"
+POD_SECURITY_POLICY: Final = "gpuplan-pod-security"
 
 _PODS: Final = "scheduling"
 """The file that holds with every scheduler; those with queues have one by their own name beside it."""
 _RUNNING: Final = "running"
 """The file on work that is there."""
-_FILES: Final = (_PODS, _RUNNING, *(kind for kind, traits in SCHEDULERS.items() if traits.has_queues))
+_POD_SECURITY: Final = "pod-security"
+"""The file on what the host is kept from, where the level of Pod Security is not."""
+_FILES: Final = (_PODS, _RUNNING, _POD_SECURITY, *(kind for kind, traits in SCHEDULERS.items() if traits.has_queues))
 
 
 def policies(plan: Plan) -> tuple[AdmissionPolicy, ...]:
@@ -82,6 +87,11 @@ def rules_of(plan: Plan) -> tuple[AdmissionPolicy, ...]:
 def policy(plan: Plan, name: str) -> AdmissionPolicy:
     """One of them, by name."""
     return _policy(name, _setting(plan))
+
+
+def holds_for(name: str, tenant: Tenant) -> bool:
+    """Whether a policy is bound in a tenant's namespaces."""
+    return name != POD_SECURITY_POLICY or is_held_by_rules(tenant)
 
 
 def left_out(plan: Plan) -> tuple[AdmissionRule, ...]:
@@ -151,6 +161,7 @@ def _rules_with(scheduler: SchedulerTraits) -> Iterator[tuple[str, AdmissionRule
         )
         for has_claims in (False, True)
     ]
+    settings.append(replace(settings[0], kubernetes=_OLDEST))
     for name in _rows(settings[0]):
         every = [rule for setting in settings for rule in _policy(name, setting).rules]
         yield from ((name, rule) for rule in {rule.name: rule for rule in every}.values())
@@ -165,6 +176,7 @@ def _rows(setting: _Setting) -> Mapping[str, Row]:
     """What the files say of each policy."""
     pods, running, scheduler = _read(_PODS), _read(_RUNNING), setting.scheduler
     found = {GRANTS_POLICY: pods["grants"], DEVICES_POLICY: pods["devices"], GRACE_POLICY: running["grace"]}
+    found[POD_SECURITY_POLICY] = _read(_POD_SECURITY)[_POD_SECURITY]
     if scheduler.suspends_jobs:
         found[JOBS_POLICY] = pods["jobs"]
     if scheduler.has_queues:
@@ -203,6 +215,10 @@ def _matching(found: Iterable[Framework], operations: Sequence[str]) -> Mapping[
     return match
 
 
+_OLDEST: Final[Version] = (1, 0)
+_NEWEST: Final[Version] = (9999,)
+
+
 class _Setting(Value):
     """All of a plan that the texts depend on."""
 
@@ -221,6 +237,8 @@ class _Setting(Value):
     without: tuple[str, ...]
     frameworks: tuple[Framework, ...]
     """The kinds that Kueue knows."""
+    kubernetes: Version = _NEWEST
+    """The API server's version: the level `baseline` is another one in some; the newest one where it is not said."""
     runtime_class: str = RUNTIME_CLASS
     """The one that the GPU Operator makes for pods with GPUs."""
     counted_pools: tuple[str, ...] = ()
@@ -240,6 +258,7 @@ def _setting(plan: Plan) -> _Setting:
         grace_seconds=grace_seconds(plan.cluster),
         without=tuple(plan.cluster.spec.admission.without),
         frameworks=frameworks(plan.cluster),
+        kubernetes=parse_version(plan.cluster.spec.kubernetes) or (),
         runtime_class=runtime_class(plan.cluster),
         counted_pools=counted_pools(plan) if plan.scheduler.counts_tenants else (),
     )
@@ -274,10 +293,17 @@ def _facts(setting: _Setting) -> set[str]:
         "fractions": setting.scheduler.has_fractions,
         "frameworks": setting.scheduler.suspends_jobs and bool(_held(setting.frameworks)),
         "grace": setting.grace_seconds is not None,
+        "probe-hosts": setting.kubernetes >= _PROBE_HOSTS,
+        "user-namespaces": setting.kubernetes >= _USER_NAMESPACES,
         setting.scheduler.kind.value: True,
         f"counted-by-{setting.scheduler.kind.value}": bool(setting.counted_pools),
     }
     return {fact for fact, is_so in facts.items() if is_so}
+
+
+_PROBE_HOSTS: Final = (1, 34)
+_USER_NAMESPACES: Final = (1, 35)
+"""From which versions on the level `baseline` forbids and allows these."""
 
 
 def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
@@ -287,6 +313,7 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
     held, unknown = _held(setting.frameworks), _held(known_frameworks().values())
     fraction = _FRACTION_OF if "fractions" in facts else ""
     return {
+        **_allowed(setting),
         "barriers": str([[[*taint] for taint in taints] for taints in setting.barriers]),
         "counted_groups": str(_counted_groups()),
         "counted_pools": str(list(setting.counted_pools)),
@@ -323,6 +350,21 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
         "uses_fraction_within": fraction.replace("<pod>", "variables.made"),
         "uses_otherwise": "".join(text for fact, text in uses.items() if fact in facts),
     }
+
+
+def _allowed(setting: _Setting) -> Mapping[str, str]:
+    """What the level `baseline` allows in the API server's version."""
+    lists = _read(_POD_SECURITY)[_POD_SECURITY]["allowed"]
+    return {
+        name: _listed(
+            item for since, items in by_version.items() if setting.kubernetes >= _version(since) for item in items
+        )
+        for name, by_version in lists.items()
+    }
+
+
+def _version(text: str) -> Version:
+    return parse_version(text) or ()
 
 
 def _in_pools(pools: Sequence[str], spec: str) -> str:
@@ -385,6 +427,8 @@ def _otherwise(plan: Plan, setting: _Setting) -> Iterator[tuple[_Setting, Links]
     yield replace(setting, runtime_class=RUNTIME_CLASS), chosen(_runtime_class_at(plan))
     yield replace(setting, counted_pools=()), counted_in(plan)
     yield replace(setting, preemptible_classes=()), _preemptible_of(plan, setting)
+    for kubernetes in (_OLDEST, _NEWEST):
+        yield replace(setting, kubernetes=kubernetes), chosen(plan.cluster.at / "kubernetes")
     for seconds in (None, (setting.grace_seconds or 0) + 1):
         yield replace(setting, grace_seconds=seconds), chosen(plan.cluster.at / "admission" / "gracePeriod")
     for index, rule in enumerate(setting.without):

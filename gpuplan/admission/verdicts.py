@@ -8,6 +8,7 @@ from functools import partial
 
 from gpuplan.admission.arriving import Body, Route, arrivals, blamed, without
 from gpuplan.admission.judging import Refusal, Request, concerns, refusals, refusals_by
+from gpuplan.admission.policies import holds_for
 from gpuplan.manifests.admission import AdmissionPolicy
 from gpuplan.planning.grants import parameters
 from gpuplan.planning.plan import Plan, Tenant
@@ -45,9 +46,10 @@ def refused(
     the parameters of the namespace.
     """
     granted = {**parameters(tenant, namespace, plan.scheduler), **further}
+    held = [policy for policy in policies if holds_for(policy.name, tenant)]
     stopped: set[Route] = set()
     for arrival in arrivals(plan, body, classes):
-        concerned = [policy for policy in policies if policy.rules and concerns(policy, arrival.body)]
+        concerned = [policy for policy in held if policy.rules and concerns(policy, arrival.body)]
         if not concerned or (arrival.sources and arrival.route in stopped):
             continue  # nothing is made of a pod that is refused
         request = Request(arrival.body, parameters=granted)

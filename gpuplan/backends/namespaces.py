@@ -32,6 +32,7 @@ from gpuplan.planning.grants import (
 )
 from gpuplan.planning.members import Account, account_of, role_field, role_of
 from gpuplan.planning.plan import TENANT_LABEL, Amount, Counted, Mps, Plan, Quota, Stage, Tenant, Unit
+from gpuplan.planning.rdma import RDMA_LABEL, is_held_by_rules, network_resources, places_of, whose_network
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.planning.sources import (
     admission_of,
@@ -47,6 +48,7 @@ from gpuplan.planning.sources import (
     scheduler_of,
 )
 from gpuplan.planning.subjects import RESOURCES, about
+from gpuplan.policy.models import PodSecurity
 from gpuplan.values import NamedTuple
 
 _T = TypeVar("_T")
@@ -62,7 +64,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
     """The folders of all namespaces; those of no tenant are left alone."""
     banned = _banned(plan)
     is_guarded = has_admission_policies(plan.cluster)
-    scheduler = plan.scheduler
+    scheduler, network = plan.scheduler, whose_network(plan)
     for tenant in plan.tenants:
         whose = about(tenant)
         for namespace in tenant.spec.namespaces:
@@ -71,7 +73,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
             yield Manifest(folder, _namespace(tenant, namespace, scheduler), about=whose, trace=of.namespace)
             compute = _compute(tenant, namespace, scheduler)
             quota = _resource_quota(tenant, namespace, banned, compute)
-            yield Manifest(folder, quota, about=(*whose, *RESOURCES), trace=of.resource_quota)
+            yield Manifest(folder, quota, about=(*whose, *RESOURCES, *network), trace=of.resource_quota)
             if defaults := {key: value for key, value in _DEFAULT_REQUESTS.items() if f"requests.{key}" in compute}:
                 yield Manifest(folder, _limit_range(namespace, defaults), about=whose, trace=of.limit_range)
             for role, subjects in _members_by_role(tenant).items():
@@ -87,10 +89,15 @@ def render(plan: Plan) -> Iterator[Manifest]:
 
 
 def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> dict[str, Any]:
-    """The level is also a warning: `enforce` judges pods alone, `warn` tells whoever applies a Deployment."""
-    level = tenant.spec.allow.pod_security.value
+    """The level is also a warning: `enforce` judges pods alone, `warn` tells whoever applies a Deployment.
+
+    Where a tenant may use RDMA it forbids nothing, and an admission policy of ours does so in its place.
+    """
+    is_held = is_held_by_rules(tenant)
+    level = (PodSecurity.PRIVILEGED if is_held else tenant.spec.allow.pod_security).value
     labels = {
         TENANT_LABEL: tenant.name,
+        **({RDMA_LABEL: "true"} if is_held else {}),
         "pod-security.kubernetes.io/enforce": level,
         "pod-security.kubernetes.io/warn": level,
         **({scheduler.project_label: namespace} if scheduler.has_projects else {}),
@@ -102,7 +109,7 @@ def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> di
 
 
 def _banned(plan: Plan) -> dict[str, str]:
-    banned = {f"requests.{resource}": "0" for resource in gpu_resources(plan)}
+    banned = {f"requests.{resource}": "0" for resource in (*gpu_resources(plan), *network_resources(plan))}
     if uses_claims(plan):
         banned |= {quota_key(name): "0" for name in (*device_classes(plan), *DRIVER_CLASSES)}
         banned[CLAIMS_QUOTA] = "0"
@@ -132,7 +139,8 @@ def _resource_quota(
 
 
 def _hard(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -> dict[str, str]:
-    hard = dict(banned)
+    free = {f"requests.{resource}" for resource in tenant.spec.allow.rdma}
+    hard = {key: number for key, number in banned.items() if key not in free}
     caps: dict[str, Amount | None] = {}
     for quota in tenant.quotas:
         for key in _keys(quota.unit):
@@ -242,11 +250,21 @@ class _Traces(NamedTuple):
         for mode in ("enforce", "warn"):
             route = ("metadata", "labels", f"pod-security.kubernetes.io/{mode}")
             yield route, copied(self.tenant.at / "allow" / "podSecurity")
+            yield route, self._rdma()
+        yield ("metadata", "labels", RDMA_LABEL), self._rdma()
         if label := self.plan.scheduler.project_label:
             yield ("metadata", "labels", label), (*self._named(), *chosen(self.plan.cluster.scheduler.at / "kind"))
 
+    def _rdma(self) -> Links:
+        """That it is granted at all: one resource is enough."""
+        listed = self.tenant.spec.allow.rdma
+        return chosen(self.tenant.at / "allow" / "rdma" / 0) if len(listed) == 1 else ()
+
     def resource_quota(self) -> Routes:
         yield ("metadata", "namespace"), self._named()
+        for resource in network_resources(self.plan):
+            places = tuple(places_of(self.plan, resource))
+            yield ("spec", "hard", f"requests.{resource}"), copied(*places) if len(places) == 1 else ()
         for key, links in _offered(self.plan).items():
             yield ("spec", "hard", key), links
         for key, quotas in self._quotas_by_key().items():
@@ -309,6 +327,7 @@ class _Traces(NamedTuple):
         yield (), admission_of(self.plan)
         yield ("metadata", "name"), self._named()
         yield ("data", "tenant"), named(self.tenant)
+        yield from self._other_resources()
         for index, priority in enumerate(self.tenant.priority_classes):
             at = self.tenant.at / "priorityClasses" / index
             yield ("data", "priorityClasses", index), (*copied(at), *named(priority))
@@ -323,6 +342,12 @@ class _Traces(NamedTuple):
         for index, (quotas, links) in enumerate(self._listed(_granted, resources)):
             asked = (link for quota in quotas for link in (*asked_by(self.plan, quota), *self._most_of(quota)))
             yield ("data", "grants", index), (*links, *asked)
+
+    def _other_resources(self) -> Routes:
+        """Sorted: of several each may be in the place of another."""
+        places = [self.tenant.at / "allow" / "rdma" / index for index in range(len(self.tenant.spec.allow.rdma))]
+        yield ("data", "otherResources"), copied(*places) if len(places) == 1 else chosen(*places)
+        yield ("data", "otherResources", ANY), (copied if len(places) == 1 else chosen)(*places)
 
     def _listed(self, key: Callable[[Quota], _T], there: Collection[_T]) -> Iterator[tuple[list[Quota], Links]]:
         """The quotas of each line that is there, sorted; those before it could be gone, and all be elsewhere.

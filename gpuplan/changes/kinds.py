@@ -15,6 +15,7 @@ from gpuplan.manifests import Identity
 from gpuplan.manifests.kinds import Disturbance, Immutable, Judgement, Kind, Route, assume_kind, route_of
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.plan import TENANT_LABEL, Stage
+from gpuplan.planning.rdma import RDMA_LABEL
 from gpuplan.values import NamedTuple
 
 
@@ -220,7 +221,7 @@ def _stopped_work(pair: Pair) -> ChangeClass:
 def _tenant_labels(pair: Pair) -> ChangeClass:
     old, new = pair.both(*_LABELS)
     keys = {key for key in {*old, *new} if old.get(key) != new.get(key)}
-    judged = any(key == TENANT_LABEL or key.startswith("pod-security.kubernetes.io/") for key in keys)
+    judged = any(key in (TENANT_LABEL, RDMA_LABEL) or key.startswith("pod-security.kubernetes.io/") for key in keys)
     return ChangeClass.ADMISSION if judged else ChangeClass.METADATA
 
 

@@ -14,6 +14,7 @@ from gpuplan.planning.grants import grants as granted
 from gpuplan.planning.members import Account, account_of, role_of
 from gpuplan.planning.plan import Plan, PriorityClass, Quota, Stage, Tenant, Workload
 from gpuplan.planning.preemption import evicts_within
+from gpuplan.planning.rdma import is_held_by_rules
 from gpuplan.planning.schedulers import Protects
 from gpuplan.planning.subjects import subject_of
 from gpuplan.policy.differences import changed_fields
@@ -162,6 +163,7 @@ def _admission(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
     texts += listed(("may name the priority class", come))
     if old.spec.allow.pod_security is not new.spec.allow.pod_security:
         texts.append(f"pod security is {new.spec.allow.pod_security}")
+    texts += _rdma_texts(old, new)
     if old.spec.allow.units_per_container != most and _limits_containers(old, new):
         texts.append(f"{allow} any number of units" if most is None else f"{allow} {most} units at most")
     effect = "new pods are judged by it; those that run go on"
@@ -172,6 +174,21 @@ def _admission(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
         yield Change(*of(step.after, new), ChangeClass.ADMISSION, "; ".join(texts), effect)
     elif one != other:
         yield Change(*of(step.after, new), ChangeClass.METADATA, "priority classes are listed in another order")
+
+
+def _rdma_texts(old: Tenant, new: Tenant) -> Iterator[str]:
+    """Which network resources come and go, and whether Pod Security or rules of ours hold the pods off the host."""
+    one, other = (tenant.spec.allow.rdma for tenant in (old, new))
+    gone, come = [name for name in one if name not in other], [name for name in other if name not in one]
+    if gone:
+        yield f"may not ask for {names(gone)} any more"
+    yield from listed(("may ask for", come))
+    if is_held_by_rules(old) is not is_held_by_rules(new):
+        yield (
+            "its pods may have IPC_LOCK: admission rules hold them to the level `baseline`, not Pod Security"
+            if is_held_by_rules(new)
+            else "its pods may not have IPC_LOCK any more: Pod Security holds them to its level"
+        )
 
 
 def _limits_containers(old: Tenant, new: Tenant) -> bool:

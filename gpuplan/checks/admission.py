@@ -140,8 +140,9 @@ def privileged_tenant(plan: Plan) -> Iterator[Finding]:
     and can change how those are partitioned.
 
     ## Instead
-    Leave `podSecurity` at `baseline`, or write `restricted`. Give the few pods that need more a namespace of their own,
-    run by the platform team.
+    Leave `podSecurity` at `baseline`, or write `restricted`. Pods that need no more than RDMA, and with it the
+    capability IPC_LOCK, need no `privileged`: name their network resources in `allow.rdma`. Give the few pods that need
+    more a namespace of their own, run by the platform team.
     """
     for tenant in plan.tenants:
         if tenant.spec.allow.pod_security is PodSecurity.PRIVILEGED and tenant.spec.namespaces:
@@ -150,7 +151,7 @@ def privileged_tenant(plan: Plan) -> Iterator[Finding]:
                 f"privileged pods of tenant `{tenant.name}` reach every GPU",
                 label="no quota holds for them",
                 notes=("a privileged container sees all devices of its node, whatever it asked for",),
-                help="write `podSecurity: baseline`",
+                help="write `podSecurity: baseline`, with network resources in `rdma` where pods need RDMA",
             )
 
 

@@ -141,11 +141,17 @@ def parameters(tenant: Tenant, namespace: str, scheduler: SchedulerTraits = KUBE
         "grants": _lines([f"{grant.pool} {grant.resource} {grant.most_per_container or 'any'}" for grant in found]),
         "priorityClasses": _lines([priority.name for priority in tenant.priority_classes]),
     }
+    if network := [resource for resource in tenant.spec.allow.rdma if resource.startswith(_NVIDIA)]:
+        data["otherResources"] = _lines(sorted(set(network)))
     if tenant.spec.allow.grace_period is not None:
         data["gracePeriod"] = str(seconds(tenant.spec.allow.grace_period))
     if scheduler.has_queues_by_pool:
         data["queues"] = _lines([f"{pool} {queue_name(tenant.name, pool)}" for pool in pools])
     return data
+
+
+_NVIDIA: Final = "nvidia.com/"
+"""What the policies take for GPUs, unless they are told that it is none."""
 
 
 def _lines(items: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ from gpuplan.manifests.provenance import Routes, as_written, below, chosen
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.kueue import counted_resource, frameworks
 from gpuplan.planning.plan import TENANT_LABEL, Plan, Workload
+from gpuplan.planning.rdma import network_resources
 from gpuplan.policy.models import Allocation, Training
 
 UNCOUNTED: Final = ("cpu", "memory", "ephemeral-storage", "hugepages-")
@@ -62,7 +63,7 @@ def decided(plan: Plan) -> dict[str, Any]:
         integrations={"frameworks": [found.integration for found in frameworks(plan.cluster)]},
         managedJobsNamespaceSelector={"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]},
         metrics={"enableClusterQueueResources": True} if plan.cluster.monitoring else None,
-        resources=given(excludeResourcePrefixes=_uncounted(plan), deviceClassMappings=device_class_mappings(plan)),
+        resources=given(excludeResourcePrefixes=uncounted(plan), deviceClassMappings=device_class_mappings(plan)),
         waitForPodsReady=_WAIT_FOR_PODS_READY if any(gangs(plan)) else None,
     )
 
@@ -81,9 +82,10 @@ def _joined(decided: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, An
     return found
 
 
-def _uncounted(plan: Plan) -> list[str]:
+def uncounted(plan: Plan) -> list[str]:
+    """The prefixes of what queues do not count here; network resources for RDMA are never counted."""
     counted = {item.value for item in plan.compute_trees}
-    return [prefix for prefix in UNCOUNTED if prefix not in counted]
+    return [*(prefix for prefix in UNCOUNTED if prefix not in counted), *network_resources(plan)]
 
 
 _WAIT_FOR_PODS_READY: Final = {"timeout": "10m", "recoveryTimeout": "10m", "blockAdmission": False}

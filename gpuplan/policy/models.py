@@ -975,6 +975,11 @@ class Allow(Model):
 
     pod_security: Annotated[PodSecurity, Field(strict=False)] = PodSecurity.BASELINE
     """The Pod Security level of the tenant's namespaces. `privileged` pods reach every GPU of a node."""
+    rdma: Annotated[list[texts.NetworkResource], Words("network resources for RDMA")] = Field(default_factory=list)
+    """Network resources that its pods may ask for, such as `rdma/hca_shared_devices_a` or `nvidia.com/hostdev`; other
+    tenants then may not. Its pods may also have the capability IPC_LOCK, which InfiniBand and RoCE need and the level
+    `baseline` refuses; admission policies hold them to all else of that level.
+    """
     units_per_container: Positive | None = None
     """How many units one container may ask for."""
     grace_period: texts.Duration | None = None

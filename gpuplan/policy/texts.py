@@ -216,6 +216,15 @@ Image = Annotated[
 ]
 """As container runtimes read it (`regexp.go` in https://github.com/distribution/reference)."""
 
+NetworkResource = Annotated[
+    str,
+    _matching(
+        r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$",
+        "a resource of a device plugin, such as `rdma/hca_shared_devices_a`",
+    ),
+]
+"""An extended resource (`IsExtendedResourceName` in `pkg/apis/core/v1/helper` of kubernetes/kubernetes)."""
+
 Metric = Annotated[str, _matching(r"^[^/%\s.][^/%\s]*$", "a name without spaces, `/` and `%`")]
 """What can be part of a path (`ValidateMetricIdentifier` in `pkg/apis/autoscaling/validation` of Kubernetes)."""
 

@@ -26,10 +26,10 @@ def rules_of(plan: Plan) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("scheduler", "names"),
     [
-        ("kubernetes", ["grants", "devices", "grace"]),
-        ("kueue", ["grants", "devices", "grace", "jobs", "running", "queues"]),
-        ("kai", ["grants", "devices", "grace", "running", "queues"]),
-        ("runai", ["grants", "devices", "grace"]),
+        ("kubernetes", ["grants", "devices", "grace", "pod-security"]),
+        ("kueue", ["grants", "devices", "grace", "pod-security", "jobs", "running", "queues"]),
+        ("kai", ["grants", "devices", "grace", "pod-security", "running", "queues"]),
+        ("runai", ["grants", "devices", "grace", "pod-security"]),
     ],
 )
 def test_a_scheduler_with_queues_has_more_policies(scheduler: str, names: list[str]) -> None:
@@ -40,7 +40,7 @@ def test_a_scheduler_with_queues_has_more_policies(scheduler: str, names: list[s
 
 def test_a_policy_that_nothing_is_left_of_goes() -> None:
     cluster = a_cluster("kind: kubernetes").replace("spec:\n", "spec:\n  admission: {gracePeriod: none}\n", 1)
-    assert [policy.name for policy in policies(a_plan(cluster))] == ["gpuplan-grants", "gpuplan-devices"]
+    assert "gpuplan-grace" not in [policy.name for policy in policies(a_plan(cluster))]
 
 
 def test_a_cluster_that_is_too_old_has_none() -> None:
@@ -51,10 +51,12 @@ def test_every_rule_is_on_the_clusters_of_some_scheduler() -> None:
     plans = [a_platform(scheduler=name) for name in SCHEDULERS]
     claimed = a_plan(a_cluster("kind: kubernetes") + DRA_POOL)
     told = a_plan(a_cluster("kind: kueue, kueue: {frameworks: [JobSet]}"))
+    newer = a_platform(kubernetes="1.35")
     counting = [
         a_platform(pool("a"), tenant("lab", "pool: a, guaranteed: 1, cpu: 8"), scheduler=name) for name in SCHEDULERS
     ]
-    found = {name for plan in (*plans, claimed, told, *counting) for names in rules_of(plan).values() for name in names}
+    every = (*plans, claimed, told, newer, *counting)
+    found = {name for plan in every for names in rules_of(plan).values() for name in names}
 
     assert found == {*known_rules()}
 

@@ -294,6 +294,11 @@ def change_pod_security(platform: Platform) -> None:
     platform.spec("Tenant", "training")["allow"] = {"podSecurity": "restricted"}
 
 
+def grant_rdma(platform: Platform) -> None:
+    """The other tenants may not ask for the network cards any more."""
+    platform.spec("Tenant", "training")["allow"] = {"rdma": ["rdma/hca_shared_devices_a"]}
+
+
 def take_a_quota_away(platform: Platform) -> None:
     platform.spec("Tenant", "model-services")["quotas"].pop()
 
@@ -849,6 +854,7 @@ CASES = (
     Case(open_a_class_to_a_tenant, ADMISSION, tenant("agents")),
     Case(change_members, ADMISSION, tenant("agents")),
     Case(change_pod_security, ADMISSION, tenant("training")),
+    Case(grant_rdma, ADMISSION, tenant("training")),
     Case(change_units_per_container, ADMISSION, tenant("agents")),
     Case(allow_several_shares, ADMISSION, pool("a100-shared")),
     Case(share_whole_gpus, ADMISSION, pool("spare"), before=add_a_spare_pool),

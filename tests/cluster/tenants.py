@@ -20,7 +20,7 @@ from tests.cluster.definitions import define
 from tests.cluster.example import ExampleCluster, settle
 from tests.cluster.pods import POOL_LABEL, why_pending
 from tests.cluster.processes import NotReadyError, until
-from tests.tenancy.boundaries import cluster, policies
+from tests.tenancy.boundaries import NETWORK, cluster, policies
 from tests.tenancy.judging import (
     ADMINISTRATOR,
     CONTROLLERS,
@@ -55,6 +55,8 @@ def playground(platform: str, folder: Path) -> Iterator[ExampleCluster]:
         for body in (*_accounts(), *_runtimes()):
             started.api.apply(body, manager=_MANAGER)
         _add_node(started.api, "cpu")
+        cards = {NETWORK: "8"}  # what the network's device plugin publishes, for whoever is granted it
+        started.api.patch("/api/v1/nodes/gpu-split/status", {"status": {"capacity": cards, "allocatable": cards}})
         settle(started.api)
         yield started
 
@@ -335,11 +337,12 @@ def _state(case: Case, api: Api, body: Object) -> str:
 def _pods_of(api: Api, body: Object) -> list[dict[str, Any]]:
     name = body["metadata"]["name"]
     is_it = name.__eq__ if body["kind"] == "Pod" else (lambda found: found.startswith(f"{name}-"))
-    return [pod for pod in api.list(f"/api/v1/namespaces/{HOME}/pods") if is_it(pod["metadata"]["name"])]
+    pods = api.list(f"/api/v1/namespaces/{body['metadata']['namespace']}/pods")
+    return [pod for pod in pods if is_it(pod["metadata"]["name"])]
 
 
 def _why_none(case: Case, api: Api, body: Object) -> str:
-    for event in api.list(f"/api/v1/namespaces/{HOME}/events"):
+    for event in api.list(f"/api/v1/namespaces/{body['metadata']['namespace']}/events"):
         if event["reason"] == "FailedCreate" and event["involvedObject"]["name"].startswith(body["metadata"]["name"]):
             [step] = case.steps
             template = step.what["spec"]["template"]
@@ -353,7 +356,7 @@ def _remove_pods(api: Api, body: Object) -> None:
     def are_gone() -> bool:
         found = _pods_of(api, body)
         for pod in found:
-            _remove(api, f"/api/v1/namespaces/{HOME}/pods/{pod['metadata']['name']}")
+            _remove(api, api.path_of(pod | {"apiVersion": "v1", "kind": "Pod"}))
         return not found
 
     until(are_gone, "pods are gone")

@@ -18,14 +18,14 @@ from tests.cluster.example import ExampleCluster
 from tests.cluster.outcomes import in_the_end
 from tests.cluster.programs import need_go
 from tests.cluster.tenants import Seen, can_run, play, playground
-from tests.tenancy.boundaries import PLATFORMS, plan_of
+from tests.tenancy.boundaries import ALL_PLATFORMS, plan_of
 from tests.tenancy.judging import refusals
 from tests.tenancy.proof import page, path
 from tests.tenancy.requests import ADMITTED, OTHERS, Case, escapes, legitimate
 
 Record = Callable[[str, object, object], None]
 
-PLAYED = PLATFORMS if proof.IS_ASKED_FOR else tuple(name for name in PLATFORMS if name != "claims")
+PLAYED = ALL_PLATFORMS if proof.IS_ASKED_FOR else tuple(name for name in ALL_PLATFORMS if name != "claims")
 SOME = 1 if proof.IS_ASKED_FOR else 5
 """Of so many pods that may run one does."""
 
@@ -65,7 +65,7 @@ def test_what_is_legitimate_is_let_in(cluster: ExampleCluster, record: Record) -
     """With kube-scheduler alone pods are bound as well."""
     wrong, cases = [], of(cluster, legitimate())
     for number, case in enumerate(cases):
-        runs = cluster.name == "kubernetes" and can_run(case) and number % SOME == 0
+        runs = cluster.name in ("kubernetes", "rdma") and can_run(case) and number % SOME == 0
         seen = play(case, cluster, runs=runs)
         ends = case.ends or ("runs" if runs else "")
         if (seen.outcome == ADMITTED) is case.comes_later or (runs and seen.ends != ends):

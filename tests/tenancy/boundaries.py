@@ -11,6 +11,10 @@ from tests.platforms import document, pool, priority_class, tenant
 
 PLATFORMS: Final = ("kubernetes", "kueue", "kai", "runai", "claims")
 """Four schedulers; and kube-scheduler once more, where GPUs are claimed."""
+ALL_PLATFORMS: Final = (*PLATFORMS, "rdma")
+"""And where a tenant may use RDMA: requests about that name the platform, and no others are made there."""
+
+NETWORK: Final = "rdma/hca_shared_devices_a"
 
 _TAINT: Final = "taints: [{key: nvidia.com/gpu, value: present, effect: NoSchedule}]"
 
@@ -20,7 +24,7 @@ FRAMEWORKS: Final = ("JobSet", "LeaderWorkerSet", "MPIJob", "PyTorchJob", "RayJo
 
 
 def cluster(platform: str) -> str:
-    scheduler = "kubernetes" if platform == "claims" else platform
+    scheduler = "kubernetes" if platform in ("claims", "rdma") else platform
     more = f", kueue: {{frameworks: [{', '.join(FRAMEWORKS)}]}}" if platform == "kueue" else ""
     return document(
         "Cluster",
@@ -35,7 +39,8 @@ def cluster(platform: str) -> str:
 def policies(platform: str) -> str:
     """What mallory is granted: two of eight GPUs of `whole`, up to eight if nobody else needs them, and some parts.
 
-    The pool `prod` is another tenant's alone.
+    The pool `prod` is another tenant's alone. On the platform `rdma` there is
+    `fabric`, which may use RDMA.
     """
     how = "allocation: dra" if platform == "claims" else ""
     parts = "fraction: {}" if platform in ("kai", "runai") else "timeSlicing: {replicas: 4}"
@@ -70,9 +75,17 @@ def policies(platform: str) -> str:
                 "pool: prod, guaranteed: 8",
                 more="parent: everybody, members: [{group: serving}], priorityClasses: [production]",
             ),
+            _FABRIC if platform == "rdma" else "",
             tenant("web", more="parent: everybody, members: [{group: web}]"),
         )
     )
+
+
+_FABRIC: Final = tenant(
+    "fabric",
+    "pool: split, unit: 3g.40gb, guaranteed: 2",
+    more=f"parent: everybody, members: [{{group: fabric}}], priorityClasses: [research], allow: {{rdma: [{NETWORK}]}}",
+)
 
 
 def _pool(name: str, sharing: str, *more: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from gpuplan.admission import policies
+from gpuplan.admission import holds_for, policies
 from gpuplan.admission.judging import Request, anything
 from gpuplan.admission.judging import refusals as admission_refusals
 from gpuplan.manifests.admission import AdmissionPolicy
@@ -19,9 +19,13 @@ MEMBERS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "admin": ("joe", ("mallory-admins",)),
     "view": ("jim", ("mallory-viewers",)),
     "stranger": ("jill", ("alice",)),
+    "fabric": ("john", ("fabric",)),
     "ci": (f"system:serviceaccount:{HOME}:ci", ("system:serviceaccounts", f"system:serviceaccounts:{HOME}")),
 }
-"""The name and the groups of whoever has a role in the namespace, or in another one. CI's token has the role `edit`."""
+"""The name and the groups of whoever has a role in the namespace, or in another one; that of `fabric` has RDMA.
+
+CI's token has the role `edit`.
+"""
 
 CONTROLLERS: Final[Mapping[str, str]] = {
     **{
@@ -116,14 +120,18 @@ def _with_priority(body: Object) -> Object:
 def _refusals(plan: Plan, step: Step, old: Object | None, new: Object) -> dict[str, str]:
     if step.verb == "send":
         return {}
+    home = (new or old or {}).get("metadata", {}).get("namespace", HOME)
+    tenant = next((found for found in plan.tenants if found.name == home), None)
     concerned = [policy for policy in policies(plan) if _concerns(policy, step, new or old or {})]
+    if tenant is not None:
+        concerned = [policy for policy in concerned if holds_for(policy.name, tenant)]
     request = Request(
         object=new or None,
         old=old,
         operation=_OPERATIONS[step.verb],
         subresource=step.subresource,
         options=step.what if step.verb == "delete" else {},
-        parameters=_parameters(plan),
+        parameters=dict(parameters(tenant, home, plan.scheduler)) if tenant else {},
         may=_rights_of(step.who),
     )
     return {found.rule.name: found.message for found in admission_refusals(concerned, request)}
@@ -153,8 +161,3 @@ def _concerns(policy: AdmissionPolicy, step: Step, body: Object) -> bool:
     if step.verb == "evict":
         version, resource = "v1", "pods/eviction"
     return _OPERATIONS[step.verb] in policy.match.get(version, {}).get(resource, ())
-
-
-def _parameters(plan: Plan) -> Mapping[str, str]:
-    tenant = next(found for found in plan.tenants if found.name == HOME)
-    return dict(parameters(tenant, HOME, plan.scheduler))

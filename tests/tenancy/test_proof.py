@@ -8,11 +8,11 @@ from gpuplan.admission import known_rules
 from tests.cluster.attacks import KAI, KAI_FRACTIONS, KUEUE
 from tests.cluster.lending import in_words
 from tests.cluster.squatters import SQUATTERS
-from tests.tenancy.boundaries import PLATFORMS
+from tests.tenancy.boundaries import ALL_PLATFORMS
 from tests.tenancy.proof import names, path, reclaim_path, rows
 from tests.tenancy.requests import escapes, legitimate
 
-PAGES = [platform for platform in PLATFORMS if path(platform).is_file()]
+PAGES = [platform for platform in ALL_PLATFORMS if path(platform).is_file()]
 """Those that `make proof` has written so far."""
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from gpuplan.admission import known_rules
 from tests.cluster.attacks import KAI, KUEUE
-from tests.tenancy.boundaries import PLATFORMS
+from tests.tenancy.boundaries import ALL_PLATFORMS
 from tests.tenancy.judging import refusals
 from tests.tenancy.requests import LATER, OTHERS, Case, escapes, legitimate
 
@@ -23,6 +23,10 @@ SAY_MORE = {
     "claimed-device-is-granted": "claimed-device-is-granted-in-pool",
 }
 """Rules that refuse nothing which another would let through; what they say helps more."""
+
+OF_NEWER = {"proc-is-masked-of-host-users"}
+"""Rules of a newer API server than the platforms'."""
+
 
 _BEFORE = {*OTHERS} - {"API"}
 
@@ -38,7 +42,7 @@ def verdicts(platform: str) -> Mapping[str, tuple[Case, Mapping[str, str]]]:
 
 
 def all_verdicts() -> Iterator[Mapping[str, str]]:
-    for platform in PLATFORMS:
+    for platform in ALL_PLATFORMS:
         yield from (found for _, found in verdicts(platform).values())
 
 
@@ -56,7 +60,7 @@ def test_each_has_a_name_of_its_own() -> None:
     assert [label for label, count in found.items() if count > 1] == []
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("platform", ALL_PLATFORMS)
 def test_escapes_are_refused_by_the_rule_that_is_there_for_them(platform: str) -> None:
     """Those that the scheduler makes harmless are let in, and so are those that nothing refuses yet."""
     wrong = {
@@ -67,7 +71,7 @@ def test_escapes_are_refused_by_the_rule_that_is_there_for_them(platform: str) -
     assert wrong == {}
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("platform", ALL_PLATFORMS)
 def test_what_is_legitimate_is_refused_by_no_rule(platform: str) -> None:
     """But for what is marked, which is refused; what is let in meanwhile has no mark."""
     cases = [case for case in legitimate() if case.platform == platform]
@@ -75,7 +79,7 @@ def test_what_is_legitimate_is_refused_by_no_rule(platform: str) -> None:
     assert wrong == {}
 
 
-@pytest.mark.parametrize("rule", sorted(known_rules()))
+@pytest.mark.parametrize("rule", sorted(known_rules().keys() - OF_NEWER))
 def test_without_a_rule_something_gets_through(rule: str) -> None:
     """A policy refuses what any of its rules refuses: what one rule alone refuses gets through without it."""
     if rule in SAY_MORE:

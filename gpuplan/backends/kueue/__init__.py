@@ -41,7 +41,14 @@ from gpuplan.planning.kueue import (
     counted_units,
     has_queue,
 )
-from gpuplan.planning.kueue_settings import UNCOUNTED, added_routes, configuration, device_class_mappings, gangs
+from gpuplan.planning.kueue_settings import (
+    UNCOUNTED,
+    added_routes,
+    configuration,
+    device_class_mappings,
+    gangs,
+    uncounted,
+)
 from gpuplan.planning.plan import (
     POOL_LABEL,
     Amount,
@@ -53,6 +60,7 @@ from gpuplan.planning.plan import (
     Tenant,
 )
 from gpuplan.planning.preemption import evicts_within
+from gpuplan.planning.rdma import places_of, whose_network
 from gpuplan.planning.schedulers.kueue import KUEUE
 from gpuplan.planning.sources import (
     frameworks_of,
@@ -205,7 +213,7 @@ _CONFIGURATION: Final = f"{_FOLDER}/kueue-configuration.yaml"
 
 def _configuration(plan: Plan, trace: Trace) -> File:
     """The parts of Kueue's own Configuration that this plan depends on, which nothing applies from here."""
-    subjects = about(plan.cluster, *plan.pools, *plan.workloads)
+    subjects = (*about(plan.cluster, *plan.pools, *plan.workloads), *whose_network(plan))
     told = text_of("kueue-configuration") + _told_of_compute(plan)
     data = (HEADER + told + to_yaml(configuration(plan))).encode()
     return File(_CONFIGURATION, data, about=subjects, trace=trace)
@@ -351,6 +359,8 @@ class _Traces(NamedTuple):
             yield ("metrics",), chosen(self.plan.cluster.monitoring.at)
         yield ("integrations", "frameworks"), frameworks_of(self.plan)
         yield ("resources", "excludeResourcePrefixes"), self._counts_compute()
+        for index, resource in enumerate(uncounted(self.plan)):
+            yield ("resources", "excludeResourcePrefixes", index), copied(*places_of(self.plan, resource))
         yield ("waitForPodsReady",), chosen(*(found.work_at / "gang" for found in gangs(self.plan)))
         claimed = [pool for pool in self.plan.pools if pool.spec.allocation is Allocation.DRA]
         for index, mapping in enumerate(device_class_mappings(self.plan)):

@@ -9,7 +9,7 @@ Pods are judged, not the Deployments or Jobs that make them: a refusal shows in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from gpuplan.admission import (
     FRAMEWORKS_POLICY,
     GRACE_POLICY,
     JOBS_POLICY,
+    POD_SECURITY_POLICY,
     RUNNING_POLICY,
     policies,
     policy,
@@ -28,6 +29,7 @@ from gpuplan.manifests.bodies import given, new_object
 from gpuplan.manifests.provenance import Routes, chosen, copied
 from gpuplan.planning.grants import GRANTS_POLICY, SYSTEM_NAMESPACE, has_admission_policies
 from gpuplan.planning.plan import TENANT_LABEL, Plan, PriorityClass, Stage
+from gpuplan.planning.rdma import RDMA_LABEL
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.planning.sources import admission_of, frameworks_of, named, scheduler_of
 from gpuplan.planning.subjects import RESOURCES, about, every
@@ -54,18 +56,22 @@ def render(plan: Plan) -> Iterator[Manifest]:
         for body in _bindings():
             yield Manifest(_FOLDER, body, about=cluster, trace=trace)
         for found in policies(plan):
-            if found.name in _OF_ALL_TENANTS:
+            if found.name in _WITHOUT_PARAMETERS:
                 trace = partial(trace_policy, plan, found.name)
                 yield Manifest(_FOLDER, found.body, about=cluster, trace=trace)
-                binding = admission_binding(found.name, found.name, _TENANTS)
+                binding = admission_binding(found.name, found.name, _WITHOUT_PARAMETERS[found.name])
                 yield Manifest(_FOLDER, binding, about=cluster, trace=partial(_trace_binding, plan, found.name))
 
 
-_OF_ALL_TENANTS: Final = (JOBS_POLICY, FRAMEWORKS_POLICY, GRACE_POLICY, RUNNING_POLICY)
-"""Policies that some clusters lack, and that need no parameters."""
-
-
 _TENANTS: Final = {"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]}
+
+_WITHOUT_PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
+    **dict.fromkeys((JOBS_POLICY, FRAMEWORKS_POLICY, GRACE_POLICY, RUNNING_POLICY), _TENANTS),
+    POD_SECURITY_POLICY: {
+        "matchExpressions": [*_TENANTS["matchExpressions"], {"key": RDMA_LABEL, "operator": "Exists"}]
+    },
+}
+"""Policies that some clusters lack, and that need no parameters, with the namespaces that they hold in."""
 
 
 def _bindings() -> Iterator[dict[str, Any]]:
@@ -125,5 +131,5 @@ def _trace_binding(plan: Plan, name: str) -> Routes:
     yield from _trace_guarded(plan)
     if name == GRACE_POLICY:
         yield (), chosen(plan.cluster.at / "admission" / "gracePeriod")
-    else:
+    elif name != POD_SECURITY_POLICY:
         yield (), (*scheduler_of(plan), *(frameworks_of(plan) if name == FRAMEWORKS_POLICY else ()))

@@ -114,6 +114,42 @@ def test_a_namespace_names_its_tenant_and_its_level() -> None:
     }
 
 
+RDMA = "allow: {rdma: [rdma/hca_shared_devices_a, nvidia.com/hostdev]}"
+
+
+def test_where_rdma_is_granted_rules_stand_in_for_the_level() -> None:
+    namespace = only(tenant(f"namespaces: [research], {RDMA}"), "Namespace")
+    assert namespace["metadata"]["labels"] == {
+        "gpuplan.dev/rdma": "true",
+        "gpuplan.dev/tenant": "research",
+        "pod-security.kubernetes.io/enforce": "privileged",
+        "pod-security.kubernetes.io/warn": "privileged",
+    }
+
+
+def test_privileged_pods_are_held_by_nothing_whatever_network_they_have() -> None:
+    spec = "namespaces: [research], allow: {podSecurity: privileged, rdma: [rdma/hca_shared_devices_a]}"
+    labels = only(tenant(spec), "Namespace")["metadata"]["labels"]
+    assert "gpuplan.dev/rdma" not in labels
+
+
+def test_network_resources_are_for_whom_they_are_granted_to() -> None:
+    plan = a_platform(tenant_of("research", more=RDMA), tenant_of("web"))
+    hard = {
+        item.body["metadata"]["namespace"]: item.body["spec"]["hard"]
+        for item in namespaces.render(plan)
+        if item.kind == "ResourceQuota"
+    }
+    keys = ("requests.nvidia.com/hostdev", "requests.rdma/hca_shared_devices_a")
+    assert [hard["web"].get(key) for key in keys] == ["0", "0"]
+    assert [hard["research"].get(key) for key in keys] == [None, None]
+
+
+def test_admission_takes_network_resources_of_nvidia_for_no_gpus() -> None:
+    parameters = only(tenant(f"namespaces: [research], {RDMA}"), "ConfigMap")
+    assert parameters["data"]["otherResources"] == "nvidia.com/hostdev\n"
+
+
 def test_baseline_is_the_level_unless_the_policy_says_otherwise() -> None:
     labels = only(tenant("namespaces: [research]"), "Namespace")["metadata"]["labels"]
     assert labels["pod-security.kubernetes.io/enforce"] == "baseline"

@@ -54,9 +54,11 @@ def test_the_stage_holds_the_policies_and_one_binding_for_all_tenants() -> None:
         ("ValidatingAdmissionPolicy", "gpuplan-devices"),
         ("ValidatingAdmissionPolicy", "gpuplan-grace"),
         ("ValidatingAdmissionPolicy", "gpuplan-grants"),
+        ("ValidatingAdmissionPolicy", "gpuplan-pod-security"),
         ("ValidatingAdmissionPolicyBinding", "gpuplan-devices"),
         ("ValidatingAdmissionPolicyBinding", "gpuplan-grace"),
         ("ValidatingAdmissionPolicyBinding", "gpuplan-grants"),
+        ("ValidatingAdmissionPolicyBinding", "gpuplan-pod-security"),
     ]
     assert {item.folder for item in scheduling.render(platform())} == {"scheduling"}
 
@@ -83,6 +85,12 @@ def test_the_policy_on_devices_holds_for_namespaces_of_tenants_alone() -> None:
         },
         "validationActions": ["Deny", "Audit"],
     }
+
+
+def test_rules_in_place_of_a_level_are_there_before_any_tenant_needs_them() -> None:
+    """In namespaces that have their label: it comes with the level that forbids nothing."""
+    labels = [{"key": key, "operator": "Exists"} for key in ("gpuplan.dev/tenant", "gpuplan.dev/rdma")]
+    assert binding("gpuplan-pod-security")["matchResources"] == {"namespaceSelector": {"matchExpressions": labels}}
 
 
 def test_the_policy_with_parameters_is_bound_without_tenants_to_no_namespace() -> None:

@@ -1,0 +1,102 @@
+"""Checks on tenants that may use RDMA (GPU466-469)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpuplan.checks.registry import check
+from gpuplan.diagnostics import Finding, Label, Severity
+from gpuplan.planning.grants import gpu_resources, has_admission_policies
+from gpuplan.planning.plan import Plan
+from gpuplan.planning.rdma import is_held_by_rules
+from gpuplan.policy.models import Platform, PodSecurity
+
+
+@check("GPU466", "rdma-needs-admission-policies")
+def rdma_needs_admission_policies(plan: Plan) -> Iterator[Finding]:
+    """A tenant may use RDMA on a cluster whose API server cannot hold its pods to anything else.
+
+    ## Why
+    RDMA needs the capability IPC_LOCK, and Pod Security knows no level with it but `privileged`, which forbids nothing
+    and opens every GPU of a node. So gpuplan gives the tenant's namespaces that level, and an admission policy holds
+    their pods to all else of `baseline`. Kubernetes has such policies from 1.30 on.
+
+    ## Instead
+    Upgrade the cluster to 1.30 or later, or remove `rdma`.
+    """
+    for tenant in plan.tenants:
+        if is_held_by_rules(tenant) and not has_admission_policies(plan.cluster):
+            yield Finding(
+                (tenant.at / "allow" / "rdma").key,
+                f"Kubernetes {plan.cluster.spec.kubernetes} cannot let pods of tenant `{tenant.name}` use RDMA alone",
+                label="needs the level `privileged`, and rules in its place",
+                related=(Label(plan.cluster.at / "kubernetes", "admission policies came with 1.30"),),
+                help="upgrade the cluster to 1.30 or later, or remove `rdma`",
+            )
+
+
+@check("GPU467", "rdma-beside-restricted")
+def rdma_beside_restricted(plan: Plan) -> Iterator[Finding]:
+    """A tenant may use RDMA and is held to a level of Pod Security that refuses it.
+
+    ## Why
+    The level `restricted` lets pods add no capability but NET_BIND_SERVICE. `rdma` gives them IPC_LOCK, and holds them
+    to all else of `baseline`; gpuplan has no rules for `restricted`.
+
+    ## Instead
+    Write `podSecurity: baseline`, or give the pods with RDMA a tenant of their own.
+    """
+    for tenant in plan.tenants:
+        if tenant.spec.allow.rdma and tenant.spec.allow.pod_security is PodSecurity.RESTRICTED:
+            yield Finding(
+                tenant.at / "allow" / "podSecurity",
+                f"pods of tenant `{tenant.name}` cannot use RDMA at the level `restricted`",
+                label="refuses the capability IPC_LOCK",
+                related=(Label((tenant.at / "allow" / "rdma").key, "needs it"),),
+                help="write `podSecurity: baseline`, or remove `rdma`",
+            )
+
+
+@check("GPU468", "rdma-resource-is-a-gpu")
+def rdma_resource_is_a_gpu(plan: Plan) -> Iterator[Finding]:
+    """A tenant is granted GPUs as if they were network cards.
+
+    ## Why
+    What `rdma` names is for network cards: admission does not take it for a GPU, no quota caps it, and Kueue does not
+    count it, nor any resource whose name begins with it.
+
+    ## Instead
+    Name the resource of the network's device plugin, such as `rdma/hca_shared_devices_a`. GPUs are granted by `quotas`.
+    """
+    known = (*gpu_resources(plan), "nvidia.com/gpu", "nvidia.com/mig-")
+    for tenant in plan.tenants:
+        for index, resource in enumerate(tenant.spec.allow.rdma):
+            if any(name.startswith(resource) or resource.startswith(name) for name in known):
+                yield Finding(
+                    tenant.at / "allow" / "rdma" / index,
+                    f"`{resource}` is no network resource",
+                    label="GPUs are asked for by it",
+                    help="name the resource of the network's device plugin, and grant GPUs by `quotas`",
+                )
+
+
+@check("GPU469", "rdma-needs-a-security-context-constraint", Severity.NOTE)
+def rdma_needs_a_security_context_constraint(plan: Plan) -> Iterator[Finding]:
+    """On OpenShift a tenant's pods may use RDMA as far as gpuplan has a say, and need the cluster's word as well.
+
+    ## Why
+    OpenShift also holds pods to a SecurityContextConstraints. The one that everybody has, `restricted-v2`, refuses
+    IPC_LOCK, and gpuplan writes none: its own would have to fit what the cluster's owner allows.
+
+    ## Instead
+    Have a SecurityContextConstraints with IPC_LOCK among its `allowedCapabilities`, give the tenant's groups or service
+    accounts the right to `use` it, and ignore the note.
+    """
+    for tenant in plan.tenants:
+        if plan.cluster.spec.platform is Platform.OPENSHIFT and tenant.spec.allow.rdma and tenant.spec.namespaces:
+            yield Finding(
+                (tenant.at / "allow" / "rdma").key,
+                f"pods of tenant `{tenant.name}` with IPC_LOCK also need a SecurityContextConstraints that allows it",
+                label="gpuplan writes none",
+                help="write one with `allowedCapabilities: [IPC_LOCK]`, and ignore the note",
+            )

@@ -9,6 +9,7 @@ from gpuplan.diagnostics import Origin, Path
 from gpuplan.manifests import Manifest, Subject, quantity
 from gpuplan.manifests.bodies import digest, given, new_object
 from gpuplan.manifests.provenance import ANY, Links, Routes, Trace, below, chosen, copied, hashed, multiplied
+from gpuplan.planning.amounts import counted_pools
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.fallbacks import deciding, reach
 from gpuplan.planning.grants import GRACE_SECONDS, most_grace_seconds
@@ -18,7 +19,7 @@ from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Plan
 from gpuplan.planning.preemption import preemptibility
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.schedulers import kai, kueue, runai
-from gpuplan.planning.sources import asked_by, named, namespace_of, scheduler_of, tolerations_of
+from gpuplan.planning.sources import asked_by, counted_in, named, namespace_of, scheduler_of, tolerations_of
 from gpuplan.planning.subjects import about
 from gpuplan.policy.models import (
     Allocation,
@@ -67,7 +68,7 @@ def _objects(plan: Plan, workload: Workload) -> Iterator[tuple[int, dict[str, An
     if model := workload.spec.model:
         yield _BEFORE if model.download else _AFTER, _claim(workload, model), of.claim
         if model.download:
-            yield _BEFORE, _download_job(workload, model.download), of.download_job
+            yield _BEFORE, _download_job(plan, workload, model.download), of.download_job
     if isinstance(workload.work, Inference):
         yield _AFTER, _deployment(plan, workload, workload.work), of.deployment
         yield _AFTER, _service(workload, workload.work), of.service
@@ -165,13 +166,15 @@ def _claim(workload: Workload, model: ModelVolume) -> dict[str, Any]:
     return _workload_object("v1", "PersistentVolumeClaim", _claim_name(workload), workload, spec=spec)
 
 
-def _download_job(workload: Workload, download: Download) -> dict[str, Any]:
+def _download_job(plan: Plan, workload: Workload, download: Download) -> dict[str, Any]:
     """The Job, where the pods will be: a volume of one zone is made where its first pod runs.
 
     It is in the workload's own pool, also where the pods may go to others: it needs none of what that has run out of.
     It asks for no GPU and names no class, so that it takes nobody's place. Without the workload's label its pod is none
-    of the Service's.
+    of the Service's. Where the pool's CPU and memory are counted it goes through the workload's queue, with its class.
     """
+    asked = _download_terms(plan, workload)
+    priority = workload.priority_class if asked.scheduler else None
     container = given(
         name="download",
         image=download.image,
@@ -182,13 +185,21 @@ def _download_job(workload: Workload, download: Download) -> dict[str, Any]:
     )
     pod = {
         "restartPolicy": "OnFailure",
+        **given(schedulerName=asked.scheduler, priorityClassName=priority.name if priority else None),
         **_within(workload.pool),
         **_pod_security(workload.tenant),
         "containers": [container],
         "volumes": _model_volume(workload),
     }
-    spec = {"template": {"metadata": {"labels": {TENANT_LABEL: workload.tenant.name}}, "spec": pod}}
+    labels = {TENANT_LABEL: workload.tenant.name, **asked.pod_labels}
+    spec = {"template": {"metadata": {"labels": labels}, "spec": pod}}
     return _workload_object("batch/v1", "Job", _job_name(f"{workload.name}-download", spec), workload, spec=spec)
+
+
+def _download_terms(plan: Plan, workload: Workload) -> _Terms:
+    """What a scheduler with a queue of its own reads on pods; Kueue queues the Job by its webhook."""
+    asked = _terms(plan, workload)
+    return asked if asked.scheduler and workload.pool.name in counted_pools(plan) else _Terms()
 
 
 # --- Names -------------------------------------------------------------------------------------------------------
@@ -544,6 +555,12 @@ class _Traces(NamedTuple):
 
     def _download(self) -> Routes:
         yield ("metadata", "labels", TENANT_LABEL), self._tenant()
+        if (asked := _download_terms(self.plan, self.workload)).scheduler:
+            yield from self._asked(asked.pod_labels, ())
+            yield ("spec", "schedulerName"), scheduler_of(self.plan)
+            yield ("spec", "priorityClassName"), self._class()
+            yield ("metadata", "labels"), counted_in(self.plan)
+            yield ("spec", "schedulerName"), counted_in(self.plan)
         yield from self._within()
         if self.workload.spec.model and (download := self.workload.spec.model.download):
             found = _program(self.workload.at / "model" / "download", download.command, download.args)

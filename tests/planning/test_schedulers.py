@@ -22,6 +22,7 @@ KNOW_KINDS = frozenset(
     {
         "planning/plan.py",  # which holds its value
         "backends/workloads.py",  # what each reads on a workload
+        "delivery/charts.py",  # whose chart is whose
     }
 )
 

@@ -15,13 +15,14 @@ from gpuplan.admission.judging import concerns
 from gpuplan.admission.verdicts import refused
 from gpuplan.backends import workloads
 from gpuplan.checks.generated import ASKED
+from gpuplan.diagnostics import Path
 from gpuplan.manifests import Manifest
 from gpuplan.planning.grants import parameters
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.schedulers import SCHEDULERS
 from tests.backends.scheduling.cel import refusals
 from tests.plans import a_plan
-from tests.platforms import document, priority_class
+from tests.platforms import a_platform, document, pool, priority_class, tenant
 from tests.properties.policies import Grant, Team
 from tests.properties.policies import policies as platforms
 
@@ -76,6 +77,27 @@ def plans(draw: st.DrawFn, scheduler: str) -> Plan:
     return a_plan(f"{cluster}{draw(st.sampled_from(CLUSTERS))}---\n{rest}{classes}{''.join(work)}")
 
 
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+@pytest.mark.parametrize("classes", ["", "priorityClasses: [research]"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_nor_where_cpu_is_counted(kind: str, classes: str, scheduler: str) -> None:
+    text = (
+        pool("whole", nodes="count: 2, gpusPerNode: 8, cpu: '64', memory: 512Gi"),
+        priority_class("research", 200),
+        tenant("lab", "pool: whole, guaranteed: 8, cpu: '32', memory: 64Gi", more=classes),
+        document("Workload", "a", "tenant: lab, pool: whole, image: 'example.com/app:1'", kind, f"cpu: '1', {MORE[2]}"),
+    )
+    assert refusals_of(a_platform(*text, scheduler=scheduler)) == []
+
+
+def refusals_of(plan: Plan) -> list[tuple[str, str, Path]]:
+    return [
+        (manifest.name, item.refusal.rule.name, item.route)
+        for workload, manifest in work_of(plan)
+        for item in refused(plan, rules_of(plan), manifest.body, workload.tenant, workload.namespace)
+    ]
+
+
 def work_of(plan: Plan) -> Iterator[tuple[Workload, Manifest]]:
     by_name = {workload.name: workload for workload in plan.workloads}
     return ((by_name[manifest.about[0].name], manifest) for manifest in workloads.render(plan))
@@ -85,13 +107,7 @@ def work_of(plan: Plan) -> Iterator[tuple[Workload, Manifest]]:
 @settings(max_examples=15)
 @given(data=st.data())
 def test_no_rule_refuses_what_is_written(scheduler: str, data: st.DataObject) -> None:
-    plan = data.draw(plans(scheduler))
-    found = [
-        (manifest.name, item.refusal.rule.name, item.route)
-        for workload, manifest in work_of(plan)
-        for item in refused(plan, rules_of(plan), manifest.body, workload.tenant, workload.namespace)
-    ]
-    assert found == []
+    assert refusals_of(data.draw(plans(scheduler))) == []
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)

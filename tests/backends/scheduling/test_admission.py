@@ -42,6 +42,19 @@ def owned(made: dict[str, Any]) -> dict[str, Any]:
 
 
 ALLOWED = {
+    "a pool by affinity": pod(
+        asking(SHARE),
+        affinity={
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {
+                    "nodeSelectorTerms": [
+                        {"matchExpressions": [{"key": "gpuplan.dev/pool", "operator": "In", "values": ["shared"]}]}
+                    ]
+                }
+            }
+        },
+        **RESEARCH,
+    ),
     # Pods without GPUs
     "a plain pod": pod(),
     "a pod that a Deployment made": owned(pod()),
@@ -170,15 +183,13 @@ REFUSED = {
     # Pools
     "no pool": (pod(asking(SHARE), **RESEARCH), CHOOSE_POOL),
     "no pool for an init container": (pod(init=(asking(SHARE, name="setup"),), **RESEARCH), CHOOSE_POOL),
-    "a pool chosen by affinity": (
+    "its pool or any other by affinity": (
         pod(
             asking(SHARE),
             affinity={
                 "nodeAffinity": {
                     "requiredDuringSchedulingIgnoredDuringExecution": {
-                        "nodeSelectorTerms": [
-                            {"matchExpressions": [{"key": "gpuplan.dev/pool", "operator": "In", "values": ["shared"]}]}
-                        ]
+                        "nodeSelectorTerms": [{"matchExpressions": [{"key": "gpuplan.dev/pool", "operator": "Exists"}]}]
                     }
                 }
             },

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.admission import known_rules, left_out, policies, trace_policy
-from gpuplan.planning.grants import GRANTS_POLICY, QUEUES_POLICY
+from gpuplan.admission import known_rules, left_out, policies, policy, trace_policy
+from gpuplan.admission.judging import Request, refusals
+from gpuplan.planning.grants import GRANTS_POLICY, QUEUES_POLICY, parameters
 from gpuplan.planning.plan import Plan
 from gpuplan.planning.schedulers import SCHEDULERS
 from tests.plans import a_cluster, a_plan
@@ -124,6 +125,25 @@ def test_what_counts_cpu_of_a_pool_holds_its_pods_without_gpus(scheduler: str) -
 
     assert [route for route, links in trace_policy(plan, GRANTS_POLICY) if any(link.at == at for link in links)]
     assert [rule for rule in rules_of(plan)[GRANTS_POLICY] if rule.startswith("counted-pods")]
+
+
+@pytest.mark.parametrize("name", ["here", "elsewhere"])
+def test_a_pod_that_comes_to_a_counted_pool_by_affinity_waits_too(name: str) -> None:
+    plan = a_platform(
+        pool("here"), pool("elsewhere"), tenant("lab", "pool: here, guaranteed: 1, cpu: 8"), scheduler="kueue"
+    )
+    term = {"matchExpressions": [{"key": "gpuplan.dev/pool", "operator": "In", "values": [name]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "lab"}}
+    body["spec"] = {"affinity": affinity, "containers": [{"name": "main"}]}
+    request = Request(object=body, parameters=dict(parameters(plan.tenants[0], "lab", plan.scheduler)), may=_nothing)
+    found = [refusal.rule.name for refusal in refusals([policy(plan, GRANTS_POLICY)], request)]
+
+    assert ("counted-pods-wait-for-kueue" in found) is (name == "here")
+
+
+def _nothing(_group: str, _resource: str, _verb: str) -> bool:
+    return False
 
 
 def test_where_nothing_but_units_is_counted_pods_without_gpus_are_free() -> None:

@@ -45,8 +45,14 @@ def test_three_shares_are_three_services(name: str, cluster: str) -> None:
     deployment = an_object(root, cluster, "workloads/models/deployment-chat.yaml")
     assert deployment["spec"]["replicas"] == 3
     assert limits(deployment) == {"nvidia.com/gpu.shared": "1"}
-    quota = an_object(root, cluster, "namespaces/models/resourcequota-gpuplan.yaml")
-    assert quota["spec"]["hard"]["requests.nvidia.com/gpu.shared"] == "3"
+    if cluster == "kueue":  # whose queue is the cap
+        queue = an_object(root, cluster, "scheduling/clusterqueue-models.yaml")
+        [group] = queue["spec"]["resourceGroups"]
+        [given] = group["flavors"][0]["resources"]
+        assert (given["name"], given["nominalQuota"]) == ("nvidia.com/gpu.shared", "3")
+    else:
+        quota = an_object(root, cluster, "namespaces/models/resourcequota-gpuplan.yaml")
+        assert quota["spec"]["hard"]["requests.nvidia.com/gpu.shared"] == "3"
 
 
 @pytest.mark.parametrize("name", ["three-by-time-slicing", "three-by-mps", "three-by-fractions"])

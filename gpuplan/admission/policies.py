@@ -51,6 +51,7 @@ from gpuplan.planning.sources import (
     default_priority_of,
     frameworks_of,
     named,
+    names_of_counted,
     scheduler_of,
     taints_of,
 )
@@ -426,6 +427,7 @@ def _otherwise(plan: Plan, setting: _Setting) -> Iterator[tuple[_Setting, Links]
     yield replace(setting, frameworks=()), frameworks_of(plan)
     yield replace(setting, runtime_class=RUNTIME_CLASS), chosen(_runtime_class_at(plan))
     yield replace(setting, counted_pools=()), counted_in(plan)
+    yield replace(setting, counted_pools=tuple(f"{name}-" for name in setting.counted_pools)), names_of_counted(plan)
     yield replace(setting, preemptible_classes=()), _preemptible_of(plan, setting)
     for kubernetes in (_OLDEST, _NEWEST):
         yield replace(setting, kubernetes=kubernetes), chosen(plan.cluster.at / "kubernetes")

@@ -53,18 +53,25 @@ def chart_artifacts(
         return
     body = new_object("v1", "Namespace", chart.namespace)
     yield Manifest(folder, body, about=about(plan.cluster), trace=partial(_trace_namespace, plan))
-    about_chart = {"chart": chart.name, "version": chart.version, "namespace": chart.namespace}
-    told = text_of("scheduler-values", **about_chart, **_as_helm_has_it(chart.repository))
+    where, option = _as_helm_has_it(chart.repository)
+    told = text_of(
+        "scheduler-values",
+        chart=chart.name,
+        version=chart.version,
+        namespace=chart.namespace,
+        where=where,
+        option=option,
+    )
     data = (HEADER + told + to_yaml(values(plan))).encode()
     subjects = (*about(plan.cluster), *every(Pool, Tenant, Workload))
     yield File(f"{folder}/{SCHEDULER_VALUES}", data, about=subjects, trace=partial(trace_values, plan, decided))
 
 
-def _as_helm_has_it(repository: str) -> dict[str, str]:
-    """What Helm is told of a chart in a registry, and of one in a repository of its own kind."""
-    is_registry = "://" not in repository or repository.startswith("oci://")
-    address = f"oci://{repository.removeprefix('oci://')}"
-    return {"where": f"{address}/" if is_registry else "", "option": "" if is_registry else f" --repo {repository}"}
+def _as_helm_has_it(repository: str) -> tuple[str, str]:
+    """What stands before a chart's name where it is in a registry, and after it where it is in a repository."""
+    if "://" not in repository or repository.startswith("oci://"):
+        return f"oci://{repository.removeprefix('oci://')}/", ""
+    return "", f" --repo {repository}"
 
 
 def _trace_namespace(plan: Plan) -> Routes:

@@ -559,10 +559,13 @@ def counted_in(plan: Plan) -> Links:
     found = [(quota, part) for tenant in plan.tenants for quota in tenant.quotas for part in quota.compute]
     nodes = (quota.pool.at / "nodes" / part.counted.value for quota, part in found if part.is_derived)
     places = (place for quota, part in found for place in (part.at, quota.at / "pool"))
-    return (
-        *chosen(*dict.fromkeys((*places, *nodes))),
-        *named(*{quota.pool.name: quota.pool for quota, _ in found}.values()),
-    )
+    return chosen(*dict.fromkeys((*places, *nodes)))
+
+
+def names_of_counted(plan: Plan) -> Links:
+    """The names of the pools that have some of it."""
+    pools = {quota.pool.name: quota.pool for tenant in plan.tenants for quota in tenant.quotas if quota.compute}
+    return named(*pools.values())
 
 
 def compute_left_of(tree: Tree, tenant: Tenant, quota: Quota, counted: Counted) -> Links:

@@ -65,6 +65,12 @@ def test_an_entry_may_be_named_as_a_number() -> None:
     assert problem.route == ("mig-configs", "0")
 
 
+def test_entries_that_are_one_number_are_told_of_together() -> None:
+    [problem] = find_problems("mig-parted", {"version": "v1", "mig-configs": {"0": [], "00": []}})
+
+    assert problem.route == ("mig-configs",)
+
+
 def test_a_value_that_holds_itself_is_not_judged() -> None:
     endless: dict[str, object] = {"version": "v2"}
     endless["flags"] = endless

@@ -70,7 +70,11 @@ def test_a_place_of_an_object_without_a_value_is_a_mistake() -> None:
 ADMISSION = Path(__file__).parents[2] / "gpuplan" / "admission"
 BACKENDS = Path(__file__).parents[2] / "gpuplan" / "backends"
 FACTS = {
-    ADMISSION / "scheduling.yaml": {*SchedulerKind, "claims", "finds-pools", "fractions", "frameworks", "grace"},
+    ADMISSION / "scheduling.yaml": {
+        *(*SchedulerKind, *(f"counted-by-{kind}" for kind in SchedulerKind)),
+        *("claims", "crosses-pools", "finds-pools", "fractions", "frameworks", "grace"),
+    },
+    ADMISSION / "pod-security.yaml": {"probe-hosts", "user-namespaces"},
     ADMISSION / "running.yaml": {*SchedulerKind, "fractions", "frameworks", "grace"},
     ADMISSION / "kueue.yaml": set(),
     ADMISSION / "kai.yaml": set(),
@@ -142,7 +146,7 @@ def test_every_file_with_places_is_looked_at() -> None:
 def test_every_text_is_written_somewhere_with_all_of_its_places() -> None:
     texts = yaml.safe_load(TEXTS.read_text(encoding="utf-8"))
     sources = [path.read_text(encoding="utf-8") for path in BACKENDS.rglob("*.py")]
-    calls = re.findall(r"text_of\(\s*\"([a-z-]+)\"((?:, \w+=[^,()]+(?:\([^()]*\))?)*)", "\n".join(sources))
+    calls = re.findall(r"text_of\(\s*\"([a-z-]+)\"((?:,\s+\w+=[^,()]+(?:\([^()]*\))?)*)", "\n".join(sources))
     filled_in = {name: set(re.findall(r"(\w+)=", values)) for name, values in calls}
 
     assert filled_in == {name: set(re.findall("<([a-z_]+)>", text)) for name, text in texts.items()}

@@ -139,8 +139,11 @@ spec:
     [
         ("0", "`spec.fraction` cannot be `0`", "write a number above 0"),
         ("1", "`spec.fraction` cannot be `1`", "write a number below 1"),
-        ("half", "`spec.fraction` should be a number or a mapping, not text", "write a number"),
-        ("{min: 0.5}", "`spec.fraction` has no `max`", "add `max:`"),
+        (
+            "half",
+            "`spec.fraction` should be a number or a mapping, not text",
+            "write a number below 1 without quotes, or GPU memory as `{memory: 10Gi}`",
+        ),
     ],
 )
 def test_of_two_forms_the_one_that_was_meant_is_explained(fraction: str, message: str, help_text: str) -> None:

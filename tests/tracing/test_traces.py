@@ -45,10 +45,15 @@ CROWDED: Final = LONG_LISTS | {
     "PrometheusRule spec.groups.*.rules.*.labels.pool",
     "Cohort spec.resourceGroups.*.flavors.*.resources.*.nominalQuota",
     "ValidatingAdmissionPolicy spec.variables.*.expression",
+    "ValidatingAdmissionPolicy spec.validations.*.expression",
+    "ValidatingAdmissionPolicy spec.validations.*.message",
+    "ValidatingAdmissionPolicy spec.validations.*.messageExpression",
+    "ValidatingAdmissionPolicy spec.validations.*.reason",
 }
 """With the names of all tenants, by which rules are sorted, the example has 13 sources there. CPU that is nobody's,
 where it follows units, is made of what the nodes and their units are and of all guarantees. What keeps pods off nodes
-are the taints of all pools.
+are the taints of all pools. Whether CPU of a pool is counted, by any quota, decides on a rule, and so on the place of
+those after it.
 """
 
 every_platform = pytest.mark.parametrize("platform", PLATFORMS)

@@ -56,11 +56,21 @@ def _without_empty_keys(pairs: Iterable[tuple[str, object]]) -> dict[str, object
 
 
 def _route(value: Any, reported: Path) -> Path:  # noqa: ANN401 - plain data
-    """The way to a value; the validator takes keys that are digits for indexes."""
+    """The way to a value; the validator takes keys that are digits for indexes, `00` for 0, too.
+
+    It ends before a step that more than one key may be.
+    """
     route: Path = ()
     for step in reported:
-        route = (*route, str(step) if isinstance(value, dict) else step)
-        value = value[route[-1]]
+        if isinstance(value, dict) and step not in value:
+            keys = [key for key in value if key.lstrip("+").isdecimal() and int(key) == step]
+            if len(keys) != 1:
+                return route
+            step = keys[0]  # noqa: PLW2901 - as the mapping spells it
+        elif isinstance(value, list) and not (isinstance(step, int) and step < len(value)):
+            return route
+        route = (*route, step)
+        value = value[step]
     return route
 
 

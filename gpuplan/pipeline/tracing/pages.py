@@ -16,6 +16,7 @@ RULES: Final = f"{DOCS}/explanation/what-is-written.md"
 
 SECTIONS: Final = {
     "gpu-operator": "the-gpu-operator",
+    "scheduler": "the-scheduler",
     "partitions": "partitions",
     "scheduling": "scheduling",
     "queues": "queues",

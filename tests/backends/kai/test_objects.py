@@ -134,7 +134,7 @@ def test_an_old_cluster_has_no_policy() -> None:
 
 @pytest.mark.parametrize("scheduler", ["kubernetes", "kueue", "runai"])
 def test_other_schedulers_get_nothing(scheduler: str) -> None:
-    assert list(kai.objects(a_plan(a_cluster(f"kind: {scheduler}")))) == []
+    assert list(kai.render(a_plan(a_cluster(f"kind: {scheduler}")))) == []
 
 
 def test_objects_fit_their_definitions() -> None:

@@ -78,7 +78,8 @@ def judged(spec: str, **more: str) -> list[str]:
     plan = planned(spec, **more)
     given = parameters(plan)
     on_pods = list(policies(plan, "pods"))
-    names = ["gpuplan-grants", "gpuplan-devices", *(["gpuplan-running"] if plan.scheduler.has_queues else [])]
+    queued = ["gpuplan-running"] if plan.scheduler.has_queues else []
+    names = ["gpuplan-grants", "gpuplan-devices", "gpuplan-pod-security", *queued]
     assert [policy["metadata"]["name"] for policy in on_pods] == names
     return [
         text

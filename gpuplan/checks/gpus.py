@@ -107,9 +107,10 @@ def product_label_of_shared_gpu(plan: Plan) -> Iterator[Finding]:
     """A `Gpu` document has the product label of a node whose GPUs are shared or divided.
 
     ## Why
-    GPU Feature Discovery ends the label in `-SHARED` where GPUs are time-sliced or under MPS, and in `-MIG-` and a
-    profile under the strategy `single`. As soon as a pool is shared otherwise, no node has that label any more: what
-    asks for the model by it, such as an alert on foreign boards, would take every node of the pool for another one.
+    GPU Feature Discovery ends the label in `-SHARED` where GPUs are time-sliced or under MPS and their resource keeps
+    its name (`getProductName` in `internal/lm/resource.go` of NVIDIA/k8s-device-plugin), and in `-MIG-` and a profile
+    under the strategy `single`. As soon as a pool is shared otherwise, no node has that label any more: what asks for
+    the model by it, such as an alert on foreign boards, would take every node of the pool for another one.
 
     ## Instead
     Write the label as a node with whole GPUs has it, without the ending.

@@ -417,7 +417,7 @@ def member_above_all_rules(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     The API server asks nobody what `system:masters` may do (`NewPrivilegedGroups` in
-    `pkg/kubeapiserver/authorizer/config.go` of kubernetes/kubernetes, `staging/src/k8s.io/apiserver/pkg/authorization/
+    `pkg/kubeapiserver/authorizer/reload.go` of kubernetes/kubernetes, `staging/src/k8s.io/apiserver/pkg/authorization/
     authorizerfactory/builtin.go`): whoever is in it changes quotas and admission policies, whatever role a tenant's
     binding names. A binding for it, or for the accounts of the control plane, gives nobody less; it only says that the
     tenant's people are to be looked for there.

@@ -22,9 +22,9 @@ def images_choose_gpus(plan: Plan) -> Iterator[Finding]:
     ## Why
     CUDA images carry the variable `NVIDIA_VISIBLE_DEVICES=all`, and NVIDIA's container toolkit gives a container that
     it starts the GPUs that this variable names. Without CDI, which the operator uses by default from v25.10 on, its
-    runtime starts all containers: a pod that asks for no GPU then sees all GPUs of its node. With CDI it starts those
-    of its RuntimeClasses, which admission policies keep for pods with GPUs, on clusters that can have these policies.
-    No policy sees what is in an image.
+    runtime starts all containers, or with CRI-O its hook runs before each of them: a pod that asks for no GPU then sees
+    all GPUs of its node. With CDI it starts those of its RuntimeClasses, which admission policies keep for pods with
+    GPUs, on clusters that can have these policies. No policy sees what is in an image.
 
     ## Instead
     Write `closeVisibleDevices: true`. The toolkit then reads the variable of privileged containers alone, and the

@@ -5,12 +5,13 @@ Each scheduler has its own answer, and none is written in one place. What is her
 - kube-scheduler: `pkg/scheduler/framework/plugins/defaultpreemption` of kubernetes/kubernetes. It knows no tenants. As
   many of a node's lower pods go, whoever placed them, as let the new one pass every filter (`SelectVictimsOnNode`):
   that of CPU and memory as well as that of GPUs (`fitsRequest` in `plugins/noderesources/fit.go`).
-- Kueue 0.19: `pkg/scheduler/preemption`, `fair_strategy.go` with `FairSharingPreemptWithinNominal`, on by default since
+- Kueue 0.19: `pkg/scheduler/preemption/preemption.go`, with `FairSharingPreemptWithinNominal`, on by default since
   0.17; and `SatisfiesPreemptionPolicy` in its `common`. Work goes that uses what the other lacks quota of in the flavor
   (`flavorResourcesNeedPreemption`, `WorkloadUsesResources`), and so for CPU and memory where queues count them.
 - KAI-Scheduler 0.17: `pkg/scheduler/actions/{preempt,reclaim}`, `plugins/proportion/reclaimable` and its `strategies`,
   `plugins/minruntime/resolver.go`. It makes room for all that a pod asks for, with or without quotas of it. Whoever
-  reclaims is within its quota of GPUs, CPU and memory, and its victims' queue is above its own of any of them.
+  reclaims is within its quota of GPUs, CPU and memory, and its victims' queue is above its own of any of them; from
+  0.16.3 on it is passed over if it is above that of nothing that the pod asks for, and below one (`filter_victims.go`).
 - Run:ai 3.0: its documentation; its scheduler is the one that KAI-Scheduler was made from
   (https://docs.nvidia.com/run-ai/self-hosted/documentation/platform-management/runai-scheduler).
 

@@ -47,12 +47,19 @@ def test_controllers_have_the_workers_that_the_chart_gives_them() -> None:
     assert kueue_file(a_lab(KUEUE))["controller"]["groupKindConcurrency"]["Workload.kueue.x-k8s.io"] == 10
 
 
+def test_kueue_asks_the_api_server_as_often_as_its_chart_lets_it() -> None:
+    """Kueue itself assumes 20 requests a second before 0.19, and its chart says more in each release."""
+    older = KUEUE.replace("v0.19.2", "v0.18.6")
+    assert older != KUEUE
+    assert kueue_file(a_lab(older))["clientConnection"] == {"qps": 300, "burst": 500}
+
+
 def test_lists_of_the_policy_are_added() -> None:
     more = "{resources: {excludeResourcePrefixes: [rdma/, cpu]}, clientConnection: {qps: 400}}"
     found = kueue_file(a_lab(f"{KUEUE}, kueue: {{configuration: {more}}}"))
     excluded = ["cpu", "memory", "ephemeral-storage", "hugepages-", "rdma/"]
     assert found["resources"]["excludeResourcePrefixes"] == excluded
-    assert found["clientConnection"] == {"qps": 400}
+    assert found["clientConnection"] == {"qps": 400, "burst": 500}
 
 
 def test_the_file_for_people_has_them_too() -> None:

@@ -223,8 +223,8 @@ def helm_values(plan: Plan) -> Values:
     """The values of Kueue's chart: its own, under the policy's, under what follows from the plan.
 
     A Configuration in the values replaces that of the chart as a whole (`templates/manager/manager-config.yaml` there),
-    and what Kueue assumes where nothing is said is what the chart says, but for the workers of its controllers. The
-    pod of the controller has a digest of it, so that a change restarts it.
+    and what Kueue assumes where nothing is said is what the chart says, but for the workers of its controllers and,
+    before 0.19, its requests a second. The pod of the controller has a digest of it, so that a change restarts it.
     """
     chart, scheduler = find_chart(plan.cluster), plan.cluster.scheduler
     if chart is None:

@@ -109,7 +109,9 @@ def decided_kueue_setting(plan: Plan) -> Iterator[Finding]:
     other settings the queues would not mean what it says. What gpuplan writes stays, and yours would have no effect.
 
     ## Instead
-    Remove it. Lists may hold more than gpuplan writes, and settings that it does not write are yours.
+    Remove it. Lists may hold more than gpuplan writes, and settings that it does not write are yours, but for
+    `resources.quotaCheckStrategy: IgnoreUndeclared`: Kueue takes it for another way to say what is not counted, and does
+    not start with both (`validateQuotaCheckStrategy` in `pkg/config/validation.go` of v0.19.2).
     """
     settings = plan.cluster.scheduler.spec.kueue
     if settings is None or not plan.scheduler.suspends_jobs:
@@ -124,6 +126,15 @@ def decided_kueue_setting(plan: Plan) -> Iterator[Finding]:
             if not isinstance(value, Mapping | list)
             else (),
             help=f"remove `{route[-1]}`",
+        )
+    resources = settings.configuration.get("resources")
+    if isinstance(resources, Mapping) and resources.get("quotaCheckStrategy") == "IgnoreUndeclared":
+        yield Finding(
+            (at / "resources" / "quotaCheckStrategy").key,
+            "Kueue does not start with `quotaCheckStrategy: IgnoreUndeclared` beside prefixes that it excludes",
+            label="another way to say what is not counted",
+            notes=("gpuplan writes `excludeResourcePrefixes`, with what the policy has no quotas on",),
+            help="remove `quotaCheckStrategy`",
         )
 
 

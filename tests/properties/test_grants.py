@@ -59,7 +59,7 @@ class Caps:
         rendered = list(namespaces.render(policy.plan))
         self.hard: dict[str, dict[str, int]] = {
             item.body["metadata"]["namespace"]: {
-                key.removeprefix("requests."): int(amount) for key, amount in item.body["spec"]["hard"].items()
+                key.removeprefix("requests."): int(amount) for key, amount in item.body["spec"].get("hard", {}).items()
             }
             for item in rendered
             if item.kind == "ResourceQuota"

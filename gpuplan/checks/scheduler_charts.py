@@ -110,8 +110,8 @@ def decided_kueue_setting(plan: Plan) -> Iterator[Finding]:
 
     ## Instead
     Remove it. Lists may hold more than gpuplan writes, and settings that it does not write are yours, but for
-    `resources.quotaCheckStrategy: IgnoreUndeclared`: Kueue takes it for another way to say what is not counted, and does
-    not start with both (`validateQuotaCheckStrategy` in `pkg/config/validation.go` of v0.19.2).
+    `resources.quotaCheckStrategy: IgnoreUndeclared`: Kueue takes it for another way to say what is not counted, and
+    does not start with both (`validateQuotaCheckStrategy` in `pkg/config/validation.go` of v0.19.2).
     """
     settings = plan.cluster.scheduler.spec.kueue
     if settings is None or not plan.scheduler.suspends_jobs:

@@ -328,8 +328,8 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
         "grace_seconds": str(setting.grace_seconds),
         "harmless_classes": str(sorted(setting.harmless_classes)),
         "harmless_labels": str(list(setting.harmless_labels)),
-        "is_for_counted_pool": _in_pools(setting.counted_pools, "variables.pod"),
-        "is_in_counted_pool": _in_pools(setting.counted_pools, "variables.made.spec"),
+        "is_for_counted_pool": _in_pools(setting, "variables.pod"),
+        "is_in_counted_pool": _in_pools(setting, "variables.made.spec"),
         "kai_scheduler": SCHEDULER_NAME,
         "node_pool_label": NODE_POOL_LABEL,
         "own_classes": str(list(OWN_CLASSES)),
@@ -368,13 +368,23 @@ def _version(text: str) -> Version:
     return parse_version(text) or ()
 
 
-def _in_pools(pools: Sequence[str], spec: str) -> str:
-    """The first part of an expression: that a pod says to be in one of them; nothing where there are none."""
-    selector = f"{spec}.nodeSelector"
-    return (
-        f"(has({selector}) && '{POOL_LABEL}' in {selector} && {selector}['{POOL_LABEL}'] in {[*pools]}) || "
-        if pools
-        else ""
+def _in_pools(setting: _Setting, spec: str) -> str:
+    """The first part of an expression: that a pod says to be in a counted pool; nothing where there are none.
+
+    Where affinities choose pools, too, one that names such a pool says so, whatever else it names.
+    """
+    if not setting.counted_pools:
+        return ""
+    selector, pools = f"{spec}.nodeSelector", [*setting.counted_pools]
+    by_selector = f"(has({selector}) && '{POOL_LABEL}' in {selector} && {selector}['{POOL_LABEL}'] in {pools}) || "
+    if not setting.scheduler.crosses_pools:
+        return by_selector
+    nodes = f"{spec}.affinity.nodeAffinity"
+    required = f"{nodes}.requiredDuringSchedulingIgnoredDuringExecution"
+    return by_selector + (
+        f"(has({spec}.affinity) && has({nodes}) && has({required}) && "
+        f"{required}.nodeSelectorTerms.exists(term, has(term.matchExpressions) && term.matchExpressions.exists(e, "
+        f"e.key == '{POOL_LABEL}' && has(e.values) && e.values.exists(v, v in {pools})))) || "
     )
 
 

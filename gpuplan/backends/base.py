@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path as Folder
+from shlex import quote
 from typing import Any, Final, Protocol
 
 from gpuplan.diagnostics import Origin, Path
@@ -68,10 +69,13 @@ def chart_artifacts(
 
 
 def _as_helm_has_it(repository: str) -> tuple[str, str]:
-    """What stands before a chart's name where it is in a registry, and after it where it is in a repository."""
+    """What stands before a chart's name where it is in a registry, and after it where it is in a repository.
+
+    People copy the command into a shell.
+    """
     if "://" not in repository or repository.startswith("oci://"):
-        return f"oci://{repository.removeprefix('oci://')}/", ""
-    return "", f" --repo {repository}"
+        return quote(f"oci://{repository.removeprefix('oci://')}") + "/", ""
+    return "", f" --repo {quote(repository)}"
 
 
 def _trace_namespace(plan: Plan) -> Routes:

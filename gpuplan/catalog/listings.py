@@ -16,13 +16,18 @@ _T = TypeVar("_T")
 SOURCE: Final = "board"
 """The key of the only source of what is read here."""
 
+_NUMBER: Final = "([0-9]{1,9})"
 _PROFILE: Final = regex(
-    r"\|\s*([0-9]+)\s+MIG (\S+)\s+([0-9]+)\s+[0-9]+/([0-9]+)\s+([0-9.]+)\s+\S+\s+([0-9]+)\s+([0-9]+)\s+([0-9]+)\s*\|"
+    rf"\|\s*{_NUMBER}\s+MIG (\S+)\s+{_NUMBER}\s+[0-9]+/{_NUMBER}\s+([0-9]{{1,9}}(?:\.[0-9]*)?)\s+\S+\s+"
+    rf"{_NUMBER}\s+{_NUMBER}\s+{_NUMBER}\s*\|"
 )
 """GPU, name, id, instances, memory in GiB, whether instances reach each other, SM, DEC and ENC."""
-_ENGINES: Final = regex(r"\|\s+([0-9]+)\s+([0-9]+)\s+([0-9]+)\s*\|")
+_ENGINES: Final = regex(rf"\|\s+{_NUMBER}\s+{_NUMBER}\s+{_NUMBER}\s*\|")
 """The line below: CE, JPEG and OFA."""
-_PLACEMENTS: Final = regex(r"GPU\s+([0-9]+)\s+Profile ID\s+([0-9]+)\s+Placements?\s*:\s*\{([0-9, ]*)\}:([0-9]+)")
+_STARTS: Final = "((?:[0-9]{1,9}(?:[, ]+[0-9]{1,9})*)?)"
+_PLACEMENTS: Final = regex(
+    rf"GPU\s+{_NUMBER}\s+Profile ID\s+{_NUMBER}\s+Placements?\s*:\s*\{{[, ]*{_STARTS}[, ]*\}}:{_NUMBER}"
+)
 
 
 class Listing(Value):

@@ -8,7 +8,8 @@ from gpuplan.catalog.charts import find_scheduler_chart
 from gpuplan.catalog.schedulers import release_read
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Path, Severity
-from gpuplan.planning.kueue_settings import decided
+from gpuplan.planning.grants import gpu_resources
+from gpuplan.planning.kueue_settings import decided, device_class_mappings
 from gpuplan.planning.plan import Plan
 from gpuplan.policy.models import SchedulerInstall
 from gpuplan.wording import listing
@@ -107,6 +108,8 @@ def decided_kueue_setting(plan: Plan) -> Iterator[Finding]:
     ## Why
     Fair sharing, the kinds that wait, the namespaces that are managed and what is counted follow from the policy: with
     other settings the queues would not mean what it says. What gpuplan writes stays, and yours would have no effect.
+    A prefix in `excludeResourcePrefixes` would have one: Kueue counts nothing whose name begins with it, and with
+    `cap: queue` nothing else caps that.
 
     ## Instead
     Remove it. Lists may hold more than gpuplan writes, and settings that it does not write are yours, but for
@@ -136,6 +139,28 @@ def decided_kueue_setting(plan: Plan) -> Iterator[Finding]:
             notes=("gpuplan writes `excludeResourcePrefixes`, with what the policy has no quotas on",),
             help="remove `quotaCheckStrategy`",
         )
+    for index, prefix, name in _excluded(plan, settings.configuration):
+        yield Finding(
+            at / "resources" / "excludeResourcePrefixes" / index,
+            f"`{prefix}` in `excludeResourcePrefixes` keeps Kueue from counting `{name}`",
+            label="quotas count it",
+            help="remove it, or name what nothing counts",
+        )
+
+
+def _excluded(plan: Plan, more: Mapping[str, object]) -> Iterator[tuple[int, str, str]]:
+    """Each further prefix with the first counted resource whose name begins with it."""
+    counted = (
+        *gpu_resources(plan),
+        *(str(mapping["name"]) for mapping in device_class_mappings(plan)),
+        *(item.value for item in plan.compute_trees),
+    )
+    resources = more.get("resources")
+    listed = resources.get("excludeResourcePrefixes") if isinstance(resources, Mapping) else None
+    for index, prefix in enumerate(listed if isinstance(listed, list) else ()):
+        name = next((name for name in counted if isinstance(prefix, str) and name.startswith(prefix)), None)
+        if name is not None:
+            yield index, prefix, name
 
 
 def _contradictions(

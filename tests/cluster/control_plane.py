@@ -163,6 +163,7 @@ def _start_controller_manager(family: str, folder: Path, kubeconfig: Path) -> Pr
         "--use-service-account-credentials",
         f"--service-account-private-key-file={folder / 'service-accounts.key'}",
         f"--root-ca-file={folder / 'ca.crt'}",
+        "--resource-quota-sync-period=2s",  # what quotas count may be old where the program has stood still
         *_AS_FAST_AS_IT_GOES,
     ]
     return Process(command, folder / "kube-controller-manager.log")

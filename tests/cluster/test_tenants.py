@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Final
 
 import pytest
 
@@ -30,7 +31,7 @@ SOME = 1 if proof.IS_ASKED_FOR else 5
 """Of so many pods that may run one does."""
 
 INVALID: Final = ("a process of a Windows host, with RDMA",)
-"""What the API server's own validation refuses before any policy: such a process needs `hostNetwork`, which is refused."""
+"""What the API server's own validation refuses before any policy: such a process needs `hostNetwork`."""
 
 _SEEN: dict[str, dict[str, dict[str, str]]] = {}
 """What has come of each request, by platform and kind, for the page."""

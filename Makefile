@@ -32,7 +32,7 @@ test-lowest: build/lowest/.done ## Run every command with the lowest versions of
 
 test-cluster: $(BIN)/.dev ## Run the tests on a real control plane and the real parsers; builds these with Go
 	@$(BIN)/python -m tests.cluster.programs
-	@GPUPLAN_TEST_CLUSTER=1 GPUPLAN_CRDS="$${GPUPLAN_CRDS:-$(abspath $(wildcard ../shared/crds))}" $(BIN)/python -m pytest -q tests/cluster
+	@GPUPLAN_TEST_CLUSTER=1 GPUPLAN_CRDS="$${GPUPLAN_CRDS:-$(abspath $(wildcard ../shared/crds))}" $(BIN)/python -m pytest -q tests/cluster $(CLUSTER_ARGS)
 
 proof: $(BIN)/.dev ## Run what takes too long for test-cluster, and write what came of it to docs/proof/
 	@$(BIN)/python -m tests.cluster.programs

@@ -19,7 +19,7 @@ class Held(StrEnum):
 
 
 class Says(StrEnum):
-    """How an object says how many pods it has; each is a part of the policy ``frameworks`` in `admission/kueue.yaml`."""
+    """How an object says how many pods it has; `admission/kueue.yaml` reads each."""
 
     ROLES = "roles"
     GROUPS = "groups"
@@ -34,8 +34,8 @@ class Framework(Value):
     ``makes`` are kinds, of this table, of the objects that its controller makes of it; pods name it as their controller
     where it ``owns_pods``. ``since`` is the first release of Kueue that has it; one that is ``always`` there needs no
     word in the policy. Its spec ``says`` in the field ``at`` how many pods there are, and names one count alone in a
-    subresource where it ``scales``. ``elastic`` is the first release of Kueue that counts one which grows by slices, empty
-    where none does.
+    subresource where it ``scales``. ``elastic`` is the first release of Kueue that counts one which grows by slices,
+    empty where none does.
     """
 
     kind: str
@@ -87,7 +87,7 @@ def _framework(row: Mapping[str, Any], sources: str) -> Framework:
 
 
 class Slices(Value):
-    """The feature gate by which Kueue counts work that grows in slices: off ``since`` one release, ``on`` from another."""
+    """The feature gate by which Kueue counts what grows in slices: off ``since`` one release, ``on`` from another."""
 
     gate: str
     since: str

@@ -109,9 +109,9 @@ def decided_kueue_setting(plan: Plan) -> Iterator[Finding]:
     Fair sharing, the kinds that wait, the namespaces that are managed and what is counted follow from the policy: with
     other settings the queues would not mean what it says. What gpuplan writes stays, and yours would have no effect.
     A prefix in `excludeResourcePrefixes` would have one: Kueue counts nothing whose name begins with it, and with
-    `cap: queue` nothing else caps that. Nor does it count what a transformation replaces, and it counts more of what one
-    brings about (`applyResourceTransformations` in `pkg/workload/workload.go` of v0.19.2): whoever asks for a GPU is then
-    let in by another amount than quotas say.
+    `cap: queue` nothing else caps that. Nor does it count what a transformation replaces, and it counts more of what
+    one brings about (`applyResourceTransformations` in `pkg/workload/workload.go` of v0.19.2): whoever asks for a GPU
+    is then let in by another amount than quotas say.
 
     ## Instead
     Remove it. Lists may hold more than gpuplan writes, and settings that it does not write are yours, but for

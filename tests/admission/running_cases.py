@@ -268,9 +268,7 @@ CASES: Final[Mapping[str, tuple[Case, ...]]] = {
     "grow-part": (
         update(
             changed(ELASTIC, ownerReferences=owner("JobSet", "jobset.x-k8s.io/v1alpha2")),
-            changed(
-                with_spec(ELASTIC, parallelism=8), ownerReferences=owner("JobSet", "jobset.x-k8s.io/v1alpha2")
-            ),
+            changed(with_spec(ELASTIC, parallelism=8), ownerReferences=owner("JobSet", "jobset.x-k8s.io/v1alpha2")),
         ),
     ),
     "grow-groups": (update(group_set(), group_set(8)), update(group_set(None), group_set(2))),

@@ -64,7 +64,8 @@ def playground(platform: str, folder: Path) -> Iterator[ExampleCluster]:
 def _accounts() -> Iterator[dict[str, Any]]:
     """CI's account has the role `edit`; that of Ray's autoscaler what KubeRay gives it.
 
-    (`BuildRole` in `ray-operator/controllers/ray/common/rbac.go` of ray-project/kuberay v1.7.0; the tests replace objects.)
+    (`BuildRole` in `ray-operator/controllers/ray/common/rbac.go` of ray-project/kuberay v1.7.0, and `update`, by which
+    the tests ask.)
     """
     yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "ci", "namespace": HOME}}
     yield _bound("RoleBinding", {"name": "ci", "namespace": HOME}, "edit", [f"{HOME}:ci"])

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from gpuplan.catalog.frameworks import Framework, Says, known_to_kueue
 from gpuplan.catalog.frameworks import frameworks as known_frameworks
@@ -64,7 +64,6 @@ FRAMEWORKS_POLICY: Final = "gpuplan-frameworks"
 GRACE_POLICY: Final = "gpuplan-grace"
 RUNNING_POLICY: Final = "gpuplan-running"
 POD_SECURITY_POLICY: Final = "gpuplan-pod-security"
-SIZES_POLICY: Final = "gpuplan-sizes"
 
 _PODS: Final = "scheduling"
 """The file that holds with every scheduler; those with queues have one by their own name beside it."""
@@ -181,8 +180,8 @@ def _rows(setting: _Setting) -> Mapping[str, Row]:
     pods, running, scheduler = _read(_PODS), _read(_RUNNING), setting.scheduler
     found = {GRANTS_POLICY: pods["grants"], DEVICES_POLICY: pods["devices"], GRACE_POLICY: running["grace"]}
     found[POD_SECURITY_POLICY] = _read(_POD_SECURITY)[_POD_SECURITY]
-    if setting.counted_pools:
-        found[SIZES_POLICY] = running["sizes"]
+    if scheduler.counts_tenants:
+        found[DEVICES_POLICY] = {**pods["devices"], "match": _with_sizes(pods["devices"]["match"])}
     if scheduler.suspends_jobs:
         found[JOBS_POLICY] = pods["jobs"]
     if scheduler.has_queues:
@@ -219,6 +218,11 @@ def _matching(found: Iterable[Framework], operations: Sequence[str]) -> Mapping[
     for framework in found:
         match.setdefault(framework.api, {})[framework.resource] = operations
     return match
+
+
+def _with_sizes(match: Mapping[str, Any]) -> Mapping[str, Any]:
+    """With what changes the CPU and memory of pods that run, which a queue may have counted."""
+    return {**match, "v1": {**match["v1"], "pods/resize": ("UPDATE",)}}
 
 
 def _held_match(held: Iterable[Framework]) -> Mapping[str, Mapping[str, Sequence[str]]]:

@@ -191,7 +191,7 @@ def sized(**requests: str) -> Body:
 
 
 def resize(old: Body, new: Body) -> Case:
-    return Case(policy="gpuplan-sizes", new=new, old=old, subresource="resize")
+    return Case(policy="gpuplan-devices", new=new, old=old, subresource="resize")
 
 
 TEMPLATE: Final[Body] = {"spec": {"nodeSelector": {"gpuplan.dev/pool": "whole"}, "containers": [{"name": "main"}]}}

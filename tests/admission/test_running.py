@@ -85,7 +85,12 @@ def test_what_the_table_allows_is_refused_by_nothing(row: RunningWork, scheduler
     assert judged(case, scheduler) == []
 
 
-WHOEVER_IT_IS = {"begun-work-stays-preemptible", "gpu-groups-by-kai", "role-hash-by-kueue"}
+WHOEVER_IT_IS = {
+    "begun-work-stays-preemptible",
+    "counted-pods-keep-their-size",
+    "gpu-groups-by-kai",
+    "role-hash-by-kueue",
+}
 """Rules for controllers too: what they make or write says what a tenant has asked for."""
 
 

@@ -20,7 +20,6 @@ from gpuplan.admission import (
     JOBS_POLICY,
     POD_SECURITY_POLICY,
     RUNNING_POLICY,
-    SIZES_POLICY,
     policies,
     policy,
     trace_policy,
@@ -32,7 +31,7 @@ from gpuplan.planning.grants import GRANTS_POLICY, SYSTEM_NAMESPACE, has_admissi
 from gpuplan.planning.plan import TENANT_LABEL, Plan, PriorityClass, Stage
 from gpuplan.planning.rdma import RDMA_LABEL
 from gpuplan.planning.schedulers import SchedulerTraits
-from gpuplan.planning.sources import admission_of, counted_in, frameworks_of, named, scheduler_of
+from gpuplan.planning.sources import admission_of, frameworks_of, named, scheduler_of
 from gpuplan.planning.subjects import RESOURCES, about, every
 
 _FOLDER: Final = Stage.SCHEDULING.value
@@ -67,7 +66,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
 _TENANTS: Final = {"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]}
 
 _WITHOUT_PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
-    **dict.fromkeys((JOBS_POLICY, FRAMEWORKS_POLICY, GRACE_POLICY, RUNNING_POLICY, SIZES_POLICY), _TENANTS),
+    **dict.fromkeys((JOBS_POLICY, FRAMEWORKS_POLICY, GRACE_POLICY, RUNNING_POLICY), _TENANTS),
     POD_SECURITY_POLICY: {
         "matchExpressions": [*_TENANTS["matchExpressions"], {"key": RDMA_LABEL, "operator": "Exists"}]
     },
@@ -132,7 +131,5 @@ def _trace_binding(plan: Plan, name: str) -> Routes:
     yield from _trace_guarded(plan)
     if name == GRACE_POLICY:
         yield (), chosen(plan.cluster.at / "admission" / "gracePeriod")
-    elif name == SIZES_POLICY:
-        yield (), (*scheduler_of(plan), *counted_in(plan))
     elif name != POD_SECURITY_POLICY:
         yield (), (*scheduler_of(plan), *(frameworks_of(plan) if name == FRAMEWORKS_POLICY else ()))

@@ -590,6 +590,10 @@ class Nodes(Model):
     `cloud.google.com/gke-nodepool`: nodes with all of them are the pool's. Only with `nodeLabels: external`: no rule of
     Node Feature Discovery sees labels.
     """
+    match_boards: Annotated[bool, ESSENTIAL] = False
+    """Whether the pool's nodes are those that have a board of its model, by its PCI ids (`nodeLabels: nfd`): all of
+    them where nothing else says which nodes these are, else those of `names` or `namePattern`.
+    """
     cpu: Annotated[texts.Quantity | None, Words("CPU")] = None
     """How many CPUs each node has for pods, such as `192`: what `kubectl describe node` calls allocatable."""
     memory: texts.Quantity | None = None

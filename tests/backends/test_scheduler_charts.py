@@ -119,3 +119,9 @@ def test_a_repository_of_helms_own_kind_is_an_option() -> None:
     plan = a_lab(f"{KUEUE}, chartRepoURL: 'https://charts.example.com'")
     [file] = [item for item in kueue.render(plan) if isinstance(item, File)]
     assert "helm upgrade --install kueue kueue --repo https://charts.example.com --version" in file.data.decode()
+
+
+def test_a_command_that_people_copy_runs_nothing_of_a_repositorys_address() -> None:
+    plan = a_lab(f"{KUEUE}, chartRepoURL: 'https://charts.example.com/$(id)'")
+    (file,) = (item for item in kueue.render(plan) if isinstance(item, File) and item.path.startswith("scheduler/"))
+    assert "--repo 'https://charts.example.com/$(id)' --version" in file.data.decode()

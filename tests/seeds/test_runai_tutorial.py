@@ -39,7 +39,8 @@ def test_three_pods_ask_for_a_third_of_a_gpu(cluster: str, scheduler: str) -> No
 def test_a_dynamic_pod_has_a_quarter_and_may_use_three() -> None:
     body = an_object(NAME, "runai", "workloads/elastic/deployment-dynamic-inference.yaml")
     annotations = body["spec"]["template"]["metadata"]["annotations"]
-    assert (annotations["gpu-fraction"], annotations["gpu-fraction-limit"]) == ("0.25", "0.75")
+    assert annotations == {"gpu-fraction": "0.25", "kai.scheduler/container.main.gpu-memory.portion.limit": "0.75"}
+    assert {"name": "RUNAI_GPU_MEMORY_LIMIT", "value": "0.75"} in container(body)["env"]
 
 
 def test_the_autoscaler_has_the_numbers_of_the_command() -> None:

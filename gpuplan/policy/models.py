@@ -285,7 +285,7 @@ class GpuOperator(Model):
     """Whether Node Feature Discovery is installed along with the operator: by the chart with `helm`, by its own
     Subscription with `olm`. `false` where the cluster has it already, since the operator needs its labels.
     """
-    registry: texts.Line | None = None
+    registry: texts.RegistryMirror | None = None
     """A registry that mirrors `nvcr.io`, such as `registry.example.com/nvcr`: images of all operands come from there,
     by the paths that they have at `nvcr.io` (`install: helm`).
     """
@@ -293,7 +293,7 @@ class GpuOperator(Model):
     """Secrets in the operator's namespace by which nodes pull the images of all operands, with `helm` and with `olm`.
     A change restarts them.
     """
-    chart_repo_url: Annotated[texts.Line, Words("chart repository")] = Field(
+    chart_repo_url: Annotated[texts.ChartRepository, Words("chart repository")] = Field(
         default=NVIDIA_CHARTS, alias="chartRepoURL"
     )
     """The Helm repository that has the chart `gpu-operator`, or a mirror of it (`install: helm` with `argocd` or
@@ -370,7 +370,9 @@ class Scheduler(Model):
     """`helm`: gpuplan writes values for the chart of Kueue or KAI-Scheduler, whose release `version` says, and Argo CD
     or Flux installs it. `external`: somebody else does.
     """
-    chart_repo_url: Annotated[texts.Line | None, Words("chart repository")] = Field(default=None, alias="chartRepoURL")
+    chart_repo_url: Annotated[texts.ChartRepository | None, Words("chart repository")] = Field(
+        default=None, alias="chartRepoURL"
+    )
     """A mirror of the Helm repository that has the scheduler's chart (`install: helm`). Default its project's own."""
     values: Annotated[dict[str, Any], Words("Helm values"), Judged("GPU474")] = Field(default_factory=dict)
     """More Helm values for the scheduler's chart (`install: helm`), merged under the ones that gpuplan writes."""

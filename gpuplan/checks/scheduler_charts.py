@@ -206,16 +206,16 @@ def scheduler_not_told_of_openshift(plan: Plan) -> Iterator[Finding]:
     """Argo CD is to install a release of KAI-Scheduler on OpenShift whose chart does not find out that it is there.
 
     ## Why
-    On OpenShift KAI-Scheduler's pods need a SecurityContextConstraints, `kai-system`: they run as user 10000, which
-    `restricted-v2` refuses outside of the range of their namespace. Up to 0.16 the chart has it, and the binding to it, if
-    the cluster has the kind ClusterVersion (`lookup` in `templates/rbac/scc.yaml`), and nothing tells it so. Argo CD
-    renders charts without asking the cluster, where `lookup` finds nothing: the SecurityContextConstraints is missing, and
-    the operator's components do not start (`SetDefaultWhereNeeded` in `pkg/apis/kai/v1/global.go` of v0.16.8 has their
-    user). From 0.17 on there is a value `openshift`, which gpuplan writes. Flux and `helm upgrade` ask the cluster.
+    On OpenShift KAI-Scheduler's pods need a SecurityContextConstraints, `kai-system`: they run as user 10000
+    (`SetDefaultWhereNeeded` in `pkg/apis/kai/v1/global.go` of v0.16.8), which `restricted-v2` refuses outside of the
+    range of their namespace. Up to 0.16 the chart makes it, and the binding to it, if it finds the definition of
+    ClusterVersion in the cluster (`lookup` in `templates/rbac/scc.yaml`), and nothing else tells it. Argo CD renders
+    charts without asking the cluster, so that nothing is found, and what the operator is to run does not start. From
+    0.17 on there is a value `openshift`, which gpuplan writes. Flux and `helm upgrade` ask the cluster.
 
     ## Instead
     Install 0.17 or later. Where that cannot be, add the SecurityContextConstraints with its ClusterRole and
-    ClusterRoleBinding to the folder `scheduler` by a kustomize Component, as the chart has them, and ignore the finding.
+    ClusterRoleBinding to the folder `scheduler` by a kustomize Component, as the chart has them, and ignore this.
     """
     scheduler, chart = plan.cluster.scheduler, find_chart(plan.cluster)
     if chart is None or plan.cluster.argocd is None or plan.cluster.spec.platform is not Platform.OPENSHIFT:

@@ -495,9 +495,11 @@ def _boards(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     found = worst(classes)
     if found is ChangeClass.NONE:
         return
-    place = step.after.cluster.at / "matchBoards"
+    is_own = any(pool.nodes.boards for pool in (old, new))
+    place = new.nodes.at / "matchBoards" if is_own else step.after.cluster.at / "matchBoards"
     if after:
-        what = f"only nodes with a board of {new.gpu.id} are labelled: {joined(sorted(after))}"
+        which = "all nodes with a board of {} are labelled, and no others" if new.nodes.are_by_board else _ONLY_BOARDS
+        what = f"{which.format(new.gpu.id)}: {joined(sorted(after))}"
         effect = "a node with another PCI id loses the pool's labels and taints"
         effect += f"{_DISSOLVED}" if found is ChangeClass.DESTRUCTIVE else ""
         effect += "; `lspci -nn -d 10de:` prints a node's ids"
@@ -506,6 +508,9 @@ def _boards(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
         effect = "a node with another board and a name of the pool gets its labels and taints"
         effect += ", and mig-manager partitions its GPUs" if found is ChangeClass.REPARTITION else ""
     yield Change(*of(step.after, new, place), found, what, effect, windows=new.windows)
+
+
+_ONLY_BOARDS: Final = "only nodes with a board of {} are labelled"
 
 
 def _departed(step: Step, old: Pool, new: Pool, leaving: Departure) -> Change:

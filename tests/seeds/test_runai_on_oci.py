@@ -97,3 +97,8 @@ def test_parts_of_a_job_share_a_rack() -> None:
     assert annotations["kai.scheduler/topology-required-placement"] == "oci.oraclecloud.com/rack"
     levels = an_object(NAME, "kai", "scheduling/topology-a100.yaml")["spec"]["levels"]
     assert [level["nodeLabel"] for level in levels] == ["topology.kubernetes.io/zone", "oci.oraclecloud.com/rack"]
+
+
+def test_workspaces_end_when_their_time_is_over() -> None:
+    rules = {"interactiveJobTimeLimitSeconds": 12 * 3600, "interactiveJobMaxIdleDurationSeconds": 3600}
+    assert project()["schedulingRules"] == rules

@@ -1,4 +1,4 @@
-"""Checks on drivers of pools (GPU482-487)."""
+"""Checks on drivers of pools (GPU482-486, GPU488)."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def driver_sidecar_without_image(plan: Plan) -> Iterator[Finding]:
 _SIDECARS: Final = ("gds", "gdrcopy")
 
 
-@check("GPU487", "precompiled-driver-beside-sidecar")
+@check("GPU488", "precompiled-driver-beside-sidecar")
 def precompiled_driver_beside_sidecar(plan: Plan) -> Iterator[Finding]:
     """NVIDIADrivers are to bring precompiled drivers together with what is built against them.
 

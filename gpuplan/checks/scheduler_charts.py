@@ -1,4 +1,4 @@
-"""Checks on the chart that a cluster's scheduler is installed from (GPU472-477)."""
+"""Checks on the chart that a cluster's scheduler is installed from (GPU472-477, GPU487)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from gpuplan.catalog.charts import find_scheduler_chart
 from gpuplan.catalog.schedulers import release_read
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Path, Severity
+from gpuplan.planning.charts import find_chart
 from gpuplan.planning.grants import gpu_resources
 from gpuplan.planning.kueue_settings import decided, device_class_mappings
 from gpuplan.planning.plan import Plan
-from gpuplan.policy.models import SchedulerInstall
+from gpuplan.policy.models import Platform, SchedulerInstall
 from gpuplan.wording import listing
 
 
@@ -197,6 +198,36 @@ def scheduler_chart_not_read(plan: Plan) -> Iterator[Finding]:
             label="chart not known",
             notes=(f"those of {listing(chart.read)} were",),
             help=f"write `version: {release_read(scheduler.kind.value)}`, or compare its values",
+        )
+
+
+@check("GPU487", "scheduler-not-told-of-openshift")
+def scheduler_not_told_of_openshift(plan: Plan) -> Iterator[Finding]:
+    """Argo CD is to install a release of KAI-Scheduler on OpenShift whose chart does not find out that it is there.
+
+    ## Why
+    On OpenShift KAI-Scheduler's pods need a SecurityContextConstraints, `kai-system`: they run as user 10000
+    (`SetDefaultWhereNeeded` in `pkg/apis/kai/v1/global.go` of v0.16.8), which `restricted-v2` refuses outside of the
+    range of their namespace. Up to 0.16 the chart makes it, and the binding to it, if it finds the definition of
+    ClusterVersion in the cluster (`lookup` in `templates/rbac/scc.yaml`), and nothing else tells it. Argo CD renders
+    charts without asking the cluster, so that nothing is found, and what the operator is to run does not start. From
+    0.17 on there is a value `openshift`, which gpuplan writes. Flux and `helm upgrade` ask the cluster.
+
+    ## Instead
+    Install 0.17 or later. Where that cannot be, add the SecurityContextConstraints with its ClusterRole and
+    ClusterRoleBinding to the folder `scheduler` by a kustomize Component, as the chart has them, and ignore this.
+    """
+    scheduler, chart = plan.cluster.scheduler, find_chart(plan.cluster)
+    if chart is None or plan.cluster.argocd is None or plan.cluster.spec.platform is not Platform.OPENSHIFT:
+        return
+    if chart.facts.asks_for_openshift(chart.version):
+        yield Finding(
+            scheduler.at / "version",
+            f"{plan.scheduler.title} {chart.version} does not start on OpenShift where Argo CD installs it",
+            label="its chart asks the cluster whether it is OpenShift",
+            notes=("Argo CD renders charts without a cluster, and the SecurityContextConstraints is left out",),
+            related=(Label(plan.cluster.at / "platform", "needs a SecurityContextConstraints"),),
+            help=f"write `version: {release_read(scheduler.kind.value)}`",
         )
 
 

@@ -299,6 +299,10 @@ def grant_rdma(platform: Platform) -> None:
     platform.spec("Tenant", "training")["allow"] = {"rdma": ["rdma/hca_shared_devices_a"]}
 
 
+def give_containers_defaults(platform: Platform) -> None:
+    platform.spec("Tenant", "training")["containers"] = {"memory": {"request": "1Gi", "limit": "4Gi"}}
+
+
 def take_a_quota_away(platform: Platform) -> None:
     platform.spec("Tenant", "model-services")["quotas"].pop()
 
@@ -945,6 +949,7 @@ CASES = (
     Case(change_pod_security, ADMISSION, tenant("training")),
     Case(grant_rdma, ADMISSION, tenant("training")),
     Case(change_units_per_container, ADMISSION, tenant("agents")),
+    Case(give_containers_defaults, ADMISSION, tenant("training")),
     Case(allow_several_shares, ADMISSION, pool("a100-shared")),
     Case(share_whole_gpus, ADMISSION, pool("spare"), before=add_a_spare_pool),
     Case(remove_a_class, ADMISSION, priority("urgent"), before=add_an_urgent_class),

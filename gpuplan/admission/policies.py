@@ -42,7 +42,8 @@ from gpuplan.planning.schedulers.kai import (
 )
 from gpuplan.planning.schedulers.kueue import PRIORITY_LABEL
 from gpuplan.planning.schedulers.kueue import QUEUE_LABEL as KUEUE_QUEUE_LABEL
-from gpuplan.planning.schedulers.runai import PROJECT_LABEL
+from gpuplan.planning.schedulers.runai import FRACTION_ANNOTATIONS, PROJECT_LABEL
+from gpuplan.planning.schedulers.runai import NODE_POOL_LABEL as RUNAI_NODE_POOL_LABEL
 from gpuplan.planning.schedulers.runai import SCHEDULER_NAME as RUNAI_SCHEDULER
 from gpuplan.planning.sources import (
     admission_of,
@@ -62,6 +63,7 @@ JOBS_POLICY: Final = "gpuplan-jobs"
 FRAMEWORKS_POLICY: Final = "gpuplan-frameworks"
 GRACE_POLICY: Final = "gpuplan-grace"
 RUNNING_POLICY: Final = "gpuplan-running"
+PROJECTS_POLICY: Final = "gpuplan-projects"
 POD_SECURITY_POLICY: Final = "gpuplan-pod-security"
 
 _PODS: Final = "scheduling"
@@ -180,10 +182,14 @@ def _rows(setting: _Setting) -> Mapping[str, Row]:
     found[POD_SECURITY_POLICY] = _read(_POD_SECURITY)[_POD_SECURITY]
     if scheduler.suspends_jobs:
         found[JOBS_POLICY] = pods["jobs"]
-    if scheduler.has_queues:
-        rows = _read(scheduler.kind.value)
+    if scheduler.project_label:
+        match = {**_matching(_whole(), ("CREATE", "UPDATE")), **pods["projects"]["match"]}
+        found[PROJECTS_POLICY] = {**pods["projects"], "match": match}
+    if scheduler.counts_tenants:
         match = {**running["running"]["match"], **_matching(_whole(), ("CREATE", "UPDATE", "DELETE"))}
         found[RUNNING_POLICY] = {**running["running"], "match": match}
+    if scheduler.has_queues:
+        rows = _read(scheduler.kind.value)
         found[QUEUES_POLICY] = rows["queues"]
         if "frameworks" in rows and (held := _held(setting.frameworks)):
             found[FRAMEWORKS_POLICY] = {**rows["frameworks"], "match": _matching(held, ("CREATE", "UPDATE"))}
@@ -321,6 +327,7 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
         "default_priority": str(setting.default_priority),
         "device_variables": str(list(DEVICE_VARIABLES)),
         "fraction": FRACTION,
+        "fraction_annotations": str(list(FRACTION_ANNOTATIONS)),
         "free_marks": str(list(_FREE_MARKS)),
         "gate": ADMISSION_GATE,
         "held_by_cluster": _listed(found.kind for found in held if "rayClusterConfig" in found.suspend),
@@ -340,6 +347,7 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
         "priority_label": PRIORITY_LABEL,
         "project_label": PROJECT_LABEL,
         "queue_label": QUEUE_LABEL,
+        "runai_node_pool_label": RUNAI_NODE_POOL_LABEL,
         "runai_scheduler": RUNAI_SCHEDULER,
         "or_several": _OR_SEVERAL if "crosses-pools" in facts else "",
         "or_fraction": " || variables.asksFraction" if "fractions" in facts else "",

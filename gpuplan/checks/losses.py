@@ -20,6 +20,7 @@ from gpuplan.checks.wording import add, number
 from gpuplan.diagnostics import Origin
 from gpuplan.patterns import regex
 from gpuplan.planning.amounts import amount_text, capacity
+from gpuplan.planning.containers import defaults_of
 from gpuplan.planning.fallbacks import chain, fits_topology
 from gpuplan.planning.plan import (
     Counted,
@@ -35,7 +36,7 @@ from gpuplan.planning.plan import (
     Workload,
 )
 from gpuplan.planning.preemption import Condition, Eviction, evictions, pairs_within
-from gpuplan.planning.projects import ranks, seconds
+from gpuplan.planning.projects import ranks, seconds, times_of
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.policy.models import Allocation, Cap, Inference, Training
 from gpuplan.values import NamedTuple
@@ -132,6 +133,17 @@ def _preempt_protection(tenant: Tenant) -> Uses:
 def _reclaim_protection(tenant: Tenant) -> Uses:
     if tenant.spec.protect.reclaim is not None:
         yield Use(tenant.at / "protect" / "reclaim", f"`{tenant.name}`: {tenant.spec.protect.reclaim}")
+
+
+def _container_defaults(tenant: Tenant) -> Uses:
+    for found in defaults_of(tenant).values():
+        if found.stated:
+            yield Use(found.at.key, f"`{tenant.name}` gives containers {found.counted.value} that say nothing of it")
+
+
+def _time_limits(tenant: Tenant) -> Uses:
+    for at, time in times_of(tenant):
+        yield Use(at, f"`{tenant.name}`: {time}")
 
 
 def _class_access(tenant: Tenant) -> Uses:
@@ -650,6 +662,8 @@ USES: Mapping[str, FindUses] = {
     "lendable": _quotas(_lending_bound),
     "compute": _all_compute,
     "pods": _quotas(_pods),
+    "container-defaults": _tenants(_container_defaults),
+    "time-limits": _tenants(_time_limits),
     "surplus-weight": _tenants(_weight),
     "surplus-rank": _tenants(_rank),
     "protect": _tenants(_protections),

@@ -218,6 +218,19 @@ def deadline_counts_waiting() -> None:
     """
 
 
+@_lost("GPU554", "time-limits-not-kept", "time-limits")
+def time_limits_not_kept() -> None:
+    """A tenant's work has limits on its time or on its idle GPUs, and the scheduler ends none.
+
+    ## Why
+    Run:ai measures how long GPUs are idle, and ends what a project's rules say. kube-scheduler, Kueue and KAI-Scheduler
+    know neither what a GPU does nor how long work of a queue may run: a notebook that was forgotten keeps its GPUs.
+
+    ## Instead
+    Give trainings a `deadline`, and look at the alert `GpuAllocatedIdle`; or use Run:ai.
+    """
+
+
 @_lost("GPU537", "placement-not-kept", "placement")
 def placement_not_kept() -> None:
     """A pool asks for bin packing or spreading, and the scheduler has one way for the whole cluster.

@@ -23,6 +23,7 @@ _BY_POOL: Final = Said("by the pool: its nodes, labels and taints follow it", "d
 _BY_VALUES: Final = Said("in `gpuOperator.values`, as the chart has it", "docs/how-to/adopt-an-existing-cluster.md")
 _BY_MEMBERS: Final = Said("by `members`", "docs/how-to/add-a-tenant.md")
 _BY_QUOTA: Final = Said("by `cpu`, `memory` and `pods` of a quota", "docs/how-to/give-cpu-and-memory.md")
+_BY_CONTAINERS: Final = Said("by `containers`", "docs/how-to/give-cpu-and-memory.md")
 
 # A name stands for what Kubernetes, a chart of NVIDIA's or a guide calls so, anywhere in a document of the kind.
 _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
@@ -40,10 +41,11 @@ _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
     },
     "Tenant": {
         _BY_PATCH: """
-            annotations labels limitRange limitRanges networkPolicies networkPolicy resourceQuota roleBindings roles
+            annotations labels networkPolicies networkPolicy resourceQuota roleBindings roles
             scopeSelector scopes
             """,
         _BY_MEMBERS: "admins groups subjects users",
+        _BY_CONTAINERS: "defaultRequest defaultRequests defaults limitRange limitRanges maxLimitRequestRatio",
         _BY_QUOTA: "cpuQuota hard limits memoryQuota requests",
     },
     "Pool": {_BY_PATCH: "annotations", _BY_POOL: "labels nodeSelector tolerations"},

@@ -30,10 +30,10 @@ def rules_of(plan: Plan) -> dict[str, list[str]]:
         ("kubernetes", ["grants", "devices", "grace", "pod-security"]),
         ("kueue", ["grants", "devices", "grace", "pod-security", "jobs", "running", "queues"]),
         ("kai", ["grants", "devices", "grace", "pod-security", "running", "queues"]),
-        ("runai", ["grants", "devices", "grace", "pod-security"]),
+        ("runai", ["grants", "devices", "grace", "pod-security", "projects", "running"]),
     ],
 )
-def test_a_scheduler_with_queues_has_more_policies(scheduler: str, names: list[str]) -> None:
+def test_a_scheduler_that_counts_has_more_policies(scheduler: str, names: list[str]) -> None:
     assert [policy.name for policy in policies(a_platform(scheduler=scheduler))] == [
         f"gpuplan-{name}" for name in names
     ]

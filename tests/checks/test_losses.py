@@ -53,6 +53,8 @@ LOST = {
     + a_tenant(
         "namespaces: [a]\n  quotas: [{pool: a100, guaranteed: 4, pods: 8}, {pool: h100, guaranteed: 4, pods: 8}]"
     ),
+    "container-defaults": a_pool() + research("guaranteed: 4", "containers: {memory: {limit: 4Gi}}"),
+    "time-limits": a_pool() + research("guaranteed: 4", "timeLimits: {trainings: {idle: 1h}}"),
     "surplus-weight": a_pool() + research(BORROWS, "surplus: {weight: 2}") + HUNGRY,
     "surplus-rank": a_pool()
     + research(BORROWS, "surplus: {rank: 1}")
@@ -109,6 +111,7 @@ REPORTED = {
     "lendable": {"GPU513"},
     "compute": {"GPU456"},
     "pods": {"GPU456"},
+    "time-limits": {"GPU554"},
     "surplus-weight": {"GPU514"},
     "surplus-rank": {"GPU514"},
     "protect": {"GPU515"},

@@ -158,6 +158,16 @@ CASES: dict[str, tuple[str, list[str], str]] = {
         ["`research` may name `urgent`"],
         a_pool() + CLASSES + one(),
     ),
+    "container-defaults": (
+        a_pool() + one(", containers: {cpu: {request: 1}}"),
+        ["`one` gives containers cpu that say nothing of it"],
+        a_pool() + one(", containers: {cpu: {}}"),
+    ),
+    "time-limits": (
+        a_pool() + one(", timeLimits: {workspaces: {idle: 1h}, trainings: {run: 8h}}"),
+        ["`one`: 1h", "`one`: 8h"],
+        a_pool() + one(", timeLimits: {workspaces: {}}"),
+    ),
     "whole-gpus": (a_pool("sharing: {exclusive: {}}"), ["pool `a100`"], a_pool()),
     "mig": (a_pool(MIG), ["pool `a100`"], a_pool()),
     "shares": (

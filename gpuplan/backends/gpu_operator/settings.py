@@ -27,6 +27,7 @@ from gpuplan.manifests import HEADER, to_yaml
 from gpuplan.manifests.bodies import given, merged, new_object
 from gpuplan.manifests.templates import read_rows, rows_for
 from gpuplan.planning.dra import uses_claims
+from gpuplan.planning.drivers import are_drivers_by_pool
 from gpuplan.planning.exporter import (
     RESOURCE_NAMES,
     collects_health,
@@ -213,6 +214,8 @@ def _chart_decided(plan: Plan) -> dict[str, Any]:
         "mig": {"strategy": "" if is_pools_own else spec.mig_strategy.value},
         "driver": given(enabled=spec.driver.enabled, version=spec.driver.version),
     }
+    if are_drivers_by_pool(plan):
+        decided["driver"]["nvidiaDriverCRD"] = {"enabled": True, "deployDefaultCR": False}
     if plan.cluster.spec.platform is Platform.OPENSHIFT:
         decided["platform"] = {"openshift": True}
     if plan.cluster.monitoring:
@@ -381,7 +384,7 @@ def whole_policy(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     own: dict[str, Any] = {
         "daemonsets": {"tolerations": [*OPERAND_TOLERATIONS, *missing_tolerations(plan, OPERAND_TOLERATIONS)]},
         "cdi": dict(line.cdi),
-        "driver": {**_driver(operator), **line.driver_fields},
+        "driver": {**_driver(operator), **line.driver_fields, **_delegated(plan)},
         "dcgmExporter": (
             given(env=completed_environment(plan)) if plan.cluster.monitoring else {"serviceMonitor": {"enabled": True}}
         ),
@@ -400,6 +403,10 @@ def pull_secrets(plan: Plan) -> dict[str, Any]:
     blocks = image_repositories(plan.cluster.gpu_operator.version)
     operands = [key for key in read_rows(_POLICY_FILE) if (key,) in blocks and key != "operator"]
     return {operand: {"imagePullSecrets": list(secrets)} for operand in operands} if secrets else {}
+
+
+def _delegated(plan: Plan) -> dict[str, Any]:
+    return {"useNvidiaDriverCRD": True} if are_drivers_by_pool(plan) else {}
 
 
 def _driver(operator: GpuOperator) -> dict[str, Any]:

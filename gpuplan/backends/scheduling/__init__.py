@@ -19,6 +19,7 @@ from gpuplan.admission import (
     GRACE_POLICY,
     JOBS_POLICY,
     POD_SECURITY_POLICY,
+    PROJECTS_POLICY,
     RUNNING_POLICY,
     policies,
     policy,
@@ -66,7 +67,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
 _TENANTS: Final = {"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]}
 
 _WITHOUT_PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
-    **dict.fromkeys((JOBS_POLICY, FRAMEWORKS_POLICY, GRACE_POLICY, RUNNING_POLICY), _TENANTS),
+    **dict.fromkeys((JOBS_POLICY, FRAMEWORKS_POLICY, PROJECTS_POLICY, GRACE_POLICY, RUNNING_POLICY), _TENANTS),
     POD_SECURITY_POLICY: {
         "matchExpressions": [*_TENANTS["matchExpressions"], {"key": RDMA_LABEL, "operator": "Exists"}]
     },

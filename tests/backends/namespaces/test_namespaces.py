@@ -312,6 +312,28 @@ def test_what_no_quota_counts_is_not_asked_of_containers() -> None:
     assert "LimitRange" not in {item.kind for item in render(without)}
 
 
+@pytest.mark.parametrize("scheduler", ["kubernetes", "kueue", "kai", "runai"])
+def test_containers_that_say_nothing_have_what_the_tenant_says(scheduler: str) -> None:
+    said = "containers: {cpu: {request: 500m, limit: 2000m, maxRatio: 2.5}, memory: {limit: 4096Mi}}"
+    plan = tenant(f"namespaces: [research], {said}", cluster=f"  scheduler: {{kind: {scheduler}}}\n")
+    assert only(plan, "LimitRange")["spec"]["limits"] == [
+        {
+            "type": "Container",
+            "default": {"cpu": "2", "memory": "4Gi"},
+            "defaultRequest": {"cpu": "500m", "memory": "4Gi"},
+            "maxLimitRequestRatio": {"cpu": "2500m"},
+        }
+    ]
+
+
+def test_what_the_tenant_says_goes_before_what_a_quota_needs() -> None:
+    said = "quotas: [{pool: shared, guaranteed: 4, cpu: 8, memory: 64Gi}], containers: {cpu: {request: 250m}}"
+    plan = tenant(f"namespaces: [research], {said}")
+    assert only(plan, "LimitRange")["spec"]["limits"] == [
+        {"type": "Container", "defaultRequest": {"cpu": "250m", "memory": "128Mi"}}
+    ]
+
+
 def test_cpu_follows_the_units_of_a_namespace() -> None:
     quota = "pool: sized, guaranteed: 8, split: {one: 6, two: 2}"
     plan = tenant(f"namespaces: [one, two], quotas: [{{{quota}}}]", more=CPU_POOL)

@@ -205,6 +205,25 @@ class Driver(Model):
     """
 
 
+class KernelModules(StrEnum):
+    """Which kernel modules the driver's container builds or brings."""
+
+    AUTO = "auto"
+    OPEN = "open"
+    PROPRIETARY = "proprietary"
+
+
+class PoolDriver(Model):
+    """The NVIDIA driver of a pool's nodes, where it is another one than the cluster's."""
+
+    version: texts.Line | None = None
+    """The driver's version, such as `570.195.03`. Absent: the cluster's."""
+    kernel_modules: Annotated[KernelModules, Field(strict=False), Words("kernel modules")] = KernelModules.AUTO
+    """`open`, which Grace and Blackwell need; `proprietary`, which Volta and older need; `auto` leaves it to the
+    driver.
+    """
+
+
 class OperandEnvironment(Model):
     """Environment variables of pods that the GPU Operator runs on nodes."""
 
@@ -792,6 +811,11 @@ class PoolSpec(Model):
     """Whether a quota that says nothing of CPU or memory has as much of the nodes as its units are of them, less the
     reserve; rounded down to thousandths of a CPU and to whole MiB. A unit is the part of a node that its compute slices
     are of those that the node hands out.
+    """
+    driver: PoolDriver | None = None
+    """The driver of the pool's nodes, where it is not the cluster's: then an NVIDIADriver for each such pool says what
+    the GPU Operator installs there, from v26.3 on. The first of them on a cluster takes the ClusterPolicy's driver away
+    from all nodes.
     """
     memory_per_unit: Annotated[int, Field(ge=1)] | None = Field(default=None, alias="memoryPerUnitMiB")
     """The GPU memory in MiB that one unit must offer to be of use here; replicas that leave less are reported."""

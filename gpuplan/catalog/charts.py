@@ -17,9 +17,9 @@ class SchedulerChart(Value):
     ``read`` are the lines of releases whose chart was read, oldest first; a chart with a ``plain_version`` has none of
     the `v` in it. ``namespaces`` are those where it writes beside its own, ``creates`` those that it makes. ``ready``
     is an object that is ready when all is, with a condition where no tool knows its kind. ``defaults`` are parts of the
-    scheduler's own file that its chart sets and nothing else does. ``decided`` are routes of values that follow from
-    the policy, with what of it says them. ``told_of_openshift`` is the line of releases since which a value tells it of
-    OpenShift; empty where that makes no difference.
+    scheduler's own file that its chart sets and nothing else does, ``settings`` all keys of that file. ``decided`` are
+    routes of values that follow from the policy, with what of it says them. ``told_of_openshift`` is the line of
+    releases since which a value tells it of OpenShift; empty where that makes no difference.
     """
 
     chart: str
@@ -31,6 +31,7 @@ class SchedulerChart(Value):
     creates: tuple[str, ...]
     ready: Mapping[str, str]
     defaults: Mapping[str, Any]
+    settings: tuple[str, ...]
     decided: Mapping[tuple[str, ...], str]
     kinds: ChartKinds
 
@@ -70,6 +71,7 @@ def _chart(row: Mapping[str, Any]) -> SchedulerChart:
         creates=tuple(row["creates"]),
         ready=row["ready"],
         defaults=row["defaults"],
+        settings=tuple(row["settings"]),
         decided={tuple(route.split(".")): field for route, field in row["decided"].items()},
         kinds=kinds,
     )

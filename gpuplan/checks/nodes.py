@@ -338,8 +338,8 @@ def _by_name(pool: Pool) -> str:
     if pool.nodes.names or pool.nodes.name_pattern is not None:
         return f"keep `{'names' if pool.nodes.names else 'namePattern'}` alone, "
     if names := find_names(pool.nodes.selector):
-        return f"write `namePattern: {names.pattern}`, as the cloud names such nodes, "
-    return "write `namePattern` or `names`, "
+        return f"write `namePattern: {names.pattern}` in its place, as the cloud names such nodes, "
+    return "write `namePattern` or `names` in its place, "
 
 
 def _others(pool: Pool) -> str:
@@ -369,8 +369,17 @@ def node_selectors_meet(plan: Plan) -> Iterator[Finding]:
                     f"nodes of the pools `{other.name}` and `{pool.name}` have the same labels",
                     label=f"chooses nodes of pool `{other.name}`",
                     related=(Label((other.nodes.at / "selector").key, f"pool `{other.name}` chooses them too"),),
-                    help="add a label to one of them that tells the nodes apart",
+                    help=_apart(pool, other),
                 )
+
+
+def _apart(pool: Pool, other: Pool) -> str:
+    """Two selectors are apart by a label that both have, with different values."""
+    one, another = pool.nodes.selector, other.nodes.selector
+    wider, narrower = (pool, other) if len(one) < len(another) else (other, pool)
+    if more := sorted(narrower.nodes.selector.keys() - wider.nodes.selector.keys()):
+        return f"add `{more[0]}` to pool `{wider.name}`, with another value than in pool `{narrower.name}`"
+    return "add a label to both that their nodes have with different values"
 
 
 @check("GPU168", "boards-choose-nodes-twice")

@@ -17,6 +17,7 @@ import yaml
 
 from gpuplan.backends import kueue
 from gpuplan.backends.monitoring.rules import sanitized
+from gpuplan.catalog.charts import find_scheduler_chart
 from gpuplan.catalog.frameworks import frameworks
 from gpuplan.checks.handwritten.queueing import quotas_refused_by_kueue
 from gpuplan.checks.handwritten.reading import HandFiles, Object
@@ -400,12 +401,15 @@ def test_configuration_is_read_as_it_is_written(name: str, install: str, record:
     record(f"Kueue {release}: what is lost of a Configuration with {name} ({install})", [], observed)
 
 
-def test_a_field_that_kueue_has_not_is_refused(record: Record, tmp_path: Path) -> None:
-    """Else nothing were proven by what is taken."""
-    cluster = a_cluster("kind: kueue, version: v0.19.2, install: helm, kueue: {}")
-    written = yaml.safe_load(_written(a_plan(cluster + LAB + tenant("lab", QUOTA))))
-    found = verdict(yaml.safe_dump({**written, "quotas": {}}), tmp_path)
-    record("Kueue: Configuration with a field more", "refused", str(found))
+def test_settings_that_kueue_knows_are_those_of_the_catalog(record: Record, tmp_path: Path) -> None:
+    """Each is read where it says nothing, and another one is refused, as by GPU488."""
+    facts = find_scheduler_chart("kueue")
+    assert facts is not None
+    known = {**dict.fromkeys(facts.settings), "apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+    found = verdict(yaml.safe_dump(known), tmp_path)
+    record("Kueue: keys of a Configuration that it refuses", "", "" if found.is_valid else found.refusal)
+    other = verdict(yaml.safe_dump({**known, "managerConfig": {}}), tmp_path)
+    record("Kueue: Configuration with another key", "refused", str(other))
 
 
 def _written(plan: Plan) -> str:

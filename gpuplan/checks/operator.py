@@ -22,6 +22,7 @@ from gpuplan.checks.handwritten.reading import Object, read
 from gpuplan.checks.mig import mig_pools
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Severity
+from gpuplan.planning.drivers import stated_driver
 from gpuplan.planning.node_features import writes_nfd
 from gpuplan.planning.plan import Plan, Pool, Stage
 from gpuplan.planning.sync_names import sync_name
@@ -358,7 +359,7 @@ def default_driver_breaks_mig(plan: Plan) -> Iterator[Finding]:
         return
     driver = default_driver(operator.version)
     for pool, mig in mig_pools(plan):
-        for defect in _defects(driver, pool):
+        for defect in _defects(driver, pool) if stated_driver(plan, pool)[0] is None else ():
             yield Finding(
                 operator.at / "version",
                 f"GPU Operator {operator.version} installs driver {driver}, {_FAULTS[defect.effect]}",
@@ -397,17 +398,19 @@ def cdmm_excludes_mig(plan: Plan) -> Iterator[Finding]:
     by time-slicing.
     """
     operator = plan.cluster.gpu_operator
-    named = operator.at / "driver" / "version"
-    driver = operator.spec.driver.version or default_driver(operator.version)
     cdmm = next(defect for defect in driver_defects() if defect.effect is DriverEffect.CDMM)
-    for pool, mig in mig_pools(plan) if not driver or cdmm.has(driver) else ():
+    for pool, mig in mig_pools(plan):
+        stated, named = stated_driver(plan, pool)
+        driver = stated or default_driver(operator.version)
+        if driver and not cdmm.has(driver):
+            continue
         hit = [cdmm.hits(product.label) for product in pool.gpu.products]
         if any(hit):
             yield Finding(
                 mig.at.key,
                 f"pool `{pool.name}` partitions {pool.gpu.id}, which CDMM does not allow",
                 label="fails while CDMM is on",
-                related=(Label(named, "this driver"),) if operator.spec.driver.version else (),
+                related=(Label(named, "this driver"),) if stated else (),
                 notes=(f"on Grace systems CDMM is on by default from driver {cdmm.since} on: {cdmm.source}",),
                 help="load the driver with `NVreg_CoherentGPUMemoryMode=numa` on these nodes",
                 severity=None if driver and all(hit) else Severity.NOTE,

@@ -205,6 +205,25 @@ class Driver(Model):
     """
 
 
+class KernelModules(StrEnum):
+    """Which kernel modules the driver's container builds or brings."""
+
+    AUTO = "auto"
+    OPEN = "open"
+    PROPRIETARY = "proprietary"
+
+
+class PoolDriver(Model):
+    """The NVIDIA driver of a pool's nodes, where it is another one than the cluster's."""
+
+    version: texts.Line | None = None
+    """The driver's version, such as `570.195.03`. Absent: the cluster's."""
+    kernel_modules: Annotated[KernelModules, Field(strict=False), Words("kernel modules")] = KernelModules.AUTO
+    """`open`, which Grace and Blackwell need; `proprietary`, which Volta and older need; `auto` leaves it to the
+    driver.
+    """
+
+
 class OperandEnvironment(Model):
     """Environment variables of pods that the GPU Operator runs on nodes."""
 
@@ -285,7 +304,7 @@ class GpuOperator(Model):
     """Whether Node Feature Discovery is installed along with the operator: by the chart with `helm`, by its own
     Subscription with `olm`. `false` where the cluster has it already, since the operator needs its labels.
     """
-    registry: texts.Line | None = None
+    registry: texts.RegistryMirror | None = None
     """A registry that mirrors `nvcr.io`, such as `registry.example.com/nvcr`: images of all operands come from there,
     by the paths that they have at `nvcr.io` (`install: helm`).
     """
@@ -293,7 +312,7 @@ class GpuOperator(Model):
     """Secrets in the operator's namespace by which nodes pull the images of all operands, with `helm` and with `olm`.
     A change restarts them.
     """
-    chart_repo_url: Annotated[texts.Line, Words("chart repository")] = Field(
+    chart_repo_url: Annotated[texts.ChartRepository, Words("chart repository")] = Field(
         default=NVIDIA_CHARTS, alias="chartRepoURL"
     )
     """The Helm repository that has the chart `gpu-operator`, or a mirror of it (`install: helm` with `argocd` or
@@ -370,7 +389,9 @@ class Scheduler(Model):
     """`helm`: gpuplan writes values for the chart of Kueue or KAI-Scheduler, whose release `version` says, and Argo CD
     or Flux installs it. `external`: somebody else does.
     """
-    chart_repo_url: Annotated[texts.Line | None, Words("chart repository")] = Field(default=None, alias="chartRepoURL")
+    chart_repo_url: Annotated[texts.ChartRepository | None, Words("chart repository")] = Field(
+        default=None, alias="chartRepoURL"
+    )
     """A mirror of the Helm repository that has the scheduler's chart (`install: helm`). Default its project's own."""
     values: Annotated[dict[str, Any], Words("Helm values"), Judged("GPU474")] = Field(default_factory=dict)
     """More Helm values for the scheduler's chart (`install: helm`), merged under the ones that gpuplan writes."""
@@ -790,6 +811,11 @@ class PoolSpec(Model):
     """Whether a quota that says nothing of CPU or memory has as much of the nodes as its units are of them, less the
     reserve; rounded down to thousandths of a CPU and to whole MiB. A unit is the part of a node that its compute slices
     are of those that the node hands out.
+    """
+    driver: PoolDriver | None = None
+    """The driver of the pool's nodes, where it is not the cluster's: then an NVIDIADriver for each such pool says what
+    the GPU Operator installs there, from v26.3 on. The first of them on a cluster takes the ClusterPolicy's driver away
+    from all nodes.
     """
     memory_per_unit: Annotated[int, Field(ge=1)] | None = Field(default=None, alias="memoryPerUnitMiB")
     """The GPU memory in MiB that one unit must offer to be of use here; replicas that leave less are reported."""

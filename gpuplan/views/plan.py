@@ -13,6 +13,7 @@ from gpuplan.manifests import to_yaml
 from gpuplan.planning import plan as planned
 from gpuplan.planning.amounts import amount_text, per_node
 from gpuplan.planning.containers import defaults_of
+from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Amount, Plan, Pool, Tenant, Total, Unit, Workload
 from gpuplan.planning.preemption import Condition, Eviction, Mechanism, Party, counted_in, evictions, misread
@@ -378,18 +379,19 @@ def _class_limits(plan: Plan) -> str:
 
 
 def _workloads(plan: Plan) -> str:
-    rows = [_workload_row(workload) for workload in plan.workloads]
+    rows = [_workload_row(plan, workload) for workload in plan.workloads]
     headings = ("WORKLOAD", "TENANT", "NAMESPACE", "PODS", "POOL", "UNIT", "EACH", "IN ALL", "PRIORITY CLASS")
     return table(headings, rows, right=(6, 7)) if rows else ""
 
 
-def _workload_row(workload: Workload) -> tuple[str, ...]:
+def _workload_row(plan: Plan, workload: Workload) -> tuple[str, ...]:
+    """One that goes on in other pools when its own is full has all of them, in their order."""
     return (
         workload.name,
         workload.tenant.name,
         workload.namespace,
         _pods(workload),
-        workload.pool.name,
+        ", then ".join(pool.name for pool in reach(plan, workload)),
         workload.unit.name,
         _each(workload),
         amount(workload.most_pods * workload.amount_per_pod),

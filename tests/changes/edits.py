@@ -790,6 +790,54 @@ def remove_a_pool_by_board(platform: Platform) -> None:
     platform.remove("Pool", "h200")
 
 
+def name_a_driver(platform: Platform) -> None:
+    platform.spec("Pool", "a100-mixed")["driver"] = {"version": "570.195.03"}
+
+
+def name_two_drivers(platform: Platform) -> None:
+    name_a_driver(platform)
+    platform.spec("Pool", "a100-agents")["driver"] = {"version": "570.195.03"}
+
+
+def name_another_driver(platform: Platform) -> None:
+    platform.spec("Pool", "a100-mixed")["driver"]["version"] = "580.95.05"
+
+
+def choose_kernel_modules(platform: Platform) -> None:
+    platform.spec("Pool", "a100-mixed")["driver"]["kernelModules"] = "open"
+
+
+def change_the_driver_of_the_rest(platform: Platform) -> None:
+    platform.cluster("prod")["gpuOperator"]["driver"] = {"version": "580.126.09"}
+
+
+def upgrade_drivers_otherwise(platform: Platform) -> None:
+    values = platform.cluster("prod")["gpuOperator"].setdefault("values", {})
+    values["driver"] = {"upgradePolicy": {"maxParallelUpgrades": 3}}
+
+
+def name_a_second_driver(platform: Platform) -> None:
+    platform.spec("Pool", "a100-agents")["driver"] = {"version": "570.195.03"}
+
+
+def name_one_driver_less(platform: Platform) -> None:
+    del platform.spec("Pool", "a100-agents")["driver"]
+
+
+def name_no_driver(platform: Platform) -> None:
+    del platform.spec("Pool", "a100-mixed")["driver"]
+
+
+def add_pools_with_drivers(platform: Platform) -> None:
+    add_whole_pools(platform)
+    platform.spec("Pool", "left", "overlays/prod")["driver"] = {"version": "570.195.03"}
+
+
+def move_whole_nodes_to_another_driver(platform: Platform) -> None:
+    """Nothing else of their GPUs changes."""
+    move_whole_nodes_between_pools(platform)
+
+
 def install_elsewhere(platform: Platform) -> None:
     platform.cluster("prod")["gpuOperator"]["namespace"] = "nvidia"
 
@@ -1002,6 +1050,15 @@ CASES = (
     Case(take_all_nodes_with_the_board, DESTRUCTIVE, pool("h200"), before=add_a_pool_by_name),
     Case(move_a_node_by_board, REPARTITION, pool("h200"), before=add_a_pool_by_board),
     Case(remove_a_pool_by_board, DESTRUCTIVE, pool("h200"), before=add_a_pool_by_board),
+    Case(name_a_driver, REPARTITION, cluster("prod")),
+    Case(name_another_driver, REPARTITION, pool("a100-mixed"), before=name_a_driver),
+    Case(choose_kernel_modules, REPARTITION, pool("a100-mixed"), before=name_a_driver),
+    Case(change_the_driver_of_the_rest, REPARTITION, cluster("prod"), before=name_a_driver),
+    Case(upgrade_drivers_otherwise, METADATA, pool("a100-mixed"), before=name_a_driver),
+    Case(name_a_second_driver, REPARTITION, pool("a100-agents"), before=name_a_driver),
+    Case(name_one_driver_less, DESTRUCTIVE, pool("a100-agents"), before=name_two_drivers),
+    Case(name_no_driver, DESTRUCTIVE, cluster("prod"), before=name_a_driver),
+    Case(move_whole_nodes_to_another_driver, REPARTITION, pool("left"), before=add_pools_with_drivers),
     Case(install_elsewhere, DESTRUCTIVE, cluster("prod")),
     Case(install_by_others, DESTRUCTIVE, cluster("prod")),
     Case(leave_the_cluster_policy_to_its_owner, METADATA, cluster("prod"), operated_by_others),

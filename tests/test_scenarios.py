@@ -156,7 +156,8 @@ def test_with_what_was_said_the_second_replica_fits(cluster: str, tmp_path: Path
 
 def test_runai_keeps_the_range_and_kai_scheduler_says_that_it_keeps_the_least() -> None:
     root = SCENARIOS / "elastic"
-    assert fraction_annotations(root, "runai") == {"gpu-fraction": "0.25", "gpu-fraction-limit": "0.75"}
+    limit = {"kai.scheduler/container.main.gpu-memory.portion.limit": "0.75"}
+    assert fraction_annotations(root, "runai") == {"gpu-fraction": "0.25", **limit}
     assert fraction_annotations(root, "kai") == {"gpu-fraction": "0.25"}
     lost = only(root, "kai", "GPU534").finding
     assert lost.message == "KAI-Scheduler keeps only in part: fractions that grow and shrink"

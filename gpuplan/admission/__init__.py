@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from gpuplan.admission.policies import (
+    CLAIMS_POLICY,
     DEVICES_POLICY,
     FRAMEWORKS_POLICY,
     GRACE_POLICY,
     JOBS_POLICY,
     POD_SECURITY_POLICY,
+    PROJECTS_POLICY,
     RUNNING_POLICY,
     KnownRule,
     every_rule,
@@ -23,11 +25,13 @@ from gpuplan.admission.policies import (
 from gpuplan.admission.running import RunningWork, running_work
 
 __all__ = [
+    "CLAIMS_POLICY",
     "DEVICES_POLICY",
     "FRAMEWORKS_POLICY",
     "GRACE_POLICY",
     "JOBS_POLICY",
     "POD_SECURITY_POLICY",
+    "PROJECTS_POLICY",
     "RUNNING_POLICY",
     "KnownRule",
     "RunningWork",

@@ -17,7 +17,7 @@ from gpuplan.manifests.provenance import Links, Routes, chosen, unlike
 from gpuplan.manifests.templates import Row, read_rows
 from gpuplan.planning.amounts import counted_pools
 from gpuplan.planning.boundary import Barrier, barriers
-from gpuplan.planning.dra import uses_claims
+from gpuplan.planning.dra import CLASS_PREFIX, uses_claims
 from gpuplan.planning.grants import (
     DEVICE_VARIABLES,
     FRACTION,
@@ -43,7 +43,8 @@ from gpuplan.planning.schedulers.kai import (
 )
 from gpuplan.planning.schedulers.kueue import PRIORITY_LABEL
 from gpuplan.planning.schedulers.kueue import QUEUE_LABEL as KUEUE_QUEUE_LABEL
-from gpuplan.planning.schedulers.runai import PROJECT_LABEL
+from gpuplan.planning.schedulers.runai import FRACTION_ANNOTATIONS, PROJECT_LABEL
+from gpuplan.planning.schedulers.runai import NODE_POOL_LABEL as RUNAI_NODE_POOL_LABEL
 from gpuplan.planning.schedulers.runai import SCHEDULER_NAME as RUNAI_SCHEDULER
 from gpuplan.planning.sources import (
     admission_of,
@@ -63,6 +64,8 @@ JOBS_POLICY: Final = "gpuplan-jobs"
 FRAMEWORKS_POLICY: Final = "gpuplan-frameworks"
 GRACE_POLICY: Final = "gpuplan-grace"
 RUNNING_POLICY: Final = "gpuplan-running"
+PROJECTS_POLICY: Final = "gpuplan-projects"
+CLAIMS_POLICY: Final = "gpuplan-claims"
 POD_SECURITY_POLICY: Final = "gpuplan-pod-security"
 
 _PODS: Final = "scheduling"
@@ -165,8 +168,8 @@ def _rules_with(scheduler: SchedulerTraits) -> Iterator[tuple[str, AdmissionRule
         for has_claims in (False, True)
     ]
     settings.append(replace(settings[0], kubernetes=_OLDEST))
-    for name in _rows(settings[0]):
-        every = [rule for setting in settings for rule in _policy(name, setting).rules]
+    for name in dict.fromkeys(name for setting in settings for name in _rows(setting)):
+        every = [rule for setting in settings if name in _rows(setting) for rule in _policy(name, setting).rules]
         yield from ((name, rule) for rule in {rule.name: rule for rule in every}.values())
 
 
@@ -182,12 +185,18 @@ def _rows(setting: _Setting) -> Mapping[str, Row]:
     found[POD_SECURITY_POLICY] = _read(_POD_SECURITY)[_POD_SECURITY]
     if scheduler.counts_tenants:
         found[DEVICES_POLICY] = {**pods["devices"], "match": _with_sizes(pods["devices"]["match"])}
+    if setting.has_claims:
+        found[CLAIMS_POLICY] = pods["claims"]
     if scheduler.suspends_jobs:
         found[JOBS_POLICY] = pods["jobs"]
-    if scheduler.has_queues:
-        rows = _read(scheduler.kind.value)
+    if scheduler.project_label:
+        match = {**_matching(_whole(), ("CREATE", "UPDATE")), **pods["projects"]["match"]}
+        found[PROJECTS_POLICY] = {**pods["projects"], "match": match}
+    if scheduler.counts_tenants:
         match = {**running["running"]["match"], **_matching(_whole(), ("CREATE", "UPDATE", "DELETE"))}
         found[RUNNING_POLICY] = {**running["running"], "match": match}
+    if scheduler.has_queues:
+        rows = _read(scheduler.kind.value)
         found[QUEUES_POLICY] = rows["queues"]
         if "frameworks" in rows and (held := _held(setting.frameworks)):
             found[FRAMEWORKS_POLICY] = {**rows["frameworks"], "match": _held_match(held)}
@@ -344,6 +353,7 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
         "device_variables": str(list(DEVICE_VARIABLES)),
         "elastic_kinds": str(list(setting.elastic_kinds)),
         "fraction": FRACTION,
+        "fraction_annotations": str(list(FRACTION_ANNOTATIONS)),
         "free_marks": str(list(_FREE_MARKS)),
         "gate": ADMISSION_GATE,
         "held_by_cluster": _listed(found.kind for found in held if "rayClusterConfig" in found.suspend),
@@ -368,6 +378,7 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
         "priority_label": PRIORITY_LABEL,
         "project_label": PROJECT_LABEL,
         "queue_label": QUEUE_LABEL,
+        "runai_node_pool_label": RUNAI_NODE_POOL_LABEL,
         "runai_scheduler": RUNAI_SCHEDULER,
         "or_elastic": _OR_ELASTIC if setting.elastic_kinds else "",
         "or_several": _OR_SEVERAL if "crosses-pools" in facts else "",
@@ -379,6 +390,7 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
         "schedulers_listed": " or ".join(schedulers),
         "unknown_owners": _listed(found.type for found in unknown if found not in held),
         "whole_kinds": _listed(found.kind for found in held if found.says is Says.WHOLE),
+        "template_prefix": CLASS_PREFIX,
         "uses_fraction_before": fraction.replace("<pod>", "oldObject"),
         "uses_fraction_within": fraction.replace("<pod>", "variables.made"),
         "uses_otherwise": "".join(text for fact, text in uses.items() if fact in facts),
@@ -461,8 +473,9 @@ def trace_policy(plan: Plan, name: str) -> Routes:
     """
     setting = _setting(plan)
     is_of_scheduler = any(name not in _rows(replace(setting, scheduler=traits)) for traits in SCHEDULERS.values())
-    is_of_frameworks = frameworks_of(plan) if name == FRAMEWORKS_POLICY else ()
-    yield (), (*admission_of(plan), *(scheduler_of(plan) if is_of_scheduler else ()), *is_of_frameworks)
+    is_of = {FRAMEWORKS_POLICY: frameworks_of, CLAIMS_POLICY: claims_of}
+    others = is_of[name](plan) if name in is_of else ()
+    yield (), (*admission_of(plan), *(scheduler_of(plan) if is_of_scheduler else ()), *others)
     body = _policy(name, setting).body
     for other, links in _otherwise(plan, setting):
         if name in _rows(other) and not (is_of_scheduler and other.scheduler is not setting.scheduler):

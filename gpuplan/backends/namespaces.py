@@ -15,7 +15,9 @@ from gpuplan.diagnostics import Origin
 from gpuplan.manifests import Manifest, admission_binding, quantity
 from gpuplan.manifests.bodies import new_object
 from gpuplan.manifests.provenance import ANY, Links, Routes, adding, choosing, chosen, copied, ordered
-from gpuplan.planning.amounts import amount_text, compute_cap
+from gpuplan.planning.amounts import amount_text
+from gpuplan.planning.classes import class_caps
+from gpuplan.planning.containers import compute_caps, container_limits, defaults_of
 from gpuplan.planning.dra import CLAIMS_QUOTA, DRIVER_CLASSES, device_classes, quota_key, uses_claims
 from gpuplan.planning.grants import (
     FRACTION,
@@ -38,7 +40,9 @@ from gpuplan.planning.sources import (
     admission_of,
     asked_by,
     cap_of,
+    caps_of,
     claims_of,
+    class_cap_of,
     compute_cap_of,
     name_of,
     named,
@@ -74,8 +78,13 @@ def render(plan: Plan) -> Iterator[Manifest]:
             compute = _compute(tenant, namespace, scheduler)
             quota = _resource_quota(tenant, namespace, banned, compute)
             yield Manifest(folder, quota, about=(*whose, *RESOURCES, *network), trace=of.resource_quota)
-            if defaults := {key: value for key, value in _DEFAULT_REQUESTS.items() if f"requests.{key}" in compute}:
-                yield Manifest(folder, _limit_range(namespace, defaults), about=whose, trace=of.limit_range)
+            for name, caps in class_caps(tenant, namespace, plan.cluster.cap).items():
+                body, trace = _class_quota(namespace, name, caps), partial(of.class_quota, name)
+                yield Manifest(
+                    folder, body, about=(*whose, *about(*(quota.pool for quota in tenant.quotas))), trace=trace
+                )
+            if limits := container_limits(tenant, namespace, scheduler):
+                yield Manifest(folder, _limit_range(namespace, limits), about=whose, trace=of.limit_range)
             for role, subjects in _members_by_role(tenant).items():
                 binding = _role_binding(namespace, role, subjects)
                 yield Manifest(folder, binding, about=whose, trace=partial(of.role_binding, role))
@@ -154,35 +163,27 @@ def _hard(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -> dict[str
     return hard
 
 
+def _class_quota(namespace: str, priority_class: str, caps: Mapping[str, int]) -> dict[str, Any]:
+    """A bound on pods of one class, beside that on all pods (`podMatchesScopeFunc` in the evaluator of pods)."""
+    of_class = {"scopeName": "PriorityClass", "operator": "In", "values": [priority_class]}
+    spec = {
+        "hard": {f"requests.{resource}": quantity(cap) for resource, cap in caps.items()},
+        "scopeSelector": {"matchExpressions": [of_class]},
+    }
+    return new_object("v1", "ResourceQuota", f"{_QUOTA}-{priority_class}", namespace, spec=spec)
+
+
 _COMPUTE_KEYS: Final = {Counted.CPU: "requests.cpu", Counted.MEMORY: "requests.memory", Counted.PODS: "pods"}
 """What a ResourceQuota counts CPU, memory and pods by."""
 
 
 def _compute(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> Mapping[str, str]:
-    """Caps on CPU, memory and pods, where no queue counts them.
-
-    Beside a queue they would hold for pods on other nodes too. And they need defaults for containers that say nothing,
-    which Kueue takes before it looks at limits: work that states limits alone would count as next to nothing there
-    (`AdjustResources` in `pkg/workload/resources.go` of Kueue 0.19).
-    """
-    if scheduler.counts_tenants:
-        return {}
-    caps = {counted: compute_cap(tenant.quotas, namespace, counted) for counted in Counted}
-    return {_COMPUTE_KEYS[counted]: amount_text(counted, cap) for counted, cap in caps.items() if cap is not None}
+    caps = compute_caps(tenant, namespace, scheduler)
+    return {_COMPUTE_KEYS[counted]: amount_text(counted, cap) for counted, cap in caps.items()}
 
 
-_DEFAULT_REQUESTS: Final = {"cpu": "100m", "memory": "128Mi"}
-"""What a container counts as that asks for nothing: little, for nothing says that it needs more."""
-
-
-def _limit_range(namespace: str, defaults: Mapping[str, str]) -> dict[str, Any]:
-    """What containers ask for that say nothing of what the ResourceQuota counts.
-
-    It would refuse their pods (`Constraints` in `pkg/quota/v1/evaluator/core/pods.go` of kubernetes/kubernetes). A
-    container that has a limit asks for as much, whatever stands here.
-    """
-    limits = [{"type": "Container", "defaultRequest": dict(defaults)}]
-    return new_object("v1", "LimitRange", _QUOTA, namespace, spec={"limits": limits})
+def _limit_range(namespace: str, limits: Mapping[str, Any]) -> dict[str, Any]:
+    return new_object("v1", "LimitRange", _QUOTA, namespace, spec={"limits": [{"type": "Container", **limits}]})
 
 
 def _keys(unit: Unit) -> tuple[str, ...]:
@@ -274,16 +275,37 @@ class _Traces(NamedTuple):
         for counted, key in _COMPUTE_KEYS.items():
             yield ("spec", "hard", key), self._compute_of(counted)
 
-    def limit_range(self) -> Routes:
-        """It is there for what the ResourceQuota counts; either of CPU and memory is enough."""
+    def class_quota(self, priority_class: str) -> Routes:
+        """Of several limits none alone decides that it is there."""
+        stated = [
+            quota.at / "classLimits" / priority_class
+            for quota in self.tenant.quotas
+            if priority_class in quota.class_limits
+        ]
+        name = named(*(item for item in self.tenant.priority_classes if item.name == priority_class))
+        yield (), (*caps_of(self.plan), *(chosen(*stated) if len(stated) == 1 else ()))
+        yield ("metadata", "name"), name
         yield ("metadata", "namespace"), self._named()
-        found = {item: links for item in (Counted.CPU, Counted.MEMORY) if (links := choosing(self._compute_of(item)))}
-        for counted, links in found.items():
-            yield ("spec", "limits", 0, "defaultRequest", counted.value), links
-        yield (
-            (),
-            tuple(link for link in next(iter(found.values()), ()) if all(link in other for other in found.values())),
-        )
+        yield ("spec", "scopeSelector", "matchExpressions", 0, "values", 0), name
+        counted = [quota for quota in self.tenant.quotas if quota.unit.resource and not quota.unit.device_class]
+        for resource in dict.fromkeys(quota.unit.resource for quota in counted):
+            quotas = [quota for quota in counted if quota.unit.resource == resource]
+            caps = tuple(link for quota in quotas for link in class_cap_of(self.plan, quota, self.name, priority_class))
+            asked = (link for quota in quotas for link in asked_by(self.plan, quota))
+            yield ("spec", "hard", f"requests.{resource}"), (*(adding(caps) if len(quotas) > 1 else caps), *asked)
+
+    def limit_range(self) -> Routes:
+        """It is there for what the tenant says or the ResourceQuota counts; any of it is enough."""
+        yield ("metadata", "namespace"), self._named()
+        item, reasons = ("spec", "limits", 0), list[Links]()
+        for counted, found in defaults_of(self.tenant).items():
+            needed, name = choosing(self._compute_of(counted)), counted.value
+            written = copied(found.at / found.request_field) if found.request is not None else needed
+            yield (*item, "default", name), copied(found.at / "limit")
+            yield (*item, "defaultRequest", name), written
+            yield (*item, "maxLimitRequestRatio", name), copied(found.at / "maxRatio")
+            reasons += [links for links in (needed, *map(chosen, found.stated)) if links]
+        yield (), tuple(link for link in next(iter(reasons), ()) if all(link in other for other in reasons))
 
     def _compute_of(self, counted: Counted) -> Links:
         """Whether a quota counts here at all is its split's to say."""

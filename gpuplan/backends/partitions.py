@@ -18,7 +18,7 @@ from gpuplan.diagnostics import Origin
 from gpuplan.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.manifests.bodies import given, new_object
 from gpuplan.manifests.provenance import ANY, Links, Routes, as_written, below, chosen, copied, ordered, summed
-from gpuplan.planning.node_features import rules_group
+from gpuplan.planning.node_features import matches_boards, rules_group
 from gpuplan.planning.node_pools import is_in_node_pool, node_pool_command
 from gpuplan.planning.plan import GPU_RESOURCE, Cluster, Nodes, Plan, Pool, Retained, RetainedNodes, Stage, Taint
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
@@ -43,15 +43,11 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     match plan.cluster.spec.node_labels:
         case NodeLabels.NFD:
             group = rules_group(plan.cluster)
-            matches = plan.cluster.spec.match_boards
             for pool, parts in _selectable(plan):
                 trace = partial(_Traces(plan, pool).rules, parts)
-                yield Manifest(
-                    _folder(pool.name),
-                    _rules(pool.name, (_rule(pool, part, matches_boards=matches) for part in parts), group),
-                    about=about(pool),
-                    trace=trace,
-                )
+                matches = matches_boards(plan.cluster, pool)
+                rules = (_rule(pool, part, asks_for_boards=matches) for part in parts)
+                yield Manifest(_folder(pool.name), _rules(pool.name, rules, group), about=about(pool), trace=trace)
             yield from _kept(plan, group)
         case NodeLabels.NODE:
             for pool, part in _parts(plan):
@@ -88,11 +84,15 @@ _HAS_NVIDIA_GPU: Final[Mapping[str, Any]] = {
 def _selectable(plan: Plan) -> Iterator[tuple[Pool, list[Pool]]]:
     """The pools whose nodes can be told, with the parts for which there is a rule each.
 
-    Without names a rule would match every node that has an NVIDIA GPU.
+    Without names or boards a rule would match every node that has an NVIDIA GPU.
     """
     for pool in plan.pools:
-        if parts := [part for part in pool.parts if part.nodes.names or part.nodes.name_pattern]:
+        if parts := [part for part in pool.parts if _is_selectable(part.nodes)]:
             yield pool, parts
+
+
+def _is_selectable(nodes: Nodes) -> bool:
+    return bool(nodes.names or nodes.name_pattern) or nodes.are_by_board
 
 
 def _rules(pool: str, rules: Iterable[Mapping[str, Any]], group: str) -> dict[str, Any]:
@@ -105,14 +105,14 @@ def _rules(pool: str, rules: Iterable[Mapping[str, Any]], group: str) -> dict[st
     return new_object(f"{group}/v1alpha1", "NodeFeatureRule", name, spec={"rules": [*rules]})
 
 
-def _rule(pool: Pool, part: Pool, *, matches_boards: bool) -> dict[str, Any]:
-    """A rule for nodes of a pool, by name, that have an NVIDIA GPU, or one of the pool's model.
+def _rule(pool: Pool, part: Pool, *, asks_for_boards: bool) -> dict[str, Any]:
+    """A rule for nodes of a pool, by name, that have an NVIDIA GPU, or one of the pool's model; or by that alone.
 
     By name since NFD knows features and not labels, and since labels such as `nvidia.com/gpu.product` change with the
     very sharing that the rule switches. A board has its PCI id however it is shared.
     """
     is_moved = pool.rollout is not None and part is pool.rollout.moved
-    boards = [*_boards(pool.gpu)] if matches_boards else [_HAS_NVIDIA_GPU]
+    boards = [*_boards(pool.gpu)] if asks_for_boards else [_HAS_NVIDIA_GPU]
     any_board = [{"matchFeatures": [board]} for board in boards] if len(boards) > 1 else []
     return given(
         name=f"{pool.name}{ROLLOUT_SUFFIX}" if is_moved else pool.name,
@@ -162,7 +162,8 @@ def _node_names(nodes: Nodes) -> Iterator[dict[str, Any]]:
     if nodes.names:
         yield {"op": "In", "value": sorted(nodes.names)}
         return
-    yield {"op": "InRegexp", "value": [f"^(?:{nodes.name_pattern})$"]}
+    if nodes.name_pattern is not None:
+        yield {"op": "InRegexp", "value": [f"^(?:{nodes.name_pattern})$"]}
     if nodes.moved:
         yield {"op": "NotIn", "value": sorted(nodes.moved)}
 
@@ -354,20 +355,23 @@ class _Traces(NamedTuple):
 
     def _rule(self, part: Pool) -> Routes:
         yield ("name",), named(self.pool)
-        boards = chosen(self.plan.cluster.at / "matchBoards")
-        if self.plan.cluster.spec.match_boards:
-            boards += (*chosen(self.pool.at / "gpu"), *ids_of(self.pool.gpu))
+        asked = chosen(self.plan.cluster.at / "matchBoards", self.pool.at / "nodes" / "matchBoards")
+        matches = matches_boards(self.plan.cluster, self.pool)
+        boards = (*asked, *chosen(self.pool.at / "gpu"), *ids_of(self.pool.gpu)) if matches else asked
         yield ("matchAny",), boards
-        if self.plan.cluster.spec.match_boards or len([*_boards(self.pool.gpu)]) > 1:  # the term may be among several
-            yield ("matchFeatures", len(_names(part.nodes))), boards[:2]
+        if matches or len([*_boards(self.pool.gpu)]) > 1:  # the term may be among several
+            yield ("matchFeatures", len(_names(part.nodes))), boards[: len(asked) + 1]
         yield from ((("matchFeatures", ANY, "matchExpressions", name), boards) for name in _OF_BOARDS)
         yield from self._marks(part)
         match = ("matchFeatures", ANY, "matchExpressions", "nodename", "value")
         if part.nodes.names:
             yield from below(match, names_of(self.pool, part.nodes.names))
             return
-        yield ("matchFeatures", 0, *match[2:]), copied(self.pool.at / "nodes" / "namePattern")
-        yield from below(("matchFeatures", 1, *match[2:]), names_of(self.pool, part.nodes.moved))
+        if part.nodes.name_pattern is not None:
+            yield ("matchFeatures", 0, *match[2:]), copied(self.pool.at / "nodes" / "namePattern")
+        if part.nodes.moved:
+            last = len(_names(part.nodes)) - 1
+            yield from below(("matchFeatures", last, *match[2:]), names_of(self.pool, part.nodes.moved))
 
     def _marks(self, part: Pool) -> Routes:
         """Labels and taints."""

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, Final
 
 from gpuplan.backends.base import text_of
+from gpuplan.diagnostics import Origin
 from gpuplan.manifests import File, Subject
 from gpuplan.manifests.bodies import given
 from gpuplan.manifests.provenance import (
@@ -35,7 +36,17 @@ from gpuplan.manifests.provenance import (
 from gpuplan.planning.amounts import ComputeShare, shares_in_pool
 from gpuplan.planning.fallbacks import in_order, ordering_fallbacks
 from gpuplan.planning.plan import POOL_LABEL, Counted, Plan, Pool, Quota, Stage, Tenant
-from gpuplan.planning.projects import Department, Grant, Project, departments, minimum_run_time, projects, ranks
+from gpuplan.planning.projects import (
+    Department,
+    Grant,
+    Project,
+    departments,
+    minimum_run_time,
+    projects,
+    ranks,
+    seconds,
+    times_of,
+)
 from gpuplan.planning.schedulers.runai import RUNAI
 from gpuplan.planning.sources import (
     because_of,
@@ -147,7 +158,11 @@ def _node_pool(plan: Plan, pool: Pool) -> dict[str, Any]:
 def _department(plan: Plan, item: Department, ranks: Mapping[int, str]) -> dict[str, Any]:
     """What a tenant has together with all that are part of it (`DepartmentCreationRequest`)."""
     compute = {pool.name: shares_in_pool(plan, item.tenant, pool) for pool in plan.pools}
-    return {"name": item.tenant.name, "resources": _resources(item.tenant, item.grants, compute, ranks)}
+    return {
+        "name": item.tenant.name,
+        **_scheduling_rules(item.tenant),
+        "resources": _resources(item.tenant, item.grants, compute, ranks),
+    }
 
 
 def _project(plan: Plan, item: Project, ranks: Mapping[int, str]) -> dict[str, Any]:
@@ -162,12 +177,38 @@ def _project(plan: Plan, item: Project, ranks: Mapping[int, str]) -> dict[str, A
         "name": item.namespace,
         "requestedNamespace": item.namespace,
         "defaultNodePools": _default_pools(plan, tenant),
+        **_scheduling_rules(tenant),
         "resources": _resources(item.tenant, item.grants, compute, ranks),
     }
 
 
 def _default_pools(plan: Plan, tenant: Tenant) -> list[str]:
     return in_order(plan.pools, (quota.pool.name for quota in tenant.quotas))
+
+
+_RULES: Final = {
+    ("workspaces", "run"): "interactiveJobTimeLimitSeconds",
+    ("workspaces", "idle"): "interactiveJobMaxIdleDurationSeconds",
+    ("workspaces", "preemptibleIdle"): "interactiveJobPreemptIdleDurationSeconds",
+    ("trainings", "run"): "trainingJobTimeLimitSeconds",
+    ("trainings", "idle"): "trainingJobMaxIdleDurationSeconds",
+}
+"""What `SchedulingRules` of the client call a tenant's `timeLimits`."""
+
+
+def _rule(at: Origin) -> str:
+    work, field = map(str, at.path[-2:])
+    return _RULES[work, field]
+
+
+def _scheduling_rules(tenant: Tenant) -> dict[str, Any]:
+    """Those that say nothing are left out. A department's hold for its projects as well."""
+    return given(schedulingRules={_rule(at): seconds(time) for at, time in times_of(tenant)})
+
+
+def _trace_rules(tenant: Tenant) -> Routes:
+    for at, _ in times_of(tenant):
+        yield ("schedulingRules", _rule(at)), copied(at)
 
 
 def _policy(item: Project) -> dict[str, Any]:
@@ -295,6 +336,7 @@ def _trace_department(plan: Plan, item: Department) -> Routes:
     yield from _trace_request(plan)
     yield (), because_of(item.tenant)
     yield ("name",), named(item.tenant)
+    yield from _trace_rules(item.tenant)
     quotas = plan.tree.together[item.tenant.name]
     yield from below(("resources",), _trace_resources(plan, item.tenant, _whole_numbers(plan, item.tenant, quotas)))
 
@@ -305,6 +347,7 @@ def _trace_project(plan: Plan, item: Project) -> Routes:
     yield (), choosing(name)
     yield ("name",), name
     yield ("requestedNamespace",), name
+    yield from _trace_rules(item.tenant)
     for index, pool in enumerate(_default_pools(plan, item.tenant)):
         first = next(quota for quota in item.tenant.quotas if quota.pool.name == pool)
         yield ("defaultNodePools", index), (*copied(first.at / "pool"), *named(first.pool))

@@ -260,7 +260,7 @@ def _pod_template(
         **_placement(plan, workload),
         **_pod_security(workload.tenant),
         resourceClaims=_resource_claims(workload),
-        containers=[_container(workload, container)],
+        containers=[_container(workload, terms, container)],
         volumes=[*_config_volume(workload), *_model_volume(workload)],
     )
     return {"metadata": metadata, "spec": {**spec, **_grace(plan, workload), **more}}
@@ -320,14 +320,19 @@ def _among(pools: list[str]) -> dict[str, Any]:
     return {"matchExpressions": [{"key": POOL_LABEL, "operator": "In", "values": pools}]}
 
 
-def _container(workload: Workload, more: Mapping[str, Any]) -> dict[str, Any]:
+_MAIN: Final = "main"
+"""The container's name, which annotations may have in their keys."""
+
+
+def _container(workload: Workload, terms: _Terms, more: Mapping[str, Any]) -> dict[str, Any]:
     spec = workload.spec
+    env = {**terms.env, **spec.env}
     return given(
-        name="main",
+        name=_MAIN,
         image=spec.image,
         command=list(spec.command),
         args=list(spec.args),
-        env=[{"name": name, "value": value} for name, value in spec.env.items()],
+        env=[{"name": name, "value": value} for name, value in env.items()],
         **more,
         resources=_resources(workload),
         securityContext=_container_security(workload.tenant),
@@ -424,21 +429,37 @@ _PREFERRED_TOPOLOGY: Final = "kai.scheduler/topology-preferred-placement"
 _REQUIRED_TOPOLOGY: Final = "kai.scheduler/topology-required-placement"
 _FRACTION: Final = "gpu-fraction"
 _GPU_MEMORY: Final = "gpu-memory"
-"""In MiB, without a suffix (`docs/gpu-sharing/README.md` of KAI-Scheduler)."""
+"""In MiB, without a suffix (`docs/gpu-sharing/README.md` of KAI-Scheduler).
 
-_FRACTION_LIMIT: Final = "gpu-fraction-limit"
+Run:ai has it so, too ("Setting Dynamic GPU Fractions via YAML" in the documentation of 2.25), and schedules by
+KAI-Scheduler from 3.0 on. Its 2.22 was seen to let a pod have as many millions of bytes, a twentieth less.
+"""
+
+_PORTION_LIMIT: Final = f"kai.scheduler/container.{_MAIN}.gpu-memory.portion.limit"
+"""The most of a GPU's memory that a container may use, from Run:ai 3.0 on: `gpu-fraction` is what it always has.
+
+It is above that and below 1, with up to five digits (`validateGpuMemoryPortionLimitAnnotation` in
+`pkg/common/resources/gpu_sharing_validation.go` of KAI-Scheduler, whose binder makes a limit in bytes of it).
+"""
+
+_MEMORY_LIMIT: Final = "RUNAI_GPU_MEMORY_LIMIT"
+"""The same as a variable of the container, which Run:ai reads up to 2.26 ("Setting Dynamic GPU Fractions via YAML")."""
+
+_WHOLE: Final = "0.99999"
+"""As much as a limit in an annotation may be."""
 
 _NOTHING: Final[Mapping[str, str]] = {}
 
 
 class _Terms(NamedTuple):
-    """Labels and annotations of the Deployment or Job and of its pods; no scheduler is the default one."""
+    """Labels, annotations and variables of the Deployment or Job and of its pods; no scheduler is the default one."""
 
     scheduler: str = ""
     labels: Mapping[str, str] = _NOTHING
     annotations: Mapping[str, str] = _NOTHING
     pod_labels: Mapping[str, str] = _NOTHING
     pod_annotations: Mapping[str, str] = _NOTHING
+    env: Mapping[str, str] = _NOTHING
 
 
 def _terms(plan: Plan, workload: Workload) -> _Terms:
@@ -507,10 +528,12 @@ def _runai(workload: Workload) -> _Terms:
 
     Topology is the node pool's there, and its objects have other names than the policy's.
     """
-    annotations = _fraction(workload)
-    if workload.fraction and workload.fraction.most > workload.fraction.least:
-        annotations[_FRACTION_LIMIT] = f"{workload.fraction.most:f}"
-    return _Terms(runai.SCHEDULER_NAME, {}, _gang(workload), {runai.NODE_POOL_LABEL: workload.pool.name}, annotations)
+    annotations, env, asked = _fraction(workload), {}, workload.fraction
+    if asked and asked.most > asked.least:
+        annotations[_PORTION_LIMIT] = f"{asked.most:f}" if asked.most < 1 else _WHOLE
+        env[_MEMORY_LIMIT] = f"{asked.most:f}"
+    labels = {runai.NODE_POOL_LABEL: workload.pool.name}
+    return _Terms(runai.SCHEDULER_NAME, {}, _gang(workload), labels, annotations, env)
 
 
 def _fraction(workload: Workload) -> dict[str, str]:
@@ -706,9 +729,12 @@ class _Traces(NamedTuple):
     def _container(self) -> Routes:
         at, spec = self.workload.at, self.workload.spec
         yield from _program(at, spec.command, spec.args)
-        for index, name in enumerate(spec.env):
-            yield ("env", index, "name"), chosen(at / "env" / name)
-            yield ("env", index, "value"), copied(at / "env" / name)
+        for index, name in enumerate({**_terms(self.plan, self.workload).env, **spec.env}):
+            if name in spec.env:
+                yield ("env", index, "name"), chosen(at / "env" / name)
+                yield ("env", index, "value"), copied(at / "env" / name)
+            else:
+                yield ("env", index), (*_TERMS[name](self), *scheduler_of(self.plan))
         if spec.inference:
             yield ("ports", 0, "containerPort"), copied(self.workload.work_at / "port")
         for name in ("cpu", "memory"):
@@ -800,6 +826,7 @@ _TERMS: Final[Mapping[str, Callable[[_Traces], Links]]] = {
     _REQUIRED_TOPOLOGY: _Traces._level,
     _FRACTION: _Traces._least,
     _GPU_MEMORY: _Traces._memory,
-    _FRACTION_LIMIT: _Traces._most,
+    _PORTION_LIMIT: _Traces._most,
+    _MEMORY_LIMIT: _Traces._most,
 }
 """What each label and annotation of `_terms` says."""

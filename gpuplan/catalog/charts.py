@@ -17,24 +17,32 @@ class SchedulerChart(Value):
     ``read`` are the lines of releases whose chart was read, oldest first; a chart with a ``plain_version`` has none of
     the `v` in it. ``namespaces`` are those where it writes beside its own, ``creates`` those that it makes. ``ready``
     is an object that is ready when all is, with a condition where no tool knows its kind. ``defaults`` are parts of the
-    scheduler's own file that its chart sets and nothing else does. ``decided`` are routes of values that follow from
-    the policy, with what of it says them.
+    scheduler's own file that its chart sets and nothing else does, ``settings`` all keys of that file. ``decided`` are
+    routes of values that follow from the policy, with what of it says them. ``told_of_openshift`` is the line of
+    releases since which a value tells it of OpenShift; empty where that makes no difference.
     """
 
     chart: str
     repository: str
     read: tuple[str, ...]
     plain_version: bool
+    told_of_openshift: str
     namespaces: tuple[str, ...]
     creates: tuple[str, ...]
     ready: Mapping[str, str]
     defaults: Mapping[str, Any]
+    settings: tuple[str, ...]
     decided: Mapping[tuple[str, ...], str]
     kinds: ChartKinds
 
     def version_of(self, release: str) -> str:
         """What the chart of a release calls its version."""
         return release.removeprefix("v") if self.plain_version else release
+
+    def asks_for_openshift(self, release: str) -> bool:
+        """Whether the chart of a release finds out by asking the cluster alone that it is on OpenShift."""
+        version, since = parse_version(release), parse_version(self.told_of_openshift)
+        return version is not None and since is not None and version < since
 
     def reads(self, release: str) -> bool:
         """Whether the chart of this release's line was read."""
@@ -58,10 +66,12 @@ def _chart(row: Mapping[str, Any]) -> SchedulerChart:
         repository=row["repository"],
         read=tuple(row["read"]),
         plain_version=row["plain_version"],
+        told_of_openshift=row["told_of_openshift"],
         namespaces=tuple(row["namespaces"]),
         creates=tuple(row["creates"]),
         ready=row["ready"],
         defaults=row["defaults"],
+        settings=tuple(row["settings"]),
         decided={tuple(route.split(".")): field for route, field in row["decided"].items()},
         kinds=kinds,
     )

@@ -33,7 +33,7 @@ class LabelRule(NamedTuple):
     def key(self) -> tuple[object, ...]:
         """All that a node sees of it."""
         nodes = self.nodes
-        chosen = nodes.names, None if nodes.names else nodes.name_pattern, nodes.moved
+        chosen = nodes.names, None if nodes.names else nodes.name_pattern, nodes.moved, nodes.boards
         return self.folder, self.order, chosen, tuple(sorted(self.labels.items()))
 
     @property

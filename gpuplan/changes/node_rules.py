@@ -44,7 +44,13 @@ class Rule(NamedTuple):
     @property
     def key(self) -> object:
         """The nodes that are chosen; None where that is not known."""
-        return (self.names, self.pattern, self.exceptions) if self.names or self.pattern else None
+        if self.names or self.pattern:
+            return self.names, self.pattern, self.exceptions
+        return (self.boards, self.exceptions) if self.boards else None
+
+    @property
+    def are_by_board(self) -> bool:
+        return bool(self.boards) and not self.names and not self.pattern
 
     def is_for_nodes_of(self, other: Rule) -> bool:
         """Whether both are known to choose the very same nodes."""
@@ -59,7 +65,7 @@ class Rule(NamedTuple):
         if self.names:
             return name in self.names
         pattern = self.parsed
-        return pattern is None or (name not in self.exceptions and pattern.matches(name))
+        return name not in self.exceptions and (pattern is None or pattern.matches(name))
 
 
 def rules_of(body: Body | None, counts: Counts = _UNKNOWN, names: Names = _UNNAMED) -> tuple[Rule, ...]:
@@ -268,10 +274,31 @@ def _share_nodes(old: Rule, new: Rule) -> bool:
     """Whether nodes may be in both; in one that is known to have none, there are none."""
     if old.size == 0 or new.size == 0:
         return False
+    if (old.are_by_board or new.are_by_board) and _are_other_boards(old.boards, new.boards):
+        return False
     if old.names or new.names:
         return any(old.has(name) and new.has(name) for name in old.names | new.names)
     one, other = old.parsed, new.parsed
     return one is None or other is None or find_common_name(one, other) is not None
+
+
+def _have_its_boards(rule: Rule, others: Sequence[Rule]) -> bool:
+    """Whether nodes that are chosen by their boards are in another rule so, or all that are counted by their names."""
+    takers = [other for other in others if not other.boards or rule.boards <= other.boards]
+    if any(other.are_by_board and _has_but(other, rule, takers) for other in takers):
+        return True
+    return rule.size is not None and sum(other.size or 0 for other in takers if other.key) >= rule.size
+
+
+def _has_but(other: Rule, rule: Rule, takers: Sequence[Rule]) -> bool:
+    """Whether what it leaves out is in one of the others."""
+    return all(any(taker.has(name) for taker in takers) for name in other.exceptions - rule.exceptions)
+
+
+def _are_other_boards(old: frozenset[str], new: frozenset[str]) -> bool:
+    """Whether no board has an id of both; only ids of devices are compared, without their subsystems."""
+    one, other = ({board.partition(":")[0] for board in boards} for boards in (old, new))
+    return bool(one and other) and one.isdisjoint(other)
 
 
 def _are_covered(rule: Rule, others: Sequence[Rule]) -> bool:
@@ -280,6 +307,8 @@ def _are_covered(rule: Rule, others: Sequence[Rule]) -> bool:
         return True
     if rule.names:
         return all(any(other.has(name) for other in others) for name in rule.names)
+    if rule.are_by_board and _have_its_boards(rule, others):
+        return True
     pattern = rule.parsed
     if pattern is None:
         return any(other.chosen == rule.chosen for other in others)

@@ -44,13 +44,18 @@ def transitions(before: Pool, after: Pool) -> Iterator[Transition]:
 
 def _common(old: Nodes, new: Nodes) -> NodeImpact:
     if old.names or new.names:
-        return _named(name for name in {*old.names, *new.names} if has_node(old, name) and has_node(new, name))
+        return _named(name for name in {*old.names, *new.names} if _may_have(old, name) and _may_have(new, name))
     return NodeImpact(min(old.count, new.count), (), old.name_pattern)
 
 
 def _named(names: Iterable[str]) -> NodeImpact:
     found = tuple(sorted(names))
     return NodeImpact(len(found), found, None)
+
+
+def _may_have(nodes: Nodes, name: str) -> bool:
+    """Whether a node of a pool is in this part of it: by its name, or whatever its name where boards say it."""
+    return name not in nodes.moved if nodes.are_by_board else has_node(nodes, name)
 
 
 def has_node(nodes: Nodes, name: str) -> bool:
@@ -89,6 +94,8 @@ def arrivals(step: Step, old: Pool | None, new: Pool) -> Iterator[Arrival]:
 
     Of the rest nothing is known unless one of the pools that are removed had them. A pool that is new had none.
     """
+    if old is not None and old.nodes.are_by_board and not _boards(new).isdisjoint(old.nodes.boards):
+        return iter(())  # whatever has a board of the model was in the pool
     stay = [*([old] if old is not None else []), *(pool for pool, _ in step.kept_pools if pool is not old)]
     removed = [pool for pool, successor in step.pools if pool is not None and successor is None]
     return (found for part in new.parts for found in _arrivals(part, stay, removed) if found.nodes.count)
@@ -145,13 +152,22 @@ def departures(step: Step, pool: Pool, successor: Pool | None) -> tuple[Departur
     By names where they are given. A pattern's nodes are known by their number alone, so each way that a name of it may
     go is one for all of them.
     """
+    if successor is not None and successor.nodes.are_by_board and not _boards(pool).isdisjoint(successor.nodes.boards):
+        return ()  # a board of the model is all that a node needs
     if pool.nodes.names:
         stay = [*successor.parts] if successor is not None else []
         leave = [name for name in sorted(pool.nodes.names) if not any(has_node(part.nodes, name) for part in stay)]
         return tuple(Departure(to, nodes) for to, nodes in _by_pool(leave, step.after.pools))
+    if successor is not None and pool.nodes.are_by_board:
+        left = NodeImpact(max(0, pool.nodes.count - successor.nodes.count), (), None)
+        return (Departure(None, left),) if left.count else ()
     if successor is not None and pool.nodes.name_pattern is None:
         return ()  # nothing was said to nodes of no name
     return tuple(_departures_by_pattern(step, pool, successor))
+
+
+def _boards(pool: Pool) -> frozenset[str]:
+    return frozenset(device.spelt for device in pool.gpu.pci)
 
 
 def _departures_by_pattern(step: Step, pool: Pool, successor: Pool | None) -> Iterator[Departure]:

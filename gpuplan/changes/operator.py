@@ -8,15 +8,17 @@ from typing import Any, Final
 
 from gpuplan.backends.gpu_operator import config_map_names, device_plugin, mig_parted, settings
 from gpuplan.catalog.operands import AUTO_UPGRADE, UPDATE_STRATEGY, Restart, Roll, Setup, rolls, running, sections
-from gpuplan.catalog.operators import default_driver, parse_version
+from gpuplan.catalog.operators import default_driver
 from gpuplan.changes.bodies import section, value_of
 from gpuplan.changes.capacity import all_pods
+from gpuplan.changes.drivers import drivers_of_pools
 from gpuplan.changes.model import NOTHING_RUNS, Change, of
 from gpuplan.changes.nodes import impact_of_all
 from gpuplan.changes.operands import Cause, restarted, with_pods
 from gpuplan.changes.step import Step
 from gpuplan.changes.wording import from_to, listed, names
 from gpuplan.disturbance import ChangeClass
+from gpuplan.planning.drivers import are_drivers_by_pool, has_default_driver
 from gpuplan.planning.plan import UNREAD, GpuOperator, Plan, Stage
 from gpuplan.planning.plugin_configs import pool_of
 from gpuplan.planning.visible_devices import closing_environment
@@ -46,6 +48,7 @@ def _changed(step: Step) -> Iterator[Change]:
     told = _Told(step, *_setups(step))
     if told.gives_nodes_away:
         yield _given_away(step)
+    yield from drivers_of_pools(step)
     yield from restarted(step, tuple(_causes(step, told)), told.new)
     yield from _quietly(step, told)
 
@@ -160,7 +163,10 @@ def _running_before(step: Step) -> tuple[Roll, ...]:
 def _causes(step: Step, told: _Told) -> Iterator[Cause]:
     old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
     spec, at, rolled = new.spec, new.at, dict(told.rolled)
-    if text := _driver_text(old, new, told):
+    if are_drivers_by_pool(step.before):
+        # Nobody reads the ClusterPolicy's; what becomes of NVIDIADrivers is told of for each.
+        rolled = {key: found for key, found in rolled.items() if not key.startswith(_DRIVER)}
+    elif text := _driver_text(old, new, told):
         keys = [key for key in rolled if key.startswith(_DRIVER)]
         there = told.running if _brings_another_driver(old, new) else ()
         own = (*there, *([told.handed_over] if told.handed_over else []))
@@ -265,11 +271,17 @@ def _driver_text(old: GpuOperator, new: GpuOperator, told: _Told) -> str:
         own = "the release's own"
         return f"the driver changes {from_to(one.version or own, other.version or own)}"
     if told.handed_over:
-        return "another DaemonSet brings the driver: who says which it is changes (`driver.nvidiaDriverCRD`)"
+        return _handed_over_text(told.step)
     if _brings_another_driver(old, new):
         return f"the operator's release brings a driver of its own, {from_to(_own_driver(old), _own_driver(new))}"
     keys = {key for key in told.rolled if key.startswith(_DRIVER)}
     return _NO_LONGER if keys == {AUTO_UPGRADE} else "settings of the driver change" if keys else ""
+
+
+def _handed_over_text(step: Step) -> str:
+    if are_drivers_by_pool(step.after):
+        return "pools name drivers, which NVIDIADrivers bring: a DaemonSet for each of them, and none for all nodes"
+    return "another DaemonSet brings the driver: who says which it is changes (`driver.nvidiaDriverCRD`)"
 
 
 def _brings_another_driver(old: GpuOperator, new: GpuOperator) -> bool:
@@ -314,14 +326,20 @@ class _Told(Value, eq=False):
         """The driver's DaemonSet, where it goes and that of an NVIDIADriver comes, or the other way round.
 
         Before v26.7 its pods go with it (`step` and `cleanupAllDriverDaemonSets` in `controllers` there); from then on
-        they stay until the upgrade controller replaces each, as the NVIDIADriver's own upgrade policy has it.
+        they stay until the upgrade controller replaces each, as the NVIDIADriver's own upgrade policy has it. An older
+        operator that still runs as it is told so may take them before a newer one takes over.
         """
-        was, now = (setup.value(_DRIVER_OBJECTS) or {} for setup in (self.old, self.new))
-        is_on = any(setup.is_on(f"{_DRIVER_OBJECTS}.enabled", default=False) for setup in (self.old, self.new))
+        was, now = (setup.value(_DRIVER_OBJECTS) or setup.value(_OF_POLICY) or {} for setup in (self.old, self.new))
+        is_on = any(
+            setup.is_on(f"{_DRIVER_OBJECTS}.enabled", default=False) or setup.is_on(_OF_POLICY, default=False)
+            for setup in (self.old, self.new)
+        )
         rolls_ = [roll for roll in running(self._release, self.old) if _is_driver(roll)]
         if was == now or not is_on or not rolls_:
             return None
-        return rolls_[0]._replace(comes=True, goes=(parse_version(self._release) or ())[:2] < (26, 7))
+        operators = (plan.cluster.gpu_operator for plan in (self.step.before, self.step.after))
+        stay = all(has_default_driver(operator) for operator in operators)
+        return rolls_[0]._replace(comes=True, goes=not stay)
 
     @property
     def gives_nodes_away(self) -> bool:
@@ -347,6 +365,8 @@ class _Told(Value, eq=False):
 
 
 _DRIVER_OBJECTS: Final = "driver.nvidiaDriverCRD"
+_OF_POLICY: Final = "driver.useNvidiaDriverCRD"
+"""In the chart's values, and in a ClusterPolicy."""
 
 
 def _default_workload(setup: Setup) -> str:
@@ -405,7 +425,8 @@ def _quietly(step: Step, told: _Told) -> Iterator[Change]:
         what = f"settings of {names(details)} change"
         yield Change(*place, ChangeClass.METADATA, what, "nothing restarts on nodes with GPUs")
     policies = [value_of(setup.settings, ("driver", "upgradePolicy")) for setup in (told.old, told.new)]
-    if policies[0] != policies[1]:
+    is_read = not are_drivers_by_pool(step.before) or not has_default_driver(cluster.gpu_operator)
+    if policies[0] != policies[1] and is_read:
         effect = f"the next driver comes to nodes in another way; {NOTHING_RUNS}"
         yield Change(*place, ChangeClass.METADATA, "the driver's upgrade policy changes", effect)
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.capacity import capacities, pods_on
+from gpuplan.changes.drivers import swaps_drivers
 from gpuplan.changes.keeping import hangs_on_order
 from gpuplan.changes.meanwhile import Halves, halves, lost_key, may_labels_come_first, without_file
 from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, NodeImpact, of
@@ -49,12 +50,14 @@ def pool_changes(step: Step) -> Iterator[Change]:
 class Passage(NamedTuple):
     """What nodes go through that come from one pool, or from none that is known, to another, or to none.
 
-    ``takes_turns`` says that they are without labels in one order of two syncs.
+    ``takes_turns`` says that they are without labels in one order of two syncs, ``swaps_drivers`` that another
+    NVIDIADriver brings them their driver.
     """
 
     was: Pool | None
     to: Pool | None
     takes_turns: bool = False
+    swaps_drivers: bool = False
 
     @property
     def change_class(self) -> ChangeClass:
@@ -63,7 +66,7 @@ class Passage(NamedTuple):
         judged = (
             (self.was is None, ChangeClass.PLUGIN_RESTART),
             (self.was is not None or self._taints, ChangeClass.ADMISSION),
-            (self.is_partitioned or self.mps, ChangeClass.REPARTITION),
+            (self.is_partitioned or self.mps or self.swaps_drivers, ChangeClass.REPARTITION),
             (self.takes_turns, ChangeClass.TWO_STEP),
             (loses_partitions or self.evicts, ChangeClass.DESTRUCTIVE),
         )
@@ -94,17 +97,18 @@ class Passage(NamedTuple):
 
     @property
     def drains(self) -> bool:
-        return self.is_partitioned or self.evicts or bool(self.mps)
+        return self.is_partitioned or self.evicts or bool(self.mps) or self.swaps_drivers
 
     def effect(self, text: str, on_partitions: str) -> str:
         """The text, with all that comes of it."""
         mps, order = f"; {self.mps}" if self.mps else "", f"; {_ordered(self)}" if self.takes_turns else ""
         evicted = "; pods there that do not tolerate its taints are evicted at once" if self.evicts else ""
-        return text + order + (on_partitions if self.is_partitioned else "") + mps + evicted
+        drivers = f"; {_OTHER_DRIVER}" if self.swaps_drivers else ""
+        return text + order + (on_partitions if self.is_partitioned else "") + mps + drivers + evicted
 
 
 def _passage(step: Step, was: Pool | None, to: Pool | None, moved: Iterable[Transition]) -> Passage:
-    return Passage(was, to, any(hangs_on_order(step, found) for found in moved))
+    return Passage(was, to, any(hangs_on_order(step, found) for found in moved), swaps_drivers(step, was, to))
 
 
 def _ordered(passage: Passage) -> str:
@@ -128,6 +132,9 @@ def _evict(taints: Iterable[Taint]) -> bool:
 _DISSOLVED: Final = (
     "; the operator then labels them `all-disabled`, which dissolves their partitions, or fails halfway where pods "
     "hold some"
+)
+_OTHER_DRIVER: Final = (
+    "the driver's pods there go with the label, and those of another NVIDIADriver come, which evict pods that hold GPUs"
 )
 _MPS_ENDS: Final = "the MPS daemons there end, and every CUDA process with them: pods that hold GPUs must end first"
 _MPS_BEGINS: Final = (
@@ -495,9 +502,11 @@ def _boards(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     found = worst(classes)
     if found is ChangeClass.NONE:
         return
-    place = step.after.cluster.at / "matchBoards"
+    is_own = any(pool.nodes.boards for pool in (old, new))
+    place = new.nodes.at / "matchBoards" if is_own else step.after.cluster.at / "matchBoards"
     if after:
-        what = f"only nodes with a board of {new.gpu.id} are labelled: {joined(sorted(after))}"
+        which = "all nodes with a board of {} are labelled, and no others" if new.nodes.are_by_board else _ONLY_BOARDS
+        what = f"{which.format(new.gpu.id)}: {joined(sorted(after))}"
         effect = "a node with another PCI id loses the pool's labels and taints"
         effect += f"{_DISSOLVED}" if found is ChangeClass.DESTRUCTIVE else ""
         effect += "; `lspci -nn -d 10de:` prints a node's ids"
@@ -506,6 +515,9 @@ def _boards(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
         effect = "a node with another board and a name of the pool gets its labels and taints"
         effect += ", and mig-manager partitions its GPUs" if found is ChangeClass.REPARTITION else ""
     yield Change(*of(step.after, new, place), found, what, effect, windows=new.windows)
+
+
+_ONLY_BOARDS: Final = "only nodes with a board of {} are labelled"
 
 
 def _departed(step: Step, old: Pool, new: Pool, leaving: Departure) -> Change:

@@ -92,7 +92,8 @@ def _has_same_nodes(one: Pool, other: Pool) -> bool:
     if nodes.names or others.names:
         is_same = set(nodes.names) == set(others.names)
     else:
-        is_same = bool(nodes.name_pattern) and nodes.name_pattern == others.name_pattern
+        by_pattern = bool(nodes.name_pattern) and nodes.name_pattern == others.name_pattern
+        is_same = by_pattern or (nodes.are_by_board and others.are_by_board)
     return is_same and one.gpu.id == other.gpu.id
 
 

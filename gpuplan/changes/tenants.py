@@ -10,10 +10,13 @@ from gpuplan.changes.step import Step, successors, told
 from gpuplan.changes.wording import amount, fate_of_queues, from_to, listed, names
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.manifests import Subject
+from gpuplan.planning.amounts import amount_text
+from gpuplan.planning.containers import Defaults, defaults_of
 from gpuplan.planning.grants import grants as granted
 from gpuplan.planning.members import Account, account_of, role_of
 from gpuplan.planning.plan import Plan, PriorityClass, Quota, Stage, Tenant, Workload
 from gpuplan.planning.preemption import evicts_within
+from gpuplan.planning.projects import times_of
 from gpuplan.planning.rdma import is_held_by_rules
 from gpuplan.planning.schedulers import Protects
 from gpuplan.planning.subjects import subject_of
@@ -60,6 +63,8 @@ def _changed(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
     yield from _namespaces(step, old, new)
     yield from _quotas(step, old, new)
     yield from _admission(step, old, new)
+    yield from _containers(step, old, new)
+    yield from _times(step, old, new)
     yield from _order(step, old, new)
 
 
@@ -116,9 +121,11 @@ def _quotas(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
     held, holds = quotas(old, step.renamed_pools), quotas(new, {})
     both = [key for key in holds if key in held]
     divided = [key for key in both if _division(step.before, held[key]) != _division(step.after, holds[key])]
+    bounded = [text for key in both for text in _class_texts(held[key], holds[key])]
     texts = [*map(_grant, differing), *(f"{pool} {unit} is divided or lent otherwise" for pool, unit in divided)]
+    texts += bounded
     if texts:
-        less = any(_is_less(item) for item in differing)
+        less = bool(bounded) or any(_is_less(item) for item in differing)
         is_closed = any((item.pool, item.unit) in held.keys() - holds.keys() for item in differing)
         yield Change(
             *of(step.after, new, new.at / "quotas"),
@@ -143,6 +150,14 @@ def _is_less(item: GrantChange) -> bool:
     before, after = item.limit_before, item.limit_after
     is_tighter = after is not None and (before is None or after < before)
     return is_tighter or item.guaranteed_after < item.guaranteed_before
+
+
+def _class_texts(old: Quota, new: Quota) -> Iterator[str]:
+    """``a100-mixed 3g.40gb: limit of class research from no limit to 4``."""
+    for name in {**old.class_limits, **new.class_limits}:
+        before, after = (quota.class_limits.get(name) for quota in (old, new))
+        if before != after:
+            yield f"{' '.join(new.key)}: limit of class {name} {from_to(amount(before), amount(after))}"
 
 
 def _division(plan: Plan, quota: Quota) -> object:
@@ -174,6 +189,58 @@ def _admission(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
         yield Change(*of(step.after, new), ChangeClass.ADMISSION, "; ".join(texts), effect)
     elif one != other:
         yield Change(*of(step.after, new), ChangeClass.METADATA, "priority classes are listed in another order")
+
+
+def _containers(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
+    """Pods have what their containers were given when they were made."""
+    before, after = defaults_of(old), defaults_of(new)
+    texts = [
+        f"{counted.value} {_default(after[counted])}"
+        for counted in before
+        if _default(before[counted]) != _default(after[counted])
+    ]
+    if texts and new.spec.namespaces:
+        yield Change(
+            *of(step.after, new, new.at / "containers"),
+            ChangeClass.ADMISSION,
+            f"containers that say nothing of it have {'; '.join(texts)}",
+            "new pods are made with it, and judged by it; those that run go on",
+        )
+
+
+def _default(found: Defaults) -> str:
+    """``500m, 2 at most, 4 times the request at most``."""
+    request, limit = (
+        amount_text(found.counted, item) if item is not None else "" for item in (found.request, found.limit)
+    )
+    parts = (
+        request,
+        limit and f"{limit} at most",
+        f"{amount(found.ratio)} times the request at most" if found.ratio else "",
+    )
+    return ", ".join(filter(None, parts)) or "what Kubernetes gives"
+
+
+def _times(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
+    """Run:ai's rules hold for what is submitted after them."""
+    before, after = ({at.path[-2:]: time for at, time in times_of(tenant)} for tenant in (old, new))
+    texts = [
+        f"{key[0]} {_TIMES[str(key[1])]} {from_to(before.get(key, _EVER), after.get(key, _EVER))}"
+        for key in {**before, **after}
+        if before.get(key) != after.get(key)
+    ]
+    if texts and step.after.scheduler.has_projects:
+        yield Change(
+            *of(step.after, new, new.at / "timeLimits"),
+            ChangeClass.ADMISSION,
+            f"time of its work: {'; '.join(texts)}",
+            "it holds for what is submitted once Run:ai is told; what was before keeps its times",
+        )
+
+
+_EVER = "any time"
+_TIMES = {"run": "run", "idle": "are idle", "preemptibleIdle": "that may be evicted are idle"}
+"""What work does for the time that a limit bounds."""
 
 
 def _rdma_texts(old: Tenant, new: Tenant) -> Iterator[str]:

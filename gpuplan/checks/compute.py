@@ -7,7 +7,7 @@ from itertools import islice
 
 from gpuplan.checks.caps import each_quota
 from gpuplan.checks.registry import check
-from gpuplan.checks.wording import crossing, name_of, severity_of_loss
+from gpuplan.checks.wording import crossing, name_of, number, severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.manifests import exact_quantity
 from gpuplan.planning.amounts import (
@@ -18,6 +18,7 @@ from gpuplan.planning.amounts import (
     of_node,
     share_of_units,
 )
+from gpuplan.planning.containers import defaults_of
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.plan import Compute, Counted, Plan, Pool, Quota, Tenant, Workload
 from gpuplan.planning.preemption import standing_together
@@ -118,6 +119,13 @@ def _written(plan: Plan) -> Iterator[_Written]:
                 at, limit = quota.at / counted.value, bounds.limit if bounds.limit != "none" else None
                 texts_ = ((at / "guaranteed", bounds.guaranteed), (at / "limit", limit))
                 yield from _texts(texts_, counted, f"tenant `{tenant.name}`")
+    for tenant in plan.tenants:
+        both = {Counted.CPU: tenant.spec.containers.cpu, Counted.MEMORY: tenant.spec.containers.memory}
+        for counted, said in both.items():
+            at = tenant.at / "containers" / counted.value
+            if said:
+                of_container = ((at / "request", said.request), (at / "limit", said.limit))
+                yield from _texts(of_container, counted, f"containers of tenant `{tenant.name}`")
 
 
 def _texts(texts: Sequence[tuple[Origin, str | None]], counted: Counted, whose: str) -> Iterator[_Written]:
@@ -370,6 +378,100 @@ def _uncapped(plan: Plan, tenant: Tenant, counted: Counted) -> Iterator[Finding]
             return
 
 
+# --- Containers that say nothing ---------------------------------------------------------------------------------
+
+
+@check("GPU457", "defaults-refuse-containers")
+def defaults_refuse_containers(plan: Plan) -> Iterator[Finding]:
+    """What containers have by default is more than they may have by default.
+
+    ## Why
+    The API server refuses a LimitRange whose default request is above its default limit (`ValidateLimitRange` in
+    `pkg/apis/core/validation/validation.go` of kubernetes/kubernetes). It takes one whose default limit is more times
+    the default request than the ratio says, and then refuses every container that says nothing.
+
+    ## Instead
+    Write a `limit` of `request` or more, and of no more times that than `maxRatio`.
+    """
+    for tenant in plan.tenants:
+        for counted, found in defaults_of(tenant).items():
+            request, limit, ratio = found.request, found.limit, found.ratio
+            if request is None or limit is None:
+                continue
+            least, asked = amount_text(counted, request), amount_text(counted, limit)
+            related = (Label(found.at / "request", f"{least} by default"),)
+            message = f"containers of tenant `{tenant.name}` have {asked} of {_of_nodes(counted)} at most"
+            if limit < request:
+                yield Finding(
+                    found.at / "limit",
+                    f"{message} and ask for {least}",
+                    label="less than the request",
+                    related=related,
+                    help=f"write `limit: {least}` or more",
+                )
+            elif ratio is not None and limit > request * ratio:
+                most = amount_text(counted, int(request * ratio))
+                yield Finding(
+                    found.at / "limit",
+                    f"{message}, more than {number(ratio)} times the {least} that they ask for",
+                    label="every container that says nothing is refused",
+                    related=(*related, Label(found.at / "maxRatio", f"{number(ratio)} times at most")),
+                    help=f"write `limit: {most}` or less, or raise `maxRatio`",
+                )
+
+
+@check("GPU458", "ratio-without-defaults", Severity.WARNING)
+def ratio_without_defaults(plan: Plan) -> Iterator[Finding]:
+    """A largest ratio of limits to requests refuses containers that state only one of them, or neither.
+
+    ## Why
+    A LimitRange with a `maxLimitRequestRatio` refuses a container without a request, and one without a limit
+    (`limitRequestRatioConstraint` in `plugin/pkg/admission/limitranger/admission.go` of kubernetes/kubernetes). A
+    default limit gives both to those that say nothing.
+
+    ## Instead
+    Add a `limit`, and a `request` where it is to be less. Or ignore this with a comment, where everybody is to say it.
+    """
+    for tenant in plan.tenants:
+        for found in defaults_of(tenant).values():
+            if found.ratio is not None and found.limit is None:
+                name = _of_nodes(found.counted)
+                yield Finding(
+                    found.at / "maxRatio",
+                    f"containers of tenant `{tenant.name}` that state no limit of {name} are refused",
+                    label="a ratio needs both",
+                    help="add a `limit` beside it, which they have by default",
+                )
+
+
+@check("GPU459", "defaults-hide-limits")
+def defaults_hide_limits(plan: Plan) -> Iterator[Finding]:
+    """On a cluster with Kueue, a quota of CPU or memory stands beside a default for containers that say nothing of it.
+
+    ## Why
+    A container that states a limit alone asks for as much once its pod is made. Kueue counts a Job by its template, and
+    takes the default of the LimitRange first (`AdjustResources` in `pkg/workload/resources.go` of Kueue 0.19): such a
+    Job counts as little as a container that says nothing, and uses as much as its limits. So anybody could use more
+    than the quota.
+
+    ## Instead
+    Remove the default, or the CPU or memory from the quotas: those of units hold as before.
+    """
+    # What holds Jobs back counts them before they have pods.
+    for tenant in plan.tenants if plan.scheduler.suspends_jobs else ():
+        for counted, found in defaults_of(tenant).items():
+            counting = [part for quota in tenant.quotas if (part := quota.find_compute(counted))]
+            if found.request is not None and counting:
+                yield Finding(
+                    found.at / found.request_field,
+                    f"work of tenant `{tenant.name}` that states limits alone counts as a default of "
+                    f"{amount_text(counted, found.request)} {_of_nodes(counted)}",
+                    label="Kueue takes it before limits",
+                    related=(Label(_place(counting[0]), "a quota that so can be passed by"),),
+                    help=f"remove `{counted.value}` here, or from the quotas",
+                )
+
+
 # --- Workloads ---------------------------------------------------------------------------------------------------
 
 
@@ -391,7 +493,7 @@ def pod_larger_than_a_node(plan: Plan) -> Iterator[Finding]:
             )
             if asked > has:
                 yield Finding(
-                    workload.at / counted.value,
+                    _asked_at(workload, counted),
                     f"a pod of `{workload.name}` asks for {words_for(counted, asked)}, and a node of pool "
                     f"`{pool.name}` has {amount_text(counted, has)}",
                     label="fits on no node",
@@ -440,7 +542,7 @@ def _over_compute(holder: Tenant, pool: str, counted: Counted, workloads: Sequen
         workload, _ = parts[crossing([amount for _, amount in parts], bound)]
         largest = sorted(parts, key=lambda part: (-part[1], part[0].name))[:SHOWN]
         yield Finding(
-            _pods_at(workload) if counted is Counted.PODS else workload.at / counted.value,
+            _pods_at(workload) if counted is Counted.PODS else _asked_at(workload, counted),
             f"workloads of `{holder.name}` ask for {words_for(counted, total)} in pool `{pool}`, and it may use "
             f"{amount_text(counted, bound)}",
             label=f"`{workload.name}` makes it too much",
@@ -471,9 +573,18 @@ def _most(workload: Workload, counted: Counted) -> int:
 
 
 def _asked(workload: Workload) -> Mapping[Counted, int]:
-    """What each pod asks for; what is no quantity is reported for itself."""
+    """What each pod asks for, by itself or by default; what is no quantity is reported for itself."""
     texts = {Counted.CPU: workload.spec.cpu, Counted.MEMORY: workload.spec.memory}
-    return {counted: amount_of(counted, text) for counted, text in texts.items() if text}
+    asked = {counted: amount_of(counted, text) for counted, text in texts.items() if text}
+    by_default = {counted: found.request for counted, found in defaults_of(workload.tenant).items()}
+    return {**{counted: amount for counted, amount in by_default.items() if amount is not None}, **asked}
+
+
+def _asked_at(workload: Workload, counted: Counted) -> Origin:
+    """Where a workload says what a pod asks for, or else its tenant."""
+    says = workload.spec.cpu if counted is Counted.CPU else workload.spec.memory
+    found = defaults_of(workload.tenant)[counted]
+    return workload.at / counted.value if says else found.at / found.request_field
 
 
 @check("GPU455", "uncounted-workload", Severity.NOTE)

@@ -83,8 +83,8 @@ def repository_not_matched(plan: Plan) -> Iterator[Finding]:
     addresses in lower case and without `.git` at the end, `git@host:path` like `ssh://git@host/path`, and as they are
     otherwise (`NormalizeGitURL` in its `util/git/git.go`): one with a `/` at the end is another repository. What
     follows `?` or `#` is part of the name. A password in an address is in Git for everybody to read. With `*` the
-    AppProject would allow other repositories too, and with `[` or `{` not this one. All that holds for the repository
-    of the operator's chart as well, but for its `/` at the end.
+    AppProject would allow other repositories too, and with `[` or `{` not this one, which holds for the repository of a
+    chart as well.
 
     ## Instead
     Write the address as `argocd repo list` shows it, such as `https://git.example.com/platform/gpu.git` or
@@ -101,7 +101,7 @@ def repository_not_matched(plan: Plan) -> Iterator[Finding]:
             help="write it as `argocd repo list` shows it, such as `https://git.example.com/platform/gpu.git`",
         )
     for at, address in _chart_addresses(plan):
-        if fault := _chart_fault(address):
+        if fault := _pattern_fault(address):
             yield Finding(
                 at,
                 f"Argo CD cannot use this address of the chart's repository: {fault}",
@@ -117,14 +117,6 @@ def _chart_addresses(plan: Plan) -> Iterator[tuple[Origin, str]]:
         yield operator.at / "chartRepoURL", operator.spec.chart_repo_url
     if chart:
         yield plan.cluster.scheduler.at / "chartRepoURL", chart.repository
-
-
-def _chart_fault(address: str) -> str:
-    """A registry may be named without its scheme, as Argo CD does."""
-    scheme, separator, rest = address.rpartition("://")
-    if not rest or (separator and scheme not in ("https", "http", "oci")):
-        return "it is not that of a Helm repository"
-    return _fault(f"https://{rest}")
 
 
 def _fault(address: str) -> str:
@@ -510,13 +502,12 @@ def chart_repository_beyond_flux(plan: Plan) -> Iterator[Finding]:
     Write the scheme: `oci://registry.example.com/charts`.
     """
     for at, address in _chart_addresses(plan) if plan.cluster.flux else ():
-        scheme, separator, rest = address.rpartition("://")
-        if not rest or scheme not in ("https", "http", "oci"):
+        if "://" not in address:
             yield Finding(
                 at,
                 f"Flux cannot get a chart from `{address}`",
-                label=f"`{scheme}://` is none of `https://`, `http://` and `oci://`" if separator else "no scheme",
-                help=f"write `https://{rest}`, or `oci://{rest}` for a registry" if rest else "write the whole address",
+                label="no scheme",
+                help=f"write `https://{address}`, or `oci://{address}` for a registry",
             )
 
 

@@ -287,6 +287,28 @@ def guard_reads_pattern_otherwise(plan: Plan) -> Iterator[Finding]:
             )
 
 
+@check("GPU744", "guard-finds-no-node")
+def guard_finds_no_node(plan: Plan) -> Iterator[Finding]:
+    """A guard is to watch the nodes of a pool that nothing names.
+
+    ## Why
+    The guard finds nodes in the API server, by their names, before their labels change. What board a node has it does
+    not see there, so that it would let every change pass.
+
+    ## Instead
+    Say the nodes' names by `namePattern` or `names` besides `matchBoards`, or leave the guard out.
+    """
+    for pool, at, _ in _guards(plan):
+        if pool.nodes.are_by_board:
+            yield Finding(
+                at.key,
+                f"the guard of pool `{pool.name}` cannot tell which nodes are the pool's",
+                label="finds nodes by name",
+                related=(Label(pool.nodes.at / "matchBoards", "chosen by their boards"),),
+                help="add `namePattern` or `names` to `nodes`, or remove the guard",
+            )
+
+
 def _is_python(pattern: str) -> bool:
     """Whether Python takes the pattern, and without a doubt: it warns of what looks like a class inside a class."""
     with warnings.catch_warnings():

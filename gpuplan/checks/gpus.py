@@ -43,12 +43,12 @@ def gpu_described_twice(plan: Plan) -> Iterator[Finding]:
 
 
 def _products_of_others(own: OwnGpu, others: Sequence[Gpu]) -> Iterator[Finding]:
+    other_label = "remove it" if len(own.spec.products) > 1 else "write the label that nodes with this board have"
     for at, label in with_places(own.at / "products", own.spec.products):
         same = next((gpu for gpu in others if any(label == product.label for product in gpu.products)), None)
         if same is not None:
-            yield _described(
-                own, at, f"product label `{label}`", same, f"remove it, or write `gpu: {same.id}` in pools"
-            )
+            help_ = f"{other_label}, or remove the document and write `gpu: {same.id}` in pools"
+            yield _described(own, at, f"product label `{label}`", same, help_)
 
 
 def _ids_of_others(own: OwnGpu, others: Sequence[Gpu]) -> Iterator[Finding]:
@@ -56,7 +56,10 @@ def _ids_of_others(own: OwnGpu, others: Sequence[Gpu]) -> Iterator[Finding]:
     for (at, written), device in zip(with_places(own.at / "pci", own.spec.pci), own.gpu.pci, strict=True):
         same = next((gpu for gpu in others if any(device.is_same(other) for other in gpu.pci)), None)
         if same is not None:
-            help_ = f"write `gpu: {same.id}` in pools, or add the subsystem where another board has this id too"
+            help_ = (
+                f"remove the document and write `gpu: {same.id}` in pools, or add the subsystem that `lspci -nnv` "
+                "prints, where another board has this id too"
+            )
             yield _described(own, at, f"PCI id `{written}`", same, help_)
 
 

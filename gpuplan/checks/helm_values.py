@@ -11,6 +11,7 @@ from gpuplan.checks.handwritten.reading import mapping, sequence, value_at
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import uses_claims
+from gpuplan.planning.drivers import are_drivers_by_pool
 from gpuplan.planning.plan import Mig, Plan
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.visible_devices import closed_variables
@@ -146,6 +147,9 @@ def _decided(plan: Plan) -> dict[Route, tuple[object, ...]]:
         ("migManager", "config", "default"): (ALL_DISABLED,),
         ("devicePlugin", "config", "default"): ("",),
     }
+    if are_drivers_by_pool(plan):
+        decided |= {("driver", "nvidiaDriverCRD", "enabled"): (True,)}
+        decided |= {("driver", "nvidiaDriverCRD", "deployDefaultCR"): (False,)}
     monitoring = plan.cluster.monitoring
     for operand in ("migManager", "devicePlugin", *(("dcgmExporter",) if monitoring else ())):
         unset = {"create": False, "name": "", "data": {}}

@@ -11,6 +11,7 @@ from gpuplan.catalog.operators import DriverEffect, driver_defects
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import gpu_numbers, repeats
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.drivers import stated_driver
 from gpuplan.planning.placement.layouts import nearest_layouts
 from gpuplan.planning.placement.placing import Refusal, RefusedBy, fits
 from gpuplan.planning.plan import GPU_RESOURCE, Layout, LayoutEntry, Mig, Plan, Pool, with_places
@@ -492,26 +493,26 @@ def _named(layout: Layout) -> Iterator[tuple[Origin, int]]:
 
 @check("GPU222", "driver-too-old-for-mig")
 def driver_too_old_for_mig(plan: Plan) -> Iterator[Finding]:
-    """The cluster's driver is older than what a layout needs.
+    """The driver is older than what a layout needs.
 
     ## Why
     Drivers learn models and profiles one by one: an H100 is divided from R525 on, `4g` and `3g` stand together on an
     A100 from R510 on. An older one does not list the profile, and mig-parted fails on every node of the pool.
 
     ## Instead
-    Raise `gpuOperator.driver.version`, or use a layout without what the finding names.
+    Raise the driver's version, of the cluster or of the pool, or use a layout without what the finding names.
     """
-    operator = plan.cluster.gpu_operator
-    driver = _version(operator.spec.driver.version or "")
-    needed: dict[str, tuple[str, LayoutUse]] = {}
-    for use in layout_uses(plan) if driver else ():
-        for what, least in _requirements(use.layout) if use.pools else ():
-            if driver < _version(least):
-                needed.setdefault(f"{use.layout.gpu.id} {what}", (least, use))
-    for what, (least, use) in needed.items():
+    needed: dict[tuple[str, Origin], tuple[str, str, LayoutUse]] = {}
+    for use in layout_uses(plan):
+        for pool in use.pools:
+            driver, at = stated_driver(plan, pool)
+            for what, least in _requirements(use.layout) if driver else ():
+                if driver and _version(driver) < _version(least):
+                    needed.setdefault((f"{use.layout.gpu.id} {what}", at), (driver, least, use))
+    for (what, at), (driver, least, use) in needed.items():
         yield Finding(
-            operator.at / "driver" / "version",
-            f"driver {operator.spec.driver.version} is too old for {what}",
+            at,
+            f"driver {driver} is too old for {what}",
             label=f"needs {least}",
             related=use.use_labels or (Label(use.layout.at.key, f"{use.name} needs it"),),
             help=f"write a driver version from {least} on",
@@ -537,12 +538,13 @@ def driver_breaks_mig(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Use another driver: 570.172.08 and 580.65.06 have the fix. Or divide all GPUs of a node, or none.
     """
-    at = plan.cluster.gpu_operator.at / "driver" / "version"
-    driver = plan.cluster.gpu_operator.spec.driver.version
-    defects = [defect for defect in driver_defects() if defect.has(driver)] if driver else []
-    for pool, mig in mig_pools(plan) if defects else ():
-        for defect in defects:
+    told: set[Origin] = set()
+    for pool, mig in mig_pools(plan):
+        driver, at = stated_driver(plan, pool)
+        defects = [defect for defect in driver_defects() if defect.has(driver)] if driver else []
+        for defect in defects if at not in told else ():
             if fault := _fault(defect.effect, pool):
+                told.add(at)
                 yield Finding(
                     at,
                     f"driver {driver} {fault}",
@@ -551,7 +553,7 @@ def driver_breaks_mig(plan: Plan) -> Iterator[Finding]:
                     notes=(defect.source,),
                     help="write a later version, such as `580.95.05`",
                 )
-                return
+                break
 
 
 def _fault(effect: DriverEffect, pool: Pool) -> str:

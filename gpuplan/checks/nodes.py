@@ -1,4 +1,4 @@
-"""Checks on which nodes belong to a pool (GPU140-147, GPU165-167)."""
+"""Checks on which nodes belong to a pool (GPU140-147, GPU165-169)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpuplan.planning.node_patterns import (
     find_name,
     parse,
 )
-from gpuplan.planning.node_pools import pattern_of_names
+from gpuplan.planning.node_pools import find_names
 from gpuplan.planning.plan import Nodes, Plan, Pool, RetainedNodes, with_places
 from gpuplan.policy.models import NodeLabels
 from gpuplan.policy.names import DNS_SUBDOMAIN
@@ -97,7 +97,7 @@ def _shared(name: str, pool: Pool, at: Origin, other: Pool, other_at: Origin) ->
         f"node `{name}` belongs to the pools `{first}` and `{second}`",
         label=f"takes `{name}`",
         related=(Label(other_at, f"pool `{other.name}` takes it too"),),
-        notes=("a node has one value for each label, so it can be in one pool only",),
+        notes=(_ONE_POOL,),
         help=f"take `{name}` out of one of the two pools",
     )
 
@@ -316,17 +316,20 @@ def nodes_cannot_be_chosen_by_label(plan: Plan) -> Iterator[Finding]:
 
     ## Instead
     Choose by name: clouds name nodes after their node pool, as `gke-<cluster>-<node pool>-...` and
-    `aks-<node pool>-<number>-vmss...`. Or write `nodeLabels: external`, and let the owner of the node pools label the
+    `aks-<node pool>-<number>-vmss...`. Or by board, with `matchBoards: true`, where the pool has all nodes with one. Or
+    write `nodeLabels: external`, and let the owner of the node pools label the
     nodes by `partitions/node-groups.yaml`, which has the command for GKE, EKS and AKS and the part of each MachineSet.
     """
     mode = plan.cluster.spec.node_labels
     for pool in plan.pools if mode is not NodeLabels.EXTERNAL else ():
         if pool.nodes.selector:
+            others = _others(pool)
             yield Finding(
                 (pool.nodes.at / "selector").key,
                 f"`nodeLabels: {mode.value}` cannot choose the nodes of pool `{pool.name}` by labels",
                 label="sees no labels of nodes",
                 related=(Label(plan.cluster.at / "nodeLabels", "labels nodes by what it sees"),),
+                notes=(others,) if others else (),
                 help=f"{_by_name(pool)}or `nodeLabels: external`, where the owner of the nodes labels them",
             )
 
@@ -334,9 +337,15 @@ def nodes_cannot_be_chosen_by_label(plan: Plan) -> Iterator[Finding]:
 def _by_name(pool: Pool) -> str:
     if pool.nodes.names or pool.nodes.name_pattern is not None:
         return f"keep `{'names' if pool.nodes.names else 'namePattern'}` alone, "
-    if names := pattern_of_names(pool.nodes.selector):
-        return f"write `namePattern: {names}`, as the cloud names such nodes, "
-    return "write `namePattern` or `names`, "
+    if names := find_names(pool.nodes.selector):
+        return f"write `namePattern: {names.pattern}` in its place, as the cloud names such nodes, "
+    return "write `namePattern` or `names` in its place, "
+
+
+def _others(pool: Pool) -> str:
+    """What else the pattern matches that is offered."""
+    names = None if pool.nodes.names or pool.nodes.name_pattern is not None else find_names(pool.nodes.selector)
+    return names.others if names else ""
 
 
 @check("GPU166", "node-selectors-meet")
@@ -360,8 +369,95 @@ def node_selectors_meet(plan: Plan) -> Iterator[Finding]:
                     f"nodes of the pools `{other.name}` and `{pool.name}` have the same labels",
                     label=f"chooses nodes of pool `{other.name}`",
                     related=(Label((other.nodes.at / "selector").key, f"pool `{other.name}` chooses them too"),),
-                    help="add a label to one of them that tells the nodes apart",
+                    help=_apart(pool, other),
                 )
+
+
+def _apart(pool: Pool, other: Pool) -> str:
+    """Two selectors are apart by a label that both have, with different values."""
+    one, another = pool.nodes.selector, other.nodes.selector
+    wider, narrower = (pool, other) if len(one) < len(another) else (other, pool)
+    if more := sorted(narrower.nodes.selector.keys() - wider.nodes.selector.keys()):
+        return f"add `{more[0]}` to pool `{wider.name}`, with another value than in pool `{narrower.name}`"
+    return "add a label to both that their nodes have with different values"
+
+
+@check("GPU168", "boards-choose-nodes-twice")
+def boards_choose_nodes_twice(plan: Plan) -> Iterator[Finding]:
+    """A pool takes all nodes that have its board, and another pool has nodes with the same board.
+
+    ## Why
+    With `matchBoards: true` and nothing else that says which nodes are meant, each node that has a board of the model
+    is the pool's, whatever it is called: those of another pool of that model are as well, or of one that shares a PCI
+    id with it. They get two values for each label, and the last writer wins.
+
+    ## Instead
+    Tell the pools of one model apart by `names` or `namePattern`. One pool of each model can be by board alone.
+    """
+    for index, pool in enumerate(plan.pools):
+        for other in plan.pools[:index]:
+            if not (pool.nodes.are_by_board or other.nodes.are_by_board):
+                continue
+            if common := _common_boards(pool, other):
+                places = {each.name: _chosen_at(each) for each in (pool, other)}
+                taker = pool if pool.nodes.are_by_board else other
+                met = other if taker is pool else pool
+                yield Finding(
+                    places[taker.name],
+                    f"pool `{taker.name}` takes every node with a board of {taker.gpu.id}, those of pool `{met.name}` "
+                    "too",
+                    label="by board alone",
+                    related=(Label(places[met.name], f"pool `{met.name}` has such nodes"),),
+                    notes=(
+                        f"both models have the PCI id {listing(common, 4)}" if pool.gpu is not other.gpu else _ONE_POOL,
+                    ),
+                    help="add `namePattern` or `names` to both",
+                )
+
+
+_ONE_POOL = "a node has one value for each label, so it can be in one pool only"
+
+
+def _common_boards(pool: Pool, other: Pool) -> tuple[str, ...]:
+    """The PCI ids that both pools' boards have: one without a subsystem is that of every board with the device id."""
+    met = (
+        max(one.spelt, another.spelt, key=len)
+        for one in pool.gpu.pci
+        for another in other.gpu.pci
+        if one.device.lower() == another.device.lower() and len({one.subsystem, another.subsystem, ""}) < 3
+    )
+    return tuple(sorted({*met}))
+
+
+def _chosen_at(pool: Pool) -> Origin:
+    return pool.nodes.at / "matchBoards" if pool.nodes.are_by_board else pool.nodes.at.key
+
+
+@check("GPU169", "boards-seen-by-nobody")
+def boards_seen_by_nobody(plan: Plan) -> Iterator[Finding]:
+    """A pool chooses nodes by their boards, and nothing that labels nodes sees these.
+
+    ## Why
+    The PCI ids of a node's boards are what Node Feature Discovery's worker finds there, and its rules read them
+    (`nodeLabels: nfd`). With `nodeLabels: node` there is an object for each node, by its name, and with `external`
+    somebody else labels the nodes.
+
+    ## Instead
+    Take `matchBoards` away and say which nodes are meant, or have Node Feature Discovery label them.
+    """
+    mode = plan.cluster.spec.node_labels
+    for pool in plan.pools if mode is not NodeLabels.NFD else ():
+        if pool.nodes.boards:
+            by_names = (
+                "names, one for each node" if mode is NodeLabels.NODE else "what the nodes' owner reads, a `selector`"
+            )
+            yield Finding(
+                (pool.nodes.at / "matchBoards").key,
+                f"`nodeLabels: {mode.value}` sees no boards of nodes of pool `{pool.name}`",
+                label="chooses nothing",
+                related=(Label(plan.cluster.at / "nodeLabels", "labels nodes otherwise"),),
+                help=f"remove it and write {by_names}; or write `nodeLabels: nfd`",
+            )
 
 
 class _Chosen(NamedTuple):

@@ -22,6 +22,7 @@ from gpuplan.checks.handwritten.reading import Object, read
 from gpuplan.checks.mig import mig_pools
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Severity
+from gpuplan.planning.drivers import stated_driver
 from gpuplan.planning.node_features import writes_nfd
 from gpuplan.planning.plan import Plan, Pool, Stage
 from gpuplan.planning.sync_names import sync_name
@@ -358,7 +359,7 @@ def default_driver_breaks_mig(plan: Plan) -> Iterator[Finding]:
         return
     driver = default_driver(operator.version)
     for pool, mig in mig_pools(plan):
-        for defect in _defects(driver, pool):
+        for defect in _defects(driver, pool) if stated_driver(plan, pool)[0] is None else ():
             yield Finding(
                 operator.at / "version",
                 f"GPU Operator {operator.version} installs driver {driver}, {_FAULTS[defect.effect]}",
@@ -397,17 +398,19 @@ def cdmm_excludes_mig(plan: Plan) -> Iterator[Finding]:
     by time-slicing.
     """
     operator = plan.cluster.gpu_operator
-    named = operator.at / "driver" / "version"
-    driver = operator.spec.driver.version or default_driver(operator.version)
     cdmm = next(defect for defect in driver_defects() if defect.effect is DriverEffect.CDMM)
-    for pool, mig in mig_pools(plan) if not driver or cdmm.has(driver) else ():
+    for pool, mig in mig_pools(plan):
+        stated, named = stated_driver(plan, pool)
+        driver = stated or default_driver(operator.version)
+        if driver and not cdmm.has(driver):
+            continue
         hit = [cdmm.hits(product.label) for product in pool.gpu.products]
         if any(hit):
             yield Finding(
                 mig.at.key,
                 f"pool `{pool.name}` partitions {pool.gpu.id}, which CDMM does not allow",
                 label="fails while CDMM is on",
-                related=(Label(named, "this driver"),) if operator.spec.driver.version else (),
+                related=(Label(named, "this driver"),) if stated else (),
                 notes=(f"on Grace systems CDMM is on by default from driver {cdmm.since} on: {cdmm.source}",),
                 help="load the driver with `NVreg_CoherentGPUMemoryMode=numa` on these nodes",
                 severity=None if driver and all(hit) else Severity.NOTE,
@@ -449,27 +452,31 @@ def nodes_cannot_be_selected(plan: Plan) -> Iterator[Finding]:
     """Nothing says which nodes a pool's labels are for.
 
     ## Why
-    With `nodeLabels: nfd` a rule selects a pool's nodes by name or by a pattern of names: NFD's rules see what its
-    worker finds on a node, such as the name and the boards, and not the labels that say which group it is in. Boards
-    alone do not tell pools of one model apart, so that a rule without a name would match nodes of others. With
-    `nodeLabels: node` there is an object for each node, so the names are needed. Only `external` needs neither, since
-    node groups label their own nodes, which `nodes.selector` can name.
+    With `nodeLabels: nfd` a rule selects a pool's nodes by name, by a pattern of names, or by their boards: NFD's rules
+    see what its worker finds on a node, and not the labels that say which group it is in. A rule with none of these
+    would match every node that has an NVIDIA GPU. With `nodeLabels: node` there is an object for each node, so the
+    names are needed. Only `external` needs neither, since node groups label their own nodes, which `nodes.selector`
+    can name.
 
     ## Instead
-    Add `nodes.namePattern` or `nodes.names`, or have the node groups set the labels with `nodeLabels: external`.
+    Add `nodes.namePattern` or `nodes.names`. Where the pool has all nodes with its board, `nodes.matchBoards: true` is
+    enough. Or have the node groups set the labels with `nodeLabels: external`.
     """
     mode = plan.cluster.spec.node_labels
     is_nfd = mode is NodeLabels.NFD
     for pool in plan.pools if mode is not NodeLabels.EXTERNAL else ():
         nodes = pool.nodes
         # A pattern that matches nothing, such as an empty one, is reported for itself.
-        if not nodes.names and not nodes.selector and not (is_nfd and nodes.name_pattern is not None):
+        is_chosen = is_nfd and (nodes.name_pattern is not None or bool(nodes.boards))
+        if not nodes.names and not nodes.selector and not is_chosen:
             yield Finding(
                 nodes.at.key,
                 f"nothing says which nodes get the labels of pool `{pool.name}`",
                 label="neither `names` nor `namePattern`" if is_nfd else "no `names`",
                 related=(Label(plan.cluster.at / "nodeLabels", f"`{mode.value}` needs them"),),
-                help="add `namePattern` or `names`" if is_nfd else "add `names`, one for each node",
+                help="add `namePattern` or `names`, or `matchBoards: true` if the pool has all nodes with its board"
+                if is_nfd
+                else "add `names`, one for each node",
             )
 
 

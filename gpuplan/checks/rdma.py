@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Severity
@@ -57,27 +58,65 @@ def rdma_beside_restricted(plan: Plan) -> Iterator[Finding]:
             )
 
 
-@check("GPU468", "rdma-resource-is-a-gpu")
-def rdma_resource_is_a_gpu(plan: Plan) -> Iterator[Finding]:
-    """A tenant is granted GPUs as if they were network cards.
+@check("GPU468", "not-a-network-resource")
+def not_a_network_resource(plan: Plan) -> Iterator[Finding]:
+    """A tenant is granted as a network card what is none.
 
     ## Why
     What `rdma` names is for network cards: admission does not take it for a GPU, no quota caps it, and Kueue does not
     count it, nor any resource whose name begins with it.
 
+    Names with `nvidia.com/` are those of GPUs and of what connects them, but for what NVIDIA's network operator is told
+    to call its cards, such as `nvidia.com/hostdev`: `gpu`, `mig-*` and shares of them; `pgpu`, `nvswitch` and names in
+    capitals from device plugins for virtual machines; `imex-channel`, by which GPUs read each other's memory.
+
+    The kubelet takes no name from a device plugin that has `kubernetes.io/` in it, or that begins with `requests.` as
+    quotas do (`IsExtendedResourceName` in `pkg/apis/core/v1/helper/helpers.go` of kubernetes/kubernetes): a quota would
+    count something else.
+
     ## Instead
     Name the resource of the network's device plugin, such as `rdma/hca_shared_devices_a`. GPUs are granted by `quotas`.
     """
-    known = (*gpu_resources(plan), "nvidia.com/gpu", "nvidia.com/mig-")
+    gpus = gpu_resources(plan)
     for tenant in plan.tenants:
         for index, resource in enumerate(tenant.spec.allow.rdma):
-            if any(name.startswith(resource) or resource.startswith(name) for name in known):
+            if flaw := _flaw(resource, gpus):
                 yield Finding(
                     tenant.at / "allow" / "rdma" / index,
                     f"`{resource}` is no network resource",
-                    label="GPUs are asked for by it",
+                    label=flaw,
                     help="name the resource of the network's device plugin, and grant GPUs by `quotas`",
                 )
+
+
+_RESERVED: Final = "kubernetes.io/"
+_OF_QUOTAS: Final = ("requests.", "limits.")
+_DEVICES: Final = (
+    "nvidia.com/gpu",
+    "nvidia.com/imex-channel",
+    "nvidia.com/mig-",
+    "nvidia.com/nvswitch",
+    "nvidia.com/pgpu",
+)
+"""What NVIDIA's device plugins call GPUs, parts of them, and what connects them; what begins so is one, too."""
+
+
+def _flaw(resource: str, gpus: Iterable[str]) -> str:
+    """Why a name is that of no network card; nothing where it may be one.
+
+    In capitals are boards and their shares for virtual machines (`getDeviceName` and `formatDeviceName` in
+    `pkg/device_plugin/device_plugin.go` of NVIDIA/kubevirt-gpu-device-plugin v1.6.0 and NVIDIA/sandbox-device-plugin
+    v0.0.5).
+    """
+    if _RESERVED in resource:
+        return "Kubernetes has this domain for itself"
+    if resource.startswith(_OF_QUOTAS):
+        return "how quotas begin"
+    if any(name.startswith(resource) or resource.startswith(name) for name in (*gpus, *_DEVICES)):
+        return "GPUs, or what connects them, are asked for by it"
+    domain, _, name = resource.partition("/")
+    is_of_virtual_machines = domain == "nvidia.com" and name.isupper()
+    return "how GPUs for virtual machines are called" if is_of_virtual_machines else ""
 
 
 @check("GPU469", "rdma-needs-a-security-context-constraint", Severity.NOTE)

@@ -1,4 +1,4 @@
-"""Checks on the chart that a cluster's scheduler is installed from (GPU472-477)."""
+"""Checks on the chart that a cluster's scheduler is installed from (GPU472-477, GPU487-488)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from gpuplan.catalog.charts import find_scheduler_chart
 from gpuplan.catalog.schedulers import release_read
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
+from gpuplan.planning.charts import find_chart
 from gpuplan.planning.grants import gpu_resources
 from gpuplan.planning.kueue_settings import decided, device_class_mappings
 from gpuplan.planning.plan import Plan
-from gpuplan.policy.models import SchedulerInstall
-from gpuplan.wording import listing
+from gpuplan.policy.models import Platform, SchedulerInstall
+from gpuplan.wording import closest, listing
 
 
 @check("GPU472", "scheduler-without-release")
@@ -86,7 +87,7 @@ def decided_scheduler_value(plan: Plan) -> Iterator[Finding]:
                 label="decided elsewhere",
                 notes=(f"what says it is `{field}`" if " " not in field else f"what says it is the {field}",),
                 help=(
-                    "write it into `scheduler.kueue.configuration`"
+                    "remove it, and write what its Configuration says into `scheduler.kueue.configuration`"
                     if plan.scheduler.suspends_jobs
                     else f"remove `{route[-1]}`"
                 ),
@@ -122,7 +123,8 @@ def decided_kueue_setting(plan: Plan) -> Iterator[Finding]:
     if settings is None or not plan.scheduler.suspends_jobs:
         return
     at = plan.cluster.scheduler.at / "kueue" / "configuration"
-    for route, value in _contradictions(decided(plan), settings.configuration, ()):
+    follows = decided(plan)
+    for route, value in _contradictions(follows, settings.configuration, ()):
         yield Finding(
             (at / route).key,
             f"`{'.'.join(map(str, route))}` of Kueue's Configuration follows from the policy",
@@ -133,7 +135,8 @@ def decided_kueue_setting(plan: Plan) -> Iterator[Finding]:
             help=f"remove `{route[-1]}`",
         )
     resources = settings.configuration.get("resources")
-    if isinstance(resources, Mapping) and resources.get("quotaCheckStrategy") == "IgnoreUndeclared":
+    ignores = isinstance(resources, Mapping) and resources.get("quotaCheckStrategy") == "IgnoreUndeclared"
+    if ignores and "excludeResourcePrefixes" in follows["resources"]:
         yield Finding(
             (at / "resources" / "quotaCheckStrategy").key,
             "Kueue does not start with `quotaCheckStrategy: IgnoreUndeclared` beside prefixes that it excludes",
@@ -207,6 +210,31 @@ def _contradictions(
             yield (*above, key), here
 
 
+@check("GPU488", "unknown-kueue-setting")
+def unknown_kueue_setting(plan: Plan) -> Iterator[Finding]:
+    """`scheduler.kueue.configuration` has a key that Kueue's Configuration does not have.
+
+    ## Why
+    Kueue reads its Configuration strictly (`fromFile` in `pkg/config/config.go` of v0.19.2): with an unknown key its
+    controller ends with an error, and nothing is admitted any more. Only the outermost keys are looked at here.
+
+    ## Instead
+    Write the key as Kueue's reference of `config.kueue.x-k8s.io/v1beta2` has it.
+    """
+    settings, chart = plan.cluster.scheduler.spec.kueue, find_scheduler_chart(plan.cluster.scheduler.kind.value)
+    if settings is None or chart is None or not chart.settings:
+        return
+    for key in settings.configuration:
+        if key not in chart.settings:
+            nearest = closest(key, chart.settings)
+            yield Finding(
+                (plan.cluster.scheduler.at / "kueue" / "configuration" / key).key,
+                f"Kueue's Configuration has no `{key}`",
+                label="Kueue does not start",
+                help=f"write `{nearest}`" if nearest else f"remove `{key}`",
+            )
+
+
 @check("GPU476", "scheduler-chart-not-read", Severity.WARNING)
 def scheduler_chart_not_read(plan: Plan) -> Iterator[Finding]:
     """A scheduler is to be installed in a release whose chart gpuplan does not know.
@@ -231,6 +259,36 @@ def scheduler_chart_not_read(plan: Plan) -> Iterator[Finding]:
         )
 
 
+@check("GPU487", "scheduler-not-told-of-openshift")
+def scheduler_not_told_of_openshift(plan: Plan) -> Iterator[Finding]:
+    """Argo CD is to install a release of KAI-Scheduler on OpenShift whose chart does not find out that it is there.
+
+    ## Why
+    On OpenShift KAI-Scheduler's pods need a SecurityContextConstraints, `kai-system`: they run as user 10000
+    (`SetDefaultWhereNeeded` in `pkg/apis/kai/v1/global.go` of v0.16.8), which `restricted-v2` refuses outside of the
+    range of their namespace. Up to 0.16 the chart makes it, and the binding to it, if it finds the definition of
+    ClusterVersion in the cluster (`lookup` in `templates/rbac/scc.yaml`), and nothing else tells it. Argo CD renders
+    charts without asking the cluster, so that nothing is found, and what the operator is to run does not start. From
+    0.17 on there is a value `openshift`, which gpuplan writes. Flux and `helm upgrade` ask the cluster.
+
+    ## Instead
+    Install 0.17 or later. Where that cannot be, add the SecurityContextConstraints with its ClusterRole and
+    ClusterRoleBinding to the folder `scheduler` by a kustomize Component, as the chart has them, and ignore this.
+    """
+    scheduler, chart = plan.cluster.scheduler, find_chart(plan.cluster)
+    if chart is None or plan.cluster.argocd is None or plan.cluster.spec.platform is not Platform.OPENSHIFT:
+        return
+    if chart.facts.asks_for_openshift(chart.version):
+        yield Finding(
+            scheduler.at / "version",
+            f"{plan.scheduler.title} {chart.version} does not start on OpenShift where Argo CD installs it",
+            label="its chart asks the cluster whether it is OpenShift",
+            notes=("Argo CD renders charts without a cluster, and the SecurityContextConstraints is left out",),
+            related=(Label(plan.cluster.at / "platform", "needs a SecurityContextConstraints"),),
+            help=f"write `version: {release_read(scheduler.kind.value)}`",
+        )
+
+
 @check("GPU477", "unused-scheduler-values", Severity.WARNING)
 def unused_scheduler_values(plan: Plan) -> Iterator[Finding]:
     """The policy has values or a repository for the scheduler's chart, and somebody else installs it.
@@ -249,8 +307,17 @@ def unused_scheduler_values(plan: Plan) -> Iterator[Finding]:
                 f"`{field}` of the scheduler is read by nobody",
                 label="has no effect",
                 related=(Label(scheduler.at / "kind", "installed by somebody else"),),
-                help=f"write `install: helm` beside it, or remove `{field}`",
+                help=f"{_to_install(plan)}remove `{field}`",
             )
+
+
+def _to_install(plan: Plan) -> str:
+    """What has gpuplan install the scheduler, where it can."""
+    scheduler = plan.cluster.scheduler
+    if find_scheduler_chart(scheduler.kind.value) is None:
+        return ""
+    release = "" if scheduler.version else f" and `version: {release_read(scheduler.kind.value)}`"
+    return f"write `install: helm`{release} beside it, or "
 
 
 def _is_installed(plan: Plan) -> bool:

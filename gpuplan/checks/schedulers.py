@@ -63,6 +63,21 @@ def limit_not_allowed() -> None:
     """
 
 
+@_lost("GPU555", "class-limits-not-kept", "class-limits")
+def class_limits_not_kept() -> None:
+    """A quota has a limit for a priority class, and nothing bounds it.
+
+    ## Why
+    A ResourceQuota counts the pods of a class (`scopeSelector`). Where queues cap what tenants use there is none: it
+    would refuse some pods of work that a queue has let in as a whole. No queue has a limit for a class. And what is
+    claimed, or a fraction of a GPU, a ResourceQuota does not count by class.
+
+    ## Instead
+    Write `scheduler: {cap: limit}` in the Cluster, for a ResourceQuota beside the queues; or make the class a tenant of
+    its own, with this one as its `parent`.
+    """
+
+
 @_lost("GPU513", "lendable-not-kept", "lendable")
 def lendable_not_kept() -> None:
     """Tenants bound what others may borrow of their guarantee, and the scheduler cannot.
@@ -215,6 +230,19 @@ def deadline_counts_waiting() -> None:
 
     ## Instead
     Allow for the wait in `deadline`, or use Kueue.
+    """
+
+
+@_lost("GPU554", "time-limits-not-kept", "time-limits")
+def time_limits_not_kept() -> None:
+    """A tenant's work has limits on its time or on its idle GPUs, and the scheduler ends none.
+
+    ## Why
+    Run:ai measures how long GPUs are idle, and ends what a project's rules say. kube-scheduler, Kueue and KAI-Scheduler
+    know neither what a GPU does nor how long work of a queue may run: a notebook that was forgotten keeps its GPUs.
+
+    ## Instead
+    Give trainings a `deadline`, and look at the alert `GpuAllocatedIdle`; or use Run:ai.
     """
 
 

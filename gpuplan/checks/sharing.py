@@ -253,6 +253,8 @@ def shares_of_absent_profile(plan: Plan) -> Iterator[Finding]:
             continue
         entries = pool.sharing.layout.entries
         there = list(dict.fromkeys(name for entry in entries for name, many in entry.instances.items() if many))
+        stated = {shares.profile for shares in sharing.stated}
+        left = joined([f"`{name}`" for name in there if name not in stated], "or")
         for shares in sharing.stated if there else ():
             if shares.profile and shares.profile not in there:
                 yield Finding(
@@ -260,7 +262,7 @@ def shares_of_absent_profile(plan: Plan) -> Iterator[Finding]:
                     f"pool `{pool.name}` has no `{shares.profile}` to divide",
                     label="nothing is divided",
                     related=(Label(pool.sharing.layout_at, f"has {listing(there)}"),),
-                    help=f"write {joined([f'`{name}`' for name in there], 'or')}, or leave `{shares.profile}` out",
+                    help=f"write {left}, or leave `{shares.profile}` out" if left else f"leave `{shares.profile}` out",
                 )
 
 

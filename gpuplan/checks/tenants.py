@@ -1,4 +1,4 @@
-"""Checks on tenants: their namespaces and parents, and what a namespace or a container may have (GPU406-419)."""
+"""Checks on tenants: their namespaces and parents, and what is for those (GPU406-419, GPU426-429)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from gpuplan.checks.caps import cap_field, cap_of, each_quota
 from gpuplan.checks.pools import circles
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, name_of, number, repeats, total_text, units
-from gpuplan.diagnostics import Finding, Label, Severity
+from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.containers import defaults_of
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.plan import Amount, Plan, Quota
+from gpuplan.planning.projects import seconds, times_of
 from gpuplan.wording import listing
 
 
@@ -168,6 +170,60 @@ def split_names_foreign_namespace(plan: Plan) -> Iterator[Finding]:
                 )
 
 
+@check("GPU428", "limit-for-no-class")
+def limit_for_no_class(plan: Plan) -> Iterator[Finding]:
+    """A quota has a limit for a priority class that the tenant's pods may not name.
+
+    ## Why
+    Pods with GPUs name one of their tenant's `priorityClasses`. A limit for another class bounds nobody, and the class
+    that was meant has none.
+
+    ## Instead
+    Name one of the tenant's classes.
+    """
+    for tenant, quota in each_quota(plan):
+        names = [priority.name for priority in tenant.priority_classes]
+        for name in quota.class_limits:
+            if name not in names and name not in plan.broken.priority_classes:
+                yield Finding(
+                    (quota.at / "classLimits" / name).key,
+                    f"priority class `{name}` is not one of tenant `{tenant.name}`",
+                    label="bounds nobody",
+                    related=(Label((tenant.at / "priorityClasses").key, f"`{tenant.name}` has these"),),
+                    notes=(f"its classes: {listing(names, 8)}",) if names else (),
+                    help=f"write one of its classes, or add `{name}` to `priorityClasses`",
+                )
+
+
+@check("GPU429", "class-limit-out-of-reach", Severity.WARNING)
+def class_limit_out_of_reach(plan: Plan) -> Iterator[Finding]:
+    """A priority class may use as many units as its tenant may use anyway.
+
+    ## Why
+    The limit of the quota holds for pods of all classes. A limit for one of them that is as high bounds nothing.
+
+    ## Instead
+    Lower it, or leave it out.
+    """
+    for tenant, quota in each_quota(plan):
+        bound = cap_of(plan, quota) if quota.limit is None else quota.limit
+        for name, limit in quota.class_limits.items():
+            if bound is not None and limit >= bound:
+                yield Finding(
+                    quota.at / "classLimits" / name,
+                    f"pods of `{name}` may use {number(limit)} {units(quota)}, and tenant `{tenant.name}` "
+                    f"{number(bound)}",
+                    label="bounds nothing",
+                    related=(
+                        Label(
+                            quota.at / ("guaranteed" if quota.spec.limit is None else "limit"),
+                            f"{number(bound)} at most",
+                        ),
+                    ),
+                    help=f"write less than {number(bound)}, or leave it out",
+                )
+
+
 @check("GPU413", "split-over-cap")
 def split_over_cap(plan: Plan) -> Iterator[Finding]:
     """The parts of a `split` add up to more than the quota allows.
@@ -249,3 +305,67 @@ def split_missing(plan: Plan) -> Iterator[Finding]:
 def _even_split(names: Sequence[str], cap: Amount) -> str:
     share, rest = divmod(int(cap), len(names))
     return "{" + ", ".join(f"{name}: {share + (index < rest)}" for index, name in enumerate(names)) + "}"
+
+
+# --- Time --------------------------------------------------------------------------------------------------------
+
+
+@check("GPU426", "time-limit-of-nothing")
+def time_limit_of_nothing(plan: Plan) -> Iterator[Finding]:
+    """A limit on the time of a tenant's work is no time at all, or one that no work reaches.
+
+    ## Why
+    Run:ai's API takes no limit below a second. Work ends at its time limit in any case: a limit on idle time that is
+    as long ends nothing earlier
+    (https://docs.run.ai/latest/platform-admin/aiinitiatives/org/scheduling-rules).
+
+    ## Instead
+    Write an idle time that is shorter than `run`, or leave one of them out.
+    """
+    for tenant in plan.tenants:
+        times = dict(times_of(tenant))
+        for at, time in times.items():
+            run = Origin(at.source, (*at.path[:-1], "run"))
+            if seconds(time) == 0:
+                yield Finding(
+                    at,
+                    f"work of tenant `{tenant.name}` has no time: `{time}`",
+                    label="must be a second or more",
+                    help="leave it out, or write how long it may take, such as `1h`",
+                )
+            elif at != run and run in times and seconds(time) >= seconds(times[run]):
+                yield Finding(
+                    at,
+                    f"work of tenant `{tenant.name}` ends after {times[run]}, and may be idle for {time}",
+                    label="never reached",
+                    related=(Label(run, f"ends it after {times[run]}"),),
+                    help=f"write less than `{times[run]}`, or leave it out",
+                    severity=Severity.WARNING,
+                )
+
+
+# --- What is for namespaces --------------------------------------------------------------------------------------
+
+
+@check("GPU427", "defaults-for-no-namespace", Severity.WARNING)
+def defaults_for_no_namespace(plan: Plan) -> Iterator[Finding]:
+    """A tenant says what containers have by default, and has no namespaces.
+
+    ## Why
+    A LimitRange lives in a namespace. Those of tenants that are part of this one are theirs, and what is said here does
+    not hold for them.
+
+    ## Instead
+    Write `containers` into the tenants that have namespaces.
+    """
+    for tenant in plan.tenants:
+        stated = [at for found in defaults_of(tenant).values() for at in found.stated]
+        if stated and not tenant.spec.namespaces and plan.tree.is_divided(tenant):
+            children = [child.name for child in plan.tree.children(tenant)]
+            yield Finding(
+                (tenant.at / "containers").key,
+                f"tenant `{tenant.name}` says what containers have, and has no namespaces",
+                label="holds nowhere",
+                notes=(f"part of it: {listing(children)}",),
+                help="write it into the tenants that have namespaces",
+            )

@@ -18,14 +18,14 @@ def has_openshifts_nfd(cluster: Cluster) -> bool:
     return cluster.spec.platform is Platform.OPENSHIFT and not is_charts
 
 
-def matches_boards(cluster: Cluster) -> bool:
-    """Whether rules label nodes with a board of their pool's model alone."""
-    return cluster.spec.match_boards and cluster.spec.node_labels is NodeLabels.NFD
+def matches_boards(cluster: Cluster, pool: Pool) -> bool:
+    """Whether the pool's rules label nodes with a board of its model alone."""
+    return (cluster.spec.match_boards or bool(pool.nodes.boards)) and cluster.spec.node_labels is NodeLabels.NFD
 
 
 def boards_of(plan: Plan, pool: Pool) -> frozenset[str]:
     """The PCI ids of which a node of the pool has one, where rules ask for it; none where any board will do."""
-    return frozenset(device.spelt for device in pool.gpu.pci if matches_boards(plan.cluster))
+    return frozenset(device.spelt for device in pool.gpu.pci if matches_boards(plan.cluster, pool))
 
 
 def rules_group(cluster: Cluster) -> str:

@@ -339,7 +339,8 @@ class Unit(NamedTuple):
 class Nodes(Value):
     """A pool's nodes: by ``names``, by ``name_pattern`` (to be matched whole), or by neither.
 
-    ``selector`` are labels that others give them; it chooses among them as well.
+    ``selector`` are labels that others give them; it chooses among them as well, and so do ``boards``, the PCI ids of
+    which each node has one where the pool asks for it.
 
     ``moved`` are the names that the pattern matches and that are not meant: a rollout has moved these nodes.
 
@@ -356,6 +357,12 @@ class Nodes(Value):
     millicores: int | None = None
     memory_bytes: int | None = None
     selector: Mapping[str, str] = field(default_factory=dict)
+    boards: tuple[str, ...] = ()
+
+    @property
+    def are_by_board(self) -> bool:
+        """Whether a node is one of them by its board alone, whatever it is called."""
+        return bool(self.boards) and not self.names and self.name_pattern is None and not self.selector
 
 
 class PluginKeys(NamedTuple):
@@ -522,8 +529,8 @@ class Quota(NamedTuple):
     """A tenant's grant on one unit of one pool, in units. ``limit`` is None where unbounded.
 
     ``split`` divides the cap among namespaces as the policy writes it; ``caps`` is the result for every namespace of
-    the tenant: what a plain ResourceQuota there allows, None where it does not bound it. ``compute`` is what is counted
-    beside the units.
+    the tenant: what a plain ResourceQuota there allows, None where it does not bound it. ``class_limits`` are by
+    priority class. ``compute`` is what is counted beside the units.
     """
 
     at: Origin
@@ -535,6 +542,7 @@ class Quota(NamedTuple):
     lendable: Amount
     split: Mapping[str, Amount]
     caps: Mapping[str, Amount | None]
+    class_limits: Mapping[str, Amount] = {}
     compute: tuple[Compute, ...] = ()
 
     @property

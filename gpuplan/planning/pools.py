@@ -65,6 +65,7 @@ def resolve_pool(context: Context, at: Origin, pool: models.Pool) -> Pool | None
         names=names,
         name_pattern=written.name_pattern,
         selector=written.selector,
+        boards=tuple(sorted(device.spelt for device in gpu.pci)) if written.match_boards else (),
         millicores=of_node(written, Counted.CPU),
         memory_bytes=of_node(written, Counted.MEMORY),
     )
@@ -200,6 +201,8 @@ def divided(pool: Pool, at: Origin, sharing: Sharing, moved: Sequence[str]) -> P
             count=max(pool.nodes.count - len(names), 0),
             names=tuple(name for name in pool.nodes.names if name not in names),
             moved=names,
+            # Where the rollout has moved all that are named, none is left.
+            boards=() if pool.nodes.names else pool.nodes.boards,
         ),
     )
     there = moved_to(pool, sharing)

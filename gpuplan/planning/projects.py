@@ -7,12 +7,13 @@ of its tenant's department and has the namespace's own name, for a project has o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction as Ratio
 from functools import partial
 from math import ceil
 
+from gpuplan.diagnostics import Origin
 from gpuplan.planning.plan import Amount, Plan, Pool, Quota, Tenant
 from gpuplan.planning.portions import portion_of
 from gpuplan.planning.tree import Tree
@@ -146,6 +147,21 @@ def minimum_run_time(plan: Plan, pool: Pool) -> str | None:
         if duration is not None
     ]
     return _spell(max(map(seconds, asked))) if asked else None
+
+
+def times_of(tenant: Tenant) -> Iterator[tuple[Origin, str]]:
+    """Each limit that a tenant has on the time of its work, where it is written."""
+    workspaces, trainings = tenant.spec.time_limits.workspaces, tenant.spec.time_limits.trainings
+    times = {
+        ("workspaces", "run"): workspaces.run,
+        ("workspaces", "idle"): workspaces.idle,
+        ("workspaces", "preemptibleIdle"): workspaces.preemptible_idle,
+        ("trainings", "run"): trainings.run,
+        ("trainings", "idle"): trainings.idle,
+    }
+    for (work, field), time in times.items():
+        if time is not None:
+            yield tenant.at / "timeLimits" / work / field, time
 
 
 def seconds(duration: str) -> int:

@@ -205,6 +205,25 @@ class Driver(Model):
     """
 
 
+class KernelModules(StrEnum):
+    """Which kernel modules the driver's container builds or brings."""
+
+    AUTO = "auto"
+    OPEN = "open"
+    PROPRIETARY = "proprietary"
+
+
+class PoolDriver(Model):
+    """The NVIDIA driver of a pool's nodes, where it is another one than the cluster's."""
+
+    version: texts.Line | None = None
+    """The driver's version, such as `570.195.03`. Absent: the cluster's."""
+    kernel_modules: Annotated[KernelModules, Field(strict=False), Words("kernel modules")] = KernelModules.AUTO
+    """`open`, which Grace and Blackwell need; `proprietary`, which Volta and older need; `auto` leaves it to the
+    driver.
+    """
+
+
 class OperandEnvironment(Model):
     """Environment variables of pods that the GPU Operator runs on nodes."""
 
@@ -285,7 +304,7 @@ class GpuOperator(Model):
     """Whether Node Feature Discovery is installed along with the operator: by the chart with `helm`, by its own
     Subscription with `olm`. `false` where the cluster has it already, since the operator needs its labels.
     """
-    registry: texts.Line | None = None
+    registry: texts.RegistryMirror | None = None
     """A registry that mirrors `nvcr.io`, such as `registry.example.com/nvcr`: images of all operands come from there,
     by the paths that they have at `nvcr.io` (`install: helm`).
     """
@@ -293,7 +312,7 @@ class GpuOperator(Model):
     """Secrets in the operator's namespace by which nodes pull the images of all operands, with `helm` and with `olm`.
     A change restarts them.
     """
-    chart_repo_url: Annotated[texts.Line, Words("chart repository")] = Field(
+    chart_repo_url: Annotated[texts.ChartRepository, Words("chart repository")] = Field(
         default=NVIDIA_CHARTS, alias="chartRepoURL"
     )
     """The Helm repository that has the chart `gpu-operator`, or a mirror of it (`install: helm` with `argocd` or
@@ -370,7 +389,9 @@ class Scheduler(Model):
     """`helm`: gpuplan writes values for the chart of Kueue or KAI-Scheduler, whose release `version` says, and Argo CD
     or Flux installs it. `external`: somebody else does.
     """
-    chart_repo_url: Annotated[texts.Line | None, Words("chart repository")] = Field(default=None, alias="chartRepoURL")
+    chart_repo_url: Annotated[texts.ChartRepository | None, Words("chart repository")] = Field(
+        default=None, alias="chartRepoURL"
+    )
     """A mirror of the Helm repository that has the scheduler's chart (`install: helm`). Default its project's own."""
     values: Annotated[dict[str, Any], Words("Helm values"), Judged("GPU474")] = Field(default_factory=dict)
     """More Helm values for the scheduler's chart (`install: helm`), merged under the ones that gpuplan writes."""
@@ -590,6 +611,10 @@ class Nodes(Model):
     `cloud.google.com/gke-nodepool`: nodes with all of them are the pool's. Only with `nodeLabels: external`: no rule of
     Node Feature Discovery sees labels.
     """
+    match_boards: Annotated[bool, ESSENTIAL] = False
+    """Whether the pool's nodes are those that have a board of its model, by its PCI ids (`nodeLabels: nfd`): all of
+    them where nothing else says which nodes these are, else those of `names` or `namePattern`.
+    """
     cpu: Annotated[texts.Quantity | None, Words("CPU")] = None
     """How many CPUs each node has for pods, such as `192`: what `kubectl describe node` calls allocatable."""
     memory: texts.Quantity | None = None
@@ -787,6 +812,11 @@ class PoolSpec(Model):
     reserve; rounded down to thousandths of a CPU and to whole MiB. A unit is the part of a node that its compute slices
     are of those that the node hands out.
     """
+    driver: PoolDriver | None = None
+    """The driver of the pool's nodes, where it is not the cluster's: then an NVIDIADriver for each such pool says what
+    the GPU Operator installs there, from v26.3 on. The first of them on a cluster takes the ClusterPolicy's driver away
+    from all nodes.
+    """
     memory_per_unit: Annotated[int, Field(ge=1)] | None = Field(default=None, alias="memoryPerUnitMiB")
     """The GPU memory in MiB that one unit must offer to be of use here; replicas that leave less are reported."""
     disruption: Disruption = Disruption.model_construct()
@@ -895,6 +925,12 @@ class Quota(Model):
     """How many of the guaranteed ones others may use while they are idle. Absent: all."""
     split: Annotated[dict[str, Amount], Judged("GPU412")] = Field(default_factory=dict)
     """How the cap is divided among the tenant's namespaces, where it has several: a ResourceQuota lives in one."""
+    class_limits: Annotated[dict[str, Amount], Words("limits of priority classes"), Judged("GPU428")] = Field(
+        default_factory=dict
+    )
+    """How many of them pods of a priority class may use at most, such as `{research: 4}`. Classes that are not named
+    may use all. A ResourceQuota keeps it where one caps what tenants use (`scheduler.cap`); no queue does.
+    """
     cpu: Annotated[BoundsOrQuantity | None, Words("CPU")] = None
     """The CPUs that its pods may ask for in the pool, such as `64`; `{guaranteed: 64, limit: 128}` where it may borrow.
     Absent, it is not bounded, unless the pool says `followUnits`.
@@ -986,6 +1022,55 @@ class Allow(Model):
     """The longest time that its pods with GPUs may ask for to end, in place of the cluster's."""
 
 
+class ContainerDefaults(Model):
+    """What a container has of CPU or of memory that says nothing of it, and what one may state that does."""
+
+    request: texts.Quantity | None = None
+    """What it asks for, such as `500m` or `1Gi`. Absent: as much as `limit`."""
+    limit: texts.Quantity | None = None
+    """What it may use at most. Containers that ask for more and state no limit of their own are refused then."""
+    max_ratio: Annotated[float, Field(ge=1, le=1_000_000, allow_inf_nan=False), Words("largest ratio")] | None = None
+    """How many times what it asks for a container's limit may be, such as `4`. Those without both are refused."""
+
+
+class Containers(Model):
+    """What containers in a tenant's namespaces have of CPU and memory that say nothing of it: a LimitRange in each."""
+
+    cpu: Annotated[ContainerDefaults | None, Words("CPU of containers")] = None
+    """Of CPU."""
+    memory: Annotated[ContainerDefaults | None, Words("memory of containers")] = None
+    """Of memory."""
+
+
+class WorkspaceTimes(Model):
+    """How long workspaces of Run:ai may take."""
+
+    run: texts.Duration | None = None
+    """How long one may run, such as `12h`."""
+    idle: texts.Duration | None = None
+    """How long the GPUs of one that may not be evicted may be idle, such as `1h`."""
+    preemptible_idle: texts.Duration | None = None
+    """The same of one that may be evicted."""
+
+
+class TrainingTimes(Model):
+    """How long trainings of Run:ai may take."""
+
+    run: texts.Duration | None = None
+    """How long one may run, such as `72h`."""
+    idle: texts.Duration | None = None
+    """How long its GPUs may be idle, such as `2h`."""
+
+
+class TimeLimits(Model):
+    """How long work of a tenant may run, or keep GPUs that it does not use, before Run:ai ends it."""
+
+    workspaces: WorkspaceTimes = WorkspaceTimes.model_construct()
+    """Of workspaces, in which people work."""
+    trainings: TrainingTimes = TrainingTimes.model_construct()
+    """Of trainings, which run by themselves."""
+
+
 class TenantSpec(Model):
     """A team and what it may use."""
 
@@ -1007,6 +1092,12 @@ class TenantSpec(Model):
     """The groups and users that work in its namespaces."""
     allow: Annotated[Allow, Words("allowed")] = Allow.model_construct()
     """What its pods may do."""
+    containers: Annotated[Containers, Words("defaults of containers")] = Containers.model_construct()
+    """What containers in its namespaces have of CPU and memory that say nothing of it."""
+    time_limits: TimeLimits = TimeLimits.model_construct()
+    """How long its work may run, or keep idle GPUs, before Run:ai ends it. What was submitted before a change keeps
+    the times that it had. Any scheduler knows the `deadline` of a training that is a Workload.
+    """
 
 
 # --- Workload ----------------------------------------------------------------------------------------------------

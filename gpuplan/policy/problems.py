@@ -473,6 +473,8 @@ _TYPE_NAMES = {
 def _value_not_allowed(at: Origin, kind: str, value: object, context: Mapping[str, Any]) -> Finding:
     shown = f"`{value}`" if isinstance(value, str | int | float) else "this value"
     alternative = f", or {context['or']}" if context.get("or") else ""
+    if value in _UNLIMITED and "quotas" in at.path and (remedy := _NO_NUMBER.get(at.path[-1])):
+        return Finding(at, f"`{at}` cannot be {shown}", label="not an amount", help=remedy)
     if kind in ("enum", "literal_error"):
         allowed = _words(context)
         close = closest(str(value), allowed)
@@ -488,6 +490,16 @@ def _value_not_allowed(at: Origin, kind: str, value: object, context: Mapping[st
     limit = _limit(kind, context) + alternative
     meant = form_of(context["pattern"]).mend(str(value)) if kind == "string_pattern_mismatch" else context.get("meant")
     return Finding(at, f"`{at}` cannot be {shown}", label=limit, help=f"write {meant or limit}")
+
+
+_UNLIMITED: Final = (-1, "-1", "unlimited", "infinite")
+"""What queues of KAI-Scheduler, Run:ai and people say for "no bound"."""
+
+_NO_NUMBER: Final[Mapping[str | int, str]] = {
+    "limit": "write `none`, for no bound",
+    "guaranteed": "write how much is the tenant's own, `0` if nothing is, and `limit: none` for no bound on its use",
+}
+"""What to write in place of it: there is no guarantee without a bound, for a pool has so many units and no more."""
 
 
 def _words(context: Mapping[str, Any]) -> list[str]:

@@ -216,6 +216,50 @@ Image = Annotated[
 ]
 """As container runtimes read it (`regexp.go` in https://github.com/distribution/reference)."""
 
+
+def _as_registry(text: str) -> str:
+    """What is most likely meant: a host and a path, without scheme and without `/` at the end."""
+    address = re.sub(r"^[a-z]+://", "", text.strip()).rstrip("/")
+    return f"`{address}`" if re.fullmatch(_MIRROR, address) else ""
+
+
+def _without_credentials(text: str) -> str:
+    """What is most likely meant: the address without who logs in, and without what follows it."""
+    address = re.sub(r"(?<=//)[^/]*@", "", text.strip()).split("?")[0].split("#")[0]
+    return f"`{address}`" if re.fullmatch(_CHARTS, address) else ""
+
+
+_LABEL: Final = r"[a-zA-Z0-9]([-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?"
+_PORT: Final = r":[0-9]{1,5}"
+_IP: Final = r"\[[0-9a-fA-F:]{2,39}\]"
+_MIRROR: Final = rf"^({_LABEL}(\.{_LABEL})+({_PORT})?|{_LABEL}{_PORT}|localhost|{_IP}({_PORT})?)(/{_PART})*$"
+_CHARTS: Final = rf"^((https?|oci)://)?({_LABEL}(\.{_LABEL})*|{_IP})({_PORT})?(/[A-Za-z0-9._~%+=,:-]+)*/?$"
+
+RegistryMirror = Annotated[
+    str,
+    _matching(
+        _MIRROR,
+        "a registry and a path in it, without scheme and tag, such as `registry.example.com:5000/nvcr`",
+        _as_registry,
+    ),
+]
+"""What stands before an image's path. A first part without a dot or a port is no host: container runtimes look for it
+in Docker Hub (`splitDockerDomain` in `normalize.go` of https://github.com/distribution/reference).
+"""
+
+ChartRepository = Annotated[
+    str,
+    _matching(
+        _CHARTS,
+        "where charts are, without credentials, such as `https://charts.example.com/nvidia` or "
+        "`oci://registry.example.com/charts`",
+        _without_credentials,
+    ),
+]
+"""A Helm repository, or a registry, which may be named without its scheme as Argo CD does. People hand it to Helm in a
+shell, and everybody reads it in Git.
+"""
+
 NetworkResource = Annotated[
     str,
     _matching(

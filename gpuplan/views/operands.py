@@ -50,6 +50,10 @@ _SURPRISES = """\
   its image and resources are also those of the MPS daemons.
 - **On OpenShift** GPU Feature Discovery takes its labels off a node as it ends and writes them again as it starts:
   pods that select nodes by them may wait for a moment.
+- **A pool that names its own driver** has NVIDIADrivers bring the drivers of all nodes: [another DaemonSet for
+  each](../how-to/run-two-drivers.md). When the first pool begins, pods that hold GPUs are evicted on every node, a few
+  at a time; before v26.7 all driver pods end at once. Such a DaemonSet selects nodes by their pool's label, so that a
+  node that changes its pool changes its driver pod.
 
 """
 

@@ -12,9 +12,12 @@ from gpuplan.checks.wording import number
 from gpuplan.manifests import to_yaml
 from gpuplan.planning import plan as planned
 from gpuplan.planning.amounts import amount_text, per_node
+from gpuplan.planning.containers import defaults_of
+from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Amount, Plan, Pool, Tenant, Total, Unit, Workload
 from gpuplan.planning.preemption import Condition, Eviction, Mechanism, Party, counted_in, evictions, misread
+from gpuplan.planning.projects import times_of
 from gpuplan.policy.models import Inference
 from gpuplan.views.catalog import boxes, spell
 from gpuplan.views.json_findings import json_text
@@ -115,7 +118,10 @@ def plan_page(plan: Plan, theme: Theme) -> str:
         section("MIG layouts", "".join(_layouts(plan)), theme),
         section("Priority classes", _priority_classes(plan), theme),
         section("Tenants", _tenants(plan), theme),
+        section("Limits of priority classes", _class_limits(plan), theme),
         section("CPU, memory and pods of tenants", _compute(plan), theme),
+        section("Containers that say nothing", _defaults(plan), theme),
+        section("Time limits", _times(plan), theme),
         section("Workloads", _workloads(plan), theme),
         section("Retained", _retained(plan), theme),
     ]
@@ -250,6 +256,27 @@ def _compute(plan: Plan) -> str:
     return table(headings, rows, right=range(4, 7)) if rows else ""
 
 
+def _defaults(plan: Plan) -> str:
+    rows = [
+        (
+            tenant.name,
+            found.counted.value,
+            _NONE if found.request is None else amount_text(found.counted, found.request),
+            _NONE if found.limit is None else amount_text(found.counted, found.limit),
+            _NONE if found.ratio is None else amount(found.ratio),
+        )
+        for tenant in plan.tenants
+        for found in defaults_of(tenant).values()
+        if found.stated
+    ]
+    return table(("TENANT", "WHAT", "REQUEST", "LIMIT", "LARGEST RATIO"), rows, right=range(2, 5)) if rows else ""
+
+
+def _times(plan: Plan) -> str:
+    rows = [(tenant.name, *map(str, at.path[-2:]), time) for tenant in plan.tenants for at, time in times_of(tenant)]
+    return table(("TENANT", "WORK", "LIMIT", "TIME"), rows, right=(3,)) if rows else ""
+
+
 def _per_gpu(counts: Sequence[int]) -> str:
     """One number where the GPUs of a node are alike, otherwise runs of them: ``4x1 4x0``."""
     runs = [(number, len(list(same))) for number, same in groupby(counts)]
@@ -338,22 +365,33 @@ def _quota_cells(quota: planned.Quota) -> tuple[str, ...]:
     )
 
 
+def _class_limits(plan: Plan) -> str:
+    rows = [
+        (tenant.name, quota.pool.name, quota.unit.name, name, amount(limit), amount(quota.limit))
+        for tenant in plan.tenants
+        for quota in tenant.quotas
+        for name, limit in quota.class_limits.items()
+    ]
+    return table(("TENANT", "POOL", "UNIT", "PRIORITY CLASS", "LIMIT", "OF"), rows, right=(4, 5)) if rows else ""
+
+
 # --- Workloads ---------------------------------------------------------------------------------------------------
 
 
 def _workloads(plan: Plan) -> str:
-    rows = [_workload_row(workload) for workload in plan.workloads]
+    rows = [_workload_row(plan, workload) for workload in plan.workloads]
     headings = ("WORKLOAD", "TENANT", "NAMESPACE", "PODS", "POOL", "UNIT", "EACH", "IN ALL", "PRIORITY CLASS")
     return table(headings, rows, right=(6, 7)) if rows else ""
 
 
-def _workload_row(workload: Workload) -> tuple[str, ...]:
+def _workload_row(plan: Plan, workload: Workload) -> tuple[str, ...]:
+    """One that goes on in other pools when its own is full has all of them, in their order."""
     return (
         workload.name,
         workload.tenant.name,
         workload.namespace,
         _pods(workload),
-        workload.pool.name,
+        ", then ".join(pool.name for pool in reach(plan, workload)),
         workload.unit.name,
         _each(workload),
         amount(workload.most_pods * workload.amount_per_pod),

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from gpuplan.catalog import Gpu
 from gpuplan.planning import plan as parts
+from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Plan, said
 from gpuplan.planning.preemption import evictions
@@ -24,7 +25,7 @@ from gpuplan.policy.documentation import document
 from gpuplan.policy.models import Cap, Guard, Inference, ModelVolume
 from gpuplan.values import NamedTuple
 
-FORMAT_VERSION = "1.5"
+FORMAT_VERSION = "1.6"
 """A minor step adds keys, and values where the schema lists them, and no more.
 
 Null means unbounded for limits and caps, otherwise unknown or not there.
@@ -48,7 +49,7 @@ def plan_as_data(plan: Plan) -> dict[str, Any]:
         "priority_classes": [as_data(item) for item in plan.priority_classes],
         "tenants": [as_data(tenant) for tenant in plan.tenants],
         "evictions": _evictions(plan),
-        "workloads": [as_data(workload) for workload in plan.workloads],
+        "workloads": [{**as_data(workload), "pools": _pools(plan, workload)} for workload in plan.workloads],
         "retained": [as_data(item) for item in plan.retained],
     }
 
@@ -60,6 +61,10 @@ def _units(pool: parts.Pool, totals: Mapping[tuple[str, str], parts.Total]) -> I
         guaranteed, limit = (total.guaranteed, total.limit) if total else (0, 0)
         promised = {"guaranteed": guaranteed, "limit": limit, "free": unit.capacity - guaranteed}
         yield {**as_data(unit), **{name: _plain(amount, _CONTRACT) for name, amount in promised.items()}}
+
+
+def _pools(plan: Plan, workload: parts.Workload) -> list[str]:
+    return [pool.name for pool in reach(plan, workload)]
 
 
 def _evictions(plan: Plan) -> list[dict[str, Any]]:

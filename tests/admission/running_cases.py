@@ -79,6 +79,11 @@ OF_KAI: Final = changed(
     labels={"kai.scheduler/queue": "research-whole", "kai.scheduler/node-pool": "whole", "runai-gpu-group": "g1"},
     annotations={"gpu-fraction": "0.5", "pod-group-name": "pg"},
 )
+OF_RUNAI: Final = changed(
+    pod(container(), pool="whole"),
+    labels={"runai/queue": "research", "runai/node-pool": "whole", "runai-gpu-group": "g1"},
+    annotations={"gpu-fraction": "0.5", "gpu-fraction-limit": "0.8", "pod-group-name": "pg"},
+)
 POD_GROUP: Final[Body] = {
     "apiVersion": "scheduling.run.ai/v2alpha2",
     "kind": "PodGroup",
@@ -383,6 +388,23 @@ CASES: Final[Mapping[str, tuple[Case, ...]]] = {
     "change-fraction": (
         update(OF_KAI, changed(OF_KAI, annotations={"gpu-fraction": "0.1"}), "gpuplan-devices"),
         update(OF_KAI, changed(OF_KAI, annotations={"pod-group-name": None}), "gpuplan-devices"),
+    ),
+    "change-fraction-of-runai": (
+        update(OF_RUNAI, changed(OF_RUNAI, annotations={"gpu-fraction": "0.1"}), "gpuplan-devices"),
+        update(OF_RUNAI, changed(OF_RUNAI, annotations={"gpu-fraction-limit": "1"}), "gpuplan-devices"),
+        update(OF_RUNAI, changed(OF_RUNAI, annotations={"gpu-fraction": None}), "gpuplan-devices"),
+    ),
+    "choose-group-of-runai": (
+        update(OF_RUNAI, changed(OF_RUNAI, annotations={"pod-group-name": "pg-other"}), "gpuplan-devices"),
+        update(OF_RUNAI, changed(OF_RUNAI, labels={"runai-gpu-group": "g2"}), "gpuplan-devices"),
+    ),
+    "move-pod-of-runai": (
+        update(OF_RUNAI, changed(OF_RUNAI, labels={"runai/queue": "other"}), "gpuplan-devices"),
+        update(OF_RUNAI, changed(OF_RUNAI, labels={"runai/node-pool": "other"}), "gpuplan-devices"),
+    ),
+    "move-work-of-runai": (
+        Case(policy="gpuplan-projects", new=changed(JOB, labels={"runai/queue": "other"})),
+        update(JOB, changed(JOB, labels={"project": "other"}), "gpuplan-projects"),
     ),
 }
 """The cases of each row, by its id."""

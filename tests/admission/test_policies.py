@@ -30,13 +30,19 @@ def rules_of(plan: Plan) -> dict[str, list[str]]:
         ("kubernetes", ["grants", "devices", "grace", "pod-security"]),
         ("kueue", ["grants", "devices", "grace", "pod-security", "jobs", "running", "queues"]),
         ("kai", ["grants", "devices", "grace", "pod-security", "running", "queues"]),
-        ("runai", ["grants", "devices", "grace", "pod-security"]),
+        ("runai", ["grants", "devices", "grace", "pod-security", "projects", "running"]),
     ],
 )
-def test_a_scheduler_with_queues_has_more_policies(scheduler: str, names: list[str]) -> None:
+def test_a_scheduler_that_counts_has_more_policies(scheduler: str, names: list[str]) -> None:
     assert [policy.name for policy in policies(a_platform(scheduler=scheduler))] == [
         f"gpuplan-{name}" for name in names
     ]
+
+
+def test_templates_have_a_policy_where_gpus_are_claimed() -> None:
+    plan = a_platform(pool("whole", "exclusive: {}", "allocation: dra"))
+    assert rules_of(plan)["gpuplan-claims"] == ["templates-stay", "claims-of-pods-by-controller"]
+    assert "gpuplan-claims" not in rules_of(a_platform(pool("whole")))
 
 
 def test_a_policy_that_nothing_is_left_of_goes() -> None:

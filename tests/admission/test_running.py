@@ -90,6 +90,7 @@ WHOEVER_IT_IS = {
     "counted-pods-keep-their-size",
     "gpu-groups-by-kai",
     "role-hash-by-kueue",
+    "work-in-own-project",
 }
 """Rules for controllers too: what they make or write says what a tenant has asked for."""
 
@@ -114,7 +115,7 @@ def test_who_deletes_pods_everywhere_says_how_long_they_have(scheduler: str, use
     assert judged(of_pod(600), scheduler, user) == []
 
 
-@pytest.mark.parametrize("scheduler", ["kueue", "kai"])
+@pytest.mark.parametrize("scheduler", ["kueue", "kai", "runai"])
 def test_namespaces_go_with_all_that_is_in_them(scheduler: str) -> None:
     namespace_controller = DELETING[1]
     assert judged(deletion(JOB, propagationPolicy="Background"), scheduler, namespace_controller) == []

@@ -119,3 +119,12 @@ def test_a_repository_of_helms_own_kind_is_an_option() -> None:
     plan = a_lab(f"{KUEUE}, chartRepoURL: 'https://charts.example.com'")
     [file] = [item for item in kueue.render(plan) if isinstance(item, File)]
     assert "helm upgrade --install kueue kueue --repo https://charts.example.com --version" in file.data.decode()
+
+
+@pytest.mark.parametrize(("version", "told"), [("v0.16.8", None), ("v0.17.0", True)])
+def test_kai_scheduler_is_told_of_openshift_since_it_listens(version: str, told: bool | None) -> None:
+    """Up to 0.16 its chart has no such value (`deployments/kai-scheduler/values.yaml`)."""
+    cluster = a_cluster(KAI.replace("v0.17.0", version)).replace("spec:\n", "spec:\n  platform: openshift\n", 1)
+    assert (
+        kai.helm_values(a_plan(cluster + pool("a") + tenant("lab", "pool: a, guaranteed: 8"))).get("openshift") is told
+    )

@@ -299,6 +299,15 @@ def grant_rdma(platform: Platform) -> None:
     platform.spec("Tenant", "training")["allow"] = {"rdma": ["rdma/hca_shared_devices_a"]}
 
 
+def bound_a_class(platform: Platform) -> None:
+    quota = platform.spec("Tenant", "model-services")["quotas"][0]
+    quota["classLimits"] = {"production-inference": 1}
+
+
+def give_containers_defaults(platform: Platform) -> None:
+    platform.spec("Tenant", "training")["containers"] = {"memory": {"request": "1Gi", "limit": "4Gi"}}
+
+
 def take_a_quota_away(platform: Platform) -> None:
     platform.spec("Tenant", "model-services")["quotas"].pop()
 
@@ -740,6 +749,95 @@ def match_boards_no_more(platform: Platform) -> None:
     platform.cluster("prod").pop("matchBoards")
 
 
+def add_a_pool_by_board(platform: Platform) -> None:
+    nodes = {"count": 2, "gpusPerNode": 8, "matchBoards": True}
+    sharing = {"mig": {"instances": {"1g.18gb": 7}}}
+    platform.add("Pool", "h200", {"gpu": "H200-141GB", "nodes": nodes, "sharing": sharing}, "overlays/prod")
+
+
+def _by_board(platform: Platform) -> Any:
+    return platform.spec("Pool", "h200", "overlays/prod")
+
+
+def add_a_pool_by_name(platform: Platform) -> None:
+    add_a_pool_by_board(platform)
+    name_nodes_by_board(platform)
+
+
+def name_nodes_by_board(platform: Platform) -> None:
+    """As many as there are: none leaves."""
+    del _by_board(platform)["nodes"]["matchBoards"]
+    _by_board(platform)["nodes"]["names"] = ["h200-1", "h200-2"]
+
+
+def name_fewer_nodes_by_board(platform: Platform) -> None:
+    del _by_board(platform)["nodes"]["matchBoards"]
+    _by_board(platform)["nodes"] |= {"names": ["h200-1"], "count": 1}
+
+
+def take_all_nodes_with_the_board(platform: Platform) -> None:
+    """Those that are named and have another one go."""
+    del _by_board(platform)["nodes"]["names"]
+    _by_board(platform)["nodes"]["matchBoards"] = True
+
+
+def move_a_node_by_board(platform: Platform) -> None:
+    """It had the pool's labels by its board, and has others by its name."""
+    _by_board(platform)["rollout"] = {"sharing": {"mig": {"instances": {"2g.35gb": 3}}}, "nodes": ["x-1"]}
+
+
+def remove_a_pool_by_board(platform: Platform) -> None:
+    platform.remove("Pool", "h200")
+
+
+def name_a_driver(platform: Platform) -> None:
+    platform.spec("Pool", "a100-mixed")["driver"] = {"version": "570.195.03"}
+
+
+def name_two_drivers(platform: Platform) -> None:
+    name_a_driver(platform)
+    platform.spec("Pool", "a100-agents")["driver"] = {"version": "570.195.03"}
+
+
+def name_another_driver(platform: Platform) -> None:
+    platform.spec("Pool", "a100-mixed")["driver"]["version"] = "580.95.05"
+
+
+def choose_kernel_modules(platform: Platform) -> None:
+    platform.spec("Pool", "a100-mixed")["driver"]["kernelModules"] = "open"
+
+
+def change_the_driver_of_the_rest(platform: Platform) -> None:
+    platform.cluster("prod")["gpuOperator"]["driver"] = {"version": "580.126.09"}
+
+
+def upgrade_drivers_otherwise(platform: Platform) -> None:
+    values = platform.cluster("prod")["gpuOperator"].setdefault("values", {})
+    values["driver"] = {"upgradePolicy": {"maxParallelUpgrades": 3}}
+
+
+def name_a_second_driver(platform: Platform) -> None:
+    platform.spec("Pool", "a100-agents")["driver"] = {"version": "570.195.03"}
+
+
+def name_one_driver_less(platform: Platform) -> None:
+    del platform.spec("Pool", "a100-agents")["driver"]
+
+
+def name_no_driver(platform: Platform) -> None:
+    del platform.spec("Pool", "a100-mixed")["driver"]
+
+
+def add_pools_with_drivers(platform: Platform) -> None:
+    add_whole_pools(platform)
+    platform.spec("Pool", "left", "overlays/prod")["driver"] = {"version": "570.195.03"}
+
+
+def move_whole_nodes_to_another_driver(platform: Platform) -> None:
+    """Nothing else of their GPUs changes."""
+    move_whole_nodes_between_pools(platform)
+
+
 def install_elsewhere(platform: Platform) -> None:
     platform.cluster("prod")["gpuOperator"]["namespace"] = "nvidia"
 
@@ -856,6 +954,8 @@ CASES = (
     Case(change_pod_security, ADMISSION, tenant("training")),
     Case(grant_rdma, ADMISSION, tenant("training")),
     Case(change_units_per_container, ADMISSION, tenant("agents")),
+    Case(bound_a_class, QUOTA, tenant("model-services")),
+    Case(give_containers_defaults, ADMISSION, tenant("training")),
     Case(allow_several_shares, ADMISSION, pool("a100-shared")),
     Case(share_whole_gpus, ADMISSION, pool("spare"), before=add_a_spare_pool),
     Case(remove_a_class, ADMISSION, priority("urgent"), before=add_an_urgent_class),
@@ -944,6 +1044,21 @@ CASES = (
     Case(label_nodes_elsewhere, DESTRUCTIVE, cluster("prod")),
     Case(match_boards, DESTRUCTIVE, pool("a100-mixed")),
     Case(match_boards_no_more, REPARTITION, pool("a100-mixed"), before=match_boards),
+    Case(add_a_pool_by_board, REPARTITION, pool("h200")),
+    Case(name_nodes_by_board, REPARTITION, pool("h200"), before=add_a_pool_by_board),
+    Case(name_fewer_nodes_by_board, DESTRUCTIVE, pool("h200"), before=add_a_pool_by_board),
+    Case(take_all_nodes_with_the_board, DESTRUCTIVE, pool("h200"), before=add_a_pool_by_name),
+    Case(move_a_node_by_board, REPARTITION, pool("h200"), before=add_a_pool_by_board),
+    Case(remove_a_pool_by_board, DESTRUCTIVE, pool("h200"), before=add_a_pool_by_board),
+    Case(name_a_driver, REPARTITION, cluster("prod")),
+    Case(name_another_driver, REPARTITION, pool("a100-mixed"), before=name_a_driver),
+    Case(choose_kernel_modules, REPARTITION, pool("a100-mixed"), before=name_a_driver),
+    Case(change_the_driver_of_the_rest, REPARTITION, cluster("prod"), before=name_a_driver),
+    Case(upgrade_drivers_otherwise, METADATA, pool("a100-mixed"), before=name_a_driver),
+    Case(name_a_second_driver, REPARTITION, pool("a100-agents"), before=name_a_driver),
+    Case(name_one_driver_less, DESTRUCTIVE, pool("a100-agents"), before=name_two_drivers),
+    Case(name_no_driver, DESTRUCTIVE, cluster("prod"), before=name_a_driver),
+    Case(move_whole_nodes_to_another_driver, REPARTITION, pool("left"), before=add_pools_with_drivers),
     Case(install_elsewhere, DESTRUCTIVE, cluster("prod")),
     Case(install_by_others, DESTRUCTIVE, cluster("prod")),
     Case(leave_the_cluster_policy_to_its_owner, METADATA, cluster("prod"), operated_by_others),

@@ -19,6 +19,8 @@ from tests.changes.test_edits import EDITS, _after, _before
 
 FOUND: Mapping[str, set[str]] = {
     "cut_a_quota_under_use": {"GPU706"},
+    "name_fewer_nodes_by_board": {"GPU704"},
+    "remove_a_pool_by_board": {"GPU704"},
     "queue_by_kueue": {"GPU705"},
     "swap_a_layout": {"GPU709"},
     "swap_a_layout_under_a_root": {"GPU709"},

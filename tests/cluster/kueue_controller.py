@@ -15,7 +15,7 @@ import yaml
 from tests.cluster.api import Object
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.processes import Process, free_port, serve, until
-from tests.cluster.programs import program, source
+from tests.cluster.programs import program, release, source
 from tests.cluster.webhooks import WEBHOOK_CONFIGURATIONS, Certificate, on_loopback
 
 API_VERSION = "kueue.x-k8s.io/v1beta2"
@@ -65,6 +65,11 @@ def kueue_controller(control_plane: ControlPlane, configuration: Path) -> Iterat
         yield process
     finally:
         process.stop()
+
+
+def kueue_release() -> str:
+    """The release that its controller is built of."""
+    return release("kueue", _MODULE)
 
 
 def kueue_metrics(control_plane: ControlPlane) -> str:

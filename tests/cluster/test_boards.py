@@ -92,3 +92,43 @@ def test_a_board_beside_another_device_is_found() -> None:
     node["instances"]["pci.device"]["elements"].insert(0, {"attributes": {"vendor": "8086", "class": "0200"}})
 
     assert _pools_of(POOLS, [node]) == ["a100"]
+
+
+ANYWHERE = {
+    "a100": _pool("a100", "A100-80GB", ROLLOUT).replace('namePattern: "a100-[0-9]+"', "matchBoards: true"),
+    "a16": _pool("a16", "a16").replace('namePattern: "a16-[0-9]+"', "matchBoards: true") + A16,
+    "t4": _pool("t4", "T4-16GB"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "board", "pool"),
+    [
+        ("anything", A100_SXM, "a100"),
+        ("ip-10-0-0-7.ec2.internal", A100_PCIE, "a100"),
+        ("anything", A100_40, None),
+        ("anything", AN_A16, "a16"),
+        ("anything", {**AN_A16, "subsystem_vendor": "1028"}, "a16"),
+        ("anything", AN_A2, None),
+        ("anything", T4, None),
+        ("t4-1", T4, "t4"),
+    ],
+)
+def test_a_pool_by_board_alone_has_the_nodes_with_its_boards(
+    name: str, board: dict[str, str], pool: str | None
+) -> None:
+    assert _pools_of("".join(ANYWHERE.values()), [features(name, **board)], setting="") == [pool]
+
+
+def test_a_name_of_a_pool_that_takes_any_board_is_no_reason_against_a_pool_by_board() -> None:
+    """Rules of pools by name ask for boards, too, where the cluster says so: else a node is in both."""
+    assert _pools_of("".join(ANYWHERE.values()), [features("t4-1", **A100_PCIE)]) == ["a100"]
+
+
+def test_of_nodes_by_board_a_rollout_moves_those_that_it_names() -> None:
+    plan = a_plan(CLUSTER + ANYWHERE["a100"])
+    rules = [found.body for _, found in artifacts(plan) if isinstance(found, Manifest)]
+    nodes = [features(name, **A100_SXM) for name in ("a100-1", "a100-2")] + [features("a100-2", **T4)]
+    found = run_rules([body for body in rules if body["kind"] == "NodeFeatureRule"], nodes)
+
+    assert [each.labels.get("nvidia.com/device-plugin.config") for each in found] == ["a100", "a100.rollout", None]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -18,23 +17,28 @@ import yaml
 
 from gpuplan.backends import kueue
 from gpuplan.backends.monitoring.rules import sanitized
+from gpuplan.catalog.charts import find_scheduler_chart
+from gpuplan.catalog.frameworks import frameworks
 from gpuplan.checks.handwritten.queueing import quotas_refused_by_kueue
 from gpuplan.checks.handwritten.reading import HandFiles, Object
 from gpuplan.diagnostics import Origin, SourceFile, WholeFile
 from gpuplan.manifests import File, Manifest
-from gpuplan.planning.plan import POOL_LABEL
+from gpuplan.planning.plan import POOL_LABEL, Plan
 from tests.backends.monitoring.test_upstream import table
 from tests.cli.runs import run
 from tests.cluster import nodes
 from tests.cluster.api import Api, Refused
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.example import REPOSITORY, ExampleCluster
-from tests.cluster.kueue_controller import API_VERSION, kueue_controller, kueue_log, kueue_metrics
+from tests.cluster.kueue_configurations import lost, verdict
+from tests.cluster.kueue_controller import API_VERSION, kueue_controller, kueue_log, kueue_metrics, kueue_release
 from tests.cluster.kueue_jobs import PRIORITY_CLASS, Job, Queue, queues
 from tests.cluster.outcomes import in_the_end
 from tests.cluster.processes import until
-from tests.cluster.programs import need_go, program
-from tests.plans import a_plan
+from tests.cluster.programs import need_go
+from tests.plans import a_cluster, a_plan
+from tests.platforms import document, tenant
+from tests.platforms import pool as a_pool
 from tests.promtool import promtool
 
 Record: TypeAlias = Callable[[str, object, object], None]
@@ -362,18 +366,59 @@ def test_a_queue_without_a_selector_admits_nothing(prod: ExampleCluster, record:
 
 @pytest.mark.parametrize("case", _cases("GPU548"), ids=_id)
 def test_configuration_that_checks_refuse_is_refused(case: Path, record: Record, tmp_path: Path) -> None:
-    """The controller reads it before it looks for a cluster; there is none, so that it ends either way."""
-    rendered = kueue.render(a_plan(case.read_text(encoding="utf-8")))
-    [written] = [found for found in rendered if isinstance(found, File)]
-    (tmp_path / "configuration.yaml").write_bytes(written.data)
-    command = [
-        str(program("kueue", "kueue")),
-        f"--config={tmp_path}/configuration.yaml",
-        f"--kubeconfig={tmp_path}/none",
-    ]
-    ended = subprocess.run(command, stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True, check=False)
-    observed = "refused" if "Unable to validate the configuration" in ended.stdout else "taken"
-    record(f"Kueue: Configuration of {_id(case)}", _verdict(case), observed)
+    found = verdict(_written(a_plan(case.read_text(encoding="utf-8"))), tmp_path)
+    record(f"Kueue: Configuration of {_id(case)}", _verdict(case), str(found))
+
+
+LAB = a_pool("a", "exclusive: {}", nodes="count: 2, gpusPerNode: 8, cpu: '64', memory: 512Gi")
+QUOTA = "pool: a, guaranteed: 8"
+GANG = document("Workload", "train", "tenant: lab, pool: a, image: example.com/train:1, training: {pods: 2, gang: 2}")
+FRAMEWORKS = [found.kind for found in frameworks().values() if not found.always]
+CLAIMS = a_pool("a", "mig: {instances: {1g.10gb: 7}}", "allocation: dra")
+MORE = "{resources: {excludeResourcePrefixes: [example.com/]}, clientConnection: {qps: 400}, fairSharing: {}}"
+CONFIGURATIONS: Mapping[str, tuple[str, str]] = {
+    "queues": ("", LAB + tenant("lab", QUOTA)),
+    "a gang": ("", LAB + tenant("lab", QUOTA) + GANG),
+    "CPU and memory": ("", LAB + tenant("lab", f"{QUOTA}, cpu: '32', memory: 128Gi")),
+    "RDMA": ("", LAB + tenant("lab", QUOTA, more="allow: {rdma: [rdma/hca]}")),
+    "claims": ("", CLAIMS + tenant("lab", "pool: a, guaranteed: 56")),
+    "frameworks": (f"frameworks: [{', '.join(FRAMEWORKS)}]", LAB + tenant("lab", QUOTA)),
+    "more of the policy's": (f"configuration: {MORE}", LAB + tenant("lab", QUOTA)),
+}
+"""What is said of Kueue, and of a platform; each has something of its own in the Configuration."""
+
+
+@pytest.mark.parametrize("install", ["helm", "external"])
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_configuration_is_read_as_it_is_written(name: str, install: str, record: Record, tmp_path: Path) -> None:
+    """By the loader of its release, which knows no other fields; the one for its chart and the one for people."""
+    said, platform = CONFIGURATIONS[name]
+    release = kueue_release()
+    cluster = a_cluster(f"kind: kueue, version: {release}, install: {install}, kueue: {{{said}}}")
+    written = _written(a_plan(cluster + platform))
+    found = verdict(written, tmp_path)
+    observed = lost(yaml.safe_load(written), found.loaded or {}) if found.is_valid else [found.refusal]
+    record(f"Kueue {release}: what is lost of a Configuration with {name} ({install})", [], observed)
+
+
+def test_settings_that_kueue_knows_are_those_of_the_catalog(record: Record, tmp_path: Path) -> None:
+    """Each is read where it says nothing, and another one is refused, as by GPU488."""
+    facts = find_scheduler_chart("kueue")
+    assert facts is not None
+    known = {**dict.fromkeys(facts.settings), "apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+    found = verdict(yaml.safe_dump(known), tmp_path)
+    record("Kueue: keys of a Configuration that it refuses", "", "" if found.is_valid else found.refusal)
+    other = verdict(yaml.safe_dump({**known, "managerConfig": {}}), tmp_path)
+    record("Kueue: Configuration with another key", "refused", str(other))
+
+
+def _written(plan: Plan) -> str:
+    """The Configuration that gpuplan writes: in the values of the chart, or in a file for people."""
+    if values := kueue.helm_values(plan):
+        text: str = values["managerConfig"]["controllerManagerConfigYaml"]
+        return text
+    [written] = [found for found in kueue.render(plan) if isinstance(found, File)]
+    return written.data.decode()
 
 
 def _verdict(case: Path) -> str:

@@ -67,7 +67,9 @@ def test_help_on_pools(fields: str, help_: str) -> None:
 @pytest.mark.parametrize(
     ("limit", "help_"),
     [
-        ("-1", "write a number of at least 0, or `none`"),
+        ("-2", "write a number of at least 0, or `none`"),
+        ("-1", "write `none`, for no bound"),
+        ("unlimited", "write `none`, for no bound"),
         ("None", "write `none`"),
         ("lots", "write `none`, or a number"),
         ("'4'", "write 4 without quotes"),

@@ -190,3 +190,83 @@ def test_what_no_browser_is_given_is_no_address_of_a_runbook(address: str) -> No
         ("spec", "monitoring", "runbookUrl"),
         True,
     )
+
+
+REGISTRIES = (
+    "registry.example.com/nvcr",
+    "registry.example.com",
+    "registry.example.com:5000/team/nvcr",
+    "registry:5000/nvcr",
+    "localhost/nvcr",
+    "10.0.0.1/nvcr",
+    "[2001:db8::1]:5000/nvcr",
+)
+NO_REGISTRIES = (
+    "",
+    "-x",
+    "nvcr",  # a path in Docker Hub
+    "registry/nvcr",
+    "https://registry.example.com/nvcr",
+    "registry.example.com/nvcr/",
+    "registry.example.com/NVCR",
+    "registry.example.com/nvcr:1.0",
+    "bot:secret@registry.example.com/nvcr",
+    "registry.example.com/$(id)",
+    "registry.example.com/a b",
+    "registry.example.com/nvcr\n",
+)
+
+
+@pytest.mark.parametrize("registry", REGISTRIES)
+def test_what_container_runtimes_call_a_registry_is_one(registry: str) -> None:
+    assert findings(gpuOperator={**FIELDS["gpuOperator"], "registry": registry}) == []
+
+
+@pytest.mark.parametrize("registry", NO_REGISTRIES)
+def test_what_is_no_registry_is_none(registry: str) -> None:
+    assert len(findings(gpuOperator={**FIELDS["gpuOperator"], "registry": registry})) == 1
+
+
+CHARTS = (
+    "https://helm.ngc.nvidia.com/nvidia",
+    "https://charts.example.com:8443/api/v4/projects/42/packages/helm/stable/",
+    "http://charts/nvidia",
+    "oci://registry.example.com/charts",
+    "registry.example.com/charts",
+    "https://[2001:db8::1]/charts",
+)
+NO_CHARTS = (
+    "",
+    "-x",
+    "--post-renderer=/bin/sh",
+    "/charts",
+    "./charts",
+    "file:///charts",
+    "s3://charts/nvidia",
+    "https://",
+    "https://bot:secret@charts.example.com",
+    "https://charts.example.com/?token=secret",
+    "https://charts.example.com/a b",
+    "https://charts.example.com/$(id)",
+    "https://charts.example.com/`id`",
+    "https://charts.example.com/;id",
+    "https://charts.example.com/'",
+    "https://charts.example.com/\nid",
+    "https://charts.example.com\u202e",
+)
+
+
+@pytest.mark.parametrize("address", CHARTS)
+def test_where_charts_are_is_an_address(address: str) -> None:
+    assert findings(gpuOperator={**FIELDS["gpuOperator"], "chartRepoURL": address}) == []
+
+
+@pytest.mark.parametrize("address", NO_CHARTS)
+def test_what_is_no_address_of_charts_is_none(address: str) -> None:
+    assert len(findings(gpuOperator={**FIELDS["gpuOperator"], "chartRepoURL": address})) == 1
+
+
+def test_credentials_are_not_repeated_in_what_to_write() -> None:
+    operator = {**FIELDS["gpuOperator"], "chartRepoURL": "https://bot:secret@charts.example.com/nvidia?a=b"}
+    [finding] = findings(gpuOperator=operator)
+    assert finding.help == "write `https://charts.example.com/nvidia`"

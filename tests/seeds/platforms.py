@@ -42,12 +42,17 @@ def container(owner: Body) -> Body:
     return body
 
 
-def findings(name: str, cluster: str, change: str, folder: Path) -> list[Diagnostic]:
-    """What is found when the cluster's overlay has more documents."""
+def with_change(name: str, cluster: str, change: str, folder: Path) -> Path:
+    """The platform in a folder of its own, where the cluster's overlay has more documents."""
     root = folder / name
     shutil.copytree(SEEDS / name, root)
     (root / "overlays" / cluster / "change.yaml").write_text(change, encoding="utf-8")
-    return list(validate(root, (cluster,), kustomize="off").diagnostics)
+    return root
+
+
+def findings(name: str, cluster: str, change: str, folder: Path) -> list[Diagnostic]:
+    """What is found then."""
+    return list(validate(with_change(name, cluster, change, folder), (cluster,), kustomize="off").diagnostics)
 
 
 def document(kind: str, name: str, spec: str) -> str:

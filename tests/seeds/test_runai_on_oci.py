@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
-from tests.seeds.platforms import an_object, built
+from tests.seeds.platforms import an_object, built, document, findings
 
 NAME = "runai-on-oci"
 
@@ -38,6 +39,7 @@ def test_a_researcher_is_a_member() -> None:
 
 
 def test_two_jobs_share_a_gpu() -> None:
+    #: a Train job
     asked = [
         an_object(NAME, "kai", f"workloads/runai-user-agm/job-{name}-*.yaml")["spec"]["template"]["metadata"][
             "annotations"
@@ -48,6 +50,7 @@ def test_two_jobs_share_a_gpu() -> None:
 
 
 def test_pods_fill_a_gpu_before_the_next() -> None:
+    #: fill a GPU before the next
     shard = an_object(NAME, "kai", "scheduling/schedulingshard-a10.yaml")
     assert shard["spec"]["placementStrategy"]["gpu"] == "binpack"
 
@@ -57,6 +60,45 @@ def test_all_parts_of_a_job_start_together() -> None:
     assert job["metadata"]["annotations"]["kai.scheduler/batch-min-member"] == "2"
 
 
-def test_nodes_near_one_another_are_preferred() -> None:
+def test_a_training_ends_after_its_time() -> None:
+    #: a training's deadline
+    job = an_object(NAME, "kai", "workloads/runai-user-agm/job-distributed-*.yaml")
+    assert job["spec"]["activeDeadlineSeconds"] == 12 * 3600
+
+
+def test_a_service_has_so_much_gpu_memory() -> None:
+    for cluster in ("kai", "runai"):
+        service = an_object(NAME, cluster, "workloads/runai-vision/deployment-gpu-ram.yaml")
+        assert service["spec"]["template"]["metadata"]["annotations"] == {"gpu-memory": "4096"}
+
+
+def test_more_memory_than_the_board_has_is_refused(tmp_path: Path) -> None:
+    change = document("Workload", "gpu-ram", "fraction: {memory: 40Gi}")
+    assert "GPU592" in {item.code for item in findings(NAME, "kai", change, tmp_path)}
+
+
+def test_who_may_be_evicted_is_what_the_classes_say() -> None:
+    #: who may be evicted
+    job = an_object(NAME, "kai", "workloads/runai-user-agm/job-frac05-3-*.yaml")
+    assert job["spec"]["template"]["metadata"]["labels"]["kai.scheduler/preemptibility"] == "preemptible"
+    assert an_object(NAME, "kai", "scheduling/priorityclass-interactive.yaml")["value"] == 110
+
+
+def test_queues_hold_what_the_tenant_is_guaranteed() -> None:
+    #: quota of user-agm
+    #: GPUs beyond the quota
+    queue = an_object(NAME, "kai", "queues/a100/queue-user-agm-a100.yaml")["spec"]["resources"]
+    assert (queue["gpu"]["quota"], queue["gpu"]["limit"]) == (8, 16)
+
+
+def test_parts_of_a_job_share_a_rack() -> None:
+    #: zone and rack
+    annotations = an_object(NAME, "kai", "workloads/runai-user-agm/job-distributed-*.yaml")["metadata"]["annotations"]
+    assert annotations["kai.scheduler/topology-required-placement"] == "oci.oraclecloud.com/rack"
     levels = an_object(NAME, "kai", "scheduling/topology-a100.yaml")["spec"]["levels"]
     assert [level["nodeLabel"] for level in levels] == ["topology.kubernetes.io/zone", "oci.oraclecloud.com/rack"]
+
+
+def test_workspaces_end_when_their_time_is_over() -> None:
+    rules = {"interactiveJobTimeLimitSeconds": 12 * 3600, "interactiveJobMaxIdleDurationSeconds": 3600}
+    assert project()["schedulingRules"] == rules

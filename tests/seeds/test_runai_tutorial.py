@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.seeds.platforms import an_object, built, container, document, findings
+from gpuplan.pipeline import validate
+from tests.seeds.platforms import SEEDS, an_object, built, container, document, findings
 
 NAME = "runai-tutorial"
 
@@ -39,7 +40,8 @@ def test_three_pods_ask_for_a_third_of_a_gpu(cluster: str, scheduler: str) -> No
 def test_a_dynamic_pod_has_a_quarter_and_may_use_three() -> None:
     body = an_object(NAME, "runai", "workloads/elastic/deployment-dynamic-inference.yaml")
     annotations = body["spec"]["template"]["metadata"]["annotations"]
-    assert (annotations["gpu-fraction"], annotations["gpu-fraction-limit"]) == ("0.25", "0.75")
+    assert annotations == {"gpu-fraction": "0.25", "kai.scheduler/container.main.gpu-memory.portion.limit": "0.75"}
+    assert {"name": "RUNAI_GPU_MEMORY_LIMIT", "value": "0.75"} in container(body)["env"]
 
 
 def test_the_autoscaler_has_the_numbers_of_the_command() -> None:
@@ -48,13 +50,15 @@ def test_the_autoscaler_has_the_numbers_of_the_command() -> None:
     assert spec["metrics"][0]["pods"]["target"]["averageValue"] == "100"
 
 
-def test_nodes_have_the_label_of_the_gpu_pool() -> None:
-    rule = an_object(NAME, "kai", "partitions/training/nodefeaturerule-gpuplan-pool-training.yaml")
-    assert rule["spec"]["rules"][0]["labels"]["runai/gpu-pool"] == "training"
+@pytest.mark.parametrize("pool", ["inference", "training"])
+def test_nodes_have_the_label_of_the_gpu_pool(pool: str) -> None:
+    rule = an_object(NAME, "kai", f"partitions/{pool}/nodefeaturerule-gpuplan-pool-{pool}.yaml")
+    assert rule["spec"]["rules"][0]["labels"]["runai/gpu-pool"] == pool
 
 
 def test_the_training_job_in_the_pool_of_the_three_evicts_two(tmp_path: Path) -> None:
     """Not one, as the document has it: 2 x 0.33 and 0.5 are still more than a GPU."""
+    #: it evicts what is less urgent
     change = document("Workload", "training-job", "pool: inference")
     [finding] = [item.finding for item in findings(NAME, "kai", change, tmp_path) if item.code == "GPU576"]
     assert "2 pods" in f"{finding.message} {finding.label} {' '.join(finding.notes)}"
@@ -62,10 +66,39 @@ def test_the_training_job_in_the_pool_of_the_three_evicts_two(tmp_path: Path) ->
 
 def test_three_halves_do_not_fit_on_a_board(tmp_path: Path) -> None:
     """The document makes 3 of `3g.20gb`; it has neither 9 compute slices nor 12 memory slices."""
+    #: 3x 3g.20gb
     change = document("Pool", "mig", "sharing: {mig: {instances: {3g.20gb: 3}}}")
     assert "GPU208" in {item.code for item in findings(NAME, "kai", change, tmp_path)}
 
 
 def test_an_empty_cluster_gets_the_scheduler_that_shares_gpus() -> None:
+    #: allow-fractions
     values = an_object(NAME, "kai", "scheduler/values.yaml")
     assert values["global"] == {"gpuSharing": True}
+
+
+def test_a_training_beyond_what_there_is_is_told(tmp_path: Path) -> None:
+    """Of 1 GPU, with a class that evicts nobody: it would wait for ever."""
+    #: 1.49 of 1
+    change = document("Workload", "training-job", "pool: inference, priorityClass: serving")
+    found = [item.finding for item in findings(NAME, "kai", change, tmp_path) if item.code == "GPU571"]
+    assert any("1.49" in f"{finding.message} {finding.label} {' '.join(finding.notes)}" for finding in found)
+
+
+def test_three_services_are_all_that_fit(tmp_path: Path) -> None:
+    """3 x 0.33 of 1; a fourth is beyond the quota."""
+    #: all on 1 GPU
+    #: beyond the quota
+    [plan] = validate(SEEDS / NAME, ("kai",), kustomize="off").plans
+    [service] = [found for found in plan.workloads if found.name == "llm-inference-runai"]
+    assert float(service.most_pods * service.amount_per_pod) == pytest.approx(0.99)
+    change = document("Workload", "llm-inference-runai", "inference: {replicas: 4}")
+    assert "GPU571" in {item.code for item in findings(NAME, "kai", change, tmp_path)}
+
+
+def test_runai_is_told_of_the_cluster_by_a_placeholder() -> None:
+    """Its name and the address of the control plane are in the command that this makes."""
+    #: runai.clusterName
+    #: runai.controlPlane.url
+    page = built(NAME, "runai").tree["runai/scheduling/runai/README.md"].decode()
+    assert "clusterId" in page

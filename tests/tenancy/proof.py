@@ -16,6 +16,7 @@ _TITLES: Final = {
     "kai": "KAI-Scheduler",
     "runai": "Run:ai",
     "claims": "plain Kubernetes where GPUs are claimed",
+    "rdma": "plain Kubernetes where a tenant may use RDMA",
 }
 _OPENING: Final = """\
 # What tenants tried with {title}

@@ -14,7 +14,8 @@ from gpuplan.views.plan import plan_page, shown_plans
 from gpuplan.views.plan_json import plan_as_data, plans_as_data
 from gpuplan.views.schemas import schema
 from gpuplan.views.text import PLAIN, Theme
-from tests.plans import a_plan
+from tests.plans import a_cluster, a_plan
+from tests.platforms import document, pool, tenant
 
 RESEARCH = """
 apiVersion: gpuplan.dev/v1
@@ -278,6 +279,32 @@ def test_workloads_say_how_many_pods_there_are_and_what_all_of_them_ask_for() ->
         ["notebooks", "research", "planning", "3", "fractions", "fraction", "0.25", "to", "0.75", "0.75", "production"],
         ["pretraining", "research", "vision", "2,", "2", "together", "inference", "2g.20gb", "2", "4", "research"],
     ]
+
+
+FALLING_BACK = (
+    pool("first", "exclusive: {}", "fallback: second")
+    + pool("second", "exclusive: {}", "fallback: third")
+    + pool("third")
+    + tenant("lab", "pool: first, guaranteed: 4", "pool: third, guaranteed: 2")
+    + document("Workload", "chat", "tenant: lab", "pool: first", "image: example.com/chat:1", "inference: {}")
+)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "cells", "pools"),
+    [
+        ("kubernetes", "1     first, then third  gpu", ["first", "third"]),
+        ("kueue", "1     first, then third  gpu", ["first", "third"]),
+        ("kai", "1     first  gpu", ["first"]),
+    ],
+)
+def test_a_workload_has_all_pools_that_it_reaches(scheduler: str, cells: str, pools: list[str]) -> None:
+    """Its tenant has nothing in the second, and KAI-Scheduler's shards do not know each other."""
+    plan = a_plan(a_cluster(f"kind: {scheduler}") + FALLING_BACK)
+    page = plan_page(plan, PLAIN)
+
+    assert cells in page[page.index("WORKLOAD  ") :]
+    assert [found["pools"] for found in plan_as_data(plan)["workloads"]] == [pools]
 
 
 def test_workloads_are_told_to_programs() -> None:

@@ -8,15 +8,16 @@ there each key says what is in its file, and config-manager finds a new one when
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from gpuplan.backends.gpu_operator import device_plugin, mig_parted, places, settings
+from gpuplan.backends.gpu_operator import device_plugin, drivers, mig_parted, places, settings
 from gpuplan.backends.gpu_operator.settings import ConfigMapNames
 from gpuplan.manifests import File, Manifest
 from gpuplan.manifests.bodies import changing_config_map, config_map
 from gpuplan.manifests.provenance import Routes
+from gpuplan.planning.drivers import DriverGroup, driver_groups
 from gpuplan.planning.plan import Plan, Stage
 from gpuplan.planning.subjects import RESOURCES, about
 from gpuplan.policy.models import Install
@@ -39,6 +40,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
         case Install.HELM:
             path, values = f"{_FOLDER}/{settings.VALUES_FILE}", settings.helm_file(plan, names)
             yield File(path, values, about=everything, trace=partial(places.helm_file, plan))
+            yield from _drivers(plan, settings.helm_values(plan, names), partial(places.helm_values, plan))
         case Install.OLM:
             for body in settings.operator_objects(plan):
                 yield Manifest(_FOLDER, body, about=everything, trace=partial(places.operator_object, plan))
@@ -46,6 +48,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
                 yield Manifest(_FOLDER, body, about=everything, trace=partial(places.nfd_object, plan))
             policy = settings.whole_policy(plan, names)
             yield Manifest(_FOLDER, policy, about=everything, trace=partial(places.whole_policy, plan))
+            yield from _drivers(plan, policy["spec"], partial(places.spec_of_whole_policy, plan))
         case Install.EXTERNAL if operator.is_merged_by_owner:
             for name, data, trace in (
                 (settings.OWNERS_PATCH_FILE, settings.owners_patch(plan, names), partial(places.owners_patch, plan)),
@@ -55,6 +58,29 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
         case Install.EXTERNAL:
             patch, trace = settings.policy_patch(plan, names), partial(places.policy_patch, plan)
             yield Manifest(_FOLDER, patch, is_partial=True, about=everything, trace=trace)
+
+
+def _drivers(plan: Plan, told: Mapping[str, Any], places_of: Callable[[], Routes]) -> Iterator[Manifest]:
+    """The NVIDIADrivers, which take over what is told for all nodes."""
+    for group in driver_groups(plan):
+        body = drivers.nvidia_driver(plan, group, told)
+        subjects = (*about(*([group.pool] if group.pool else []), plan.cluster), *RESOURCES)
+        trace = partial(_trace_driver, plan, group, places_of)
+        yield Manifest(_FOLDER, body, about=subjects, trace=trace)
+
+
+def _trace_driver(plan: Plan, group: DriverGroup, places_of: Callable[[], Routes]) -> Routes:
+    return drivers.trace(plan, group, places_of())
+
+
+def nvidia_drivers(plan: Plan) -> Mapping[str, dict[str, Any]]:
+    """The NVIDIADrivers by name, for who compares them."""
+    names = config_map_names(plan)
+    is_chart = plan.cluster.gpu_operator.spec.install is Install.HELM
+    groups = driver_groups(plan)
+    told = {} if not groups else settings.helm_values(plan, names) if is_chart else settings.whole_policy(plan, names)
+    spec = told if is_chart else told.get("spec", {})
+    return {group.name: drivers.nvidia_driver(plan, group, spec) for group in groups}
 
 
 def helm_values(plan: Plan) -> dict[str, Any]:

@@ -113,6 +113,9 @@ def _driver(plan: Plan) -> Routes:
     at = plan.cluster.gpu_operator.at / "driver"
     yield ("driver", "enabled"), copied(at / "enabled")
     yield ("driver", "version"), copied(at / "version")
+    own = chosen(*(pool.at / "driver" for pool in plan.pools), at / "enabled")
+    yield ("driver", "nvidiaDriverCRD"), own
+    yield ("driver", "useNvidiaDriverCRD"), own
 
 
 # --- Helm --------------------------------------------------------------------------------------------------------
@@ -352,6 +355,10 @@ def _of_line(plan: Plan) -> Routes:
             yield ("spec", part, key), facts(operator_fact("lines", lines().index(line), field, key))
             if any(getattr(other, field).get(key) != known[key] for other in lines()):
                 yield ("spec", part, key), chosen(operator.at / "version")
+
+
+def spec_of_whole_policy(plan: Plan) -> Routes:
+    yield from ((route[1:], links) for route, links in whole_policy(plan) if route[:1] == ("spec",))
 
 
 # --- OLM ---------------------------------------------------------------------------------------------------------

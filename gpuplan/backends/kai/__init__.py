@@ -17,11 +17,12 @@ from math import inf, nextafter
 from typing import Any, Final
 
 from gpuplan.admission import policy, trace_policy
-from gpuplan.backends.base import Values, chart_artifacts, merged
+from gpuplan.backends.base import Values, chart_artifacts
 from gpuplan.catalog.operators import parse_version
 from gpuplan.manifests import File, Manifest
-from gpuplan.manifests.bodies import given, new_object
+from gpuplan.manifests.bodies import given, merged, new_object
 from gpuplan.manifests.provenance import Links, Routes, adding, below, chosen, copied, summed
+from gpuplan.planning.charts import find_chart
 from gpuplan.planning.grants import QUEUES_POLICY, has_admission_policies
 from gpuplan.planning.kai import Queue, queues
 from gpuplan.planning.plan import Counted, Fraction, Plan, Pool, Quota, Stage, Tenant
@@ -79,11 +80,13 @@ def helm_values(plan: Plan) -> Values:
 
     Fractions are handed out where it is told to share GPUs. Its Config is an object of the chart, since what a hook
     writes is neither watched nor mended (`docs/gitops/README.md` there). OpenShift it finds by itself only where Helm
-    can ask the cluster.
+    can ask the cluster; earlier releases cannot be told.
     """
+    chart = find_chart(plan.cluster)
     shares = any(isinstance(pool.sharing, Fraction) for pool in plan.pools)
     renders = (parse_version(plan.cluster.scheduler.version) or ()) >= _RENDERS_CONFIG
-    is_openshift = plan.cluster.spec.platform is Platform.OPENSHIFT
+    asks = chart is not None and chart.facts.asks_for_openshift(chart.version)
+    is_openshift = plan.cluster.spec.platform is Platform.OPENSHIFT and not asks
     decided = given(
         openshift=is_openshift or None,
         kaiConfig={"render": True} if renders else None,
@@ -95,7 +98,7 @@ def helm_values(plan: Plan) -> Values:
 
 def decided_routes(plan: Plan) -> Routes:
     """Where the values come from that follow from the plan."""
-    yield ("openshift",), chosen(plan.cluster.at / "platform")
+    yield ("openshift",), chosen(plan.cluster.at / "platform", plan.cluster.scheduler.at / "version")
     for key in ("kaiConfig", "kaiConfigDeployer"):
         yield (key,), chosen(plan.cluster.scheduler.at / "version")
     yield (

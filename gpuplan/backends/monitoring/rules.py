@@ -508,22 +508,29 @@ _OF_DEVICES: Final = ("DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DE
 
 def _foreign_boards(plan: Plan) -> str:
     """{node, pool, modelName}: how many boards of a node are not of the pool's model."""
-    if matches_boards(plan.cluster):
-        return "\nor\n".join(
-            _chosen_by_name(pool) for pool in plan.pools if pool.nodes.names or pool.nodes.name_pattern
-        )
-    models = {pool.gpu.id: pool.gpu for pool in plan.pools}
-    return "\nor\n".join(
+    by_name = (_chosen_by_name(pool) for pool in plan.pools if is_chosen_by_name_and_board(plan, pool))
+    labelled = [pool for pool in plan.pools if not is_chosen_by_name_and_board(plan, pool)]
+    models = {pool.gpu.id: pool.gpu for pool in labelled}
+    by_label = (
         f"count by (node, modelName) (count by (node, gpu, modelName) (\n  {_not_of(gpu)}\n))\n"
-        f"* on (node) group_left (pool) {_of_pools(pool for pool in plan.pools if pool.gpu.id == gpu.id)}"
+        f"* on (node) group_left (pool) {_of_pools(pool for pool in labelled if pool.gpu.id == gpu.id)}"
         for gpu in models.values()
     )
+    return "\nor\n".join((*by_name, *by_label))
+
+
+def is_chosen_by_name_and_board(plan: Plan, pool: Pool) -> bool:
+    """Whether a node with a name of the pool and another board goes without the pool's label."""
+    return matches_boards(plan.cluster, pool) and bool(pool.nodes.names or pool.nodes.name_pattern)
 
 
 def _foreign_effect(plan: Plan) -> str:
-    if matches_boards(plan.cluster):
-        return "the node has none of its labels and taints, and its GPUs are in no pool"
-    return "layouts, memory and quotas are wrong there"
+    found = {is_chosen_by_name_and_board(plan, pool) for pool in plan.pools}
+    without_labels = "the node has none of its labels and taints, and its GPUs are in no pool"
+    labelled = "layouts, memory and quotas are wrong there"
+    if len(found) > 1:
+        return f"{labelled}; where rules ask for name and board, {without_labels}"
+    return without_labels if True in found else labelled
 
 
 def _chosen_by_name(pool: Pool) -> str:

@@ -26,7 +26,7 @@ from gpuplan.manifests.provenance import Links, Routes, below, choosing, chosen,
 from gpuplan.manifests.templates import Row, places_in
 from gpuplan.planning.charts import install_of
 from gpuplan.planning.node_features import matches_boards
-from gpuplan.planning.plan import MIG_CONFIG_LABEL, Mig, Monitoring, Plan, Pool, Quota, Tenant, Workload
+from gpuplan.planning.plan import MIG_CONFIG_LABEL, Mig, Monitoring, Plan, Pool, Quota, Tenant, Workload, with_places
 from gpuplan.planning.sources import (
     asked_by,
     by_name,
@@ -281,9 +281,9 @@ class _Texts(NamedTuple):
                 models = {pool.gpu.id: pool.gpu for pool in plan.pools if pool.gpu.written_at is not None}
                 products = (link for gpu in models.values() for link in products_of(gpu))
                 found = (*named(*plan.pools), *chosen(*(pool.at / "gpu" for pool in plan.pools)), *products)
-                return (*found, *self._nodes_by_name(), *chosen(plan.cluster.at / "matchBoards"))
+                return (*found, *self._nodes_by_name(), *self._matches_boards())
             case "foreign_effect":
-                return chosen(plan.cluster.at / "matchBoards", plan.cluster.at / "nodeLabels")
+                return (*self._matches_boards(), *chosen(plan.cluster.at / "nodeLabels"))
             case "planned_gpus":
                 return (*named(*plan.pools), *copied(*(pool.nodes.at / "gpusPerNode" for pool in plan.pools)))
             case "xid_of_instances":
@@ -295,10 +295,13 @@ class _Texts(NamedTuple):
 
     def _nodes_by_name(self) -> Links:
         """The nodes' names, where they stand for the label of the pool."""
-        if not matches_boards(self.plan.cluster):
-            return ()
-        at = [pool.nodes.at for pool in self.plan.pools]
-        return copied(*(nodes / field for nodes in at for field in ("names", "namePattern")))
+        found = [pool.nodes for pool in self.plan.pools if matches_boards(self.plan.cluster, pool)]
+        patterns = (nodes.at / "namePattern" for nodes in found)
+        return copied(*patterns, *(at for nodes in found for at, _ in with_places(nodes.at / "names", nodes.names)))
+
+    def _matches_boards(self) -> Links:
+        own = (pool.nodes.at / "matchBoards" for pool in self.plan.pools)
+        return chosen(self.plan.cluster.at / "matchBoards", *own)
 
     def _own_exporter(self) -> Links:
         own = self.plan.cluster.gpu_operator.at / "values" / "dcgmExporter"

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 
-from gpuplan.catalog.operators import parse_version
 from gpuplan.checks.handwritten.reading import HandFiles, Object, inside, mapping, value_at
 from gpuplan.checks.registry import check
-from gpuplan.diagnostics import Finding, Label, Severity
-from gpuplan.planning.plan import Plan
+from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.drivers import DriverGroup, are_drivers_by_pool, driver_groups, has_default_driver
+from gpuplan.planning.plan import POOL_LABEL, Plan, Pool
 from gpuplan.policy.models import Install
-
-_FALLBACK_SINCE = (26, 7)
-"""The first line of releases in which an NVIDIADriver can be the fallback for nodes that no other one selects."""
 
 
 @check("GPU698", "nvidia-driver-not-installed")
@@ -43,7 +40,8 @@ def nvidia_driver_not_installed(files: HandFiles) -> Iterator[Finding]:
             help=_BY_VALUE if files.plan.cluster.gpu_operator.spec.install is Install.HELM else _BY_PATCH,
             severity=Severity.WARNING,
         )
-    has_fallback = (parse_version(files.plan.cluster.gpu_operator.version) or _FALLBACK_SINCE) >= _FALLBACK_SINCE
+    has_fallback = has_default_driver(files.plan.cluster.gpu_operator)
+    yield from _meeting_those_of_pools(files.plan, drivers, has_fallback=has_fallback)
     for first, second in combinations(drivers, 2):
         if _share_nodes(first, second, has_fallback=has_fallback):
             yield Finding(
@@ -51,11 +49,43 @@ def nvidia_driver_not_installed(files: HandFiles) -> Iterator[Finding]:
                 f"{second.title} and {first.title} are for the same nodes",
                 label="conflicts with the other",
                 related=(Label(first.place("spec", "nodeSelector"), "selects these nodes, too"),),
-                notes=(
-                    "the operator installs one driver on a node, and stops where two NVIDIADriver objects select it",
-                ),
+                notes=(_ONE_DRIVER,),
                 help="have the selectors differ in the value of one label",
             )
+
+
+_ONE_DRIVER = "the operator installs one driver on a node, and stops where two NVIDIADriver objects select it"
+
+
+def _meeting_those_of_pools(plan: Plan, drivers: list[Object], *, has_fallback: bool) -> Iterator[Finding]:
+    """The first NVIDIADriver of gpuplan's own that is for nodes of a hand-written one."""
+    for found in drivers:
+        for group in driver_groups(plan):
+            is_both = (
+                _is_fallback(found) if group.pool is None else _selects(found, group.pool, has_fallback=has_fallback)
+            )
+            if is_both:
+                yield Finding(
+                    found.place("spec", "nodeSelector"),
+                    f"{found.title} and NVIDIADriver `{group.name}` are for the same nodes",
+                    label="conflicts with that of the policies",
+                    related=(Label(_reason(plan, group), "has gpuplan write the other one"),),
+                    notes=(_ONE_DRIVER,),
+                    help="say it in `driver` of the pool, or take `driver` out of all pools",
+                )
+                break
+
+
+def _reason(plan: Plan, group: DriverGroup) -> Origin:
+    """The first place that says that a pool has a driver, where the group's own does not."""
+    pools = (pool for pool in (group.pool, *plan.pools) if pool is not None)
+    return next((pool.at / "driver").key for pool in pools if pool.spec.driver)
+
+
+def _selects(found: Object, pool: Pool, *, has_fallback: bool) -> bool:
+    """Whether all nodes of a pool are among those of a hand-written one."""
+    labels = {POOL_LABEL: pool.name}
+    return not (has_fallback and _is_fallback(found)) and _selector(found).items() <= labels.items()
 
 
 _BY_VALUE = "write `driver: {nvidiaDriverCRD: {enabled: true}}` under `gpuOperator.values`"
@@ -65,11 +95,13 @@ _BY_PATCH = "patch the ClusterPolicy with `spec: {driver: {useNvidiaDriverCRD: t
 def _are_skipped(plan: Plan, files: HandFiles) -> bool:
     """Whether the ClusterPolicy is known to install the driver; one that somebody else owns is not."""
     operator = plan.cluster.gpu_operator
-    by_value = value_at(operator.spec.values, ("driver", "nvidiaDriverCRD", "enabled")) is True
+    by_value = (
+        are_drivers_by_pool(plan) or value_at(operator.spec.values, ("driver", "nvidiaDriverCRD", "enabled")) is True
+    )
     policies = (mapping(found.body.get("spec")) for found in files.of_kind("ClusterPolicy"))
     by_patch = any(value_at(spec, ("driver", "useNvidiaDriverCRD")) is True for spec in policies)
     is_owned_elsewhere = operator.spec.install is Install.EXTERNAL or any(files.of_kind("GPUCluster"))
-    return not (by_value or by_patch or is_owned_elsewhere)
+    return not (by_value or by_patch or is_owned_elsewhere or are_drivers_by_pool(plan))
 
 
 def _share_nodes(one: Object, other: Object, *, has_fallback: bool) -> bool:

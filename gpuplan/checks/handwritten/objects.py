@@ -1,4 +1,5 @@
-"""Checks on hand-written objects, in files or as kustomize built them (GPU620-624, GPU628, GPU634, GPU635, GPU649)."""
+"""Checks on hand-written objects, in files or as kustomize built them (GPU620-624, GPU628, GPU634, GPU635, GPU639,
+GPU649)."""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ from gpuplan.checks.registry import check
 from gpuplan.checks.wording import mistyped, those_there_are
 from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.patterns import regex
+from gpuplan.planning.containers import container_limits
 from gpuplan.planning.grants import gpu_resources, has_admission_policies
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL
 from gpuplan.planning.pools import ALL_DISABLED
@@ -163,6 +165,37 @@ def _effect(limit: Mapping[str, object], field: str, key: str, *, is_whole: bool
 
 _FILLING = ("defaultRequest", "default", "max", "min")
 """Fields of which a container gets what it leaves out."""
+
+
+@check("GPU639", "two-defaults-for-containers", Severity.WARNING)
+def two_defaults_for_containers(files: HandFiles) -> Iterator[Finding]:
+    """A hand-written LimitRange gives containers what one that gpuplan writes gives them in the same namespace.
+
+    ## Why
+    The API server fills in what a container leaves out from the first LimitRange that has it, in no order that anybody
+    chooses (`Admit` in `plugin/pkg/admission/limitranger/admission.go` of kubernetes/kubernetes). gpuplan writes one
+    where a tenant says `containers`, and on plain Kubernetes where a quota counts CPU or memory.
+
+    ## Instead
+    Say it in `containers` of the tenant, and remove the LimitRange.
+    """
+    plan = files.plan
+    holders = {namespace: tenant for tenant in (plan.tenants if plan else ()) for namespace in tenant.spec.namespaces}
+    for found in files.of_kind("LimitRange", ""):
+        namespace = text(found.metadata.get("namespace"))
+        tenant = holders.get(namespace)
+        if plan is None or tenant is None or found.before is not None:
+            continue
+        given = container_limits(tenant, namespace, plan.scheduler)
+        for index, item in enumerate(sequence(value_at(found.body, ("spec", "limits")))):
+            for field in ("default", "defaultRequest"):
+                for key in inside(mapping(item), field).keys() & given.get(field, {}).keys():
+                    yield Finding(
+                        found.place("spec", "limits", index, field, key).key,
+                        f"{found.title} and tenant `{tenant.name}` both say what {key} containers have by default",
+                        label="which of them holds nobody can say",
+                        help=f"say it in `containers: {{{key}: ...}}` of the Tenant, and remove it here",
+                    )
 
 
 _ADMISSION_PLUGINS = {

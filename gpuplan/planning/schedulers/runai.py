@@ -17,6 +17,16 @@ PROJECT_LABEL: Final = "runai/queue"
 """What makes an existing namespace that of a project
 (https://docs.run.ai/v2.20/admin/runai-setup/self-hosted/k8s/project-management)."""
 
+FRACTION_ANNOTATIONS: Final = (
+    "gpu-fraction",
+    "gpu-fraction-limit",
+    "gpu-fraction-num-devices",
+    "gpu-memory",
+    "received-resource-type",
+)
+"""What pods ask for parts of GPUs by, and what says that they have one; the limit is what a pod may have while nobody
+else wants it."""
+
 DEFAULT_DEPARTMENT: Final = "default"
 """Run:ai makes it with each cluster, for projects that name none."""
 

@@ -69,7 +69,9 @@ def test_every_unit_is_capped_banned_or_unbounded(drawn: tuple[Plan, list[list[G
     plan, tenants = drawn
     resources = {unit.resource for pool in plan.pools for unit in pool.units if unit.resource}
     hard = {
-        item.namespace: item.body["spec"]["hard"] for item in namespaces.render(plan) if item.kind == "ResourceQuota"
+        item.namespace: item.body["spec"].get("hard", {})
+        for item in namespaces.render(plan)
+        if item.kind == "ResourceQuota"
     }
     for index, granted in enumerate(tenants):
         for resource in resources | {"nvidia.com/gpu"}:

@@ -78,6 +78,16 @@ def test_another_pool_changes_the_capped_resource_only_if_it_hands_out_another()
     ]
 
 
+# --- Containers --------------------------------------------------------------------------------------------------
+
+
+def test_a_default_comes_from_what_is_written_of_it() -> None:
+    found = told_of(a_platform(tenant("lab", more="containers: {cpu: {limit: 2, maxRatio: 4}}")), "LimitRange")
+
+    assert found["spec.limits[0].defaultRequest.cpu"] == ["copied Tenant/lab spec.containers.cpu.limit"]
+    assert found["spec.limits[0].maxLimitRequestRatio.cpu"] == ["copied Tenant/lab spec.containers.cpu.maxRatio"]
+
+
 # --- Members -----------------------------------------------------------------------------------------------------
 
 

@@ -62,3 +62,32 @@ def test_one_id_with_a_subsystem_is_one_term() -> None:
 
     term = board(device="25b6", subsystem_vendor="10de", subsystem_device="14a9")
     assert found == {"matchFeatures": [NAME, term]}
+
+
+def test_a_pool_by_board_alone_asks_for_no_name() -> None:
+    pool = POOL.replace("names: [gpu-1]", "matchBoards: true") % "A100-80GB"
+
+    assert rule(pool, "") == {"matchFeatures": [board(device=["20b2", "20b5", "20f3", "20f5"])]}
+
+
+def test_boards_that_a_subsystem_tells_apart_are_terms_of_which_any_holds() -> None:
+    found = rule(
+        POOL.replace("names: [gpu-1]", "matchBoards: true") % "card" + CARD % '"10de:25b6/10de:14a9", "10de:2684"'
+    )
+
+    assert "matchFeatures" not in found
+    assert [len(term["matchFeatures"]) for term in found["matchAny"]] == [1, 1]
+
+
+def test_a_pool_asks_for_boards_beside_names_without_the_cluster_s_setting() -> None:
+    pool = POOL.replace("names: [gpu-1]", "names: [gpu-1], matchBoards: true") % "T4-16GB"
+
+    assert rule(pool, "") == {"matchFeatures": [NAME, board(device="1eb8")]}
+
+
+def test_where_a_rollout_has_moved_all_that_is_named_no_rule_is_left_for_the_rest() -> None:
+    pool = POOL.replace("names: [gpu-1]", "names: [gpu-1], matchBoards: true") % "T4-16GB"
+    moved = "rollout: {sharing: {timeSlicing: {replicas: 2}}, nodes: [gpu-1]}, sharing"
+    (body,) = objects(a_plan(CLUSTER + pool.replace("sharing", moved)))
+
+    assert [found["matchFeatures"] for found in body["spec"]["rules"]] == [[NAME, board(device="1eb8")]]

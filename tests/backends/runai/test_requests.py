@@ -66,6 +66,29 @@ def test_a_node_pool_is_the_nodes_with_the_label() -> None:
     }
 
 
+TIMES = "timeLimits: {workspaces: {run: 12h, idle: 90m, preemptibleIdle: 30m}, trainings: {run: 72h, idle: 2h30m}}"
+RULES = {
+    "interactiveJobTimeLimitSeconds": 43200,
+    "interactiveJobMaxIdleDurationSeconds": 5400,
+    "interactiveJobPreemptIdleDurationSeconds": 1800,
+    "trainingJobTimeLimitSeconds": 259200,
+    "trainingJobMaxIdleDurationSeconds": 9000,
+}
+
+
+def test_the_time_of_a_tenants_work_is_bounded_in_its_department_and_its_projects() -> None:
+    lab = document("Tenant", "lab", "namespaces: [one, two]", TIMES)
+    found = [body(path, lab) for path in ("departments/lab", "projects/one", "projects/two")]
+    assert [item["schedulingRules"] for item in found] == [RULES, RULES, RULES]
+
+
+def test_a_tenant_within_another_has_times_of_its_own() -> None:
+    lab = document("Tenant", "lab", "namespaces: []", "timeLimits: {trainings: {run: 1h}}")
+    team = document("Tenant", "team", "namespaces: [team]", "parent: lab")
+    assert body("departments/lab", lab, team)["schedulingRules"] == {"trainingJobTimeLimitSeconds": 3600}
+    assert "schedulingRules" not in body("projects/team", lab, team)
+
+
 def test_a_node_pool_protects_as_long_as_anybody_asks() -> None:
     tenants = (
         a_tenant("a", "{pool: parts, unit: 3g.40gb, guaranteed: 1}", ", protect: {preempt: 30m}"),

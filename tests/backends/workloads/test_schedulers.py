@@ -204,10 +204,21 @@ def test_kai_gives_the_least_of_a_range() -> None:
 # --- Run:ai ------------------------------------------------------------------------------------------------------
 
 
-def test_runai_gives_a_range() -> None:
+@pytest.mark.parametrize(("most", "portion", "variable"), [("0.75", "0.75", "0.75"), ("1", "0.99999", "1.0")])
+def test_runai_gives_a_range(most: str, portion: str, variable: str) -> None:
+    """By the annotation of 3.0, which must be below 1, and by the variable of 2.26."""
     more = {"scheduler": "runai", "sharing": "fraction: {}"}
-    pod = pod_of("Deployment", fraction("{min: 0.25, max: 0.75}"), **more)
-    assert pod["metadata"]["annotations"] == {"gpu-fraction": "0.25", "gpu-fraction-limit": "0.75"}
+    pod = pod_of("Deployment", fraction(f"{{min: 0.25, max: {most}}}"), **more)
+    limit = {"kai.scheduler/container.main.gpu-memory.portion.limit": portion}
+    assert pod["metadata"]["annotations"] == {"gpu-fraction": "0.25", **limit}
+    assert pod["spec"]["containers"][0]["env"] == [{"name": "RUNAI_GPU_MEMORY_LIMIT", "value": variable}]
+
+
+@pytest.mark.parametrize("asked", ["0.25", "{min: 0.25}", "{memory: 5Gi}"])
+def test_runai_has_no_limit_without_a_range(asked: str) -> None:
+    pod = pod_of("Deployment", fraction(asked), scheduler="runai", sharing="fraction: {}")
+    assert len(pod["metadata"]["annotations"]) == 1
+    assert "env" not in pod["spec"]["containers"][0]
 
 
 def test_runai_finds_node_pool_and_scheduler_on_the_pods() -> None:

@@ -186,7 +186,9 @@ def test_fractions_are_copied_from_a_number_or_a_range() -> None:
     assert "product of Workload/app spec.fraction.memory" in three[f"{annotations}.gpu-memory"]
     assert one[f"{annotations}.gpu-fraction"] == [SCHEDULER, "copied Workload/app spec.fraction"]
     assert two[f"{annotations}.gpu-fraction"] == [SCHEDULER, "copied Workload/app spec.fraction.min"]
-    assert "copied Workload/app spec.fraction.max" in two[f"{annotations}.gpu-fraction-limit"]
+    limit = f'{annotations}["kai.scheduler/container.main.gpu-memory.portion.limit"]'
+    assert "copied Workload/app spec.fraction.max" in two[limit]
+    assert "copied Workload/app spec.fraction.max" in two["spec.template.spec.containers[0].env[0].value"]
 
 
 def test_a_gang_s_place_is_the_pool_s_lowest_level() -> None:

@@ -46,7 +46,7 @@ KINDS: Final = (
         added=Judgement.BY_FOLDER,
         changed=Judgement.BY_FOLDER,
         removed=Judgement.BY_FOLDER,
-        fields={},
+        fields={"spec.upgradePolicy": ChangeClass.METADATA},
         immutable=(Immutable("spec.driverType", may_go=True), Immutable("spec.usePrecompiled", may_go=True)),
         outlives_policy=False,
     ),

@@ -1,0 +1,190 @@
+"""Checks on drivers of pools (GPU482-486, GPU488)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpuplan.catalog.operators import nearest_line
+from gpuplan.checks.registry import check
+from gpuplan.diagnostics import Finding, Label
+from gpuplan.planning.drivers import are_drivers_by_pool, driver_groups, installs_drivers
+from gpuplan.planning.plan import Plan, Pool
+from gpuplan.policy.models import Install, KernelModules
+from gpuplan.wording import joined
+
+
+def _pools(plan: Plan) -> Iterator[Pool]:
+    """Those with a driver of their own."""
+    return (pool for pool in plan.pools if pool.spec.driver is not None)
+
+
+@check("GPU482", "pool-driver-not-installed")
+def pool_driver_not_installed(plan: Plan) -> Iterator[Finding]:
+    """A pool names a driver, and the GPU Operator installs none as gpuplan says.
+
+    ## Why
+    With `gpuOperator.driver.enabled: false` nodes have the driver of their image. With `install: external` somebody
+    else writes the ClusterPolicy: whether NVIDIADrivers count is one of its fields, `driver.useNvidiaDriverCRD`.
+
+    ## Instead
+    Take `driver` out of the pool and choose the driver where nodes get it: in their image, or by NVIDIADrivers of
+    whoever owns the ClusterPolicy.
+    """
+    operator = plan.cluster.gpu_operator
+    for pool in _pools(plan) if not installs_drivers(operator) else ():
+        is_external = operator.spec.install is Install.EXTERNAL
+        field = operator.at / "install" if is_external else operator.at / "driver" / "enabled"
+        yield Finding(
+            (pool.at / "driver").key,
+            f"pool `{pool.name}` names a driver that nothing installs",
+            label="installed by nobody",
+            related=(Label(field, "somebody else owns the ClusterPolicy" if is_external else "nodes bring their own"),),
+            help="remove it; the owner of the ClusterPolicy can say it in an NVIDIADriver"
+            if is_external
+            else "remove it, or write `enabled: true`",
+        )
+
+
+@check("GPU483", "operator-too-old-for-pool-drivers")
+def operator_too_old_for_pool_drivers(plan: Plan) -> Iterator[Finding]:
+    """A pool names a driver, which the cluster's GPU Operator does not support yet.
+
+    ## Why
+    NVIDIADrivers say which nodes get which driver. Before v26.3.0 they were a technology preview, from which NVIDIA
+    supports no upgrade.
+
+    ## Instead
+    Raise `gpuOperator.version` to v26.3.0 or newer first. When pools begin to name theirs, v26.7.0 replaces the drivers
+    of a running cluster node by node, and v26.3 all at once.
+    """
+    operator = plan.cluster.gpu_operator
+    if not are_drivers_by_pool(plan) or nearest_line(operator.version).supports_nvidia_drivers:
+        return
+    for pool in _pools(plan):
+        yield Finding(
+            (pool.at / "driver").key,
+            f"GPU Operator {operator.version} installs one driver on all nodes, and pool `{pool.name}` names its own",
+            label="needs v26.3.0",
+            related=(Label(operator.at / "version", "this release"),),
+            help="write `version: v26.7.0` in `gpuOperator`, and name drivers of pools in a later step",
+        )
+
+
+@check("GPU484", "pool-driver-without-version")
+def pool_driver_without_version(plan: Plan) -> Iterator[Finding]:
+    """Nothing says which version of the driver some nodes get.
+
+    ## Why
+    An NVIDIADriver must name its image whole: the operator adds no default (`GetImagePath` in
+    `api/nvidia/v1alpha1/nvidiadriver_types.go` of NVIDIA/gpu-operator). Where the policy names no version it is that of
+    the operator's release, as far as the catalog knows it.
+
+    ## Instead
+    Write `gpuOperator.driver.version`, which counts for all pools that name none.
+    """
+    operator = plan.cluster.gpu_operator
+    for group in driver_groups(plan):
+        if not group.version:
+            whose = f"pool `{group.pool.name}`" if group.pool else "nodes whose pool names none"
+            yield Finding(
+                (group.pool.at / "driver").key if group.pool and group.pool.spec.driver else operator.at.key,
+                f"nothing says which driver {whose} {'has' if group.pool else 'have'}",
+                label="no version",
+                notes=(f"the driver of {operator.version} is not in the catalog",),
+                help="write `gpuOperator.driver.version`, such as `580.95.05`",
+            )
+
+
+@check("GPU485", "kernel-modules-do-not-fit")
+def kernel_modules_do_not_fit(plan: Plan) -> Iterator[Finding]:
+    """A pool asks for kernel modules that do not drive its boards.
+
+    ## Why
+    NVIDIA's open kernel modules drive Turing and newer boards, and are the only ones for Grace Hopper and Blackwell.
+    With the others the driver's pod ends in an error on each node, and no operand starts there.
+
+    ## Instead
+    Write the other kind, or `auto`, with which the driver's container chooses by what it finds on the node.
+    """
+    for pool in _pools(plan):
+        wanted = pool.spec.driver.kernel_modules if pool.spec.driver else KernelModules.AUTO
+        is_old = pool.gpu.compute_capability < _TURING
+        if (wanted is KernelModules.OPEN and is_old) or (wanted is KernelModules.PROPRIETARY and _needs_open(pool)):
+            other = KernelModules.PROPRIETARY if is_old else KernelModules.OPEN
+            yield Finding(
+                pool.at / "driver" / "kernelModules",
+                f"{wanted.value} kernel modules do not drive {pool.gpu.id} of pool `{pool.name}`",
+                label=f"needs `{other.value}`",
+                related=(Label(pool.at / "gpu", "these boards"),),
+                notes=(_SINCE_TURING if is_old else _OPEN_ALONE,),
+                help=f"write `kernelModules: {other.value}`",
+            )
+
+
+_TURING: Final = (7, 5)
+_BLACKWELL: Final = (10, 0)
+_SINCE_TURING: Final = "the open kernel modules drive Turing and newer boards, of compute capability 7.5 on"
+_OPEN_ALONE: Final = "Grace Hopper and Blackwell boards have open kernel modules alone"
+"""https://developer.nvidia.com/blog/nvidia-transitions-fully-towards-open-source-gpu-kernel-modules"""
+
+
+def _needs_open(pool: Pool) -> bool:
+    is_grace_hopper = all("GH200" in product.label for product in pool.gpu.products)
+    return pool.gpu.compute_capability >= _BLACKWELL or is_grace_hopper
+
+
+@check("GPU486", "driver-sidecar-without-image")
+def driver_sidecar_without_image(plan: Plan) -> Iterator[Finding]:
+    """Pools name drivers, and an addition to the driver's pods has no whole image.
+
+    ## Why
+    Where NVIDIADrivers install the driver, they install GPUDirect Storage and GDRCopy, too. As for the driver, the
+    operator adds no default to the image that an NVIDIADriver names; the chart's own is in values that gpuplan does not
+    have.
+
+    ## Instead
+    Copy `repository`, `image` and `version` from the values of the chart's release.
+    """
+    values, at = plan.cluster.gpu_operator.spec.values, plan.cluster.gpu_operator.at / "values"
+    for part in _SIDECARS if are_drivers_by_pool(plan) else ():
+        stated = values.get(part)
+        if isinstance(stated, dict) and stated.get("enabled") is True:
+            missing = [field for field in ("repository", "image", "version") if not stated.get(field)]
+            if missing:
+                yield Finding(
+                    (at / part).key,
+                    f"`{part}` of NVIDIADrivers has no {joined([f'`{field}`' for field in missing])}",
+                    label="no whole image",
+                    notes=("the operator adds no default to what an NVIDIADriver names",),
+                    help=f"write `{part}.{missing[0]}` as the chart's own values have it",
+                )
+
+
+_SIDECARS: Final = ("gds", "gdrcopy")
+
+
+@check("GPU488", "precompiled-driver-beside-sidecar")
+def precompiled_driver_beside_sidecar(plan: Plan) -> Iterator[Finding]:
+    """NVIDIADrivers are to bring precompiled drivers together with what is built against them.
+
+    ## Why
+    The operator reconciles no NVIDIADriver with `usePrecompiled` that has GPUDirect Storage or GDRCopy, and nodes go
+    without a driver (`Reconcile` in `controllers/nvidiadriver_controller.go` of NVIDIA/gpu-operator).
+
+    ## Instead
+    Have drivers compiled on the nodes, or take `gds` and `gdrcopy` away.
+    """
+    values, at = plan.cluster.gpu_operator.spec.values, plan.cluster.gpu_operator.at / "values"
+    driver = values.get("driver")
+    is_precompiled = isinstance(driver, dict) and driver.get("usePrecompiled") is True
+    for part in _SIDECARS if is_precompiled and are_drivers_by_pool(plan) else ():
+        stated = values.get(part)
+        if isinstance(stated, dict) and stated.get("enabled") is True:
+            yield Finding(
+                at / part / "enabled",
+                f"the operator installs no precompiled driver with `{part}`",
+                label="not with precompiled drivers",
+                related=(Label(at / "driver" / "usePrecompiled", "asks for these"),),
+                help="remove it, or write `usePrecompiled: false`",
+            )

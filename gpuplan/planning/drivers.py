@@ -1,0 +1,79 @@
+"""Which driver the GPU Operator installs on which nodes: one for all of them, or one for each pool that says so."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpuplan.catalog.operators import default_driver, nearest_line
+from gpuplan.diagnostics import Origin
+from gpuplan.planning.plan import GpuOperator, Plan, Pool
+from gpuplan.policy.models import Install, KernelModules
+from gpuplan.values import NamedTuple
+
+
+class DriverGroup(NamedTuple):
+    """Nodes that an NVIDIADriver is for: those of a pool, or with ``pool`` None all that no other one selects.
+
+    ``kernel_modules`` is None where no pool says which.
+    """
+
+    name: str
+    pool: Pool | None
+    version: str
+    kernel_modules: KernelModules | None = None
+
+
+_NAME: Final = "gpuplan"
+
+
+def are_drivers_by_pool(plan: Plan) -> bool:
+    """Whether NVIDIADrivers say which driver a node has; the ClusterPolicy's driver is then read by nobody."""
+    return installs_drivers(plan.cluster.gpu_operator) and any(pool.spec.driver for pool in plan.pools)
+
+
+def installs_drivers(operator: GpuOperator) -> bool:
+    """Whether the operator installs drivers as gpuplan says."""
+    return operator.spec.driver.enabled and operator.spec.install is not Install.EXTERNAL
+
+
+def driver_groups(plan: Plan) -> tuple[DriverGroup, ...]:
+    """A group for each pool with a driver of its own, and one for the rest; nothing where there is none.
+
+    An NVIDIADriver selects nodes by labels that they have, and by none that they have not. Before one could be the
+    default, each pool needs its own.
+    """
+    if not are_drivers_by_pool(plan):
+        return ()
+    rest = has_default_driver(plan.cluster.gpu_operator)
+    own = (_group(plan, pool) for pool in plan.pools if pool.spec.driver or not rest)
+    return (*own, *([DriverGroup(_NAME, None, _version(plan))] if rest else []))
+
+
+def has_default_driver(operator: GpuOperator) -> bool:
+    """Whether an NVIDIADriver can be for all nodes that no other one selects."""
+    return nearest_line(operator.version).has_default_driver
+
+
+def group_of(plan: Plan, pool: Pool | None) -> str:
+    """The name of the NVIDIADriver that is for a pool's nodes, or for those of no pool; empty where none is."""
+    found = {group.pool.name if group.pool else "": group.name for group in driver_groups(plan)}
+    return found.get(pool.name if pool else "", found.get("", ""))
+
+
+def stated_driver(plan: Plan, pool: Pool) -> tuple[str | None, Origin]:
+    """The version that the policy says a pool's nodes have, and where: the pool's own, or the cluster's."""
+    if pool.spec.driver is not None and pool.spec.driver.version:
+        return pool.spec.driver.version, pool.at / "driver" / "version"
+    return plan.cluster.gpu_operator.spec.driver.version, plan.cluster.gpu_operator.at / "driver" / "version"
+
+
+def _group(plan: Plan, pool: Pool) -> DriverGroup:
+    own = pool.spec.driver
+    version = own.version if own and own.version else _version(plan)
+    return DriverGroup(f"{_NAME}-{pool.name}", pool, version, own.kernel_modules if own else None)
+
+
+def _version(plan: Plan) -> str:
+    """The cluster's, else the release's own; empty where that was not read."""
+    operator = plan.cluster.gpu_operator
+    return operator.spec.driver.version or default_driver(operator.version)

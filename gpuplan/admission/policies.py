@@ -319,7 +319,7 @@ def _policy(name: str, setting: _Setting) -> AdmissionPolicy:
 def _facts(setting: _Setting) -> set[str]:
     facts = {
         "claims": setting.has_claims,
-        "elastic": bool(setting.elastic_kinds),
+        "elastic": setting.scheduler.suspends_jobs and bool(setting.elastic_kinds),
         "crosses-pools": setting.scheduler.crosses_pools,
         "finds-pools": setting.scheduler.finds_pools,
         "fractions": setting.scheduler.has_fractions,
@@ -492,7 +492,8 @@ def _otherwise(plan: Plan, setting: _Setting) -> Iterator[tuple[_Setting, Links]
     yield replace(setting, harmless_labels=(), harmless_classes=()), _harmless_of(plan, setting)
     yield replace(setting, barriers=()), taints_of(plan)
     yield replace(setting, frameworks=()), frameworks_of(plan)
-    yield replace(setting, elastic_kinds=() if setting.elastic_kinds else ("Job",)), elastic_of(plan)
+    if setting.scheduler.suspends_jobs:
+        yield replace(setting, elastic_kinds=() if setting.elastic_kinds else ("Job",)), elastic_of(plan)
     yield replace(setting, runtime_class=RUNTIME_CLASS), chosen(_runtime_class_at(plan))
     yield replace(setting, counted_pools=()), counted_in(plan)
     yield replace(setting, counted_pools=tuple(f"{name}-" for name in setting.counted_pools)), names_of_counted(plan)

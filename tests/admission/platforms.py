@@ -35,7 +35,11 @@ def platform(setting: str) -> Plan:
     """The plan of one of the settings."""
     scheduler, _, more = setting.partition(", ")
     pools = _CLAIMED if more == "claims" else _POOLS
-    counted = (tenant("counted", "pool: whole, guaranteed: 4, cpu: 16"),) if more == "counted" else ()
+    counted = (
+        (tenant("counted", "pool: whole, guaranteed: 4, cpu: 16", more="allow: {unitsPerContainer: 2}"),)
+        if more == "counted"
+        else ()
+    )
     parts = (pool("parts", "fraction: {}"), _FRACTIONS) if SCHEDULERS[scheduler].has_fractions else ()
     return a_platform(
         *pools, *_CLASSES, *_TENANTS, *counted, *parts, scheduler=f"{scheduler}{_TOLD if more == 'frameworks' else ''}"

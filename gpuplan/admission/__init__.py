@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpuplan.admission.policies import (
+    CLAIMS_POLICY,
     DEVICES_POLICY,
     FRAMEWORKS_POLICY,
     GRACE_POLICY,
@@ -24,6 +25,7 @@ from gpuplan.admission.policies import (
 from gpuplan.admission.running import RunningWork, running_work
 
 __all__ = [
+    "CLAIMS_POLICY",
     "DEVICES_POLICY",
     "FRAMEWORKS_POLICY",
     "GRACE_POLICY",

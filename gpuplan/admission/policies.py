@@ -17,7 +17,7 @@ from gpuplan.manifests.provenance import Links, Routes, chosen, unlike
 from gpuplan.manifests.templates import Row, read_rows
 from gpuplan.planning.amounts import counted_pools
 from gpuplan.planning.boundary import Barrier, barriers
-from gpuplan.planning.dra import uses_claims
+from gpuplan.planning.dra import CLASS_PREFIX, uses_claims
 from gpuplan.planning.grants import (
     DEVICE_VARIABLES,
     FRACTION,
@@ -64,6 +64,7 @@ FRAMEWORKS_POLICY: Final = "gpuplan-frameworks"
 GRACE_POLICY: Final = "gpuplan-grace"
 RUNNING_POLICY: Final = "gpuplan-running"
 PROJECTS_POLICY: Final = "gpuplan-projects"
+CLAIMS_POLICY: Final = "gpuplan-claims"
 POD_SECURITY_POLICY: Final = "gpuplan-pod-security"
 
 _PODS: Final = "scheduling"
@@ -165,8 +166,8 @@ def _rules_with(scheduler: SchedulerTraits) -> Iterator[tuple[str, AdmissionRule
         for has_claims in (False, True)
     ]
     settings.append(replace(settings[0], kubernetes=_OLDEST))
-    for name in _rows(settings[0]):
-        every = [rule for setting in settings for rule in _policy(name, setting).rules]
+    for name in dict.fromkeys(name for setting in settings for name in _rows(setting)):
+        every = [rule for setting in settings if name in _rows(setting) for rule in _policy(name, setting).rules]
         yield from ((name, rule) for rule in {rule.name: rule for rule in every}.values())
 
 
@@ -180,6 +181,8 @@ def _rows(setting: _Setting) -> Mapping[str, Row]:
     pods, running, scheduler = _read(_PODS), _read(_RUNNING), setting.scheduler
     found = {GRANTS_POLICY: pods["grants"], DEVICES_POLICY: pods["devices"], GRACE_POLICY: running["grace"]}
     found[POD_SECURITY_POLICY] = _read(_POD_SECURITY)[_POD_SECURITY]
+    if setting.has_claims:
+        found[CLAIMS_POLICY] = pods["claims"]
     if scheduler.suspends_jobs:
         found[JOBS_POLICY] = pods["jobs"]
     if scheduler.project_label:
@@ -355,6 +358,7 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
         "schedulers": str(list(schedulers)),
         "schedulers_listed": " or ".join(schedulers),
         "unknown_owners": _listed(found.type for found in unknown if found not in held),
+        "template_prefix": CLASS_PREFIX,
         "uses_fraction_before": fraction.replace("<pod>", "oldObject"),
         "uses_fraction_within": fraction.replace("<pod>", "variables.made"),
         "uses_otherwise": "".join(text for fact, text in uses.items() if fact in facts),
@@ -425,8 +429,9 @@ def trace_policy(plan: Plan, name: str) -> Routes:
     """
     setting = _setting(plan)
     is_of_scheduler = any(name not in _rows(replace(setting, scheduler=traits)) for traits in SCHEDULERS.values())
-    is_of_frameworks = frameworks_of(plan) if name == FRAMEWORKS_POLICY else ()
-    yield (), (*admission_of(plan), *(scheduler_of(plan) if is_of_scheduler else ()), *is_of_frameworks)
+    is_of = {FRAMEWORKS_POLICY: frameworks_of, CLAIMS_POLICY: claims_of}
+    others = is_of[name](plan) if name in is_of else ()
+    yield (), (*admission_of(plan), *(scheduler_of(plan) if is_of_scheduler else ()), *others)
     body = _policy(name, setting).body
     for other, links in _otherwise(plan, setting):
         if name in _rows(other) and not (is_of_scheduler and other.scheduler is not setting.scheduler):

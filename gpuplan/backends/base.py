@@ -97,12 +97,3 @@ def _keys(at: Origin, values: Mapping[str, Any], route: Path = ()) -> Routes:
         if isinstance(value, Mapping):
             yield (*route, key), chosen(at / key)
             yield from _keys(at / key, value, (*route, key))
-
-
-def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> Values:
-    """Mappings merge, all else is replaced, as Helm does with several files of values."""
-    found = dict(under)
-    for key, value in over.items():
-        below = found.get(key)
-        found[key] = merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
-    return found

@@ -121,7 +121,8 @@ def decided_kueue_setting(plan: Plan) -> Iterator[Finding]:
     if settings is None or not plan.scheduler.suspends_jobs:
         return
     at = plan.cluster.scheduler.at / "kueue" / "configuration"
-    for route, value in _contradictions(decided(plan), settings.configuration, ()):
+    follows = decided(plan)
+    for route, value in _contradictions(follows, settings.configuration, ()):
         yield Finding(
             (at / route).key,
             f"`{'.'.join(map(str, route))}` of Kueue's Configuration follows from the policy",
@@ -132,7 +133,8 @@ def decided_kueue_setting(plan: Plan) -> Iterator[Finding]:
             help=f"remove `{route[-1]}`",
         )
     resources = settings.configuration.get("resources")
-    if isinstance(resources, Mapping) and resources.get("quotaCheckStrategy") == "IgnoreUndeclared":
+    ignores = isinstance(resources, Mapping) and resources.get("quotaCheckStrategy") == "IgnoreUndeclared"
+    if ignores and "excludeResourcePrefixes" in follows["resources"]:
         yield Finding(
             (at / "resources" / "quotaCheckStrategy").key,
             "Kueue does not start with `quotaCheckStrategy: IgnoreUndeclared` beside prefixes that it excludes",

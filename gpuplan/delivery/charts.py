@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, assert_never
+from typing import Any, Final, Protocol, assert_never
 
 from gpuplan.backends import gpu_operator, kai, kueue
 from gpuplan.backends.base import trace_values
@@ -95,27 +95,33 @@ def chart_values(plan: Plan, chart: Chart) -> Mapping[str, Any]:
     """The values that its folder has in a file, for who hands them to Helm in some other way."""
     if chart.stage is Stage.GPU_OPERATOR:
         return gpu_operator.helm_values(plan)
-    match plan.cluster.scheduler.kind:
-        case SchedulerKind.KUEUE:
-            return kueue.helm_values(plan)
-        case SchedulerKind.KAI:
-            return kai.helm_values(plan)
-        case SchedulerKind.KUBERNETES | SchedulerKind.RUNAI:
-            return {}
-        case unknown:
-            assert_never(unknown)
+    back_end = _back_end(plan.cluster.scheduler.kind)
+    return back_end.helm_values(plan) if back_end else {}
 
 
 def trace_chart_values(plan: Plan, chart: Chart) -> Routes:
     """Where those values come from, by routes in them."""
     if chart.stage is Stage.GPU_OPERATOR:
         return gpu_operator.trace_helm_values(plan)
-    match plan.cluster.scheduler.kind:
+    back_end = _back_end(plan.cluster.scheduler.kind)
+    return trace_values(plan, back_end.decided_routes) if back_end else iter(())
+
+
+class _WithChart(Protocol):
+    """A back end whose scheduler has a chart."""
+
+    def helm_values(self, plan: Plan) -> Mapping[str, Any]: ...
+
+    def decided_routes(self, plan: Plan) -> Routes: ...
+
+
+def _back_end(scheduler: SchedulerKind) -> _WithChart | None:
+    match scheduler:
         case SchedulerKind.KUEUE:
-            return trace_values(plan, kueue.decided_routes)
+            return kueue
         case SchedulerKind.KAI:
-            return trace_values(plan, kai.decided_routes)
+            return kai
         case SchedulerKind.KUBERNETES | SchedulerKind.RUNAI:
-            return iter(())
+            return None
         case unknown:
             assert_never(unknown)

@@ -47,3 +47,12 @@ def digest(content: Mapping[str, Any]) -> str:
     """Eight hex digits that change when the content does, and only then."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()[:8]
+
+
+def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Mappings merge, all else is replaced, as Helm does with several files of values."""
+    found = dict(under)
+    for key, value in over.items():
+        below = found.get(key)
+        found[key] = merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return found

@@ -352,21 +352,7 @@ def _binary(operation: Callable[[Any, Any], Any], left: Term, right: Term) -> Te
 
 
 def _logical(terms: Sequence[Term], *, decisive: bool) -> Term:
-    """One term of the decisive value is enough; else all must have a value."""
-
-    def value(scope: Scope) -> bool:
-        failed: CelError | None = None
-        for term in terms:
-            try:
-                if truth(term(scope)) is decisive:
-                    return decisive
-            except CelError as error:
-                failed = error
-        if failed:
-            raise failed
-        return not decisive
-
-    return value
+    return lambda scope: _any(terms, lambda term: term(scope), decisive=decisive)
 
 
 def _field(holder: Term, name: str) -> Term:
@@ -385,7 +371,7 @@ _Body = Callable[[Any], Any]
 
 
 def _any(items: Sequence[Any], body: _Body, *, decisive: bool) -> bool:
-    """As `_logical`: one item of the decisive value is enough; else all must have a value."""
+    """One item of the decisive value is enough; else all must have a value."""
     failed: CelError | None = None
     for item in items:
         try:

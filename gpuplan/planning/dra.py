@@ -25,6 +25,9 @@ DRIVER: Final = "gpu.nvidia.com"
 DRIVER_CLASSES: Final = ("gpu.nvidia.com", "mig.nvidia.com", "vfio.gpu.nvidia.com")
 """The DeviceClasses that the driver's chart brings: every GPU of every pool is of one of them."""
 
+CLASS_PREFIX: Final = "gpuplan-"
+"""How the names of gpuplan's DeviceClasses and ResourceClaimTemplates begin."""
+
 CLAIMS_QUOTA: Final = "count/resourceclaims.resource.k8s.io"
 """What a ResourceQuota calls the number of claims (`ClaimObjectCountName` in the file below)."""
 
@@ -46,7 +49,7 @@ def device_class_name(pool: Pool, unit: Unit) -> str:
 
 
 def class_name(gpu: Gpu, unit: str) -> str:
-    return f"gpuplan-{gpu.id.lower()}-{resource_suffix(unit)}"
+    return f"{CLASS_PREFIX}{gpu.id.lower()}-{resource_suffix(unit)}"
 
 
 def uses_claims(plan: Plan) -> bool:

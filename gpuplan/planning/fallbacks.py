@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.grants import FRACTION, grants
 from gpuplan.planning.plan import Plan, Pool, Quota, Unit, Workload
 
+T = TypeVar("T")
+
 
 def chain(plan: Plan, pool: Pool) -> tuple[Pool, ...]:
     """The pool, the one that it falls back to, and so on; a circle ends before it begins again."""
-    found = {pool.name: pool}
-    following = plan.find_pool(pool.spec.fallback or "")
-    while following is not None and following.name not in found:
-        found[following.name] = following
-        following = plan.find_pool(following.spec.fallback or "")
-    return tuple(found.values())
+    return tuple(_along(pool, lambda found: plan.find_pool(found.spec.fallback or "")))
 
 
 def reach(plan: Plan, workload: Workload) -> tuple[Pool, ...]:
@@ -96,8 +94,8 @@ def in_order(pools: Iterable[Pool], names: Iterable[str]) -> list[str]:
     left = dict.fromkeys(names)
     before: dict[str, list[str]] = {name: [] for name in left}
     for name in left:
-        for later in _followers(successors, name):
-            if later in before:
+        for later in _along(name, successors.get):
+            if later != name and later in before:
                 before[later].append(name)
     found: dict[str, None] = {}
     for name in left:
@@ -116,13 +114,13 @@ def ordering_fallbacks(pools: Sequence[Pool], names: Sequence[str]) -> tuple[Ori
     )
 
 
-def _followers(successors: Mapping[str, str | None], name: str) -> Iterator[str]:
-    seen = {name}
-    following = successors.get(name)
-    while following is not None and following not in seen:
-        yield following
-        seen.add(following)
-        following = successors.get(following)
+def _along(first: T, following: Callable[[T], T | None]) -> Iterator[T]:
+    seen: list[T] = []
+    found: T | None = first
+    while found is not None and found not in seen:
+        yield found
+        seen.append(found)
+        found = following(found)
 
 
 def _put(name: str, before: Mapping[str, Sequence[str]], found: dict[str, None], open_: set[str]) -> None:

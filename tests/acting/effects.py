@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 import yaml
 
-from gpuplan import checks
 from gpuplan.diagnostics import Diagnostic, has_errors
 from gpuplan.manifests import File, Manifest, check_schemas
-from gpuplan.pipeline.between_clusters import check_together
 from gpuplan.pipeline.definitions import releases
 from gpuplan.pipeline.loading import Repository, load_tree
-from gpuplan.pipeline.retaining import judge_retained
 from gpuplan.pipeline.tracing.engine import written_for
 from gpuplan.planning.plan import Plan
 from tests.tracing.policies import Policies
+from tests.tracing.rendered import findings_of
 
 _DIGEST: Final = re.compile(r"-[0-9a-f]{8,10}(?![0-9a-z])")
 """A digest at the end of a name, which says that something else has changed."""
@@ -53,7 +51,7 @@ class Effects(NamedTuple):
 def effects_of(policies: Policies, clusters: Iterable[str] = ()) -> Effects:
     """Of the clusters named, or of all; nothing is rendered before somebody looks."""
     repository = load_tree(policies.tree, policies.clusters, tuple(clusters))
-    found = list(_findings(repository))
+    found = list(findings_of(repository))
     return Effects(not has_errors(found), frozenset(map(_words, found)), repository)
 
 
@@ -64,15 +62,6 @@ def differ(one: Effects, other: Effects) -> bool:
 
 def _manifests(plan: Plan) -> list[Manifest]:
     return [artifact for _, artifact, _ in written_for(plan) if isinstance(artifact, Manifest)]
-
-
-def _findings(repository: Repository) -> Iterator[Diagnostic]:
-    yield from repository.diagnostics
-    for plan in repository.plans:
-        yield from checks.run(plan)
-        if plan.retained:
-            yield from judge_retained(plan)
-    yield from check_together(repository.plans)
 
 
 def _words(found: Diagnostic) -> str:

@@ -39,6 +39,12 @@ def test_a_scheduler_that_counts_has_more_policies(scheduler: str, names: list[s
     ]
 
 
+def test_templates_have_a_policy_where_gpus_are_claimed() -> None:
+    plan = a_platform(pool("whole", "exclusive: {}", "allocation: dra"))
+    assert rules_of(plan)["gpuplan-claims"] == ["templates-stay", "claims-of-pods-by-controller"]
+    assert "gpuplan-claims" not in rules_of(a_platform(pool("whole")))
+
+
 def test_a_policy_that_nothing_is_left_of_goes() -> None:
     cluster = a_cluster("kind: kubernetes").replace("spec:\n", "spec:\n  admission: {gracePeriod: none}\n", 1)
     assert "gpuplan-grace" not in [policy.name for policy in policies(a_plan(cluster))]

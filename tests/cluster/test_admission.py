@@ -19,7 +19,14 @@ from tests.cluster.processes import until
 Record = Callable[[str, object, object], None]
 
 ACCEPTED = "accepted"
+
+Verdict = tuple[str | tuple[str, ...], str]
+"""What is planned, by how it may begin, and what the API server says."""
 NAME = "admission"
+GATE_STAYS = (
+    "the scheduling gate kueue.x-k8s.io/admission is for Kueue",
+    "scheduling gates kueue.x-k8s.io/* are for Kueue",
+)
 NO_CDI = "annotations cdi.k8s.io/* must not be set"
 PLAIN_AND_QUEUED = pytest.mark.parametrize("example", ["dev", "prod"], indirect=True)
 QUEUED = pytest.mark.parametrize("example", ["prod"], indirect=True)
@@ -107,7 +114,7 @@ def changeable(api: Api, paths: list[str]) -> list[str]:
 
 @PLAIN_AND_QUEUED
 def test_what_is_another_tenants_is_refused(example: ExampleCluster, record: Record) -> None:
-    verdicts: dict[str, dict[str, tuple[str, str]]] = {}
+    verdicts: dict[str, dict[str, Verdict]] = {}
     for tenant in example.plan["tenants"]:
         name = tenant["name"]
         pool, unit = foreign_unit(example, tenant)
@@ -172,14 +179,15 @@ def test_pods_choose_a_pool_or_wait_for_kueue(example: ExampleCluster, record: R
     is_queued = example.plan["scheduler"]["kind"] == "kueue"
     no_pool = ACCEPTED if is_queued else "pods that ask for GPUs must choose a pool"
     no_gate = "pods that ask for GPUs must wait for Kueue" if is_queued else ACCEPTED
-    verdicts: dict[str, dict[str, tuple[str, str]]] = {}
+    of_a_job = (no_gate, "what a queue counts must not call itself part of other work") if is_queued else ACCEPTED
+    verdicts: dict[str, dict[str, Verdict]] = {}
     for tenant in example.plan["tenants"]:
         ungated = own_pod(example, tenant, schedulingGates=[])
         owned = {**ungated, "metadata": {**ungated["metadata"], "ownerReferences": [OWNER]}}
         for what, planned, body in (
             ("for no pool", no_pool, own_pod(example, tenant, nodeSelector={})),
             ("without a gate", no_gate, ungated),
-            ("without a gate that says it is a Job's", no_gate, owned),
+            ("without a gate that says it is a Job's", of_a_job, owned),
         ):
             verdicts.setdefault(what, {})[tenant["name"]] = planned, ask(example, tenant, body)
     for what, found in verdicts.items():
@@ -306,7 +314,7 @@ def find_refusal(api: Api, body: Object) -> str:
 def test_jobs_start_when_kueue_starts_them(example: ExampleCluster, record: Record) -> None:
     """Kueue's webhook suspends them; here they bring it along. The administrator stands for Kueue."""
     refusal = "Jobs that Kueue counts must be suspended until it starts them"
-    verdicts: dict[str, dict[str, tuple[str, str]]] = {}
+    verdicts: dict[str, dict[str, Verdict]] = {}
     for tenant in example.plan["tenants"]:
         member = example.api.as_user("jane", [editor(tenant)])
         running = a_job(home(tenant), own_pod(example, tenant, schedulingGates=[])["spec"])
@@ -363,7 +371,7 @@ def test_labels_name_the_classes_of_their_tenant_alone(example: ExampleCluster, 
 
 @QUEUED
 def test_labels_of_work_that_exists_are_judged_when_they_change(example: ExampleCluster, record: Record) -> None:
-    verdicts: dict[str, dict[str, tuple[str, str]]] = {}
+    verdicts: dict[str, dict[str, Verdict]] = {}
     for tenant in example.plan["tenants"]:
         name = tenant["name"]
         foreign = next(
@@ -425,12 +433,16 @@ def with_class(body: Object, name: str) -> dict[str, Any]:
 def test_pods_that_exist_are_changed_within_bounds(example: ExampleCluster, record: Record) -> None:
     """Debug containers are added by the administrator: the roles of members do not let them."""
     is_queued = example.plan["scheduler"]["kind"] == "kueue"
-    gate = "the scheduling gate kueue.x-k8s.io/admission is for Kueue" if is_queued else ACCEPTED
+    gates = (
+        "the scheduling gate kueue.x-k8s.io/admission is for Kueue",
+        "scheduling gates kueue.x-k8s.io/* are for Kueue",
+    )
+    gate = gates if is_queued else ACCEPTED
     device = {"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]}
     no_devices = "annotations nvidia.com/container.*.gpus.devices must not be set"
     ungated = {"spec": {"schedulingGates": None}}
     admin = example.api
-    verdicts: dict[str, dict[str, tuple[str, str]]] = {}
+    verdicts: dict[str, dict[str, Verdict]] = {}
     for tenant in example.plan["tenants"]:
         member = admin.as_user("jane", [editor(tenant)])
         path = admin.path_of(member.create(own_pod(example, tenant)))
@@ -510,13 +522,17 @@ def own_pod(
     return pod(home(tenant), chosen, resource or quota["resource"], units, priority_class=named, **fields)
 
 
-def record_all(record: Record, scenario: str, verdicts: Mapping[str, tuple[str, str]]) -> None:
-    """One row for all tenants: what is planned for the first, and what differs for any. Answers begin as is planned."""
+def record_all(record: Record, scenario: str, verdicts: Mapping[str, Verdict]) -> None:
+    """One row for all tenants: what is planned for the first, and what differs for any. Answers begin as is planned.
+
+    Where the rules of several policies refuse, the API server answers with one of them.
+    """
     differing = [
         f"{name}: {observed}" for name, (planned, observed) in verdicts.items() if not observed.startswith(planned)
     ]
     first = next(planned for planned, _ in verdicts.values())
-    text = f"{first} (of {len(verdicts)} alike)"
+    said = first if isinstance(first, str) else " or ".join(first)
+    text = f"{said} (of {len(verdicts)} alike)"
     record(scenario, text, "; ".join(differing) or text)
 
 

@@ -40,6 +40,7 @@ CONTROLLERS: Final[Mapping[str, str]] = {
             "pod-garbage-collector",
             "replicaset-controller",
             "replication-controller",
+            "resource-claim-controller",
             "statefulset-controller",
         )
     },

@@ -138,12 +138,13 @@ class Rendered:
 def render(policies: Policies, clusters: frozenset[str] = frozenset()) -> Rendered:
     """Render valid policies, for the clusters named or for all; `Invalid` for others."""
     repository = load_tree(policies.tree, policies.clusters, tuple(clusters))
-    if has_errors(_findings(repository)):
+    if has_errors(findings_of(repository)):
         raise Invalid
     return Rendered(repository.plans)
 
 
-def _findings(repository: Repository) -> Iterator[Diagnostic]:
+def findings_of(repository: Repository) -> Iterator[Diagnostic]:
+    """What is said of policies before anything is rendered."""
     yield from repository.diagnostics
     for plan in repository.plans:
         yield from checks.run(plan)

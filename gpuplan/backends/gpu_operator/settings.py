@@ -24,7 +24,7 @@ from gpuplan.catalog.operators import (
     runs_nfd_hook,
 )
 from gpuplan.manifests import HEADER, to_yaml
-from gpuplan.manifests.bodies import given, new_object
+from gpuplan.manifests.bodies import given, merged, new_object
 from gpuplan.manifests.templates import read_rows, rows_for
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.drivers import are_drivers_by_pool
@@ -84,15 +84,6 @@ _REBOOT: Final = "WITH_REBOOT"
 
 def is_reboot(item: object) -> bool:
     return isinstance(item, Mapping) and item.get("name") == _REBOOT
-
-
-def _merge(under: Values, over: Values) -> dict[str, Any]:
-    """Maps merge, all else is replaced, as Helm does with several files of values."""
-    merged = dict(under)
-    for key, value in over.items():
-        below = merged.get(key)
-        merged[key] = _merge(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
-    return merged
 
 
 # --- DCGM exporter -----------------------------------------------------------------------------------------------
@@ -177,14 +168,14 @@ def helm_file(plan: Plan, names: ConfigMapNames) -> bytes:
 def helm_values(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     """Defaults that suit GitOps, under the policy's own values, under what follows from the plan; keys in order."""
     user = plan.cluster.gpu_operator.spec.values
-    return _sorted(_merge(_merge(_defaults(plan), user), decided_values(plan, names)))
+    return _sorted(merged(merged(_defaults(plan), user), decided_values(plan, names)))
 
 
 def decided_values(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     """What follows from the plan, whatever the policy's own values say; lists that the plan adds to are whole."""
     user = plan.cluster.gpu_operator.spec.values
-    decided = _merge(_merge(_chart_decided(plan), _operands(plan, names)), _NOT_MADE)
-    return _merge(decided, _completed_lists(plan, user))
+    decided = merged(merged(_chart_decided(plan), _operands(plan, names)), _NOT_MADE)
+    return merged(decided, _completed_lists(plan, user))
 
 
 def _defaults(plan: Plan) -> dict[str, Any]:
@@ -196,7 +187,7 @@ def _defaults(plan: Plan) -> dict[str, Any]:
     """
     has_switch = plan.cluster.gpu_operator.spec.nfd and not runs_nfd_hook(plan.cluster.gpu_operator.version)
     nfd = {NFD: {"postDeleteCleanup": False}} if has_switch else {}
-    return _merge({"operator": {"upgradeCRD": False, "cleanupCRD": False}, **nfd}, image_settings(plan))
+    return merged({"operator": {"upgradeCRD": False, "cleanupCRD": False}, **nfd}, image_settings(plan))
 
 
 def image_settings(plan: Plan) -> dict[str, Any]:
@@ -208,7 +199,7 @@ def image_settings(plan: Plan) -> dict[str, Any]:
             block["imagePullSecrets"] = list(spec.image_pull_secrets)
         for key in reversed(route):
             block = {key: block} if block else {}
-        found = _merge(found, block)
+        found = merged(found, block)
     return found
 
 
@@ -369,9 +360,9 @@ def owners_values(plan: Plan, names: ConfigMapNames) -> bytes:
     """The same for an owner that has the ClusterPolicy from the operator's chart: values for that."""
     spec = plan.cluster.gpu_operator.spec
     strategy = "" if spec.mig_strategy is ClusterMigStrategy.PER_POOL else spec.mig_strategy.value
-    values = _merge(_merge({"mig": {"strategy": strategy}}, _policy_decided(plan, names)), _NOT_MADE)
+    values = merged(merged({"mig": {"strategy": strategy}}, _policy_decided(plan, names)), _NOT_MADE)
     if plan.cluster.monitoring:
-        values = _merge(values, {"dcgmExporter": {"config": {"create": False}}})
+        values = merged(values, {"dcgmExporter": {"config": {"create": False}}})
     who = "Whoever installs the GPU Operator from its chart"
     return (HEADER + _about_merging(plan, who) + to_yaml(_sorted(values))).encode()
 
@@ -401,9 +392,9 @@ def whole_policy(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     is_openshift = plan.cluster.spec.platform is Platform.OPENSHIFT
     runtime = {"defaultRuntime": "crio" if is_openshift else "containerd"} if line.requires_runtime else {}
     own |= {operand: {"env": stated_environment(plan, operand, {})} for operand in operand_environment(plan)}
-    own = _merge(own, pull_secrets(plan))
+    own = merged(own, pull_secrets(plan))
     own["operator"] = {**runtime, "use_ocp_driver_toolkit": is_openshift}
-    return _cluster_policy(operator, _merge(_merge(read_rows(_POLICY_FILE), own), _policy_decided(plan, names)))
+    return _cluster_policy(operator, merged(merged(read_rows(_POLICY_FILE), own), _policy_decided(plan, names)))
 
 
 def pull_secrets(plan: Plan) -> dict[str, Any]:
@@ -431,7 +422,7 @@ def _policy_decided(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     spec = plan.cluster.gpu_operator.spec
     is_pools_own = spec.mig_strategy is ClusterMigStrategy.PER_POOL
     decided = {**({} if is_pools_own else {"mig": {"strategy": spec.mig_strategy.value}}), **_operands(plan, names)}
-    return _merge(decided, {"migManager": {"env": [_reboot(is_wanted=True)]}}) if spec.reboot_on_mig_change else decided
+    return merged(decided, {"migManager": {"env": [_reboot(is_wanted=True)]}}) if spec.reboot_on_mig_change else decided
 
 
 def _cluster_policy(operator: GpuOperator, spec: dict[str, Any]) -> dict[str, Any]:

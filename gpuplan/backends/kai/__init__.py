@@ -17,10 +17,10 @@ from math import inf, nextafter
 from typing import Any, Final
 
 from gpuplan.admission import policy, trace_policy
-from gpuplan.backends.base import Values, chart_artifacts, merged
+from gpuplan.backends.base import Values, chart_artifacts
 from gpuplan.catalog.operators import parse_version
 from gpuplan.manifests import File, Manifest
-from gpuplan.manifests.bodies import given, new_object
+from gpuplan.manifests.bodies import given, merged, new_object
 from gpuplan.manifests.provenance import Links, Routes, adding, below, chosen, copied, summed
 from gpuplan.planning.charts import find_chart
 from gpuplan.planning.grants import QUEUES_POLICY, has_admission_policies

@@ -14,12 +14,12 @@ from functools import partial
 from typing import Any, Final
 
 from gpuplan.admission import policy, trace_policy
-from gpuplan.backends.base import Values, chart_artifacts, merged, text_of
+from gpuplan.backends.base import Values, chart_artifacts, text_of
 from gpuplan.backends.kueue.cells import Cell, Cells, free_cells, own_cells, rest_cells, shared_cells
 from gpuplan.backends.kueue.tracing import trace_cells, trace_free_cells
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests import HEADER, File, Manifest, quantity, to_yaml
-from gpuplan.manifests.bodies import given, new_object
+from gpuplan.manifests.bodies import given, merged, new_object
 from gpuplan.manifests.provenance import (
     ANY,
     Links,

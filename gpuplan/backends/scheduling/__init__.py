@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from gpuplan.admission import (
+    CLAIMS_POLICY,
     DEVICES_POLICY,
     FRAMEWORKS_POLICY,
     GRACE_POLICY,
@@ -32,7 +33,7 @@ from gpuplan.planning.grants import GRANTS_POLICY, SYSTEM_NAMESPACE, has_admissi
 from gpuplan.planning.plan import TENANT_LABEL, Plan, PriorityClass, Stage
 from gpuplan.planning.rdma import RDMA_LABEL
 from gpuplan.planning.schedulers import SchedulerTraits
-from gpuplan.planning.sources import admission_of, frameworks_of, named, scheduler_of
+from gpuplan.planning.sources import admission_of, claims_of, frameworks_of, named, scheduler_of
 from gpuplan.planning.subjects import RESOURCES, about, every
 
 _FOLDER: Final = Stage.SCHEDULING.value
@@ -67,7 +68,9 @@ def render(plan: Plan) -> Iterator[Manifest]:
 _TENANTS: Final = {"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]}
 
 _WITHOUT_PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
-    **dict.fromkeys((JOBS_POLICY, FRAMEWORKS_POLICY, PROJECTS_POLICY, GRACE_POLICY, RUNNING_POLICY), _TENANTS),
+    **dict.fromkeys(
+        (CLAIMS_POLICY, JOBS_POLICY, FRAMEWORKS_POLICY, PROJECTS_POLICY, GRACE_POLICY, RUNNING_POLICY), _TENANTS
+    ),
     POD_SECURITY_POLICY: {
         "matchExpressions": [*_TENANTS["matchExpressions"], {"key": RDMA_LABEL, "operator": "Exists"}]
     },
@@ -132,5 +135,7 @@ def _trace_binding(plan: Plan, name: str) -> Routes:
     yield from _trace_guarded(plan)
     if name == GRACE_POLICY:
         yield (), chosen(plan.cluster.at / "admission" / "gracePeriod")
+    elif name == CLAIMS_POLICY:
+        yield (), claims_of(plan)
     elif name != POD_SECURITY_POLICY:
         yield (), (*scheduler_of(plan), *(frameworks_of(plan) if name == FRAMEWORKS_POLICY else ()))

@@ -78,7 +78,7 @@ def judged(spec: str, **more: str) -> list[str]:
     plan = planned(spec, **more)
     given = parameters(plan)
     on_pods = list(policies(plan, "pods"))
-    queued = ["gpuplan-running"] if plan.scheduler.has_queues else []
+    queued = ["gpuplan-running"] if plan.scheduler.counts_tenants else []
     names = ["gpuplan-grants", "gpuplan-devices", "gpuplan-pod-security", *queued]
     assert [policy["metadata"]["name"] for policy in on_pods] == names
     return [

@@ -22,8 +22,8 @@ PREEMPTIBLE_BELOW: Final = 100
 """
 
 FRACTION_ANNOTATIONS: Final = ("gpu-fraction", "gpu-fraction-num-devices", "gpu-memory", "received-resource-type")
-"""What pods ask for parts of GPUs by, and what the binder says that they have. Queues report by the last one what is used
-(`pkg/podgroupcontroller/controllers/resources/received.go` of v0.17.0), and shares over time follow from that
+"""What pods ask for parts of GPUs by, and what the binder says that they have. Queues report by the last one what is
+used (`pkg/podgroupcontroller/controllers/resources/received.go` of v0.17.0), and shares over time follow from that
 (`pkg/scheduler/cache/usagedb/prometheus/prometheus.go`).
 """
 

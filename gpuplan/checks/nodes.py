@@ -21,7 +21,7 @@ from gpuplan.planning.node_patterns import (
     find_name,
     parse,
 )
-from gpuplan.planning.node_pools import pattern_of_names
+from gpuplan.planning.node_pools import find_names
 from gpuplan.planning.plan import Nodes, Plan, Pool, RetainedNodes, with_places
 from gpuplan.policy.models import NodeLabels
 from gpuplan.policy.names import DNS_SUBDOMAIN
@@ -316,17 +316,20 @@ def nodes_cannot_be_chosen_by_label(plan: Plan) -> Iterator[Finding]:
 
     ## Instead
     Choose by name: clouds name nodes after their node pool, as `gke-<cluster>-<node pool>-...` and
-    `aks-<node pool>-<number>-vmss...`. Or write `nodeLabels: external`, and let the owner of the node pools label the
+    `aks-<node pool>-<number>-vmss...`. Or by board, with `matchBoards: true`, where the pool has all nodes with one. Or
+    write `nodeLabels: external`, and let the owner of the node pools label the
     nodes by `partitions/node-groups.yaml`, which has the command for GKE, EKS and AKS and the part of each MachineSet.
     """
     mode = plan.cluster.spec.node_labels
     for pool in plan.pools if mode is not NodeLabels.EXTERNAL else ():
         if pool.nodes.selector:
+            others = _others(pool)
             yield Finding(
                 (pool.nodes.at / "selector").key,
                 f"`nodeLabels: {mode.value}` cannot choose the nodes of pool `{pool.name}` by labels",
                 label="sees no labels of nodes",
                 related=(Label(plan.cluster.at / "nodeLabels", "labels nodes by what it sees"),),
+                notes=(others,) if others else (),
                 help=f"{_by_name(pool)}or `nodeLabels: external`, where the owner of the nodes labels them",
             )
 
@@ -334,9 +337,15 @@ def nodes_cannot_be_chosen_by_label(plan: Plan) -> Iterator[Finding]:
 def _by_name(pool: Pool) -> str:
     if pool.nodes.names or pool.nodes.name_pattern is not None:
         return f"keep `{'names' if pool.nodes.names else 'namePattern'}` alone, "
-    if names := pattern_of_names(pool.nodes.selector):
-        return f"write `namePattern: {names}` in its place, as the cloud names such nodes, "
+    if names := find_names(pool.nodes.selector):
+        return f"write `namePattern: {names.pattern}` in its place, as the cloud names such nodes, "
     return "write `namePattern` or `names` in its place, "
+
+
+def _others(pool: Pool) -> str:
+    """What else the pattern matches that is offered."""
+    names = None if pool.nodes.names or pool.nodes.name_pattern is not None else find_names(pool.nodes.selector)
+    return names.others if names else ""
 
 
 @check("GPU166", "node-selectors-meet")

@@ -25,17 +25,24 @@ def node_pool_command(selector: Labels, labels: Labels, taints: Taints) -> str:
     return "" if found is None else _CLOUDS[found[0]].command(found[1], labels, taints)
 
 
-def pattern_of_names(selector: Labels) -> str:
-    """The names that a cloud gives to nodes of the node pool that a selector names; empty where they do not tell it."""
-    found = (_CLOUDS[key].names.format(re.escape(name)) for key, name in selector.items() if key in _CLOUDS)
-    return next(filter(None, found), "")
+class NodeNames(NamedTuple):
+    """The names that a cloud gives to nodes of a node pool, as a regular expression, and what it matches besides."""
+
+    pattern: str
+    others: str = ""
+
+
+def find_names(selector: Labels) -> NodeNames | None:
+    """The names of nodes in the node pool that a selector names; None where they do not tell it."""
+    found = (_CLOUDS[key].names(name) for key, name in selector.items() if key in _CLOUDS)
+    return next(filter(None, found), None)
 
 
 class _Cloud(NamedTuple):
-    """``names`` are those of nodes, as a regular expression, empty where they say nothing of the node pool."""
+    """``names`` are those of a node pool's nodes; None where they say nothing of it."""
 
     command: Callable[[str, Labels, Taints], str]
-    names: str
+    names: Callable[[str], NodeNames | None]
 
 
 def _gke(name: str, labels: Labels, taints: Taints) -> str:
@@ -65,12 +72,37 @@ def _aks(name: str, labels: Labels, taints: Taints) -> str:
 _IN_CAPITALS: Final = re.compile(r"(?<=[a-z])([A-Z])")
 """`NoSchedule` is `NO_SCHEDULE` to Amazon."""
 
+
+def _gke_names(name: str) -> NodeNames:
+    """Cluster and node pool, each cut where it is long: `gke-kubia-default-pool-db274c5a-mjnf`.
+
+    Where it cuts is nowhere documented; the first part it cuts at 24 characters (kubernetes/ingress-gce#1623), and
+    names of 12 characters such as `default-pool` are whole.
+    """
+    rest = "" if len(name) <= _NEVER_CUT else "[0-9a-z-]*"
+    pattern = f"gke-.*-{re.escape(name[:_NEVER_CUT])}{rest}-[0-9a-f]{{8}}-[0-9a-z]{{4}}"
+    begins = f" or begins with `{name[:_NEVER_CUT]}`" if rest else ""
+    return NodeNames(pattern, f"a node pool whose name ends in `-{name}`{begins} has such names as well")
+
+
+_NEVER_CUT: Final = 12
+
+
+def _aks_names(name: str) -> NodeNames:
+    """Of Virtual Machine Scale Sets, and of node pools of the type `VirtualMachines`: `aks-gpus-24979463-vms1`."""
+    return NodeNames(f"aks-{re.escape(name)}-[0-9]+-(vmss[0-9a-z]+|vms[0-9]+)")
+
+
+def _eks_names(name: str) -> None:
+    """Nodes are called after their address or their instance: `ip-10-0-0-7.ec2.internal`, `i-0b22a22eec53b9321`."""
+
+
 _CLOUDS: Final[Mapping[str, _Cloud]] = {
-    "cloud.google.com/gke-nodepool": _Cloud(_gke, "gke-.*-{}-[0-9a-f]+-[0-9a-z]+"),
-    "eks.amazonaws.com/nodegroup": _Cloud(_eks, ""),
-    "kubernetes.azure.com/agentpool": _Cloud(_aks, "aks-{}-[0-9]+-vmss[0-9a-z]+"),
+    "cloud.google.com/gke-nodepool": _Cloud(_gke, _gke_names),
+    "eks.amazonaws.com/nodegroup": _Cloud(_eks, _eks_names),
+    "kubernetes.azure.com/agentpool": _Cloud(_aks, _aks_names),
 }
-"""By the label of nodes that says which node pool they are in. GKE cuts the long name of a node pool in its nodes'."""
+"""By the label of nodes that says which node pool they are in."""
 
 
 def _equals(labels: Labels) -> list[str]:

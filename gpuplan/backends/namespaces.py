@@ -16,6 +16,7 @@ from gpuplan.manifests import Manifest, admission_binding, quantity
 from gpuplan.manifests.bodies import new_object
 from gpuplan.manifests.provenance import ANY, Links, Routes, adding, choosing, chosen, copied, ordered
 from gpuplan.planning.amounts import amount_text
+from gpuplan.planning.classes import class_caps
 from gpuplan.planning.containers import compute_caps, container_limits, defaults_of
 from gpuplan.planning.dra import CLAIMS_QUOTA, DRIVER_CLASSES, device_classes, quota_key, uses_claims
 from gpuplan.planning.grants import (
@@ -39,7 +40,9 @@ from gpuplan.planning.sources import (
     admission_of,
     asked_by,
     cap_of,
+    caps_of,
     claims_of,
+    class_cap_of,
     compute_cap_of,
     name_of,
     named,
@@ -75,6 +78,11 @@ def render(plan: Plan) -> Iterator[Manifest]:
             compute = _compute(tenant, namespace, scheduler)
             quota = _resource_quota(tenant, namespace, banned, compute)
             yield Manifest(folder, quota, about=(*whose, *RESOURCES, *network), trace=of.resource_quota)
+            for name, caps in class_caps(tenant, namespace, plan.cluster.cap).items():
+                body, trace = _class_quota(namespace, name, caps), partial(of.class_quota, name)
+                yield Manifest(
+                    folder, body, about=(*whose, *about(*(quota.pool for quota in tenant.quotas))), trace=trace
+                )
             if limits := container_limits(tenant, namespace, scheduler):
                 yield Manifest(folder, _limit_range(namespace, limits), about=whose, trace=of.limit_range)
             for role, subjects in _members_by_role(tenant).items():
@@ -153,6 +161,16 @@ def _hard(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -> dict[str
         else:
             hard[key] = quantity(int(total))  # part of a device is none
     return hard
+
+
+def _class_quota(namespace: str, priority_class: str, caps: Mapping[str, int]) -> dict[str, Any]:
+    """A bound on pods of one class, beside that on all pods (`podMatchesScopeFunc` in the evaluator of pods)."""
+    of_class = {"scopeName": "PriorityClass", "operator": "In", "values": [priority_class]}
+    spec = {
+        "hard": {f"requests.{resource}": quantity(cap) for resource, cap in caps.items()},
+        "scopeSelector": {"matchExpressions": [of_class]},
+    }
+    return new_object("v1", "ResourceQuota", f"{_QUOTA}-{priority_class}", namespace, spec=spec)
 
 
 _COMPUTE_KEYS: Final = {Counted.CPU: "requests.cpu", Counted.MEMORY: "requests.memory", Counted.PODS: "pods"}
@@ -256,6 +274,25 @@ class _Traces(NamedTuple):
             yield ("spec", "hard", key), (*(adding(caps) if len(quotas) > 1 else caps), *asked)
         for counted, key in _COMPUTE_KEYS.items():
             yield ("spec", "hard", key), self._compute_of(counted)
+
+    def class_quota(self, priority_class: str) -> Routes:
+        """Of several limits none alone decides that it is there."""
+        stated = [
+            quota.at / "classLimits" / priority_class
+            for quota in self.tenant.quotas
+            if priority_class in quota.class_limits
+        ]
+        name = named(*(item for item in self.tenant.priority_classes if item.name == priority_class))
+        yield (), (*caps_of(self.plan), *(chosen(*stated) if len(stated) == 1 else ()))
+        yield ("metadata", "name"), name
+        yield ("metadata", "namespace"), self._named()
+        yield ("spec", "scopeSelector", "matchExpressions", 0, "values", 0), name
+        counted = [quota for quota in self.tenant.quotas if quota.unit.resource and not quota.unit.device_class]
+        for resource in dict.fromkeys(quota.unit.resource for quota in counted):
+            quotas = [quota for quota in counted if quota.unit.resource == resource]
+            caps = tuple(link for quota in quotas for link in class_cap_of(self.plan, quota, self.name, priority_class))
+            asked = (link for quota in quotas for link in asked_by(self.plan, quota))
+            yield ("spec", "hard", f"requests.{resource}"), (*(adding(caps) if len(quotas) > 1 else caps), *asked)
 
     def limit_range(self) -> Routes:
         """It is there for what the tenant says or the ResourceQuota counts; any of it is enough."""

@@ -121,9 +121,11 @@ def _quotas(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
     held, holds = quotas(old, step.renamed_pools), quotas(new, {})
     both = [key for key in holds if key in held]
     divided = [key for key in both if _division(step.before, held[key]) != _division(step.after, holds[key])]
+    bounded = [text for key in both for text in _class_texts(held[key], holds[key])]
     texts = [*map(_grant, differing), *(f"{pool} {unit} is divided or lent otherwise" for pool, unit in divided)]
+    texts += bounded
     if texts:
-        less = any(_is_less(item) for item in differing)
+        less = bool(bounded) or any(_is_less(item) for item in differing)
         is_closed = any((item.pool, item.unit) in held.keys() - holds.keys() for item in differing)
         yield Change(
             *of(step.after, new, new.at / "quotas"),
@@ -148,6 +150,14 @@ def _is_less(item: GrantChange) -> bool:
     before, after = item.limit_before, item.limit_after
     is_tighter = after is not None and (before is None or after < before)
     return is_tighter or item.guaranteed_after < item.guaranteed_before
+
+
+def _class_texts(old: Quota, new: Quota) -> Iterator[str]:
+    """``a100-mixed 3g.40gb: limit of class research from no limit to 4``."""
+    for name in {**old.class_limits, **new.class_limits}:
+        before, after = (quota.class_limits.get(name) for quota in (old, new))
+        if before != after:
+            yield f"{' '.join(new.key)}: limit of class {name} {from_to(amount(before), amount(after))}"
 
 
 def _division(plan: Plan, quota: Quota) -> object:

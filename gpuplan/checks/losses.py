@@ -20,6 +20,7 @@ from gpuplan.checks.wording import add, number
 from gpuplan.diagnostics import Origin
 from gpuplan.patterns import regex
 from gpuplan.planning.amounts import amount_text, capacity
+from gpuplan.planning.classes import is_kept
 from gpuplan.planning.containers import defaults_of
 from gpuplan.planning.fallbacks import chain, fits_topology
 from gpuplan.planning.plan import (
@@ -249,6 +250,18 @@ def _queued_protections(plan: Plan) -> Uses:
 
 def _quotas(find: Callable[[Tenant, Quota], Uses]) -> FindUses:
     return lambda plan: (use for tenant, quota in each_quota(plan) for use in find(tenant, quota))
+
+
+def _class_limits(tenant: Tenant, quota: Quota) -> Uses:
+    for name, limit in quota.class_limits.items():
+        most = f"at most {number(limit)} `{quota.unit.name}` of `{quota.pool.name}`"
+        yield Use(quota.at / "classLimits" / name, f"pods of `{name}` of `{tenant.name}` use {most}")
+
+
+def _unscoped_classes(plan: Plan) -> Uses:
+    for tenant, quota in each_quota(plan):
+        if not is_kept(quota, plan.cluster.cap):
+            yield from _class_limits(tenant, quota)
 
 
 def _guarantee(tenant: Tenant, quota: Quota) -> Uses:
@@ -659,6 +672,7 @@ USES: Mapping[str, FindUses] = {
     "unit": _tenants(_several_units),
     "guaranteed": _quotas(_guarantee),
     "limit": _quotas(_limit),
+    "class-limits": _quotas(_class_limits),
     "lendable": _quotas(_lending_bound),
     "compute": _all_compute,
     "pods": _quotas(_pods),
@@ -694,6 +708,7 @@ PLACES: Mapping[str, FindUses] = {
     "shared-caps": _shared_caps,
     "short-guarantees": _short_guarantees,
     "limits-not-given": _limits_not_given,
+    "unscoped-classes": _unscoped_classes,
     "lent-without-bound": _lent_without_bound,
     "pooled-compute": _pooled_compute,
     "pooled-pods": _pooled_pods,

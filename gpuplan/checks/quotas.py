@@ -249,6 +249,7 @@ def _amounts(quota: Quota) -> Iterator[tuple[Path, Amount | None]]:
     if quota.lendable is not quota.guaranteed:
         yield ("lendable",), quota.lendable
     yield from ((("split", namespace), amount) for namespace, amount in quota.split.items())
+    yield from ((("classLimits", name), amount) for name, amount in quota.class_limits.items())
 
 
 @check("GPU405", "duplicate-quota")

@@ -63,6 +63,21 @@ def limit_not_allowed() -> None:
     """
 
 
+@_lost("GPU555", "class-limits-not-kept", "class-limits")
+def class_limits_not_kept() -> None:
+    """A quota has a limit for a priority class, and nothing bounds it.
+
+    ## Why
+    A ResourceQuota counts the pods of a class (`scopeSelector`). Where queues cap what tenants use there is none: it
+    would refuse some pods of work that a queue has let in as a whole. No queue has a limit for a class. And what is
+    claimed, or a fraction of a GPU, a ResourceQuota does not count by class.
+
+    ## Instead
+    Write `scheduler: {cap: limit}` in the Cluster, for a ResourceQuota beside the queues; or make the class a tenant of
+    its own, with this one as its `parent`.
+    """
+
+
 @_lost("GPU513", "lendable-not-kept", "lendable")
 def lendable_not_kept() -> None:
     """Tenants bound what others may borrow of their guarantee, and the scheduler cannot.

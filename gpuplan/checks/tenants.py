@@ -1,4 +1,4 @@
-"""Checks on tenants: their namespaces and parents, and what is for those (GPU406-419, GPU426, GPU427)."""
+"""Checks on tenants: their namespaces and parents, and what is for those (GPU406-419, GPU426-429)."""
 
 from __future__ import annotations
 
@@ -167,6 +167,60 @@ def split_names_foreign_namespace(plan: Plan) -> Iterator[Finding]:
                     related=(Label((tenant.at / "namespaces").key, f"`{tenant.name}` has these"),),
                     notes=(f"its namespaces: {listing(tenant.spec.namespaces, 8)}",) if tenant.spec.namespaces else (),
                     help="write one of the tenant's namespaces, or add this one to `namespaces`",
+                )
+
+
+@check("GPU428", "limit-for-no-class")
+def limit_for_no_class(plan: Plan) -> Iterator[Finding]:
+    """A quota has a limit for a priority class that the tenant's pods may not name.
+
+    ## Why
+    Pods with GPUs name one of their tenant's `priorityClasses`. A limit for another class bounds nobody, and the class
+    that was meant has none.
+
+    ## Instead
+    Name one of the tenant's classes.
+    """
+    for tenant, quota in each_quota(plan):
+        names = [priority.name for priority in tenant.priority_classes]
+        for name in quota.class_limits:
+            if name not in names and name not in plan.broken.priority_classes:
+                yield Finding(
+                    (quota.at / "classLimits" / name).key,
+                    f"priority class `{name}` is not one of tenant `{tenant.name}`",
+                    label="bounds nobody",
+                    related=(Label((tenant.at / "priorityClasses").key, f"`{tenant.name}` has these"),),
+                    notes=(f"its classes: {listing(names, 8)}",) if names else (),
+                    help=f"write one of its classes, or add `{name}` to `priorityClasses`",
+                )
+
+
+@check("GPU429", "class-limit-out-of-reach", Severity.WARNING)
+def class_limit_out_of_reach(plan: Plan) -> Iterator[Finding]:
+    """A priority class may use as many units as its tenant may use anyway.
+
+    ## Why
+    The limit of the quota holds for pods of all classes. A limit for one of them that is as high bounds nothing.
+
+    ## Instead
+    Lower it, or leave it out.
+    """
+    for tenant, quota in each_quota(plan):
+        bound = cap_of(plan, quota) if quota.limit is None else quota.limit
+        for name, limit in quota.class_limits.items():
+            if bound is not None and limit >= bound:
+                yield Finding(
+                    quota.at / "classLimits" / name,
+                    f"pods of `{name}` may use {number(limit)} {units(quota)}, and tenant `{tenant.name}` "
+                    f"{number(bound)}",
+                    label="bounds nothing",
+                    related=(
+                        Label(
+                            quota.at / ("guaranteed" if quota.spec.limit is None else "limit"),
+                            f"{number(bound)} at most",
+                        ),
+                    ),
+                    help=f"write less than {number(bound)}, or leave it out",
                 )
 
 

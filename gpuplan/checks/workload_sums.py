@@ -11,6 +11,7 @@ from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, crossing, number, severity_of_loss, total_text, units
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.capping import caps_in_queue
+from gpuplan.planning.classes import is_kept
 from gpuplan.planning.fallbacks import landings
 from gpuplan.planning.plan import Amount, Plan, Pool, Quota, Tenant, UnitKey, Workload
 from gpuplan.planning.preemption import may_evict, standing_together
@@ -192,6 +193,13 @@ def _bounded(plan: Plan, load: _Load) -> Iterator[tuple[Sequence[Workload], _Bou
             if cap:
                 told, raised = f"namespace `{namespace}` may use {number(cap)}", number(_total(inside))
                 yield inside, _Bound(cap, told, at, f"raise `{name}` to {raised}")
+    for name, limit in quota.class_limits.items() if is_kept(quota, plan.cluster.cap) else ():
+        of_class = [
+            workload for workload in load.own if workload.priority_class and workload.priority_class.name == name
+        ]
+        told, raised = f"pods of `{name}` may use {number(limit)}", number(_total(of_class))
+        at = quota.at / "classLimits" / name
+        yield of_class, _Bound(limit, told, at, f"raise `{name}` to {raised}")
     if quota.unit.capacity:
         told, at = f"the pool has {quota.unit.capacity}", pool.nodes.at / "count"
         yield load.workloads, _Bound(quota.unit.capacity, told, at, more_nodes)

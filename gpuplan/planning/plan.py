@@ -529,8 +529,8 @@ class Quota(NamedTuple):
     """A tenant's grant on one unit of one pool, in units. ``limit`` is None where unbounded.
 
     ``split`` divides the cap among namespaces as the policy writes it; ``caps`` is the result for every namespace of
-    the tenant: what a plain ResourceQuota there allows, None where it does not bound it. ``compute`` is what is counted
-    beside the units.
+    the tenant: what a plain ResourceQuota there allows, None where it does not bound it. ``class_limits`` are by
+    priority class. ``compute`` is what is counted beside the units.
     """
 
     at: Origin
@@ -542,6 +542,7 @@ class Quota(NamedTuple):
     lendable: Amount
     split: Mapping[str, Amount]
     caps: Mapping[str, Amount | None]
+    class_limits: Mapping[str, Amount] = {}
     compute: tuple[Compute, ...] = ()
 
     @property

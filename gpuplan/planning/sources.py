@@ -523,10 +523,21 @@ def cap_of(plan: Plan, quota: Quota, namespace: str) -> Links:
     if quota.split:
         return copied(quota.at / "split" / namespace)
     is_limit = plan.cluster.cap is not Cap.GUARANTEED and quota.spec.limit is not None
-    return (*copied(quota.at / ("limit" if is_limit else "guaranteed")), *_caps(plan))
+    return (*copied(quota.at / ("limit" if is_limit else "guaranteed")), *caps_of(plan))
 
 
-def _caps(plan: Plan) -> Links:
+def class_cap_of(plan: Plan, quota: Quota, namespace: str, priority_class: str) -> Links:
+    """What caps the units of a quota for pods of a class in one namespace: its own limit, if the cap is no less."""
+    whole = cap_of(plan, quota, namespace)
+    if priority_class not in quota.class_limits:
+        return whole
+    own = copied(quota.at / "classLimits" / priority_class)
+    if not quota.split:
+        return (*own, *choosing(whole))
+    return (*multiplying(own), *multiplied(*(quota.at / "split" / name for name in quota.split)))
+
+
+def caps_of(plan: Plan) -> Links:
     """What chooses between numbers and queues; where the policy does not say it, the scheduler does, or the version."""
     if plan.cluster.scheduler.spec.cap is not None:
         return _settings(plan, "cap")

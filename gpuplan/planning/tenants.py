@@ -90,6 +90,7 @@ def _quota(context: Context, at: Origin, quota: models.Quota, namespaces: list[s
         limit=limit,
         lendable=guaranteed if quota.lendable is None else amount(quota.lendable),
         split=split,
+        class_limits={name: amount(number) for name, number in quota.class_limits.items()},
         caps={name: split.get(name, 0) if split else capped for name in namespaces},
     )
     return found._replace(compute=tuple(compute_of(found, context.cap)))

@@ -23,6 +23,7 @@ _BY_POOL: Final = Said("by the pool: its nodes, labels and taints follow it", "d
 _BY_VALUES: Final = Said("in `gpuOperator.values`, as the chart has it", "docs/how-to/adopt-an-existing-cluster.md")
 _BY_MEMBERS: Final = Said("by `members`", "docs/how-to/add-a-tenant.md")
 _BY_QUOTA: Final = Said("by `cpu`, `memory` and `pods` of a quota", "docs/how-to/give-cpu-and-memory.md")
+_BY_CLASSES: Final = Said("by `classLimits` of a quota", "docs/how-to/add-a-tenant.md")
 _BY_CONTAINERS: Final = Said("by `containers`", "docs/how-to/give-cpu-and-memory.md")
 
 # A name stands for what Kubernetes, a chart of NVIDIA's or a guide calls so, anywhere in a document of the kind.
@@ -40,11 +41,9 @@ _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
         _BY_POOL: "nodeName nodeSelector tolerations",
     },
     "Tenant": {
-        _BY_PATCH: """
-            annotations labels networkPolicies networkPolicy resourceQuota roleBindings roles
-            scopeSelector scopes
-            """,
+        _BY_PATCH: "annotations labels networkPolicies networkPolicy resourceQuota roleBindings roles",
         _BY_MEMBERS: "admins groups subjects users",
+        _BY_CLASSES: "byClass classes limitByClass perClass priorityClassLimits scopeSelector scopes",
         _BY_CONTAINERS: "defaultRequest defaultRequests defaults limitRange limitRanges maxLimitRequestRatio",
         _BY_QUOTA: "cpuQuota hard limits memoryQuota requests",
     },

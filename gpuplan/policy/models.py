@@ -925,6 +925,12 @@ class Quota(Model):
     """How many of the guaranteed ones others may use while they are idle. Absent: all."""
     split: Annotated[dict[str, Amount], Judged("GPU412")] = Field(default_factory=dict)
     """How the cap is divided among the tenant's namespaces, where it has several: a ResourceQuota lives in one."""
+    class_limits: Annotated[dict[str, Amount], Words("limits of priority classes"), Judged("GPU428")] = Field(
+        default_factory=dict
+    )
+    """How many of them pods of a priority class may use at most, such as `{research: 4}`. Classes that are not named
+    may use all. A ResourceQuota keeps it where one caps what tenants use (`scheduler.cap`); no queue does.
+    """
     cpu: Annotated[BoundsOrQuantity | None, Words("CPU")] = None
     """The CPUs that its pods may ask for in the pool, such as `64`; `{guaranteed: 64, limit: 128}` where it may borrow.
     Absent, it is not bounded, unless the pool says `followUnits`.

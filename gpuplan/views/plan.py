@@ -118,6 +118,7 @@ def plan_page(plan: Plan, theme: Theme) -> str:
         section("MIG layouts", "".join(_layouts(plan)), theme),
         section("Priority classes", _priority_classes(plan), theme),
         section("Tenants", _tenants(plan), theme),
+        section("Limits of priority classes", _class_limits(plan), theme),
         section("CPU, memory and pods of tenants", _compute(plan), theme),
         section("Containers that say nothing", _defaults(plan), theme),
         section("Time limits", _times(plan), theme),
@@ -362,6 +363,16 @@ def _quota_cells(quota: planned.Quota) -> tuple[str, ...]:
         str(quota.unit.capacity),
         amount(quota.lendable),
     )
+
+
+def _class_limits(plan: Plan) -> str:
+    rows = [
+        (tenant.name, quota.pool.name, quota.unit.name, name, amount(limit), amount(quota.limit))
+        for tenant in plan.tenants
+        for quota in tenant.quotas
+        for name, limit in quota.class_limits.items()
+    ]
+    return table(("TENANT", "POOL", "UNIT", "PRIORITY CLASS", "LIMIT", "OF"), rows, right=(4, 5)) if rows else ""
 
 
 # --- Workloads ---------------------------------------------------------------------------------------------------

@@ -121,12 +121,6 @@ def test_a_repository_of_helms_own_kind_is_an_option() -> None:
     assert "helm upgrade --install kueue kueue --repo https://charts.example.com --version" in file.data.decode()
 
 
-def test_a_command_that_people_copy_runs_nothing_of_a_repositorys_address() -> None:
-    plan = a_lab(f"{KUEUE}, chartRepoURL: 'https://charts.example.com/$(id)'")
-    (file,) = (item for item in kueue.render(plan) if isinstance(item, File) and item.path.startswith("scheduler/"))
-    assert "--repo 'https://charts.example.com/$(id)' --version" in file.data.decode()
-
-
 @pytest.mark.parametrize(("version", "told"), [("v0.16.8", None), ("v0.17.0", True)])
 def test_kai_scheduler_is_told_of_openshift_since_it_listens(version: str, told: bool | None) -> None:
     """Up to 0.16 its chart has no such value (`deployments/kai-scheduler/values.yaml`)."""

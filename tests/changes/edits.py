@@ -299,6 +299,11 @@ def grant_rdma(platform: Platform) -> None:
     platform.spec("Tenant", "training")["allow"] = {"rdma": ["rdma/hca_shared_devices_a"]}
 
 
+def bound_a_class(platform: Platform) -> None:
+    quota = platform.spec("Tenant", "model-services")["quotas"][0]
+    quota["classLimits"] = {"production-inference": 1}
+
+
 def give_containers_defaults(platform: Platform) -> None:
     platform.spec("Tenant", "training")["containers"] = {"memory": {"request": "1Gi", "limit": "4Gi"}}
 
@@ -949,6 +954,7 @@ CASES = (
     Case(change_pod_security, ADMISSION, tenant("training")),
     Case(grant_rdma, ADMISSION, tenant("training")),
     Case(change_units_per_container, ADMISSION, tenant("agents")),
+    Case(bound_a_class, QUOTA, tenant("model-services")),
     Case(give_containers_defaults, ADMISSION, tenant("training")),
     Case(allow_several_shares, ADMISSION, pool("a100-shared")),
     Case(share_whole_gpus, ADMISSION, pool("spare"), before=add_a_spare_pool),

@@ -46,6 +46,12 @@ LOST = {
     "unit": a_pool(MIG) + a_tenant(TWO_UNITS),
     "guaranteed": a_pool() + research() + HUNGRY,
     "limit": a_pool() + research(BORROWS) + HUNGRY,
+    "class-limits": CLASSES
+    + a_pool("sharing: {exclusive: {}}\n  allocation: dra")
+    + a_tenant(
+        "namespaces: [a]\n  priorityClasses: [patient]\n"
+        "  quotas: [{pool: a100, guaranteed: 4, classLimits: {patient: 2}}]"
+    ),
     "lendable": a_pool() + research("guaranteed: 4, lendable: 2") + HUNGRY,
     "compute": TWO_POOLS
     + a_tenant("namespaces: [a]\n  quotas: [{pool: a100, guaranteed: 4, cpu: 8}, {pool: h100, guaranteed: 4, cpu: 8}]"),
@@ -108,6 +114,7 @@ REPORTED = {
     "unit": {"GPU531"},
     "guaranteed": {"GPU418"},
     "limit": {"GPU418", "GPU512"},
+    "class-limits": {"GPU555"},
     "lendable": {"GPU513"},
     "compute": {"GPU456"},
     "pods": {"GPU456"},
@@ -166,6 +173,12 @@ KEPT = {
     + a_tenant(f"namespaces: [a]\n  quotas: [{{pool: a100, {ALL_GPUS}}}, {{pool: h100, {ALL_GPUS}}}]"),
     ("unit", "kai"): a_pool(MIG) + a_tenant(TWO_UNITS.replace(", limit: 8", "")),
     ("unit", "runai"): a_pool(MIG) + a_tenant(TWO_UNITS.replace(", limit: 8", "")),
+    **{
+        ("class-limits", scheduler): CLASSES
+        + a_pool()
+        + research("guaranteed: 4, classLimits: {patient: 2}", "priorityClasses: [patient]")
+        for scheduler in SCHEDULERS
+    },
     ("lendable", "kai"): a_pool() + research("guaranteed: 4, lendable: 2"),
     ("lendable", "runai"): a_pool() + research("guaranteed: 4, lendable: 2"),
     ("compute", "kubernetes"): a_pool() + research("guaranteed: 4, cpu: 8, memory: 64Gi") + HUNGRY,

@@ -158,14 +158,24 @@ CASES: dict[str, tuple[str, list[str], str]] = {
         ["`research` may name `urgent`"],
         a_pool() + CLASSES + one(),
     ),
+    "class-limits": (
+        CLASSES
+        + a_pool()
+        + a_tenant(
+            "namespaces: [a]\n  priorityClasses: [patient]\n"
+            "  quotas: [{pool: a100, guaranteed: 4, classLimits: {patient: 2}}]"
+        ),
+        ["pods of `patient` of `research` use at most 2 `shared` of `a100`"],
+        a_pool() + one(),
+    ),
     "container-defaults": (
         a_pool() + one(", containers: {cpu: {request: 1}}"),
-        ["`one` gives containers cpu that say nothing of it"],
+        ["`research` gives containers cpu that say nothing of it"],
         a_pool() + one(", containers: {cpu: {}}"),
     ),
     "time-limits": (
         a_pool() + one(", timeLimits: {workspaces: {idle: 1h}, trainings: {run: 8h}}"),
-        ["`one`: 1h", "`one`: 8h"],
+        ["`research`: 1h", "`research`: 8h"],
         a_pool() + one(", timeLimits: {workspaces: {}}"),
     ),
     "whole-gpus": (a_pool("sharing: {exclusive: {}}"), ["pool `a100`"], a_pool()),

@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from gpuplan import build
+from gpuplan.backends.namespaces import render as render_namespaces
 from gpuplan.checks import run
 from gpuplan.planning.plan import POOL_LABEL, Plan, Tenant
 from tests.backends.scheduling.cel import refusals
@@ -118,6 +119,97 @@ def test_limit_ranges_give_gpus_to_pods_that_ask_for_none(server: ControlPlane, 
 
         until(given, "the API server has seen the LimitRange")
         record("GPUs of a container that asks for none, with at most two in a LimitRange", "2", given())
+
+
+LAB: Final = """\
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: whole}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 1, gpusPerNode: 8, names: [n1]}
+  sharing: {exclusive: {}}
+---
+apiVersion: gpuplan.dev/v1
+kind: PriorityClass
+metadata: {name: lab-batch}
+spec: {value: 10}
+---
+apiVersion: gpuplan.dev/v1
+kind: PriorityClass
+metadata: {name: lab-online}
+spec: {value: 100}
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: lab}
+spec:
+  namespaces: [lab]
+  priorityClasses: [lab-batch, lab-online]
+  quotas: [{pool: whole, guaranteed: 6, classLimits: {lab-batch: 4}}]
+  containers: {cpu: {request: 500m, limit: 2, maxRatio: 4}}
+"""
+
+
+def of_lab(kind: str, home: str) -> list[Body]:
+    """What is written of a kind for the tenant's namespace, moved to another one."""
+    plan, findings = resolve_text(f"{a_cluster('kind: kubernetes')}---\n{LAB}")
+    assert plan is not None
+    assert not findings
+    bodies = [item.body for item in render_namespaces(plan) if item.kind == kind]
+    return [{**body, "metadata": {**body["metadata"], "namespace": home}} for body in bodies]
+
+
+def test_a_limit_of_a_class_bounds_its_pods_and_no_others(server: ControlPlane, record: Record) -> None:
+    api = server.api
+    with namespaces(api, "classes") as [home]:
+        for name, value in (("lab-batch", 10), ("lab-online", 100)):
+            api.create(
+                {
+                    "apiVersion": "scheduling.k8s.io/v1",
+                    "kind": "PriorityClass",
+                    "metadata": {"name": name},
+                    "value": value,
+                }
+            )
+        paths = [api.path_of(api.create(body)) for body in of_lab("ResourceQuota", home)]
+        until(lambda: all(api.get(path).get("status", {}).get("hard") for path in paths), "the quotas are counted")
+
+        def pod(priority_class: str, gpus: int) -> Body:
+            body = plain_pod(home, {"nvidia.com/gpu": str(gpus)})
+            return {**body, "spec": {**body["spec"], "priorityClassName": priority_class}}
+
+        verdicts = [
+            takes(api, pod(*asked))
+            for asked in (("lab-batch", 4), ("lab-batch", 5), ("lab-online", 6), ("lab-online", 7))
+        ]
+    record(
+        "4 and 5 GPUs of a class that has 4, 6 and 7 of another one where the tenant has 6",
+        [True, False, True, False],
+        verdicts,
+    )
+
+
+def test_containers_that_say_nothing_have_what_is_planned(server: ControlPlane, record: Record) -> None:
+    """GPU457 and GPU458 say so of ratios."""
+    api = server.api
+    with namespaces(api, "containers") as [home]:
+        (limits,) = of_lab("LimitRange", home)
+        api.create(limits)
+
+        def given() -> Body:
+            resources: Body = api.create(plain_pod(home, {}), dry_run=True)["spec"]["containers"][0]["resources"]
+            return resources
+
+        until(lambda: bool(given()), "the API server has seen the LimitRange")
+        record("what a container has that says nothing", {"limits": {"cpu": "2"}, "requests": {"cpu": "500m"}}, given())
+        beyond = plain_pod(home, {"cpu": "8"})
+        beyond["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "1"}
+        record(
+            "a container with a limit of 8 times its request is taken, where 4 times is the most",
+            False,
+            takes(api, beyond),
+        )
 
 
 def test_a_second_default_class_is_refused(server: ControlPlane, record: Record) -> None:

@@ -334,6 +334,71 @@ def test_what_the_tenant_says_goes_before_what_a_quota_needs() -> None:
     ]
 
 
+CLASSES = """\
+apiVersion: gpuplan.dev/v1
+kind: PriorityClass
+metadata: {name: batch}
+spec: {value: 10}
+---
+apiVersion: gpuplan.dev/v1
+kind: PriorityClass
+metadata: {name: online}
+spec: {value: 100}
+---
+"""
+
+
+def limits_of_classes(spec: str, cluster: str = "", namespace: str = "research") -> dict[str, Any]:
+    plan = tenant(f"priorityClasses: [batch, online], {spec}", cluster=cluster, more=CLASSES)
+    quotas = [item for item in render(plan) if item.kind == "ResourceQuota" and item.namespace == namespace]
+    return {item.name: item.body["spec"] for item in quotas if item.name != "gpuplan"}
+
+
+def test_a_class_has_a_quota_of_its_own_where_it_has_a_limit() -> None:
+    quota = "{pool: shared, guaranteed: 8, limit: 12, classLimits: {batch: 4}}"
+    assert limits_of_classes(f"namespaces: [research], quotas: [{quota}]") == {
+        "gpuplan-batch": {
+            "hard": {"requests.nvidia.com/gpu.shared": "4"},
+            "scopeSelector": {
+                "matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["batch"]}]
+            },
+        }
+    }
+
+
+def test_limits_of_a_class_add_up_by_resource_with_what_others_let_it_use() -> None:
+    quotas = (
+        "{pool: split, unit: 2g.20gb, guaranteed: 8, classLimits: {batch: 4, online: 6}}, "
+        "{pool: split-too, unit: 2g.20gb, guaranteed: 3}, {pool: shared, guaranteed: 2}"
+    )
+    found = limits_of_classes(f"namespaces: [research], quotas: [{quotas}]")
+    assert {name: spec["hard"] for name, spec in found.items()} == {
+        "gpuplan-batch": {"requests.nvidia.com/mig-2g.20gb": "7"},
+        "gpuplan-online": {"requests.nvidia.com/mig-2g.20gb": "9"},
+    }
+
+
+def test_a_limit_of_a_class_is_split_as_the_cap_is_and_never_above_it() -> None:
+    quota = "{pool: shared, guaranteed: 8, split: {one: 6, two: 2}, classLimits: {batch: 4}}"
+    found = [limits_of_classes(f"namespaces: [one, two], quotas: [{quota}]", namespace=name) for name in ("one", "two")]
+    assert [item["gpuplan-batch"]["hard"] for item in found] == [
+        {"requests.nvidia.com/gpu.shared": "3"},
+        {"requests.nvidia.com/gpu.shared": "1"},
+    ]
+    capped = "{pool: shared, guaranteed: 2, limit: 8, classLimits: {batch: 4}}"
+    found_below = limits_of_classes(
+        f"namespaces: [research], quotas: [{capped}]", "  scheduler: {kind: kubernetes, cap: guaranteed}\n"
+    )
+    assert found_below["gpuplan-batch"]["hard"] == {"requests.nvidia.com/gpu.shared": "2"}
+
+
+@pytest.mark.parametrize(("settings", "is_kept"), [("kind: kueue", False), ("kind: kueue, cap: limit", True)])
+def test_no_quota_for_a_class_stands_beside_queues_that_cap(settings: str, is_kept: bool) -> None:
+    quota = "{pool: shared, guaranteed: 8, classLimits: {batch: 4}}"
+    spec = f"namespaces: [research], quotas: [{quota}]"
+    assert bool(limits_of_classes(spec, f"  scheduler: {{{settings}}}\n")) is is_kept
+
+
 def test_cpu_follows_the_units_of_a_namespace() -> None:
     quota = "pool: sized, guaranteed: 8, split: {one: 6, two: 2}"
     plan = tenant(f"namespaces: [one, two], quotas: [{{{quota}}}]", more=CPU_POOL)

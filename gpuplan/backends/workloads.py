@@ -734,7 +734,8 @@ class _Traces(NamedTuple):
                 yield ("env", index, "name"), chosen(at / "env" / name)
                 yield ("env", index, "value"), copied(at / "env" / name)
             else:
-                yield ("env", index), (*_TERMS[name](self), *scheduler_of(self.plan))
+                yield ("env", index, "name"), scheduler_of(self.plan)
+                yield ("env", index, "value"), _TERMS[name](self)
         if spec.inference:
             yield ("ports", 0, "containerPort"), copied(self.workload.work_at / "port")
         for name in ("cpu", "memory"):

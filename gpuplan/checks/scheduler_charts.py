@@ -1,4 +1,4 @@
-"""Checks on the chart that a cluster's scheduler is installed from (GPU472-477, GPU487-488)."""
+"""Checks on the chart that a cluster's scheduler is installed from (GPU472-477, GPU487, GPU489)."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _contradictions(
             yield (*above, key), here
 
 
-@check("GPU488", "unknown-kueue-setting")
+@check("GPU489", "unknown-kueue-setting")
 def unknown_kueue_setting(plan: Plan) -> Iterator[Finding]:
     """`scheduler.kueue.configuration` has a key that Kueue's Configuration does not have.
 

@@ -8,6 +8,7 @@ from typing import Final
 from gpuplan.values import NamedTuple
 
 PATCH: Final = "docs/how-to/patch-what-gpuplan-writes.md"
+WORKLOAD: Final = "docs/how-to/run-a-workload.md"
 
 
 class Said(NamedTuple):
@@ -19,6 +20,12 @@ class Said(NamedTuple):
 
 _BY_PATCH: Final = Said("by a patch of what is written, in a kustomize Component", PATCH)
 _BY_UNITS: Final = Said("by `cpu`, `memory`, and the units of its pool", "docs/how-to/run-a-workload.md")
+_BY_TRAINING: Final = Said(
+    "in `training`, by `pods`, `gang`, `topology` or `deadline`", "docs/how-to/run-a-workload.md"
+)
+_BY_FRACTION: Final = Said("by `fraction`, such as `{memory: 10Gi}`", "docs/how-to/run-a-workload.md")
+_BY_OBJECT: Final = Said("by an object of your own, whose pods the quotas hold", "docs/how-to/add-a-tenant.md")
+_BY_NODES: Final = Said("by `nodes`: names, a pattern, labels or the board", "docs/how-to/add-a-pool.md")
 _BY_POOL: Final = Said("by the pool: its nodes, labels and taints follow it", "docs/how-to/add-a-pool.md")
 _BY_VALUES: Final = Said("in `gpuOperator.values`, as the chart has it", "docs/how-to/adopt-an-existing-cluster.md")
 _BY_MEMBERS: Final = Said("by `members`", "docs/how-to/add-a-tenant.md")
@@ -30,15 +37,18 @@ _BY_CONTAINERS: Final = Said("by `containers`", "docs/how-to/give-cpu-and-memory
 _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
     "Workload": {
         _BY_PATCH: """
-            activeDeadlineSeconds affinity annotations completions containers deadline dnsPolicy envFrom hostIPC
-            hostNetwork imagePullPolicy imagePullSecrets ingress initContainers labels lifecycle livenessProbe nodePort
-            podAffinity ports probe readinessProbe restartPolicy runtimeClassName schedulerName secret secretKeyRef
-            secrets securityContext service serviceAccount serviceAccountName serviceType sidecars startupProbe strategy
+            affinity annotations completions containers dnsPolicy envFrom hostIPC hostNetwork imagePullPolicy
+            imagePullSecrets ingress initContainers labels lifecycle livenessProbe nodePort podAffinity ports probe
+            readinessProbe restartPolicy runtimeClassName schedulerName secret secretKeyRef secrets securityContext
+            service serviceAccount serviceAccountName serviceType sidecars startupProbe strategy
             terminationGracePeriodSeconds topologySpreadConstraints ttlSecondsAfterFinished type updateStrategy
             valueFrom volumeMounts volumes
             """,
         _BY_UNITS: "gpu gpus limits requests resources",
-        _BY_POOL: "nodeName nodeSelector tolerations",
+        _BY_POOL: "nodeName nodePool nodeSelector tolerations",
+        _BY_TRAINING: "activeDeadlineSeconds deadline gang parallelism topology workers",
+        _BY_FRACTION: "gpuFraction gpuMemory gpuMemoryLimit",
+        _BY_OBJECT: "interactive jupyter notebook notebooks workspace workspaces",
     },
     "Tenant": {
         _BY_PATCH: "annotations labels networkPolicies networkPolicy resourceQuota roleBindings roles",
@@ -47,7 +57,11 @@ _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
         _BY_CONTAINERS: "defaultRequest defaultRequests defaults limitRange limitRanges maxLimitRequestRatio",
         _BY_QUOTA: "cpuQuota hard limits memoryQuota requests",
     },
-    "Pool": {_BY_PATCH: "annotations", _BY_POOL: "labels nodeSelector tolerations"},
+    "Pool": {
+        _BY_PATCH: "annotations",
+        _BY_POOL: "labels nodeSelector tolerations",
+        _BY_NODES: "instanceType machineSet nodeGroup nodePool",
+    },
     "Cluster": {_BY_VALUES: "cdi daemonsets dcgm dcgmExporter devicePlugin gfd migManager toolkit validator"},
 }
 

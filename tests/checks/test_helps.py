@@ -51,7 +51,7 @@ FOLLOWED: list[tuple[str, list[tuple[str, str]]]] = [
     ("GPU479/fail-helm", [("    olm: {catalog: staging}\n", "")]),
     ("GPU479/fail-registry", [("    registry: registry.example.com/nvcr\n", "")]),
     ("GPU480/fail-former", [("    namespace: gpu-operator-resources\n", "")]),
-    ("GPU488/fail-unknown", [("        managerConfig: {}\n", ""), ("waitForPodReady", "waitForPodsReady")]),
+    ("GPU489/fail-unknown", [("        managerConfig: {}\n", ""), ("waitForPodReady", "waitForPodsReady")]),
     ("GPU592/fail-80-gi", [("80Gi", "81900Mi")]),
     ("GPU592/fail-no-unit", [("memory: 10\n", "memory: 10Gi\n")]),
     ("GPU593/fail-another-level", [("example.com/block", "example.com/rack")]),

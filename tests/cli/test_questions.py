@@ -62,7 +62,7 @@ def test_a_scheduler_is_explained_by_what_it_keeps() -> None:
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("Kueue  as read in v0.19.2\n\nKept\n")
     assert "  a bound on what is lent  Tenant.spec.quotas.lendable\n    by `lendingLimit`\n" in done.out
-    assert "Not kept\n  a rank in the surplus" in done.out
+    assert "\nNot kept\n  how long work may run or keep idle GPUs  Tenant.spec.timeLimits\n" in done.out
 
 
 def test_the_schedulers_are_listed() -> None:

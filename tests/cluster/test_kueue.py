@@ -402,7 +402,7 @@ def test_configuration_is_read_as_it_is_written(name: str, install: str, record:
 
 
 def test_settings_that_kueue_knows_are_those_of_the_catalog(record: Record, tmp_path: Path) -> None:
-    """Each is read where it says nothing, and another one is refused, as by GPU488."""
+    """Each is read where it says nothing, and another one is refused, as by GPU489."""
     facts = find_scheduler_chart("kueue")
     assert facts is not None
     known = {**dict.fromkeys(facts.settings), "apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}

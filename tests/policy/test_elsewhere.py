@@ -43,5 +43,20 @@ def test_the_type_of_a_service_is_patched() -> None:
     assert said.page == "docs/how-to/patch-what-gpuplan-writes.md"
 
 
+@pytest.mark.parametrize(
+    ("kind", "field", "how"),
+    [
+        ("Workload", "deadline", "in `training`, by `pods`, `gang`, `topology` or `deadline`"),
+        ("Workload", "gpuMemory", "by `fraction`, such as `{memory: 10Gi}`"),
+        ("Workload", "notebook", "by an object of your own, whose pods the quotas hold"),
+        ("Pool", "instanceType", "by `nodes`: names, a pattern, labels or the board"),
+    ],
+)
+def test_what_the_language_says_under_another_name_is_not_patched(kind: str, field: str, how: str) -> None:
+    said = find_said(kind, field)
+    assert said is not None
+    assert said.how == how
+
+
 def test_of_what_nobody_calls_so_nothing_is_said() -> None:
     assert find_said("Workload", "replicaz") is None

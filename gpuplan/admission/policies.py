@@ -33,6 +33,7 @@ from gpuplan.planning.kueue import ADMISSION_GATE, frameworks
 from gpuplan.planning.plan import POOL_LABEL, Plan, PriorityClass, Tenant
 from gpuplan.planning.rdma import is_held_by_rules
 from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
+from gpuplan.planning.schedulers.kai import FRACTION_ANNOTATIONS as COUNTED_BY_KAI
 from gpuplan.planning.schedulers.kai import (
     NODE_POOL_LABEL,
     OWN_CLASSES,
@@ -325,6 +326,7 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
     return {
         **_allowed(setting),
         "barriers": str([[[*taint] for taint in taints] for taints in setting.barriers]),
+        "counted_annotations": str(["pod-group-name", *COUNTED_BY_KAI]),
         "counted_groups": str(_counted_groups()),
         "counted_pools": str(list(setting.counted_pools)),
         "default_priority": str(setting.default_priority),

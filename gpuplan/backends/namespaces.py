@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from gpuplan.admission import POD_SECURITY_POLICY
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests import Manifest, admission_binding, quantity
-from gpuplan.manifests.bodies import new_object
+from gpuplan.manifests.bodies import given, new_object
 from gpuplan.manifests.provenance import ANY, Links, Routes, adding, choosing, chosen, copied, ordered
 from gpuplan.planning.amounts import amount_text
 from gpuplan.planning.classes import class_caps
@@ -44,6 +45,7 @@ from gpuplan.planning.sources import (
     claims_of,
     class_cap_of,
     compute_cap_of,
+    limit_of,
     name_of,
     named,
     namespace_of,
@@ -70,6 +72,8 @@ def render(plan: Plan) -> Iterator[Manifest]:
     is_guarded = has_admission_policies(plan.cluster)
     scheduler, network = plan.scheduler, whose_network(plan)
     for tenant in plan.tenants:
+        if tenant.spec.labelled_namespaces and is_guarded:
+            yield from _labelled(plan, tenant)
         whose = about(tenant)
         for namespace in tenant.spec.namespaces:
             folder = f"{_FOLDER}/{namespace}"
@@ -95,6 +99,42 @@ def render(plan: Plan) -> Iterator[Manifest]:
                 for policy in (GRANTS_POLICY, QUEUES_POLICY) if scheduler.has_queues else (GRANTS_POLICY,):
                     body = _policy_binding(policy, namespace)
                     yield Manifest(folder, body, about=whose, trace=partial(of.policy_binding, policy))
+
+
+def _labelled(plan: Plan, tenant: Tenant) -> Iterator[Manifest]:
+    """What holds in namespaces that are the tenant's by their label, and not by name: there may be any number of them.
+
+    No name of a namespace has a dot, so that none of the objects of those is called so. Their level of Pod Security is
+    up to whoever makes them; so an admission policy of ours holds them to `baseline` all the same.
+    """
+    pools, of = about(*(quota.pool for quota in tenant.quotas)), _Traces(plan, tenant, None)
+    folder, whose, name = Stage.SCHEDULING.value, about(tenant), _labelled_parameters(tenant)
+    data = parameters(tenant, None, plan.scheduler)
+    body = new_object("v1", "ConfigMap", name, SYSTEM_NAMESPACE, data=data)
+    yield Manifest(folder, body, about=(*whose, *pools), trace=of.parameters)
+    others = given(
+        matchLabels={TENANT_LABEL: tenant.name},
+        matchExpressions=[{"key": _NAME_LABEL, "operator": "NotIn", "values": sorted(tenant.spec.namespaces)}]
+        if tenant.spec.namespaces
+        else None,
+    )
+    policies = (GRANTS_POLICY, QUEUES_POLICY) if plan.scheduler.has_queues else (GRANTS_POLICY,)
+    for policy in policies:
+        binding = admission_binding(
+            f"{policy}.{tenant.name}", policy, others, {"name": name, "namespace": SYSTEM_NAMESPACE}
+        )
+        yield Manifest(folder, binding, about=whose, trace=partial(of.policy_binding, policy))
+    if tenant.spec.allow.pod_security is not PodSecurity.PRIVILEGED:
+        binding = admission_binding(f"{POD_SECURITY_POLICY}.{tenant.name}", POD_SECURITY_POLICY, others)
+        yield Manifest(folder, binding, about=whose, trace=partial(of.policy_binding, POD_SECURITY_POLICY))
+
+
+def _labelled_parameters(tenant: Tenant) -> str:
+    return f"grants.{tenant.name}"
+
+
+_NAME_LABEL: Final = "kubernetes.io/metadata.name"
+"""What the API server labels every namespace with; nobody can change it."""
 
 
 def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> dict[str, Any]:
@@ -230,7 +270,7 @@ def _policy_binding(policy: str, namespace: str) -> dict[str, Any]:
     The namespace is chosen by the label that the API server sets and nobody can change. Whoever applies a binding
     needs the right to read ConfigMaps in `gpuplan-system`: the API server asks for it.
     """
-    here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    here = {"matchLabels": {_NAME_LABEL: namespace}}
     parameters_of = {"name": _parameters_name(namespace), "namespace": SYSTEM_NAMESPACE}
     return admission_binding(f"{policy}-{namespace}", policy, here, parameters_of)
 
@@ -239,11 +279,11 @@ def _policy_binding(policy: str, namespace: str) -> dict[str, Any]:
 
 
 class _Traces(NamedTuple):
-    """Where the objects of one namespace come from."""
+    """Where the objects of one namespace come from; without a name, those of all that are the tenant's by label."""
 
     plan: Plan
     tenant: Tenant
-    name: str
+    name: str | None
 
     def namespace(self) -> Routes:
         yield ("metadata", "name"), self._named()
@@ -269,7 +309,7 @@ class _Traces(NamedTuple):
         for key, links in _offered(self.plan).items():
             yield ("spec", "hard", key), links
         for key, quotas in self._quotas_by_key().items():
-            caps = tuple(link for quota in quotas for link in cap_of(self.plan, quota, self.name))
+            caps = tuple(link for quota in quotas for link in self._cap_of(quota))
             asked = (link for quota in quotas for link in asked_by(self.plan, quota))
             yield ("spec", "hard", key), (*(adding(caps) if len(quotas) > 1 else caps), *asked)
         for counted, key in _COMPUTE_KEYS.items():
@@ -290,7 +330,9 @@ class _Traces(NamedTuple):
         counted = [quota for quota in self.tenant.quotas if quota.unit.resource and not quota.unit.device_class]
         for resource in dict.fromkeys(quota.unit.resource for quota in counted):
             quotas = [quota for quota in counted if quota.unit.resource == resource]
-            caps = tuple(link for quota in quotas for link in class_cap_of(self.plan, quota, self.name, priority_class))
+            caps = tuple(
+                link for quota in quotas for link in class_cap_of(self.plan, quota, self.name or "", priority_class)
+            )
             asked = (link for quota in quotas for link in asked_by(self.plan, quota))
             yield ("spec", "hard", f"requests.{resource}"), (*(adding(caps) if len(quotas) > 1 else caps), *asked)
 
@@ -311,7 +353,7 @@ class _Traces(NamedTuple):
         """Whether a quota counts here at all is its split's to say."""
         granted = [quota for quota in self.tenant.quotas if quota.find_compute(counted)]
         links = tuple(link for quota in granted for link in compute_cap_of(self.plan, quota, counted))
-        splits = (quota.at / "split" / self.name for quota in self.tenant.quotas if quota.split)
+        splits = (quota.at / "split" / (self.name or "") for quota in self.tenant.quotas if quota.split)
         where = (*chosen(*splits), *scheduler_of(self.plan)) if links else ()
         return (*(adding(links) if len(granted) > 1 else links), *where)
 
@@ -391,7 +433,7 @@ class _Traces(NamedTuple):
 
     def _cap_of_zero(self, quota: Quota) -> Origin | None:
         """What would make a cap of zero: a split or a guarantee, for no limit is less than what is guaranteed."""
-        (number, *_) = cap_of(self.plan, quota, self.name)
+        (number, *_) = self._cap_of(quota)
         return None if number.at == quota.at / "limit" else number.at
 
     def _most_of(self, quota: Quota) -> Links:
@@ -409,10 +451,20 @@ class _Traces(NamedTuple):
             yield (), scheduler_of(self.plan)
         yield ("metadata", "name"), self._named()
         yield ("spec", "paramRef", "name"), self._named()
-        yield ("spec", "matchResources", "namespaceSelector", "matchLabels", ANY), self._named()
+        selector = ("spec", "matchResources", "namespaceSelector")
+        yield (*selector, "matchLabels", ANY), self._named()
+        places = [namespace_of(self.tenant, name) for name in sorted(self.tenant.spec.namespaces)]
+        for index, place in enumerate(places if self.name is None else ()):
+            yield (*selector, "matchExpressions", 0, "values", index), (*copied(place), *ordered(*places))
 
     def _named(self) -> Links:
+        if self.name is None:
+            return (*named(self.tenant), *chosen(self.tenant.at / "labelledNamespaces"))
         return copied(namespace_of(self.tenant, self.name))
+
+    def _cap_of(self, quota: Quota) -> Links:
+        """What a ResourceQuota caps in the namespace; where there is none, a limit of 0 still grants nothing."""
+        return copied(limit_of(quota)) if self.name is None else cap_of(self.plan, quota, self.name)
 
 
 def _granted(quota: Quota) -> tuple[str, str]:

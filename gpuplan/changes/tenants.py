@@ -111,6 +111,16 @@ def _namespaces(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
         )
     if come:
         yield Change(*place, ChangeClass.QUOTA, f"gets the namespaces {names(come)}")
+    if old.spec.labelled_namespaces != new.spec.labelled_namespaces:
+        has = new.spec.labelled_namespaces
+        yield Change(
+            *of(step.after, new, new.at / "labelledNamespaces"),
+            ChangeClass.ADMISSION,
+            "namespaces with its label are its own" if has else "namespaces are its own only where they are listed",
+            "new pods there are judged by it; those that run go on"
+            if has
+            else "new work there is held by no quota or queue of it; what runs goes on",
+        )
 
 
 # --- Quotas ------------------------------------------------------------------------------------------------------

@@ -145,7 +145,7 @@ def privileged_tenant(plan: Plan) -> Iterator[Finding]:
     more a namespace of their own, run by the platform team.
     """
     for tenant in plan.tenants:
-        if tenant.spec.allow.pod_security is PodSecurity.PRIVILEGED and tenant.spec.namespaces:
+        if tenant.spec.allow.pod_security is PodSecurity.PRIVILEGED and tenant.has_work:
             yield Finding(
                 tenant.at / "allow" / "podSecurity",
                 f"privileged pods of tenant `{tenant.name}` reach every GPU",
@@ -172,7 +172,7 @@ def gpus_without_class(plan: Plan) -> Iterator[Finding]:
     without = max((found.spec.value for found in plan.priority_classes if found.spec.default), default=0)
     evicting = [found for found in plan.priority_classes if found.spec.preempts and found.spec.value > without]
     for tenant in plan.tenants if evicting else ():
-        uses_gpus = tenant.spec.namespaces and tenant.quotas
+        uses_gpus = tenant.has_work and tenant.quotas
         if uses_gpus and not tenant.priority_classes and tenant.name not in plan.broken.incomplete_tenants:
             yield _without_class(tenant, without, sorted(evicting, key=lambda found: found.spec.value))
 

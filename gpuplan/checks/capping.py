@@ -25,7 +25,7 @@ def nobody_can_borrow(plan: Plan) -> Iterator[Finding]:
     Write `limit: none`, or a number above `guaranteed`, on the quotas of tenants that may use what is idle. What they
     borrow is evicted when its owner asks for it, so their work should stand that: write checkpoints, or restart.
     """
-    quotas = [(tenant, quota) for tenant, quota in each_quota(plan) if tenant.spec.namespaces]
+    quotas = [(tenant, quota) for tenant, quota in each_quota(plan) if tenant.has_work]
     is_shared = len({quota.key for _, quota in quotas}) < len(quotas)
     if plan.scheduler.has_queues and is_shared and not any(quota.may_borrow for _, quota in quotas):
         yield Finding(

@@ -52,7 +52,7 @@ def grants_by_unit(plan: Plan) -> dict[UnitKey, list[Grant]]:
     """The quotas that pods can use, by pool and unit: a tenant without namespaces has no pods."""
     found: dict[UnitKey, list[Grant]] = {}
     for tenant, quota in each_quota(plan):
-        if tenant.spec.namespaces:
+        if tenant.has_work:
             cap = add([part or 0 for part in quota.caps.values()]) if quota.split else cap_of(plan, quota)
             found.setdefault(quota.key, []).append(Grant(tenant, quota, cap))
     return found

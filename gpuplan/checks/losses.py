@@ -136,6 +136,17 @@ def _reclaim_protection(tenant: Tenant) -> Uses:
         yield Use(tenant.at / "protect" / "reclaim", f"`{tenant.name}`: {tenant.spec.protect.reclaim}")
 
 
+def _labelled(tenant: Tenant) -> Uses:
+    if tenant.spec.labelled_namespaces and tenant.quotas:
+        yield Use(tenant.at / "labelledNamespaces", f"`{tenant.name}` has namespaces by their label")
+
+
+def _labelled_claims(plan: Plan) -> Uses:
+    for tenant in plan.tenants:
+        if any(quota.unit.device_class and quota.labelled_cap is None for quota in tenant.quotas):
+            yield from _labelled(tenant)
+
+
 def _container_defaults(tenant: Tenant) -> Uses:
     for found in defaults_of(tenant).values():
         if found.stated:
@@ -185,7 +196,7 @@ def _exceeded_parents(plan: Plan) -> Uses:
         is_in_circle = any(above.parent == parent.name for above in plan.tree.above(parent))
         if bound is None or is_in_circle or envelope.promised > quota.guaranteed:
             continue
-        own = [bound] if parent.spec.namespaces else []
+        own = [bound] if parent.has_work else []
         caps = [*own, *(cap_of(plan, part) for _, part in children)]
         known = add([cap for cap in caps if cap is not None])
         if None in caps or known > bound:
@@ -318,7 +329,7 @@ def _taken_compute(plan: Plan, counted: Counted) -> Uses:
         held = [
             (tenant, found)
             for tenant, quota in each_quota(plan)
-            if quota.pool is pool and tenant.spec.namespaces and (found := quota.find_compute(counted))
+            if quota.pool is pool and tenant.has_work and (found := quota.find_compute(counted))
         ]
         caps = [max(found.caps.values(), key=lambda cap: cap or 0, default=0) for _, found in held]
         most = sum(cap or 0 for cap in caps)
@@ -349,7 +360,7 @@ def _several_units(tenant: Tenant, *, with_surplus: bool = False) -> Uses:
     for pool, quotas in by_pool.items():
         names = [quota.unit.name for quota in quotas]
         if len(set(names)) > 1 and (
-            not with_surplus or not tenant.spec.namespaces or any(quota.may_borrow for quota in quotas)
+            not with_surplus or not tenant.has_work or any(quota.may_borrow for quota in quotas)
         ):
             yield Use(quotas[0].at, f"`{tenant.name}` has {listing(names)} of `{pool}`")
 
@@ -388,7 +399,7 @@ def _lent_without_bound(plan: Plan) -> Uses:
     keys = contended(plan) if bounded else ()
     borrowers: dict[UnitKey, set[str]] = {key: set() for key in keys}
     for tenant, quota in each_quota(plan) if keys else ():
-        if tenant.spec.namespaces and quota.may_borrow and quota.key in borrowers:
+        if tenant.has_work and quota.may_borrow and quota.key in borrowers:
             borrowers[quota.key].add(tenant.name)
     for tenant, quota in bounded:
         if borrowers.get(quota.key, set()) - {tenant.name}:
@@ -667,6 +678,7 @@ def _autoscaler(workload: Workload) -> Uses:
 
 USES: Mapping[str, FindUses] = {
     "namespaces": _tenants(_namespaces),
+    "labelled-namespaces": _tenants(_labelled),
     "parent": _tenants(_parent),
     "pool": _tenants(_several_pools),
     "unit": _tenants(_several_units),
@@ -708,6 +720,7 @@ PLACES: Mapping[str, FindUses] = {
     "shared-caps": _shared_caps,
     "short-guarantees": _short_guarantees,
     "limits-not-given": _limits_not_given,
+    "labelled-claims": _labelled_claims,
     "unscoped-classes": _unscoped_classes,
     "lent-without-bound": _lent_without_bound,
     "pooled-compute": _pooled_compute,

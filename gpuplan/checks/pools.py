@@ -180,7 +180,7 @@ def _shut_out(tenant: Tenant, pool: Pool, fallback: Pool, shared: Container[str]
     here = [quota for quota in tenant.quotas if quota.pool is pool and (quota.unit.asked_as or FRACTION) in shared]
     asked = {quota.unit.asked_as for quota in tenant.quotas if quota.pool is fallback}
     missing = [quota for quota in here if quota.unit.asked_as not in asked]
-    return (tenant, missing[0]) if tenant.spec.namespaces and missing else None
+    return (tenant, missing[0]) if tenant.has_work and missing else None
 
 
 def _fallbacks(plan: Plan) -> Iterator[tuple[Pool, Pool]]:

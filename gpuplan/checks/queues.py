@@ -145,7 +145,7 @@ def queue_too_large(plan: Plan) -> Iterator[Finding]:
     """
     for tenant in plan.tenants:
         listed = [(quota.pool, quota.unit) for quota in tenant.quotas]
-        if excess := _excess(listed, _MOST_CELLS if tenant.spec.namespaces else None):
+        if excess := _excess(listed, _MOST_CELLS if tenant.has_work else None):
             yield Finding(
                 (tenant.at / "quotas").key,
                 f"the quotas of tenant `{tenant.name}` are too many for one queue",
@@ -263,7 +263,7 @@ def cap_stops_borrowing(plan: Plan) -> Iterator[Finding]:
     stopped = [
         Label(quota.at / "limit", f"`{tenant.name}` may have {_most(quota)} `{quota.unit.name}`")
         for tenant, quota in each_quota(plan)
-        if tenant.spec.namespaces
+        if tenant.has_work
         and quota.unit.asked_as
         and (cap := cap_of(plan, quota)) is not None
         and (quota.limit is None or quota.limit > cap)
@@ -375,7 +375,7 @@ def topology_in_part_of_queue(plan: Plan) -> Iterator[Finding]:
         counted = [quota for quota in tenant.quotas if counted_resource(quota.pool, quota.unit)]
         known = next((quota for quota in counted if quota.pool.spec.topology), None)
         without = next((quota for quota in counted if not quota.pool.spec.topology), None)
-        if tenant.spec.namespaces and known and without:
+        if tenant.has_work and known and without:
             yield Finding(
                 known.at / "pool",
                 f"pods of tenant `{tenant.name}` get nothing of pool `{known.pool.name}` unless they ask for topology",
@@ -454,7 +454,7 @@ def surplus_out_of_reach(plan: Plan) -> Iterator[Finding]:
     for tenant in plan.tenants if plan.scheduler.evicts_preemptible_alone else ():
         classes = tenant.priority_classes
         is_known = tenant.name not in plan.broken.incomplete_tenants
-        if tenant.spec.namespaces and classes and is_known and not any(found.spec.preemptible for found in classes):
+        if tenant.has_work and classes and is_known and not any(found.spec.preemptible for found in classes):
             yield from (_out_of_reach(tenant, quota) for quota in tenant.quotas if quota.may_borrow)
 
 

@@ -398,9 +398,7 @@ def unused_units(plan: Plan) -> Iterator[Finding]:
         return
     # A quota that allows nothing, and one of a tenant without namespaces, are reported for themselves; those of a
     # parent are for its children to divide.
-    used = {
-        quota.key for tenant, quota in each_quota(plan) if tenant.spec.namespaces or not plan.tree.is_divided(tenant)
-    }
+    used = {quota.key for tenant, quota in each_quota(plan) if tenant.has_work or not plan.tree.is_divided(tenant)}
     grant = "guaranteed: {}" if cap_field(plan) == Cap.GUARANTEED else "guaranteed: 0, limit: none"
     for pool in plan.pools:
         idle = [unit for unit in pool.units if unit.capacity and (pool.name, unit.name) not in used]

@@ -78,6 +78,20 @@ def class_limits_not_kept() -> None:
     """
 
 
+@_lost("GPU556", "labelled-namespaces-not-counted", "labelled-namespaces")
+def labelled_namespaces_not_counted() -> None:
+    """A tenant has namespaces by their label, and nothing counts what they use.
+
+    ## Why
+    Queues of Kueue and of KAI-Scheduler count a tenant's work in any of its namespaces. A ResourceQuota is an object of
+    one namespace, and a project of Run:ai has one that it is told by name. Admission policies hold everywhere: pods get
+    the units that the tenant has a quota on, in its pools and classes, and any number of them.
+
+    ## Instead
+    Let whoever makes these namespaces make a ResourceQuota in each, or use a scheduler with queues.
+    """
+
+
 @_lost("GPU513", "lendable-not-kept", "lendable")
 def lendable_not_kept() -> None:
     """Tenants bound what others may borrow of their guarantee, and the scheduler cannot.

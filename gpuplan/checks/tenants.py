@@ -1,4 +1,4 @@
-"""Checks on tenants: their namespaces and parents, and what is for those (GPU406-419, GPU426-429)."""
+"""Checks on tenants: their namespaces and parents, and what is for those (GPU406-419, GPU426-431)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, name_of, number, repeats, total_text, units
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.containers import defaults_of
-from gpuplan.planning.grants import refuses_more_than_one
+from gpuplan.planning.grants import has_admission_policies, refuses_more_than_one
 from gpuplan.planning.plan import Amount, Plan, Quota
 from gpuplan.planning.projects import seconds, times_of
 from gpuplan.wording import listing
@@ -29,7 +29,7 @@ def tenant_without_namespace(plan: Plan) -> Iterator[Finding]:
     Add `namespaces`, or remove the tenant.
     """
     for tenant in plan.tenants if not plan.broken.tenants else ():  # else one of those may be a child
-        if not tenant.spec.namespaces and not plan.tree.is_divided(tenant):
+        if not tenant.has_work and not plan.tree.is_divided(tenant):
             yield Finding(
                 name_of(tenant.at),
                 f"tenant `{tenant.name}` has no namespace",
@@ -307,6 +307,49 @@ def _even_split(names: Sequence[str], cap: Amount) -> str:
     return "{" + ", ".join(f"{name}: {share + (index < rest)}" for index, name in enumerate(names)) + "}"
 
 
+@check("GPU430", "labelled-namespaces-unguarded")
+def labelled_namespaces_unguarded(plan: Plan) -> Iterator[Finding]:
+    """A tenant has namespaces by their label, on a cluster without the admission policies that would hold there.
+
+    ## Why
+    gpuplan writes nothing into these namespaces: neither a ResourceQuota, nor a level of Pod Security. What keeps their
+    pods to the tenant's pools is a ValidatingAdmissionPolicy, which Kubernetes has since 1.30.
+
+    ## Instead
+    List the namespaces, or upgrade the cluster.
+    """
+    for tenant in plan.tenants if not has_admission_policies(plan.cluster) else ():
+        if tenant.spec.labelled_namespaces:
+            yield Finding(
+                tenant.at / "labelledNamespaces",
+                f"nothing holds pods of tenant `{tenant.name}` in namespaces that are not listed",
+                label="by their label alone",
+                related=(Label(plan.cluster.at / "kubernetes", "admission policies came with 1.30"),),
+                help="list them in `namespaces`, or upgrade the cluster to 1.30 or later",
+            )
+
+
+@check("GPU431", "split-without-labelled")
+def split_without_labelled(plan: Plan) -> Iterator[Finding]:
+    """A quota is divided among the namespaces that are listed, and the tenant has others by their label.
+
+    ## Why
+    A `split` gives what it does not name nothing: pods in the other namespaces get none of these units.
+
+    ## Instead
+    Leave the `split` out, or make the other namespaces those of another tenant with this one as its `parent`.
+    """
+    for tenant, quota in each_quota(plan):
+        if tenant.spec.labelled_namespaces and quota.split:
+            yield Finding(
+                (quota.at / "split").key,
+                f"namespaces of tenant `{tenant.name}` that are not listed get no {units(quota)}",
+                label="divided among those that are",
+                related=(Label(tenant.at / "labelledNamespaces", "it has others"),),
+                help="remove `split`, or give the others to a tenant of their own",
+            )
+
+
 # --- Time --------------------------------------------------------------------------------------------------------
 
 
@@ -349,23 +392,23 @@ def time_limit_of_nothing(plan: Plan) -> Iterator[Finding]:
 
 @check("GPU427", "defaults-for-no-namespace", Severity.WARNING)
 def defaults_for_no_namespace(plan: Plan) -> Iterator[Finding]:
-    """A tenant says what containers have by default, and has no namespaces.
+    """A tenant says what containers have by default, and lists no namespaces.
 
     ## Why
-    A LimitRange lives in a namespace. Those of tenants that are part of this one are theirs, and what is said here does
-    not hold for them.
+    A LimitRange is written into a namespace. Those of tenants that are part of this one are theirs, and what is said
+    here does not hold for them; into those that are the tenant's by their label nothing is written.
 
     ## Instead
-    Write `containers` into the tenants that have namespaces.
+    Write `containers` into the tenants that list namespaces, or let whoever makes the others make a LimitRange in each.
     """
     for tenant in plan.tenants:
         stated = [at for found in defaults_of(tenant).values() for at in found.stated]
-        if stated and not tenant.spec.namespaces and plan.tree.is_divided(tenant):
+        if stated and not tenant.spec.namespaces and (tenant.has_work or plan.tree.is_divided(tenant)):
             children = [child.name for child in plan.tree.children(tenant)]
             yield Finding(
                 (tenant.at / "containers").key,
-                f"tenant `{tenant.name}` says what containers have, and has no namespaces",
+                f"tenant `{tenant.name}` says what containers have, and lists no namespaces",
                 label="holds nowhere",
-                notes=(f"part of it: {listing(children)}",),
-                help="write it into the tenants that have namespaces",
+                notes=(f"part of it: {listing(children)}",) if children else (),
+                help="list namespaces, or write it into the tenants that have some",
             )

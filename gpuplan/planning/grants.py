@@ -97,11 +97,14 @@ class Grant(Value):
     most_per_container: int | None
 
 
-def grants(tenant: Tenant, namespace: str) -> tuple[Grant, ...]:
-    """What a namespace may use, sorted; a cap of zero there grants nothing."""
+def grants(tenant: Tenant, namespace: str | None) -> tuple[Grant, ...]:
+    """What a namespace may use, sorted; a cap of zero there grants nothing.
+
+    None stands for those that are the tenant's by their label.
+    """
     found = {}
     for quota in tenant.quotas:
-        if quota.caps[namespace] != 0:
+        if (quota.labelled_cap if namespace is None else quota.caps[namespace]) != 0:
             resource = quota.unit.asked_as or FRACTION
             found[quota.pool.name, resource] = Grant(quota.pool.name, resource, _most_per_container(tenant, quota))
     return tuple(found[key] for key in sorted(found))
@@ -126,7 +129,7 @@ def refuses_more_than_one(pool: Pool, unit: Unit) -> bool:
     return isinstance(part.shares, Mps) or part.shares.spec.fail_requests_greater_than_one
 
 
-def parameters(tenant: Tenant, namespace: str, scheduler: SchedulerTraits = KUBERNETES) -> Mapping[str, str]:
+def parameters(tenant: Tenant, namespace: str | None, scheduler: SchedulerTraits = KUBERNETES) -> Mapping[str, str]:
     """The data of the ConfigMap that the policies read for a namespace; every value is a list, an item a line.
 
     A line of ``grants`` is a pool, a resource or a DeviceClass that it hands out, and how many of it one container may

@@ -68,7 +68,7 @@ def _queues(plan: Plan, pool: Pool, held: Mapping[str, Sequence[Quota]]) -> Iter
         above = wholes.get(tenant.parent or "")
         name, depth = queue_name(tenant.name, pool.name), above.depth + 1 if above else 0
         is_divided = any(child.name in held for child in tree.children(tenant))
-        works_itself = bool(tenant.spec.namespaces and own)
+        works_itself = bool(tenant.has_work and own)
         whole = Queue(
             # No name of a tenant or a pool has a dot, so that no other queue is called so.
             name=f"{name}.all" if is_divided and works_itself else name,

@@ -60,4 +60,4 @@ def cluster_queue(tenant: Tenant) -> str:
 
 def has_queue(tenant: Tenant) -> bool:
     """Whether a tenant may run something that is counted."""
-    return bool(tenant.spec.namespaces) and any(counted_resource(quota.pool, quota.unit) for quota in tenant.quotas)
+    return tenant.has_work and any(counted_resource(quota.pool, quota.unit) for quota in tenant.quotas)

@@ -530,7 +530,8 @@ class Quota(NamedTuple):
 
     ``split`` divides the cap among namespaces as the policy writes it; ``caps`` is the result for every namespace of
     the tenant: what a plain ResourceQuota there allows, None where it does not bound it. ``class_limits`` are by
-    priority class. ``compute`` is what is counted beside the units.
+    priority class. ``labelled_cap`` is that of namespaces that are the tenant's by their label, where no ResourceQuota
+    is written: None, or 0 where they are granted nothing. ``compute`` is what is counted beside the units.
     """
 
     at: Origin
@@ -543,6 +544,7 @@ class Quota(NamedTuple):
     split: Mapping[str, Amount]
     caps: Mapping[str, Amount | None]
     class_limits: Mapping[str, Amount] = {}
+    labelled_cap: Amount | None = 0
     compute: tuple[Compute, ...] = ()
 
     @property
@@ -551,6 +553,11 @@ class Quota(NamedTuple):
 
     def find_compute(self, counted: Counted) -> Compute | None:
         return next((found for found in self.compute if found.counted is counted), None)
+
+    @property
+    def is_granted(self) -> bool:
+        """Whether pods of any namespace may use it."""
+        return self.labelled_cap != 0 or any(cap != 0 for cap in self.caps.values())
 
     @property
     def may_borrow(self) -> bool:
@@ -568,6 +575,11 @@ class Tenant(NamedTuple):
     priority_classes: tuple[PriorityClass, ...]
     quotas: tuple[Quota, ...]
     surplus_weight: Amount
+
+    @property
+    def has_work(self) -> bool:
+        """Whether it has namespaces, by name or by label: one that is a parent alone runs nothing itself."""
+        return bool(self.spec.namespaces) or self.spec.labelled_namespaces
 
 
 class Total(NamedTuple):

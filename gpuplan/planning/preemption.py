@@ -314,15 +314,16 @@ def _actors(plan: Plan, pool: Pool, unit: Unit) -> Iterator[_Actor]:
     """The parties that may use the unit at all, tenants in their order and the highest class first."""
     tree, key = plan.tree, (pool.name, unit.name)
     for tenant, quota in tree.holders(key):
-        if _is_granted(quota):
+        if quota.is_granted:
             holders = (tree.find_quota(above, key) for above in tree.path(tenant))
             has_guarantee = any(holder.guaranteed > 0 for holder in holders if holder)
-            holding = _Holding(tenant, tuple(quota.caps.values()), quota.may_borrow, has_guarantee)
+            holding = _Holding(tenant, (*quota.caps.values(), *_labelled(quota)), quota.may_borrow, has_guarantee)
             yield from _parties_of(plan, pool, holding)
 
 
-def _is_granted(quota: Quota) -> bool:
-    return any(cap != 0 for cap in quota.caps.values())
+def _labelled(quota: Quota) -> tuple[None, ...]:
+    """What bounds its pods in namespaces that are the tenant's by their label: nothing."""
+    return (None,) if quota.labelled_cap is None else ()
 
 
 def _parties_of(plan: Plan, pool: Pool, holding: _Holding) -> Iterator[_Actor]:
@@ -379,7 +380,7 @@ def _comers(plan: Plan, pool: Pool, counted: Counted) -> Iterator[_Actor]:
     Where nothing keeps pods off, these are all. Those of no tenant come there, too, and are in no such table.
     """
     for tenant in plan.tenants:
-        granted = any(quota.pool.name == pool.name and _is_granted(quota) for quota in tenant.quotas)
+        granted = any(quota.pool.name == pool.name and quota.is_granted for quota in tenant.quotas)
         if granted or not is_closed(plan, pool):
             caps = [compute_cap(tenant.quotas, namespace, counted) for namespace in tenant.spec.namespaces]
             is_counted = caps and not plan.scheduler.counts_tenants
@@ -404,7 +405,7 @@ def _queued(plan: Plan, pool: Pool, counted: Counted) -> Iterator[_Actor]:
     """
     is_by_share = plan.scheduler.evicts is Evicts.BY_SHARE
     for tenant in plan.tenants:
-        quotas = [quota for quota in tenant.quotas if quota.pool.name == pool.name and _is_granted(quota)]
+        quotas = [quota for quota in tenant.quotas if quota.pool.name == pool.name and quota.is_granted]
         own = _own(plan, tenant, pool, counted)
         above = [quota for holder in plan.tree.above(tenant) for quota in _own(plan, holder, pool, counted)]
         is_bounded = bool(own or above)

@@ -28,9 +28,7 @@ def resolve_tenant(context: Context, at: Origin, tenant: models.Tenant) -> Tenan
         context.refer("PriorityClass", name, origin, context.classes)
         for origin, name in with_places(at / "priorityClasses", spec.priority_classes)
     )
-    quotas = (
-        _quota(context, origin, quota, spec.namespaces) for origin, quota in with_places(at / "quotas", spec.quotas)
-    )
+    quotas = (_quota(context, origin, quota, spec) for origin, quota in with_places(at / "quotas", spec.quotas))
     return Tenant(
         at=at,
         name=tenant.metadata.name,
@@ -72,7 +70,7 @@ def amount(number: float) -> Amount:
     return int(number) if number == int(number) else Decimal(str(number))
 
 
-def _quota(context: Context, at: Origin, quota: models.Quota, namespaces: list[str]) -> Quota | None:
+def _quota(context: Context, at: Origin, quota: models.Quota, tenant: models.TenantSpec) -> Quota | None:
     pool = context.refer("Pool", quota.pool, at / "pool", context.pools)
     unit = resolve_unit(context, at, quota.unit, pool, "quota") if pool else None
     if pool is None or unit is None:
@@ -91,7 +89,8 @@ def _quota(context: Context, at: Origin, quota: models.Quota, namespaces: list[s
         lendable=guaranteed if quota.lendable is None else amount(quota.lendable),
         split=split,
         class_limits={name: amount(number) for name, number in quota.class_limits.items()},
-        caps={name: split.get(name, 0) if split else capped for name in namespaces},
+        caps={name: split.get(name, 0) if split else capped for name in tenant.namespaces},
+        labelled_cap=None if tenant.labelled_namespaces and not split and limit != 0 else 0,
     )
     return found._replace(compute=tuple(compute_of(found, context.cap)))
 

@@ -30,6 +30,7 @@ _BY_POOL: Final = Said("by the pool: its nodes, labels and taints follow it", "d
 _BY_VALUES: Final = Said("in `gpuOperator.values`, as the chart has it", "docs/how-to/adopt-an-existing-cluster.md")
 _BY_MEMBERS: Final = Said("by `members`", "docs/how-to/add-a-tenant.md")
 _BY_QUOTA: Final = Said("by `cpu`, `memory` and `pods` of a quota", "docs/how-to/give-cpu-and-memory.md")
+_BY_LABEL: Final = Said("by `labelledNamespaces` and the label `gpuplan.dev/tenant`", "docs/how-to/add-a-tenant.md")
 _BY_CLASSES: Final = Said("by `classLimits` of a quota", "docs/how-to/add-a-tenant.md")
 _BY_CONTAINERS: Final = Said("by `containers`", "docs/how-to/give-cpu-and-memory.md")
 
@@ -53,6 +54,7 @@ _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
     "Tenant": {
         _BY_PATCH: "annotations labels networkPolicies networkPolicy resourceQuota roleBindings roles",
         _BY_MEMBERS: "admins groups subjects users",
+        _BY_LABEL: "matchExpressions matchLabels namePattern namespacePrefix namespaceSelector",
         _BY_CLASSES: "byClass classes limitByClass perClass priorityClassLimits scopeSelector scopes",
         _BY_CONTAINERS: "defaultRequest defaultRequests defaults limitRange limitRanges maxLimitRequestRatio",
         _BY_QUOTA: "cpuQuota hard limits memoryQuota requests",

@@ -1076,6 +1076,10 @@ class TenantSpec(Model):
 
     namespaces: Annotated[list[names.Namespace], ESSENTIAL] = Field(default_factory=list)
     """The tenant's namespaces; each belongs to one tenant."""
+    labelled_namespaces: bool = False
+    """Whether namespaces that nobody lists are the tenant's as well, if they have the label `gpuplan.dev/tenant` with
+    its name: one for each user's notebooks, for instance. Whoever makes them labels them; tenants cannot.
+    """
     parent: names.TenantName | None = None
     """The tenant that this one is part of."""
     priority_classes: list[names.PriorityClassName] = Field(default_factory=list)

@@ -345,7 +345,7 @@ def _tenant_rows(tenant: Tenant) -> Iterator[tuple[str, ...]]:
     """A line for each quota; what is the tenant's own stands on the first."""
     head = (
         tenant.name if tenant.parent is None else f"{tenant.parent}/{tenant.name}",
-        _abridged(tenant.spec.namespaces),
+        _abridged([*tenant.spec.namespaces, *(["by label"] if tenant.spec.labelled_namespaces else [])]),
     )
     classes = " ".join(item.name for item in tenant.priority_classes) or _NONE
     if not tenant.quotas:

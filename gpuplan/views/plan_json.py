@@ -243,7 +243,7 @@ _CONTRACT: Final[Mapping[type, Published]] = {
     parts.Layout: Published(renamed={"is_inline": "inline"}),
     parts.LayoutEntry: Published(left_out=("placed",), more=_placements),
     parts.Tenant: Published(left_out=("allow", "surplus_weight"), more=_allowed),
-    parts.Quota: Published(left_out=("split",), more=_counted),
+    parts.Quota: Published(left_out=("split", "labelled_cap"), more=_counted),
     parts.Workload: Published(
         left_out=("command", "args", "env", "config", "inference", "training", "count", "fraction"), more=_work
     ),

@@ -227,6 +227,7 @@ CASES: Final[Mapping[str, tuple[Case, ...]]] = {
     "change-fraction": (
         update(OF_KAI, changed(OF_KAI, annotations={"gpu-fraction": "0.1"}), "gpuplan-devices"),
         update(OF_KAI, changed(OF_KAI, annotations={"pod-group-name": None}), "gpuplan-devices"),
+        update(OF_KAI, changed(OF_KAI, annotations={"received-resource-type": "Regular"}), "gpuplan-devices"),
     ),
     "change-fraction-of-runai": (
         update(OF_RUNAI, changed(OF_RUNAI, annotations={"gpu-fraction": "0.1"}), "gpuplan-devices"),

@@ -299,6 +299,10 @@ def grant_rdma(platform: Platform) -> None:
     platform.spec("Tenant", "training")["allow"] = {"rdma": ["rdma/hca_shared_devices_a"]}
 
 
+def take_namespaces_by_label(platform: Platform) -> None:
+    platform.spec("Tenant", "agents")["labelledNamespaces"] = True
+
+
 def bound_a_class(platform: Platform) -> None:
     quota = platform.spec("Tenant", "model-services")["quotas"][0]
     quota["classLimits"] = {"production-inference": 1}
@@ -954,6 +958,7 @@ CASES = (
     Case(change_pod_security, ADMISSION, tenant("training")),
     Case(grant_rdma, ADMISSION, tenant("training")),
     Case(change_units_per_container, ADMISSION, tenant("agents")),
+    Case(take_namespaces_by_label, ADMISSION, tenant("agents")),
     Case(bound_a_class, QUOTA, tenant("model-services")),
     Case(give_containers_defaults, ADMISSION, tenant("training")),
     Case(allow_several_shares, ADMISSION, pool("a100-shared")),

@@ -46,6 +46,8 @@ LOST = {
     "unit": a_pool(MIG) + a_tenant(TWO_UNITS),
     "guaranteed": a_pool() + research() + HUNGRY,
     "limit": a_pool() + research(BORROWS) + HUNGRY,
+    "labelled-namespaces": a_pool("sharing: {exclusive: {}}\n  allocation: dra")
+    + a_tenant("labelledNamespaces: true\n  quotas: [{pool: a100, guaranteed: 4}]"),
     "class-limits": CLASSES
     + a_pool("sharing: {exclusive: {}}\n  allocation: dra")
     + a_tenant(
@@ -114,6 +116,7 @@ REPORTED = {
     "unit": {"GPU531"},
     "guaranteed": {"GPU418"},
     "limit": {"GPU418", "GPU512"},
+    "labelled-namespaces": {"GPU556"},
     "class-limits": {"GPU555"},
     "lendable": {"GPU513"},
     "compute": {"GPU456"},
@@ -179,6 +182,8 @@ KEPT = {
         + research("guaranteed: 4, classLimits: {patient: 2}", "priorityClasses: [patient]")
         for scheduler in SCHEDULERS
     },
+    ("labelled-namespaces", "kueue"): a_pool()
+    + a_tenant("labelledNamespaces: true\n  quotas: [{pool: a100, guaranteed: 4}]"),
     ("lendable", "kai"): a_pool() + research("guaranteed: 4, lendable: 2"),
     ("lendable", "runai"): a_pool() + research("guaranteed: 4, lendable: 2"),
     ("compute", "kubernetes"): a_pool() + research("guaranteed: 4, cpu: 8, memory: 64Gi") + HUNGRY,

@@ -158,6 +158,11 @@ CASES: dict[str, tuple[str, list[str], str]] = {
         ["`research` may name `urgent`"],
         a_pool() + CLASSES + one(),
     ),
+    "labelled-namespaces": (
+        a_pool() + a_tenant("labelledNamespaces: true\n  quotas: [{pool: a100, guaranteed: 4}]"),
+        ["`research` has namespaces by their label"],
+        a_pool() + a_tenant("labelledNamespaces: false\n  quotas: [{pool: a100, guaranteed: 4}]"),
+    ),
     "class-limits": (
         CLASSES
         + a_pool()

@@ -8,6 +8,8 @@ options of the same name (`Flags` in `cmd/nvidia-ctk-installer/toolkit/toolkit.g
 from __future__ import annotations
 
 import json
+import os
+import stat
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +33,7 @@ class Container:
     mounted: Sequence[str] = ()
     annotated: Sequence[str] = ()
     capabilities: Sequence[str] = ("CAP_CHOWN",)
+    env: Sequence[str] = ()
 
     def bundle(self, folder: Path) -> None:
         spec = {
@@ -39,7 +42,7 @@ class Container:
             "process": {
                 "cwd": "/",
                 "args": ["run"],
-                "env": ["PATH=/bin", f"NVIDIA_VISIBLE_DEVICES={self.variable}"],
+                "env": ["PATH=/bin", f"NVIDIA_VISIBLE_DEVICES={self.variable}", *self.env],
                 "capabilities": {"bounding": list(self.capabilities)},
             },
             "mounts": [
@@ -152,3 +155,55 @@ def test_without_cdi(container: Container, opened: list[str], closed: list[str],
     for name, is_closed, expected in (("open", False, opened), ("closed", True, closed)):
         (tmp_path / name).mkdir()
         assert given_by_hook(container, options(WITHOUT_CDI, closed=is_closed), tmp_path / name) == expected
+
+
+FOR_CARDS = ("NVIDIA_MOFED=enabled",)
+CARDS = ["/dev/infiniband/rdma_cm", "/dev/infiniband/uverbs0", "/dev/infiniband/uverbs1"]
+
+
+def cards_given_by_runtime(container: Container, told: Mapping[str, str], mode: str, folder: Path) -> list[str]:
+    """The network cards of the node that the runtime adds to a container."""
+    root = folder / "driver"
+    (root / "dev" / "infiniband").mkdir(parents=True)
+    for path in ("/dev/nvidiactl", *CARDS):
+        try:
+            os.mknod(f"{root}{path}", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        except PermissionError:
+            pytest.skip("devices cannot be made here")
+    (folder / "cdi").mkdir()
+    (folder / "cdi" / "nvidia.yaml").write_text(
+        "{cdiVersion: 0.5.0, kind: nvidia.com/gpu, devices: [{name: GPU-a, containerEdits: {env: [GIVEN=GPU-a]}}]}",
+        encoding="utf-8",
+    )
+    runtimes = script(folder / "runc", "exit 0")
+    more = f'[nvidia-container-cli]\nroot = "{root}"\n[nvidia-container-runtime-hook]\npath = "{runtimes}"\n'
+    more += f'[nvidia-container-runtime]\nruntimes = ["{runtimes}"]\nmode = "{mode}"\ndebug = "/dev/null"\n'
+    more += f'[nvidia-container-runtime.modes.cdi]\nspec-dirs = ["{folder / "cdi"}"]\n'
+    container.bundle(folder)
+    subprocess.run(
+        [program("container-toolkit", "nvidia-container-runtime"), "create", "--bundle", folder, "name"],
+        env=configured(folder, told, more),
+        check=True,
+        capture_output=True,
+    )
+    linux = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("linux", {})
+    return [device["path"] for device in linux.get("devices", [])]
+
+
+@pytest.mark.parametrize(
+    ("container", "version", "closed", "expected"),
+    [
+        (Container(variable="GPU-a", env=FOR_CARDS), WITHOUT_CDI, False, CARDS),
+        (Container(variable="/var/run/nvidia-container-devices", mounted=ONE, env=FOR_CARDS), WITHOUT_CDI, True, CARDS),
+        (Container(variable="GPU-a"), WITHOUT_CDI, False, NONE),
+        (Container(variable="GPU-a", env=FOR_CARDS), WITHOUT_CDI, True, NONE),
+        (Container(variable="void", env=FOR_CARDS), WITHOUT_CDI, False, NONE),
+        (Container(annotated=ONE, env=FOR_CARDS), WITH_CDI, True, NONE),
+    ],
+)
+def test_without_cdi_a_container_with_a_gpu_has_all_cards_by_a_variable(
+    container: Container, version: str, *, closed: bool, expected: list[str], tmp_path: Path
+) -> None:
+    """Which is why `no-network-cards-by-variable` is there. An image may have the variable as well."""
+    mode = "legacy" if version is WITHOUT_CDI else "cdi"
+    assert cards_given_by_runtime(container, options(version, closed=closed), mode, tmp_path) == expected

@@ -51,6 +51,7 @@ from gpuplan.planning.kueue_settings import (
 )
 from gpuplan.planning.plan import (
     POOL_LABEL,
+    TENANT_LABEL,
     Amount,
     Counted,
     Plan,
@@ -179,11 +180,10 @@ def _cluster_queue(tenant: Tenant, cohort: str, cells: Cells, sharing: dict[str,
     is within its guarantee takes it back from any borrower. A borrower evicts others only for its fair share, so that
     there is no `borrowWithinCohort`, which does not go with fair sharing.
     """
-    named = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": sorted(tenant.spec.namespaces)}
     spec = {
         "cohortName": cohort,
         "queueingStrategy": "BestEffortFIFO",
-        "namespaceSelector": {"matchExpressions": [named]},
+        "namespaceSelector": _selector(tenant),
         "flavorFungibility": {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor"},
         "preemption": {
             "reclaimWithinCohort": "Any",
@@ -193,6 +193,14 @@ def _cluster_queue(tenant: Tenant, cohort: str, cells: Cells, sharing: dict[str,
         "resourceGroups": _resource_groups(cells, _NOTHING),
     }
     return _object("ClusterQueue", cluster_queue(tenant), spec=spec)
+
+
+def _selector(tenant: Tenant) -> dict[str, Any]:
+    """By names, which nobody can change; by the label that those carry, too, where others may carry it."""
+    if tenant.spec.labelled_namespaces:
+        return {"matchLabels": {TENANT_LABEL: tenant.name}}
+    named = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": sorted(tenant.spec.namespaces)}
+    return {"matchExpressions": [named]}
 
 
 def _above(tree: Tree, tenant: Tenant) -> str:
@@ -326,7 +334,7 @@ class _Traces(NamedTuple):
         yield ("spec", "parentName"), self._above(tenant)
         yield ("spec", "fairSharing", "weight"), copied(tenant.at / "surplus" / "weight")
         cells = shared_cells(self.plan, tenant)
-        yield from trace_cells(self.plan, tenant, cells, has_rest=not tenant.spec.namespaces)
+        yield from trace_cells(self.plan, tenant, cells, has_rest=not tenant.has_work)
 
     def cluster_queue(self, tenant: Tenant) -> Routes:
         tree = self.plan.tree
@@ -335,8 +343,11 @@ class _Traces(NamedTuple):
         yield ("metadata", "name"), named(tenant)
         above = (*named(tenant), *self._division(tenant)) if is_divided else self._above(tenant)
         yield ("spec", "cohortName"), above
+        yield ("spec", "namespaceSelector"), chosen(tenant.at / "labelledNamespaces")
+        yield ("spec", "namespaceSelector", "matchLabels"), named(tenant)
         values = ("spec", "namespaceSelector", "matchExpressions", 0, "values")
-        places = [namespace_of(tenant, name) for name in sorted(tenant.spec.namespaces)]
+        by_name = () if tenant.spec.labelled_namespaces else sorted(tenant.spec.namespaces)
+        places = [namespace_of(tenant, name) for name in by_name]
         for index, place in enumerate(places):
             yield (*values, index), copied(place)
         if len(places) > 1:

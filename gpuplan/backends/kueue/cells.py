@@ -97,7 +97,7 @@ def rest_cells(plan: Plan, tenant: Tenant) -> Cells:
 
 def shared_cells(plan: Plan, tenant: Tenant) -> Cells:
     """What a parent's cohort has: the bounds of its quotas and, if no pods are its own, what is left of them."""
-    has_work = bool(tenant.spec.namespaces)
+    has_work = tenant.has_work
     return _cells(plan, tenant, lambda grant: Cell(0 if has_work else grant.left, grant.beyond, grant.lent))
 
 

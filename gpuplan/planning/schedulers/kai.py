@@ -21,6 +21,12 @@ PREEMPTIBLE_BELOW: Final = 100
 (`CalculatePreemptibility` in `pkg/common/podgroup/preemptible.go` of KAI-Scheduler.)
 """
 
+FRACTION_ANNOTATIONS: Final = ("gpu-fraction", "gpu-fraction-num-devices", "gpu-memory", "received-resource-type")
+"""What pods ask for parts of GPUs by, and what the binder says that they have. Queues report by the last one what is
+used (`pkg/podgroupcontroller/controllers/resources/received.go` of v0.17.0), and shares over time follow from that
+(`pkg/scheduler/cache/usagedb/prometheus/prometheus.go`).
+"""
+
 OWN_CLASSES: Final[Mapping[str, int]] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
 """The priority classes that its chart creates (`docs/priority/README.md` there); work that names none gets one."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from gpuplan.planning.schedulers.kai import FRACTION_ANNOTATIONS as KAI_ANNOTATIONS
 from gpuplan.planning.schedulers.kai import PREEMPTIBLE_BELOW
 from gpuplan.planning.schedulers.kubernetes import DEFAULT_SCHEDULER
 from gpuplan.planning.schedulers.traits import Evicts, Protects, SchedulerTraits
@@ -17,15 +18,8 @@ PROJECT_LABEL: Final = "runai/queue"
 """What makes an existing namespace that of a project
 (https://docs.run.ai/v2.20/admin/runai-setup/self-hosted/k8s/project-management)."""
 
-FRACTION_ANNOTATIONS: Final = (
-    "gpu-fraction",
-    "gpu-fraction-limit",
-    "gpu-fraction-num-devices",
-    "gpu-memory",
-    "received-resource-type",
-)
-"""What pods ask for parts of GPUs by, and what says that they have one; the limit is what a pod may have while nobody
-else wants it."""
+FRACTION_ANNOTATIONS: Final = (*KAI_ANNOTATIONS, "gpu-fraction-limit")
+"""The limit is what a pod may have of a GPU while nobody else wants it."""
 
 DEFAULT_DEPARTMENT: Final = "default"
 """Run:ai makes it with each cluster, for projects that name none."""

@@ -26,6 +26,20 @@ def test_each_tenant_has_a_queue_and_each_of_its_namespaces_a_way_into_it() -> N
     ]
 
 
+def test_a_queue_of_namespaces_by_label_is_open_to_the_label() -> None:
+    plan = platform(
+        tenant("research", "namespaces: [lab], labelledNamespaces: true, quotas: [{pool: shared, guaranteed: 8}]")
+    )
+    assert found(plan, "ClusterQueue", "research")["namespaceSelector"] == {
+        "matchLabels": {"gpuplan.dev/tenant": "research"}
+    }
+
+
+def test_a_tenant_whose_namespaces_all_are_by_label_has_a_queue() -> None:
+    plan = platform(tenant("research", "labelledNamespaces: true, quotas: [{pool: shared, guaranteed: 8}]"))
+    assert [item.kind for item in manifests(plan) if "Queue" in item.kind] == ["ClusterQueue"]
+
+
 def test_a_tenant_without_quotas_has_no_queue() -> None:
     plan = platform(tenant("web", "namespaces: [web]"))
     assert [item.kind for item in manifests(plan) if "Queue" in item.kind] == []

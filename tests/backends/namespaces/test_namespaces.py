@@ -334,6 +334,37 @@ def test_what_the_tenant_says_goes_before_what_a_quota_needs() -> None:
     ]
 
 
+def of_labelled(plan: Plan) -> dict[str, Any]:
+    return {item.name: item.body for item in render(plan) if item.folder == "scheduling"}
+
+
+@pytest.mark.parametrize("scheduler", ["kubernetes", "kueue", "kai", "runai"])
+def test_namespaces_by_label_are_held_to_what_the_tenant_has(scheduler: str) -> None:
+    quota = "{pool: shared, guaranteed: 8}"
+    plan = tenant(f"labelledNamespaces: true, quotas: [{quota}]", cluster=f"  scheduler: {{kind: {scheduler}}}\n")
+    found = of_labelled(plan)
+    has_queues = scheduler in ("kueue", "kai")
+    queues = {"gpuplan-queues.research"} if has_queues else set()
+    assert found.keys() == {"grants.research", "gpuplan-grants.research", "gpuplan-pod-security.research"} | queues
+    assert found["grants.research"]["data"]["grants"] == "shared nvidia.com/gpu.shared 1\n"
+    assert found["gpuplan-grants.research"]["spec"] == {
+        "policyName": "gpuplan-grants",
+        "paramRef": {"name": "grants.research", "namespace": "gpuplan-system", "parameterNotFoundAction": "Deny"},
+        "matchResources": {"namespaceSelector": {"matchLabels": {"gpuplan.dev/tenant": "research"}}},
+        "validationActions": ["Deny", "Audit"],
+    }
+
+
+def test_namespaces_that_are_listed_keep_their_own_binding() -> None:
+    plan = tenant("namespaces: [one, two], labelledNamespaces: true, allow: {podSecurity: privileged}")
+    found = of_labelled(plan)
+    assert "gpuplan-pod-security.research" not in found
+    assert found["gpuplan-grants.research"]["spec"]["matchResources"]["namespaceSelector"] == {
+        "matchLabels": {"gpuplan.dev/tenant": "research"},
+        "matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["one", "two"]}],
+    }
+
+
 CLASSES = """\
 apiVersion: gpuplan.dev/v1
 kind: PriorityClass

@@ -814,7 +814,7 @@ class PoolSpec(Model):
     """
     driver: PoolDriver | None = None
     """The driver of the pool's nodes, where it is not the cluster's: then an NVIDIADriver for each such pool says what
-    the GPU Operator installs there, from v26.3 on. The first of them on a cluster takes the ClusterPolicy's driver away
+    the GPU Operator installs there, from v26.7 on. The first of them on a cluster takes the ClusterPolicy's driver away
     from all nodes.
     """
     memory_per_unit: Annotated[int, Field(ge=1)] | None = Field(default=None, alias="memoryPerUnitMiB")

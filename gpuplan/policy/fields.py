@@ -80,7 +80,9 @@ def _along(model: type[BaseModel], path: Path) -> Iterator[tuple[FieldInfo, type
             field = mapping or next((field for field in known if field.alias == part), None)
             if field is None:
                 return
-            is_mapping = mapping is None and any(typing.get_origin(found) is dict for found in types_in(field.annotation))
+            is_mapping = mapping is None and any(
+                typing.get_origin(found) is dict for found in types_in(field.annotation)
+            )
             here = None if is_mapping else next(models_in(field.annotation), None)
             mapping = field if is_mapping else None
             yield field, here

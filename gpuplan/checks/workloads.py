@@ -15,6 +15,7 @@ from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.plan import HOST_LABEL, Fraction, FractionRequest, Isolation, Plan, Workload
 from gpuplan.planning.pools import gpu_memory_mib
+from gpuplan.planning.serving import ports_of
 from gpuplan.policy.models import Autoscaling, Inference, Training, ValueFrom
 from gpuplan.wording import count, joined, listing
 
@@ -591,10 +592,11 @@ def service_name_begins_with_digit(plan: Plan) -> Iterator[Finding]:
     (RFC 1035). The Deployment would be there, and nobody could reach it.
 
     ## Instead
-    Begin the name with a letter.
+    Begin the name with a letter. A service that needs no Service says `port: none`.
     """
     for workload in plan.workloads:
-        if isinstance(workload.work, Inference) and workload.name[:1] in digits:
+        work = workload.work
+        if isinstance(work, Inference) and ports_of(work) and workload.name[:1] in digits:
             yield Finding(
                 name_of(workload.at),
                 f"workload name `{workload.name}` begins with a digit, and its Service cannot",

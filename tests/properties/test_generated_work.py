@@ -38,6 +38,8 @@ KINDS: Final = (
     "inference: {replicas: 2}",
     "inference: {autoscaling: {maxReplicas: 4, requestsPerSecond: 10}}",
     "training: {pods: 4, gang: 2}",
+    "inference: {port: none, probe: {command: [ready]}, startup: 5m}",
+    "inference: {probe: {http: /health}, service: {type: NodePort, port: 80}}",
 )
 MORE: Final = (
     "",

@@ -21,7 +21,7 @@ class Said(NamedTuple):
 _BY_PATCH: Final = Said("by a patch of what is written, in a kustomize Component", PATCH)
 _BY_UNITS: Final = Said("by `cpu`, `memory`, and the units of its pool", "docs/how-to/run-a-workload.md")
 _BY_TRAINING: Final = Said(
-    "in `training`, by `pods`, `gang`, `topology` or `deadline`", "docs/how-to/run-a-workload.md"
+    "in `training`, by `pods`, `gang`, `peers`, `topology` or `deadline`", "docs/how-to/run-a-workload.md"
 )
 _BY_FRACTION: Final = Said("by `fraction`, such as `{memory: 10Gi}`", "docs/how-to/run-a-workload.md")
 _BY_OBJECT: Final = Said("by an object of your own, whose pods the quotas hold", "docs/how-to/add-a-tenant.md")
@@ -47,7 +47,9 @@ _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
             """,
         _BY_UNITS: "gpu gpus limits requests resources",
         _BY_POOL: "nodeName nodePool nodeSelector tolerations",
-        _BY_TRAINING: "activeDeadlineSeconds deadline gang parallelism topology workers",
+        _BY_TRAINING: """
+            activeDeadlineSeconds deadline gang masterPort parallelism peers rendezvous subdomain topology workers
+            """,
         _BY_FRACTION: "gpuFraction gpuMemory gpuMemoryLimit",
         _BY_OBJECT: "interactive jupyter notebook notebooks workspace workspaces",
     },

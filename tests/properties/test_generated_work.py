@@ -38,6 +38,7 @@ KINDS: Final = (
     "inference: {replicas: 2}",
     "inference: {autoscaling: {maxReplicas: 4, requestsPerSecond: 10}}",
     "training: {pods: 4, gang: 2}",
+    "training: {pods: 4, gang: 4, peers: {}}",
 )
 MORE: Final = (
     "",

@@ -130,7 +130,7 @@ def _named_gates(plan: Plan) -> Iterator[tuple[str, bool, tuple[Origin, ...]]]:
     for index, item in enumerate(listed if isinstance(listed, list) else ()):
         if isinstance(item, Mapping) and isinstance(item.get("enabled"), bool):
             at = scheduler.at / "values" / "controllerManager" / "featureGates"
-            yield str(item.get("name")), item["enabled"], (at, at / index / "name", at / index / "enabled")
+            yield str(item.get("name")), item["enabled"], (at.key, at / index / "name", at / index / "enabled")
 
 
 def elastic_of(plan: Plan) -> Links:

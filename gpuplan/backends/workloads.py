@@ -24,13 +24,16 @@ from gpuplan.planning.subjects import about
 from gpuplan.policy.models import (
     Allocation,
     Autoscaling,
+    ConfigMapKey,
     Download,
     Inference,
     ModelVolume,
     PartOfGpu,
     PodSecurity,
     SchedulerKind,
+    SecretKey,
     Training,
+    ValueFrom,
 )
 from gpuplan.values import NamedTuple
 
@@ -180,6 +183,7 @@ def _download_job(plan: Plan, workload: Workload, download: Download) -> dict[st
         image=download.image,
         command=list(download.command),
         args=list(download.args),
+        env=_variables(download.env),
         securityContext=_container_security(workload.tenant),
         volumeMounts=_model_mount(workload, is_filled=False),
     )
@@ -188,6 +192,7 @@ def _download_job(plan: Plan, workload: Workload, download: Download) -> dict[st
         **given(schedulerName=asked.scheduler, priorityClassName=priority.name if priority else None),
         **_within(workload.pool),
         **_pod_security(workload.tenant),
+        **given(imagePullSecrets=_pull_secrets(workload)),
         "containers": [container],
         "volumes": _model_volume(workload),
     }
@@ -259,6 +264,7 @@ def _pod_template(
         priorityClassName=priority.name if priority else None,
         **_placement(plan, workload),
         **_pod_security(workload.tenant),
+        imagePullSecrets=_pull_secrets(workload),
         resourceClaims=_resource_claims(workload),
         containers=[_container(workload, terms, container)],
         volumes=[*_config_volume(workload), *_model_volume(workload)],
@@ -326,18 +332,36 @@ _MAIN: Final = "main"
 
 def _container(workload: Workload, terms: _Terms, more: Mapping[str, Any]) -> dict[str, Any]:
     spec = workload.spec
-    env = {**terms.env, **spec.env}
     return given(
         name=_MAIN,
         image=spec.image,
         command=list(spec.command),
         args=list(spec.args),
-        env=[{"name": name, "value": value} for name, value in env.items()],
+        env=_variables({**terms.env, **spec.env}),
         **more,
         resources=_resources(workload),
         securityContext=_container_security(workload.tenant),
         volumeMounts=[*_config_mount(workload), *_model_mount(workload)],
     )
+
+
+def _variables(env: Mapping[str, str | ValueFrom]) -> list[dict[str, Any]]:
+    return [{"name": name, **_value(value)} for name, value in env.items()]
+
+
+def _value(value: str | ValueFrom) -> dict[str, Any]:
+    if isinstance(value, str):
+        return {"value": value}
+    secret, plain = _key(value.secret_key_ref), _key(value.config_map_key_ref)
+    return {"valueFrom": given(secretKeyRef=secret, configMapKeyRef=plain)}
+
+
+def _key(found: SecretKey | ConfigMapKey | None) -> dict[str, str]:
+    return {"name": found.name, "key": found.key} if found else {}
+
+
+def _pull_secrets(workload: Workload) -> list[dict[str, str]]:
+    return [{"name": name} for name in workload.spec.image_pull_secrets]
 
 
 # --- Devices -----------------------------------------------------------------------------------------------------
@@ -586,8 +610,11 @@ class _Traces(NamedTuple):
             yield ("spec", "schedulerName"), counted_in(self.plan)
         yield from self._within()
         if self.workload.spec.model and (download := self.workload.spec.model.download):
-            found = _program(self.workload.at / "model" / "download", download.command, download.args)
-            yield from below(("spec", "containers", 0), found)
+            at = self.workload.at / "model" / "download"
+            yield from below(("spec", "containers", 0), _program(at, download.command, download.args))
+            for index, (name, value) in enumerate(download.env.items()):
+                yield from below(("spec", "containers", 0, "env", index), _variable(at / "env" / name, value))
+        yield from self._pulled()
         yield from below(("spec", "containers", 0), self._mount(0))
         yield from self._security()
         yield ("spec", "volumes"), named(self.workload)
@@ -674,8 +701,13 @@ class _Traces(NamedTuple):
         yield from self._placement()
         yield from below(("spec", "containers", 0), self._container())
         yield from self._security()
+        yield from self._pulled()
         yield from below(("spec", "resourceClaims"), self._claims())
         yield from self._volumes()
+
+    def _pulled(self) -> Routes:
+        for index in range(len(self.workload.spec.image_pull_secrets)):
+            yield ("spec", "imagePullSecrets", index, "name"), copied(self.workload.at / "imagePullSecrets" / index)
 
     def _grace_period(self) -> Links:
         allow = self.workload.tenant.spec.allow
@@ -731,8 +763,7 @@ class _Traces(NamedTuple):
         yield from _program(at, spec.command, spec.args)
         for index, name in enumerate({**_terms(self.plan, self.workload).env, **spec.env}):
             if name in spec.env:
-                yield ("env", index, "name"), chosen(at / "env" / name)
-                yield ("env", index, "value"), copied(at / "env" / name)
+                yield from below(("env", index), _variable(at / "env" / name, spec.env[name]))
             else:
                 yield ("env", index, "name"), scheduler_of(self.plan)
                 yield ("env", index, "value"), _TERMS[name](self)
@@ -809,6 +840,16 @@ def _program(at: Origin, command: Sequence[str], args: Sequence[str]) -> Routes:
     for field, texts in (("command", command), ("args", args)):
         for index in range(len(texts)):
             yield (field, index), copied(at / field / index)
+
+
+def _variable(at: Origin, value: str | ValueFrom) -> Routes:
+    """A variable, and the value that it has or where that stands."""
+    yield ("name",), chosen(at)
+    if isinstance(value, str):
+        yield ("value",), copied(at)
+        return
+    for field in _value(value)["valueFrom"]:
+        yield from ((("valueFrom", field, part), copied(at / field / part)) for part in ("name", "key"))
 
 
 _TERMS: Final[Mapping[str, Callable[[_Traces], Links]]] = {

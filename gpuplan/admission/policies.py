@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from gpuplan.catalog.frameworks import Framework, known_to_kueue
+from gpuplan.catalog.frameworks import Framework, Says, known_to_kueue
 from gpuplan.catalog.frameworks import frameworks as known_frameworks
 from gpuplan.catalog.operators import Version, parse_version
 from gpuplan.diagnostics import Origin
@@ -30,6 +30,7 @@ from gpuplan.planning.grants import (
     runtime_class,
 )
 from gpuplan.planning.kueue import ADMISSION_GATE, frameworks
+from gpuplan.planning.kueue_settings import elastic_kinds, elastic_of
 from gpuplan.planning.plan import POOL_LABEL, Plan, PriorityClass, Tenant
 from gpuplan.planning.rdma import is_held_by_rules
 from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
@@ -162,6 +163,7 @@ def _rules_with(scheduler: SchedulerTraits) -> Iterator[tuple[str, AdmissionRule
             grace_seconds=USUAL_GRACE_SECONDS,
             without=(),
             frameworks=everything,
+            elastic_kinds=tuple(found.kind for found in everything if found.elastic),
             counted_pools=pools,
         )
         for has_claims in (False, True)
@@ -182,6 +184,8 @@ def _rows(setting: _Setting) -> Mapping[str, Row]:
     pods, running, scheduler = _read(_PODS), _read(_RUNNING), setting.scheduler
     found = {GRANTS_POLICY: pods["grants"], DEVICES_POLICY: pods["devices"], GRACE_POLICY: running["grace"]}
     found[POD_SECURITY_POLICY] = _read(_POD_SECURITY)[_POD_SECURITY]
+    if scheduler.counts_tenants:
+        found[DEVICES_POLICY] = {**pods["devices"], "match": _with_sizes(pods["devices"]["match"])}
     if setting.has_claims:
         found[CLAIMS_POLICY] = pods["claims"]
     if scheduler.suspends_jobs:
@@ -196,7 +200,7 @@ def _rows(setting: _Setting) -> Mapping[str, Row]:
         rows = _read(scheduler.kind.value)
         found[QUEUES_POLICY] = rows["queues"]
         if "frameworks" in rows and (held := _held(setting.frameworks)):
-            found[FRAMEWORKS_POLICY] = {**rows["frameworks"], "match": _matching(held, ("CREATE", "UPDATE"))}
+            found[FRAMEWORKS_POLICY] = {**rows["frameworks"], "match": _held_match(held)}
     return found
 
 
@@ -226,6 +230,20 @@ def _matching(found: Iterable[Framework], operations: Sequence[str]) -> Mapping[
     return match
 
 
+def _with_sizes(match: Mapping[str, Any]) -> Mapping[str, Any]:
+    """With what changes the CPU and memory of pods that run, which a queue may have counted."""
+    return {**match, "v1": {**match["v1"], "pods/resize": ("UPDATE",)}}
+
+
+def _held_match(held: Iterable[Framework]) -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """The kinds, and what changes the count of some of them by itself."""
+    found = {api: dict(resources) for api, resources in _matching(held, ("CREATE", "UPDATE")).items()}
+    for framework in held:
+        if framework.scales:
+            found[framework.api][f"{framework.resource}/scale"] = ("UPDATE",)
+    return found
+
+
 _OLDEST: Final[Version] = (1, 0)
 _NEWEST: Final[Version] = (9999,)
 
@@ -248,6 +266,8 @@ class _Setting(Value):
     without: tuple[str, ...]
     frameworks: tuple[Framework, ...]
     """The kinds that Kueue knows."""
+    elastic_kinds: tuple[str, ...]
+    """Those of which it counts objects that grow while they run."""
     kubernetes: Version = _NEWEST
     """The API server's version: the level `baseline` is another one in some; the newest one where it is not said."""
     runtime_class: str = RUNTIME_CLASS
@@ -269,6 +289,7 @@ def _setting(plan: Plan) -> _Setting:
         grace_seconds=grace_seconds(plan.cluster),
         without=tuple(plan.cluster.spec.admission.without),
         frameworks=frameworks(plan.cluster),
+        elastic_kinds=elastic_kinds(plan),
         kubernetes=parse_version(plan.cluster.spec.kubernetes) or (),
         runtime_class=runtime_class(plan.cluster),
         counted_pools=counted_pools(plan) if plan.scheduler.counts_tenants else (),
@@ -299,6 +320,7 @@ def _policy(name: str, setting: _Setting) -> AdmissionPolicy:
 def _facts(setting: _Setting) -> set[str]:
     facts = {
         "claims": setting.has_claims,
+        "elastic": setting.scheduler.suspends_jobs and bool(setting.elastic_kinds),
         "crosses-pools": setting.scheduler.crosses_pools,
         "finds-pools": setting.scheduler.finds_pools,
         "fractions": setting.scheduler.has_fractions,
@@ -331,6 +353,7 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
         "counted_pools": str(list(setting.counted_pools)),
         "default_priority": str(setting.default_priority),
         "device_variables": str(list(DEVICE_VARIABLES)),
+        "elastic_kinds": str(list(setting.elastic_kinds)),
         "fraction": FRACTION,
         "fraction_annotations": str(list(FRACTION_ANNOTATIONS)),
         "free_marks": str(list(_FREE_MARKS)),
@@ -341,7 +364,12 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
         "harmless_classes": str(sorted(setting.harmless_classes)),
         "harmless_labels": str(list(setting.harmless_labels)),
         "is_for_counted_pool": _in_pools(setting, "variables.pod"),
+        "groups": _part(held, Says.GROUPS, "object", "{}"),
+        "groups_before": _part(held, Says.GROUPS, "oldObject", "{}"),
         "is_in_counted_pool": _in_pools(setting, "variables.made.spec"),
+        "is_in_pool_before": _in_pools(setting, "oldObject.spec"),
+        "jobs": _part(held, Says.JOBS, "object", "[]"),
+        "jobs_before": _part(held, Says.JOBS, "oldObject", "[]"),
         "kai_scheduler": SCHEDULER_NAME,
         "node_pool_label": NODE_POOL_LABEL,
         "own_classes": str(list(OWN_CLASSES)),
@@ -354,12 +382,16 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
         "queue_label": QUEUE_LABEL,
         "runai_node_pool_label": RUNAI_NODE_POOL_LABEL,
         "runai_scheduler": RUNAI_SCHEDULER,
+        "or_elastic": _OR_ELASTIC if setting.elastic_kinds else "",
         "or_several": _OR_SEVERAL if "crosses-pools" in facts else "",
         "or_fraction": " || variables.asksFraction" if "fractions" in facts else "",
+        "roles": _part(held, Says.ROLES, "object", "{}"),
+        "roles_before": _part(held, Says.ROLES, "oldObject", "{}"),
         "runtime_class": repr(setting.runtime_class),
         "schedulers": str(list(schedulers)),
         "schedulers_listed": " or ".join(schedulers),
         "unknown_owners": _listed(found.type for found in unknown if found not in held),
+        "whole_kinds": _listed(found.kind for found in held if found.says is Says.WHOLE),
         "template_prefix": CLASS_PREFIX,
         "uses_fraction_before": fraction.replace("<pod>", "oldObject"),
         "uses_fraction_within": fraction.replace("<pod>", "variables.made"),
@@ -402,10 +434,22 @@ def _in_pools(setting: _Setting, spec: str) -> str:
     )
 
 
+def _part(held: Iterable[Framework], says: Says, body: str, nothing: str) -> str:
+    """The field of an object in which it says how many pods it has, whichever its kind."""
+    found = nothing
+    for framework in held:
+        if framework.says is says:
+            field = f"{body}.{framework.at}"
+            there = field if framework.at == "spec" else f"(has({field}) ? {field} : {nothing})"
+            found = f"request.kind.kind == '{framework.kind}' ? {there} : {found}"
+    return found
+
+
 def _listed(items: Iterable[str]) -> str:
     return str([*items])
 
 
+_OR_ELASTIC: Final = ", or elastic work by the annotation kueue.x-k8s.io/elastic-job"
 _OR_SEVERAL: Final = "+ ', or name several of them by a required nodeAffinity'"
 _FRACTION_OF: Final = (
     "(has(<pod>.metadata) && has(<pod>.metadata.annotations) && <pod>.metadata.annotations.exists(a, "
@@ -450,6 +494,8 @@ def _otherwise(plan: Plan, setting: _Setting) -> Iterator[tuple[_Setting, Links]
     yield replace(setting, harmless_labels=(), harmless_classes=()), _harmless_of(plan, setting)
     yield replace(setting, barriers=()), taints_of(plan)
     yield replace(setting, frameworks=()), frameworks_of(plan)
+    if setting.scheduler.suspends_jobs:
+        yield replace(setting, elastic_kinds=() if setting.elastic_kinds else ("Job",)), elastic_of(plan)
     yield replace(setting, runtime_class=RUNTIME_CLASS), chosen(_runtime_class_at(plan))
     yield replace(setting, counted_pools=()), counted_in(plan)
     yield replace(setting, counted_pools=tuple(f"{name}-" for name in setting.counted_pools)), names_of_counted(plan)

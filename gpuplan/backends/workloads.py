@@ -34,6 +34,7 @@ from gpuplan.planning.subjects import about
 from gpuplan.policy.models import (
     Allocation,
     Autoscaling,
+    ConfigMapKey,
     Download,
     Inference,
     ModelVolume,
@@ -41,7 +42,9 @@ from gpuplan.policy.models import (
     Peers,
     PodSecurity,
     SchedulerKind,
+    SecretKey,
     Training,
+    ValueFrom,
 )
 from gpuplan.values import NamedTuple
 
@@ -257,6 +260,7 @@ def _download_job(plan: Plan, workload: Workload, download: Download) -> dict[st
         image=download.image,
         command=list(download.command),
         args=list(download.args),
+        env=_variables(download.env),
         securityContext=_container_security(workload.tenant),
         volumeMounts=_model_mount(workload, is_filled=False),
     )
@@ -265,6 +269,7 @@ def _download_job(plan: Plan, workload: Workload, download: Download) -> dict[st
         **given(schedulerName=asked.scheduler, priorityClassName=priority.name if priority else None),
         **_within(workload.pool),
         **_pod_security(workload.tenant),
+        **given(imagePullSecrets=_pull_secrets(workload)),
         "containers": [container],
         "volumes": _model_volume(workload),
     }
@@ -341,6 +346,7 @@ def _pod_template(
         priorityClassName=priority.name if priority else None,
         **_placement(plan, workload),
         **_pod_security(workload.tenant),
+        imagePullSecrets=_pull_secrets(workload),
         resourceClaims=_resource_claims(workload),
         containers=[_container(workload, container, variables)],
         volumes=[*_config_volume(workload), *_model_volume(workload)],
@@ -406,20 +412,19 @@ _MAIN: Final = "main"
 """The container's name, which annotations may have in their keys."""
 
 
-Variable = str | Mapping[str, Any]
-"""The value of a variable, or where it comes from."""
+Variable = str | ValueFrom | Mapping[str, Any]
+"""The value of a variable, or where it comes from: as the policy says it, or as the pod does."""
 
 
 def _container(workload: Workload, more: Mapping[str, Any], variables: Mapping[str, Variable]) -> dict[str, Any]:
     """The container; what the policy says of a variable counts, whoever else sets it."""
     spec = workload.spec
-    env = {**variables, **spec.env}
     return given(
         name=_MAIN,
         image=spec.image,
         command=list(spec.command),
         args=list(spec.args),
-        env=[_variable(name, value) for name, value in env.items()],
+        env=_variables({**variables, **spec.env}),
         **more,
         resources=_resources(workload),
         securityContext=_container_security(workload.tenant),
@@ -427,8 +432,25 @@ def _container(workload: Workload, more: Mapping[str, Any], variables: Mapping[s
     )
 
 
-def _variable(name: str, value: Variable) -> dict[str, Any]:
-    return {"name": name, "value" if isinstance(value, str) else "valueFrom": value}
+def _variables(env: Mapping[str, Variable]) -> list[dict[str, Any]]:
+    return [{"name": name, **_value(value)} for name, value in env.items()]
+
+
+def _value(value: Variable) -> dict[str, Any]:
+    if isinstance(value, str):
+        return {"value": value}
+    if not isinstance(value, ValueFrom):
+        return {"valueFrom": value}
+    secret, plain = _key(value.secret_key_ref), _key(value.config_map_key_ref)
+    return {"valueFrom": given(secretKeyRef=secret, configMapKeyRef=plain)}
+
+
+def _key(found: SecretKey | ConfigMapKey | None) -> dict[str, str]:
+    return {"name": found.name, "key": found.key} if found else {}
+
+
+def _pull_secrets(workload: Workload) -> list[dict[str, str]]:
+    return [{"name": name} for name in workload.spec.image_pull_secrets]
 
 
 # --- Devices -----------------------------------------------------------------------------------------------------
@@ -677,8 +699,11 @@ class _Traces(NamedTuple):
             yield ("spec", "schedulerName"), counted_in(self.plan)
         yield from self._within()
         if self.workload.spec.model and (download := self.workload.spec.model.download):
-            found = _program(self.workload.at / "model" / "download", download.command, download.args)
-            yield from below(("spec", "containers", 0), found)
+            at = self.workload.at / "model" / "download"
+            yield from below(("spec", "containers", 0), _program(at, download.command, download.args))
+            for index, (name, value) in enumerate(download.env.items()):
+                yield from below(("spec", "containers", 0, "env", index), _variable(at / "env" / name, value))
+        yield from self._pulled()
         yield from below(("spec", "containers", 0), self._mount(0))
         yield from self._security()
         yield ("spec", "volumes"), named(self.workload)
@@ -784,8 +809,13 @@ class _Traces(NamedTuple):
         yield from self._placement()
         yield from below(("spec", "containers", 0), self._container())
         yield from self._security()
+        yield from self._pulled()
         yield from below(("spec", "resourceClaims"), self._claims())
         yield from self._volumes()
+
+    def _pulled(self) -> Routes:
+        for index in range(len(self.workload.spec.image_pull_secrets)):
+            yield ("spec", "imagePullSecrets", index, "name"), copied(self.workload.at / "imagePullSecrets" / index)
 
     def _grace_period(self) -> Links:
         allow = self.workload.tenant.spec.allow
@@ -841,8 +871,7 @@ class _Traces(NamedTuple):
         yield from _program(at, spec.command, spec.args)
         for index, name in enumerate(self._variables()):
             if name in spec.env:
-                yield ("env", index, "name"), chosen(at / "env" / name)
-                yield ("env", index, "value"), copied(at / "env" / name)
+                yield from below(("env", index), _variable(at / "env" / name, spec.env[name]))
             elif name in _MEETING:
                 yield ("env", index), chosen(self.workload.work_at / "peers")
                 yield ("env", index, "value"), _MEETING[name](self)
@@ -936,6 +965,16 @@ def _program(at: Origin, command: Sequence[str], args: Sequence[str]) -> Routes:
     for field, texts in (("command", command), ("args", args)):
         for index in range(len(texts)):
             yield (field, index), copied(at / field / index)
+
+
+def _variable(at: Origin, value: str | ValueFrom) -> Routes:
+    """A variable, and the value that it has or where that stands."""
+    yield ("name",), chosen(at)
+    if isinstance(value, str):
+        yield ("value",), copied(at)
+        return
+    for field in _value(value)["valueFrom"]:
+        yield from ((("valueFrom", field, part), copied(at / field / part)) for part in ("name", "key"))
 
 
 _TERMS: Final[Mapping[str, Callable[[_Traces], Links]]] = {

@@ -18,12 +18,24 @@ class Held(StrEnum):
     PODS = "pods"
 
 
+class Says(StrEnum):
+    """How an object says how many pods it has; `admission/kueue.yaml` reads each."""
+
+    ROLES = "roles"
+    GROUPS = "groups"
+    JOBS = "jobs"
+    SIZE = "size"
+    WHOLE = "whole"
+
+
 class Framework(Value):
     """A kind. ``suspend`` is the field of one that is held back as a whole, empty for others.
 
     ``makes`` are kinds, of this table, of the objects that its controller makes of it; pods name it as their controller
     where it ``owns_pods``. ``since`` is the first release of Kueue that has it; one that is ``always`` there needs no
-    word in the policy.
+    word in the policy. Its spec ``says`` in the field ``at`` how many pods there are, and names one count alone in a
+    subresource where it ``scales``. ``elastic`` is the first release of Kueue that counts one which grows by slices,
+    empty where none does.
     """
 
     kind: str
@@ -37,6 +49,10 @@ class Framework(Value):
     makes: tuple[str, ...] = ()
     owns_pods: bool = False
     always: bool = False
+    says: Says | None = None
+    at: str = ""
+    scales: bool = False
+    elastic: str = ""
 
     @property
     def group(self) -> str:
@@ -66,7 +82,20 @@ def _table(name: str) -> Mapping[str, Framework]:
 
 
 def _framework(row: Mapping[str, Any], sources: str) -> Framework:
-    return Framework(**{**frozen(row), "held": Held(row["held"]), "source": f"{sources}{row['source']}"})
+    says = Says(row["says"]) if "says" in row else None
+    return Framework(**{**frozen(row), "held": Held(row["held"]), "says": says, "source": f"{sources}{row['source']}"})
+
+
+class Slices(Value):
+    """The feature gate by which Kueue counts what grows in slices: off ``since`` one release, ``on`` from another."""
+
+    gate: str
+    since: str
+    on: str
+
+
+def slices() -> Slices:
+    return Slices(**facts("scheduler_data", "frameworks.yaml")["slices"])
 
 
 def enabled(kinds: Collection[str]) -> tuple[Framework, ...]:

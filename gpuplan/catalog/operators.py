@@ -39,9 +39,9 @@ class Line(Value):
     ``newest_kubernetes`` bound the versions that NVIDIA supports, empty where that was not read.
     ``requires_runtime`` says that a ClusterPolicy must name a container runtime, though nothing reads it.
     ``signals_mps_daemon`` says that a new value of the node's label reaches the MPS control daemon,
-    ``reads_label_late`` that pods of the device plugin may begin as if the node had none. ``supports_nvidia_drivers``
-    says that NVIDIADrivers are no technology preview, ``has_default_driver`` that one of them may be for all nodes that
-    no other one selects, and that each has an upgrade policy. ``sources`` are keys of the file's sources.
+    ``reads_label_late`` that pods of the device plugin may begin as if the node had none. ``has_default_driver`` says
+    that an NVIDIADriver may be for all nodes that no other one selects, and that each has an upgrade policy.
+    ``sources`` are keys of the file's sources.
     """
 
     name: str
@@ -57,7 +57,6 @@ class Line(Value):
     requires_runtime: bool = False
     signals_mps_daemon: bool = True
     reads_label_late: bool = False
-    supports_nvidia_drivers: bool = False
     has_default_driver: bool = False
 
 

@@ -425,8 +425,7 @@ def _quietly(step: Step, told: _Told) -> Iterator[Change]:
         what = f"settings of {names(details)} change"
         yield Change(*place, ChangeClass.METADATA, what, "nothing restarts on nodes with GPUs")
     policies = [value_of(setup.settings, ("driver", "upgradePolicy")) for setup in (told.old, told.new)]
-    is_read = not are_drivers_by_pool(step.before) or not has_default_driver(cluster.gpu_operator)
-    if policies[0] != policies[1] and is_read:
+    if policies[0] != policies[1] and not are_drivers_by_pool(step.before):
         effect = f"the next driver comes to nodes in another way; {NOTHING_RUNS}"
         yield Change(*place, ChangeClass.METADATA, "the driver's upgrade policy changes", effect)
 

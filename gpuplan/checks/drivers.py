@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gpuplan.catalog.operators import nearest_line
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label
-from gpuplan.planning.drivers import are_drivers_by_pool, driver_groups, installs_drivers
+from gpuplan.planning.drivers import are_drivers_by_pool, driver_groups, has_default_driver, installs_drivers
 from gpuplan.planning.plan import Plan, Pool
 from gpuplan.policy.models import Install, KernelModules
 from gpuplan.wording import joined
@@ -48,24 +47,25 @@ def pool_driver_not_installed(plan: Plan) -> Iterator[Finding]:
 
 @check("GPU483", "operator-too-old-for-pool-drivers")
 def operator_too_old_for_pool_drivers(plan: Plan) -> Iterator[Finding]:
-    """A pool names a driver, which the cluster's GPU Operator does not support yet.
+    """A pool names a driver, and in the cluster's GPU Operator none can be for the other nodes.
 
     ## Why
-    NVIDIADrivers say which nodes get which driver. Before v26.3.0 they were a technology preview, from which NVIDIA
-    supports no upgrade.
+    NVIDIADrivers say which nodes get which driver, by labels that the nodes have. Before v26.7.0 none of them can be
+    for all nodes that no other one selects (`default` in `api/nvidia/v1alpha1/nvidiadriver_types.go` of
+    NVIDIA/gpu-operator): a node has no driver until it has its pool's label, and that is synced when the operator is
+    healthy, which it is not while nodes have none. And all driver pods end at once when NVIDIADrivers take over.
 
     ## Instead
-    Raise `gpuOperator.version` to v26.3.0 or newer first. When pools begin to name theirs, v26.7.0 replaces the drivers
-    of a running cluster node by node, and v26.3 all at once.
+    Raise `gpuOperator.version` to v26.7.0 or newer in a step of its own, then name drivers of pools.
     """
     operator = plan.cluster.gpu_operator
-    if not are_drivers_by_pool(plan) or nearest_line(operator.version).supports_nvidia_drivers:
+    if not are_drivers_by_pool(plan) or has_default_driver(operator):
         return
     for pool in _pools(plan):
         yield Finding(
             (pool.at / "driver").key,
             f"GPU Operator {operator.version} installs one driver on all nodes, and pool `{pool.name}` names its own",
-            label="needs v26.3.0",
+            label="needs v26.7.0",
             related=(Label(operator.at / "version", "this release"),),
             help="write `version: v26.7.0` in `gpuOperator`, and name drivers of pools in a later step",
         )
@@ -84,16 +84,16 @@ def pool_driver_without_version(plan: Plan) -> Iterator[Finding]:
     Write `gpuOperator.driver.version`, which counts for all pools that name none.
     """
     operator = plan.cluster.gpu_operator
-    for group in driver_groups(plan):
-        if not group.version:
-            whose = f"pool `{group.pool.name}`" if group.pool else "nodes whose pool names none"
-            yield Finding(
-                (group.pool.at / "driver").key if group.pool and group.pool.spec.driver else operator.at.key,
-                f"nothing says which driver {whose} {'has' if group.pool else 'have'}",
-                label="no version",
-                notes=(f"the driver of {operator.version} is not in the catalog",),
-                help="write `gpuOperator.driver.version`, such as `580.95.05`",
-            )
+    if any(not group.version for group in driver_groups(plan)):
+        own = next(pool.at / "driver" for pool in _pools(plan))
+        yield Finding(
+            operator.at.key,
+            "nothing says which driver nodes have whose pool names no version",
+            label="no version",
+            related=(Label(own.key, "has NVIDIADrivers written, which name an image each"),),
+            notes=(f"the driver of {operator.version} is not in the catalog",),
+            help="write `driver: {version: 580.95.05}` in `gpuOperator`",
+        )
 
 
 @check("GPU485", "kernel-modules-do-not-fit")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from gpuplan.catalog.charts import find_scheduler_chart
 from gpuplan.catalog.schedulers import release_read
 from gpuplan.checks.registry import check
-from gpuplan.diagnostics import Finding, Label, Path, Severity
+from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.planning.charts import find_chart
 from gpuplan.planning.grants import gpu_resources
 from gpuplan.planning.kueue_settings import decided, device_class_mappings
@@ -110,7 +110,9 @@ def decided_kueue_setting(plan: Plan) -> Iterator[Finding]:
     Fair sharing, the kinds that wait, the namespaces that are managed and what is counted follow from the policy: with
     other settings the queues would not mean what it says. What gpuplan writes stays, and yours would have no effect.
     A prefix in `excludeResourcePrefixes` would have one: Kueue counts nothing whose name begins with it, and with
-    `cap: queue` nothing else caps that.
+    `cap: queue` nothing else caps that. Nor does it count what a transformation replaces, and it counts more of what
+    one brings about (`applyResourceTransformations` in `pkg/workload/workload.go` of v0.19.2): whoever asks for a GPU
+    is then let in by another amount than quotas say.
 
     ## Instead
     Remove it. Lists may hold more than gpuplan writes, and settings that it does not write are yours, but for
@@ -149,6 +151,35 @@ def decided_kueue_setting(plan: Plan) -> Iterator[Finding]:
             label="quotas count it",
             help="remove it, or name what nothing counts",
         )
+    yield from _transformed(plan, at / "resources" / "transformations", resources)
+
+
+def _transformed(plan: Plan, at: Origin, resources: object) -> Iterator[Finding]:
+    """Transformations of what quotas count: what Kueue counts of claims comes after these, and can only be added to."""
+    listed = resources.get("transformations") if isinstance(resources, Mapping) else None
+    asked = (*gpu_resources(plan), *(item.value for item in plan.compute_trees))
+    counted = {*asked, *(str(mapping["name"]) for mapping in device_class_mappings(plan))}
+    for index, item in enumerate(listed if isinstance(listed, list) else ()):
+        if not isinstance(item, Mapping):
+            continue
+        name, outputs = item.get("input"), item.get("outputs")
+        if name in asked and item.get("strategy") == "Replace":
+            yield Finding(
+                at / index / "input",
+                f"a transformation keeps Kueue from counting `{name}`",
+                label="quotas count it",
+                notes=("`strategy: Replace` has it count the outputs alone",),
+                help="remove the transformation, or transform what nothing counts",
+            )
+        for output in outputs if isinstance(outputs, Mapping) else ():
+            if output in counted:
+                yield Finding(
+                    (at / index / "outputs" / output).key,
+                    f"a transformation has Kueue count `{name}` as `{output}`",
+                    label="quotas count it",
+                    notes=("it is added to what work asks for by that name",),
+                    help=f"remove `{output}`, or name what nothing counts",
+                )
 
 
 def _excluded(plan: Plan, more: Mapping[str, object]) -> Iterator[tuple[int, str, str]]:

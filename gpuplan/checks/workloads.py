@@ -1,8 +1,8 @@
-"""Checks on what a workload asks for and how it is written (GPU577-589)."""
+"""Checks on what a workload asks for and how it is written (GPU577-599)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from string import digits
 
@@ -15,7 +15,7 @@ from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.plan import HOST_LABEL, Fraction, FractionRequest, Isolation, Plan, Workload
 from gpuplan.planning.pools import gpu_memory_mib
-from gpuplan.policy.models import Autoscaling, Inference, Training
+from gpuplan.policy.models import Autoscaling, Inference, Training, ValueFrom
 from gpuplan.wording import count, joined, listing
 
 # --- Units -------------------------------------------------------------------------------------------------------
@@ -524,32 +524,88 @@ def unusable_variable(plan: Plan) -> Iterator[Finding]:
     ## Why
     The container toolkit gives a container no GPU where `NVIDIA_VISIBLE_DEVICES` is `void` or `none`, and a variable of
     the pod comes after that of the device plugin (`GenerateRunContainerOptions` in `pkg/kubelet/kubelet_pods.go` of
-    kubernetes/kubernetes). Variables that choose devices are refused by admission (GPU423).
+    kubernetes/kubernetes). Variables that choose devices are refused by admission (GPU423), but for this one from a
+    ConfigMap on a pod with a fraction, which is how schedulers of fractions write it: a ConfigMap of the tenant's
+    would choose any GPU of the node.
 
     ## Instead
     Leave the variable out. A container sees the GPUs that it asks for, and no others.
     """
     for workload in plan.workloads:
-        for name, value in workload.spec.env.items():
-            at = (workload.at / "env" / name).key
-            if name == "NVIDIA_VISIBLE_DEVICES" and value in _NO_DEVICES:
-                yield Finding(
-                    at,
-                    f"workload `{workload.name}` asks for GPUs and sets `{name}: {value}`",
-                    label="takes them away",
-                    help="leave it out",
-                )
-            elif not _VARIABLE.fullmatch(name):
-                yield Finding(
-                    at,
-                    f"`{name}` of workload `{workload.name}` is not the name of a variable",
-                    label="letters, digits, `_`, `-` and `.`, with no digit and no `..` first",
-                    help="write a name such as `LOG_LEVEL`",
-                )
+        for at, env, has_gpus in _environments(workload):
+            yield from _unusable_variables(workload, at, env, has_gpus=has_gpus)
+
+
+def _environments(workload: Workload) -> Iterator[tuple[Origin, Mapping[str, str | ValueFrom], bool]]:
+    """The variables of each container, and whether it asks for GPUs."""
+    yield workload.at / "env", workload.spec.env, True
+    if workload.spec.model and (download := workload.spec.model.download):
+        yield workload.at / "model" / "download" / "env", download.env, False
+
+
+def _unusable_variables(
+    workload: Workload, around: Origin, env: Mapping[str, str | ValueFrom], *, has_gpus: bool
+) -> Iterator[Finding]:
+    for name, value in env.items():
+        at = (around / name).key
+        if name == "NVIDIA_VISIBLE_DEVICES" and value in _NO_DEVICES and has_gpus:
+            yield Finding(
+                at,
+                f"workload `{workload.name}` asks for GPUs and sets `{name}: {value}`",
+                label="takes them away",
+                help="leave it out",
+            )
+        elif name == "NVIDIA_VISIBLE_DEVICES" and isinstance(value, ValueFrom) and workload.fraction and has_gpus:
+            yield Finding(
+                at,
+                f"workload `{workload.name}` asks for a fraction of a GPU and takes `{name}` from elsewhere",
+                label="the scheduler chooses the GPU",
+                help="leave it out",
+            )
+        elif not _VARIABLE.fullmatch(name):
+            yield Finding(
+                at,
+                f"`{name}` of workload `{workload.name}` is not the name of a variable",
+                label="letters, digits, `_`, `-` and `.`, with no digit and no `..` first",
+                help="write a name such as `LOG_LEVEL`",
+            )
 
 
 _NO_DEVICES = ("void", "none")
 """What the container toolkit reads as no device (`internal/config/image/devices.go` of nvidia-container-toolkit)."""
+
+
+# How tokens begin that people paste: Hugging Face, NVIDIA NGC, GitHub, GitLab, AWS, Slack, OpenAI; and private keys.
+# (https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns)
+_TOKEN = regex(
+    r"(hf_[A-Za-z0-9]{30,}|nvapi-[A-Za-z0-9_-]{40,}|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}|"
+    r"glpat-[A-Za-z0-9_-]{20,}|AKIA[A-Z0-9]{16}|xox[abprs]-[A-Za-z0-9-]{20,}|sk-[A-Za-z0-9_-]{32,}|"
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----)(?s:.*)"
+)
+
+
+@check("GPU599", "secret-in-a-policy", Severity.WARNING)
+def secret_in_a_policy(plan: Plan) -> Iterator[Finding]:
+    """A variable of a workload has what looks like a token or a private key for its value.
+
+    ## Why
+    A policy is in Git, what is built of it too, and a Deployment can be read by everybody who may look at the
+    namespace. A secret that was pushed once is known, also when a later commit takes it out.
+
+    ## Instead
+    Revoke it, put the new one into a Secret by whatever brings secrets to the cluster, and name that:
+    `{secretKeyRef: {name: hugging-face, key: token}}`.
+    """
+    for workload in plan.workloads:
+        for at, env, _ in _environments(workload):
+            for name, value in env.items():
+                if isinstance(value, str) and _TOKEN.fullmatch(value.strip()):
+                    yield Finding(
+                        (at / name).key,
+                        f"variable `{name}` of workload `{workload.name}` has what looks like a secret",
+                        label="in Git, and in the cluster for all to read",
+                        help=f"revoke it, and write `{name}: {{secretKeyRef: {{name: <Secret>, key: <key>}}}}`",
+                    )
 
 
 @check("GPU589", "service-name-begins-with-digit")

@@ -7,14 +7,14 @@ from typing import Final
 from gpuplan.catalog.operators import default_driver, nearest_line
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.plan import GpuOperator, Plan, Pool
-from gpuplan.policy.models import Install, KernelModules
+from gpuplan.policy.models import Install, KernelModules, PoolDriver
 from gpuplan.values import NamedTuple
 
 
 class DriverGroup(NamedTuple):
     """Nodes that an NVIDIADriver is for: those of a pool, or with ``pool`` None all that no other one selects.
 
-    ``kernel_modules`` is None where no pool says which.
+    ``kernel_modules`` is None for the rest.
     """
 
     name: str
@@ -37,16 +37,11 @@ def installs_drivers(operator: GpuOperator) -> bool:
 
 
 def driver_groups(plan: Plan) -> tuple[DriverGroup, ...]:
-    """A group for each pool with a driver of its own, and one for the rest; nothing where there is none.
-
-    An NVIDIADriver selects nodes by labels that they have, and by none that they have not. Before one could be the
-    default, each pool needs its own.
-    """
+    """A group for each pool with a driver of its own, and one for the rest; nothing where there is none."""
     if not are_drivers_by_pool(plan):
         return ()
-    rest = has_default_driver(plan.cluster.gpu_operator)
-    own = (_group(plan, pool) for pool in plan.pools if pool.spec.driver or not rest)
-    return (*own, *([DriverGroup(_NAME, None, _version(plan))] if rest else []))
+    own = (_group(plan, pool, pool.spec.driver) for pool in plan.pools if pool.spec.driver)
+    return (*own, DriverGroup(_NAME, None, _version(plan)))
 
 
 def has_default_driver(operator: GpuOperator) -> bool:
@@ -67,10 +62,8 @@ def stated_driver(plan: Plan, pool: Pool) -> tuple[str | None, Origin]:
     return plan.cluster.gpu_operator.spec.driver.version, plan.cluster.gpu_operator.at / "driver" / "version"
 
 
-def _group(plan: Plan, pool: Pool) -> DriverGroup:
-    own = pool.spec.driver
-    version = own.version if own and own.version else _version(plan)
-    return DriverGroup(f"{_NAME}-{pool.name}", pool, version, own.kernel_modules if own else None)
+def _group(plan: Plan, pool: Pool, own: PoolDriver) -> DriverGroup:
+    return DriverGroup(f"{_NAME}-{pool.name}", pool, own.version or _version(plan), own.kernel_modules)
 
 
 def _version(plan: Plan) -> str:

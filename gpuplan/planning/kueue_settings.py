@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from gpuplan.catalog.frameworks import Slices, slices
+from gpuplan.catalog.operators import Version, parse_version
+from gpuplan.catalog.schedulers import release_read
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests.bodies import given
-from gpuplan.manifests.provenance import Routes, as_written, below, chosen
+from gpuplan.manifests.provenance import Links, Routes, as_written, below, chosen
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.kueue import counted_resource, frameworks
 from gpuplan.planning.plan import TENANT_LABEL, Plan, Workload
@@ -86,6 +89,59 @@ def uncounted(plan: Plan) -> list[str]:
     """The prefixes of what queues do not count here; network resources for RDMA are never counted."""
     counted = {item.value for item in plan.compute_trees}
     return [*(prefix for prefix in UNCOUNTED if prefix not in counted), *network_resources(plan)]
+
+
+def elastic_kinds(plan: Plan) -> tuple[str, ...]:
+    """The kinds of which Kueue counts objects that grow while they run, in its release and with its feature gates."""
+    scheduler = plan.cluster.scheduler
+    if not plan.scheduler.suspends_jobs:
+        return ()
+    release = parse_version(scheduler.version or release_read(scheduler.kind.value)) or ()
+    if not _is_on(slices(), release, _feature_gates(plan)):
+        return ()
+    found = [known for known in frameworks(plan.cluster) if known.elastic]
+    return tuple(known.kind for known in found if _since(known.elastic) <= release)
+
+
+def _is_on(gate: Slices, release: Version, named: Mapping[str, bool]) -> bool:
+    """Gates of a stage are turned on or off at once, but for those that are named.
+
+    (`AllAlpha` and `AllBeta` in `featuregate/feature_gate.go` of kubernetes/component-base.) Kueue does not start where
+    both its Configuration and the chart name gates (`LoadAndValidateFeatureGates` in `pkg/config/validation.go`).
+    """
+    is_beta = release >= _since(gate.on)
+    usual = named.get("AllBeta" if is_beta else "AllAlpha", is_beta)
+    return release >= _since(gate.since) and named.get(gate.gate, usual)
+
+
+def _feature_gates(plan: Plan) -> Mapping[str, bool]:
+    return {name: is_on for name, is_on, _ in _named_gates(plan)}
+
+
+def _named_gates(plan: Plan) -> Iterator[tuple[str, bool, tuple[Origin, ...]]]:
+    """Those that the policy names, in Kueue's Configuration or in the values of its chart, with where."""
+    scheduler = plan.cluster.scheduler
+    named: object = scheduler.spec.kueue.configuration.get("featureGates") if scheduler.spec.kueue else None
+    for name, is_on in named.items() if isinstance(named, Mapping) else ():
+        if isinstance(is_on, bool):
+            yield str(name), is_on, (scheduler.at / "kueue" / "configuration" / "featureGates" / name,)
+    manager = scheduler.spec.values.get("controllerManager")
+    listed = manager.get("featureGates") if isinstance(manager, Mapping) else None
+    for index, item in enumerate(listed if isinstance(listed, list) else ()):
+        if isinstance(item, Mapping) and isinstance(item.get("enabled"), bool):
+            at = scheduler.at / "values" / "controllerManager" / "featureGates"
+            yield str(item.get("name")), item["enabled"], (at.key, at / index / "name", at / index / "enabled")
+
+
+def elastic_of(plan: Plan) -> Links:
+    """What chooses them: Kueue's release, and who names feature gates."""
+    wanted = (slices().gate, "AllAlpha", "AllBeta")
+    named = (place for name, _, places in _named_gates(plan) if name in wanted for place in places)
+    return chosen(plan.cluster.scheduler.at / "version", *named)
+
+
+def _since(text: str) -> Version:
+    return parse_version(text) or ()
 
 
 _WAIT_FOR_PODS_READY: Final = {"timeout": "10m", "recoveryTimeout": "10m", "blockAdmission": False}

@@ -19,6 +19,7 @@ class Said(NamedTuple):
 
 
 _BY_PATCH: Final = Said("by a patch of what is written, in a kustomize Component", PATCH)
+_BY_ENV: Final = Said("in `env`, such as `TOKEN: {secretKeyRef: {name: api, key: token}}`", WORKLOAD)
 _BY_UNITS: Final = Said("by `cpu`, `memory`, and the units of its pool", "docs/how-to/run-a-workload.md")
 _BY_TRAINING: Final = Said(
     "in `training`, by `pods`, `gang`, `peers`, `topology` or `deadline`", "docs/how-to/run-a-workload.md"
@@ -39,12 +40,13 @@ _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
     "Workload": {
         _BY_PATCH: """
             affinity annotations completions containers dnsPolicy envFrom hostIPC hostNetwork imagePullPolicy
-            imagePullSecrets ingress initContainers labels lifecycle livenessProbe nodePort podAffinity ports probe
-            readinessProbe restartPolicy runtimeClassName schedulerName secret secretKeyRef secrets securityContext
+            ingress initContainers labels lifecycle livenessProbe nodePort podAffinity ports probe
+            readinessProbe restartPolicy runtimeClassName schedulerName securityContext
             service serviceAccount serviceAccountName serviceType sidecars startupProbe strategy
             terminationGracePeriodSeconds topologySpreadConstraints ttlSecondsAfterFinished type updateStrategy
-            valueFrom volumeMounts volumes
+            volumeMounts volumes
             """,
+        _BY_ENV: "environment secret secretRef secrets valueFrom",
         _BY_UNITS: "gpu gpus limits requests resources",
         _BY_POOL: "nodeName nodePool nodeSelector tolerations",
         _BY_TRAINING: """

@@ -59,23 +59,33 @@ def field_paths() -> Iterator[str]:
 
 def nested_model(model: type[BaseModel], path: Path) -> type[BaseModel] | None:
     """The model of the mapping at a document path, or None when it is a plain mapping or does not exist."""
-    fields = [*fields_along(model, path)]
-    if len(fields) < sum(isinstance(part, str) for part in path):
+    steps = [*_along(model, path)]
+    if len(steps) < sum(isinstance(part, str) for part in path):
         return None
-    return next(models_in(fields[-1].annotation), None) if fields else model
+    return steps[-1][1] if steps else model
 
 
 def fields_along(model: type[BaseModel], path: Path) -> Iterator[FieldInfo]:
-    """The fields that a document path leads through, as far as there are any."""
+    """The fields that a document path leads through, as far as there are any: one of a mapping for its keys, too."""
+    return (field for field, _ in _along(model, path))
+
+
+def _along(model: type[BaseModel], path: Path) -> Iterator[tuple[FieldInfo, type[BaseModel] | None]]:
+    """The same, each with the model of what stands there, if it is one."""
     here: type[BaseModel] | None = model
+    mapping: FieldInfo | None = None
     for part in path:
         if isinstance(part, str):
             known = here.model_fields.values() if here else ()
-            field = next((field for field in known if field.alias == part), None)
+            field = mapping or next((field for field in known if field.alias == part), None)
             if field is None:
                 return
-            yield field
-            here = next(models_in(field.annotation), None)
+            is_mapping = mapping is None and any(
+                typing.get_origin(found) is dict for found in types_in(field.annotation)
+            )
+            here = None if is_mapping else next(models_in(field.annotation), None)
+            mapping = field if is_mapping else None
+            yield field, here
 
 
 def _document_kind(model: type[Model]) -> FieldDoc:

@@ -814,7 +814,7 @@ class PoolSpec(Model):
     """
     driver: PoolDriver | None = None
     """The driver of the pool's nodes, where it is not the cluster's: then an NVIDIADriver for each such pool says what
-    the GPU Operator installs there, from v26.3 on. The first of them on a cluster takes the ClusterPolicy's driver away
+    the GPU Operator installs there, from v26.7 on. The first of them on a cluster takes the ClusterPolicy's driver away
     from all nodes.
     """
     memory_per_unit: Annotated[int, Field(ge=1)] | None = Field(default=None, alias="memoryPerUnitMiB")
@@ -1132,6 +1132,38 @@ class PartOfGpu(Model):
         return self
 
 
+class SecretKey(Model):
+    """A value that a Secret holds in the workload's namespace. Policies name it, and never say it."""
+
+    name: names.Secret
+    """The Secret, which somebody else puts there."""
+    key: texts.KeyOfData
+    """The value's key in it."""
+
+
+class ConfigMapKey(Model):
+    """A value that a ConfigMap holds in the workload's namespace."""
+
+    name: names.ConfigMap
+    """The ConfigMap, which somebody else puts there."""
+    key: texts.KeyOfData
+    """The value's key in it."""
+
+
+class ValueFrom(Model):
+    """A value that stands elsewhere, and that the container has when it starts."""
+
+    secret_key_ref: Annotated[SecretKey | None, Words("secret")] = None
+    """In a Secret, such as `{name: hugging-face, key: token}`."""
+    config_map_key_ref: Annotated[ConfigMapKey | None, Words("key of a ConfigMap")] = None
+    """In a ConfigMap."""
+
+    _one_source = _exactly_one("secret_key_ref", "config_map_key_ref", "a value from elsewhere")
+
+
+Environment = Annotated[dict[str, str | ValueFrom], Words("environment"), Judged("GPU588")]
+
+
 class Download(Model):
     """A Job that fills the model's volume once."""
 
@@ -1141,6 +1173,8 @@ class Download(Model):
     """What it runs; the volume is mounted at `mountPath`."""
     args: Annotated[list[str], Words("arguments"), OF_PROGRAM] = Field(default_factory=list)
     """The command's arguments."""
+    env: Environment = Field(default_factory=dict)
+    """Environment variables, such as `HF_TOKEN: {secretKeyRef: {name: hugging-face, key: token}}`."""
 
 
 class ModelVolume(Model):
@@ -1246,12 +1280,16 @@ class WorkloadSpec(Model):
     """The priority class of its pods; not needed where the tenant may name one."""
     image: texts.Image
     """The container's image, with a tag or digest."""
+    image_pull_secrets: list[names.Secret] = Field(default_factory=list)
+    """The Secrets in its namespace that its images are pulled with, that of the download included."""
     command: Annotated[list[str], OF_PROGRAM] = Field(default_factory=list)
     """What the container runs in place of the image's own entry point."""
     args: Annotated[list[str], Words("arguments"), OF_PROGRAM] = Field(default_factory=list)
     """The arguments."""
-    env: Annotated[dict[str, str], Words("environment"), Judged("GPU588")] = Field(default_factory=dict)
-    """Environment variables."""
+    env: Environment = Field(default_factory=dict)
+    """Environment variables: values, or where a value stands, as
+    `{secretKeyRef: {name: api, key: token}}` or `{configMapKeyRef: {name: model, key: id}}`.
+    """
     config: Annotated[dict[str, str], Words("configuration"), Judged("GPU587")] = Field(default_factory=dict)
     """Files for the container, by name, mounted at `/etc/workload` from a ConfigMap."""
     cpu: Annotated[texts.Line | None, Words("CPU")] = None

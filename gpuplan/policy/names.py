@@ -97,3 +97,4 @@ ServiceAccount = Annotated[str, Naming("service account", "the ServiceAccount is
 CatalogSource = Annotated[str, Naming("catalog", "the CatalogSource is called so", is_subdomain=True)]
 StorageClass = Annotated[str, Naming("StorageClass", "the StorageClass is called so", is_subdomain=True)]
 Secret = Annotated[str, Naming("secret", "the Secret is called so", is_subdomain=True)]
+ConfigMap = Annotated[str, Naming("ConfigMap", "the ConfigMap is called so", is_subdomain=True)]

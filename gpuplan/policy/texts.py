@@ -269,6 +269,14 @@ NetworkResource = Annotated[
 ]
 """An extended resource (`IsExtendedResourceName` in `pkg/apis/core/v1/helper` of kubernetes/kubernetes)."""
 
+KeyOfData = Annotated[
+    str,
+    _matching(
+        r"^[-._a-zA-Z0-9]{1,253}$", "a key of a Secret or a ConfigMap: letters, digits, `-`, `_` and `.`, no folders"
+    ),
+]
+"""What the API server takes for one (`IsConfigMapKey` in `pkg/util/validation` of kubernetes/apimachinery)."""
+
 Metric = Annotated[str, _matching(r"^[^/%\s.][^/%\s]*$", "a name without spaces, `/` and `%`")]
 """What can be part of a path (`ValidateMetricIdentifier` in `pkg/apis/autoscaling/validation` of Kubernetes)."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import get_args
 
@@ -47,7 +47,9 @@ def names_in(part: BaseModel) -> Iterator[Name]:
 
 
 def _names_below(alias: str, value: object) -> Iterator[Name]:
-    items = enumerate(value) if isinstance(value, list) else ((None, value),)
+    items: Iterable[tuple[str | int | None, object]] = ((None, value),)
+    if isinstance(value, list | dict):
+        items = enumerate(value) if isinstance(value, list) else value.items()
     for index, item in items:
         if isinstance(item, BaseModel):
             here: Path = (alias,) if index is None else (alias, index)

@@ -52,8 +52,8 @@ _SURPRISES = """\
   pods that select nodes by them may wait for a moment.
 - **A pool that names its own driver** has NVIDIADrivers bring the drivers of all nodes: [another DaemonSet for
   each](../how-to/run-two-drivers.md). When the first pool begins, pods that hold GPUs are evicted on every node, a few
-  at a time; before v26.7 all driver pods end at once. Such a DaemonSet selects nodes by their pool's label, so that a
-  node that changes its pool changes its driver pod.
+  at a time. Such a DaemonSet selects nodes by their pool's label, so that a node that changes its pool changes its
+  driver pod.
 
 """
 

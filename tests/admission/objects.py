@@ -136,7 +136,42 @@ def shapes(maybe: Callable[[Strategy], Strategy] = as_it_is) -> tuple[Strategy, 
             ),
         }
     )
-    return pod, job, workload, pod_group
+    return pod, job, workload, pod_group, *frameworks(maybe)
+
+
+def frameworks(maybe: Callable[[Strategy], Strategy]) -> tuple[Strategy, ...]:
+    """Work of which Kueue knows by its own kind, and what changes a count of it."""
+    count = maybe(either(0, 1, 3))
+    template = either({"spec": {"nodeSelector": {"zone": "a"}}}, {"spec": {}})
+    group = some(
+        groupName=either("small", "large"), replicas=count, minReplicas=count, numOfHosts=count, template=template
+    )
+    cluster = some(
+        suspend=maybe(st.booleans()),
+        workerGroupSpecs=maybe(st.lists(maybe(group), max_size=2)),
+        headGroupSpec=either({"template": {}}, {"template": {"spec": {}}}),
+        enableInTreeAutoscaling=maybe(st.booleans()),
+    )
+    role = some(replicas=count, template=template)
+    roles = maybe(st.dictionaries(either("Worker", "Master"), maybe(role), max_size=2))
+    of_job = some(spec=maybe(some(parallelism=count, completions=count)))
+    job = some(name=either("a", "b"), replicas=count, template=of_job)
+    held = maybe(some(suspend=maybe(st.booleans())))
+    specs = {
+        ("ray.io/v1", "RayCluster"): cluster,
+        ("ray.io/v1", "RayService"): some(rayClusterConfig=maybe(cluster)),
+        ("kubeflow.org/v1", "PyTorchJob"): some(runPolicy=held, pytorchReplicaSpecs=roles),
+        ("jobset.x-k8s.io/v1alpha2", "JobSet"): some(suspend=st.booleans(), replicatedJobs=st.lists(job, max_size=2)),
+        ("trainer.kubeflow.org/v1alpha1", "TrainJob"): some(suspend=st.booleans(), trainer=some(numNodes=count)),
+        ("autoscaling/v1", "Scale"): some(replicas=count),
+    }
+    elastic = some(annotations=maybe(either({"kueue.x-k8s.io/elastic-job": "true"}, {})))
+    return tuple(
+        st.fixed_dictionaries(
+            {"apiVersion": either(api), "kind": either(kind), "metadata": elastic, "spec": maybe(spec)}
+        )
+        for (api, kind), spec in specs.items()
+    )
 
 
 def whole_pods() -> Strategy:

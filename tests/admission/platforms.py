@@ -25,9 +25,9 @@ _SPLIT = "mig: {instances: {2g.20gb: 2, 3g.40gb: 1}}"
 _POOLS = (pool("whole"), pool("split", _SPLIT))
 _CLAIMED = (pool("whole", "exclusive: {}", "allocation: dra"), pool("split", _SPLIT, "allocation: dra"))
 
-_TOLD = ", kueue: {frameworks: [MPIJob, RayService, TrainJob]}"
+_TOLD = ", kueue: {frameworks: [JobSet, MPIJob, PyTorchJob, RayService, TrainJob]}"
 
-SETTINGS = (*SCHEDULERS, "kubernetes, claims", "kueue, claims", "kueue, frameworks")
+SETTINGS = (*SCHEDULERS, "kubernetes, claims", "kueue, claims", "kueue, frameworks", "kai, counted")
 
 
 @cache
@@ -35,9 +35,14 @@ def platform(setting: str) -> Plan:
     """The plan of one of the settings."""
     scheduler, _, more = setting.partition(", ")
     pools = _CLAIMED if more == "claims" else _POOLS
+    counted = (
+        (tenant("counted", "pool: whole, guaranteed: 4, cpu: 16", more="allow: {unitsPerContainer: 2}"),)
+        if more == "counted"
+        else ()
+    )
     parts = (pool("parts", "fraction: {}"), _FRACTIONS) if SCHEDULERS[scheduler].has_fractions else ()
     return a_platform(
-        *pools, *_CLASSES, *_TENANTS, *parts, scheduler=f"{scheduler}{_TOLD if more == 'frameworks' else ''}"
+        *pools, *_CLASSES, *_TENANTS, *counted, *parts, scheduler=f"{scheduler}{_TOLD if more == 'frameworks' else ''}"
     )
 
 

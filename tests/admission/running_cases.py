@@ -132,6 +132,79 @@ def with_spec(body: Body, **spec: Any) -> Body:
     return {**body, "spec": {**body["spec"], **spec}}
 
 
+def of_kind(api: str, kind: str, **spec: Any) -> Body:
+    return {"apiVersion": api, "kind": kind, "metadata": {"name": "work", "namespace": "research"}, "spec": spec}
+
+
+def ray(*, suspend: bool = False, **group: Any) -> Body:
+    """A RayCluster with a group of two workers."""
+    whole = {"groupName": "small", "replicas": 2, "minReplicas": 0, "template": TEMPLATE, **group}
+    return of_kind("ray.io/v1", "RayCluster", suspend=suspend, headGroupSpec=HEAD, workerGroupSpecs=[whole])
+
+
+def ray_job(*, suspend: bool = False, **group: Any) -> Body:
+    return of_kind("ray.io/v1", "RayJob", suspend=suspend, rayClusterSpec=ray(**group)["spec"])
+
+
+def ray_service(*, suspend: bool = False, version: str = "2.50", **group: Any) -> Body:
+    config = {**ray(**group)["spec"], "suspend": suspend, "rayVersion": version}
+    return of_kind("ray.io/v1", "RayService", serveConfigV2="", rayClusterConfig=config)
+
+
+def pytorch(*, suspend: bool = False, roles: Body | None = None, **worker: Any) -> Body:
+    of_roles = {"Worker": {"replicas": 2, "template": TEMPLATE, **worker}, **(roles or {})}
+    return of_kind("kubeflow.org/v1", "PyTorchJob", runPolicy={"suspend": suspend}, pytorchReplicaSpecs=of_roles)
+
+
+def mpi(*, suspend: bool = False, **worker: Any) -> Body:
+    of_roles = {"Launcher": {"template": TEMPLATE}, "Worker": {"replicas": 2, "template": TEMPLATE, **worker}}
+    return of_kind("kubeflow.org/v2beta1", "MPIJob", runPolicy={"suspend": suspend}, mpiReplicaSpecs=of_roles)
+
+
+def job_set(*, suspend: bool = False, replicas: int = 1, **job: Any) -> Body:
+    of_jobs = [{"name": "workers", "replicas": replicas, "template": {"spec": {"parallelism": 2, **job}}}]
+    return of_kind("jobset.x-k8s.io/v1alpha2", "JobSet", suspend=suspend, replicatedJobs=of_jobs)
+
+
+def train_job(*, suspend: bool = False, nodes: int = 2) -> Body:
+    return of_kind("trainer.kubeflow.org/v1alpha1", "TrainJob", suspend=suspend, trainer={"numNodes": nodes})
+
+
+def group_set(size: int | None = 2, replicas: int = 1) -> Body:
+    """A LeaderWorkerSet."""
+    of_group = {} if size is None else {"size": size}
+    return of_kind("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", replicas=replicas, leaderWorkerTemplate=of_group)
+
+
+def elastic(body: Body, **metadata: Any) -> Body:
+    return changed(body, annotations={"kueue.x-k8s.io/elastic-job": "true"}, **metadata)
+
+
+def frameworks(old: Body, new: Body) -> Case:
+    return update(old, new, "gpuplan-frameworks")
+
+
+def scaled(old: int | None, new: int) -> Case:
+    """A request for the subresource of a PyTorchJob: the API server leaves out a count of none."""
+    before, after = (of_kind("autoscaling/v1", "Scale", **({"replicas": n} if n else {})) for n in (old, new))
+    return Case(policy="gpuplan-frameworks", new=after, old=before, subresource="scale")
+
+
+def sized(**requests: str) -> Body:
+    made = pod(container(requests=requests), pool="whole")
+    return {**made, "kind": "Pod", "apiVersion": "v1"}
+
+
+def resize(old: Body, new: Body) -> Case:
+    return Case(policy="gpuplan-devices", new=new, old=old, subresource="resize")
+
+
+TEMPLATE: Final[Body] = {"spec": {"nodeSelector": {"gpuplan.dev/pool": "whole"}, "containers": [{"name": "main"}]}}
+ELSEWHERE: Final[Body] = {"spec": {**TEMPLATE["spec"], "nodeSelector": {"gpuplan.dev/pool": "other"}}}
+HEAD: Final[Body] = {"template": TEMPLATE}
+AUTOSCALED: Final = with_spec(ray(), enableInTreeAutoscaling=True)
+GROWN: Final = with_spec(ray(replicas=8), enableInTreeAutoscaling=True)
+PART: Final = owner("RayJob", "ray.io/v1")
 UNGATED: Final = {**ELASTIC["spec"]["template"], "spec": a_job()["spec"]["template"]["spec"]}
 
 CASES: Final[Mapping[str, tuple[Case, ...]]] = {
@@ -196,6 +269,94 @@ CASES: Final[Mapping[str, tuple[Case, ...]]] = {
     "grow-running-job": (update(JOB, with_spec(JOB, parallelism=8)),),
     "grow-elastic-job": (update(ELASTIC, with_spec(ELASTIC, parallelism=8)),),
     "suspend-running-job": (update(JOB, with_spec(JOB, suspend=True)),),
+    "complete-more": (update(a_job(parallelism=8, completions=2), a_job(parallelism=8, completions=8)),),
+    "grow-part": (
+        update(
+            changed(ELASTIC, ownerReferences=owner("JobSet", "jobset.x-k8s.io/v1alpha2")),
+            changed(with_spec(ELASTIC, parallelism=8), ownerReferences=owner("JobSet", "jobset.x-k8s.io/v1alpha2")),
+        ),
+    ),
+    "grow-groups": (update(group_set(), group_set(8)), update(group_set(None), group_set(2))),
+    "add-groups": (update(group_set(), group_set(replicas=8)), update(group_set(), group_set(1))),
+    "change-waiting-framework": (
+        frameworks(ray(suspend=True), ray(suspend=True, replicas=8, template=ELSEWHERE)),
+        frameworks(ray_job(suspend=True), ray_job(suspend=True, replicas=8)),
+        frameworks(ray_service(suspend=True), ray_service(suspend=True, replicas=8, version="2.51")),
+        frameworks(pytorch(suspend=True), pytorch(suspend=True, replicas=8, roles={"Master": {}})),
+        frameworks(mpi(suspend=True), mpi(suspend=True, replicas=8)),
+        frameworks(job_set(suspend=True), job_set(suspend=True, replicas=8, parallelism=4)),
+        frameworks(train_job(suspend=True), train_job(suspend=True, nodes=8)),
+    ),
+    "shrink-running-framework": (
+        frameworks(ray(), ray(replicas=1)),
+        frameworks(ray(numOfHosts=2), ray()),
+        frameworks(ray(), ray(maxReplicas=8, scaleStrategy={"workersToDelete": ["a"]})),
+        frameworks(pytorch(), pytorch(replicas=1)),
+        frameworks(mpi(), mpi(replicas=1)),
+        frameworks(job_set(replicas=2), job_set()),
+        scaled(8, 2),
+        scaled(8, 0),
+    ),
+    "change-running-framework": (
+        frameworks(ray(), with_spec(ray(), rayVersion="2.51", autoscalerOptions={})),
+        frameworks(ray_service(), with_spec(ray_service(), serveConfigV2="applications: []")),
+        frameworks(pytorch(), with_spec(pytorch(), elasticPolicy={})),
+        frameworks(ray(), changed(ray(), labels={"mine": "1"})),
+    ),
+    "grow-running-framework": (
+        frameworks(ray(), ray(replicas=3)),
+        frameworks(ray(), ray(numOfHosts=2)),
+        frameworks(ray_job(), ray_job(replicas=3)),
+        frameworks(ray_service(), ray_service(replicas=3)),
+        frameworks(pytorch(), pytorch(replicas=3)),
+        frameworks(mpi(), mpi(replicas=3)),
+        frameworks(job_set(), job_set(replicas=2)),
+        frameworks(job_set(), job_set(parallelism=3)),
+        frameworks(job_set(completions=2), job_set(completions=4)),
+        frameworks(elastic(pytorch()), elastic(pytorch(replicas=3))),
+        frameworks(elastic(ray(), ownerReferences=PART), elastic(ray(replicas=3), ownerReferences=PART)),
+        scaled(2, 3),
+        scaled(None, 8),
+    ),
+    "grow-elastic-framework": (
+        frameworks(elastic(ray()), elastic(ray(replicas=8))),
+        frameworks(elastic(ray_service()), elastic(ray_service(replicas=8))),
+        frameworks(elastic(AUTOSCALED, ownerReferences=PART), elastic(GROWN, ownerReferences=PART)),
+    ),
+    "suspend-running-framework": (
+        frameworks(ray(), ray(suspend=True)),
+        frameworks(ray_job(), ray_job(suspend=True)),
+        frameworks(ray_service(), ray_service(suspend=True)),
+        frameworks(pytorch(), pytorch(suspend=True)),
+        frameworks(mpi(), mpi(suspend=True)),
+        frameworks(job_set(), job_set(suspend=True)),
+        frameworks(train_job(), train_job(suspend=True)),
+    ),
+    "rebuild-running-framework": (
+        frameworks(ray(), ray(template=ELSEWHERE)),
+        frameworks(ray(), ray(groupName="other")),
+        frameworks(ray(), with_spec(ray(), headGroupSpec={"template": ELSEWHERE})),
+        frameworks(ray_service(), ray_service(version="2.51")),
+        frameworks(elastic(ray()), elastic(ray(template=ELSEWHERE))),
+        frameworks(pytorch(), pytorch(template=ELSEWHERE)),
+        frameworks(pytorch(), pytorch(roles={"Master": {"template": TEMPLATE}})),
+        frameworks(mpi(), mpi(template=ELSEWHERE)),
+        frameworks(train_job(), train_job(nodes=8)),
+    ),
+    "least-workers": (
+        Case(policy="gpuplan-frameworks", new=ray(suspend=True, minReplicas=3)),
+        Case(policy="gpuplan-frameworks", new=ray_job(suspend=True, minReplicas=3)),
+        Case(policy="gpuplan-frameworks", new=ray_service(suspend=True, minReplicas=3)),
+        frameworks(ray(), ray(minReplicas=8)),
+        frameworks(ray(suspend=True), ray(suspend=True, minReplicas=8)),
+        frameworks(ray(minReplicas=2), ray(minReplicas=2, replicas=1)),
+    ),
+    "resize-pod": (
+        resize(sized(cpu="8"), sized(cpu="9")),
+        resize(sized(cpu="8", memory="8Gi"), sized(cpu="8", memory="9Gi")),
+        resize(sized(cpu="8"), sized(cpu="8", memory="9Gi")),
+    ),
+    "shrink-pod": (resize(sized(cpu="8"), sized(cpu="7")), resize(sized(cpu="8"), sized(cpu="8"))),
     "relabel-pod-of-kai": (
         update(OF_KAI, changed(OF_KAI, labels={"runai-gpu-group": "g2"})),
         update(OF_KAI, changed(OF_KAI, labels={"runai-gpu-group/g2": "g2"})),

@@ -106,6 +106,7 @@ def running(pod: Mapping[str, Any]) -> dict[str, Any]:
                 "ready": True,
                 "restartCount": 0,
                 "started": True,
+                "resources": container.get("resources", {}),
                 "state": {"running": {"startedAt": now}},
             }
             for container in pod["spec"]["containers"]

@@ -37,7 +37,7 @@ _NUMBERS: Final = count(1)
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
 _MANAGER: Final = "tests"
 _POLICY: Final = re.compile(r"^.*?ValidatingAdmissionPolicy '[^']+' with binding '[^']+' denied request: ", re.DOTALL)
-CUSTOM: Final = ("workload", "pod-group", "job-set", "mpi-job", "pytorch-job", "ray-cluster")
+CUSTOM: Final = ("workload", "pod-group", "job-set", "mpi-job", "pytorch-job", "ray-cluster", "leader-worker-set")
 """What requests make of kinds that Kubernetes does not have by itself."""
 _MAKERS: Final = ("Job", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController")
 
@@ -62,9 +62,24 @@ def playground(platform: str, folder: Path) -> Iterator[ExampleCluster]:
 
 
 def _accounts() -> Iterator[dict[str, Any]]:
-    """CI's account has the role `edit`."""
+    """CI's account has the role `edit`; that of Ray's autoscaler what KubeRay gives it.
+
+    (`BuildRole` in `ray-operator/controllers/ray/common/rbac.go` of ray-project/kuberay v1.7.0, and `update`, by which
+    the tests ask.)
+    """
     yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "ci", "namespace": HOME}}
     yield _bound("RoleBinding", {"name": "ci", "namespace": HOME}, "edit", [f"{HOME}:ci"])
+    verbs = ["get", "patch", "update"]
+    rules = [
+        {"apiGroups": [""], "resources": ["pods", "pods/resize"], "verbs": verbs},
+        {"apiGroups": ["ray.io"], "resources": ["rayclusters"], "verbs": verbs},
+    ]
+    metadata = {"name": "ray", "namespace": HOME}
+    yield {"apiVersion": _RBAC, "kind": "Role", "metadata": metadata, "rules": rules}
+    yield {
+        **_bound("RoleBinding", metadata, "ray", [f"{HOME}:ray"]),
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "ray"},
+    }
     yield from roles()
 
 
@@ -99,6 +114,7 @@ def roles() -> Iterator[dict[str, Any]]:
 FRAMEWORKS: Final = {
     "jobset.x-k8s.io": ["jobsets"],
     "kubeflow.org": ["mpijobs", "pytorchjobs"],
+    "leaderworkerset.x-k8s.io": ["leaderworkersets"],
     "ray.io": ["rayclusters"],
 }
 """The kinds of frameworks that requests make, by their group; their charts give them to the role `edit`."""

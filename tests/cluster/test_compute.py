@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -112,6 +113,88 @@ def test_pods_without_gpus_count_in_the_pool_as_well(live: ExampleCluster, tenan
     record(f"{kind(live)}: {tenant}: all CPUs without a GPU, one more", planned, observed)
 
 
+def test_pods_that_run_are_not_given_more_than_is_counted(live: ExampleCluster, record: Record) -> None:
+    """A ResourceQuota counts it; where a queue counts, nobody raises what a pod asks for."""
+    planned = {"kubernetes": ["resized", "resized", "exceeded quota"]}.get(kind(live), ["resized", KEPT, KEPT])
+    with running(live, "stated") as path:
+        observed = [resized(live, path, cpu) for cpu in ("500m", "1", "17")]
+    record(f"{kind(live)}: stated: a pod of one CPU is to have a half, one, more than the bound", planned, observed)
+
+
+def test_no_queue_counts_it(live: ExampleCluster, record: Record) -> None:
+    """Without the rule a pod has more than its tenant may use, and goes on to run."""
+    if kind(live) == "kubernetes":
+        pytest.skip("a ResourceQuota does")
+    with running(live, "stated") as path, without_rule(live):
+        in_the_end("resized", resized, live, path, "17")
+        time.sleep(FEW)
+        pod = live.api.get(path)
+    asked = pod["spec"]["containers"][0]["resources"]["requests"]["cpu"]
+    observed = (asked, pod["status"]["phase"], "deletionTimestamp" in pod["metadata"])
+    record(
+        f"{kind(live)}: stated: a pod that has more than the bound: asks, runs, ends",
+        ("17", "Running", False),
+        observed,
+    )
+
+
+KEPT = "requests of CPU and memory of pods that run are not to be raised"
+DEVICES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/gpuplan-devices"
+FEW = 4
+"""Seconds in which a scheduler looks at what has changed."""
+
+
+@contextmanager
+def running(live: ExampleCluster, tenant: str) -> Iterator[str]:
+    """Where a pod of one CPU is that runs."""
+    pods = f"/api/v1/namespaces/{tenant}/pods"
+    if kind(live) == "kueue":
+        job = submit(live, tenant, {"cpu": "1"}, 0)
+        pods = f"{pods}?labelSelector=batch.kubernetes.io/job-name={job.name}"
+    else:
+        made = body(live, tenant, {"cpu": "1"}, 0)
+        if kind(live) == "kai":
+            in_queue(made, tenant)
+        live.api.create(made)
+
+    def runs() -> bool:
+        return [pod["status"]["phase"] for pod in live.api.list(pods)] == ["Running"]
+
+    until(runs, "a pod runs", seconds=60)
+    [pod] = live.api.list(pods)
+    yield f"/api/v1/namespaces/{tenant}/pods/{pod['metadata']['name']}"
+    if kind(live) == "kueue":
+        live.api.delete(job.path)
+        until(job.is_gone, f"{job.path} is gone", seconds=60)
+    remove_pods(live.api, tenant)
+
+
+def resized(live: ExampleCluster, path: str, cpu: str) -> str:
+    """What comes of it when a pod is to have so much, whoever asks."""
+    pod = live.api.get(path)
+    amounts = {"cpu": cpu}
+    pod["spec"]["containers"][0]["resources"] = {"limits": amounts, "requests": amounts}
+    try:
+        live.api.replace(f"{path}/resize", pod)
+    except Refused as refused:
+        return next((told for told in (KEPT, "exceeded quota") if told in refused.message), refused.message)
+    return "resized"
+
+
+@contextmanager
+def without_rule(live: ExampleCluster) -> Iterator[None]:
+    rules = live.api.get(DEVICES)["spec"]["validations"]
+    less = [rule for rule in rules if not rule["message"].startswith(KEPT)]
+    assert len(less) == len(rules) - 1
+    put_rules(live, less)
+    yield
+    put_rules(live, rules)
+
+
+def put_rules(live: ExampleCluster, rules: Sequence[Object]) -> None:
+    live.api.patch(DEVICES, [{"op": "replace", "path": "/spec/validations", "value": rules}], kind="json")
+
+
 def kind(live: ExampleCluster) -> str:
     return str(live.plan["scheduler"]["kind"])
 
@@ -204,11 +287,15 @@ def by_scheduler(
     found: list[str] = []
     for asks, wanted in zip(asked, planned, strict=True):
         made = body(live, tenant, asks, gpus)
-        made["metadata"]["labels"] = {QUEUE_LABEL: queue_name(tenant, "sized"), NODE_POOL_LABEL: "sized"}
-        made["spec"]["schedulerName"] = SCHEDULER_NAME
+        in_queue(made, tenant)
         path = f"/api/v1/namespaces/{tenant}/pods/{live.api.create(made)['metadata']['name']}"
         found.append(in_the_end(wanted, state, live, path))
     return found
+
+
+def in_queue(made: dict[str, Any], tenant: str) -> None:
+    made["metadata"]["labels"] = {QUEUE_LABEL: queue_name(tenant, "sized"), NODE_POOL_LABEL: "sized"}
+    made["spec"]["schedulerName"] = SCHEDULER_NAME
 
 
 def state(live: ExampleCluster, path: str) -> str:

@@ -20,7 +20,7 @@ import yaml
 from gpuplan import build
 from gpuplan.backends.namespaces import render as render_namespaces
 from gpuplan.checks import run
-from gpuplan.planning.plan import POOL_LABEL, Plan, Tenant
+from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, Plan, Tenant
 from tests.backends.scheduling.cel import refusals
 from tests.cluster.api import Api, Refused
 from tests.cluster.conftest import NEWEST
@@ -264,6 +264,31 @@ def test_valid_policies_apply_and_judge_pods_as_gpuplan_does(
     record(f"{name}: random pods that are let in", text, "; ".join(differing) or text)
 
 
+def test_a_namespace_is_a_tenants_by_its_label_alone(server: ControlPlane, record: Record, tmp_path: Path) -> None:
+    """Nothing is written for it; its pods are judged by what its tenant has, and kept off the host."""
+    api, pool = server.api, {"nodeSelector": {POOL_LABEL: "hubs"}}
+    nodes = {"count": 1, "gpusPerNode": 8, "names": ["hubs-1"]}
+    hubs = document("Pool", "hubs", gpu="A100-80GB", nodes=nodes, sharing={"exclusive": {}})
+    hub = document("Tenant", "hub", labelledNamespaces=True, quotas=[{"pool": "hubs", "guaranteed": 8}])
+    apply_all(api, compiled(tmp_path, CLUSTERS["kubernetes"], [hubs, hub]).bodies)
+    for name, labels in (("hub-ada", {TENANT_LABEL: "hub"}), ("hub-bob", {})):
+        api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+    settle(api)
+
+    def verdicts(namespace: str) -> list[bool]:
+        granted, elsewhere, other, privileged = (plain_pod(namespace, {"nvidia.com/gpu": "1"}) for _ in range(4))
+        granted["spec"].update(pool)
+        elsewhere["spec"].update({"nodeSelector": {POOL_LABEL: "not-its-own"}})
+        other["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu.of-nobody": "1"}}
+        privileged["spec"].update(pool)
+        privileged["spec"]["containers"][0]["securityContext"] = {"privileged": True}
+        return [takes(api, body) for body in (granted, elsewhere, other, privileged)]
+
+    what = "pods in its pool, in another, of another resource, and privileged"
+    record(f"{what}, in a namespace with a tenant's label", [True, False, False, False], verdicts("hub-ada"))
+    record(f"{what}, in one without it", [True, True, True, True], verdicts("hub-bob"))
+
+
 def test_tenants_are_judged_that_come_when_all_others_have_gone(
     server: ControlPlane, record: Record, tmp_path: Path
 ) -> None:
@@ -275,7 +300,7 @@ def test_tenants_are_judged_that_come_when_all_others_have_gone(
     bindings = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
     for name in ("first-to-come", "last-to-come"):
         for binding in api.list(bindings):
-            if binding["metadata"]["name"].startswith(("gpuplan-grants-", "gpuplan-queues-")):
+            if binding["metadata"]["name"].startswith(("gpuplan-grants-", "gpuplan-grants.", "gpuplan-queues-")):
                 api.delete(f"{bindings}/{binding['metadata']['name']}")
         apply_all(api, compiled(tmp_path / name, CLUSTERS["kubernetes"], lone_tenant(name)).bodies)
         pod = plain_pod(name, {"nvidia.com/gpu.of-nobody": "1"})

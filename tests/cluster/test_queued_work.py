@@ -78,6 +78,23 @@ def test_a_job_that_runs_may_shrink_and_be_labelled_and_deleted(alice: Party, re
     record("kueue: the same, deleted: run, counted", (0, 0), in_the_end((0, 0), seen, alice))
 
 
+def test_a_job_that_runs_is_given_more_to_complete_by_kueue_alone(alice: Party, record: Record) -> None:
+    """One of four at once has one pod while it is to complete one; with more the others come, uncounted at first."""
+    body = alice.job(1)
+    body["spec"] |= {"completionMode": "Indexed", "parallelism": 4}
+    job = alice.api.create(body)
+    record(
+        "kueue: a Job of four at once, of which one is to complete: run, counted",
+        (1, 1),
+        in_the_end((1, 1), seen, alice),
+    )
+    more = {"spec": {"completions": 4}}
+    with pytest.raises(Refused, match="nor its completions"):
+        alice.api.patch(alice.job_path(job), more)
+    alice.admin.patch(alice.job_path(job), more)
+    record("kueue: the same, of which four are: run, counted", (4, 4), in_the_end((4, 4), seen, alice))
+
+
 def test_replicas_of_a_statefulset_run(alice: Party, record: Record) -> None:
     template = alice.pod()
     labels = {**alice.labels, "app": "replicas"}

@@ -44,6 +44,7 @@ MORE: Final = (
     "",
     "env: {LOG_LEVEL: debug}, cpu: '1', memory: 1Gi",
     "model: {size: 1Gi, download: {image: 'registry.example.com/fetch:1'}}",
+    "env: {TOKEN: {secretKeyRef: {name: api, key: token}}}, imagePullSecrets: [registry]",
 )
 
 

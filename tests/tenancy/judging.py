@@ -20,11 +20,12 @@ MEMBERS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "view": ("jim", ("mallory-viewers",)),
     "stranger": ("jill", ("alice",)),
     "fabric": ("john", ("fabric",)),
+    "autoscaler": (f"system:serviceaccount:{HOME}:ray", ("system:serviceaccounts", f"system:serviceaccounts:{HOME}")),
     "ci": (f"system:serviceaccount:{HOME}:ci", ("system:serviceaccounts", f"system:serviceaccounts:{HOME}")),
 }
 """The name and the groups of whoever has a role in the namespace, or in another one; that of `fabric` has RDMA.
 
-CI's token has the role `edit`.
+CI's token has the role `edit`. KubeRay gives its autoscaler an account in the namespace of the RayCluster.
 """
 
 CONTROLLERS: Final[Mapping[str, str]] = {

@@ -63,7 +63,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
 def _drivers(plan: Plan, told: Mapping[str, Any], places_of: Callable[[], Routes]) -> Iterator[Manifest]:
     """The NVIDIADrivers, which take over what is told for all nodes."""
     for group in driver_groups(plan):
-        body = drivers.nvidia_driver(plan, group, told)
+        body = drivers.nvidia_driver(group, told)
         subjects = (*about(*([group.pool] if group.pool else []), plan.cluster), *RESOURCES)
         trace = partial(_trace_driver, plan, group, places_of)
         yield Manifest(_FOLDER, body, about=subjects, trace=trace)
@@ -80,7 +80,7 @@ def nvidia_drivers(plan: Plan) -> Mapping[str, dict[str, Any]]:
     groups = driver_groups(plan)
     told = {} if not groups else settings.helm_values(plan, names) if is_chart else settings.whole_policy(plan, names)
     spec = told if is_chart else told.get("spec", {})
-    return {group.name: drivers.nvidia_driver(plan, group, spec) for group in groups}
+    return {group.name: drivers.nvidia_driver(group, spec) for group in groups}
 
 
 def helm_values(plan: Plan) -> dict[str, Any]:

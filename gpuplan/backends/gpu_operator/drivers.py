@@ -12,7 +12,7 @@ from gpuplan.diagnostics import Path as LeafPath
 from gpuplan.manifests.bodies import new_object
 from gpuplan.manifests.provenance import Links, Routes, below, chosen, copied
 from gpuplan.manifests.templates import read_rows
-from gpuplan.planning.drivers import DriverGroup, has_default_driver
+from gpuplan.planning.drivers import DriverGroup
 from gpuplan.planning.plan import POOL_LABEL, Plan
 from gpuplan.planning.sources import named
 
@@ -33,16 +33,14 @@ _USUAL: Final[Mapping[str, Any]] = {
 """
 
 
-def nvidia_driver(plan: Plan, group: DriverGroup, told: Mapping[str, Any]) -> dict[str, Any]:
+def nvidia_driver(group: DriverGroup, told: Mapping[str, Any]) -> dict[str, Any]:
     """One that is for the nodes with the pool's label, or for those of no other; all that is ``told`` holds for it.
 
     Fields with a default of the CRD are written, since one that appears after the apply would keep Argo CD from ever
     calling the object synced.
     """
-    spec: dict[str, Any] = dict(_USUAL)
-    if has_default_driver(plan.cluster.gpu_operator):
-        spec |= {"default": group.pool is None, "upgradePolicy": dict(_UPGRADES)}
-    for field, value in _taken_over(plan, told):
+    spec: dict[str, Any] = {**_USUAL, "default": group.pool is None, "upgradePolicy": dict(_UPGRADES)}
+    for field, value in _taken_over(told):
         _put(spec, field, value)
     spec |= {"driverType": "gpu", "version": group.version}
     if group.kernel_modules is not None:
@@ -65,17 +63,11 @@ _SIDECARS: Final = ("gds", "gdrcopy")
 """Parts with images of their own, which stand for nothing unless they are on."""
 
 
-def _taken_over(plan: Plan, told: Mapping[str, Any]) -> Iterator[tuple[Route, Any]]:
-    for field, places in _known_fields(plan):
+def _taken_over(told: Mapping[str, Any]) -> Iterator[tuple[Route, Any]]:
+    for field, places in _fields():
         found = next((value for place in places if (value := _value(told, place)) not in (None, "", [], {})), None)
         if found is not None and (field[0] not in _SIDECARS or found.get("enabled") is True):
             yield field, found
-
-
-def _known_fields(plan: Plan) -> Iterator[tuple[Route, tuple[Route, ...]]]:
-    """Before one could be the default, none had an upgrade policy of its own: the ClusterPolicy's was for all."""
-    is_late = has_default_driver(plan.cluster.gpu_operator)
-    return ((field, places) for field, places in _fields() if is_late or field[0] != "upgradePolicy")
 
 
 def _value(told: object, route: Route) -> Any:  # noqa: ANN401 - whatever the policy's own values hold
@@ -100,10 +92,8 @@ def trace(plan: Plan, group: DriverGroup, told: Routes) -> Routes:
     yield (), _reasons(plan)
     yield ("metadata", "name"), named(pool) if pool else ()
     yield ("spec", "nodeSelector"), named(pool) if pool else ()
-    for late in ("default", "upgradePolicy"):
-        yield ("spec", late), chosen(operator.at / "version")
     known = list(told)
-    for field, places in _known_fields(plan):
+    for field, places in _fields():
         yield from below(("spec", *field), (found for place in places for found in _within(known, place)))
     stated = [operator.at / "driver" / "version", *([pool.at / "driver" / "version"] if pool else [])]
     yield ("spec", "version"), (*copied(*stated), *chosen(operator.at / "version"))

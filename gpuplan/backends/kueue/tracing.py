@@ -88,11 +88,16 @@ def trace_cells(plan: Plan, tenant: Tenant, cells: Cells, *, has_rest: bool = Tr
 
 
 def _compute_cell(tree: Tree, tenant: Tenant, quota: Quota, counted: Counted, *, has_rest: bool) -> _TracedCell:
-    """CPU, memory or pods of a quota; of several quotas the pool decides where they stand."""
+    """CPU, memory or pods of a quota; of several quotas the pool decides where they stand.
+
+    Where nothing is borrowed the pool still decides that it is said: in one that does not follow units it is not.
+    """
     where = chosen(quota.at / "pool") if len(tenant.quotas) > 1 else ()
     limit, guaranteed = (compute_of(quota, counted, field) for field in ("limit", "guaranteed"))
     rest = compute_left_of(tree, tenant, quota, counted) if has_rest else ()
     beyond = adding((*limit, *guaranteed)) if limit != guaranteed else ()
+    if any(found.counted is counted and found.is_derived for found in quota.compute):
+        beyond = (*beyond, *chosen(quota.pool.at / "followUnits", quota.at / "pool"))
     numbers = {"nominalQuota": rest, "borrowingLimit": beyond, "lendingLimit": _lent_compute(quota, counted)}
     pool = (*copied(quota.at / "pool"), *named(quota.pool))
     placed = {field: (*links, *where) for field, links in numbers.items()}

@@ -18,7 +18,7 @@ metadata: {name: test}
 spec:
   kubernetes: "1.34"
   platform: %s
-  gpuOperator: {install: %s, version: %s, driver: {version: 580.95.05}%s}
+  gpuOperator: {install: %s, version: v26.7.0, driver: {version: 580.95.05}%s}
 """
 POOLS = """\
 ---
@@ -44,8 +44,8 @@ OWN = "  driver: {version: 570.195.03, kernelModules: proprietary}"
 HELM, OLM = ("kubernetes", "helm"), ("openshift", "olm")
 
 
-def written(release: str = "v26.7.0", way: tuple[str, str] = HELM, more: str = "", own: str = OWN) -> Any:
-    return list(render(a_plan(CLUSTER % (*way, release, more) + POOLS % own)))
+def written(way: tuple[str, str] = HELM, more: str = "", own: str = OWN) -> Any:
+    return list(render(a_plan(CLUSTER % (*way, more) + POOLS % own)))
 
 
 def drivers(found: Any) -> dict[str, Any]:
@@ -80,17 +80,6 @@ def test_a_pool_has_its_own_and_one_is_for_the_rest(way: tuple[str, str]) -> Non
         },
         "gpuplan": {**shared, "default": True, "kernelModuleType": "auto", "version": "580.95.05"},
     }
-
-
-@pytest.mark.parametrize("way", [HELM, OLM])
-def test_before_one_could_be_for_the_rest_each_pool_has_one(way: tuple[str, str]) -> None:
-    found = drivers(written("v26.3.3", way))
-
-    assert {name: (spec["version"], spec["nodeSelector"]) for name, spec in found.items()} == {
-        "gpuplan-new": ("580.95.05", {"gpuplan.dev/pool": "new"}),
-        "gpuplan-old": ("570.195.03", {"gpuplan.dev/pool": "old"}),
-    }
-    assert not [spec for spec in found.values() if {"default", "upgradePolicy"} & spec.keys()]
 
 
 def test_the_operator_is_told_to_look_at_them() -> None:

@@ -365,6 +365,12 @@ def test_namespaces_that_are_listed_keep_their_own_binding() -> None:
     }
 
 
+@pytest.mark.parametrize("quota", ["guaranteed: 8, split: {one: 8}", "guaranteed: 0, limit: 0"])
+def test_what_is_divided_or_nothing_is_not_granted_by_label(quota: str) -> None:
+    plan = tenant(f"namespaces: [one], labelledNamespaces: true, quotas: [{{pool: shared, {quota}}}]")
+    assert of_labelled(plan)["grants.research"]["data"]["grants"] == ""
+
+
 CLASSES = """\
 apiVersion: gpuplan.dev/v1
 kind: PriorityClass

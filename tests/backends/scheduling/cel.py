@@ -14,10 +14,11 @@ from celpy.adapter import json_to_cel
 from celpy.evaluation import CELEvalError, Evaluator
 
 SUFFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+SUFFIXES |= {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
 
 def as_number(quantity: str) -> int:
-    digits = quantity.rstrip("kMGT")
+    digits = quantity.rstrip("kKMGTi")
     return int(digits) * SUFFIXES[quantity[len(digits) :]]
 
 

@@ -169,6 +169,7 @@ def work(kind: str, *owners: dict[str, Any], suspend: bool | None = True) -> dic
 
 
 HELD = sorted(kind.value for kind in Framework if frameworks()[kind.value].suspend)
+STOPPED = "work that runs is suspended by Kueue alone; delete it to stop it"
 STARTED = "the work must be suspended until Kueue starts it; its webhook suspends what it is told of"
 
 
@@ -188,7 +189,12 @@ def test_kueue_alone_starts_it(kind: str) -> None:
     assert judge_work(work(kind, suspend=False), work(kind)) == [STARTED]
     assert judge_work(work(kind, suspend=False), work(kind), KUEUE) == []
     assert judge_work(work(kind, suspend=False), work(kind, suspend=False)) == []
-    assert judge_work(work(kind), work(kind, suspend=False)) == []
+
+
+@pytest.mark.parametrize("kind", HELD)
+def test_kueue_alone_stops_it(kind: str) -> None:
+    assert judge_work(work(kind), work(kind, suspend=False)) == [STOPPED]
+    assert judge_work(work(kind), work(kind, suspend=False), KUEUE) == []
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,39 @@ def test_no_pod_is_added_before_an_old_one_has_given_its_units_back() -> None:
     assert get("Deployment")["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
 
 
+# --- Secrets -----------------------------------------------------------------------------------------------------
+
+BY_NAME = """\
+env:
+  LEVEL: debug
+  TOKEN: {secretKeyRef: {name: api, key: token}}
+  MODEL: {configMapKeyRef: {name: model, key: id}}
+imagePullSecrets: [registry, mirror]
+"""
+VARIABLES = [
+    {"name": "LEVEL", "value": "debug"},
+    {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "api", "key": "token"}}},
+    {"name": "MODEL", "valueFrom": {"configMapKeyRef": {"name": "model", "key": "id"}}},
+]
+
+
+@pytest.mark.parametrize(("kind", "work"), [("Deployment", SERVICE), ("Job", TRAINING)])
+def test_values_from_elsewhere_are_named(kind: str, work: str) -> None:
+    assert container_of(kind, f"{work}\n{BY_NAME}")["env"] == VARIABLES
+    secrets = [{"name": "registry"}, {"name": "mirror"}]
+    assert pod_of(kind, f"{work}\n{BY_NAME}")["spec"]["imagePullSecrets"] == secrets
+
+
+def test_a_download_has_variables_of_its_own_and_the_workload_s_pull_secrets() -> None:
+    token = "{secretKeyRef: {name: hugging-face, key: token}}"
+    model = f"model: {{size: 1Gi, download: {{image: 'example.com/fetch:2', env: {{HF_TOKEN: {token}}}}}}}"
+    spec = f"{SERVICE}\n{BY_NAME}{model}"
+    reference = {"name": "hugging-face", "key": "token"}
+    assert container_of("Job", spec)["env"] == [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": reference}}]
+    assert pod_of("Job", spec)["spec"]["imagePullSecrets"] == [{"name": "registry"}, {"name": "mirror"}]
+    assert check_schemas(manifests(spec), "1.34") == ()
+
+
 # --- Autoscaling -------------------------------------------------------------------------------------------------
 
 

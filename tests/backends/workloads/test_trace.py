@@ -30,6 +30,16 @@ def test_what_a_container_runs_is_copied_item_by_item() -> None:
     assert found[f"{CONTAINER}.ports[0].containerPort"] == ["copied Workload/app spec.inference.port"]
 
 
+def test_a_value_from_elsewhere_is_traced_to_its_name_and_its_key() -> None:
+    secret = "env: {A: x, TOKEN: {secretKeyRef: {name: api, key: token}}}\nimagePullSecrets: [one, two]"
+    found = leaves("Deployment", f"{SERVICE}\n{secret}")
+
+    assert found[f"{CONTAINER}.env[1].name"] == ["chosen by Workload/app spec.env.TOKEN"]
+    key = f"{CONTAINER}.env[1].valueFrom.secretKeyRef.key"
+    assert found[key] == ["copied Workload/app spec.env.TOKEN.secretKeyRef.key"]
+    assert found[f"{POD}.imagePullSecrets[1].name"] == ["copied Workload/app spec.imagePullSecrets[1]"]
+
+
 def test_a_pod_is_where_its_pool_is() -> None:
     found = leaves("Deployment")
 
@@ -141,8 +151,10 @@ def test_a_file_s_name_is_a_digest_of_the_configuration_wherever_it_stands() -> 
 
 def test_a_download_is_a_job_of_its_own() -> None:
     spec = f"{SERVICE}\n{MODEL}"
-    found = leaves("Job", spec)
+    found = leaves("Job", spec.replace("args: [it]", "args: [it], env: {ID: {configMapKeyRef: {name: m, key: id}}}"))
 
+    at = "Workload/app spec.model.download.env.ID"
+    assert found[f"{CONTAINER}.env[0].valueFrom.configMapKeyRef.name"] == [f"copied {at}.configMapKeyRef.name"]
     assert found[f"{CONTAINER}.args[0]"] == ["copied Workload/app spec.model.download.args[0]"]
     assert found[f"{CONTAINER}.volumeMounts[0].mountPath"] == ["copied Workload/app spec.model.mountPath"]
     assert [text for text in found["metadata.name"] if "spec.image" in text] == []

@@ -17,7 +17,17 @@ from gpuplan.planning.fallbacks import deciding, reach
 from gpuplan.planning.grants import GRACE_SECONDS, most_grace_seconds
 from gpuplan.planning.kai import queue_name
 from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY
-from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Stage, Tenant, Workload
+from gpuplan.planning.plan import (
+    POOL_LABEL,
+    TENANT_LABEL,
+    WORKLOAD_LABEL,
+    Isolation,
+    Plan,
+    Pool,
+    Stage,
+    Tenant,
+    Workload,
+)
 from gpuplan.planning.preemption import preemptibility
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.schedulers import kai, kueue, runai
@@ -32,6 +42,7 @@ from gpuplan.policy.models import (
     Inference,
     ModelVolume,
     PartOfGpu,
+    Peers,
     PodSecurity,
     Probe,
     SchedulerKind,
@@ -84,7 +95,10 @@ def _objects(plan: Plan, workload: Workload) -> Iterator[tuple[int, dict[str, An
         if workload.work.autoscaling:
             yield _AFTER, _autoscaler(workload, workload.work.autoscaling), of.autoscaler
     else:
-        yield _AFTER, _job(plan, workload, workload.work), of.job
+        job = _job(plan, workload, workload.work)
+        if workload.work.peers:
+            yield _BEFORE, _meeting(workload, workload.work.peers, job["metadata"]["name"]), of.meeting
+        yield _AFTER, job, of.job
 
 
 # --- Services ----------------------------------------------------------------------------------------------------
@@ -107,7 +121,7 @@ def _deployment(plan: Plan, workload: Workload, inference: Inference) -> dict[st
         "selector": {"matchLabels": _selector(workload)},
         "strategy": _STRATEGY,
         **({"progressDeadlineSeconds": _progress_deadline(inference.startup)} if inference.startup else {}),
-        "template": _pod_template(plan, workload, asked, {}, container),
+        "template": _pod_template(plan, workload, asked, {}, container, dict(asked.env)),
     }
     return _workload_object("apps/v1", "Deployment", workload.name, workload, asked, spec=spec)
 
@@ -217,17 +231,80 @@ def _job(plan: Plan, workload: Workload, training: Training) -> dict[str, Any]:
     are part of what the Job is.
     """
     asked = _terms(plan, workload)
-    spec = {
+    content = {"labels": asked.labels, "spec": _job_spec(plan, workload, training, "")}
+    name = _job_name(workload.name, content, training.pods)
+    spec = _job_spec(plan, workload, training, name)
+    return _workload_object("batch/v1", "Job", name, workload, asked, spec=spec)
+
+
+def _job_spec(plan: Plan, workload: Workload, training: Training, name: str) -> dict[str, Any]:
+    """What the Job is; ``name`` is its own, which its pods know where they find one another."""
+    asked = _terms(plan, workload)
+    pod = given(restartPolicy="Never", subdomain=name if training.peers else None)
+    variables = {**asked.env, **_meeting_point(workload, training, name)}
+    return {
         "parallelism": training.pods,
         "completions": training.pods,
         "completionMode": "Indexed",
         "backoffLimit": training.backoff_limit,
         **({"activeDeadlineSeconds": seconds(training.deadline)} if training.deadline else {}),
         "podFailurePolicy": {"rules": [_EVICTED]},
-        "template": _pod_template(plan, workload, asked, {"restartPolicy": "Never"}, {}),
+        "template": _pod_template(plan, workload, asked, pod, {}, variables),
     }
-    name = _job_name(workload.name, {"labels": asked.labels, "spec": spec}, training.pods)
-    return _workload_object("batch/v1", "Job", name, workload, asked, spec=spec)
+
+
+# --- Pods that find one another ----------------------------------------------------------------------------------
+
+_RENDEZVOUS: Final = "rendezvous"
+
+_INDEX: Final = {"fieldRef": {"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
+"""Which pod of its Job it is; `$(JOB_COMPLETION_INDEX)` is that of no other variable, for the controller adds it last
+(`addCompletionIndexEnvVariable` in `pkg/controller/job/indexed_job_utils.go` of kubernetes/kubernetes)."""
+
+
+def _meeting(workload: Workload, peers: Peers, job: str) -> dict[str, Any]:
+    """A Service without an address of its own, so that the pod of an index is called `<job>-<index>.<job>`.
+
+    It has the Job's name: no Service has to become another one when the Job does, and none is in the way where the
+    workload was an inference service, whose address can never be taken away. Pods have their names before they are
+    ready, since they look for one another as they start.
+    """
+    spec = {
+        "clusterIP": "None",
+        "publishNotReadyAddresses": True,
+        "selector": _selector(workload),
+        "ports": [{"name": _RENDEZVOUS, "port": peers.port}],
+    }
+    return _workload_object("v1", "Service", job, workload, spec=spec)
+
+
+def _meeting_point(workload: Workload, training: Training, job: str) -> dict[str, Variable]:
+    """The variables of a pod that finds others.
+
+    torchrun reads those that begin with `PET_` in place of its arguments (`torch/distributed/argparse_util.py` of
+    PyTorch), and sets the other four for each process that it starts. A program that is started without it reads them
+    as they are: it is one process in each pod.
+    """
+    if training.peers is None:
+        return {}
+    first, port, pods = f"{job}-0.{job}", str(training.peers.port), str(training.pods)
+    return {
+        "MASTER_ADDR": first,
+        "MASTER_PORT": port,
+        "WORLD_SIZE": pods,
+        "RANK": _INDEX,
+        "PET_MASTER_ADDR": first,
+        "PET_MASTER_PORT": port,
+        "PET_NNODES": pods,
+        "PET_NODE_RANK": _INDEX,
+        "PET_NPROC_PER_NODE": str(_processes(workload)),
+    }
+
+
+def _processes(workload: Workload) -> int:
+    """One for each GPU of a pod. Of several MIG devices a process of CUDA sees the first one only."""
+    is_whole = workload.unit.isolation is Isolation.WHOLE_GPU and workload.fraction is None
+    return workload.spec.count if is_whole else 1
 
 
 # --- Models ------------------------------------------------------------------------------------------------------
@@ -328,9 +405,14 @@ def _job_name(name: str, content: Mapping[str, Any], pods: int = 1) -> str:
 
 
 def _pod_template(
-    plan: Plan, workload: Workload, terms: _Terms, spec: Mapping[str, Any], container: Mapping[str, Any]
+    plan: Plan,
+    workload: Workload,
+    terms: _Terms,
+    spec: Mapping[str, Any],
+    container: Mapping[str, Any],
+    variables: Mapping[str, Variable],
 ) -> dict[str, Any]:
-    """A pod with one container; ``spec`` and ``container`` are what only some workloads need."""
+    """A pod with one container; ``spec``, ``container`` and ``variables`` are what only some workloads need."""
     metadata = given(labels={**_labels_of(workload), **terms.pod_labels}, annotations=dict(terms.pod_annotations))
     priority = workload.priority_class
     more = given(
@@ -340,7 +422,7 @@ def _pod_template(
         **_pod_security(workload.tenant),
         imagePullSecrets=_pull_secrets(workload),
         resourceClaims=_resource_claims(workload),
-        containers=[_container(workload, terms, container)],
+        containers=[_container(workload, container, variables)],
         volumes=[*_config_volume(workload), *_model_volume(workload)],
     )
     return {"metadata": metadata, "spec": {**spec, **_grace(plan, workload), **more}}
@@ -404,14 +486,19 @@ _MAIN: Final = "main"
 """The container's name, which annotations may have in their keys."""
 
 
-def _container(workload: Workload, terms: _Terms, more: Mapping[str, Any]) -> dict[str, Any]:
+Variable = str | ValueFrom | Mapping[str, Any]
+"""The value of a variable, or where it comes from: as the policy says it, or as the pod does."""
+
+
+def _container(workload: Workload, more: Mapping[str, Any], variables: Mapping[str, Variable]) -> dict[str, Any]:
+    """The container; what the policy says of a variable counts, whoever else sets it."""
     spec = workload.spec
     return given(
         name=_MAIN,
         image=spec.image,
         command=list(spec.command),
         args=list(spec.args),
-        env=_variables({**terms.env, **spec.env}),
+        env=_variables({**variables, **spec.env}),
         **more,
         resources=_resources(workload),
         securityContext=_container_security(workload.tenant),
@@ -419,13 +506,15 @@ def _container(workload: Workload, terms: _Terms, more: Mapping[str, Any]) -> di
     )
 
 
-def _variables(env: Mapping[str, str | ValueFrom]) -> list[dict[str, Any]]:
+def _variables(env: Mapping[str, Variable]) -> list[dict[str, Any]]:
     return [{"name": name, **_value(value)} for name, value in env.items()]
 
 
-def _value(value: str | ValueFrom) -> dict[str, Any]:
+def _value(value: Variable) -> dict[str, Any]:
     if isinstance(value, str):
         return {"value": value}
+    if not isinstance(value, ValueFrom):
+        return {"valueFrom": value}
     secret, plain = _key(value.secret_key_ref), _key(value.config_map_key_ref)
     return {"valueFrom": given(secretKeyRef=secret, configMapKeyRef=plain)}
 
@@ -736,8 +825,24 @@ class _Traces(NamedTuple):
 
     def job(self) -> Routes:
         asked = _terms(self.plan, self.workload)
-        yield from self._job([*self._asked(asked.labels, ()), *self._training()])
+        yield from self._job(self._job_content())
         yield from self._asked((), asked.annotations)
+        if isinstance(self.workload.work, Training) and self.workload.work.peers:
+            name = (*self._content_name(self._job_content()), *chosen(self.workload.work_at / "peers"))
+            yield (*_TEMPLATE, "spec", "subdomain"), name
+            for index, variable in enumerate(self._variables()):
+                if variable in _FIRST and variable not in self.workload.spec.env:
+                    yield (*_TEMPLATE, "spec", "containers", 0, "env", index, "value"), name
+
+    def meeting(self) -> Routes:
+        peers = self.workload.work_at / "peers"
+        yield (), chosen(peers)
+        yield from self._metadata(self._content_name(self._job_content()))
+        yield ("spec", "selector"), named(self.workload)
+        yield ("spec", "ports", 0, "port"), copied(peers / "port")
+
+    def _job_content(self) -> list[tuple[Path, Links]]:
+        return [*self._asked(_terms(self.plan, self.workload).labels, ()), *self._training()]
 
     def _training(self) -> Routes:
         at = self.workload.work_at
@@ -748,9 +853,12 @@ class _Traces(NamedTuple):
         yield from below(_TEMPLATE, self._pod())
 
     def _job(self, content: list[tuple[Path, Links]]) -> Routes:
-        """A digest of what the Job is stands in its name."""
-        yield from self._metadata((*named(self.workload), *hashed(link for _, links in content for link in links)))
+        yield from self._metadata(self._content_name(content))
         yield from content
+
+    def _content_name(self, content: list[tuple[Path, Links]]) -> Links:
+        """A digest of what a Job is stands in its name."""
+        return (*named(self.workload), *hashed(link for _, links in content for link in links))
 
     # --- Names
 
@@ -854,9 +962,12 @@ class _Traces(NamedTuple):
     def _container(self) -> Routes:
         at, spec = self.workload.at, self.workload.spec
         yield from _program(at, spec.command, spec.args)
-        for index, name in enumerate({**_terms(self.plan, self.workload).env, **spec.env}):
+        for index, name in enumerate(self._variables()):
             if name in spec.env:
                 yield from below(("env", index), _variable(at / "env" / name, spec.env[name]))
+            elif name in _MEETING:
+                yield ("env", index), chosen(self.workload.work_at / "peers")
+                yield ("env", index, "value"), _MEETING[name](self)
             else:
                 yield ("env", index, "name"), scheduler_of(self.plan)
                 yield ("env", index, "value"), _TERMS[name](self)
@@ -896,6 +1007,20 @@ class _Traces(NamedTuple):
             ("grpc", "port"),
             copied(self.workload.work_at / "ports" / asked if asked else self.workload.work_at / "port"),
         )
+
+    def _variables(self) -> Iterable[str]:
+        work, own = self.workload.work, self.workload.spec.env
+        peers = _meeting_point(self.workload, work, "") if isinstance(work, Training) else {}
+        return {**_terms(self.plan, self.workload).env, **peers, **own}
+
+    def _port(self) -> Links:
+        return copied(self.workload.work_at / "peers" / "port")
+
+    def _pods(self) -> Links:
+        return copied(self.workload.work_at / "pods")
+
+    def _processes(self) -> Links:
+        return (*copied(self.workload.at / "count"), *asked_by(self.plan, self.workload))
 
     def _mount(self, index: int) -> Routes:
         yield ("volumeMounts", index, "mountPath"), copied(self.workload.at / "model" / "mountPath")
@@ -993,3 +1118,18 @@ _TERMS: Final[Mapping[str, Callable[[_Traces], Links]]] = {
     _MEMORY_LIMIT: _Traces._most,
 }
 """What each label and annotation of `_terms` says."""
+
+_MEETING: Final[Mapping[str, Callable[[_Traces], Links]]] = {
+    "MASTER_ADDR": lambda _: (),
+    "MASTER_PORT": _Traces._port,
+    "WORLD_SIZE": _Traces._pods,
+    "RANK": lambda _: (),
+    "PET_MASTER_ADDR": lambda _: (),
+    "PET_MASTER_PORT": _Traces._port,
+    "PET_NNODES": _Traces._pods,
+    "PET_NODE_RANK": lambda _: (),
+    "PET_NPROC_PER_NODE": _Traces._processes,
+}
+"""What each variable of `_meeting_point` says; where the first pod is follows from all that the Job is."""
+
+_FIRST: Final = ("MASTER_ADDR", "PET_MASTER_ADDR")

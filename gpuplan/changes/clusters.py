@@ -15,6 +15,7 @@ from gpuplan.changes.step import Step
 from gpuplan.changes.wording import from_to, listed, nodes_of
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.planning.charts import find_chart
+from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.grants import grace_seconds, has_admission_policies, runtime_class
 from gpuplan.planning.kueue import frameworks
 from gpuplan.planning.plan import Argocd, Flux, Mig, Plan, Stage
@@ -61,7 +62,7 @@ def removed(plan: Plan) -> Change:
 
 def cluster_changes(step: Step) -> Iterator[Change]:
     for judge in (
-        *(_kubernetes, _runtime_class, _left_out, _grace_period, _scheduler, _frameworks),
+        *(_kubernetes, _runtime_class, _claims, _left_out, _grace_period, _scheduler, _frameworks),
         *(_node_labels, _delivery, _monitoring),
     ):
         yield from judge(step)
@@ -93,6 +94,21 @@ def _runtime_class(step: Step) -> Iterator[Change]:
             ChangeClass.ADMISSION,
             f"pods under the RuntimeClass `{named}` must ask for GPUs",
             "new pods are judged by it; those that run go on",
+            stages=(Stage.SCHEDULING,),
+        )
+
+
+def _claims(step: Step) -> Iterator[Change]:
+    """The policy on claims is there as long as a pool's devices are had by them."""
+    cluster, are_judged = step.after.cluster, uses_claims(step.after)
+    if are_judged != uses_claims(step.before) and has_admission_policies(cluster):
+        yield Change(
+            *of(step.after, cluster),
+            ChangeClass.ADMISSION,
+            "claims and their templates are judged" if are_judged else "claims and their templates are judged no more",
+            "tenants neither change templates of gpuplan's nor bring claims along"
+            if are_judged
+            else "no pool's devices are had by them",
             stages=(Stage.SCHEDULING,),
         )
 

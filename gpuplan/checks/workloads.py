@@ -298,6 +298,32 @@ def _room_on_node(workload: Workload) -> int:
     return workload.unit.per_node // workload.spec.count
 
 
+@check("GPU595", "gang-without-peers", Severity.NOTE)
+def gang_without_peers(plan: Plan) -> Iterator[Finding]:
+    """Pods that start together have no names by which they could find one another.
+
+    ## Why
+    A pod of a Job resolves others only where a headless Service exists, and the pods name it as their `subdomain`
+    (https://kubernetes.io/docs/tasks/job/job-with-pod-to-pod-communication/). Without both, torchrun on several nodes
+    never finds its first one, and the pods hold their GPUs until it gives up.
+
+    ## Instead
+    Write `peers: {}`. It makes the training another Job: one that runs starts from the beginning, so add it to those
+    that are to come. Pods that do not talk, or that meet elsewhere, need none of it: ignore the note.
+    """
+    for workload in plan.workloads:
+        match workload.work:
+            case Training(pods=pods, gang=int(gang), peers=None) if 1 < gang <= pods:
+                yield Finding(
+                    workload.work_at / "gang",
+                    f"{gang} pods of `{workload.name}` start together and have no names for one another",
+                    label="cannot resolve each other",
+                    help="write `peers: {}` beside it",
+                )
+            case _:
+                pass
+
+
 # --- Containers --------------------------------------------------------------------------------------------------
 
 
@@ -585,18 +611,20 @@ def secret_in_a_policy(plan: Plan) -> Iterator[Finding]:
 
 @check("GPU589", "service-name-begins-with-digit")
 def service_name_begins_with_digit(plan: Plan) -> Iterator[Finding]:
-    """An inference workload's name begins with a digit, which a Service's name cannot.
+    """The name of a workload that has a Service begins with a digit, which a Service's name cannot.
 
     ## Why
-    The workload's Service has its name, and Services are the one common kind whose name must begin with a letter
-    (RFC 1035). The Deployment would be there, and nobody could reach it.
+    The Service of an inference workload has its name, that of a training with `peers` begins with it, and Services are
+    the one common kind whose name must begin with a letter (RFC 1035). The pods would be there, and nobody could reach
+    them.
 
     ## Instead
     Begin the name with a letter. A service that needs no Service says `port: none`.
     """
     for workload in plan.workloads:
         work = workload.work
-        if isinstance(work, Inference) and ports_of(work) and workload.name[:1] in digits:
+        has_service = bool(ports_of(work)) if isinstance(work, Inference) else work.peers is not None
+        if has_service and workload.name[:1] in digits:
             yield Finding(
                 name_of(workload.at),
                 f"workload name `{workload.name}` begins with a digit, and its Service cannot",

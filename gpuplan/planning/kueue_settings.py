@@ -115,22 +115,29 @@ def _is_on(gate: Slices, release: Version, named: Mapping[str, bool]) -> bool:
 
 
 def _feature_gates(plan: Plan) -> Mapping[str, bool]:
-    """Those that the policy names, in Kueue's Configuration or in the values of its chart."""
+    return {name: is_on for name, is_on, _ in _named_gates(plan)}
+
+
+def _named_gates(plan: Plan) -> Iterator[tuple[str, bool, tuple[Origin, ...]]]:
+    """Those that the policy names, in Kueue's Configuration or in the values of its chart, with where."""
     scheduler = plan.cluster.scheduler
     named: object = scheduler.spec.kueue.configuration.get("featureGates") if scheduler.spec.kueue else None
-    found = dict(named) if isinstance(named, Mapping) else {}
+    for name, is_on in named.items() if isinstance(named, Mapping) else ():
+        if isinstance(is_on, bool):
+            yield str(name), is_on, (scheduler.at / "kueue" / "configuration" / "featureGates" / name,)
     manager = scheduler.spec.values.get("controllerManager")
     listed = manager.get("featureGates") if isinstance(manager, Mapping) else None
-    for item in listed if isinstance(listed, list) else ():
-        if isinstance(item, Mapping):
-            found[item.get("name")] = item.get("enabled")
-    return {str(name): is_on for name, is_on in found.items() if isinstance(is_on, bool)}
+    for index, item in enumerate(listed if isinstance(listed, list) else ()):
+        if isinstance(item, Mapping) and isinstance(item.get("enabled"), bool):
+            at = scheduler.at / "values" / "controllerManager" / "featureGates"
+            yield str(item.get("name")), item["enabled"], (at.key, at / index / "name", at / index / "enabled")
 
 
 def elastic_of(plan: Plan) -> Links:
     """What chooses them: Kueue's release, and who names feature gates."""
-    at = plan.cluster.scheduler.at
-    return chosen(at / "version", at / "kueue" / "configuration" / "featureGates", at / "values" / "controllerManager")
+    wanted = (slices().gate, "AllAlpha", "AllBeta")
+    named = (place for name, _, places in _named_gates(plan) if name in wanted for place in places)
+    return chosen(plan.cluster.scheduler.at / "version", *named)
 
 
 def _since(text: str) -> Version:

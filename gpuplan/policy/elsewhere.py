@@ -24,7 +24,7 @@ _BY_PROBE: Final = Said("in `inference`, by `probe` and `startup`", WORKLOAD)
 _BY_ENV: Final = Said("in `env`, such as `TOKEN: {secretKeyRef: {name: api, key: token}}`", WORKLOAD)
 _BY_UNITS: Final = Said("by `cpu`, `memory`, and the units of its pool", "docs/how-to/run-a-workload.md")
 _BY_TRAINING: Final = Said(
-    "in `training`, by `pods`, `gang`, `topology` or `deadline`", "docs/how-to/run-a-workload.md"
+    "in `training`, by `pods`, `gang`, `peers`, `topology` or `deadline`", "docs/how-to/run-a-workload.md"
 )
 _BY_FRACTION: Final = Said("by `fraction`, such as `{memory: 10Gi}`", "docs/how-to/run-a-workload.md")
 _BY_OBJECT: Final = Said("by an object of your own, whose pods the quotas hold", "docs/how-to/add-a-tenant.md")
@@ -53,7 +53,9 @@ _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
         _BY_ENV: "environment secret secretRef secrets valueFrom",
         _BY_UNITS: "gpu gpus limits requests resources",
         _BY_POOL: "nodeName nodePool nodeSelector tolerations",
-        _BY_TRAINING: "activeDeadlineSeconds deadline gang parallelism topology workers",
+        _BY_TRAINING: """
+            activeDeadlineSeconds deadline gang masterPort parallelism peers rendezvous subdomain topology workers
+            """,
         _BY_FRACTION: "gpuFraction gpuMemory gpuMemoryLimit",
         _BY_OBJECT: "interactive jupyter notebook notebooks workspace workspaces",
     },

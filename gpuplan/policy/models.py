@@ -1291,6 +1291,13 @@ class Closeness(Model):
     _one_level = _exactly_one("required", "preferred", "a level")
 
 
+class Peers(Model):
+    """Where the pods of a training meet, as torchrun and other programs of PyTorch read it."""
+
+    port: Annotated[int, Field(ge=1, le=65535)] = 29500
+    """The port on which the first pod waits for the others."""
+
+
 class Training(Model):
     """Work that ends: a Job."""
 
@@ -1300,6 +1307,10 @@ class Training(Model):
     """How many of them must be able to start together; fewer do not start at all."""
     topology: Annotated[Closeness | None, ESSENTIAL] = None
     """How close together its pods are, in a pool with a `topology`. Absent: a gang prefers the narrowest level."""
+    peers: Peers | None = None
+    """Let its pods find one another: a headless Service gives each a name, and variables say where the first one is,
+    how many there are, and which of them a pod is. `{}` is enough. Absent, pods have no names.
+    """
     backoff_limit: Annotated[int, Field(ge=0, le=1_000_000)] = 3
     """How often failed pods are tried again."""
     deadline: texts.Duration | None = None

@@ -40,6 +40,7 @@ KINDS: Final = (
     "training: {pods: 4, gang: 2}",
     "inference: {port: none, probe: {command: [ready]}, startup: 5m}",
     "inference: {probe: {http: /health}, service: {type: NodePort, port: 80}}",
+    "training: {pods: 4, gang: 4, peers: {}}",
 )
 MORE: Final = (
     "",

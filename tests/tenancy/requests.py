@@ -100,7 +100,7 @@ def _case(row: Mapping[str, Any], platform: str) -> Case:
     assert not unknown, f"{row['name']}: {unknown}"
     steps = row.get("steps", [row])
     made = tuple(_step(step, platform, row.get("as", "edit")) for step in steps)
-    outcome, ends = (_on(row.get(key, usual), platform) for key, usual in (("refused", ADMITTED), ("ends", "")))
+    outcome, ends = (_on(row.get(key, usual), platform, usual) for key, usual in (("refused", ADMITTED), ("ends", "")))
     return Case(
         row["name"],
         platform,
@@ -125,8 +125,8 @@ def _step(row: Mapping[str, Any], platform: str, who: str) -> Step:
     return Step(verb, row.get("as", who), what, row.get("subresource", ""))
 
 
-def _on(value: Any, platform: str) -> str:
-    return str(value[platform] if isinstance(value, dict) else value)
+def _on(value: Any, platform: str, usual: str) -> str:
+    return str(value.get(platform, usual) if isinstance(value, dict) else value)
 
 
 def base(name: str, platform: str) -> Object:

@@ -20,6 +20,7 @@ SPECS = (
     f"{SERVICE}\n{CONFIG}\n{MODEL}",
     f"{TRAINING}\n{CONFIG}\n{MODEL}",
     "training: {pods: 4, gang: 4}",
+    "training: {pods: 4, gang: 4, peers: {}}",
     "inference: {autoscaling: {maxReplicas: 4, requestsPerSecond: 10}}",
 )
 SHARINGS = (

@@ -290,6 +290,73 @@ def test_the_name_of_each_pod_of_a_job_fits_a_host_name() -> None:
     assert get("Job", "training: {pods: 1000}", name=f"{'a' * 62}b")["metadata"]["name"] != job
 
 
+# --- Pods that find one another ----------------------------------------------------------------------------------
+
+PEERS = "training: {pods: 4, gang: 4, peers: {port: 23456}}"
+
+
+def variables_of(spec: str, **more: str) -> dict[str, object]:
+    return {item["name"]: item.get("value", item.get("valueFrom")) for item in container_of("Job", spec, **more)["env"]}
+
+
+def test_the_pods_of_a_training_are_called_by_a_service_with_the_name_of_their_job() -> None:
+    """A pod is `<hostname>.<subdomain>`, the host name of an indexed Job's pod is its Job's and its index
+    (`podGenerateNameWithIndex` and `Hostname` in `pkg/controller/job/indexed_job_utils.go`)."""
+    job, service = get("Job", PEERS), get("Service", PEERS)
+    name = job["metadata"]["name"]
+    assert job["spec"]["template"]["spec"]["subdomain"] == service["metadata"]["name"] == name
+    assert service["spec"] == {
+        "clusterIP": "None",
+        "publishNotReadyAddresses": True,
+        "selector": {"gpuplan.dev/workload": "app"},
+        "ports": [{"name": "rendezvous", "port": 23456}],
+    }
+    assert service["spec"]["selector"].items() <= job["spec"]["template"]["metadata"]["labels"].items()
+
+
+def test_a_pod_knows_the_first_one_and_which_it_is_itself() -> None:
+    first = "{0}-0.{0}".format(get("Job", PEERS)["metadata"]["name"])
+    index = {"fieldRef": {"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
+    assert variables_of(PEERS) == {
+        "MASTER_ADDR": first,
+        "MASTER_PORT": "23456",
+        "WORLD_SIZE": "4",
+        "RANK": index,
+        "PET_MASTER_ADDR": first,
+        "PET_MASTER_PORT": "23456",
+        "PET_NNODES": "4",
+        "PET_NODE_RANK": index,
+        "PET_NPROC_PER_NODE": "1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("sharing", "processes"),
+    [("exclusive: {}", "2"), ("mig: {instances: {3g.40gb: 2}}", "1"), ("timeSlicing: {replicas: 3}", "1")],
+)
+def test_torchrun_starts_a_process_for_each_gpu_that_it_sees(sharing: str, processes: str) -> None:
+    assert variables_of(f"{PEERS}\ncount: 2", sharing=sharing)["PET_NPROC_PER_NODE"] == processes
+
+
+def test_what_the_policy_says_of_a_variable_counts() -> None:
+    found = variables_of(f"{PEERS}\nenv: {{PET_NNODES: '2:4', LEVEL: info}}")
+    assert (found["PET_NNODES"], found["LEVEL"], found["WORLD_SIZE"]) == ("2:4", "info", "4")
+
+
+def test_another_port_is_another_job_and_another_service() -> None:
+    """Neither ever changes, so that no address of a Service has to."""
+    names = {get(kind, PEERS)["metadata"]["name"] for kind in ("Job", "Service")}
+    others = {get(kind, PEERS.replace("23456", "29500"))["metadata"]["name"] for kind in ("Job", "Service")}
+    assert len(names) == len(others) == 1
+    assert names.isdisjoint(others)
+    assert get("Job", "training: {pods: 4, gang: 4, peers: {}}")["metadata"]["name"] in others
+
+
+def test_names_of_pods_that_find_one_another_fit_a_label() -> None:
+    job = get("Job", "training: {pods: 1000, peers: {}}", name="a" * 63)["metadata"]["name"]
+    assert len(f"{job}-999") == 63
+
+
 # --- Devices -----------------------------------------------------------------------------------------------------
 
 

@@ -124,6 +124,18 @@ def test_what_stands_beside_a_job_s_content_is_in_no_digest() -> None:
     assert [text for text in told_of_all(planned(spec, scheduler="kai"), job) if "gang" in text] == []
 
 
+def test_a_pod_s_peers_are_where_the_policy_asks_for_them() -> None:
+    found = leaves("Job", "training: {pods: 4, peers: {port: 23456}}\nenv: {RANK: '1'}")
+    asked = "chosen by Workload/app spec.training.peers"
+
+    assert asked in found[f"{POD}.subdomain"]
+    assert "hash of Workload/app spec.training.pods" in found[f"{CONTAINER}.env[0].value"]
+    assert {*found[f"{CONTAINER}.env[1].value"]} >= {asked, "copied Workload/app spec.training.peers.port"}
+    assert found[f"{CONTAINER}.env[3].value"] == ["copied Workload/app spec.env.RANK"]
+    service = leaves("Service", "training: {pods: 4, peers: {port: 23456}}")
+    assert "copied Workload/app spec.training.peers.port" in service["spec.ports[0].port"]
+
+
 def test_a_file_s_name_is_a_digest_of_the_configuration_wherever_it_stands() -> None:
     spec = f"{SERVICE}\nconfig: {{a.txt: hello, b.txt: world}}"
     named = [

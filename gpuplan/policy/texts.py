@@ -272,7 +272,8 @@ NetworkResource = Annotated[
 KeyOfData = Annotated[
     str,
     _matching(
-        r"^[-._a-zA-Z0-9]{1,253}$", "a key of a Secret or a ConfigMap: letters, digits, `-`, `_` and `.`, no folders"
+        r"^([-_a-zA-Z0-9][-._a-zA-Z0-9]{0,252}|\.[-_a-zA-Z0-9][-._a-zA-Z0-9]{0,251})$",
+        "a key of a Secret or a ConfigMap: letters, digits, `-`, `_` and `.`, no folders",
     ),
 ]
 """What the API server takes for one (`IsConfigMapKey` in `pkg/util/validation` of kubernetes/apimachinery)."""

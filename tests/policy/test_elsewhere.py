@@ -46,7 +46,7 @@ def test_the_type_of_a_service_is_patched() -> None:
 @pytest.mark.parametrize(
     ("kind", "field", "how"),
     [
-        ("Workload", "deadline", "in `training`, by `pods`, `gang`, `peers`, `topology` or `deadline`"),
+        ("Workload", "deadline", "in `training`, by `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`"),
         ("Workload", "gpuMemory", "by `fraction`, such as `{memory: 10Gi}`"),
         ("Workload", "notebook", "by an object of your own, whose pods the quotas hold"),
         ("Pool", "instanceType", "by `nodes`: names, a pattern, labels or the board"),

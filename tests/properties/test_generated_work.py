@@ -39,6 +39,7 @@ KINDS: Final = (
     "inference: {autoscaling: {maxReplicas: 4, requestsPerSecond: 10}}",
     "training: {pods: 4, gang: 2}",
     "training: {pods: 4, gang: 4, peers: {}}",
+    "training: {pods: 2, trials: 9, backoffLimitPerIndex: 1, fatalExitCodes: [2]}",
 )
 MORE: Final = (
     "",

@@ -281,6 +281,16 @@ def test_workloads_say_how_many_pods_there_are_and_what_all_of_them_ask_for() ->
     ]
 
 
+def test_trials_are_counted_by_what_runs_at_once() -> None:
+    work = document(
+        "Workload", "search", "tenant: lab", "pool: a", "image: example.com/a:1", "training: {trials: 40, pods: 4}"
+    )
+    plan = a_plan(pool("a", "exclusive: {}") + tenant("lab", "pool: a, guaranteed: 4") + work)
+    row = next(line for line in plan_page(plan, PLAIN).splitlines() if line.strip().startswith("search "))
+
+    assert row.split() == ["search", "lab", "lab", "4", "of", "40", "a", "gpu", "1", "4", "-"]
+
+
 FALLING_BACK = (
     pool("first", "exclusive: {}", "fallback: second")
     + pool("second", "exclusive: {}", "fallback: third")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from math import ceil
 from typing import Any, Final, assert_never
 
 from gpuplan.diagnostics import Origin, Path
@@ -29,6 +31,7 @@ from gpuplan.planning.plan import (
 from gpuplan.planning.preemption import preemptibility
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.schedulers import kai, kueue, runai
+from gpuplan.planning.serving import MAIN_PORT, metric_of, ports_of, probe_of
 from gpuplan.planning.sources import asked_by, counted_in, named, namespace_of, scheduler_of, tolerations_of
 from gpuplan.planning.subjects import about
 from gpuplan.policy.models import (
@@ -41,8 +44,10 @@ from gpuplan.policy.models import (
     PartOfGpu,
     Peers,
     PodSecurity,
+    Probe,
     SchedulerKind,
     SecretKey,
+    ServiceType,
     Training,
     ValueFrom,
 )
@@ -85,7 +90,8 @@ def _objects(plan: Plan, workload: Workload) -> Iterator[tuple[int, dict[str, An
             yield _BEFORE, _download_job(plan, workload, model.download), of.download_job
     if isinstance(workload.work, Inference):
         yield _AFTER, _deployment(plan, workload, workload.work), of.deployment
-        yield _AFTER, _service(workload, workload.work), of.service
+        if ports_of(workload.work):
+            yield _AFTER, _service(workload, workload.work), of.service
         if workload.work.autoscaling:
             yield _AFTER, _autoscaler(workload, workload.work.autoscaling), of.autoscaler
     else:
@@ -97,8 +103,6 @@ def _objects(plan: Plan, workload: Workload) -> Iterator[tuple[int, dict[str, An
 
 # --- Services ----------------------------------------------------------------------------------------------------
 
-_PORT: Final = "http"
-
 _STRATEGY: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
 """A new pod gets the units of an old one. One more than the policy counts would wait for units that may never come."""
 
@@ -106,24 +110,86 @@ _STRATEGY: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "m
 def _deployment(plan: Plan, workload: Workload, inference: Inference) -> dict[str, Any]:
     """The pods. Their number is not stated where it follows the load: whoever restores what is in Git would undo it."""
     asked = _terms(plan, workload)
-    container = {
-        "ports": [{"name": _PORT, "containerPort": inference.port}],
+    container = given(
+        ports=[{"name": name, "containerPort": port} for name, port in ports_of(inference).items()],
+        startupProbe=_startup_probe(inference),
         # Until then it may still be loading the model.
-        "readinessProbe": {"tcpSocket": {"port": _PORT}},
-    }
+        readinessProbe=_probe(inference),
+    )
     spec = {
         **({} if inference.autoscaling else {"replicas": inference.replicas}),
         "selector": {"matchLabels": _selector(workload)},
         "strategy": _STRATEGY,
+        **({"progressDeadlineSeconds": _progress_deadline(inference.startup)} if inference.startup else {}),
         "template": _pod_template(plan, workload, asked, {}, container, dict(asked.env)),
     }
     return _workload_object("apps/v1", "Deployment", workload.name, workload, asked, spec=spec)
 
 
+_PERIOD: Final = 10
+"""Seconds from one probe to the next, as Kubernetes has them by itself."""
+
+_BEFORE_START: Final = 600
+"""Seconds that a Deployment may be without progress by itself: pods wait for their node and their image as well."""
+
+
+def _probe(inference: Inference) -> dict[str, Any]:
+    ports, probe = ports_of(inference), probe_of(inference)
+    match probe:
+        case "none":
+            return {}
+        case "tcp":
+            return {"tcpSocket": {"port": MAIN_PORT}}
+        case "grpc":
+            return {"grpc": {"port": ports.get(MAIN_PORT)}}
+        case Probe():
+            timeout = {"timeoutSeconds": max(seconds(probe.timeout), 1)} if probe.timeout else {}
+            return {**_asked(probe, ports), **timeout}
+        case unknown:
+            assert_never(unknown)
+
+
+def _asked(probe: Probe, ports: Mapping[str, int]) -> dict[str, Any]:
+    """Kubernetes finds a port by its name for HTTP, and for gRPC by its number alone."""
+    if probe.command is not None:
+        return {"exec": {"command": list(probe.command)}}
+    name = probe.port or MAIN_PORT
+    if probe.http is not None:
+        return {"httpGet": {"path": probe.http, "port": name}}
+    return {"grpc": {"port": ports.get(name), "service": probe.grpc}}
+
+
+def _startup_probe(inference: Inference) -> dict[str, Any]:
+    """The same until it is answered once; whoever does not answer in time is ended and started again."""
+    probe = _probe(inference)
+    if inference.startup is None or not probe:
+        return {}
+    return {**probe, "periodSeconds": _PERIOD, "failureThreshold": max(ceil(seconds(inference.startup) / _PERIOD), 1)}
+
+
+def _progress_deadline(startup: str) -> int:
+    """A Deployment whose pods take longer counts as failed, and Argo CD and Flux say so of the sync."""
+    return seconds(startup) + _BEFORE_START
+
+
 def _service(workload: Workload, inference: Inference) -> dict[str, Any]:
-    ports = [{"name": _PORT, "port": inference.port, "targetPort": _PORT}]
-    spec = {"selector": _selector(workload), "ports": ports}
+    """The Service; its type is not stated where it is what every Service is."""
+    (_, port), *others = ports_of(inference).items()
+    reach = inference.service
+    main = {"name": MAIN_PORT, "port": reach.port or port, "targetPort": MAIN_PORT}
+    spec = {
+        **given(type=None if reach.type is ServiceType.CLUSTER_IP else reach.type.value),
+        "selector": _selector(workload),
+        "ports": [
+            {**main, **given(nodePort=reach.node_port)},
+            *({"name": name, "port": number, "targetPort": name} for name, number in others),
+        ],
+    }
     return _workload_object("v1", "Service", workload.name, workload, spec=spec)
+
+
+def _has_own_port(workload: Workload) -> bool:
+    return isinstance(workload.work, Inference) and workload.work.service.port is not None
 
 
 def _selector(workload: Workload) -> dict[str, str]:
@@ -132,15 +198,23 @@ def _selector(workload: Workload) -> dict[str, str]:
 
 
 def _autoscaler(workload: Workload, scaling: Autoscaling) -> dict[str, Any]:
-    """So many pods that each has at most its number of requests; the metric comes from an adapter."""
-    target = {"type": "AverageValue", "averageValue": quantity(scaling.requests_per_second)}
+    """So many pods that each has at most its part of the load; metrics of pods come from an adapter."""
     spec = {
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": workload.name},
         "minReplicas": scaling.min_replicas,
         "maxReplicas": scaling.max_replicas,
-        "metrics": [{"type": "Pods", "pods": {"metric": {"name": scaling.metric}, "target": target}}],
+        "metrics": [_load(scaling)],
     }
     return _workload_object("autoscaling/v2", "HorizontalPodAutoscaler", workload.name, workload, spec=spec)
+
+
+def _load(scaling: Autoscaling) -> dict[str, Any]:
+    if scaling.cpu_percent is not None:
+        target = {"type": "Utilization", "averageUtilization": scaling.cpu_percent}
+        return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+    each = scaling.requests_per_second or scaling.waiting_requests or Decimal(scaling.gpu_percent or 0) / 100
+    target = {"type": "AverageValue", "averageValue": quantity(each)}
+    return {"type": "Pods", "pods": {"metric": {"name": metric_of(scaling)}, "target": target}}
 
 
 # --- Work that ends ----------------------------------------------------------------------------------------------
@@ -742,12 +816,24 @@ class _Traces(NamedTuple):
         yield from self._asked(asked.labels, asked.annotations)
         yield ("spec", "replicas"), copied(self.workload.work_at / "replicas")
         yield ("spec", "selector"), named(self.workload)
+        yield ("spec", "progressDeadlineSeconds"), multiplied(self.workload.work_at / "startup")
         yield from below(_TEMPLATE, self._pod())
 
     def service(self) -> Routes:
         yield from self._metadata(named(self.workload))
         yield ("spec", "selector"), named(self.workload)
-        yield ("spec", "ports", 0, "port"), copied(self.workload.work_at / "port")
+        at = self.workload.work_at
+        reach = at / "service"
+        yield ("spec", "type"), copied(reach / "type")
+        yield ("spec", "ports", 0, "port"), copied(reach / "port" if _has_own_port(self.workload) else at / "port")
+        yield ("spec", "ports", 0, "nodePort"), copied(reach / "nodePort")
+        for index, name in enumerate(self._further_ports(), start=1):
+            yield ("spec", "ports", index), chosen(at / "ports" / name)
+            yield ("spec", "ports", index, "port"), copied(at / "ports" / name)
+
+    def _further_ports(self) -> tuple[str, ...]:
+        work = self.workload.work
+        return tuple(work.ports) if isinstance(work, Inference) else ()
 
     def autoscaler(self) -> Routes:
         at = self.workload.work_at / "autoscaling"
@@ -755,8 +841,15 @@ class _Traces(NamedTuple):
         yield ("spec", "scaleTargetRef", "name"), named(self.workload)
         yield ("spec", "minReplicas"), copied(at / "minReplicas")
         yield ("spec", "maxReplicas"), copied(at / "maxReplicas")
-        yield ("spec", "metrics", 0, "pods", "metric"), copied(at / "metric")
-        yield ("spec", "metrics", 0, "pods", "target", "averageValue"), copied(at / "requestsPerSecond")
+        pods, measures = ("spec", "metrics", 0, "pods"), ("requestsPerSecond", "waitingRequests", "gpuPercent")
+        measured = chosen(*(at / measure for measure in (*measures, "cpuPercent")))
+        yield ("spec", "metrics", 0, "type"), measured
+        yield (*pods, "metric"), (*measured, *copied(at / "metric"))
+        yield (*pods, "target", "averageValue"), copied(at / "requestsPerSecond", at / "waitingRequests")
+        yield (*pods, "target", "averageValue"), multiplied(at / "gpuPercent")
+        resource = ("spec", "metrics", 0, "resource")
+        yield resource, chosen(at / "cpuPercent")
+        yield (*resource, "target", "averageUtilization"), copied(at / "cpuPercent")
 
     def job(self) -> Routes:
         asked = _terms(self.plan, self.workload)
@@ -915,13 +1008,41 @@ class _Traces(NamedTuple):
                 yield ("env", index, "name"), scheduler_of(self.plan)
                 yield ("env", index, "value"), _TERMS[name](self)
         if spec.inference:
-            yield ("ports", 0, "containerPort"), copied(self.workload.work_at / "port")
+            yield from self._listening(spec.inference)
         for name in ("cpu", "memory"):
             yield ("resources", ANY, name), copied(at / name)
         for name in _units(self.workload):
             yield ("resources", ANY, name), (*copied(at / "count"), *asked_by(self.plan, self.workload))
         yield from below(("resources", "claims"), self._claims())
         yield from self._mount(len(_config_mount(self.workload)))
+
+    def _listening(self, work: Inference) -> Routes:
+        at = self.workload.work_at
+        yield ("ports", 0, "containerPort"), copied(at / "port")
+        for index, name in enumerate(work.ports, start=1):
+            yield ("ports", index), chosen(at / "ports" / name)
+            yield ("ports", index, "containerPort"), copied(at / "ports" / name)
+        for field in ("startupProbe", "readinessProbe"):
+            yield from below((field,), self._probing(work))
+        yield ("startupProbe", "failureThreshold"), multiplied(at / "startup")
+        yield ("startupProbe",), chosen(at / "startup")
+
+    def _probing(self, work: Inference) -> Routes:
+        at = self.workload.work_at / "probe"
+        yield (), chosen(at)
+        if isinstance(work.probe, Probe):
+            for field, route in (("http", ("httpGet", "path")), ("grpc", ("grpc", "service"))):
+                yield route, copied(at / field)
+            for index in range(len(work.probe.command or ())):
+                yield ("exec", "command", index), copied(at / "command" / index)
+            yield ("timeoutSeconds",), multiplied(at / "timeout")
+            yield ("httpGet", "port"), copied(at / "port")
+            yield ("grpc", "port"), chosen(at / "port")
+        asked = work.probe.port if isinstance(work.probe, Probe) else None
+        yield (
+            ("grpc", "port"),
+            copied(self.workload.work_at / "ports" / asked if asked else self.workload.work_at / "port"),
+        )
 
     def _variables(self) -> Iterable[str]:
         work, own = self.workload.work, self.workload.spec.env

@@ -16,6 +16,7 @@ from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.plan import HOST_LABEL, Fraction, FractionRequest, Isolation, Plan, Workload
 from gpuplan.planning.pools import gpu_memory_mib
+from gpuplan.planning.serving import ports_of
 from gpuplan.policy.models import Autoscaling, Inference, Training, ValueFrom
 from gpuplan.wording import count, joined, listing
 
@@ -351,7 +352,7 @@ _TRIES_OF_EACH_POD = (1, 29)
 """The release from which on `JobBackoffLimitPerIndex` is on by default."""
 
 
-@check("GPU596", "no-tries-of-each-pod")
+@check("GPU557", "no-tries-of-each-pod")
 def no_tries_of_each_pod(plan: Plan) -> Iterator[Finding]:
     """A training gives each of its pods tries of its own, and the cluster's Kubernetes knows none.
 
@@ -700,10 +701,11 @@ def service_name_begins_with_digit(plan: Plan) -> Iterator[Finding]:
     them.
 
     ## Instead
-    Begin the name with a letter.
+    Begin the name with a letter. A service that needs no Service says `port: none`.
     """
     for workload in plan.workloads:
-        has_service = isinstance(workload.work, Inference) or workload.work.peers is not None
+        work = workload.work
+        has_service = bool(ports_of(work)) if isinstance(work, Inference) else work.peers is not None
         if has_service and workload.name[:1] in digits:
             yield Finding(
                 name_of(workload.at),

@@ -333,6 +333,9 @@ def test_workloads_are_told_to_programs() -> None:
                 "min_replicas": 2,
                 "max_replicas": 4,
                 "requests_per_second": 20,
+                "waiting_requests": None,
+                "cpu_percent": None,
+                "gpu_percent": None,
                 "metric": "http_requests_per_second",
             },
             "most_pods": 4,
@@ -427,3 +430,19 @@ def test_what_is_retained_is_told_to_programs() -> None:
         ("key", "devicePluginConfig", "b", "no node names it"),
         ("nameless", "object", "ResourceFlavor", "nobody knows"),
     ]
+
+
+def test_a_service_says_how_it_is_asked_and_reached() -> None:
+    quiet = document("Workload", "quiet", "tenant: lab, pool: whole, image: 'example.com/a:1', inference: {port: none}")
+    reached = "service: {type: NodePort, nodePort: 30080}"
+    asked = f"probe: {{http: /health}}, {reached}, autoscaling: {{maxReplicas: 2, gpuPercent: 80}}"
+    loud = document("Workload", "loud", f"tenant: lab, pool: whole, image: 'example.com/a:1', inference: {{{asked}}}")
+    plan = a_plan(f"{pool('whole')}{tenant('lab', 'pool: whole, guaranteed: 8')}{quiet}{loud}")
+    told = plans_as_data([plan])
+    jsonschema.validate(told, strictly(schema("plan")))
+    found = {item["name"]: item for item in told["clusters"][0]["workloads"]}
+
+    assert (found["quiet"]["port"], found["quiet"]["probe"]) == (None, "none")
+    assert found["loud"]["probe"] == {"http": "/health", "grpc": None, "command": None, "port": None, "timeout": None}
+    assert found["loud"]["service"] == {"type": "NodePort", "port": None, "node_port": 30080}
+    assert found["loud"]["autoscaling"]["metric"] == "DCGM_FI_PROF_GR_ENGINE_ACTIVE"

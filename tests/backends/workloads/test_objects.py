@@ -81,6 +81,72 @@ def test_no_pod_is_added_before_an_old_one_has_given_its_units_back() -> None:
     assert get("Deployment")["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
 
 
+# --- Probes ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("inference", "probe"),
+    [
+        ("port: 80", {"tcpSocket": {"port": "http"}}),
+        ("port: 80, probe: tcp", {"tcpSocket": {"port": "http"}}),
+        ("port: 80, probe: grpc", {"grpc": {"port": 80}}),
+        ("port: 80, probe: {http: /health}", {"httpGet": {"path": "/health", "port": "http"}}),
+        (
+            "port: 80, ports: {admin: 81}, probe: {http: /health, port: admin, timeout: 5s}",
+            {"httpGet": {"path": "/health", "port": "admin"}, "timeoutSeconds": 5},
+        ),
+        ("port: 80, ports: {rpc: 81}, probe: {grpc: a.B, port: rpc}", {"grpc": {"port": 81, "service": "a.B"}}),
+        ("port: none, probe: {command: [cat, /ready]}", {"exec": {"command": ["cat", "/ready"]}}),
+    ],
+)
+def test_a_container_is_asked_as_the_policy_says(inference: str, probe: object) -> None:
+    found = container_of("Deployment", f"inference: {{{inference}}}")
+    assert found["readinessProbe"] == probe
+    assert "startupProbe" not in found
+
+
+@pytest.mark.parametrize("inference", ["port: none", "port: 80, probe: none"])
+def test_nobody_asks_a_container_that_has_no_probe(inference: str) -> None:
+    assert "readinessProbe" not in container_of("Deployment", f"inference: {{{inference}}}")
+
+
+def test_a_container_has_its_time_to_start_and_the_deployment_more() -> None:
+    spec = "inference: {port: 80, probe: {http: /health}, startup: 15m5s}"
+    action = {"httpGet": {"path": "/health", "port": "http"}}
+    found = container_of("Deployment", spec)
+    assert found["startupProbe"] == {**action, "periodSeconds": 10, "failureThreshold": 91}
+    assert found["readinessProbe"] == action
+    assert get("Deployment", spec)["spec"]["progressDeadlineSeconds"] == 905 + 600
+
+
+# --- Services ----------------------------------------------------------------------------------------------------
+
+
+def test_a_service_without_a_port_has_no_service() -> None:
+    found = manifests("inference: {port: none}")
+    assert [manifest.kind for manifest in found] == ["Deployment"]
+    assert "ports" not in container_of("Deployment", "inference: {port: none}")
+
+
+def test_a_service_is_reached_at_a_port_of_the_nodes() -> None:
+    spec = "inference: {port: 8000, ports: {grpc: 8001}, service: {type: NodePort, port: 80, nodePort: 30080}}"
+    found = get("Service", spec)["spec"]
+    assert found["type"] == "NodePort"
+    assert found["ports"] == [
+        {"name": "http", "port": 80, "targetPort": "http", "nodePort": 30080},
+        {"name": "grpc", "port": 8001, "targetPort": "grpc"},
+    ]
+    assert container_of("Deployment", spec)["ports"] == [
+        {"name": "http", "containerPort": 8000},
+        {"name": "grpc", "containerPort": 8001},
+    ]
+    assert check_schemas(manifests(spec), "1.34") == ()
+
+
+def test_a_load_balancer_leads_to_a_service() -> None:
+    assert get("Service", "inference: {service: {type: LoadBalancer}}")["spec"]["type"] == "LoadBalancer"
+
+
 # --- Secrets -----------------------------------------------------------------------------------------------------
 
 BY_NAME = """\
@@ -137,6 +203,44 @@ def test_an_autoscaler_counts_requests() -> None:
             ],
         },
     }
+
+
+@pytest.mark.parametrize(
+    ("follows", "metric"),
+    [
+        (
+            "waitingRequests: 5",
+            {
+                "type": "Pods",
+                "pods": {
+                    "metric": {"name": "vllm:num_requests_waiting"},
+                    "target": {"type": "AverageValue", "averageValue": "5"},
+                },
+            },
+        ),
+        (
+            "gpuPercent: 80",
+            {
+                "type": "Pods",
+                "pods": {
+                    "metric": {"name": "DCGM_FI_PROF_GR_ENGINE_ACTIVE"},
+                    "target": {"type": "AverageValue", "averageValue": "800m"},
+                },
+            },
+        ),
+        (
+            "cpuPercent: 70",
+            {
+                "type": "Resource",
+                "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}},
+            },
+        ),
+    ],
+)
+def test_an_autoscaler_follows_what_the_policy_says(follows: str, metric: object) -> None:
+    spec = f"inference: {{autoscaling: {{maxReplicas: 4, {follows}}}}}\ncpu: '4'"
+    assert get("HorizontalPodAutoscaler", spec)["spec"]["metrics"] == [metric]
+    assert check_schemas(manifests(spec), "1.34") == ()
 
 
 def test_nobody_else_states_the_number_of_pods_that_an_autoscaler_keeps() -> None:

@@ -186,6 +186,23 @@ def test_the_load_is_bounded_as_it_is_written() -> None:
     assert found["spec.minReplicas"] == []
 
 
+def test_ports_and_probes_are_copied_from_the_service() -> None:
+    spec = (
+        "inference: {port: 80, ports: {rpc: 81}, probe: {grpc: a.B, port: rpc}, startup: 5m, "
+        "service: {type: NodePort, port: 8080, nodePort: 30080}}"
+    )
+    found, service, at = leaves("Deployment", spec), leaves("Service", spec), "Workload/app spec.inference"
+
+    assert f"copied {at}.ports.rpc" in found[f"{CONTAINER}.readinessProbe.grpc.port"]
+    assert f"copied {at}.probe.grpc" in found[f"{CONTAINER}.startupProbe.grpc.service"]
+    assert f"product of {at}.startup" in found[f"{CONTAINER}.startupProbe.failureThreshold"]
+    assert found["spec.progressDeadlineSeconds"] == [f"product of {at}.startup"]
+    assert service["spec.type"] == [f"copied {at}.service.type"]
+    assert service["spec.ports[0].port"] == [f"copied {at}.service.port"]
+    assert service["spec.ports[0].nodePort"] == [f"copied {at}.service.nodePort"]
+    assert f"copied {at}.ports.rpc" in service["spec.ports[1].port"]
+
+
 # --- Schedulers --------------------------------------------------------------------------------------------------
 
 

@@ -411,12 +411,13 @@ def _workload_row(plan: Plan, workload: Workload) -> tuple[str, ...]:
 
 
 def _pods(workload: Workload) -> str:
-    """How many there are, and how many of them start together."""
+    """How many there are at once, and how many of them start together or come in all."""
     work = workload.work
     if isinstance(work, Inference):
         scaling = work.autoscaling
         return f"{scaling.min_replicas} to {scaling.max_replicas}" if scaling else str(work.replicas)
-    return f"{work.pods}, {work.gang} together" if work.gang else str(work.pods)
+    in_all = f" of {work.trials}" if work.trials else ""
+    return f"{work.pods}{in_all}, {work.gang} together" if work.gang else f"{work.pods}{in_all}"
 
 
 def _each(workload: Workload) -> str:

@@ -197,6 +197,13 @@ def test_the_first_driver_of_a_pool_evicts_where_upgrades_begin_with_it() -> Non
     assert (found[0].change_class, found[0].needs_drain) == (ChangeClass.REPARTITION, True)
 
 
+def test_a_driver_that_goes_back_to_the_cluster_policy_waits_for_nobody() -> None:
+    with_objects = with_values(driver={"upgradePolicy": {"autoUpgrade": False}, "nvidiaDriverCRD": {"enabled": True}})
+    found = between(state(with_objects), state(BY_HAND)).changes
+    [change] = [change for change in found if change.cluster == "prod" and DRIVER in change.daemon_sets]
+    assert change.change_class is ChangeClass.REPARTITION
+
+
 def test_driver_pods_of_nvidia_drivers_that_waited_are_evicted_for_once_they_need_not() -> None:
     found = between(state(BY_HAND, edits.name_a_driver), state(BY_HAND, edits.name_a_driver, with_values())).changes
     told = {change.subject.name: change for change in found if change.cluster == "prod"}

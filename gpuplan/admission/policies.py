@@ -34,7 +34,6 @@ from gpuplan.planning.kueue_settings import elastic_kinds, elastic_of
 from gpuplan.planning.plan import POOL_LABEL, Plan, PriorityClass, Tenant
 from gpuplan.planning.rdma import is_held_by_rules
 from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
-from gpuplan.planning.schedulers.kai import FRACTION_ANNOTATIONS as COUNTED_BY_KAI
 from gpuplan.planning.schedulers.kai import (
     CONTAINER_ANNOTATIONS,
     NODE_POOL_LABEL,
@@ -43,6 +42,7 @@ from gpuplan.planning.schedulers.kai import (
     QUEUE_LABEL,
     SCHEDULER_NAME,
 )
+from gpuplan.planning.schedulers.kai import FRACTION_ANNOTATIONS as COUNTED_BY_KAI
 from gpuplan.planning.schedulers.kueue import PRIORITY_LABEL
 from gpuplan.planning.schedulers.kueue import QUEUE_LABEL as KUEUE_QUEUE_LABEL
 from gpuplan.planning.schedulers.runai import FRACTION_ANNOTATIONS, NODE_POOLS_ANNOTATIONS, PROJECT_LABEL

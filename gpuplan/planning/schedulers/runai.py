@@ -26,7 +26,7 @@ PROJECT_LABEL: Final = "runai/queue"
 (https://docs.run.ai/v2.20/admin/runai-setup/self-hosted/k8s/project-management)."""
 
 FRACTION_ANNOTATIONS: Final = (*KAI_ANNOTATIONS, "gpu-fraction-limit")
-"""The limit is what a pod may have of a GPU while nobody else wants it; so it is called up to 2.26."""
+"""The last is how older releases call the most that a pod may have of a GPU while nobody else wants it."""
 
 DEFAULT_DEPARTMENT: Final = "default"
 """Run:ai makes it with each cluster, for projects that name none."""

@@ -193,6 +193,15 @@ def test_the_scheduler_is_told_how_many_start_together(cluster: str) -> None:
     assert annotations["kai.scheduler/batch-min-member"] == "4"
 
 
+@pytest.mark.parametrize("cluster", ["plain", "kueue", "kai", "runai"])
+def test_torchrun_starts_four_processes_in_each_pod_and_finds_the_first(cluster: str) -> None:
+    job = the_job(SCENARIOS / "gang-of-four", cluster)
+    [container] = job["spec"]["template"]["spec"]["containers"]
+    found = {item["name"]: item.get("value") for item in container["env"]}
+    assert (found["PET_NNODES"], found["PET_NPROC_PER_NODE"]) == ("4", "4")
+    assert found["PET_MASTER_ADDR"] == "{0}-0.{0}".format(job["metadata"]["name"])
+
+
 def test_kai_keeps_them_together() -> None:
     annotations = the_job(SCENARIOS / "gang-of-four", "kai")["metadata"]["annotations"]
     assert annotations["kai.scheduler/topology"] == "training"

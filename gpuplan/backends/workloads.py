@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from math import ceil
 from typing import Any, Final, assert_never
 
 from gpuplan.diagnostics import Origin, Path
@@ -15,10 +17,21 @@ from gpuplan.planning.fallbacks import deciding, reach
 from gpuplan.planning.grants import GRACE_SECONDS, most_grace_seconds
 from gpuplan.planning.kai import queue_name
 from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY
-from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Stage, Tenant, Workload
+from gpuplan.planning.plan import (
+    POOL_LABEL,
+    TENANT_LABEL,
+    WORKLOAD_LABEL,
+    Isolation,
+    Plan,
+    Pool,
+    Stage,
+    Tenant,
+    Workload,
+)
 from gpuplan.planning.preemption import preemptibility
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.schedulers import kai, kueue, runai
+from gpuplan.planning.serving import MAIN_PORT, metric_of, ports_of, probe_of
 from gpuplan.planning.sources import asked_by, counted_in, named, namespace_of, scheduler_of, tolerations_of
 from gpuplan.planning.subjects import about
 from gpuplan.policy.models import (
@@ -29,9 +42,12 @@ from gpuplan.policy.models import (
     Inference,
     ModelVolume,
     PartOfGpu,
+    Peers,
     PodSecurity,
+    Probe,
     SchedulerKind,
     SecretKey,
+    ServiceType,
     Training,
     ValueFrom,
 )
@@ -74,16 +90,18 @@ def _objects(plan: Plan, workload: Workload) -> Iterator[tuple[int, dict[str, An
             yield _BEFORE, _download_job(plan, workload, model.download), of.download_job
     if isinstance(workload.work, Inference):
         yield _AFTER, _deployment(plan, workload, workload.work), of.deployment
-        yield _AFTER, _service(workload, workload.work), of.service
+        if ports_of(workload.work):
+            yield _AFTER, _service(workload, workload.work), of.service
         if workload.work.autoscaling:
             yield _AFTER, _autoscaler(workload, workload.work.autoscaling), of.autoscaler
     else:
-        yield _AFTER, _job(plan, workload, workload.work), of.job
+        job = _job(plan, workload, workload.work)
+        if workload.work.peers:
+            yield _BEFORE, _meeting(workload, workload.work.peers, job["metadata"]["name"]), of.meeting
+        yield _AFTER, job, of.job
 
 
 # --- Services ----------------------------------------------------------------------------------------------------
-
-_PORT: Final = "http"
 
 _STRATEGY: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
 """A new pod gets the units of an old one. One more than the policy counts would wait for units that may never come."""
@@ -92,24 +110,86 @@ _STRATEGY: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "m
 def _deployment(plan: Plan, workload: Workload, inference: Inference) -> dict[str, Any]:
     """The pods. Their number is not stated where it follows the load: whoever restores what is in Git would undo it."""
     asked = _terms(plan, workload)
-    container = {
-        "ports": [{"name": _PORT, "containerPort": inference.port}],
+    container = given(
+        ports=[{"name": name, "containerPort": port} for name, port in ports_of(inference).items()],
+        startupProbe=_startup_probe(inference),
         # Until then it may still be loading the model.
-        "readinessProbe": {"tcpSocket": {"port": _PORT}},
-    }
+        readinessProbe=_probe(inference),
+    )
     spec = {
         **({} if inference.autoscaling else {"replicas": inference.replicas}),
         "selector": {"matchLabels": _selector(workload)},
         "strategy": _STRATEGY,
-        "template": _pod_template(plan, workload, asked, {}, container),
+        **({"progressDeadlineSeconds": _progress_deadline(inference.startup)} if inference.startup else {}),
+        "template": _pod_template(plan, workload, asked, {}, container, dict(asked.env)),
     }
     return _workload_object("apps/v1", "Deployment", workload.name, workload, asked, spec=spec)
 
 
+_PERIOD: Final = 10
+"""Seconds from one probe to the next, as Kubernetes has them by itself."""
+
+_BEFORE_START: Final = 600
+"""Seconds that a Deployment may be without progress by itself: pods wait for their node and their image as well."""
+
+
+def _probe(inference: Inference) -> dict[str, Any]:
+    ports, probe = ports_of(inference), probe_of(inference)
+    match probe:
+        case "none":
+            return {}
+        case "tcp":
+            return {"tcpSocket": {"port": MAIN_PORT}}
+        case "grpc":
+            return {"grpc": {"port": ports.get(MAIN_PORT)}}
+        case Probe():
+            timeout = {"timeoutSeconds": max(seconds(probe.timeout), 1)} if probe.timeout else {}
+            return {**_asked(probe, ports), **timeout}
+        case unknown:
+            assert_never(unknown)
+
+
+def _asked(probe: Probe, ports: Mapping[str, int]) -> dict[str, Any]:
+    """Kubernetes finds a port by its name for HTTP, and for gRPC by its number alone."""
+    if probe.command is not None:
+        return {"exec": {"command": list(probe.command)}}
+    name = probe.port or MAIN_PORT
+    if probe.http is not None:
+        return {"httpGet": {"path": probe.http, "port": name}}
+    return {"grpc": {"port": ports.get(name), "service": probe.grpc}}
+
+
+def _startup_probe(inference: Inference) -> dict[str, Any]:
+    """The same until it is answered once; whoever does not answer in time is ended and started again."""
+    probe = _probe(inference)
+    if inference.startup is None or not probe:
+        return {}
+    return {**probe, "periodSeconds": _PERIOD, "failureThreshold": max(ceil(seconds(inference.startup) / _PERIOD), 1)}
+
+
+def _progress_deadline(startup: str) -> int:
+    """A Deployment whose pods take longer counts as failed, and Argo CD and Flux say so of the sync."""
+    return seconds(startup) + _BEFORE_START
+
+
 def _service(workload: Workload, inference: Inference) -> dict[str, Any]:
-    ports = [{"name": _PORT, "port": inference.port, "targetPort": _PORT}]
-    spec = {"selector": _selector(workload), "ports": ports}
+    """The Service; its type is not stated where it is what every Service is."""
+    (_, port), *others = ports_of(inference).items()
+    reach = inference.service
+    main = {"name": MAIN_PORT, "port": reach.port or port, "targetPort": MAIN_PORT}
+    spec = {
+        **given(type=None if reach.type is ServiceType.CLUSTER_IP else reach.type.value),
+        "selector": _selector(workload),
+        "ports": [
+            {**main, **given(nodePort=reach.node_port)},
+            *({"name": name, "port": number, "targetPort": name} for name, number in others),
+        ],
+    }
     return _workload_object("v1", "Service", workload.name, workload, spec=spec)
+
+
+def _has_own_port(workload: Workload) -> bool:
+    return isinstance(workload.work, Inference) and workload.work.service.port is not None
 
 
 def _selector(workload: Workload) -> dict[str, str]:
@@ -118,15 +198,23 @@ def _selector(workload: Workload) -> dict[str, str]:
 
 
 def _autoscaler(workload: Workload, scaling: Autoscaling) -> dict[str, Any]:
-    """So many pods that each has at most its number of requests; the metric comes from an adapter."""
-    target = {"type": "AverageValue", "averageValue": quantity(scaling.requests_per_second)}
+    """So many pods that each has at most its part of the load; metrics of pods come from an adapter."""
     spec = {
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": workload.name},
         "minReplicas": scaling.min_replicas,
         "maxReplicas": scaling.max_replicas,
-        "metrics": [{"type": "Pods", "pods": {"metric": {"name": scaling.metric}, "target": target}}],
+        "metrics": [_load(scaling)],
     }
     return _workload_object("autoscaling/v2", "HorizontalPodAutoscaler", workload.name, workload, spec=spec)
+
+
+def _load(scaling: Autoscaling) -> dict[str, Any]:
+    if scaling.cpu_percent is not None:
+        target = {"type": "Utilization", "averageUtilization": scaling.cpu_percent}
+        return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+    each = scaling.requests_per_second or scaling.waiting_requests or Decimal(scaling.gpu_percent or 0) / 100
+    target = {"type": "AverageValue", "averageValue": quantity(each)}
+    return {"type": "Pods", "pods": {"metric": {"name": metric_of(scaling)}, "target": target}}
 
 
 # --- Work that ends ----------------------------------------------------------------------------------------------
@@ -136,24 +224,115 @@ _EVICTED: Final = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionT
 
 
 def _job(plan: Plan, workload: Workload, training: Training) -> dict[str, Any]:
-    """All pods at once, each with a number of its own (`JOB_COMPLETION_INDEX`) and once to its end.
+    """So many pods at once, each with a number of its own (`JOB_COMPLETION_INDEX`) and once to its end.
 
     It stays when it has ended: were it deleted after a time, it would be missed and run again. Kueue takes no Job in
     that runs already (`ValidateJobOnUpdate` in `pkg/controller/jobframework/validation.go` there), so that the labels
     are part of what the Job is.
     """
     asked = _terms(plan, workload)
-    spec = {
-        "parallelism": training.pods,
-        "completions": training.pods,
-        "completionMode": "Indexed",
-        "backoffLimit": training.backoff_limit,
-        **({"activeDeadlineSeconds": seconds(training.deadline)} if training.deadline else {}),
-        "podFailurePolicy": {"rules": [_EVICTED]},
-        "template": _pod_template(plan, workload, asked, {"restartPolicy": "Never"}, {}),
-    }
-    name = _job_name(workload.name, {"labels": asked.labels, "spec": spec}, training.pods)
+    content = {"labels": asked.labels, "spec": _job_spec(plan, workload, training, "")}
+    name = _job_name(workload.name, content, training.completions)
+    spec = _job_spec(plan, workload, training, name)
     return _workload_object("batch/v1", "Job", name, workload, asked, spec=spec)
+
+
+def _job_spec(plan: Plan, workload: Workload, training: Training, name: str) -> dict[str, Any]:
+    """What the Job is; ``name`` is its own, which its pods know where they find one another."""
+    asked = _terms(plan, workload)
+    pod = given(restartPolicy="Never", subdomain=name if training.peers else None)
+    variables = {**asked.env, **_meeting_point(workload, training, name)}
+    return {
+        "parallelism": training.pods,
+        "completions": training.completions,
+        "completionMode": "Indexed",
+        **_tries(training),
+        **({"activeDeadlineSeconds": seconds(training.deadline)} if training.deadline else {}),
+        "podFailurePolicy": {"rules": [_EVICTED, *_fatal(training)]},
+        "template": _pod_template(plan, workload, asked, pod, {}, variables),
+    }
+
+
+def _tries(training: Training) -> dict[str, int]:
+    """How often pods come again. Where each has tries of its own, they have none in common, unless somebody says so."""
+    each = training.backoff_limit_per_index
+    if each is None:
+        return {"backoffLimit": training.backoff_limit}
+    common = {"backoffLimit": training.backoff_limit} if "backoff_limit" in training.model_fields_set else {}
+    most = 0 if training.max_failed_indexes is None and training.peers else training.max_failed_indexes
+    return {**common, "backoffLimitPerIndex": each, **({} if most is None else {"maxFailedIndexes": most})}
+
+
+def _fatal(training: Training) -> list[dict[str, Any]]:
+    """What a program says that will not end otherwise a second time.
+
+    The codes have to be in order, each once (`validatePodFailurePolicyRuleOnExitCodes` in
+    `pkg/apis/batch/validation/validation.go` of kubernetes/kubernetes). `FailIndex` needs tries of each pod.
+    """
+    codes = sorted(set(training.fatal_exit_codes))
+    if not codes:
+        return []
+    action = "FailIndex" if _fails_alone(training) else "FailJob"
+    return [{"action": action, "onExitCodes": {"containerName": _MAIN, "operator": "In", "values": codes}}]
+
+
+def _fails_alone(training: Training) -> bool:
+    """Whether others go on when one pod has failed for good."""
+    return training.trials is not None and training.backoff_limit_per_index is not None
+
+
+# --- Pods that find one another ----------------------------------------------------------------------------------
+
+_RENDEZVOUS: Final = "rendezvous"
+
+_INDEX: Final = {"fieldRef": {"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
+"""Which pod of its Job it is; `$(JOB_COMPLETION_INDEX)` is that of no other variable, for the controller adds it last
+(`addCompletionIndexEnvVariable` in `pkg/controller/job/indexed_job_utils.go` of kubernetes/kubernetes)."""
+
+
+def _meeting(workload: Workload, peers: Peers, job: str) -> dict[str, Any]:
+    """A Service without an address of its own, so that the pod of an index is called `<job>-<index>.<job>`.
+
+    It has the Job's name: no Service has to become another one when the Job does, and none is in the way where the
+    workload was an inference service, whose address can never be taken away. Pods have their names before they are
+    ready, since they look for one another as they start.
+    """
+    spec = {
+        "clusterIP": "None",
+        "publishNotReadyAddresses": True,
+        "selector": _selector(workload),
+        "ports": [{"name": _RENDEZVOUS, "port": peers.port}],
+    }
+    return _workload_object("v1", "Service", job, workload, spec=spec)
+
+
+def _meeting_point(workload: Workload, training: Training, job: str) -> dict[str, Variable]:
+    """The variables of a pod that finds others.
+
+    torchrun reads those that begin with `PET_` in place of its arguments (`torch/distributed/argparse_util.py` of
+    PyTorch), and sets the other four for each process that it starts. A program that is started without it reads them
+    as they are: it is one process in each pod.
+    """
+    if training.peers is None:
+        return {}
+    first, port, pods = f"{job}-0.{job}", str(training.peers.port), str(training.pods)
+    return {
+        "MASTER_ADDR": first,
+        "MASTER_PORT": port,
+        "WORLD_SIZE": pods,
+        "RANK": _INDEX,
+        "PET_MASTER_ADDR": first,
+        "PET_MASTER_PORT": port,
+        "PET_NNODES": pods,
+        "PET_NODE_RANK": _INDEX,
+        "PET_NPROC_PER_NODE": str(_processes(workload)),
+    }
+
+
+def _processes(workload: Workload) -> int:
+    """One for each GPU of a pod. Of several MIG devices a process of CUDA sees the first one only."""
+    is_whole = workload.unit.isolation is Isolation.WHOLE_GPU and workload.fraction is None
+    return workload.spec.count if is_whole else 1
 
 
 # --- Models ------------------------------------------------------------------------------------------------------
@@ -254,9 +433,14 @@ def _job_name(name: str, content: Mapping[str, Any], pods: int = 1) -> str:
 
 
 def _pod_template(
-    plan: Plan, workload: Workload, terms: _Terms, spec: Mapping[str, Any], container: Mapping[str, Any]
+    plan: Plan,
+    workload: Workload,
+    terms: _Terms,
+    spec: Mapping[str, Any],
+    container: Mapping[str, Any],
+    variables: Mapping[str, Variable],
 ) -> dict[str, Any]:
-    """A pod with one container; ``spec`` and ``container`` are what only some workloads need."""
+    """A pod with one container; ``spec``, ``container`` and ``variables`` are what only some workloads need."""
     metadata = given(labels={**_labels_of(workload), **terms.pod_labels}, annotations=dict(terms.pod_annotations))
     priority = workload.priority_class
     more = given(
@@ -266,7 +450,7 @@ def _pod_template(
         **_pod_security(workload.tenant),
         imagePullSecrets=_pull_secrets(workload),
         resourceClaims=_resource_claims(workload),
-        containers=[_container(workload, terms, container)],
+        containers=[_container(workload, container, variables)],
         volumes=[*_config_volume(workload), *_model_volume(workload)],
     )
     return {"metadata": metadata, "spec": {**spec, **_grace(plan, workload), **more}}
@@ -330,14 +514,19 @@ _MAIN: Final = "main"
 """The container's name, which annotations may have in their keys."""
 
 
-def _container(workload: Workload, terms: _Terms, more: Mapping[str, Any]) -> dict[str, Any]:
+Variable = str | ValueFrom | Mapping[str, Any]
+"""The value of a variable, or where it comes from: as the policy says it, or as the pod does."""
+
+
+def _container(workload: Workload, more: Mapping[str, Any], variables: Mapping[str, Variable]) -> dict[str, Any]:
+    """The container; what the policy says of a variable counts, whoever else sets it."""
     spec = workload.spec
     return given(
         name=_MAIN,
         image=spec.image,
         command=list(spec.command),
         args=list(spec.args),
-        env=_variables({**terms.env, **spec.env}),
+        env=_variables({**variables, **spec.env}),
         **more,
         resources=_resources(workload),
         securityContext=_container_security(workload.tenant),
@@ -345,13 +534,15 @@ def _container(workload: Workload, terms: _Terms, more: Mapping[str, Any]) -> di
     )
 
 
-def _variables(env: Mapping[str, str | ValueFrom]) -> list[dict[str, Any]]:
+def _variables(env: Mapping[str, Variable]) -> list[dict[str, Any]]:
     return [{"name": name, **_value(value)} for name, value in env.items()]
 
 
-def _value(value: str | ValueFrom) -> dict[str, Any]:
+def _value(value: Variable) -> dict[str, Any]:
     if isinstance(value, str):
         return {"value": value}
+    if not isinstance(value, ValueFrom):
+        return {"valueFrom": value}
     secret, plain = _key(value.secret_key_ref), _key(value.config_map_key_ref)
     return {"valueFrom": given(secretKeyRef=secret, configMapKeyRef=plain)}
 
@@ -627,12 +818,24 @@ class _Traces(NamedTuple):
         yield from self._asked(asked.labels, asked.annotations)
         yield ("spec", "replicas"), copied(self.workload.work_at / "replicas")
         yield ("spec", "selector"), named(self.workload)
+        yield ("spec", "progressDeadlineSeconds"), multiplied(self.workload.work_at / "startup")
         yield from below(_TEMPLATE, self._pod())
 
     def service(self) -> Routes:
         yield from self._metadata(named(self.workload))
         yield ("spec", "selector"), named(self.workload)
-        yield ("spec", "ports", 0, "port"), copied(self.workload.work_at / "port")
+        at = self.workload.work_at
+        reach = at / "service"
+        yield ("spec", "type"), copied(reach / "type")
+        yield ("spec", "ports", 0, "port"), copied(reach / "port" if _has_own_port(self.workload) else at / "port")
+        yield ("spec", "ports", 0, "nodePort"), copied(reach / "nodePort")
+        for index, name in enumerate(self._further_ports(), start=1):
+            yield ("spec", "ports", index), chosen(at / "ports" / name)
+            yield ("spec", "ports", index, "port"), copied(at / "ports" / name)
+
+    def _further_ports(self) -> tuple[str, ...]:
+        work = self.workload.work
+        return tuple(work.ports) if isinstance(work, Inference) else ()
 
     def autoscaler(self) -> Routes:
         at = self.workload.work_at / "autoscaling"
@@ -640,26 +843,60 @@ class _Traces(NamedTuple):
         yield ("spec", "scaleTargetRef", "name"), named(self.workload)
         yield ("spec", "minReplicas"), copied(at / "minReplicas")
         yield ("spec", "maxReplicas"), copied(at / "maxReplicas")
-        yield ("spec", "metrics", 0, "pods", "metric"), copied(at / "metric")
-        yield ("spec", "metrics", 0, "pods", "target", "averageValue"), copied(at / "requestsPerSecond")
+        pods, measures = ("spec", "metrics", 0, "pods"), ("requestsPerSecond", "waitingRequests", "gpuPercent")
+        measured = chosen(*(at / measure for measure in (*measures, "cpuPercent")))
+        yield ("spec", "metrics", 0, "type"), measured
+        yield (*pods, "metric"), (*measured, *copied(at / "metric"))
+        yield (*pods, "target", "averageValue"), copied(at / "requestsPerSecond", at / "waitingRequests")
+        yield (*pods, "target", "averageValue"), multiplied(at / "gpuPercent")
+        resource = ("spec", "metrics", 0, "resource")
+        yield resource, chosen(at / "cpuPercent")
+        yield (*resource, "target", "averageUtilization"), copied(at / "cpuPercent")
 
     def job(self) -> Routes:
         asked = _terms(self.plan, self.workload)
-        yield from self._job([*self._asked(asked.labels, ()), *self._training()])
+        yield from self._job(self._job_content())
         yield from self._asked((), asked.annotations)
+        if isinstance(self.workload.work, Training) and self.workload.work.peers:
+            name = (*self._content_name(self._job_content()), *chosen(self.workload.work_at / "peers"))
+            yield (*_TEMPLATE, "spec", "subdomain"), name
+            for index, variable in enumerate(self._variables()):
+                if variable in _FIRST and variable not in self.workload.spec.env:
+                    yield (*_TEMPLATE, "spec", "containers", 0, "env", index, "value"), name
+
+    def meeting(self) -> Routes:
+        peers = self.workload.work_at / "peers"
+        yield (), chosen(peers)
+        yield from self._metadata(self._content_name(self._job_content()))
+        yield ("spec", "selector"), named(self.workload)
+        yield ("spec", "ports", 0, "port"), copied(peers / "port")
+
+    def _job_content(self) -> list[tuple[Path, Links]]:
+        return [*self._asked(_terms(self.plan, self.workload).labels, ()), *self._training()]
 
     def _training(self) -> Routes:
-        at = self.workload.work_at
+        at, work = self.workload.work_at, self.workload.work
+        trials = isinstance(work, Training) and work.trials is not None
         yield ("spec", "parallelism"), copied(at / "pods")
-        yield ("spec", "completions"), copied(at / "pods")
+        yield ("spec", "completions"), copied(at / ("trials" if trials else "pods"))
         yield ("spec", "backoffLimit"), copied(at / "backoffLimit")
+        yield ("spec", "backoffLimitPerIndex"), copied(at / "backoffLimitPerIndex")
+        yield ("spec", "maxFailedIndexes"), (*copied(at / "maxFailedIndexes"), *chosen(at / "peers"))
         yield ("spec", "activeDeadlineSeconds"), copied(at / "deadline")
+        codes = work.fatal_exit_codes if isinstance(work, Training) else []
+        fatal = ("spec", "podFailurePolicy", "rules", 1)
+        yield (*fatal, "action"), chosen(at / "trials", at / "backoffLimitPerIndex")
+        for place, code in enumerate(sorted(set(codes))):
+            yield (*fatal, "onExitCodes", "values", place), copied(at / "fatalExitCodes" / codes.index(code))
         yield from below(_TEMPLATE, self._pod())
 
     def _job(self, content: list[tuple[Path, Links]]) -> Routes:
-        """A digest of what the Job is stands in its name."""
-        yield from self._metadata((*named(self.workload), *hashed(link for _, links in content for link in links)))
+        yield from self._metadata(self._content_name(content))
         yield from content
+
+    def _content_name(self, content: list[tuple[Path, Links]]) -> Links:
+        """A digest of what a Job is stands in its name."""
+        return (*named(self.workload), *hashed(link for _, links in content for link in links))
 
     # --- Names
 
@@ -763,20 +1000,65 @@ class _Traces(NamedTuple):
     def _container(self) -> Routes:
         at, spec = self.workload.at, self.workload.spec
         yield from _program(at, spec.command, spec.args)
-        for index, name in enumerate({**_terms(self.plan, self.workload).env, **spec.env}):
+        for index, name in enumerate(self._variables()):
             if name in spec.env:
                 yield from below(("env", index), _variable(at / "env" / name, spec.env[name]))
+            elif name in _MEETING:
+                yield ("env", index), chosen(self.workload.work_at / "peers")
+                yield ("env", index, "value"), _MEETING[name](self)
             else:
                 yield ("env", index, "name"), scheduler_of(self.plan)
                 yield ("env", index, "value"), _TERMS[name](self)
         if spec.inference:
-            yield ("ports", 0, "containerPort"), copied(self.workload.work_at / "port")
+            yield from self._listening(spec.inference)
         for name in ("cpu", "memory"):
             yield ("resources", ANY, name), copied(at / name)
         for name in _units(self.workload):
             yield ("resources", ANY, name), (*copied(at / "count"), *asked_by(self.plan, self.workload))
         yield from below(("resources", "claims"), self._claims())
         yield from self._mount(len(_config_mount(self.workload)))
+
+    def _listening(self, work: Inference) -> Routes:
+        at = self.workload.work_at
+        yield ("ports", 0, "containerPort"), copied(at / "port")
+        for index, name in enumerate(work.ports, start=1):
+            yield ("ports", index), chosen(at / "ports" / name)
+            yield ("ports", index, "containerPort"), copied(at / "ports" / name)
+        for field in ("startupProbe", "readinessProbe"):
+            yield from below((field,), self._probing(work))
+        yield ("startupProbe", "failureThreshold"), multiplied(at / "startup")
+        yield ("startupProbe",), chosen(at / "startup")
+
+    def _probing(self, work: Inference) -> Routes:
+        at = self.workload.work_at / "probe"
+        yield (), chosen(at)
+        if isinstance(work.probe, Probe):
+            for field, route in (("http", ("httpGet", "path")), ("grpc", ("grpc", "service"))):
+                yield route, copied(at / field)
+            for index in range(len(work.probe.command or ())):
+                yield ("exec", "command", index), copied(at / "command" / index)
+            yield ("timeoutSeconds",), multiplied(at / "timeout")
+            yield ("httpGet", "port"), copied(at / "port")
+            yield ("grpc", "port"), chosen(at / "port")
+        asked = work.probe.port if isinstance(work.probe, Probe) else None
+        yield (
+            ("grpc", "port"),
+            copied(self.workload.work_at / "ports" / asked if asked else self.workload.work_at / "port"),
+        )
+
+    def _variables(self) -> Iterable[str]:
+        work, own = self.workload.work, self.workload.spec.env
+        peers = _meeting_point(self.workload, work, "") if isinstance(work, Training) else {}
+        return {**_terms(self.plan, self.workload).env, **peers, **own}
+
+    def _port(self) -> Links:
+        return copied(self.workload.work_at / "peers" / "port")
+
+    def _pods(self) -> Links:
+        return copied(self.workload.work_at / "pods")
+
+    def _processes(self) -> Links:
+        return (*copied(self.workload.at / "count"), *asked_by(self.plan, self.workload))
 
     def _mount(self, index: int) -> Routes:
         yield ("volumeMounts", index, "mountPath"), copied(self.workload.at / "model" / "mountPath")
@@ -874,3 +1156,18 @@ _TERMS: Final[Mapping[str, Callable[[_Traces], Links]]] = {
     _MEMORY_LIMIT: _Traces._most,
 }
 """What each label and annotation of `_terms` says."""
+
+_MEETING: Final[Mapping[str, Callable[[_Traces], Links]]] = {
+    "MASTER_ADDR": lambda _: (),
+    "MASTER_PORT": _Traces._port,
+    "WORLD_SIZE": _Traces._pods,
+    "RANK": lambda _: (),
+    "PET_MASTER_ADDR": lambda _: (),
+    "PET_MASTER_PORT": _Traces._port,
+    "PET_NNODES": _Traces._pods,
+    "PET_NODE_RANK": lambda _: (),
+    "PET_NPROC_PER_NODE": _Traces._processes,
+}
+"""What each variable of `_meeting_point` says; where the first pod is follows from all that the Job is."""
+
+_FIRST: Final = ("MASTER_ADDR", "PET_MASTER_ADDR")

@@ -218,9 +218,9 @@ class PoolDriver(Model):
 
     version: texts.Line | None = None
     """The driver's version, such as `570.195.03`. Absent: the cluster's."""
-    kernel_modules: Annotated[KernelModules, Field(strict=False), Words("kernel modules")] = KernelModules.AUTO
-    """`open`, which Grace and Blackwell need; `proprietary`, which Volta and older need; `auto` leaves it to the
-    driver.
+    kernel_modules: Annotated[KernelModules | None, Field(strict=False), Words("kernel modules")] = None
+    """`open`, which Grace and Blackwell need, and GPUDirect Storage; `proprietary`, which Volta and older need; `auto`
+    leaves it to the driver. Absent: the cluster's, `driver.kernelModuleType` of `gpuOperator.values`, else `auto`.
     """
 
 
@@ -1193,16 +1193,68 @@ class ModelVolume(Model):
 
 
 class Autoscaling(Model):
-    """A HorizontalPodAutoscaler on requests per second."""
+    """A HorizontalPodAutoscaler: on requests per second, on requests that wait, or on the use of CPU or GPU."""
 
     min_replicas: Annotated[Positive, Words("fewest pods")] = 1
     """The fewest pods."""
     max_replicas: Annotated[Positive, Words("most pods")]
     """The most pods; all of them must fit into the quota."""
-    requests_per_second: Positive
+    requests_per_second: Positive | None = None
     """The requests per second that one pod can serve."""
-    metric: texts.Metric = "http_requests_per_second"
-    """The metric of each pod, as the cluster's custom metrics API has it."""
+    waiting_requests: Positive | None = None
+    """How many requests may wait for one pod, the length of its queue."""
+    cpu_percent: Annotated[Positive | None, Words("use of CPU")] = None
+    """How much of the CPU that they ask for pods use, on average, such as `70`."""
+    gpu_percent: Annotated[int | None, Field(ge=1, le=100), Words("use of GPUs")] = None
+    """How much of the time pods use their GPU, on average, such as `80`: the metric `DCGM_FI_PROF_GR_ENGINE_ACTIVE` of
+    each pod in the cluster's custom metrics API.
+    """
+    metric: texts.Metric | None = None
+    """What requests are called in the cluster's custom metrics API, by pod. Absent: `http_requests_per_second`, and
+    `vllm:num_requests_waiting` for those that wait.
+    """
+
+    _one_measure = _exactly_one(
+        "requests_per_second", "waiting_requests", "cpu_percent", "gpu_percent", "what an autoscaler follows"
+    )
+
+
+class Probe(Model):
+    """What is asked of a container before requests reach it."""
+
+    http: Annotated[texts.HttpPath | None, Words("path of the probe")] = None
+    """A GET of this path answers with a status from 200 to 399, such as `/health`."""
+    grpc: Annotated[texts.GrpcService | None, Words("service of the probe")] = None
+    """The server says by gRPC's health protocol that this service of it is well. For the whole server write
+    `probe: grpc`.
+    """
+    command: Annotated[list[str] | None, OF_PROGRAM, Field(min_length=1)] = None
+    """This command in the container ends with 0, such as `[cat, /tmp/ready]`."""
+    port: Annotated[str | None, Judged("GPU598")] = None
+    """Which of `ports` is asked, by its name. Absent: `port`."""
+    timeout: texts.Duration | None = None
+    """How long the answer may take. Absent: one second."""
+
+    _one_action = _exactly_one("http", "grpc", "command", "a probe")
+
+
+class ServiceType(StrEnum):
+    """Where a Service is reached from."""
+
+    CLUSTER_IP = "ClusterIP"
+    NODE_PORT = "NodePort"
+    LOAD_BALANCER = "LoadBalancer"
+
+
+class Reach(Model):
+    """How a service is reached: what its Service is."""
+
+    type: Annotated[ServiceType, Field(strict=False)] = ServiceType.CLUSTER_IP
+    """From within the cluster, at a port of every node, or at an address of the cloud's load balancer."""
+    port: Annotated[int | None, Field(ge=1, le=65535)] = None
+    """The port of the Service, such as `80`. Absent: that of the container."""
+    node_port: Annotated[int | None, Field(ge=1, le=65535)] = None
+    """The port of the nodes, such as `30080`. Absent: Kubernetes chooses one."""
 
 
 class Inference(Model):
@@ -1210,8 +1262,20 @@ class Inference(Model):
 
     replicas: Annotated[Positive, Words("pods")] = 1
     """How many pods; with `autoscaling` the load decides."""
-    port: Annotated[int, Field(ge=1, le=65535)] = 8000
-    """The port that the container listens on."""
+    port: Annotated[int, Field(ge=1, le=65535)] | Literal["none"] = 8000
+    """The port that the container listens on. With `none` it has no Service, and its pods are ready when they run."""
+    ports: Annotated[dict[str, Annotated[int, Field(ge=1, le=65535)]], Judged("GPU598")] = Field(default_factory=dict)
+    """Further ports by name, such as `{grpc: 8001, metrics: 8002}`; the Service has them too."""
+    probe: Probe | Literal["tcp", "grpc", "none"] | None = None
+    """What is asked before requests reach a pod: `tcp` whether it listens, `grpc` whether it is well, `none` nothing;
+    `{http: /health}` and others below. Absent: `tcp`.
+    """
+    startup: Annotated[texts.Duration | None, Words("time to start")] = None
+    """How long a container may take until its probe is answered for the first time, such as `15m`; then it is started
+    again. Absent, it may take any time.
+    """
+    service: Reach = Reach.model_construct()
+    """How it is reached."""
     autoscaling: Autoscaling | None = None
     """Let the number of pods follow the load."""
 
@@ -1227,21 +1291,51 @@ class Closeness(Model):
     _one_level = _exactly_one("required", "preferred", "a level")
 
 
+class Peers(Model):
+    """Where the pods of a training meet, as torchrun and other programs of PyTorch read it."""
+
+    port: Annotated[int, Field(ge=1, le=65535)] = 29500
+    """The port on which the first pod waits for the others."""
+
+
 class Training(Model):
     """Work that ends: a Job."""
 
     pods: Positive = 1
     """How many pods run at once, each once to its end."""
+    trials: Positive | None = None
+    """How many pods run in all, `pods` of them at once, as for a search of hyperparameters: each finds its number, from
+    0 on, in `JOB_COMPLETION_INDEX`. Absent, it is `pods`.
+    """
     gang: Positive | None = None
     """How many of them must be able to start together; fewer do not start at all."""
     topology: Annotated[Closeness | None, ESSENTIAL] = None
     """How close together its pods are, in a pool with a `topology`. Absent: a gang prefers the narrowest level."""
+    peers: Peers | None = None
+    """Let its pods find one another: a headless Service gives each a name, and variables say where the first one is,
+    how many there are, and which of them a pod is. `{}` is enough. Absent, pods have no names.
+    """
     backoff_limit: Annotated[int, Field(ge=0, le=1_000_000)] = 3
-    """How often failed pods are tried again."""
+    """How often failed pods are tried again, all together. With `backoffLimitPerIndex` no number is the default."""
+    backoff_limit_per_index: Annotated[int | None, Field(ge=0, le=1_000_000), Words("tries of each pod")] = None
+    """How often each pod is tried again, so that one that fails takes no tries from the others."""
+    max_failed_indexes: Annotated[int | None, Field(ge=0, le=100_000), Words("failed pods that it goes on with")] = None
+    """How many pods may have used up `backoffLimitPerIndex` before the job has failed and the others end. Absent, all
+    of them; with `peers` none, since the others would wait for it.
+    """
+    fatal_exit_codes: Annotated[list[Annotated[int, Field(ge=1, le=255)]], INDEPENDENT] = Field(default_factory=list)
+    """Exit codes after which nothing is tried again: the job has failed, or of a job with `trials` and
+    `backoffLimitPerIndex` that trial.
+    """
     deadline: texts.Duration | None = None
     """How long the job may take, all tries included, such as `12h`: then its pods are ended and it has failed. Absent,
     it may take any time.
     """
+
+    @property
+    def completions(self) -> int:
+        """How many pods run in all."""
+        return self.trials or self.pods
 
 
 class WorkloadSpec(Model):

@@ -272,10 +272,19 @@ NetworkResource = Annotated[
 KeyOfData = Annotated[
     str,
     _matching(
-        r"^[-._a-zA-Z0-9]{1,253}$", "a key of a Secret or a ConfigMap: letters, digits, `-`, `_` and `.`, no folders"
+        r"^([-_a-zA-Z0-9][-._a-zA-Z0-9]{0,252}|\.[-_a-zA-Z0-9][-._a-zA-Z0-9]{0,251})$",
+        "a key of a Secret or a ConfigMap: letters, digits, `-`, `_` and `.`, no folders",
     ),
 ]
 """What the API server takes for one (`IsConfigMapKey` in `pkg/util/validation` of kubernetes/apimachinery)."""
+
+HttpPath = Annotated[str, _matching(r"^/[!-~]{0,1000}$", "a path of an HTTP server, such as `/health`")]
+GrpcService = Annotated[
+    str,
+    _matching(
+        r"^[A-Za-z_][A-Za-z0-9_.-]{0,252}$", "the name that a gRPC server gives to its health, such as `model.Chat`"
+    ),
+]
 
 Metric = Annotated[str, _matching(r"^[^/%\s.][^/%\s]*$", "a name without spaces, `/` and `%`")]
 """What can be part of a path (`ValidateMetricIdentifier` in `pkg/apis/autoscaling/validation` of Kubernetes)."""

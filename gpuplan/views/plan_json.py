@@ -21,8 +21,9 @@ from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Plan, said
 from gpuplan.planning.preemption import evictions
 from gpuplan.planning.projects import seconds
+from gpuplan.planning.serving import metric_of, probe_of
 from gpuplan.policy.documentation import document
-from gpuplan.policy.models import Cap, Guard, Inference, ModelVolume
+from gpuplan.policy.models import Autoscaling, Cap, Guard, Inference, ModelVolume
 from gpuplan.values import NamedTuple
 
 FORMAT_VERSION = "1.6"
@@ -203,6 +204,10 @@ def _work(workload: parts.Workload) -> Mapping[str, object]:
     }
 
 
+def _served(work: Inference) -> Mapping[str, object]:
+    return {"port": None if work.port == "none" else work.port, "probe": probe_of(work)}
+
+
 def _volume(model: ModelVolume) -> Mapping[str, object]:
     image = model.download.image if model.download else None
     return {"storage_class": model.storage_class or None, "download_image": image}
@@ -247,6 +252,8 @@ _CONTRACT: Final[Mapping[type, Published]] = {
     parts.Workload: Published(
         left_out=("command", "args", "env", "config", "inference", "training", "count", "fraction"), more=_work
     ),
+    Inference: Published(more=_served),
+    Autoscaling: Published(more=lambda scaling: {"metric": metric_of(scaling) or None}),
     ModelVolume: Published(left_out=("download",), more=_volume),
     parts.Retained: Published(left_out=("mig_layout", "device_plugin_config", "object", "what"), more=_defined),
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -22,6 +23,7 @@ from gpuplan.backends.namespaces import render as render_namespaces
 from gpuplan.checks import run
 from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, Plan, Tenant
 from tests.backends.scheduling.cel import refusals
+from tests.backends.workloads.rendered import manifests
 from tests.cluster.api import Api, Refused
 from tests.cluster.conftest import NEWEST
 from tests.cluster.control_plane import ControlPlane
@@ -93,6 +95,33 @@ def refusal_of(request: Callable[[], object]) -> str | None:
     except Refused as refused:
         return refused.message
     return None
+
+
+SERVICES: Final = (
+    "inference: {port: none}",
+    "inference: {port: none, probe: {command: [cat, /ready], timeout: 5s}, startup: 5m}",
+    "inference: {probe: grpc, startup: 15m}",
+    "inference: {ports: {rpc: 81, metrics: 82}, probe: {grpc: model.Chat, port: rpc}}",
+    "inference: {ports: {admin: 81}, probe: {http: '/v2/health/ready?full=1', port: admin}, startup: 1s}",
+    "inference: {service: {type: NodePort, port: 80, nodePort: 30080}}",
+    "inference: {service: {type: LoadBalancer, port: 443}}",
+    "inference: {autoscaling: {maxReplicas: 4, waitingRequests: 5}}",
+    "inference: {autoscaling: {maxReplicas: 4, gpuPercent: 80}}",
+    "inference: {autoscaling: {maxReplicas: 4, cpuPercent: 70}}\ncpu: '4'",
+    "inference: {}\nenv: {A: {secretKeyRef: {name: a, key: b}}}\nimagePullSecrets: [registry]",
+    "inference: {}\nenv: {A: {configMapKeyRef: {name: a, key: b}}}",
+)
+
+
+@pytest.mark.parametrize("spec", SERVICES)
+def test_services_are_taken_as_they_are_written(spec: str, server: ControlPlane) -> None:
+    with suppress(Refused):
+        server.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lab"}})
+    refused = {
+        manifest.kind: refusal_of(partial(server.api.create, manifest.body, dry_run=True))
+        for manifest in manifests(spec)
+    }
+    assert {kind: message for kind, message in refused.items() if message} == {}
 
 
 @pytest.mark.parametrize("key", ["requests.nvidia.com/gpu", "limits.nvidia.com/gpu", "nvidia.com/gpu"])

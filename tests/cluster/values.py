@@ -130,8 +130,14 @@ def _mounted(path: str) -> Body:
     return _pod({"volumeMounts": mounts}, volumes=[{"name": "model", "emptyDir": {}}])
 
 
-def _service(name: str) -> Body:
-    return _object("v1", "Service", {"name": name}, spec={"ports": [{"port": 8000}]})
+def _service(name: str, kind: str = "ClusterIP", node_port: int | None = None) -> Body:
+    port = {"port": 80, **({} if node_port is None else {"nodePort": node_port})}
+    return _object("v1", "Service", {"name": name}, spec={"type": kind, "ports": [port]})
+
+
+def _reached(kind: str, node_port: int | None) -> Body:
+    """What a policy says of such a Service."""
+    return {"type": kind, **({} if node_port is None else {"nodePort": node_port})}
 
 
 def _bound_to(group: str) -> Body:
@@ -277,6 +283,37 @@ def families(seed: str = "") -> Iterator[Family]:
         lambda name: _workload(env={name: "a"}),
         lambda name: _pod({"env": [{"name": name, "value": "a"}]}),
         stricter="other printable characters are taken since 1.32",
+    )
+    yield Family(
+        "names of ports",
+        drawn(("a", "http", "80", "a1", "1a", "-a", "a-", "a--b", "A", "", "a_b", "a" * 15, "a" * 16), "ports"),
+        lambda name: _workload(kind="inference", inference={"ports": {name: 8001}}),
+        lambda name: _pod({"ports": [{"name": "http", "containerPort": 8000}, {"name": name, "containerPort": 8001}]}),
+        stricter="a port may go without a name",
+    )
+    yield Family(
+        "keys of Secrets",
+        drawn(("a", "a.b", "A_b", "..", ".", "..a", "a/b", "", "a b", "é", "a" * 253, "a" * 254), "keys"),
+        lambda key: _workload(env={"A": {"secretKeyRef": {"name": "a", "key": key}}}),
+        lambda key: _pod({"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "a", "key": key}}}]}),
+    )
+    yield Family(
+        "names of Secrets",
+        drawn(_NAMES, "secrets"),
+        lambda name: _workload(env={"A": {"secretKeyRef": {"name": name, "key": "a"}}}),
+        lambda name: _pod({"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": name, "key": "a"}}}]}),
+        stricter="a reference may have a name that no Secret can have",
+    )
+    yield Family(
+        "types of Services",
+        tuple(
+            (kind, port)
+            for kind in ("ClusterIP", "NodePort", "LoadBalancer", "ExternalName", "nodeport", "")
+            for port in (None, 0, 30090, 32767, 65536)
+        ),
+        lambda value: _workload(kind="inference", inference={"service": _reached(*value)}),
+        lambda value: _service("work", *value),
+        stricter="a port that is 0 and a type that is empty are as good as none",
     )
     yield Family(
         "names of files",

@@ -37,8 +37,8 @@ def test_none_is_a_field_of_the_spec(kind: str, name: str) -> None:
     assert name not in {field.alias for field in spec.model_fields.values()}
 
 
-def test_the_type_of_a_service_is_patched() -> None:
-    said = find_said("Workload", "serviceType")
+def test_a_sidecar_is_patched() -> None:
+    said = find_said("Workload", "sidecars")
     assert said is not None
     assert said.page == "docs/how-to/patch-what-gpuplan-writes.md"
 
@@ -46,7 +46,14 @@ def test_the_type_of_a_service_is_patched() -> None:
 @pytest.mark.parametrize(
     ("kind", "field", "how"),
     [
-        ("Workload", "deadline", "in `training`, by `pods`, `gang`, `topology` or `deadline`"),
+        ("Workload", "deadline", "in `training`, by `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`"),
+        ("Workload", "serviceType", "in `inference.service`, such as `{type: NodePort, nodePort: 30080}`"),
+        (
+            "Workload",
+            "queueLength",
+            "in `autoscaling`, by one of `requestsPerSecond`, `waitingRequests`, `cpuPercent` and `gpuPercent`",
+        ),
+        ("Workload", "readinessProbe", "in `inference`, by `probe` and `startup`"),
         ("Workload", "gpuMemory", "by `fraction`, such as `{memory: 10Gi}`"),
         ("Workload", "notebook", "by an object of your own, whose pods the quotas hold"),
         ("Pool", "instanceType", "by `nodes`: names, a pattern, labels or the board"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuplan.policy.fields import field_paths, find_field, nested_model
-from gpuplan.policy.models import Pool, Quota
+from gpuplan.policy.models import Pool, Quota, SecretKey, ValueFrom, Workload
 
 
 def test_field_is_found_by_its_path() -> None:
@@ -48,6 +48,12 @@ def test_model_below_a_list_is_found() -> None:
     from gpuplan.policy.models import Tenant
 
     assert nested_model(Tenant, ("spec", "quotas", 0)) is Quota
+
+
+def test_what_a_mapping_holds_has_the_model_and_the_mapping_has_none() -> None:
+    assert nested_model(Workload, ("spec", "env", "TOKEN")) is ValueFrom
+    assert nested_model(Workload, ("spec", "env", "TOKEN", "secretKeyRef")) is SecretKey
+    assert nested_model(Workload, ("spec", "env")) is None
 
 
 def test_plain_mapping_has_no_model() -> None:

@@ -38,6 +38,10 @@ KINDS: Final = (
     "inference: {replicas: 2}",
     "inference: {autoscaling: {maxReplicas: 4, requestsPerSecond: 10}}",
     "training: {pods: 4, gang: 2}",
+    "inference: {port: none, probe: {command: [ready]}, startup: 5m}",
+    "inference: {probe: {http: /health}, service: {type: NodePort, port: 80}}",
+    "training: {pods: 4, gang: 4, peers: {}}",
+    "training: {pods: 2, trials: 9, backoffLimitPerIndex: 1, fatalExitCodes: [2]}",
 )
 MORE: Final = (
     "",

@@ -43,11 +43,14 @@ def test_the_model_is_downloaded_once() -> None:
     assert claim["spec"]["accessModes"] == ["ReadWriteOnce"]
     job = an_object(NAME, CLUSTER, "workloads/llm/job-llm-inference-download-*.yaml")
     assert container(job)["args"] == ["microsoft/Phi-3-mini-4k-instruct", "/model"]
+    [token] = container(job)["env"]
+    assert token == {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hugging-face", "key": "token"}}}
 
 
 def test_the_port_is_that_of_the_document() -> None:
-    [port] = an_object(NAME, CLUSTER, "workloads/llm/service-llm-inference.yaml")["spec"]["ports"]
-    assert port["port"] == 8000
+    spec = an_object(NAME, CLUSTER, "workloads/llm/service-llm-inference.yaml")["spec"]
+    [port] = spec["ports"]
+    assert (spec["type"], port["port"], port["nodePort"]) == ("NodePort", 8000, 30080)
 
 
 def test_a_second_pod_is_refused_before_it_is_pending(tmp_path: Path) -> None:

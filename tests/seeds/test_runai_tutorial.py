@@ -44,6 +44,16 @@ def test_a_dynamic_pod_has_a_quarter_and_may_use_three() -> None:
     assert {"name": "RUNAI_GPU_MEMORY_LIMIT", "value": "0.75"} in container(body)["env"]
 
 
+@pytest.mark.parametrize(
+    ("namespace", "name", "port"),
+    [("runai-llm-inference", "llm-inference-runai", 30081), ("elastic", "dynamic-inference", 30082)],
+)
+def test_services_are_reached_at_the_ports_of_the_document(namespace: str, name: str, port: int) -> None:
+    spec = an_object(NAME, "runai", f"workloads/{namespace}/service-{name}.yaml")["spec"]
+    [found] = spec["ports"]
+    assert (spec["type"], found["port"], found["nodePort"]) == ("NodePort", 8000, port)
+
+
 def test_the_autoscaler_has_the_numbers_of_the_command() -> None:
     spec = an_object(NAME, "runai", "workloads/elastic/horizontalpodautoscaler-autoscale-inference.yaml")["spec"]
     assert (spec["minReplicas"], spec["maxReplicas"]) == (2, 6)

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from gpuplan import catalog
-from tests.seeds.platforms import an_object, container, document, findings
+from tests.seeds.platforms import an_object, built, container, document, findings
 
 NAME = "sharing-overlays"
 
@@ -30,9 +30,16 @@ def test_one_gpu_becomes_two() -> None:
 
 def test_both_pods_have_a_share() -> None:
     #: two pods and two shares
-    job = an_object(NAME, "shared", "workloads/demo/job-nvidia-plugin-test-*.yaml")
-    assert job["spec"]["parallelism"] == 2
-    assert container(job)["resources"]["limits"] == {"nvidia.com/gpu.shared": "1"}
+    test = an_object(NAME, "shared", "workloads/demo/deployment-nvidia-plugin-test.yaml")
+    assert test["spec"]["replicas"] == 2
+    assert container(test)["resources"]["limits"] == {"nvidia.com/gpu.shared": "1"}
+
+
+def test_the_test_is_ready_when_it_runs() -> None:
+    """It listens nowhere, so that nothing may ask it at a port: the document shows both pods as ready."""
+    test = container(an_object(NAME, "shared", "workloads/demo/deployment-nvidia-plugin-test.yaml"))
+    assert {"readinessProbe", "ports"} & test.keys() == set()
+    assert "shared/workloads/demo/service-nvidia-plugin-test.yaml" not in built(NAME, "shared").tree
 
 
 def test_two_pods_on_a_whole_gpu_are_refused(tmp_path: Path) -> None:
@@ -40,7 +47,7 @@ def test_two_pods_on_a_whole_gpu_are_refused(tmp_path: Path) -> None:
     change = document(
         "Workload",
         "nvidia-plugin-test",
-        "tenant: demo, pool: a10g, image: registry.example.com/dcgmproftester:12, training: {pods: 2}",
+        "tenant: demo, pool: a10g, image: registry.example.com/dcgmproftester:12, inference: {replicas: 2, port: none}",
     )
     assert "GPU571" in {item.code for item in findings(NAME, "whole", change, tmp_path)}
 

@@ -164,6 +164,19 @@ def test_what_is_said_by_profile_and_by_memory_is_in_the_contract() -> None:
     jsonschema.validate(plans_as_data([plan]), strictly(schema("plan")))
 
 
+def test_drivers_of_pools_are_listed_where_one_has_its_own() -> None:
+    own = RESEARCH.replace("  gpu:", "  driver: {version: 570.195.03, kernelModules: open}\n  gpu:", 1)
+    page = plan_page(a_plan(own), PLAIN)
+    rows = [line.split() for line in page.partition("\nDrivers\n")[2].partition("\n\n")[0].splitlines()]
+
+    assert rows == [
+        ["POOL", "DRIVER", "KERNEL", "MODULES"],
+        ["research", "570.195.03", "open"],
+        ["all", "others", "595.91.07", "auto"],
+    ]
+    assert "\nDrivers\n" not in plan_page(a_plan(FLEET), PLAIN)
+
+
 def test_json_and_yaml_say_the_same() -> None:
     plans = [a_plan(FLEET)]
 
@@ -281,6 +294,16 @@ def test_workloads_say_how_many_pods_there_are_and_what_all_of_them_ask_for() ->
     ]
 
 
+def test_trials_are_counted_by_what_runs_at_once() -> None:
+    work = document(
+        "Workload", "search", "tenant: lab", "pool: a", "image: example.com/a:1", "training: {trials: 40, pods: 4}"
+    )
+    plan = a_plan(pool("a", "exclusive: {}") + tenant("lab", "pool: a, guaranteed: 4") + work)
+    row = next(line for line in plan_page(plan, PLAIN).splitlines() if line.strip().startswith("search "))
+
+    assert row.split() == ["search", "lab", "lab", "4", "of", "40", "a", "gpu", "1", "4", "-"]
+
+
 FALLING_BACK = (
     pool("first", "exclusive: {}", "fallback: second")
     + pool("second", "exclusive: {}", "fallback: third")
@@ -323,6 +346,9 @@ def test_workloads_are_told_to_programs() -> None:
                 "min_replicas": 2,
                 "max_replicas": 4,
                 "requests_per_second": 20,
+                "waiting_requests": None,
+                "cpu_percent": None,
+                "gpu_percent": None,
                 "metric": "http_requests_per_second",
             },
             "most_pods": 4,
@@ -417,3 +443,19 @@ def test_what_is_retained_is_told_to_programs() -> None:
         ("key", "devicePluginConfig", "b", "no node names it"),
         ("nameless", "object", "ResourceFlavor", "nobody knows"),
     ]
+
+
+def test_a_service_says_how_it_is_asked_and_reached() -> None:
+    quiet = document("Workload", "quiet", "tenant: lab, pool: whole, image: 'example.com/a:1', inference: {port: none}")
+    reached = "service: {type: NodePort, nodePort: 30080}"
+    asked = f"probe: {{http: /health}}, {reached}, autoscaling: {{maxReplicas: 2, gpuPercent: 80}}"
+    loud = document("Workload", "loud", f"tenant: lab, pool: whole, image: 'example.com/a:1', inference: {{{asked}}}")
+    plan = a_plan(f"{pool('whole')}{tenant('lab', 'pool: whole, guaranteed: 8')}{quiet}{loud}")
+    told = plans_as_data([plan])
+    jsonschema.validate(told, strictly(schema("plan")))
+    found = {item["name"]: item for item in told["clusters"][0]["workloads"]}
+
+    assert (found["quiet"]["port"], found["quiet"]["probe"]) == (None, "none")
+    assert found["loud"]["probe"] == {"http": "/health", "grpc": None, "command": None, "port": None, "timeout": None}
+    assert found["loud"]["service"] == {"type": "NodePort", "port": None, "node_port": 30080}
+    assert found["loud"]["autoscaling"]["metric"] == "DCGM_FI_PROF_GR_ENGINE_ACTIVE"

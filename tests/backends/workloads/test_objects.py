@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuplan.manifests import check_schemas
-from tests.backends.workloads.rendered import SERVICE, TRAINING, container_of, get, manifests, pod_of
+from tests.backends.workloads.rendered import SERVICE, TRAINING, container_of, get, manifests, planned, pod_of
 
 SCALED = "inference: {port: 8080, autoscaling: {minReplicas: 2, maxReplicas: 6, requestsPerSecond: 20}}"
 MODEL = f"""\
@@ -81,6 +81,72 @@ def test_no_pod_is_added_before_an_old_one_has_given_its_units_back() -> None:
     assert get("Deployment")["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
 
 
+# --- Probes ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("inference", "probe"),
+    [
+        ("port: 80", {"tcpSocket": {"port": "http"}}),
+        ("port: 80, probe: tcp", {"tcpSocket": {"port": "http"}}),
+        ("port: 80, probe: grpc", {"grpc": {"port": 80}}),
+        ("port: 80, probe: {http: /health}", {"httpGet": {"path": "/health", "port": "http"}}),
+        (
+            "port: 80, ports: {admin: 81}, probe: {http: /health, port: admin, timeout: 5s}",
+            {"httpGet": {"path": "/health", "port": "admin"}, "timeoutSeconds": 5},
+        ),
+        ("port: 80, ports: {rpc: 81}, probe: {grpc: a.B, port: rpc}", {"grpc": {"port": 81, "service": "a.B"}}),
+        ("port: none, probe: {command: [cat, /ready]}", {"exec": {"command": ["cat", "/ready"]}}),
+    ],
+)
+def test_a_container_is_asked_as_the_policy_says(inference: str, probe: object) -> None:
+    found = container_of("Deployment", f"inference: {{{inference}}}")
+    assert found["readinessProbe"] == probe
+    assert "startupProbe" not in found
+
+
+@pytest.mark.parametrize("inference", ["port: none", "port: 80, probe: none"])
+def test_nobody_asks_a_container_that_has_no_probe(inference: str) -> None:
+    assert "readinessProbe" not in container_of("Deployment", f"inference: {{{inference}}}")
+
+
+def test_a_container_has_its_time_to_start_and_the_deployment_more() -> None:
+    spec = "inference: {port: 80, probe: {http: /health}, startup: 15m5s}"
+    action = {"httpGet": {"path": "/health", "port": "http"}}
+    found = container_of("Deployment", spec)
+    assert found["startupProbe"] == {**action, "periodSeconds": 10, "failureThreshold": 91}
+    assert found["readinessProbe"] == action
+    assert get("Deployment", spec)["spec"]["progressDeadlineSeconds"] == 905 + 600
+
+
+# --- Services ----------------------------------------------------------------------------------------------------
+
+
+def test_a_service_without_a_port_has_no_service() -> None:
+    found = manifests("inference: {port: none}")
+    assert [manifest.kind for manifest in found] == ["Deployment"]
+    assert "ports" not in container_of("Deployment", "inference: {port: none}")
+
+
+def test_a_service_is_reached_at_a_port_of_the_nodes() -> None:
+    spec = "inference: {port: 8000, ports: {grpc: 8001}, service: {type: NodePort, port: 80, nodePort: 30080}}"
+    found = get("Service", spec)["spec"]
+    assert found["type"] == "NodePort"
+    assert found["ports"] == [
+        {"name": "http", "port": 80, "targetPort": "http", "nodePort": 30080},
+        {"name": "grpc", "port": 8001, "targetPort": "grpc"},
+    ]
+    assert container_of("Deployment", spec)["ports"] == [
+        {"name": "http", "containerPort": 8000},
+        {"name": "grpc", "containerPort": 8001},
+    ]
+    assert check_schemas(manifests(spec), "1.34") == ()
+
+
+def test_a_load_balancer_leads_to_a_service() -> None:
+    assert get("Service", "inference: {service: {type: LoadBalancer}}")["spec"]["type"] == "LoadBalancer"
+
+
 # --- Secrets -----------------------------------------------------------------------------------------------------
 
 BY_NAME = """\
@@ -139,6 +205,44 @@ def test_an_autoscaler_counts_requests() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("follows", "metric"),
+    [
+        (
+            "waitingRequests: 5",
+            {
+                "type": "Pods",
+                "pods": {
+                    "metric": {"name": "vllm:num_requests_waiting"},
+                    "target": {"type": "AverageValue", "averageValue": "5"},
+                },
+            },
+        ),
+        (
+            "gpuPercent: 80",
+            {
+                "type": "Pods",
+                "pods": {
+                    "metric": {"name": "DCGM_FI_PROF_GR_ENGINE_ACTIVE"},
+                    "target": {"type": "AverageValue", "averageValue": "800m"},
+                },
+            },
+        ),
+        (
+            "cpuPercent: 70",
+            {
+                "type": "Resource",
+                "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}},
+            },
+        ),
+    ],
+)
+def test_an_autoscaler_follows_what_the_policy_says(follows: str, metric: object) -> None:
+    spec = f"inference: {{autoscaling: {{maxReplicas: 4, {follows}}}}}\ncpu: '4'"
+    assert get("HorizontalPodAutoscaler", spec)["spec"]["metrics"] == [metric]
+    assert check_schemas(manifests(spec), "1.34") == ()
+
+
 def test_nobody_else_states_the_number_of_pods_that_an_autoscaler_keeps() -> None:
     assert "replicas" not in get("Deployment", SCALED)["spec"]
 
@@ -159,6 +263,56 @@ def test_a_training_runs_all_pods_at_once_and_each_once() -> None:
         },
     }
     assert job["spec"]["template"]["spec"]["restartPolicy"] == "Never"
+
+
+def test_trials_come_a_few_at_once() -> None:
+    job = get("Job", "training: {trials: 40, pods: 4}")
+    assert (job["spec"]["parallelism"], job["spec"]["completions"]) == (4, 40)
+    assert planned("training: {trials: 40, pods: 4}").workloads[0].most_pods == 4
+
+
+def test_the_last_trial_has_a_host_name_that_fits() -> None:
+    job = get("Job", "training: {trials: 10000, pods: 4}", name="a" * 63)["metadata"]["name"]
+    assert len(f"{job}-9999") == 63
+
+
+@pytest.mark.parametrize(
+    ("training", "tries"),
+    [
+        ("{pods: 4}", {"backoffLimit": 3}),
+        ("{pods: 4, backoffLimitPerIndex: 2}", {"backoffLimitPerIndex": 2}),
+        ("{pods: 4, backoffLimitPerIndex: 0, backoffLimit: 9}", {"backoffLimitPerIndex": 0, "backoffLimit": 9}),
+        ("{pods: 4, backoffLimitPerIndex: 2, maxFailedIndexes: 1}", {"backoffLimitPerIndex": 2, "maxFailedIndexes": 1}),
+        ("{pods: 4, backoffLimitPerIndex: 2, peers: {}}", {"backoffLimitPerIndex": 2, "maxFailedIndexes": 0}),
+        (
+            "{pods: 4, backoffLimitPerIndex: 2, peers: {}, maxFailedIndexes: 3}",
+            {"backoffLimitPerIndex": 2, "maxFailedIndexes": 3},
+        ),
+    ],
+)
+def test_pods_share_their_tries_or_each_has_its_own(training: str, tries: dict[str, int]) -> None:
+    """Those who wait for one another end as soon as one has failed for good."""
+    spec = get("Job", f"training: {training}")["spec"]
+    assert {
+        key: spec[key] for key in ("backoffLimit", "backoffLimitPerIndex", "maxFailedIndexes") if key in spec
+    } == tries
+
+
+@pytest.mark.parametrize(
+    ("training", "action"),
+    [
+        ("{pods: 2", "FailJob"),
+        ("{pods: 2, backoffLimitPerIndex: 1", "FailJob"),
+        ("{pods: 2, trials: 8", "FailJob"),
+        ("{pods: 2, trials: 8, backoffLimitPerIndex: 1", "FailIndex"),
+    ],
+)
+def test_after_a_fatal_exit_nothing_is_tried_again_where_pods_depend_on_one_another(training: str, action: str) -> None:
+    evicted, fatal = get("Job", f"training: {training}, fatalExitCodes: [78, 2, 78]}}")["spec"]["podFailurePolicy"][
+        "rules"
+    ]
+    assert evicted["action"] == "Ignore"
+    assert fatal == {"action": action, "onExitCodes": {"containerName": "main", "operator": "In", "values": [2, 78]}}
 
 
 def test_a_training_may_take_as_long_as_its_deadline() -> None:
@@ -184,6 +338,73 @@ def test_the_name_of_each_pod_of_a_job_fits_a_host_name() -> None:
     job = get("Job", "training: {pods: 1000}", name=long)["metadata"]["name"]
     assert len(f"{job}-999") == 63
     assert get("Job", "training: {pods: 1000}", name=f"{'a' * 62}b")["metadata"]["name"] != job
+
+
+# --- Pods that find one another ----------------------------------------------------------------------------------
+
+PEERS = "training: {pods: 4, gang: 4, peers: {port: 23456}}"
+
+
+def variables_of(spec: str, **more: str) -> dict[str, object]:
+    return {item["name"]: item.get("value", item.get("valueFrom")) for item in container_of("Job", spec, **more)["env"]}
+
+
+def test_the_pods_of_a_training_are_called_by_a_service_with_the_name_of_their_job() -> None:
+    """A pod is `<hostname>.<subdomain>`, the host name of an indexed Job's pod is its Job's and its index
+    (`podGenerateNameWithIndex` and `Hostname` in `pkg/controller/job/indexed_job_utils.go`)."""
+    job, service = get("Job", PEERS), get("Service", PEERS)
+    name = job["metadata"]["name"]
+    assert job["spec"]["template"]["spec"]["subdomain"] == service["metadata"]["name"] == name
+    assert service["spec"] == {
+        "clusterIP": "None",
+        "publishNotReadyAddresses": True,
+        "selector": {"gpuplan.dev/workload": "app"},
+        "ports": [{"name": "rendezvous", "port": 23456}],
+    }
+    assert service["spec"]["selector"].items() <= job["spec"]["template"]["metadata"]["labels"].items()
+
+
+def test_a_pod_knows_the_first_one_and_which_it_is_itself() -> None:
+    first = "{0}-0.{0}".format(get("Job", PEERS)["metadata"]["name"])
+    index = {"fieldRef": {"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
+    assert variables_of(PEERS) == {
+        "MASTER_ADDR": first,
+        "MASTER_PORT": "23456",
+        "WORLD_SIZE": "4",
+        "RANK": index,
+        "PET_MASTER_ADDR": first,
+        "PET_MASTER_PORT": "23456",
+        "PET_NNODES": "4",
+        "PET_NODE_RANK": index,
+        "PET_NPROC_PER_NODE": "1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("sharing", "processes"),
+    [("exclusive: {}", "2"), ("mig: {instances: {3g.40gb: 2}}", "1"), ("timeSlicing: {replicas: 3}", "1")],
+)
+def test_torchrun_starts_a_process_for_each_gpu_that_it_sees(sharing: str, processes: str) -> None:
+    assert variables_of(f"{PEERS}\ncount: 2", sharing=sharing)["PET_NPROC_PER_NODE"] == processes
+
+
+def test_what_the_policy_says_of_a_variable_counts() -> None:
+    found = variables_of(f"{PEERS}\nenv: {{PET_NNODES: '2:4', LEVEL: info}}")
+    assert (found["PET_NNODES"], found["LEVEL"], found["WORLD_SIZE"]) == ("2:4", "info", "4")
+
+
+def test_another_port_is_another_job_and_another_service() -> None:
+    """Neither ever changes, so that no address of a Service has to."""
+    names = {get(kind, PEERS)["metadata"]["name"] for kind in ("Job", "Service")}
+    others = {get(kind, PEERS.replace("23456", "29500"))["metadata"]["name"] for kind in ("Job", "Service")}
+    assert len(names) == len(others) == 1
+    assert names.isdisjoint(others)
+    assert get("Job", "training: {pods: 4, gang: 4, peers: {}}")["metadata"]["name"] in others
+
+
+def test_names_of_pods_that_find_one_another_fit_a_label() -> None:
+    job = get("Job", "training: {pods: 1000, peers: {}}", name="a" * 63)["metadata"]["name"]
+    assert len(f"{job}-999") == 63
 
 
 # --- Devices -----------------------------------------------------------------------------------------------------

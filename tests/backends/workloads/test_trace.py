@@ -124,6 +124,32 @@ def test_what_stands_beside_a_job_s_content_is_in_no_digest() -> None:
     assert [text for text in told_of_all(planned(spec, scheduler="kai"), job) if "gang" in text] == []
 
 
+def test_a_pod_s_peers_are_where_the_policy_asks_for_them() -> None:
+    found = leaves("Job", "training: {pods: 4, peers: {port: 23456}}\nenv: {RANK: '1'}")
+    asked = "chosen by Workload/app spec.training.peers"
+
+    assert asked in found[f"{POD}.subdomain"]
+    assert "hash of Workload/app spec.training.pods" in found[f"{CONTAINER}.env[0].value"]
+    assert {*found[f"{CONTAINER}.env[1].value"]} >= {asked, "copied Workload/app spec.training.peers.port"}
+    assert found[f"{CONTAINER}.env[3].value"] == ["copied Workload/app spec.env.RANK"]
+    service = leaves("Service", "training: {pods: 4, peers: {port: 23456}}")
+    assert "copied Workload/app spec.training.peers.port" in service["spec.ports[0].port"]
+
+
+def test_trials_and_tries_are_copied() -> None:
+    at = "Workload/app spec.training"
+    spec = "trials: 8, pods: 2, backoffLimitPerIndex: 1, maxFailedIndexes: 3, fatalExitCodes: [78, 2]"
+    found = leaves("Job", f"training: {{{spec}}}")
+
+    assert found["spec.completions"] == [f"copied {at}.trials"]
+    assert found["spec.parallelism"] == [f"copied {at}.pods"]
+    assert found["spec.backoffLimitPerIndex"] == [f"copied {at}.backoffLimitPerIndex"]
+    assert found["spec.maxFailedIndexes"] == [f"copied {at}.maxFailedIndexes"]
+    rule = "spec.podFailurePolicy.rules[1]"
+    assert found[f"{rule}.onExitCodes.values[0]"] == [f"copied {at}.fatalExitCodes[1]"]
+    assert found[f"{rule}.action"] == [f"chosen by {at}.backoffLimitPerIndex", f"chosen by {at}.trials"]
+
+
 def test_a_file_s_name_is_a_digest_of_the_configuration_wherever_it_stands() -> None:
     spec = f"{SERVICE}\nconfig: {{a.txt: hello, b.txt: world}}"
     named = [
@@ -158,6 +184,23 @@ def test_the_load_is_bounded_as_it_is_written() -> None:
     assert found["spec.maxReplicas"] == [f"copied {at}.maxReplicas"]
     assert found["spec.metrics[0].pods.target.averageValue"] == [f"copied {at}.requestsPerSecond"]
     assert found["spec.minReplicas"] == []
+
+
+def test_ports_and_probes_are_copied_from_the_service() -> None:
+    spec = (
+        "inference: {port: 80, ports: {rpc: 81}, probe: {grpc: a.B, port: rpc}, startup: 5m, "
+        "service: {type: NodePort, port: 8080, nodePort: 30080}}"
+    )
+    found, service, at = leaves("Deployment", spec), leaves("Service", spec), "Workload/app spec.inference"
+
+    assert f"copied {at}.ports.rpc" in found[f"{CONTAINER}.readinessProbe.grpc.port"]
+    assert f"copied {at}.probe.grpc" in found[f"{CONTAINER}.startupProbe.grpc.service"]
+    assert f"product of {at}.startup" in found[f"{CONTAINER}.startupProbe.failureThreshold"]
+    assert found["spec.progressDeadlineSeconds"] == [f"product of {at}.startup"]
+    assert service["spec.type"] == [f"copied {at}.service.type"]
+    assert service["spec.ports[0].port"] == [f"copied {at}.service.port"]
+    assert service["spec.ports[0].nodePort"] == [f"copied {at}.service.nodePort"]
+    assert f"copied {at}.ports.rpc" in service["spec.ports[1].port"]
 
 
 # --- Schedulers --------------------------------------------------------------------------------------------------

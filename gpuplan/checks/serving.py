@@ -1,0 +1,245 @@
+"""Checks on how services are asked, reached and scaled (GPU596-598)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from gpuplan.checks.registry import check
+from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.patterns import regex
+from gpuplan.planning.plan import Plan, Workload
+from gpuplan.planning.serving import MAIN_PORT, metric_of, ports_of, probe_of
+from gpuplan.policy.models import Autoscaling, Inference, Probe, ServiceType
+from gpuplan.wording import joined, listing
+
+
+def _services(plan: Plan) -> Iterator[tuple[Workload, Inference]]:
+    for workload in plan.workloads:
+        if isinstance(workload.work, Inference):
+            yield workload, workload.work
+
+
+# --- Ports and probes ----------------------------------------------------------------------------------------------
+
+
+@check("GPU598", "service-contradicts-itself")
+def service_contradicts_itself(plan: Plan) -> Iterator[Finding]:
+    """What a service listens on, how it is asked and how it is reached do not go together.
+
+    ## Why
+    A service with `port: none` has no Service, and nothing to ask at a port. A probe that asks a port which is not
+    there fails for ever, and the pods never get a request. The API server takes a name of a port once, with at most 15
+    characters and a letter among them (`IsValidPortName` in `pkg/util/validation` of kubernetes/apimachinery), and a
+    `nodePort` on Services of the types `NodePort` and `LoadBalancer`
+    (`ValidateService` in `pkg/apis/core/validation/validation.go` of kubernetes/kubernetes).
+
+    ## Instead
+    Correct one of the two. A service without a port may be asked by a command.
+    """
+    for workload, work in _services(plan):
+        yield from _without_port(workload, work)
+        yield from _ports(workload, work)
+        yield from _probe(workload, work)
+        yield from _reach(workload, work)
+
+
+def _without_port(workload: Workload, work: Inference) -> Iterator[Finding]:
+    """What needs a port, of a service that has none."""
+    if work.port != "none":
+        return
+    at, probe = workload.work_at, probe_of(work)
+    asks = probe in ("tcp", "grpc") or (isinstance(probe, Probe) and probe.command is None)
+    needing = (
+        (bool(work.ports), (at / "ports").key, "has further ports", "write one of them as `port`"),
+        (
+            work.service.model_fields_set != set(),
+            (at / "service").key,
+            "says how its Service is reached",
+            "leave `service` out",
+        ),
+        (asks, at / "probe", "is asked at a port", "write `probe: none`, or `{command: [...]}`"),
+    )
+    for is_there, place, what, instead in needing:
+        if is_there:
+            yield Finding(
+                place,
+                f"`{workload.name}` {what} and has none",
+                label="needs a port",
+                related=(Label(at / "port", "nothing listens"),),
+                help=instead,
+            )
+
+
+_PORT_NAME = regex(r"(?!.*--)(?=[a-z0-9-]*[a-z])[a-z0-9]([a-z0-9-]{0,13}[a-z0-9])?")
+
+
+def _ports(workload: Workload, work: Inference) -> Iterator[Finding]:
+    at, numbers = workload.work_at, {work.port: MAIN_PORT}
+    for name, number in work.ports.items():
+        if name == MAIN_PORT or not _PORT_NAME.fullmatch(name):
+            yield Finding(
+                (at / "ports" / name).key,
+                f"`{name}` of `{workload.name}` cannot be the name of a further port",
+                label="what `port` is called" if name == MAIN_PORT else "at most 15 of `a-z`, `0-9` and single `-`",
+                help="write another name, such as `metrics`",
+            )
+        if number in numbers:
+            yield Finding(
+                at / "ports" / name,
+                f"port {number} of `{workload.name}` is there twice",
+                label=f"also `{numbers[number]}`",
+                help="leave one of them out",
+            )
+        numbers.setdefault(number, name)
+    reach, others = work.service.port, list(work.ports.values())
+    if reach is not None and reach in others:
+        yield Finding(
+            at / "service" / "port",
+            f"the Service of `{workload.name}` has port {reach} twice",
+            label="taken by one of `ports`",
+            help="write another one",
+        )
+
+
+def _probe(workload: Workload, work: Inference) -> Iterator[Finding]:
+    at, probe, known = workload.work_at, probe_of(work), ports_of(work)
+    if isinstance(probe, Probe) and probe.port is not None and known:
+        if probe.command is not None:
+            yield Finding(
+                at / "probe" / "port",
+                f"a command asks `{workload.name}`, and no port",
+                label="has no effect on a command",
+                help="leave it out",
+            )
+        elif probe.port not in known:
+            yield Finding(
+                at / "probe" / "port",
+                f"`{workload.name}` has no port `{probe.port}` to be asked at",
+                label=f"it has {listing([*known])}",
+                help=f"write {joined([f'`port: {name}`' for name in known], 'or')}",
+            )
+    if work.startup is not None and probe == "none":
+        yield Finding(
+            at / "startup",
+            f"`{workload.name}` may take so long to start, and nobody asks whether it has",
+            label="has no effect without a probe",
+            related=(Label(at / ("port" if work.probe is None else "probe"), "no probe"),),
+            help="add a probe, such as `probe: {command: [cat, /tmp/ready]}`, or leave it out",
+        )
+
+
+def _reach(workload: Workload, work: Inference) -> Iterator[Finding]:
+    at = workload.work_at / "service"
+    if work.service.node_port is not None and work.service.type is ServiceType.CLUSTER_IP and work.port != "none":
+        yield Finding(
+            at / "nodePort",
+            f"the Service of `{workload.name}` is reached from within the cluster alone and has a port of the nodes",
+            label="refused by the API server",
+            related=(Label(at / "type", "no port of nodes"),),
+            help="write `type: NodePort`, or leave it out",
+        )
+
+
+# --- Ports of nodes ------------------------------------------------------------------------------------------------
+
+_NODE_PORTS = range(30000, 32768)
+"""What the API server hands out unless `--service-node-port-range` says otherwise."""
+
+
+@check("GPU597", "node-port-not-free")
+def node_port_not_free(plan: Plan) -> Iterator[Finding]:
+    """A port of the nodes is asked for twice in a cluster, or is none that Services may have.
+
+    ## Why
+    A port of the nodes is the whole cluster's: the API server refuses the second Service that asks for it, in whichever
+    namespace. It hands out 30000 to 32767, unless its flag `--service-node-port-range` says otherwise, which is why
+    another number is a warning.
+
+    ## Instead
+    Write another port, or leave `nodePort` out: then Kubernetes chooses one that is free.
+    """
+    asked: dict[int, list[tuple[Workload, Origin]]] = defaultdict(list)
+    for workload, work in _services(plan):
+        number = work.service.node_port
+        if number is None or work.service.type is ServiceType.CLUSTER_IP:
+            continue
+        at = workload.work_at / "service" / "nodePort"
+        asked[number].append((workload, at))
+        if number not in _NODE_PORTS:
+            yield Finding(
+                at,
+                f"port {number} of the nodes is none that Services usually have",
+                label=f"not from {_NODE_PORTS[0]} to {_NODE_PORTS[-1]}",
+                help=f"write one from {_NODE_PORTS[0]} to {_NODE_PORTS[-1]}, or leave it out",
+                severity=Severity.WARNING,
+            )
+    for number, ((first, first_at), *others) in asked.items():
+        for workload, at in others:
+            yield Finding(
+                at,
+                f"port {number} of the nodes is asked for by `{workload.name}` and by `{first.name}`",
+                label="one Service can have it",
+                related=(Label(first_at, "asked for here"),),
+                help="write another one, or leave it out",
+            )
+
+
+# --- Autoscaling ---------------------------------------------------------------------------------------------------
+
+
+@check("GPU596", "load-that-cannot-be-measured")
+def load_that_cannot_be_measured(plan: Plan) -> Iterator[Finding]:
+    """An autoscaler follows what is not known of the workload's pods.
+
+    ## Why
+    The use of CPU is a part of what a pod asks for: without a request the autoscaler says `missing request for cpu` and
+    never changes the number of pods (`calculatePodRequests` in `pkg/controller/podautoscaler/replica_calculator.go` of
+    kubernetes/kubernetes). The use of a GPU is that of the whole device: where several pods share it, each is seen to
+    use what all of them use, and more pods make it no less.
+
+    ## Instead
+    Write `cpu`. On shares and fractions let the number of pods follow requests: `requestsPerSecond`, or
+    `waitingRequests`.
+    """
+    for workload, work in _services(plan):
+        scaling = work.autoscaling
+        if scaling is None:
+            continue
+        at = workload.work_at / "autoscaling"
+        if scaling.cpu_percent is not None and not _asks_cpu(workload):
+            yield Finding(
+                at / "cpuPercent",
+                f"the number of pods of `{workload.name}` follows their use of CPU, and they ask for none",
+                label="a part of nothing",
+                help="add `cpu: 4`, or as much as a pod needs",
+            )
+        if scaling.gpu_percent is not None and _shares_gpu(workload):
+            yield Finding(
+                at / "gpuPercent",
+                f"the number of pods of `{workload.name}` follows their use of a GPU that others use as well",
+                label="what all of them use",
+                related=(Label(workload.pool.part_with(workload.unit).sharing.at.key, "several pods on a GPU"),),
+                help="write `requestsPerSecond` or `waitingRequests` in its place",
+            )
+        yield from _metric(workload, scaling, at)
+
+
+def _metric(workload: Workload, scaling: Autoscaling, at: Origin) -> Iterator[Finding]:
+    if scaling.metric is not None and metric_of(scaling) != scaling.metric:
+        yield Finding(
+            at / "metric",
+            f"the number of pods of `{workload.name}` follows what they use, and not `{scaling.metric}`",
+            label="has no effect here",
+            help="leave it out, or write `requestsPerSecond` or `waitingRequests`",
+        )
+
+
+def _asks_cpu(workload: Workload) -> bool:
+    """Whether its pods ask for CPU, or have a request by their tenant's defaults."""
+    default = workload.tenant.spec.containers.cpu
+    return bool(workload.spec.cpu) or (default is not None and bool(default.request or default.limit))
+
+
+def _shares_gpu(workload: Workload) -> bool:
+    return workload.fraction is not None or bool(workload.pool.part_with(workload.unit).shares_of(workload.unit))

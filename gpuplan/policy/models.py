@@ -218,9 +218,9 @@ class PoolDriver(Model):
 
     version: texts.Line | None = None
     """The driver's version, such as `570.195.03`. Absent: the cluster's."""
-    kernel_modules: Annotated[KernelModules, Field(strict=False), Words("kernel modules")] = KernelModules.AUTO
-    """`open`, which Grace and Blackwell need; `proprietary`, which Volta and older need; `auto` leaves it to the
-    driver.
+    kernel_modules: Annotated[KernelModules | None, Field(strict=False), Words("kernel modules")] = None
+    """`open`, which Grace and Blackwell need, and GPUDirect Storage; `proprietary`, which Volta and older need; `auto`
+    leaves it to the driver. Absent: the cluster's, `driver.kernelModuleType` of `gpuOperator.values`, else `auto`.
     """
 
 

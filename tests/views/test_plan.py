@@ -164,6 +164,19 @@ def test_what_is_said_by_profile_and_by_memory_is_in_the_contract() -> None:
     jsonschema.validate(plans_as_data([plan]), strictly(schema("plan")))
 
 
+def test_drivers_of_pools_are_listed_where_one_has_its_own() -> None:
+    own = RESEARCH.replace("  gpu:", "  driver: {version: 570.195.03, kernelModules: open}\n  gpu:", 1)
+    page = plan_page(a_plan(own), PLAIN)
+    rows = [line.split() for line in page.partition("\nDrivers\n")[2].partition("\n\n")[0].splitlines()]
+
+    assert rows == [
+        ["POOL", "DRIVER", "KERNEL", "MODULES"],
+        ["research", "570.195.03", "open"],
+        ["all", "others", "595.91.07", "auto"],
+    ]
+    assert "\nDrivers\n" not in plan_page(a_plan(FLEET), PLAIN)
+
+
 def test_json_and_yaml_say_the_same() -> None:
     plans = [a_plan(FLEET)]
 

@@ -654,7 +654,9 @@ _PORTION_LIMIT: Final = f"kai.scheduler/container.{_MAIN}.gpu-memory.portion.lim
 """The most of a GPU's memory that a container may use, from Run:ai 3.0 on: `gpu-fraction` is what it always has.
 
 It is above that and below 1, with up to five digits (`validateGpuMemoryPortionLimitAnnotation` in
-`pkg/common/resources/gpu_sharing_validation.go` of KAI-Scheduler, whose binder makes a limit in bytes of it).
+`pkg/common/resources/gpu_sharing_validation.go` on the branch `main` of KAI-Scheduler, whose binder makes a limit in
+bytes of it). KAI-Scheduler v0.17.0 has no such file. Which release has it, and which one Run:ai 3.0 comes with, is not
+known.
 """
 
 _MEMORY_LIMIT: Final = "RUNAI_GPU_MEMORY_LIMIT"

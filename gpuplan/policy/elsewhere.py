@@ -21,6 +21,9 @@ class Said(NamedTuple):
 _BY_PATCH: Final = Said("by a patch of what is written, in a kustomize Component", PATCH)
 _BY_REACH: Final = Said("in `inference.service`, such as `{type: NodePort, nodePort: 30080}`", WORKLOAD)
 _BY_PROBE: Final = Said("in `inference`, by `probe` and `startup`", WORKLOAD)
+_BY_LOAD: Final = Said(
+    "in `autoscaling`, by one of `requestsPerSecond`, `waitingRequests`, `cpuPercent` and `gpuPercent`", WORKLOAD
+)
 _BY_ENV: Final = Said("in `env`, such as `TOKEN: {secretKeyRef: {name: api, key: token}}`", WORKLOAD)
 _BY_UNITS: Final = Said("by `cpu`, `memory`, and the units of its pool", "docs/how-to/run-a-workload.md")
 _BY_TRAINING: Final = Said(
@@ -50,6 +53,7 @@ _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
             """,
         _BY_REACH: "nodePort serviceType type",
         _BY_PROBE: "healthCheck httpGet readinessProbe startupProbe",
+        _BY_LOAD: "averageUtilization hpa metrics queueLength scaleTarget targetCPUUtilizationPercentage utilization",
         _BY_ENV: "environment secret secretRef secrets valueFrom",
         _BY_UNITS: "gpu gpus limits requests resources",
         _BY_POOL: "nodeName nodePool nodeSelector tolerations",

@@ -34,17 +34,18 @@ from gpuplan.planning.kueue_settings import elastic_kinds, elastic_of
 from gpuplan.planning.plan import POOL_LABEL, Plan, PriorityClass, Tenant
 from gpuplan.planning.rdma import is_held_by_rules
 from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
-from gpuplan.planning.schedulers.kai import FRACTION_ANNOTATIONS as COUNTED_BY_KAI
 from gpuplan.planning.schedulers.kai import (
+    CONTAINER_ANNOTATIONS,
     NODE_POOL_LABEL,
     OWN_CLASSES,
     PREEMPTIBLE_BELOW,
     QUEUE_LABEL,
     SCHEDULER_NAME,
 )
+from gpuplan.planning.schedulers.kai import FRACTION_ANNOTATIONS as COUNTED_BY_KAI
 from gpuplan.planning.schedulers.kueue import PRIORITY_LABEL
 from gpuplan.planning.schedulers.kueue import QUEUE_LABEL as KUEUE_QUEUE_LABEL
-from gpuplan.planning.schedulers.runai import FRACTION_ANNOTATIONS, PROJECT_LABEL
+from gpuplan.planning.schedulers.runai import FRACTION_ANNOTATIONS, NODE_POOLS_ANNOTATIONS, PROJECT_LABEL
 from gpuplan.planning.schedulers.runai import NODE_POOL_LABEL as RUNAI_NODE_POOL_LABEL
 from gpuplan.planning.schedulers.runai import SCHEDULER_NAME as RUNAI_SCHEDULER
 from gpuplan.planning.sources import (
@@ -356,6 +357,7 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
         "elastic_kinds": str(list(setting.elastic_kinds)),
         "fraction": FRACTION,
         "fraction_annotations": str(list(FRACTION_ANNOTATIONS)),
+        "of_containers": " || ".join(f"a.startsWith('{prefix}')" for prefix in CONTAINER_ANNOTATIONS),
         "free_marks": str(list(_FREE_MARKS)),
         "gate": ADMISSION_GATE,
         "held_by_cluster": _listed(found.kind for found in held if "rayClusterConfig" in found.suspend),
@@ -381,6 +383,12 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
         "project_label": PROJECT_LABEL,
         "queue_label": QUEUE_LABEL,
         "runai_node_pool_label": RUNAI_NODE_POOL_LABEL,
+        "runai_node_pools": str(list(NODE_POOLS_ANNOTATIONS)),
+        "runai_node_pools_asked": " + ".join(
+            f"('{name}' in variables.annotations ? variables.annotations['{name}'].split(' ') : [])"
+            for name in NODE_POOLS_ANNOTATIONS
+        ),
+        "runai_node_pools_named": " and ".join(NODE_POOLS_ANNOTATIONS),
         "runai_scheduler": RUNAI_SCHEDULER,
         "or_elastic": _OR_ELASTIC if setting.elastic_kinds else "",
         "or_several": _OR_SEVERAL if "crosses-pools" in facts else "",

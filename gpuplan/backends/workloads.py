@@ -224,7 +224,7 @@ _EVICTED: Final = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionT
 
 
 def _job(plan: Plan, workload: Workload, training: Training) -> dict[str, Any]:
-    """All pods at once, each with a number of its own (`JOB_COMPLETION_INDEX`) and once to its end.
+    """So many pods at once, each with a number of its own (`JOB_COMPLETION_INDEX`) and once to its end.
 
     It stays when it has ended: were it deleted after a time, it would be missed and run again. Kueue takes no Job in
     that runs already (`ValidateJobOnUpdate` in `pkg/controller/jobframework/validation.go` there), so that the labels
@@ -232,7 +232,7 @@ def _job(plan: Plan, workload: Workload, training: Training) -> dict[str, Any]:
     """
     asked = _terms(plan, workload)
     content = {"labels": asked.labels, "spec": _job_spec(plan, workload, training, "")}
-    name = _job_name(workload.name, content, training.pods)
+    name = _job_name(workload.name, content, training.completions)
     spec = _job_spec(plan, workload, training, name)
     return _workload_object("batch/v1", "Job", name, workload, asked, spec=spec)
 
@@ -244,13 +244,41 @@ def _job_spec(plan: Plan, workload: Workload, training: Training, name: str) -> 
     variables = {**asked.env, **_meeting_point(workload, training, name)}
     return {
         "parallelism": training.pods,
-        "completions": training.pods,
+        "completions": training.completions,
         "completionMode": "Indexed",
-        "backoffLimit": training.backoff_limit,
+        **_tries(training),
         **({"activeDeadlineSeconds": seconds(training.deadline)} if training.deadline else {}),
-        "podFailurePolicy": {"rules": [_EVICTED]},
+        "podFailurePolicy": {"rules": [_EVICTED, *_fatal(training)]},
         "template": _pod_template(plan, workload, asked, pod, {}, variables),
     }
+
+
+def _tries(training: Training) -> dict[str, int]:
+    """How often pods come again. Where each has tries of its own, they have none in common, unless somebody says so."""
+    each = training.backoff_limit_per_index
+    if each is None:
+        return {"backoffLimit": training.backoff_limit}
+    common = {"backoffLimit": training.backoff_limit} if "backoff_limit" in training.model_fields_set else {}
+    most = 0 if training.max_failed_indexes is None and training.peers else training.max_failed_indexes
+    return {**common, "backoffLimitPerIndex": each, **({} if most is None else {"maxFailedIndexes": most})}
+
+
+def _fatal(training: Training) -> list[dict[str, Any]]:
+    """What a program says that will not end otherwise a second time.
+
+    The codes have to be in order, each once (`validatePodFailurePolicyRuleOnExitCodes` in
+    `pkg/apis/batch/validation/validation.go` of kubernetes/kubernetes). `FailIndex` needs tries of each pod.
+    """
+    codes = sorted(set(training.fatal_exit_codes))
+    if not codes:
+        return []
+    action = "FailIndex" if _fails_alone(training) else "FailJob"
+    return [{"action": action, "onExitCodes": {"containerName": _MAIN, "operator": "In", "values": codes}}]
+
+
+def _fails_alone(training: Training) -> bool:
+    """Whether others go on when one pod has failed for good."""
+    return training.trials is not None and training.backoff_limit_per_index is not None
 
 
 # --- Pods that find one another ----------------------------------------------------------------------------------
@@ -626,7 +654,9 @@ _PORTION_LIMIT: Final = f"kai.scheduler/container.{_MAIN}.gpu-memory.portion.lim
 """The most of a GPU's memory that a container may use, from Run:ai 3.0 on: `gpu-fraction` is what it always has.
 
 It is above that and below 1, with up to five digits (`validateGpuMemoryPortionLimitAnnotation` in
-`pkg/common/resources/gpu_sharing_validation.go` of KAI-Scheduler, whose binder makes a limit in bytes of it).
+`pkg/common/resources/gpu_sharing_validation.go` on the branch `main` of KAI-Scheduler, whose binder makes a limit in
+bytes of it). KAI-Scheduler v0.17.0 has no such file. Which release has it, and which one Run:ai 3.0 comes with, is not
+known.
 """
 
 _MEMORY_LIMIT: Final = "RUNAI_GPU_MEMORY_LIMIT"
@@ -845,11 +875,19 @@ class _Traces(NamedTuple):
         return [*self._asked(_terms(self.plan, self.workload).labels, ()), *self._training()]
 
     def _training(self) -> Routes:
-        at = self.workload.work_at
+        at, work = self.workload.work_at, self.workload.work
+        trials = isinstance(work, Training) and work.trials is not None
         yield ("spec", "parallelism"), copied(at / "pods")
-        yield ("spec", "completions"), copied(at / "pods")
+        yield ("spec", "completions"), copied(at / ("trials" if trials else "pods"))
         yield ("spec", "backoffLimit"), copied(at / "backoffLimit")
+        yield ("spec", "backoffLimitPerIndex"), copied(at / "backoffLimitPerIndex")
+        yield ("spec", "maxFailedIndexes"), (*copied(at / "maxFailedIndexes"), *chosen(at / "peers"))
         yield ("spec", "activeDeadlineSeconds"), copied(at / "deadline")
+        codes = work.fatal_exit_codes if isinstance(work, Training) else []
+        fatal = ("spec", "podFailurePolicy", "rules", 1)
+        yield (*fatal, "action"), chosen(at / "trials", at / "backoffLimitPerIndex")
+        for place, code in enumerate(sorted(set(codes))):
+            yield (*fatal, "onExitCodes", "values", place), copied(at / "fatalExitCodes" / codes.index(code))
         yield from below(_TEMPLATE, self._pod())
 
     def _job(self, content: list[tuple[Path, Links]]) -> Routes:

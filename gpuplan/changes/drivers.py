@@ -34,7 +34,8 @@ def swaps_drivers(step: Step, was: Pool | None, to: Pool | None) -> bool:
 def drivers_of_pools(step: Step) -> Iterator[Change]:
     """One change for each NVIDIADriver that says something else now, or that another one takes the place of.
 
-    The operator cordons a node at a time and evicts pods that hold GPUs (`controllers/upgrade_controller.go` there).
+    The operator cordons as many nodes of each at once as its `maxParallelUpgrades` and `maxUnavailable` allow, and
+    evicts pods that hold GPUs (`reconcileNVIDIADriverUpgrades` in `controllers/upgrade_controller.go` there).
     """
     before, after = nvidia_drivers(step.before), nvidia_drivers(step.after)
     groups = {group.name: group for group in driver_groups(step.before)}
@@ -56,6 +57,8 @@ def _changed(step: Step, was: DriverGroup, now: DriverGroup, old: Mapping[str, A
     specs = [section(body, "spec") for body in (old, new)]
     place = _place(step.after, now)
     if without(specs[0], "upgradePolicy") == without(specs[1], "upgradePolicy"):
+        if _waits(old) and not _waits(new):
+            return _restarted(step, now, NO_LONGER)
         what = "the driver's upgrade policy changes"
         effect = f"the next driver comes to nodes in another way; {NOTHING_RUNS}"
         return Change(*place, ChangeClass.METADATA, what, effect)
@@ -70,16 +73,16 @@ def _changed(step: Step, was: DriverGroup, now: DriverGroup, old: Mapping[str, A
 def _begun(step: Step, group: DriverGroup) -> Iterator[Change]:
     """A pool that there was gets a driver of its own; of one that is new, its nodes tell."""
     if group.pool is not None and step.before.find_pool(group.pool.name) is not None:
-        told = _restarted(step, group, f"its nodes have a driver of their own: {group.version}")
-        yield told._replace(change_class=ChangeClass.REPARTITION, effect=_TAKEN_OVER, needs_drain=True)
+        told = _restarted(step, group, f"its nodes have a driver of their own: {group.version}", goes=True)
+        yield told._replace(effect=_TAKEN_OVER)
 
 
 def _ended(step: Step, group: DriverGroup) -> Iterator[Change]:
     """DaemonSets go with the NVIDIADriver that owns them. Of a pool that is removed, that one tells."""
     pool = step.after.find_pool(group.pool.name) if group.pool else None
     if pool is not None:
-        told = _restarted(step, group._replace(pool=pool), "its nodes have the cluster's driver again")
-        yield told._replace(change_class=ChangeClass.DESTRUCTIVE, effect=_GONE, needs_drain=True)
+        told = _restarted(step, group._replace(pool=pool), "its nodes have the cluster's driver again", goes=True)
+        yield told._replace(change_class=ChangeClass.DESTRUCTIVE, effect=_GONE)
 
 
 def _all_gone(step: Step) -> Change:
@@ -92,7 +95,7 @@ def _all_gone(step: Step) -> Change:
         nodes=impact_of_all(step.after.pools),
         pods=all_pods(step.before),
         needs_drain=True,
-        daemon_sets=tuple(f"nvidia-gpu-driver-{group.name}" for group in driver_groups(step.before)),
+        daemon_sets=tuple(_daemon_sets(group) for group in driver_groups(step.before)),
     )
 
 
@@ -101,10 +104,39 @@ _GONE: Final = (
 )
 
 
-def _restarted(step: Step, group: DriverGroup, what: str) -> Change:
+def handed_over_by_hand(step: Step) -> Change:
+    """The ClusterPolicy's DaemonSet goes without its pods, and an NVIDIADriver's pod is on no node beside another one.
+
+    Nobody ends the old ones without `autoUpgrade` (`step` in `controllers/state_manager.go`, the `podAntiAffinity` in
+    `manifests/state-driver/0500_daemonset.yaml` and `reconcileNVIDIADriverUpgrades` in
+    `controllers/upgrade_controller.go` there).
+    """
+    place = of(step.after, step.after.cluster, step.after.cluster.gpu_operator.at)
+    effect = (
+        "driver pods of the ClusterPolicy stay until somebody deletes them, since `autoUpgrade` is false: pods of "
+        f"NVIDIADrivers wait meanwhile, and none of these is ready; {NOTHING_RUNS}"
+    )
+    return Change(*place, ChangeClass.METADATA, "NVIDIADrivers take over drivers from the ClusterPolicy", effect)
+
+
+NO_LONGER: Final = "pods that wait for a person to delete them wait no longer"
+"""Which there are, only the cluster knows: each that is not of its DaemonSet's revision, or that has lost it."""
+
+
+def _daemon_sets(group: DriverGroup) -> str:
+    """The owner of DaemonSets whose names only the cluster knows: they end in a hash of its UID.
+
+    (`getDriverAppName` in `internal/state/driver.go` there; the node label `nvidia.com/gpu-operator.driver.owner` says
+    of each node whose it is.)
+    """
+    return f"NVIDIADriver/{group.name}"
+
+
+def _restarted(step: Step, group: DriverGroup, what: str, *, goes: bool = False) -> Change:
+    """``goes`` where Kubernetes ends the pods, whatever the upgrade policy says."""
     pools = _pools(step.before, group)
     pods = sum(pods_on(step.before, pool, pool.nodes.count) for pool in pools)
-    waits = _waits(nvidia_drivers(step.after).get(group.name))
+    waits = not goes and _waits(nvidia_drivers(step.after).get(group.name))
     return Change(
         *_place(step.after, group),
         ChangeClass.METADATA if waits else ChangeClass.REPARTITION,
@@ -114,7 +146,7 @@ def _restarted(step: Step, group: DriverGroup, what: str) -> Change:
         nodes=impact(group.pool.nodes) if group.pool else impact_of_all(pools),
         pods=0 if waits else pods,
         needs_drain=not waits,
-        daemon_sets=(f"nvidia-gpu-driver-{group.name}",),
+        daemon_sets=(_daemon_sets(group),),
     )
 
 

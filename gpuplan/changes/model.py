@@ -60,8 +60,8 @@ class Change(NamedTuple):
 
     ``folders`` are those that apply it, relative to the cluster's: of all that differs and is about the subject, or
     about what it is ``also`` about, such as its earlier name. A change of the cluster itself is about all that differs
-    in some ``stages``. ``daemon_sets`` are those of the GPU Operator whose pods restart, come or go with it.
-    ``closing`` are the taints of nodes that took any pod before.
+    in some ``stages``. ``daemon_sets`` are those of the GPU Operator whose pods restart, come or go with it;
+    those of an NVIDIADriver stand as `NVIDIADriver/NAME`. ``closing`` are the taints of nodes that took any pod before.
     """
 
     cluster: str

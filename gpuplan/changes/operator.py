@@ -11,7 +11,7 @@ from gpuplan.catalog.operands import AUTO_UPGRADE, UPDATE_STRATEGY, Restart, Rol
 from gpuplan.catalog.operators import default_driver
 from gpuplan.changes.bodies import section, value_of
 from gpuplan.changes.capacity import all_pods
-from gpuplan.changes.drivers import drivers_of_pools
+from gpuplan.changes.drivers import NO_LONGER, drivers_of_pools, handed_over_by_hand
 from gpuplan.changes.model import NOTHING_RUNS, Change, of
 from gpuplan.changes.nodes import impact_of_all
 from gpuplan.changes.operands import Cause, restarted, with_pods
@@ -49,6 +49,8 @@ def _changed(step: Step) -> Iterator[Change]:
     if told.gives_nodes_away:
         yield _given_away(step)
     yield from drivers_of_pools(step)
+    if told.is_handed_over_by_hand:
+        yield handed_over_by_hand(step)
     yield from restarted(step, tuple(_causes(step, told)), told.new)
     yield from _quietly(step, told)
 
@@ -166,6 +168,8 @@ def _causes(step: Step, told: _Told) -> Iterator[Cause]:
     if are_drivers_by_pool(step.before):
         # Nobody reads the ClusterPolicy's; what becomes of NVIDIADrivers is told of for each.
         rolled = {key: found for key, found in rolled.items() if not key.startswith(_DRIVER)}
+    elif told.is_handed_over_by_hand:
+        rolled = {key: found for key, found in rolled.items() if not key.startswith(_DRIVER)}
     elif text := _driver_text(old, new, told):
         keys = [key for key in rolled if key.startswith(_DRIVER)]
         there = told.running if _brings_another_driver(old, new) else ()
@@ -205,8 +209,6 @@ def _popped(rolled: dict[str, tuple[Roll, ...]], *keys: str) -> tuple[Roll, ...]
 
 _DRIVER: Final = "driver."
 _PLUGIN_FILE: Final = "devicePlugin.config.name"
-_NO_LONGER: Final = "pods that wait for a person to delete them wait no longer"
-"""Which there are, only the cluster knows: each that is not of its DaemonSet's revision."""
 _LAYOUT_FILE: Final = "migManager.config.name"
 
 
@@ -218,7 +220,7 @@ def _causes_in_settings(step: Step, told: _Told, rolled: dict[str, tuple[Roll, .
     """What else stands in pod templates, or may."""
     at = step.after.cluster.gpu_operator.at
     if released := rolled.pop(UPDATE_STRATEGY, ()):
-        yield Cause(_NO_LONGER, at, released)
+        yield Cause(NO_LONGER, at, released)
     if unknown := told.unknown:
         yield Cause(f"settings of {names(unknown)} change", at, None)
     if parts := list(dict.fromkeys(key.partition(".")[0] for key in rolled)):
@@ -275,7 +277,7 @@ def _driver_text(old: GpuOperator, new: GpuOperator, told: _Told) -> str:
     if _brings_another_driver(old, new):
         return f"the operator's release brings a driver of its own, {from_to(_own_driver(old), _own_driver(new))}"
     keys = {key for key in told.rolled if key.startswith(_DRIVER)}
-    return _NO_LONGER if keys == {AUTO_UPGRADE} else "settings of the driver change" if keys else ""
+    return NO_LONGER if keys == {AUTO_UPGRADE} else "settings of the driver change" if keys else ""
 
 
 def _handed_over_text(step: Step) -> str:
@@ -330,16 +332,20 @@ class _Told(Value, eq=False):
         operator that still runs as it is told so may take them before a newer one takes over.
         """
         was, now = (setup.value(_DRIVER_OBJECTS) or setup.value(_OF_POLICY) or {} for setup in (self.old, self.new))
-        is_on = any(
-            setup.is_on(f"{_DRIVER_OBJECTS}.enabled", default=False) or setup.is_on(_OF_POLICY, default=False)
-            for setup in (self.old, self.new)
-        )
+        is_on = any(_has_objects(setup) for setup in (self.old, self.new))
         rolls_ = [roll for roll in running(self._release, self.old) if _is_driver(roll)]
         if was == now or not is_on or not rolls_:
             return None
         operators = (plan.cluster.gpu_operator for plan in (self.step.before, self.step.after))
         stay = all(has_default_driver(operator) for operator in operators)
         return rolls_[0]._replace(comes=True, goes=not stay)
+
+    @property
+    def is_handed_over_by_hand(self) -> bool:
+        """Whether NVIDIADrivers begin, and pods of the ClusterPolicy's DaemonSet stay until somebody deletes them."""
+        roll = self.handed_over
+        begins = _has_objects(self.new) and not _has_objects(self.old)
+        return roll is not None and not roll.goes and begins and not self.new.is_on(AUTO_UPGRADE, default=True)
 
     @property
     def gives_nodes_away(self) -> bool:
@@ -367,6 +373,11 @@ class _Told(Value, eq=False):
 _DRIVER_OBJECTS: Final = "driver.nvidiaDriverCRD"
 _OF_POLICY: Final = "driver.useNvidiaDriverCRD"
 """In the chart's values, and in a ClusterPolicy."""
+
+
+def _has_objects(setup: Setup) -> bool:
+    """Whether NVIDIADrivers bring the driver."""
+    return setup.is_on(f"{_DRIVER_OBJECTS}.enabled", default=False) or setup.is_on(_OF_POLICY, default=False)
 
 
 def _default_workload(setup: Setup) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from gpuplan.changes.capacity import grants, pods_of, quotas
 from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, GrantChange, ObjectChange, of
@@ -19,6 +19,7 @@ from gpuplan.planning.preemption import evicts_within
 from gpuplan.planning.projects import times_of
 from gpuplan.planning.rdma import is_held_by_rules
 from gpuplan.planning.schedulers import Protects
+from gpuplan.planning.serving import ports_of
 from gpuplan.planning.subjects import subject_of
 from gpuplan.policy.differences import changed_fields
 from gpuplan.policy.models import Inference, Training
@@ -395,7 +396,7 @@ def workload_changes(step: Step, found: Iterable[ObjectChange]) -> Iterator[Chan
 
     def changed(step: Step, old: Workload, new: Workload) -> Iterator[Change]:
         if differing := classes.get(subject_of(new)):
-            yield from _workload_changed(step, old, new, worst(differing))
+            yield from _workload_changed(step, old, new, differing)
 
     sides = step.before.workloads, step.after.workloads
     pairs = successors(*sides, key=lambda item: (item.namespace, item.name))
@@ -419,17 +420,26 @@ def _workload_removed(step: Step, old: Workload) -> Iterator[Change]:
     )
 
 
-def _workload_changed(step: Step, old: Workload, new: Workload, found: ChangeClass) -> Iterator[Change]:
+def _workload_changed(step: Step, old: Workload, new: Workload, differing: Sequence[ChangeClass]) -> Iterator[Change]:
+    found, is_unreachable = worst(differing), _has_service(old) and not _has_service(new)
     effect, undo, pods = f"more or fewer pods; {NOTHING_RUNS}", REVERT, 0
-    if found is ChangeClass.RECREATE:
+    if found is ChangeClass.RECREATE or is_unreachable:
         effect, pods = "its pods are recreated, one after the other", old.most_pods
         undo = "reverting recreates them once more"
         if isinstance(new.work, Training):
             effect = "its Job is another one: the pods end, and the new ones start from the beginning"
+        if is_unreachable:
+            effect = f"{effect}, and its Service goes: who calls it finds nobody"
+    elif found is ChangeClass.ADMISSION and _has_service(new):
+        effect = f"it is reached at other ports, or from elsewhere; {NOTHING_RUNS}"
     words = _differences(old, new)
     if words or found.rank > ChangeClass.METADATA.rank:
         what = words or "its pool, its tenant or the scheduler asks something else of pods"
         yield Change(*of(step.after, new), found, what, effect, undo, pods=pods)
+
+
+def _has_service(workload: Workload) -> bool:
+    return isinstance(workload.work, Inference) and bool(ports_of(workload.work))
 
 
 def _pods_of(workload: Workload) -> str:

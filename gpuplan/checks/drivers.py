@@ -1,13 +1,22 @@
-"""Checks on drivers of pools (GPU482-486, GPU488)."""
+"""Checks on drivers of pools (GPU482-486, GPU488, GPU490)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
+from gpuplan.catalog.operators import parse_version
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label
-from gpuplan.planning.drivers import are_drivers_by_pool, driver_groups, has_default_driver, installs_drivers
+from gpuplan.planning.drivers import (
+    DriverGroup,
+    are_drivers_by_pool,
+    driver_groups,
+    group_of,
+    has_default_driver,
+    installs_drivers,
+    kernel_modules_at,
+)
 from gpuplan.planning.plan import Plan, Pool
 from gpuplan.policy.models import Install, KernelModules
 from gpuplan.wording import joined
@@ -98,27 +107,30 @@ def pool_driver_without_version(plan: Plan) -> Iterator[Finding]:
 
 @check("GPU485", "kernel-modules-do-not-fit")
 def kernel_modules_do_not_fit(plan: Plan) -> Iterator[Finding]:
-    """A pool asks for kernel modules that do not drive its boards.
+    """A pool's driver has kernel modules that do not drive its boards.
 
     ## Why
     NVIDIA's open kernel modules drive Turing and newer boards, and are the only ones for Grace Hopper and Blackwell.
-    With the others the driver's pod ends in an error on each node, and no operand starts there.
+    With the others the driver's pod ends in an error on each node, and no operand starts there. A pool that says
+    nothing of them has those of `gpuOperator.values`.
 
     ## Instead
     Write the other kind, or `auto`, with which the driver's container chooses by what it finds on the node.
     """
-    for pool in _pools(plan):
-        wanted = pool.spec.driver.kernel_modules if pool.spec.driver else KernelModules.AUTO
+    groups = {group.name: group for group in driver_groups(plan)}
+    for pool in plan.pools if groups else ():
+        wanted = groups[group_of(plan, pool)].kernel_modules
         is_old = pool.gpu.compute_capability < _TURING
-        if (wanted is KernelModules.OPEN and is_old) or (wanted is KernelModules.PROPRIETARY and _needs_open(pool)):
+        if (wanted == KernelModules.OPEN and is_old) or (wanted == KernelModules.PROPRIETARY and _needs_open(pool)):
             other = KernelModules.PROPRIETARY if is_old else KernelModules.OPEN
+            is_own, text = _states_modules(pool), f"`kernelModules: {other.value}`"
             yield Finding(
-                pool.at / "driver" / "kernelModules",
-                f"{wanted.value} kernel modules do not drive {pool.gpu.id} of pool `{pool.name}`",
+                pool.at / "driver" / "kernelModules" if is_own else kernel_modules_at(plan.cluster.gpu_operator),
+                f"{wanted} kernel modules do not drive {pool.gpu.id} of pool `{pool.name}`",
                 label=f"needs `{other.value}`",
                 related=(Label(pool.at / "gpu", "these boards"),),
                 notes=(_SINCE_TURING if is_old else _OPEN_ALONE,),
-                help=f"write `kernelModules: {other.value}`",
+                help=f"write {text}" if is_own else f"write {text} in `driver` of pool `{pool.name}`",
             )
 
 
@@ -188,3 +200,70 @@ def precompiled_driver_beside_sidecar(plan: Plan) -> Iterator[Finding]:
                 related=(Label(at / "driver" / "usePrecompiled", "asks for these"),),
                 help="remove it, or write `usePrecompiled: false`",
             )
+
+
+@check("GPU490", "storage-driver-beside-closed-modules")
+def storage_driver_beside_closed_modules(plan: Plan) -> Iterator[Finding]:
+    """NVIDIADrivers are to bring GPUDirect Storage to nodes whose kernel modules may not be the open ones.
+
+    ## Why
+    From v2.17.5 on GPUDirect Storage works with the open kernel modules alone. The operator reconciles no NVIDIADriver
+    with `gds` whose `kernelModuleType` is another one than `open`, `auto` included, and nodes go without a driver
+    (`Reconcile` in `controllers/nvidiadriver_controller.go` and `IsOpenKernelModulesRequired` in
+    `api/nvidia/v1alpha1/nvidiadriver_types.go` of NVIDIA/gpu-operator v26.7.0). That holds for each of them, also for
+    the one of all nodes whose pool names no driver.
+
+    ## Instead
+    Write `driver: {kernelModuleType: open}` under `gpuOperator.values`, and `kernelModules: open` where a pool says
+    something else. With boards older than Turing, which these modules do not drive, there is no GPUDirect Storage.
+    """
+    operator = plan.cluster.gpu_operator
+    gds = operator.spec.values.get("gds")
+    if not isinstance(gds, dict) or gds.get("enabled") is not True or not _needs_open_modules(str(gds.get("version"))):
+        return
+    for group in driver_groups(plan):
+        if group.kernel_modules != KernelModules.OPEN and (group.pool is None or _states_modules(group.pool)):
+            yield _beside_closed_modules(plan, group)
+
+
+def _beside_closed_modules(plan: Plan, group: DriverGroup) -> Finding:
+    """Pools that say nothing of kernel modules have those of all other nodes, and are told of with these."""
+    operator, pool = plan.cluster.gpu_operator, group.pool
+    enabled = operator.at / "values" / "gds" / "enabled"
+    served = [pool] if pool else [other for other in plan.pools if not _states_modules(other)]
+    names = [f"`{other.name}`" for other in driver_groups(plan) if other == group or _inherits(other, group)]
+    old = next((other for other in served if other.gpu.compute_capability < _TURING), None)
+    if old is not None:
+        help_ = "write `gds: {enabled: false}` under `gpuOperator.values`"
+    elif pool is not None:
+        help_ = "write `kernelModules: open`"
+    else:
+        help_ = "write `driver: {kernelModuleType: open}` under `gpuOperator.values`"
+    return Finding(
+        pool.at / "driver" / "kernelModules" if pool else enabled,
+        f"the operator installs no driver with `gds` and {group.kernel_modules} kernel modules",
+        label="needs `open`",
+        related=(Label(enabled, "asks for GPUDirect Storage"),) if pool else (),
+        notes=(
+            f"nodes of NVIDIADriver {joined(names)} get no driver",
+            *([f"open kernel modules do not drive {old.gpu.id} of pool `{old.name}`"] if old else []),
+        ),
+        help=help_,
+    )
+
+
+def _inherits(group: DriverGroup, of: DriverGroup) -> bool:
+    return of.pool is None and group.pool is not None and not _states_modules(group.pool)
+
+
+def _states_modules(pool: Pool) -> bool:
+    return pool.spec.driver is not None and pool.spec.driver.kernel_modules is not None
+
+
+_SINCE_OPEN: Final = (2, 17, 5)
+"""`MinimumGDSVersionForOpenRM` in `internal/consts/consts.go` of NVIDIA/gpu-operator v26.7.0."""
+
+
+def _needs_open_modules(version: str) -> bool:
+    """Whether that GPUDirect Storage wants the open kernel modules; a digest counts as a new one there."""
+    return version.startswith("sha256") or (parse_version(version) or ()) >= _SINCE_OPEN

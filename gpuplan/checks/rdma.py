@@ -90,7 +90,7 @@ def not_a_network_resource(plan: Plan) -> Iterator[Finding]:
 
 
 _RESERVED: Final = "kubernetes.io/"
-_OF_QUOTAS: Final = ("requests.", "limits.")
+_OF_QUOTAS: Final = "requests."
 _DEVICES: Final = (
     "nvidia.com/gpu",
     "nvidia.com/imex-channel",

@@ -52,8 +52,8 @@ def fractions_need_visible_devices(plan: Plan) -> Iterator[Finding]:
     ## Why
     A pod with a fraction asks the device plugin for nothing. The scheduler chooses a GPU and writes it into
     `NVIDIA_VISIBLE_DEVICES`, by a ConfigMap of the pod (`AddGPUSharingEnvVars` in `pkg/binder/common/gpu_access.go` of
-    KAI-Scheduler v0.13.0; Run:ai, which KAI-Scheduler comes from, is not public). A toolkit that ignores the variable
-    gives such pods no GPU.
+    KAI-Scheduler v0.13.0; Run:ai, which KAI-Scheduler comes from, is not public up to 2.26). A toolkit that ignores the
+    variable gives such pods no GPU.
 
     ## Instead
     Remove `closeVisibleDevices`, or share the pool by time-slicing, MPS or MIG.

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from string import digits
 
+from gpuplan.catalog.operators import parse_version
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of, number
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
@@ -196,8 +197,10 @@ def workload_contradicts_itself(plan: Plan) -> Iterator[Finding]:
     """Two numbers of a workload contradict each other.
 
     ## Why
-    A gang larger than the job can never start. An autoscaler whose `minReplicas` is above its `maxReplicas` is refused
-    by the API server. A range of a fraction begins at its smaller end.
+    A gang larger than the job can never start. Pods that come one after the other, as those of `trials`, can neither
+    start together nor find one another, and no more of them run at once than there are in all. The API server refuses
+    an autoscaler whose `minReplicas` is above its `maxReplicas`, and `maxFailedIndexes` without tries of each pod or
+    with more than there are pods. A range of a fraction begins at its smaller end.
 
     ## Instead
     Correct one of the two. `replicas` outside of what the autoscaler keeps to is a warning: it changes them at once.
@@ -214,6 +217,8 @@ def workload_contradicts_itself(plan: Plan) -> Iterator[Finding]:
                     related=(Label(at / "pods", "all there are"),),
                     help=f"write `gang: {pods}` or less",
                 )
+            case Training() as training:
+                yield from _trials(workload, training)
             case Inference(autoscaling=Autoscaling() as scaling):
                 yield from _scaling(workload, workload.work, scaling)
             case _:
@@ -227,6 +232,51 @@ def workload_contradicts_itself(plan: Plan) -> Iterator[Finding]:
                 related=(Label(fraction.at / "max", "the most"),),
                 help=f"write `{{min: {most}, max: {least}}}`",
             )
+
+
+def _trials(workload: Workload, training: Training) -> Iterator[Finding]:
+    name, at, trials, pods = workload.name, workload.work_at, training.trials, training.pods
+    if trials is not None:
+        in_all = (Label(at / "trials", f"{trials} in all"),)
+        if trials < pods:
+            yield Finding(
+                at / "pods",
+                f"`{name}` runs {pods} pods at once, and has {trials} in all",
+                label=f"{trials} at most",
+                related=in_all,
+                help=f"write `pods: {trials}` or less",
+            )
+        if training.gang is not None and training.gang > 1:
+            yield Finding(
+                at / "gang",
+                f"trials of `{name}` come one after the other, and {training.gang} of its pods are to start together",
+                label="never all at once",
+                related=in_all,
+                help="leave `gang` out",
+            )
+        if training.peers is not None:
+            yield Finding(
+                (at / "peers").key,
+                f"trials of `{name}` come one after the other, and cannot wait for one another",
+                label="never all there",
+                related=in_all,
+                help="leave `peers` out, or `trials`",
+            )
+    if training.max_failed_indexes is not None and training.backoff_limit_per_index is None:
+        yield Finding(
+            at / "maxFailedIndexes",
+            f"`{name}` says how many pods may fail for good, and not when one has",
+            label="refused by the API server",
+            help="add `backoffLimitPerIndex: 0`, or as many tries as each pod has",
+        )
+    elif training.max_failed_indexes is not None and training.max_failed_indexes > training.completions:
+        yield Finding(
+            at / "maxFailedIndexes",
+            f"{training.max_failed_indexes} pods of `{name}` may fail for good, and it has {training.completions}",
+            label="refused by the API server",
+            related=(Label(at / ("pods" if trials is None else "trials"), "all there are"),),
+            help=f"write `maxFailedIndexes: {training.completions}` or less, or leave it out",
+        )
 
 
 def _scaling(workload: Workload, work: Inference, scaling: Autoscaling) -> Iterator[Finding]:
@@ -298,6 +348,38 @@ def _room_on_node(workload: Workload) -> int:
     return workload.unit.per_node // workload.spec.count
 
 
+_TRIES_OF_EACH_POD = (1, 29)
+"""The release from which on `JobBackoffLimitPerIndex` is on by default."""
+
+
+@check("GPU557", "no-tries-of-each-pod")
+def no_tries_of_each_pod(plan: Plan) -> Iterator[Finding]:
+    """A training gives each of its pods tries of its own, and the cluster's Kubernetes knows none.
+
+    ## Why
+    Before 1.29 the API server drops `backoffLimitPerIndex` without a word, unless a feature gate is on
+    (`JobBackoffLimitPerIndex` in `pkg/features/kube_features.go` of kubernetes/kubernetes). The Job would then take six
+    tries for all pods together, and the seventh failure of any ends the others.
+
+    ## Instead
+    Write `backoffLimit`, with the tries of all pods together, or upgrade the cluster.
+    """
+    version = plan.cluster.spec.kubernetes
+    if (parse_version(version) or _TRIES_OF_EACH_POD) >= _TRIES_OF_EACH_POD:
+        return
+    for workload in plan.workloads:
+        work = workload.work
+        if isinstance(work, Training) and work.backoff_limit_per_index is not None:
+            tries = work.backoff_limit_per_index * work.completions
+            yield Finding(
+                workload.work_at / "backoffLimitPerIndex",
+                f"Kubernetes {version} knows no tries of each pod of `{workload.name}`",
+                label="dropped before 1.29",
+                related=(Label(plan.cluster.at / "kubernetes", "the cluster's version"),),
+                help=f"write `backoffLimit: {tries}` instead, or upgrade the cluster to 1.29 or later",
+            )
+
+
 @check("GPU595", "gang-without-peers", Severity.NOTE)
 def gang_without_peers(plan: Plan) -> Iterator[Finding]:
     """Pods that start together have no names by which they could find one another.
@@ -313,7 +395,7 @@ def gang_without_peers(plan: Plan) -> Iterator[Finding]:
     """
     for workload in plan.workloads:
         match workload.work:
-            case Training(pods=pods, gang=int(gang), peers=None) if 1 < gang <= pods:
+            case Training(pods=pods, trials=None, gang=int(gang), peers=None) if 1 < gang <= pods:
                 yield Finding(
                     workload.work_at / "gang",
                     f"{gang} pods of `{workload.name}` start together and have no names for one another",

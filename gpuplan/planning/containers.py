@@ -80,9 +80,8 @@ def container_limits(tenant: Tenant, namespace: str, scheduler: SchedulerTraits)
 
     It would refuse pods with containers that say nothing of what it counts (`Constraints` in
     `pkg/quota/v1/evaluator/core/pods.go` of kubernetes/kubernetes). A container that has a limit asks for as much,
-    whatever stands here. A request that is left out is written all the same: the API server would fill it in from the
-    limit (`SetDefaults_LimitRangeItem` in `pkg/apis/core/v1/defaults.go` there), and what applies the object would find
-    it changed.
+    whatever stands here. A request that is left out is written all the same, so that the file shows what holds: the API
+    server fills it in from the limit (`SetDefaults_LimitRangeItem` in `pkg/apis/core/v1/defaults.go` there).
     """
     capped = compute_caps(tenant, namespace, scheduler)
     limits: dict[str, dict[str, str]] = {"default": {}, "defaultRequest": {}, "maxLimitRequestRatio": {}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from gpuplan.catalog.operators import default_driver, nearest_line
@@ -12,15 +13,12 @@ from gpuplan.values import NamedTuple
 
 
 class DriverGroup(NamedTuple):
-    """Nodes that an NVIDIADriver is for: those of a pool, or with ``pool`` None all that no other one selects.
-
-    ``kernel_modules`` is None for the rest.
-    """
+    """Nodes that an NVIDIADriver is for: those of a pool, or with ``pool`` None all that no other one selects."""
 
     name: str
     pool: Pool | None
     version: str
-    kernel_modules: KernelModules | None = None
+    kernel_modules: str
 
 
 _NAME: Final = "gpuplan"
@@ -41,7 +39,7 @@ def driver_groups(plan: Plan) -> tuple[DriverGroup, ...]:
     if not are_drivers_by_pool(plan):
         return ()
     own = (_group(plan, pool, pool.spec.driver) for pool in plan.pools if pool.spec.driver)
-    return (*own, DriverGroup(_NAME, None, _version(plan)))
+    return (*own, DriverGroup(_NAME, None, _version(plan), kernel_modules(plan.cluster.gpu_operator)))
 
 
 def has_default_driver(operator: GpuOperator) -> bool:
@@ -55,6 +53,18 @@ def group_of(plan: Plan, pool: Pool | None) -> str:
     return found.get(pool.name if pool else "", found.get("", ""))
 
 
+def kernel_modules(operator: GpuOperator) -> str:
+    """The kernel modules of nodes whose pool says nothing of them: those of the values, which may be anything."""
+    driver = operator.spec.values.get("driver")
+    stated = driver.get("kernelModuleType") if isinstance(driver, Mapping) else None
+    return str(stated) if stated else KernelModules.AUTO.value
+
+
+def kernel_modules_at(operator: GpuOperator) -> Origin:
+    """Where the values say which."""
+    return operator.at / "values" / "driver" / "kernelModuleType"
+
+
 def stated_driver(plan: Plan, pool: Pool) -> tuple[str | None, Origin]:
     """The version that the policy says a pool's nodes have, and where: the pool's own, or the cluster's."""
     if pool.spec.driver is not None and pool.spec.driver.version:
@@ -63,7 +73,8 @@ def stated_driver(plan: Plan, pool: Pool) -> tuple[str | None, Origin]:
 
 
 def _group(plan: Plan, pool: Pool, own: PoolDriver) -> DriverGroup:
-    return DriverGroup(f"{_NAME}-{pool.name}", pool, own.version or _version(plan), own.kernel_modules)
+    modules = own.kernel_modules.value if own.kernel_modules else kernel_modules(plan.cluster.gpu_operator)
+    return DriverGroup(f"{_NAME}-{pool.name}", pool, own.version or _version(plan), modules)
 
 
 def _version(plan: Plan) -> str:

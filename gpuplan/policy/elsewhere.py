@@ -21,10 +21,13 @@ class Said(NamedTuple):
 _BY_PATCH: Final = Said("by a patch of what is written, in a kustomize Component", PATCH)
 _BY_REACH: Final = Said("in `inference.service`, such as `{type: NodePort, nodePort: 30080}`", WORKLOAD)
 _BY_PROBE: Final = Said("in `inference`, by `probe` and `startup`", WORKLOAD)
+_BY_LOAD: Final = Said(
+    "in `autoscaling`, by one of `requestsPerSecond`, `waitingRequests`, `cpuPercent` and `gpuPercent`", WORKLOAD
+)
 _BY_ENV: Final = Said("in `env`, such as `TOKEN: {secretKeyRef: {name: api, key: token}}`", WORKLOAD)
 _BY_UNITS: Final = Said("by `cpu`, `memory`, and the units of its pool", "docs/how-to/run-a-workload.md")
 _BY_TRAINING: Final = Said(
-    "in `training`, by `pods`, `gang`, `peers`, `topology` or `deadline`", "docs/how-to/run-a-workload.md"
+    "in `training`, by `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`", "docs/how-to/run-a-workload.md"
 )
 _BY_FRACTION: Final = Said("by `fraction`, such as `{memory: 10Gi}`", "docs/how-to/run-a-workload.md")
 _BY_OBJECT: Final = Said("by an object of your own, whose pods the quotas hold", "docs/how-to/add-a-tenant.md")
@@ -41,7 +44,7 @@ _BY_CONTAINERS: Final = Said("by `containers`", "docs/how-to/give-cpu-and-memory
 _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
     "Workload": {
         _BY_PATCH: """
-            affinity annotations completions containers dnsPolicy envFrom hostIPC hostNetwork imagePullPolicy
+            affinity annotations containers dnsPolicy envFrom hostIPC hostNetwork imagePullPolicy
             ingress initContainers labels lifecycle livenessProbe podAffinity
             restartPolicy runtimeClassName schedulerName securityContext
             serviceAccount serviceAccountName sidecars strategy
@@ -50,11 +53,13 @@ _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
             """,
         _BY_REACH: "nodePort serviceType type",
         _BY_PROBE: "healthCheck httpGet readinessProbe startupProbe",
+        _BY_LOAD: "averageUtilization hpa metrics queueLength scaleTarget targetCPUUtilizationPercentage utilization",
         _BY_ENV: "environment secret secretRef secrets valueFrom",
         _BY_UNITS: "gpu gpus limits requests resources",
         _BY_POOL: "nodeName nodePool nodeSelector tolerations",
         _BY_TRAINING: """
-            activeDeadlineSeconds deadline gang masterPort parallelism peers rendezvous subdomain topology workers
+            activeDeadlineSeconds completions deadline gang hyperparameters masterPort parallelism peers
+            podFailurePolicy rendezvous retries subdomain sweep topology trials workers
             """,
         _BY_FRACTION: "gpuFraction gpuMemory gpuMemoryLimit",
         _BY_OBJECT: "interactive jupyter notebook notebooks workspace workspaces",

@@ -218,9 +218,9 @@ class PoolDriver(Model):
 
     version: texts.Line | None = None
     """The driver's version, such as `570.195.03`. Absent: the cluster's."""
-    kernel_modules: Annotated[KernelModules, Field(strict=False), Words("kernel modules")] = KernelModules.AUTO
-    """`open`, which Grace and Blackwell need; `proprietary`, which Volta and older need; `auto` leaves it to the
-    driver.
+    kernel_modules: Annotated[KernelModules | None, Field(strict=False), Words("kernel modules")] = None
+    """`open`, which Grace and Blackwell need, and GPUDirect Storage; `proprietary`, which Volta and older need; `auto`
+    leaves it to the driver. Absent: the cluster's, `driver.kernelModuleType` of `gpuOperator.values`, else `auto`.
     """
 
 
@@ -1303,6 +1303,10 @@ class Training(Model):
 
     pods: Positive = 1
     """How many pods run at once, each once to its end."""
+    trials: Positive | None = None
+    """How many pods run in all, `pods` of them at once, as for a search of hyperparameters: each finds its number, from
+    0 on, in `JOB_COMPLETION_INDEX`. Absent, it is `pods`.
+    """
     gang: Positive | None = None
     """How many of them must be able to start together; fewer do not start at all."""
     topology: Annotated[Closeness | None, ESSENTIAL] = None
@@ -1312,11 +1316,26 @@ class Training(Model):
     how many there are, and which of them a pod is. `{}` is enough. Absent, pods have no names.
     """
     backoff_limit: Annotated[int, Field(ge=0, le=1_000_000)] = 3
-    """How often failed pods are tried again."""
+    """How often failed pods are tried again, all together. With `backoffLimitPerIndex` no number is the default."""
+    backoff_limit_per_index: Annotated[int | None, Field(ge=0, le=1_000_000), Words("tries of each pod")] = None
+    """How often each pod is tried again, so that one that fails takes no tries from the others."""
+    max_failed_indexes: Annotated[int | None, Field(ge=0, le=100_000), Words("failed pods that it goes on with")] = None
+    """How many pods may have used up `backoffLimitPerIndex` before the job has failed and the others end. Absent, all
+    of them; with `peers` none, since the others would wait for it.
+    """
+    fatal_exit_codes: Annotated[list[Annotated[int, Field(ge=1, le=255)]], INDEPENDENT] = Field(default_factory=list)
+    """Exit codes after which nothing is tried again: the job has failed, or of a job with `trials` and
+    `backoffLimitPerIndex` that trial.
+    """
     deadline: texts.Duration | None = None
     """How long the job may take, all tries included, such as `12h`: then its pods are ended and it has failed. Absent,
     it may take any time.
     """
+
+    @property
+    def completions(self) -> int:
+        """How many pods run in all."""
+        return self.trials or self.pods
 
 
 class WorkloadSpec(Model):

@@ -51,9 +51,11 @@ _SURPRISES = """\
 - **On OpenShift** GPU Feature Discovery takes its labels off a node as it ends and writes them again as it starts:
   pods that select nodes by them may wait for a moment.
 - **A pool that names its own driver** has NVIDIADrivers bring the drivers of all nodes: [another DaemonSet for
-  each](../how-to/run-two-drivers.md). When the first pool begins, pods that hold GPUs are evicted on every node, a few
-  at a time. Such a DaemonSet selects nodes by their pool's label, so that a node that changes its pool changes its
-  driver pod.
+  each](../how-to/run-two-drivers.md), which `rolls` names by its NVIDIADriver, as in `NVIDIADriver/gpuplan-volta`: the
+  DaemonSet's own name ends in a hash. When the first pool begins, pods that hold GPUs are evicted on every node, a few
+  at a time of each NVIDIADriver. With `driver.upgradePolicy.autoUpgrade: false` the old driver pods stay until somebody
+  deletes them, and the new ones wait. Such a DaemonSet selects nodes by their pool's label, so that a node that
+  changes its pool changes its driver pod.
 
 """
 

@@ -13,6 +13,7 @@ from gpuplan.manifests import to_yaml
 from gpuplan.planning import plan as planned
 from gpuplan.planning.amounts import amount_text, per_node
 from gpuplan.planning.containers import defaults_of
+from gpuplan.planning.drivers import driver_groups
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Amount, Plan, Pool, Tenant, Total, Unit, Workload
@@ -113,6 +114,7 @@ def plan_page(plan: Plan, theme: Theme) -> str:
     parts = [
         f"{theme.paint(printable(f'Cluster {cluster.name}'), Style.STRONG)}  {printable(', '.join(facts))}\n",
         section("Pools", _pools(plan), theme),
+        section("Drivers", _drivers(plan), theme),
         section("Capacity, in units", _capacity(plan), theme),
         section("CPU and memory for tenants", _compute_capacity(plan), theme),
         section("MIG layouts", "".join(_layouts(plan)), theme),
@@ -151,6 +153,15 @@ def _pools(plan: Plan) -> str:
     ]
     headings = ("POOL", "GPU", "NODES", "GPUS", "SHARING", "FOR", "FALLBACK")
     return table(headings, rows, right=(2, 3)) if rows else ""
+
+
+def _drivers(plan: Plan) -> str:
+    """Those that NVIDIADrivers bring; where no pool has its own, all nodes have the cluster's."""
+    rows = [
+        (group.pool.name if group.pool else "all others", group.version or _NONE, group.kernel_modules)
+        for group in driver_groups(plan)
+    ]
+    return table(("POOL", "DRIVER", "KERNEL MODULES"), rows) if rows else ""
 
 
 def sharing_of(pool: Pool) -> str:
@@ -400,12 +411,13 @@ def _workload_row(plan: Plan, workload: Workload) -> tuple[str, ...]:
 
 
 def _pods(workload: Workload) -> str:
-    """How many there are, and how many of them start together."""
+    """How many there are at once, and how many of them start together or come in all."""
     work = workload.work
     if isinstance(work, Inference):
         scaling = work.autoscaling
         return f"{scaling.min_replicas} to {scaling.max_replicas}" if scaling else str(work.replicas)
-    return f"{work.pods}, {work.gang} together" if work.gang else str(work.pods)
+    in_all = f" of {work.trials}" if work.trials else ""
+    return f"{work.pods}{in_all}, {work.gang} together" if work.gang else f"{work.pods}{in_all}"
 
 
 def _each(workload: Workload) -> str:

@@ -155,6 +155,18 @@ def change_autoscaling_of_a_workload(platform: Platform) -> None:
     platform.spec("Workload", "chat")["inference"]["autoscaling"]["maxReplicas"] = 6
 
 
+def reach_a_service_at_the_nodes(platform: Platform) -> None:
+    platform.spec("Workload", "embeddings")["inference"]["service"] = {"type": "NodePort", "nodePort": 30080}
+
+
+def ask_a_service_by_http(platform: Platform) -> None:
+    platform.spec("Workload", "embeddings")["inference"]["probe"] = {"http": "/health"}
+
+
+def take_the_port_of_a_service(platform: Platform) -> None:
+    platform.spec("Workload", "embeddings")["inference"]["port"] = "none"
+
+
 def add_a_workload(platform: Platform) -> None:
     spec = {"tenant": "batch-inference", "training": {}, "pool": "a100-shared", "image": "registry.example.com/x:1.0.0"}
     platform.add("Workload", "scoring", spec, "overlays/prod")
@@ -943,6 +955,7 @@ CASES = (
     Case(stop_reboots, PLUGIN_RESTART, cluster("prod")),
     Case(close_visible_devices, PLUGIN_RESTART, cluster("prod")),
     Case(stop_monitoring, PLUGIN_RESTART, cluster("prod")),
+    Case(reach_a_service_at_the_nodes, ADMISSION, workload("embeddings")),
     Case(add_a_tainted_pool, ADMISSION, pool("spare")),
     Case(move_whole_nodes_between_pools, ADMISSION, pool("left"), before=add_whole_pools),
     Case(move_nodes_that_others_label, ADMISSION, pool("left"), before=add_pools_alike_that_others_label),
@@ -997,6 +1010,7 @@ CASES = (
     Case(add_a_cluster, REPARTITION, cluster("staging")),
     Case(change_the_value_of_a_class, RECREATE, priority("training")),
     Case(let_a_class_preempt, RECREATE, priority("research")),
+    Case(ask_a_service_by_http, RECREATE, workload("embeddings")),
     Case(change_a_training, RECREATE, workload("support-tuning")),
     Case(change_the_image_of_a_service, RECREATE, workload("embeddings")),
     Case(change_a_topology, RECREATE, pool("h100-training"), before=state_a_topology),
@@ -1041,6 +1055,7 @@ CASES = (
     Case(evict_by_a_taint, DESTRUCTIVE, pool("a100-agents")),
     Case(remove_a_tenant, DESTRUCTIVE, tenant("batch-inference")),
     Case(remove_a_namespace, DESTRUCTIVE, tenant("training")),
+    Case(take_the_port_of_a_service, DESTRUCTIVE, workload("embeddings")),
     Case(remove_a_workload, DESTRUCTIVE, workload("embeddings")),
     Case(remove_a_cluster, DESTRUCTIVE, cluster("dev")),
     Case(leave_argocd, DESTRUCTIVE, cluster("prod")),

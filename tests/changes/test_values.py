@@ -292,6 +292,27 @@ def test_what_follows_from_one_pool_is_not_said_of_an_edit_of_another() -> None:
     assert recreates.at.locate().file.path == "policies/pools/shared.yaml"
 
 
+def test_who_reaches_a_service_is_told() -> None:
+    reached, asked, gone = (
+        change(original, edit, "Workload", "embeddings")
+        for edit in (
+            edits.reach_a_service_at_the_nodes,
+            edits.ask_a_service_by_http,
+            edits.take_the_port_of_a_service,
+        )
+    )
+
+    assert (reached.effect, reached.pods) == (
+        "it is reached at other ports, or from elsewhere; nothing that runs is disturbed",
+        0,
+    )
+    assert (asked.effect, asked.pods) == ("its pods are recreated, one after the other", 8)
+    assert (gone.effect, gone.pods) == (
+        "its pods are recreated, one after the other, and its Service goes: who calls it finds nobody",
+        8,
+    )
+
+
 def test_how_nodes_are_chosen_is_said_in_the_words_of_the_pool() -> None:
     def match_more(platform: Platform) -> None:
         platform.spec("Pool", "a100-shared")["nodes"]["namePattern"] = "gpu-a100-shared-[0-9a-f]+"

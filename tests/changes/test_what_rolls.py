@@ -171,6 +171,57 @@ def test_drivers_that_objects_of_their_own_describe_are_others(release: str, eff
     assert effect in change.effect
 
 
+BY_HAND = with_values(driver={"upgradePolicy": {"autoUpgrade": False}})
+
+
+def both(first: Edit, second: Edit) -> Edit:
+    def edit(platform: Platform) -> None:
+        first(platform)
+        second(platform)
+
+    return edit
+
+
+def test_the_first_driver_of_a_pool_waits_for_a_person_where_nothing_is_upgraded_by_itself() -> None:
+    (found,) = of_the_cluster(edits.name_a_driver, BY_HAND)
+    assert (found.change_class, found.needs_drain, found.pods) == (ChangeClass.METADATA, False, 0)
+    assert found.what == "NVIDIADrivers take over drivers from the ClusterPolicy"
+    assert found.effect == (
+        "driver pods of the ClusterPolicy stay until somebody deletes them, since `autoUpgrade` is false: pods of "
+        "NVIDIADrivers wait meanwhile, and none of these is ready; nothing that runs is disturbed"
+    )
+
+
+def test_the_first_driver_of_a_pool_evicts_where_upgrades_begin_with_it() -> None:
+    found = of_the_cluster(both(with_values(), edits.name_a_driver), BY_HAND)
+    assert (found[0].change_class, found[0].needs_drain) == (ChangeClass.REPARTITION, True)
+
+
+def test_a_driver_that_goes_back_to_the_cluster_policy_waits_for_nobody() -> None:
+    with_objects = with_values(driver={"upgradePolicy": {"autoUpgrade": False}, "nvidiaDriverCRD": {"enabled": True}})
+    found = between(state(with_objects), state(BY_HAND)).changes
+    [change] = [change for change in found if change.cluster == "prod" and DRIVER in change.daemon_sets]
+    assert change.change_class is ChangeClass.REPARTITION
+
+
+def test_driver_pods_of_nvidia_drivers_that_waited_are_evicted_for_once_they_need_not() -> None:
+    found = between(state(BY_HAND, edits.name_a_driver), state(BY_HAND, edits.name_a_driver, with_values())).changes
+    told = {change.subject.name: change for change in found if change.cluster == "prod"}
+    assert {name: change.change_class for name, change in told.items()} == {
+        "prod": ChangeClass.REPARTITION,
+        "a100-mixed": ChangeClass.REPARTITION,
+    }
+    assert told["a100-mixed"].what == "pods that wait for a person to delete them wait no longer"
+
+
+def test_a_second_driver_of_a_pool_ends_pods_whatever_is_upgraded_by_itself() -> None:
+    before = both(BY_HAND, edits.name_a_driver)
+    found = between(state(before), state(before, edits.name_a_second_driver)).changes
+    [change] = [change for change in found if (change.cluster, change.subject.name) == ("prod", "a100-agents")]
+    assert (change.change_class, change.needs_drain, change.pods > 0) == (ChangeClass.REPARTITION, True, True)
+    assert change.daemon_sets == ("NVIDIADriver/gpuplan-a100-agents",)
+
+
 def test_nodes_that_are_for_virtual_machines_lose_all_that_containers_need() -> None:
     workloads = {"enabled": True, "defaultWorkload": "vm-passthrough"}
     found = of_the_cluster(with_values(sandboxWorkloads=workloads))

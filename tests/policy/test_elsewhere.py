@@ -46,8 +46,13 @@ def test_a_sidecar_is_patched() -> None:
 @pytest.mark.parametrize(
     ("kind", "field", "how"),
     [
-        ("Workload", "deadline", "in `training`, by `pods`, `gang`, `peers`, `topology` or `deadline`"),
+        ("Workload", "deadline", "in `training`, by `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`"),
         ("Workload", "serviceType", "in `inference.service`, such as `{type: NodePort, nodePort: 30080}`"),
+        (
+            "Workload",
+            "queueLength",
+            "in `autoscaling`, by one of `requestsPerSecond`, `waitingRequests`, `cpuPercent` and `gpuPercent`",
+        ),
         ("Workload", "readinessProbe", "in `inference`, by `probe` and `startup`"),
         ("Workload", "gpuMemory", "by `fraction`, such as `{memory: 10Gi}`"),
         ("Workload", "notebook", "by an object of your own, whose pods the quotas hold"),

@@ -66,6 +66,12 @@ def test_a_training_ends_after_its_time() -> None:
     assert job["spec"]["activeDeadlineSeconds"] == 12 * 3600
 
 
+def test_a_search_has_more_trials_than_run_at_once() -> None:
+    #: a search
+    job = an_object(NAME, "kai", "workloads/runai-user-agm/job-search-*.yaml")
+    assert (job["spec"]["parallelism"], job["spec"]["completions"]) == (4, 12)
+
+
 def test_a_service_has_so_much_gpu_memory() -> None:
     for cluster in ("kai", "runai"):
         service = an_object(NAME, cluster, "workloads/runai-vision/deployment-gpu-ram.yaml")

@@ -164,6 +164,19 @@ def test_what_is_said_by_profile_and_by_memory_is_in_the_contract() -> None:
     jsonschema.validate(plans_as_data([plan]), strictly(schema("plan")))
 
 
+def test_drivers_of_pools_are_listed_where_one_has_its_own() -> None:
+    own = RESEARCH.replace("  gpu:", "  driver: {version: 570.195.03, kernelModules: open}\n  gpu:", 1)
+    page = plan_page(a_plan(own), PLAIN)
+    rows = [line.split() for line in page.partition("\nDrivers\n")[2].partition("\n\n")[0].splitlines()]
+
+    assert rows == [
+        ["POOL", "DRIVER", "KERNEL", "MODULES"],
+        ["research", "570.195.03", "open"],
+        ["all", "others", "595.91.07", "auto"],
+    ]
+    assert "\nDrivers\n" not in plan_page(a_plan(FLEET), PLAIN)
+
+
 def test_json_and_yaml_say_the_same() -> None:
     plans = [a_plan(FLEET)]
 
@@ -279,6 +292,16 @@ def test_workloads_say_how_many_pods_there_are_and_what_all_of_them_ask_for() ->
         ["notebooks", "research", "planning", "3", "fractions", "fraction", "0.25", "to", "0.75", "0.75", "production"],
         ["pretraining", "research", "vision", "2,", "2", "together", "inference", "2g.20gb", "2", "4", "research"],
     ]
+
+
+def test_trials_are_counted_by_what_runs_at_once() -> None:
+    work = document(
+        "Workload", "search", "tenant: lab", "pool: a", "image: example.com/a:1", "training: {trials: 40, pods: 4}"
+    )
+    plan = a_plan(pool("a", "exclusive: {}") + tenant("lab", "pool: a, guaranteed: 4") + work)
+    row = next(line for line in plan_page(plan, PLAIN).splitlines() if line.strip().startswith("search "))
+
+    assert row.split() == ["search", "lab", "lab", "4", "of", "40", "a", "gpu", "1", "4", "-"]
 
 
 FALLING_BACK = (

@@ -12,7 +12,7 @@ from gpuplan.diagnostics import Path as LeafPath
 from gpuplan.manifests.bodies import new_object
 from gpuplan.manifests.provenance import Links, Routes, below, chosen, copied
 from gpuplan.manifests.templates import read_rows
-from gpuplan.planning.drivers import DriverGroup
+from gpuplan.planning.drivers import DriverGroup, kernel_modules_at
 from gpuplan.planning.plan import POOL_LABEL, Plan
 from gpuplan.planning.sources import named
 
@@ -25,7 +25,6 @@ _USUAL: Final[Mapping[str, Any]] = {
     "repository": "nvcr.io/nvidia",
     "image": "driver",
     "usePrecompiled": False,
-    "kernelModuleType": "auto",
     "tolerations": list(OPERAND_TOLERATIONS),
 }
 """What holds where nothing says otherwise, as in the chart. The operator names no image by itself: each part is needed
@@ -36,15 +35,12 @@ _USUAL: Final[Mapping[str, Any]] = {
 def nvidia_driver(group: DriverGroup, told: Mapping[str, Any]) -> dict[str, Any]:
     """One that is for the nodes with the pool's label, or for those of no other; all that is ``told`` holds for it.
 
-    Fields with a default of the CRD are written, since one that appears after the apply would keep Argo CD from ever
-    calling the object synced.
+    Fields with a default of the CRD are written, so that the file shows what holds, whichever release's CRD is there.
     """
     spec: dict[str, Any] = {**_USUAL, "default": group.pool is None, "upgradePolicy": dict(_UPGRADES)}
     for field, value in _taken_over(told):
         _put(spec, field, value)
-    spec |= {"driverType": "gpu", "version": group.version}
-    if group.kernel_modules is not None:
-        spec["kernelModuleType"] = group.kernel_modules.value
+    spec |= {"driverType": "gpu", "version": group.version, "kernelModuleType": group.kernel_modules}
     if group.pool is not None:
         spec["nodeSelector"] = {POOL_LABEL: group.pool.name}
     return new_object("nvidia.com/v1alpha1", "NVIDIADriver", group.name, spec=dict(sorted(spec.items())))
@@ -97,8 +93,10 @@ def trace(plan: Plan, group: DriverGroup, told: Routes) -> Routes:
         yield from below(("spec", *field), (found for place in places for found in _within(known, place)))
     stated = [operator.at / "driver" / "version", *([pool.at / "driver" / "version"] if pool else [])]
     yield ("spec", "version"), (*copied(*stated), *chosen(operator.at / "version"))
-    if pool is not None:
-        yield ("spec", "kernelModuleType"), copied(pool.at / "driver" / "kernelModules")
+    own = (
+        pool.at / "driver" / "kernelModules" if pool and pool.spec.driver and pool.spec.driver.kernel_modules else None
+    )
+    yield ("spec", "kernelModuleType"), copied(own or kernel_modules_at(operator))
 
 
 def _reasons(plan: Plan) -> Links:

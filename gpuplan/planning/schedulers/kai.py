@@ -21,11 +21,23 @@ PREEMPTIBLE_BELOW: Final = 100
 (`CalculatePreemptibility` in `pkg/common/podgroup/preemptible.go` of KAI-Scheduler.)
 """
 
-FRACTION_ANNOTATIONS: Final = ("gpu-fraction", "gpu-fraction-num-devices", "gpu-memory", "received-resource-type")
+FRACTION_ANNOTATIONS: Final = (
+    "gpu-fraction",
+    "gpu-fraction-container-name",
+    "gpu-fraction-num-devices",
+    "gpu-fraction.limit",
+    "gpu-memory",
+    "gpu-memory.limit",
+    "received-resource-type",
+)
 """What pods ask for parts of GPUs by, and what the binder says that they have. Queues report by the last one what is
 used (`pkg/podgroupcontroller/controllers/resources/received.go` of v0.17.0), and shares over time follow from that
-(`pkg/scheduler/cache/usagedb/prometheus/prometheus.go`).
+(`pkg/scheduler/cache/usagedb/prometheus/prometheus.go`). The limits are on its branch `main`
+(`pkg/common/constants/constants.go`), and not in v0.17.0.
 """
+
+CONTAINER_ANNOTATIONS: Final = ("kai.scheduler/container.", "nvidia.com/container.")
+"""How such annotations of a single container begin, on the branch `main`; its name follows and what is asked for."""
 
 OWN_CLASSES: Final[Mapping[str, int]] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
 """The priority classes that its chart creates (`docs/priority/README.md` there); work that names none gets one."""
@@ -33,7 +45,6 @@ OWN_CLASSES: Final[Mapping[str, int]] = {"train": 50, "build-preemptible": 75, "
 KAI: Final = SchedulerTraits(
     kind=SchedulerKind.KAI,
     title="KAI-Scheduler",
-    is_open_source=True,
     pod_schedulers=(DEFAULT_SCHEDULER, SCHEDULER_NAME),
     namespaces=("kai-scheduler",),
     node_pool_label=NODE_POOL_LABEL,

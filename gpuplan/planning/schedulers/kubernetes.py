@@ -12,7 +12,6 @@ DEFAULT_SCHEDULER: Final = "default-scheduler"
 KUBERNETES: Final = SchedulerTraits(
     kind=SchedulerKind.KUBERNETES,
     title="plain Kubernetes",
-    is_open_source=True,
     pod_schedulers=(DEFAULT_SCHEDULER,),
     namespaces=(),
     node_pool_label="",

@@ -15,7 +15,6 @@ PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
 KUEUE: Final = SchedulerTraits(
     kind=SchedulerKind.KUEUE,
     title="Kueue",
-    is_open_source=True,
     pod_schedulers=(DEFAULT_SCHEDULER,),
     namespaces=("kueue-system",),
     node_pool_label="",

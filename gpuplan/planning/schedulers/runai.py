@@ -14,12 +14,19 @@ SCHEDULER_NAME: Final = "runai-scheduler"
 NODE_POOL_LABEL: Final = "runai/node-pool"
 """What pods name their node pool by; Run:ai finds the nodes of one by the pool's own label."""
 
+NODE_POOLS_ANNOTATIONS: Final = ("kai.scheduler/node-pools", "runai-nodepools")
+"""What ranks above that label: names of node pools with a space between them.
+
+(`GetRequestedNodePools` in `converter.go` of kai-scheduler/kai-resource-management, which 3.0 is made of. The first is
+its default, the second what Run:ai has told it, by the test beside it; the chart of 3.0 may name either.)
+"""
+
 PROJECT_LABEL: Final = "runai/queue"
 """What makes an existing namespace that of a project
 (https://docs.run.ai/v2.20/admin/runai-setup/self-hosted/k8s/project-management)."""
 
 FRACTION_ANNOTATIONS: Final = (*KAI_ANNOTATIONS, "gpu-fraction-limit")
-"""The limit is what a pod may have of a GPU while nobody else wants it."""
+"""The last is how older releases call the most that a pod may have of a GPU while nobody else wants it."""
 
 DEFAULT_DEPARTMENT: Final = "default"
 """Run:ai makes it with each cluster, for projects that name none."""
@@ -30,7 +37,6 @@ _OTHER_QUEUES: Final = ("kai",)
 RUNAI: Final = SchedulerTraits(
     kind=SchedulerKind.RUNAI,
     title="Run:ai",
-    is_open_source=False,
     pod_schedulers=(DEFAULT_SCHEDULER, SCHEDULER_NAME),
     namespaces=("runai", "runai-backend"),
     node_pool_label="",

@@ -43,7 +43,6 @@ class SchedulerTraits(Value):
 
     kind: SchedulerKind
     title: str
-    is_open_source: bool
     pod_schedulers: tuple[str, ...]
     namespaces: tuple[str, ...]
     node_pool_label: str

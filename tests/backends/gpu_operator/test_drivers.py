@@ -137,6 +137,15 @@ def test_values_of_the_chart_hold_for_each() -> None:
     assert found["gpuplan"]["kernelModuleType"] == "open"
 
 
+@pytest.mark.parametrize(("stated", "written_"), [("", "open"), (", kernelModules: auto", "auto")])
+def test_a_pool_that_says_nothing_of_kernel_modules_has_the_clusters(stated: str, written_: str) -> None:
+    own = f"  driver: {{version: 570.195.03{stated}}}"
+    found = drivers(written(more=", values: {driver: {kernelModuleType: open}}", own=own))
+
+    assert found["gpuplan-old"]["kernelModuleType"] == written_
+    assert found["gpuplan"]["kernelModuleType"] == "open"
+
+
 def test_gpudirect_storage_comes_with_each_driver() -> None:
     gds = "{enabled: true, repository: nvcr.io/nvidia/cloud-native, image: nvidia-fs, version: 2.26.6}"
     found = drivers(written(more=f", values: {{gds: {gds}}}"))

@@ -21,6 +21,7 @@ SPECS = (
     f"{TRAINING}\n{CONFIG}\n{MODEL}",
     "training: {pods: 4, gang: 4}",
     "training: {pods: 4, gang: 4, peers: {}}",
+    "training: {pods: 4, trials: 9, backoffLimitPerIndex: 1, fatalExitCodes: [2]}",
     "inference: {autoscaling: {maxReplicas: 4, requestsPerSecond: 10}}",
 )
 SHARINGS = (

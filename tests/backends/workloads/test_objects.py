@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuplan.manifests import check_schemas
-from tests.backends.workloads.rendered import SERVICE, TRAINING, container_of, get, manifests, pod_of
+from tests.backends.workloads.rendered import SERVICE, TRAINING, container_of, get, manifests, planned, pod_of
 
 SCALED = "inference: {port: 8080, autoscaling: {minReplicas: 2, maxReplicas: 6, requestsPerSecond: 20}}"
 MODEL = f"""\
@@ -263,6 +263,56 @@ def test_a_training_runs_all_pods_at_once_and_each_once() -> None:
         },
     }
     assert job["spec"]["template"]["spec"]["restartPolicy"] == "Never"
+
+
+def test_trials_come_a_few_at_once() -> None:
+    job = get("Job", "training: {trials: 40, pods: 4}")
+    assert (job["spec"]["parallelism"], job["spec"]["completions"]) == (4, 40)
+    assert planned("training: {trials: 40, pods: 4}").workloads[0].most_pods == 4
+
+
+def test_the_last_trial_has_a_host_name_that_fits() -> None:
+    job = get("Job", "training: {trials: 10000, pods: 4}", name="a" * 63)["metadata"]["name"]
+    assert len(f"{job}-9999") == 63
+
+
+@pytest.mark.parametrize(
+    ("training", "tries"),
+    [
+        ("{pods: 4}", {"backoffLimit": 3}),
+        ("{pods: 4, backoffLimitPerIndex: 2}", {"backoffLimitPerIndex": 2}),
+        ("{pods: 4, backoffLimitPerIndex: 0, backoffLimit: 9}", {"backoffLimitPerIndex": 0, "backoffLimit": 9}),
+        ("{pods: 4, backoffLimitPerIndex: 2, maxFailedIndexes: 1}", {"backoffLimitPerIndex": 2, "maxFailedIndexes": 1}),
+        ("{pods: 4, backoffLimitPerIndex: 2, peers: {}}", {"backoffLimitPerIndex": 2, "maxFailedIndexes": 0}),
+        (
+            "{pods: 4, backoffLimitPerIndex: 2, peers: {}, maxFailedIndexes: 3}",
+            {"backoffLimitPerIndex": 2, "maxFailedIndexes": 3},
+        ),
+    ],
+)
+def test_pods_share_their_tries_or_each_has_its_own(training: str, tries: dict[str, int]) -> None:
+    """Those who wait for one another end as soon as one has failed for good."""
+    spec = get("Job", f"training: {training}")["spec"]
+    assert {
+        key: spec[key] for key in ("backoffLimit", "backoffLimitPerIndex", "maxFailedIndexes") if key in spec
+    } == tries
+
+
+@pytest.mark.parametrize(
+    ("training", "action"),
+    [
+        ("{pods: 2", "FailJob"),
+        ("{pods: 2, backoffLimitPerIndex: 1", "FailJob"),
+        ("{pods: 2, trials: 8", "FailJob"),
+        ("{pods: 2, trials: 8, backoffLimitPerIndex: 1", "FailIndex"),
+    ],
+)
+def test_after_a_fatal_exit_nothing_is_tried_again_where_pods_depend_on_one_another(training: str, action: str) -> None:
+    evicted, fatal = get("Job", f"training: {training}, fatalExitCodes: [78, 2, 78]}}")["spec"]["podFailurePolicy"][
+        "rules"
+    ]
+    assert evicted["action"] == "Ignore"
+    assert fatal == {"action": action, "onExitCodes": {"containerName": "main", "operator": "In", "values": [2, 78]}}
 
 
 def test_a_training_may_take_as_long_as_its_deadline() -> None:

@@ -136,6 +136,20 @@ def test_a_pod_s_peers_are_where_the_policy_asks_for_them() -> None:
     assert "copied Workload/app spec.training.peers.port" in service["spec.ports[0].port"]
 
 
+def test_trials_and_tries_are_copied() -> None:
+    at = "Workload/app spec.training"
+    spec = "trials: 8, pods: 2, backoffLimitPerIndex: 1, maxFailedIndexes: 3, fatalExitCodes: [78, 2]"
+    found = leaves("Job", f"training: {{{spec}}}")
+
+    assert found["spec.completions"] == [f"copied {at}.trials"]
+    assert found["spec.parallelism"] == [f"copied {at}.pods"]
+    assert found["spec.backoffLimitPerIndex"] == [f"copied {at}.backoffLimitPerIndex"]
+    assert found["spec.maxFailedIndexes"] == [f"copied {at}.maxFailedIndexes"]
+    rule = "spec.podFailurePolicy.rules[1]"
+    assert found[f"{rule}.onExitCodes.values[0]"] == [f"copied {at}.fatalExitCodes[1]"]
+    assert found[f"{rule}.action"] == [f"chosen by {at}.backoffLimitPerIndex", f"chosen by {at}.trials"]
+
+
 def test_a_file_s_name_is_a_digest_of_the_configuration_wherever_it_stands() -> None:
     spec = f"{SERVICE}\nconfig: {{a.txt: hello, b.txt: world}}"
     named = [

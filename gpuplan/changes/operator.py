@@ -342,9 +342,12 @@ class _Told(Value, eq=False):
 
     @property
     def is_handed_over_by_hand(self) -> bool:
-        """Whether NVIDIADrivers begin, and pods of the ClusterPolicy's DaemonSet stay until somebody deletes them."""
+        """Whether NVIDIADrivers begin, and pods of the ClusterPolicy's DaemonSet stay until somebody deletes them.
+
+        Those of pools have the upgrade policy of the values; what others have is said elsewhere, and may evict.
+        """
         roll = self.handed_over
-        begins = _has_objects(self.new) and not _has_objects(self.old)
+        begins = are_drivers_by_pool(self.step.after) and not _has_objects(self.old)
         return roll is not None and not roll.goes and begins and not self.new.is_on(AUTO_UPGRADE, default=True)
 
     @property

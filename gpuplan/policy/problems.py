@@ -282,8 +282,9 @@ def _unknown_field(at: Origin, kind: str, model: type[BaseModel], value: object)
         rest = f": {value}" if isinstance(value, str | int | float) else ""
         label = f"`{name.split(maxsplit=1)[0]}` has no `:` behind it"
         return Finding(at.key, f"unknown field `{name}`", label=label, help=f"write `{meant}{rest}`")
-    close = (_called_elsewhere(name, parent) if parent else None) or closest(name, known)
-    said = None if close else find_said(kind, name)
+    called = _called_elsewhere(name, parent) if parent else None
+    said = None if called else find_said(kind, name)
+    close = called if called or said else closest(name, known)
     usual = f"write `{close}:`" if close else f"say it {said.how}: {said.page}" if said else f"remove `{name}`"
     return Finding(
         at.key,

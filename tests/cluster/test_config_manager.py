@@ -84,8 +84,11 @@ class Node:
 
     @property
     def reads(self) -> str:
-        """The key that the link leads to."""
-        return os.path.basename(os.readlink(self.link))
+        """The key that the link leads to, or nothing while the program replaces it."""
+        try:
+            return os.path.basename(os.readlink(self.link))
+        except FileNotFoundError:
+            return ""
 
     @property
     def signals(self) -> int:

@@ -432,8 +432,13 @@ def judged(api: Api, platform: Platform, tenant: Tenant, pod: Body) -> Verdict:
 
 def refused_by_policies(platform: Platform, namespace: str, pod: Body) -> list[str]:
     parameters = platform.get("ConfigMap", f"grants-{namespace}", "gpuplan-system")["data"]
-    grants = refusals(platform.get("ValidatingAdmissionPolicy", "gpuplan-grants"), pod, parameters)
-    return grants + refusals(platform.get("ValidatingAdmissionPolicy", "gpuplan-devices"), pod)
+    given = {"gpuplan-grants": parameters, "gpuplan-devices": None, "gpuplan-running": None}
+    return [
+        reason
+        for body in platform.bodies
+        if body["kind"] == "ValidatingAdmissionPolicy" and body["metadata"]["name"] in given
+        for reason in refusals(body, pod, given[body["metadata"]["name"]])
+    ]
 
 
 def refused_by_quota(platform: Platform, namespace: str, pod: Body) -> list[str]:

@@ -75,8 +75,8 @@ FACTS = {
         *("claims", "crosses-pools", "finds-pools", "fractions", "frameworks", "grace"),
     },
     ADMISSION / "pod-security.yaml": {"probe-hosts", "user-namespaces"},
-    ADMISSION / "running.yaml": {*SchedulerKind, "fractions", "frameworks", "grace"},
-    ADMISSION / "kueue.yaml": set(),
+    ADMISSION / "running.yaml": {*SchedulerKind, "elastic", "fractions", "frameworks", "grace"},
+    ADMISSION / "kueue.yaml": {"elastic"},
     ADMISSION / "kai.yaml": set(),
     BACKENDS / "monitoring/rules.yaml": {
         *("argocd", "claims", "exported-labels", "honored-labels", "namespaces", "partitioned", "pools", "sizes"),

@@ -54,9 +54,10 @@ def test_no_pod_names_the_project_of_others(label: str, made: Any) -> None:
 
 def test_only_controllers_change_the_project_of_a_pod_that_is_there() -> None:
     own, others = gpu_pod(labels={"project": "research"}), gpu_pod(labels={"project": "alice"})
-    assert judge(others, own) == [
-        "labels runai/queue, project and runai/node-pool are not to be changed; make a new pod"
-    ]
+    [told] = judge(others, own)
+    assert told.startswith(
+        "labels runai/queue, project and runai/node-pool, and annotations kai.scheduler/node-pools and "
+    )
     assert judge(others, own, user=min(CONTROLLERS)) == []
     assert judge(others, others) == []
 

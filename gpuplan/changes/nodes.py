@@ -107,6 +107,9 @@ def _arrivals(part: Pool, stay: Sequence[Pool], removed: Sequence[Pool]) -> Iter
         parts = [each for pool in removed for each in pool.parts]
         yield from (Arrival(part, nodes, was) for was, nodes in _by_pool(come, parts))
         return
+    if part.nodes.are_by_board:
+        yield Arrival(part, impact(part.nodes), None)  # which nodes have the board, nobody has said
+        return
     pattern = find_pattern(part.nodes.name_pattern)
     if pattern is not None and find_other_name(pattern, _patterns(stay)) is not None:
         named = sum(pattern.matches(name) for pool in stay for name in pool.nodes.names)
@@ -159,7 +162,10 @@ def departures(step: Step, pool: Pool, successor: Pool | None) -> tuple[Departur
         leave = [name for name in sorted(pool.nodes.names) if not any(has_node(part.nodes, name) for part in stay)]
         return tuple(Departure(to, nodes) for to, nodes in _by_pool(leave, step.after.pools))
     if successor is not None and pool.nodes.are_by_board:
-        left = NodeImpact(max(0, pool.nodes.count - successor.nodes.count), (), None)
+        if successor.nodes.are_by_board:
+            return ()  # what other boards do is told of with them
+        stay_by_name = successor.nodes.count if successor.nodes.names else 0
+        left = NodeImpact(max(0, pool.nodes.count - stay_by_name), (), None)
         return (Departure(None, left),) if left.count else ()
     if successor is not None and pool.nodes.name_pattern is None:
         return ()  # nothing was said to nodes of no name

@@ -504,17 +504,29 @@ def _boards(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
         return
     is_own = any(pool.nodes.boards for pool in (old, new))
     place = new.nodes.at / "matchBoards" if is_own else step.after.cluster.at / "matchBoards"
+    goes, comes = (_passage(step, was, to, ()) for was, to in ((old, None), (None, new)))
     if after:
         which = "all nodes with a board of {} are labelled, and no others" if new.nodes.are_by_board else _ONLY_BOARDS
         what = f"{which.format(new.gpu.id)}: {joined(sorted(after))}"
         effect = "a node with another PCI id loses the pool's labels and taints"
-        effect += f"{_DISSOLVED}" if found is ChangeClass.DESTRUCTIVE else ""
+        effect = goes.effect(effect, _DISSOLVED)
         effect += "; `lspci -nn -d 10de:` prints a node's ids"
     else:
         what = "nodes with any board of NVIDIA's are labelled"
         effect = "a node with another board and a name of the pool gets its labels and taints"
-        effect += ", and mig-manager partitions its GPUs" if found is ChangeClass.REPARTITION else ""
-    yield Change(*of(step.after, new, place), found, what, effect, windows=new.windows)
+        effect = comes.effect(effect, ", and mig-manager partitions its GPUs")
+    passages = [goes] if after and not (before and before <= after) else []
+    passages += [comes] if before and not (after and after <= before) else []
+    yield Change(
+        *of(step.after, new, place),
+        worst([found, *(passage.change_class for passage in passages)]),
+        what,
+        effect,
+        nodes=impact(old.nodes if goes in passages else new.nodes),
+        pods=pods_on(step.before, old, old.nodes.count) if goes in passages and goes.drains else 0,
+        needs_drain=any(passage.drains for passage in passages),
+        windows=new.windows,
+    )
 
 
 _ONLY_BOARDS: Final = "only nodes with a board of {} are labelled"
@@ -527,7 +539,9 @@ def _departed(step: Step, old: Pool, new: Pool, leaving: Departure) -> Change:
         return _left_as_labelled(step, new, nodes)
     if to is None:
         what = f"{verb(nodes, 'leaves', 'leave')} the pool for none"
-        what += "" if nodes.pattern is None else ", as patterns say (`--nodes FILE` shows which)"
+        if not nodes.names:
+            by = "boards" if nodes.pattern is None else "patterns"
+            what += f", as {by} say (`--nodes FILE` shows which)"
         effect = passage.effect("labels and taints of the pool go from them", _DISSOLVED)
         undo = "reverting brings labels and partitions back, not the pods" if is_partitioned else REVERT
     else:
@@ -558,7 +572,8 @@ def _arrived(step: Step, old: Pool | None, new: Pool, coming: Arrival) -> Change
     nodes, was = coming.nodes, coming.was
     moved = () if was is None else (Transition(was, coming.to, nodes),)
     passage = _passage(step, was, coming.to, moved)
-    come = names(nodes.names) if nodes.names else f"{nodes_of(nodes)} at most that match `{nodes.pattern}`"
+    by = f"match `{nodes.pattern}`" if nodes.pattern else f"have a board of {coming.to.gpu.id}"
+    come = names(nodes.names) if nodes.names else f"{nodes_of(nodes)} at most that {by}"
     what = f"{come} {'joins' if nodes.count == 1 else 'join'}" + (f" from pool `{was.name}`" if was else "")
     effect = passage.effect(
         f"labels and taints come to {nodes_of(nodes)}",
@@ -594,7 +609,7 @@ def _counted(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     if one.gpus_per_node != other.gpus_per_node:
         texts.append(f"nodes have {other.gpus_per_node} GPUs, not {one.gpus_per_node}")
     if one.name_pattern != other.name_pattern:
-        texts.append(f"the nodes' names match `{other.name_pattern}`" if other.name_pattern else "nodes are named")
+        texts.append(_chosen(new))
     if one.selector != other.selector:
         texts.append("nodes are chosen by other labels")
     elif not texts and set(one.names) != set(other.names):
@@ -602,6 +617,15 @@ def _counted(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     if texts:
         effect = f"there are other numbers of units to hand out; {NOTHING_RUNS}"
         yield Change(*of(step.after, new), ChangeClass.QUOTA, "; ".join(texts), effect, capacity=capacities(old, new))
+
+
+def _chosen(pool: Pool) -> str:
+    """How nodes come to the pool that has no pattern any more, or another one."""
+    if pool.nodes.name_pattern:
+        return f"the nodes' names match `{pool.nodes.name_pattern}`"
+    if pool.nodes.are_by_board:
+        return f"nodes are chosen by their boards: {pool.gpu.id}"
+    return "nodes are named" if pool.nodes.names else "nodes are neither named nor matched by a pattern"
 
 
 # --- Who may use the pool, and how -------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Checks on CPU, memory and pods of quotas (GPU445-459)."""
+"""Checks on CPU, memory and pods of quotas (GPU433, GPU445-459)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpuplan.planning.amounts import (
     of_node,
     share_of_units,
 )
-from gpuplan.planning.containers import defaults_of
+from gpuplan.planning.containers import DEFAULT_REQUESTS, compute_caps, defaults_of
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.plan import Compute, Counted, Plan, Pool, Quota, Tenant, Workload
 from gpuplan.planning.preemption import standing_together
@@ -388,10 +388,12 @@ def defaults_refuse_containers(plan: Plan) -> Iterator[Finding]:
     ## Why
     The API server refuses a LimitRange whose default request is above its default limit (`ValidateLimitRange` in
     `pkg/apis/core/validation/validation.go` of kubernetes/kubernetes). It takes one whose default limit is more times
-    the default request than the ratio says, and then refuses every container that says nothing.
+    the default request than the ratio says, and then refuses every container that says nothing. So it does beside a
+    ratio where the default request is 0, which no limit is a number of times of (`limitRequestRatioConstraint` in
+    `plugin/pkg/admission/limitranger/admission.go` there).
 
     ## Instead
-    Write a `limit` of `request` or more, and of no more times that than `maxRatio`.
+    Write a `limit` of `request` or more, and of no more times that than `maxRatio`; beside it, a `request` above 0.
     """
     for tenant in plan.tenants:
         for counted, found in defaults_of(tenant).items():
@@ -409,14 +411,24 @@ def defaults_refuse_containers(plan: Plan) -> Iterator[Finding]:
                     related=related,
                     help=f"write `limit: {least}` or more",
                 )
+            elif ratio is not None and request == 0:
+                yield Finding(
+                    found.at / found.request_field,
+                    f"containers of tenant `{tenant.name}` ask for no {_of_nodes(counted)}, and a ratio needs a "
+                    "request",
+                    label="every container that says nothing is refused",
+                    related=(Label(found.at / "maxRatio", f"{number(ratio)} times at most"),),
+                    help=f"write `{found.request_field}: {DEFAULT_REQUESTS[counted]}` or more, or remove `maxRatio`",
+                )
             elif ratio is not None and limit > request * ratio:
-                most = amount_text(counted, int(request * ratio))
+                most = _Written(found.at / "limit", counted, amount_text(counted, int(request * ratio)), tenant.name)
+                less = "raise `request`" if _flaw(most) else f"write `limit: {most.text}` or less"
                 yield Finding(
                     found.at / "limit",
                     f"{message}, more than {number(ratio)} times the {least} that they ask for",
                     label="every container that says nothing is refused",
                     related=(*related, Label(found.at / "maxRatio", f"{number(ratio)} times at most")),
-                    help=f"write `limit: {most}` or less, or raise `maxRatio`",
+                    help=f"{less}, or raise `maxRatio`",
                 )
 
 
@@ -469,6 +481,52 @@ def defaults_hide_limits(plan: Plan) -> Iterator[Finding]:
                     label="Kueue takes it before limits",
                     related=(Label(_place(counting[0]), "a quota that so can be passed by"),),
                     help=f"remove `{counted.value}` here, or from the quotas",
+                )
+
+
+@check("GPU433", "defaults-too-large")
+def defaults_too_large(plan: Plan) -> Iterator[Finding]:
+    """What containers ask for by default is more than their tenant may use, or than a node of its pools has.
+
+    ## Why
+    A container that says nothing has the default request, or as much as the default limit. On plain Kubernetes a
+    ResourceQuota refuses each pod that asks for more than it has (`CheckRequest` in
+    `staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go` of kubernetes/kubernetes). A pod
+    that asks for more than any node has waits for ever; nodes that are in no pool may have more, so that is a warning.
+
+    ## Instead
+    Write a `request` that one container needs.
+    """
+    for tenant in plan.tenants:
+        for counted, found in defaults_of(tenant).items():
+            if found.request is None:
+                continue
+            at, asked = found.at / found.request_field, words_for(counted, found.request)
+            message = f"a container of tenant `{tenant.name}` that says nothing asks for {asked}"
+            caps = [
+                compute_caps(tenant, namespace, plan.scheduler).get(counted) for namespace in tenant.spec.namespaces
+            ]
+            cap = max((cap for cap in caps if cap is not None), default=None)
+            counting = [part for quota in tenant.quotas if (part := quota.find_compute(counted))]
+            sizes = [(of_node(quota.pool.spec.nodes, counted), quota.pool) for quota in tenant.quotas]
+            known = [(size, pool) for size, pool in sizes if size is not None]
+            if cap is not None and None not in caps and counting and found.request > cap:
+                yield Finding(
+                    at,
+                    f"{message}, and the tenant may use {amount_text(counted, cap)}",
+                    label="every such pod is refused",
+                    related=(Label(_place(counting[0], "limit"), "its quota"),),
+                    help=f"write `request: {DEFAULT_REQUESTS[counted]}`, or what a container needs",
+                )
+            elif known and len(known) == len(sizes) and found.request > max(size for size, _ in known):
+                has, pool = max(known, key=lambda item: item[0])
+                yield Finding(
+                    at,
+                    f"{message}, and a node of pool `{pool.name}` has {amount_text(counted, has)}",
+                    label="fits on no node of its pools",
+                    related=(Label(pool.nodes.at / counted.value, "what a node has, the reserve included"),),
+                    help=f"write `request: {DEFAULT_REQUESTS[counted]}`, or what a container needs",
+                    severity=Severity.WARNING,
                 )
 
 

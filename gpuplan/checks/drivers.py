@@ -1,4 +1,4 @@
-"""Checks on drivers of pools (GPU482-486, GPU488, GPU490)."""
+"""Checks on drivers of pools (GPU482-486, GPU488, GPU490, GPU491)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from gpuplan.catalog.operators import parse_version
 from gpuplan.checks.registry import check
-from gpuplan.diagnostics import Finding, Label
+from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.drivers import (
     DriverGroup,
     are_drivers_by_pool,
@@ -103,6 +103,29 @@ def pool_driver_without_version(plan: Plan) -> Iterator[Finding]:
             notes=(f"the driver of {operator.version} is not in the catalog",),
             help="write `driver: {version: 580.95.05}` in `gpuOperator`",
         )
+
+
+@check("GPU491", "pool-driver-says-nothing", Severity.WARNING)
+def pool_driver_says_nothing(plan: Plan) -> Iterator[Finding]:
+    """A pool has a driver of its own, and says nothing of it.
+
+    ## Why
+    Where a pool has `driver`, NVIDIADrivers install the drivers of all nodes, and the ClusterPolicy none any more: the
+    step to it evicts pods that hold GPUs. Without `version` and `kernelModules` the pool's driver is the one that all
+    other nodes have.
+
+    ## Instead
+    Write the version or the kernel modules that the pool is to have, or take `driver` out of it.
+    """
+    for pool in _pools(plan) if are_drivers_by_pool(plan) else ():
+        if not _states_version(pool) and not _states_modules(pool):
+            yield Finding(
+                (pool.at / "driver").key,
+                f"`driver` of pool `{pool.name}` says neither version nor kernel modules",
+                label="the cluster's driver",
+                notes=("with it NVIDIADrivers bring the drivers of all nodes, and the ClusterPolicy brings none",),
+                help="remove it, or write a version, such as `driver: {version: 580.95.05}`",
+            )
 
 
 @check("GPU485", "kernel-modules-do-not-fit")
@@ -254,6 +277,10 @@ def _beside_closed_modules(plan: Plan, group: DriverGroup) -> Finding:
 
 def _inherits(group: DriverGroup, of: DriverGroup) -> bool:
     return of.pool is None and group.pool is not None and not _states_modules(group.pool)
+
+
+def _states_version(pool: Pool) -> bool:
+    return pool.spec.driver is not None and bool(pool.spec.driver.version)
 
 
 def _states_modules(pool: Pool) -> bool:

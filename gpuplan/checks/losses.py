@@ -20,7 +20,7 @@ from gpuplan.checks.wording import add, number
 from gpuplan.diagnostics import Origin
 from gpuplan.patterns import regex
 from gpuplan.planning.amounts import amount_text, capacity
-from gpuplan.planning.classes import is_kept
+from gpuplan.planning.classes import counted_with, is_kept
 from gpuplan.planning.containers import defaults_of
 from gpuplan.planning.fallbacks import chain, fits_topology
 from gpuplan.planning.plan import (
@@ -271,8 +271,12 @@ def _class_limits(tenant: Tenant, quota: Quota) -> Uses:
 
 def _unscoped_classes(plan: Plan) -> Uses:
     for tenant, quota in each_quota(plan):
-        if not is_kept(quota, plan.cluster.cap):
-            yield from _class_limits(tenant, quota)
+        for use, name in zip(_class_limits(tenant, quota), quota.class_limits, strict=True):
+            if not is_kept(quota, plan.cluster.cap):
+                yield use
+            elif others := counted_with(tenant, quota, name, plan.cluster.cap):
+                pools = listing(list(dict.fromkeys(other.pool.name for other in others)))
+                yield use._replace(text=f"{use.text}, counted with those of {pools}")
 
 
 def _guarantee(tenant: Tenant, quota: Quota) -> Uses:

@@ -92,13 +92,14 @@ def not_a_network_resource(plan: Plan) -> Iterator[Finding]:
 _RESERVED: Final = "kubernetes.io/"
 _OF_QUOTAS: Final = "requests."
 _DEVICES: Final = (
+    "amd.com/gpu",
     "nvidia.com/gpu",
     "nvidia.com/imex-channel",
     "nvidia.com/mig-",
     "nvidia.com/nvswitch",
     "nvidia.com/pgpu",
 )
-"""What NVIDIA's device plugins call GPUs, parts of them, and what connects them; what begins so is one, too."""
+"""What device plugins of NVIDIA and AMD call GPUs, parts of them, and what connects them; what begins so is one."""
 
 
 def _flaw(resource: str, gpus: Iterable[str]) -> str:

@@ -65,16 +65,18 @@ def limit_not_allowed() -> None:
 
 @_lost("GPU555", "class-limits-not-kept", "class-limits")
 def class_limits_not_kept() -> None:
-    """A quota has a limit for a priority class, and nothing bounds it.
+    """A quota has a limit for a priority class, and nothing bounds it, or not in this pool alone.
 
     ## Why
     A ResourceQuota counts the pods of a class (`scopeSelector`). Where queues cap what tenants use there is none: it
     would refuse some pods of work that a queue has let in as a whole. No queue has a limit for a class. And what is
-    claimed, or a fraction of a GPU, a ResourceQuota does not count by class.
+    claimed, or a fraction of a GPU, a ResourceQuota does not count by class. Nor does it know pools: where the tenant
+    has quotas on the same resource in two, what pods of the class may use is the sum, in either, and without a bound
+    where one of the two has none.
 
     ## Instead
     Write `scheduler: {cap: limit}` in the Cluster, for a ResourceQuota beside the queues; or make the class a tenant of
-    its own, with this one as its `parent`.
+    its own, with this one as its `parent`. Where pools share a resource, give each a tenant of its own.
     """
 
 

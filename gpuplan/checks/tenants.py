@@ -1,4 +1,4 @@
-"""Checks on tenants: their namespaces and parents, and what is for those (GPU406-419, GPU426-431)."""
+"""Checks on tenants: their namespaces and parents, and what is for those (GPU406-419, GPU426-432)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from gpuplan.checks.pools import circles
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, name_of, number, repeats, total_text, units
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.classes import counted_with, is_kept
 from gpuplan.planning.containers import defaults_of
 from gpuplan.planning.grants import has_admission_policies, refuses_more_than_one
-from gpuplan.planning.plan import Amount, Plan, Quota
+from gpuplan.planning.plan import Amount, Plan, Quota, Tenant
 from gpuplan.planning.projects import seconds, times_of
 from gpuplan.wording import listing
 
@@ -200,13 +201,15 @@ def class_limit_out_of_reach(plan: Plan) -> Iterator[Finding]:
     """A priority class may use as many units as its tenant may use anyway.
 
     ## Why
-    The limit of the quota holds for pods of all classes. A limit for one of them that is as high bounds nothing.
+    The limit of the quota holds for pods of all classes, or its guarantee where the cluster says `cap: guaranteed`. A
+    limit for one of them that is as high bounds nothing.
 
     ## Instead
     Lower it, or leave it out.
     """
     for tenant, quota in each_quota(plan):
-        bound = cap_of(plan, quota) if quota.limit is None else quota.limit
+        bound = cap_of(plan, quota)
+        field = "guaranteed" if quota.spec.limit is None else cap_field(plan)
         for name, limit in quota.class_limits.items():
             if bound is not None and limit >= bound:
                 yield Finding(
@@ -214,14 +217,54 @@ def class_limit_out_of_reach(plan: Plan) -> Iterator[Finding]:
                     f"pods of `{name}` may use {number(limit)} {units(quota)}, and tenant `{tenant.name}` "
                     f"{number(bound)}",
                     label="bounds nothing",
-                    related=(
-                        Label(
-                            quota.at / ("guaranteed" if quota.spec.limit is None else "limit"),
-                            f"{number(bound)} at most",
-                        ),
-                    ),
+                    related=(Label(quota.at / field, f"{number(bound)} at most"),),
                     help=f"write less than {number(bound)}, or leave it out",
                 )
+
+
+@check("GPU432", "class-limits-below-guaranteed")
+def class_limits_below_guaranteed(plan: Plan) -> Iterator[Finding]:
+    """Every class that a tenant's pods may name has a limit, and all together are lower than the guarantee.
+
+    ## Why
+    Pods with GPUs name one of their tenant's `priorityClasses`. With a limit for each, no more is used than their sum.
+    The rest of the guarantee is kept free for the tenant and can never be used.
+
+    ## Instead
+    Raise a limit, leave one out, or lower the guarantee.
+    """
+    for tenant, quota in each_quota(plan) if has_admission_policies(plan.cluster) else ():
+        limits, named = quota.class_limits, [priority.name for priority in tenant.priority_classes]
+        total = add(list(limits.values()))
+        if (
+            named
+            and limits.keys() == set(named)
+            and total < quota.guaranteed
+            and _holds_all(plan, tenant, quota)
+            and not plan.broken.priority_classes
+        ):
+            held = number(quota.guaranteed)
+            yield Finding(
+                (quota.at / "classLimits").key,
+                f"pods of all classes of tenant `{tenant.name}` may use {number(total)} {units(quota)}, and {held} are "
+                "guaranteed",
+                label=f"{number(quota.guaranteed - total)} would stay idle for ever",
+                related=(Label(quota.at / "guaranteed", f"{held} guaranteed"),),
+                notes=(f"{total_text(list(limits.items()))} of {held}",),
+                help=f"raise them to {held} together, or leave one out",
+            )
+
+
+def _holds_all(plan: Plan, tenant: Tenant, quota: Quota) -> bool:
+    """Whether limits for its classes hold for all that uses a quota: in this pool alone, and in all its namespaces."""
+    cap = plan.cluster.cap
+    return (
+        is_kept(quota, cap)
+        and bool(tenant.spec.namespaces)
+        and not tenant.spec.labelled_namespaces
+        and not plan.tree.is_divided(tenant)
+        and not any(counted_with(tenant, quota, name, cap) for name in quota.class_limits)
+    )
 
 
 @check("GPU413", "split-over-cap")

@@ -30,7 +30,8 @@ def class_cap(tenant: Tenant, quota: Quota, namespace: str, priority_class: str)
 def class_caps(tenant: Tenant, namespace: str, cap: Cap) -> Mapping[str, Mapping[str, int]]:
     """By class and by resource, where some quota says something of the class.
 
-    A ResourceQuota knows no nodes: quotas on one resource add up. Where one of them has no bound there is none.
+    A ResourceQuota knows no nodes: quotas on one resource add up. Where one of them has no bound there is none, and
+    ``counted_with`` says which these are.
     """
     kept = [quota for quota in tenant.quotas if is_kept(quota, cap)]
     found: dict[str, dict[str, int]] = {}
@@ -41,3 +42,18 @@ def class_caps(tenant: Tenant, namespace: str, cap: Cap) -> Mapping[str, Mapping
             if resource is not None and len(known) == len(parts):
                 found.setdefault(name, {})[resource] = int(sum(known))
     return found
+
+
+def counted_with(tenant: Tenant, quota: Quota, priority_class: str, cap: Cap) -> tuple[Quota, ...]:
+    """The quotas in other pools of which a ResourceQuota for the class counts the same resource: it knows no nodes."""
+    return tuple(
+        other
+        for other in tenant.quotas
+        if other.pool is not quota.pool
+        and other.unit.resource == quota.unit.resource
+        and is_kept(other, cap)
+        and any(
+            quota.caps[namespace] != 0 and class_cap(tenant, other, namespace, priority_class) != 0
+            for namespace in tenant.spec.namespaces
+        )
+    )

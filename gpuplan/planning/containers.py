@@ -58,7 +58,7 @@ def _resolved(tenant: Tenant, counted: Counted, spec: ContainerDefaults) -> Defa
 
 # --- What is written for them ------------------------------------------------------------------------------------
 
-_DEFAULT_REQUESTS: Final = {Counted.CPU: "100m", Counted.MEMORY: "128Mi"}
+DEFAULT_REQUESTS: Final = {Counted.CPU: "100m", Counted.MEMORY: "128Mi"}
 """What a container counts as that asks for nothing, where nobody says more of it: little."""
 
 
@@ -91,7 +91,7 @@ def container_limits(tenant: Tenant, namespace: str, scheduler: SchedulerTraits)
         if found.request is not None:
             limits["defaultRequest"][counted.value] = amount_text(counted, found.request)
         elif counted in capped:
-            limits["defaultRequest"][counted.value] = _DEFAULT_REQUESTS[counted]
+            limits["defaultRequest"][counted.value] = DEFAULT_REQUESTS[counted]
         if found.ratio is not None:
             limits["maxLimitRequestRatio"][counted.value] = quantity(found.ratio)
     return {field: amounts for field, amounts in limits.items() if amounts}

@@ -8,6 +8,7 @@ from typing import Final
 from gpuplan.catalog.operators import default_driver, nearest_line
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.plan import GpuOperator, Plan, Pool
+from gpuplan.planning.sync_names import fit
 from gpuplan.policy.models import Install, KernelModules, PoolDriver
 from gpuplan.values import NamedTuple
 
@@ -74,7 +75,15 @@ def stated_driver(plan: Plan, pool: Pool) -> tuple[str | None, Origin]:
 
 def _group(plan: Plan, pool: Pool, own: PoolDriver) -> DriverGroup:
     modules = own.kernel_modules.value if own.kernel_modules else kernel_modules(plan.cluster.gpu_operator)
-    return DriverGroup(f"{_NAME}-{pool.name}", pool, own.version or _version(plan), modules)
+    return DriverGroup(_name_for(pool), pool, own.version or _version(plan), modules)
+
+
+def _name_for(pool: Pool) -> str:
+    """The operator writes it on nodes, as a label's value: one without room there, and it labels no node at all.
+
+    (`nvidia.com/gpu-operator.driver.owner`, in `internal/nvidiadriver/nvidiadriver.go` of NVIDIA/gpu-operator v26.7.0.)
+    """
+    return fit(f"{_NAME}-{pool.name}")
 
 
 def _version(plan: Plan) -> str:

@@ -63,6 +63,7 @@ def fit(name: str) -> str:
     """The name, or one that ends in a digest of it where a label has no room for the whole.
 
     Flux writes it on every object that it applies: `kustomize.toolkit.fluxcd.io/name`, `helm.toolkit.fluxcd.io/name`.
+    The GPU Operator writes the name of an NVIDIADriver on nodes.
     """
     if len(name) <= _LONGEST:
         return name

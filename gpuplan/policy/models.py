@@ -199,7 +199,7 @@ class Driver(Model):
 
     enabled: bool = True
     """Whether the operator installs the driver; `false` where the node image has it."""
-    version: texts.Line | None = None
+    version: texts.DriverVersion | None = None
     """The driver's version, such as `580.95.05`. Some facts depend on it (MIG profile names, known bugs); absent means
     the operator release's default.
     """
@@ -216,7 +216,7 @@ class KernelModules(StrEnum):
 class PoolDriver(Model):
     """The NVIDIA driver of a pool's nodes, where it is another one than the cluster's."""
 
-    version: texts.Line | None = None
+    version: Annotated[texts.DriverVersion | None, ESSENTIAL] = None
     """The driver's version, such as `570.195.03`. Absent: the cluster's."""
     kernel_modules: Annotated[KernelModules | None, Field(strict=False), Words("kernel modules")] = None
     """`open`, which Grace and Blackwell need, and GPUDirect Storage; `proprietary`, which Volta and older need; `auto`

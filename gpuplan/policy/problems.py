@@ -411,7 +411,8 @@ def _wrong_type(at: Origin, kind: str, value: object, alternative: str, model: t
         at,
         f"`{at}` should be {expected}, not {_type_name(value)}",
         label=f"this is {_type_name(value)}",
-        help=_TEXT_REMEDIES.get(at.path[-2:] if isinstance(value, str) else ())
+        help=_said_for_no_bound(at, value)
+        or _TEXT_REMEDIES.get(at.path[-2:] if isinstance(value, str) else ())
         or (_mapping_help(at, value, nested_model(model, at.path)) if kind in _MAPPINGS else _type_help(kind, value)),
     )
 
@@ -472,9 +473,9 @@ _TYPE_NAMES = {
 
 
 def _value_not_allowed(at: Origin, kind: str, value: object, context: Mapping[str, Any]) -> Finding:
-    shown = f"`{value}`" if isinstance(value, str | int | float) else "this value"
+    shown = f"`{_CREDENTIALS.sub('//***@', str(value))}`" if isinstance(value, str | int | float) else "this value"
     alternative = f", or {context['or']}" if context.get("or") else ""
-    if value in _UNLIMITED and "quotas" in at.path and (remedy := _NO_NUMBER.get(at.path[-1])):
+    if remedy := _said_for_no_bound(at, value):
         return Finding(at, f"`{at}` cannot be {shown}", label="not an amount", help=remedy)
     if kind in ("enum", "literal_error"):
         allowed = _words(context)
@@ -493,14 +494,26 @@ def _value_not_allowed(at: Origin, kind: str, value: object, context: Mapping[st
     return Finding(at, f"`{at}` cannot be {shown}", label=limit, help=f"write {meant or limit}")
 
 
+_CREDENTIALS: Final = re.compile(r"//\S*@")
+"""What may be a password in an address; what is found is in logs that more people read than the policy."""
+
 _UNLIMITED: Final = (-1, "-1", "unlimited", "infinite")
 """What queues of KAI-Scheduler, Run:ai and people say for "no bound"."""
 
 _NO_NUMBER: Final[Mapping[str | int, str]] = {
     "limit": "write `none`, for no bound",
+    "classLimits": "leave the class out: it may then use all",
+    "lendable": "leave it out: others may then use all that is idle",
     "guaranteed": "write how much is the tenant's own, `0` if nothing is, and `limit: none` for no bound on its use",
 }
 """What to write in place of it: there is no guarantee without a bound, for a pool has so many units and no more."""
+
+
+def _said_for_no_bound(at: Origin, value: object) -> str:
+    """What to write in a quota in place of a word for "no bound"; nothing where it is none."""
+    if value not in _UNLIMITED or "quotas" not in at.path:
+        return ""
+    return _NO_NUMBER.get(at.path[-2] if "classLimits" in at.path[-2:-1] else at.path[-1], "")
 
 
 def _words(context: Mapping[str, Any]) -> list[str]:

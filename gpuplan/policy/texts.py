@@ -202,10 +202,29 @@ PageUrl = Annotated[
 
 # --- Names of things elsewhere -------------------------------------------------------------------------------------
 
+
+def _trimmed(text: str) -> str:
+    """The text without space around it, where there is none within."""
+    found = text.strip()
+    return found if regex(r"[a-zA-Z0-9_][-._a-zA-Z0-9]{0,127}").fullmatch(found) else ""
+
+
 _REGISTRY: Final = r"([a-zA-Z0-9][-.a-zA-Z0-9]*|\[[0-9a-fA-F:]+\])(:[0-9]+)?/"
 _PART: Final = r"[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*"
 _TAG: Final = r":[a-zA-Z0-9_][-._a-zA-Z0-9]{0,127}"
 _DIGEST: Final = r"@[a-z0-9]+([-_+.][a-z0-9]+)*:[0-9a-f]{32,}"
+
+DriverVersion = Annotated[
+    str,
+    _matching(
+        r"^(sha256:[0-9a-f]{64}|[a-zA-Z0-9_][-._a-zA-Z0-9]{0,127})$",
+        "a driver version, such as 580.95.05, or another tag or `sha256` digest of the driver's image",
+        _trimmed,
+    ),
+]
+"""The operator makes an image's tag of it, or the digest (`GetImagePath` in `api/nvidia/v1alpha1/nvidiadriver_types.go`
+of NVIDIA/gpu-operator); the forms are those of `regexp.go` in https://github.com/distribution/reference.
+"""
 
 Image = Annotated[
     str,

@@ -151,6 +151,14 @@ def ray_service(*, suspend: bool = False, version: str = "2.50", **group: Any) -
     return of_kind("ray.io/v1", "RayService", serveConfigV2="", rayClusterConfig=config)
 
 
+def with_groups(*names: str) -> Body:
+    """A RayService with groups in an order."""
+    made = ray_service()
+    [group] = made["spec"]["rayClusterConfig"]["workerGroupSpecs"]
+    groups = [{**group, "groupName": name} for name in names]
+    return with_spec(made, rayClusterConfig={**made["spec"]["rayClusterConfig"], "workerGroupSpecs": groups})
+
+
 def pytorch(*, suspend: bool = False, roles: Body | None = None, **worker: Any) -> Body:
     of_roles = {"Worker": {"replicas": 2, "template": TEMPLATE, **worker}, **(roles or {})}
     return of_kind("kubeflow.org/v1", "PyTorchJob", runPolicy={"suspend": suspend}, pytorchReplicaSpecs=of_roles)
@@ -204,6 +212,8 @@ ELSEWHERE: Final[Body] = {"spec": {**TEMPLATE["spec"], "nodeSelector": {"gpuplan
 HEAD: Final[Body] = {"template": TEMPLATE}
 AUTOSCALED: Final = with_spec(ray(), enableInTreeAutoscaling=True)
 GROWN: Final = with_spec(ray(replicas=8), enableInTreeAutoscaling=True)
+SERVED_BY_TWO: Final = with_groups("small", "large")
+SUBMITTED: Final = with_spec(ray_job(), submitterPodTemplate=TEMPLATE)
 PART: Final = owner("RayJob", "ray.io/v1")
 UNGATED: Final = {**ELASTIC["spec"]["template"], "spec": a_job()["spec"]["template"]["spec"]}
 
@@ -289,6 +299,8 @@ CASES: Final[Mapping[str, tuple[Case, ...]]] = {
     ),
     "shrink-running-framework": (
         frameworks(ray(), ray(replicas=1)),
+        frameworks(ray_service(), ray_service(replicas=1, maxReplicas=8)),
+        frameworks(ray_service(), ray_service(scaleStrategy={"workersToDelete": ["a"]})),
         frameworks(ray(numOfHosts=2), ray()),
         frameworks(ray(), ray(maxReplicas=8, scaleStrategy={"workersToDelete": ["a"]})),
         frameworks(pytorch(), pytorch(replicas=1)),
@@ -298,7 +310,9 @@ CASES: Final[Mapping[str, tuple[Case, ...]]] = {
         scaled(8, 0),
     ),
     "change-running-framework": (
-        frameworks(ray(), with_spec(ray(), rayVersion="2.51", autoscalerOptions={})),
+        frameworks(ray(), with_spec(ray(), rayVersion="2.51", upgradeStrategy={"type": "None"})),
+        frameworks(ray_job(), with_spec(ray_job(), backoffLimit=1)),
+        frameworks(SUBMITTED, with_spec(SUBMITTED, entrypoint="python other.py")),
         frameworks(ray_service(), with_spec(ray_service(), serveConfigV2="applications: []")),
         frameworks(pytorch(), with_spec(pytorch(), elasticPolicy={})),
         frameworks(ray(), changed(ray(), labels={"mine": "1"})),
@@ -336,7 +350,18 @@ CASES: Final[Mapping[str, tuple[Case, ...]]] = {
         frameworks(ray(), ray(template=ELSEWHERE)),
         frameworks(ray(), ray(groupName="other")),
         frameworks(ray(), with_spec(ray(), headGroupSpec={"template": ELSEWHERE})),
+        frameworks(ray(), with_spec(ray(), autoscalerOptions={"image": "other"})),
+        frameworks(AUTOSCALED, ray()),
+        frameworks(ray(rayStartParams={}), ray()),
         frameworks(ray_service(), ray_service(version="2.51")),
+        frameworks(ray_service(numOfHosts=2), ray_service(numOfHosts=1)),
+        frameworks(ray_service(rayStartParams={}), ray_service()),
+        frameworks(SERVED_BY_TWO, with_groups("small")),
+        frameworks(SERVED_BY_TWO, with_groups("large", "small")),
+        frameworks(SUBMITTED, with_spec(ray_job(), submitterPodTemplate=ELSEWHERE)),
+        frameworks(SUBMITTED, ray_job()),
+        frameworks(ray_job(), SUBMITTED),
+        frameworks(with_spec(SUBMITTED, submissionMode="HTTPMode"), with_spec(SUBMITTED, submissionMode="K8sJobMode")),
         frameworks(elastic(ray()), elastic(ray(template=ELSEWHERE))),
         frameworks(pytorch(), pytorch(template=ELSEWHERE)),
         frameworks(pytorch(), pytorch(roles={"Master": {"template": TEMPLATE}})),

@@ -815,6 +815,65 @@ def name_two_drivers(platform: Platform) -> None:
     platform.spec("Pool", "a100-agents")["driver"] = {"version": "570.195.03"}
 
 
+def add_a_pool_by_pattern(platform: Platform) -> None:
+    nodes = {"count": 2, "gpusPerNode": 8, "namePattern": "zz-[0-9]+"}
+    spec = {"gpu": "H200-141GB", "nodes": nodes, "sharing": {"exclusive": {}}, "driver": {"version": "570.195.03"}}
+    platform.add("Pool", "h200", spec, "overlays/prod")
+
+
+def add_a_pool_by_board_with_a_driver(platform: Platform) -> None:
+    add_a_pool_by_pattern(platform)
+    choose_nodes_with_a_driver_by_board(platform)
+
+
+def add_a_pool_by_pattern_and_board(platform: Platform) -> None:
+    add_a_pool_by_pattern(platform)
+    match_boards(platform)
+
+
+def add_a_pool_by_name_with_a_driver(platform: Platform) -> None:
+    add_a_pool_by_pattern(platform)
+    name_nodes_with_a_driver(platform)
+
+
+def choose_nodes_with_a_driver_by_board(platform: Platform) -> None:
+    """Which nodes have the board, nobody has said: all of them may get another driver."""
+    _by_board(platform)["nodes"] = {"count": 2, "gpusPerNode": 8, "matchBoards": True}
+
+
+def add_a_pool_by_pattern_that_evicts(platform: Platform) -> None:
+    add_a_pool_by_pattern(platform)
+    _by_board(platform)["taints"] = [{"key": "example.com/own", "value": "yes", "effect": "NoExecute"}]
+
+
+def choose_nodes_that_evict_by_board(platform: Platform) -> None:
+    choose_nodes_with_a_driver_by_board(platform)
+
+
+def choose_named_nodes_with_a_driver_by_board(platform: Platform) -> None:
+    choose_nodes_with_a_driver_by_board(platform)
+
+
+def name_nodes_with_a_driver(platform: Platform) -> None:
+    _by_board(platform)["nodes"] = {"count": 2, "gpusPerNode": 8, "names": ["zz-1", "zz-2"]}
+
+
+def match_names_with_a_driver(platform: Platform) -> None:
+    _by_board(platform)["nodes"] = {"count": 2, "gpusPerNode": 8, "namePattern": "zz-[0-9]+"}
+
+
+def choose_another_board_with_a_driver(platform: Platform) -> None:
+    _by_board(platform)["gpu"] = "L40S-48GB"
+
+
+def match_boards_beside_a_driver(platform: Platform) -> None:
+    match_boards(platform)
+
+
+def match_boards_beside_a_driver_no_more(platform: Platform) -> None:
+    match_boards_no_more(platform)
+
+
 def name_another_driver(platform: Platform) -> None:
     platform.spec("Pool", "a100-mixed")["driver"]["version"] = "580.95.05"
 
@@ -1070,6 +1129,14 @@ CASES = (
     Case(take_all_nodes_with_the_board, DESTRUCTIVE, pool("h200"), before=add_a_pool_by_name),
     Case(move_a_node_by_board, REPARTITION, pool("h200"), before=add_a_pool_by_board),
     Case(remove_a_pool_by_board, DESTRUCTIVE, pool("h200"), before=add_a_pool_by_board),
+    Case(choose_nodes_with_a_driver_by_board, REPARTITION, pool("h200"), before=add_a_pool_by_pattern),
+    Case(choose_named_nodes_with_a_driver_by_board, REPARTITION, pool("h200"), before=add_a_pool_by_name_with_a_driver),
+    Case(choose_nodes_that_evict_by_board, DESTRUCTIVE, pool("h200"), before=add_a_pool_by_pattern_that_evicts),
+    Case(match_names_with_a_driver, REPARTITION, pool("h200"), before=add_a_pool_by_board_with_a_driver),
+    Case(name_nodes_with_a_driver, REPARTITION, pool("h200"), before=add_a_pool_by_board_with_a_driver),
+    Case(choose_another_board_with_a_driver, REPARTITION, pool("h200"), before=add_a_pool_by_board_with_a_driver),
+    Case(match_boards_beside_a_driver, REPARTITION, pool("h200"), before=add_a_pool_by_pattern, worst=DESTRUCTIVE),
+    Case(match_boards_beside_a_driver_no_more, REPARTITION, pool("h200"), before=add_a_pool_by_pattern_and_board),
     Case(name_a_driver, REPARTITION, cluster("prod")),
     Case(name_another_driver, REPARTITION, pool("a100-mixed"), before=name_a_driver),
     Case(choose_kernel_modules, REPARTITION, pool("a100-mixed"), before=name_a_driver),

@@ -55,6 +55,7 @@ FOUND: Mapping[str, set[str]] = {
     "leave_kueue": {"GPU705", "GPU711"},
     "go_from_kueue_to_kai": {"GPU705", "GPU711"},
     "remove_the_spare_pool": {"GPU704"},
+    "match_names_with_a_driver": {"GPU704"},
     "leave_nodes_out_of_a_pattern": {"GPU704"},
     "evict_by_a_taint": {"GPU710"},
     "remove_a_tenant": {"GPU703", "GPU715"},

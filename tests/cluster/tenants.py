@@ -37,7 +37,17 @@ _NUMBERS: Final = count(1)
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
 _MANAGER: Final = "tests"
 _POLICY: Final = re.compile(r"^.*?ValidatingAdmissionPolicy '[^']+' with binding '[^']+' denied request: ", re.DOTALL)
-CUSTOM: Final = ("workload", "pod-group", "job-set", "mpi-job", "pytorch-job", "ray-cluster", "leader-worker-set")
+CUSTOM: Final = (
+    "workload",
+    "pod-group",
+    "job-set",
+    "mpi-job",
+    "pytorch-job",
+    "ray-cluster",
+    "ray-job",
+    "ray-service",
+    "leader-worker-set",
+)
 """What requests make of kinds that Kubernetes does not have by itself."""
 _MAKERS: Final = ("Job", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController")
 
@@ -115,7 +125,7 @@ FRAMEWORKS: Final = {
     "jobset.x-k8s.io": ["jobsets"],
     "kubeflow.org": ["mpijobs", "pytorchjobs"],
     "leaderworkerset.x-k8s.io": ["leaderworkersets"],
-    "ray.io": ["rayclusters"],
+    "ray.io": ["rayclusters", "rayjobs", "rayservices"],
 }
 """The kinds of frameworks that requests make, by their group; their charts give them to the role `edit`."""
 

@@ -19,7 +19,7 @@ NETWORK: Final = "rdma/hca_shared_devices_a"
 _TAINT: Final = "taints: [{key: nvidia.com/gpu, value: present, effect: NoSchedule}]"
 
 
-FRAMEWORKS: Final = ("JobSet", "LeaderWorkerSet", "MPIJob", "PyTorchJob", "RayJob")
+FRAMEWORKS: Final = ("JobSet", "LeaderWorkerSet", "MPIJob", "PyTorchJob", "RayJob", "RayService")
 """What Kueue is told of; of TFJobs and TrainJobs it is not."""
 
 

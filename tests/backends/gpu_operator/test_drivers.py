@@ -151,3 +151,14 @@ def test_gpudirect_storage_comes_with_each_driver() -> None:
     found = drivers(written(more=f", values: {{gds: {gds}}}"))
 
     assert found["gpuplan"]["gds"] == found["gpuplan-old"]["gds"] == yaml.safe_load(gds)
+
+
+def test_nodes_can_carry_the_name_of_each_as_a_label() -> None:
+    """A pool's name may have the 63 characters of a label itself."""
+    names = ["a" * 62 + end for end in "bc"] + ["a" * 55, "a" * 56]
+    pools = (POOLS % OWN).split("---\n")[1]
+    policies = [pools.replace("name: old", f"name: {name}").replace("old-", f"{name}-") for name in names]
+    found = drivers(list(render(a_plan(CLUSTER % (*HELM, "") + "".join(f"---\n{text}" for text in policies)))))
+    assert len(found) == len(names) + 1
+    assert max(map(len, found)) == 63
+    assert f"gpuplan-{'a' * 55}" in found

@@ -21,7 +21,7 @@ EACH = pytest.mark.parametrize("kind", SchedulerKind)
 KNOW_KINDS = frozenset(
     {
         "planning/plan.py",  # which holds its value
-        "backends/workloads.py",  # what each reads on a workload
+        "backends/workloads/terms.py",  # what each reads on a workload
         "delivery/charts.py",  # whose chart is whose
     }
 )

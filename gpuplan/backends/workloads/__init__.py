@@ -1,0 +1,49 @@
+"""The back end of the stage `workloads`: what teams run, one folder for each namespace.
+
+Each kind of work has a module with the objects that it is made of, and the places that these come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from gpuplan.backends.workloads import jobs, models, services
+from gpuplan.backends.workloads.bodies import Written
+from gpuplan.manifests import Manifest, Subject
+from gpuplan.planning.fallbacks import reach
+from gpuplan.planning.plan import Plan, Stage, Workload
+from gpuplan.planning.subjects import about
+from gpuplan.policy.models import Inference, Training
+
+
+def render(plan: Plan) -> Iterator[Manifest]:
+    """The objects of all workloads."""
+    for workload in plan.workloads:
+        folder = f"{Stage.WORKLOADS}/{workload.namespace}"
+        subjects = (*about(workload), *_classes(plan, workload), *_fallbacks(plan, workload))
+        for order, body, trace in _objects(plan, workload):
+            yield Manifest(folder, body, order=order, about=subjects, trace=trace)
+
+
+def _classes(plan: Plan, workload: Workload) -> tuple[Subject, ...]:
+    """The class, where a label of the work says whether it may be evicted."""
+    named = workload.priority_class
+    return about(named) if plan.scheduler.labels_preemptible and named is not None else ()
+
+
+def _fallbacks(plan: Plan, workload: Workload) -> tuple[Subject, ...]:
+    """What decides where the work may go beside its own pool, where it may."""
+    pools = reach(plan, workload)
+    return about(*pools, workload.tenant) if len(pools) > 1 else ()
+
+
+def _objects(plan: Plan, workload: Workload) -> Iterator[Written]:
+    yield from models.objects(plan, workload)
+    match workload.work:
+        case Inference() as work:
+            yield from services.objects(plan, workload, work)
+        case Training() as work:
+            yield from jobs.objects(plan, workload, work)
+        case unknown:
+            assert_never(unknown)

@@ -1,0 +1,142 @@
+"""What work needs before it runs: files, the volume that holds a model, and the Job that fills it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from gpuplan.backends.workloads.bodies import (
+    AFTER,
+    BEFORE,
+    TEMPLATE,
+    Written,
+    claim_name,
+    config_name,
+    job_name,
+    workload_object,
+)
+from gpuplan.backends.workloads.pods import (
+    container_security,
+    model_mount,
+    model_volume,
+    pod_security,
+    pull_secrets,
+    variables_of,
+    within,
+)
+from gpuplan.backends.workloads.terms import Terms, terms_of
+from gpuplan.backends.workloads.tracing import Traces, program, variable
+from gpuplan.manifests.bodies import given
+from gpuplan.manifests.provenance import Routes, below, copied
+from gpuplan.planning.amounts import counted_pools
+from gpuplan.planning.plan import TENANT_LABEL, Plan, Workload
+from gpuplan.planning.sources import counted_in, named, scheduler_of
+from gpuplan.policy.models import Download, ModelVolume
+
+
+def objects(plan: Plan, workload: Workload) -> Iterator[Written]:
+    """A ConfigMap, a claim and a download Job, as far as they are asked for."""
+    of = Traces(plan, workload)
+    if workload.spec.config:
+        yield BEFORE, _config(workload), partial(_config_routes, of)
+    if model := workload.spec.model:
+        yield BEFORE if model.download else AFTER, _claim(workload, model), partial(_claim_routes, of)
+        if model.download:
+            yield BEFORE, _download_job(plan, workload, model.download), partial(_download_job_routes, of)
+
+
+def _config(workload: Workload) -> dict[str, Any]:
+    data = dict(workload.spec.config)
+    return workload_object("v1", "ConfigMap", config_name(workload), workload, immutable=True, data=data)
+
+
+def _claim(workload: Workload, model: ModelVolume) -> dict[str, Any]:
+    """Of a claim only the size can be changed."""
+    spec = given(
+        accessModes=[model.access_mode],
+        storageClassName=model.storage_class,
+        resources={"requests": {"storage": model.size}},
+    )
+    return workload_object("v1", "PersistentVolumeClaim", claim_name(workload), workload, spec=spec)
+
+
+def _download_job(plan: Plan, workload: Workload, download: Download) -> dict[str, Any]:
+    """The Job, where the pods will be: a volume of one zone is made where its first pod runs.
+
+    It is in the workload's own pool, also where the pods may go to others: it needs none of what that has run out of.
+    It asks for no GPU and names no class, so that it takes nobody's place. Without the workload's label its pod is none
+    of the Service's. Where the pool's CPU and memory are counted it goes through the workload's queue, with its class.
+    """
+    asked = _download_terms(plan, workload)
+    priority = workload.priority_class if asked.scheduler else None
+    container = given(
+        name="download",
+        image=download.image,
+        command=list(download.command),
+        args=list(download.args),
+        env=variables_of(download.env),
+        securityContext=container_security(workload.tenant),
+        volumeMounts=model_mount(workload, is_filled=False),
+    )
+    pod = {
+        "restartPolicy": "OnFailure",
+        **given(schedulerName=asked.scheduler, priorityClassName=priority.name if priority else None),
+        **within(workload.pool),
+        **pod_security(workload.tenant),
+        **given(imagePullSecrets=pull_secrets(workload)),
+        "containers": [container],
+        "volumes": model_volume(workload),
+    }
+    labels = {TENANT_LABEL: workload.tenant.name, **asked.pod_labels}
+    spec = {"template": {"metadata": {"labels": labels}, "spec": pod}}
+    return workload_object("batch/v1", "Job", job_name(f"{workload.name}-download", spec), workload, spec=spec)
+
+
+def _download_terms(plan: Plan, workload: Workload) -> Terms:
+    """What a scheduler with a queue of its own reads on pods; Kueue queues the Job by its webhook."""
+    asked = terms_of(plan, workload)
+    return asked if asked.scheduler and workload.pool.name in counted_pools(plan) else Terms()
+
+
+# --- Where it comes from -------------------------------------------------------------------------------------------
+
+
+def _config_routes(of: Traces) -> Routes:
+    yield from of.metadata(of.config_name())
+    for name in of.workload.spec.config:
+        yield ("data", name), copied(of.workload.at / "config" / name)
+
+
+def _claim_routes(of: Traces) -> Routes:
+    at = of.workload.at / "model"
+    yield from of.metadata(named(of.workload))
+    yield ("spec", "accessModes"), copied(at / "accessMode")
+    yield ("spec", "storageClassName"), copied(at / "storageClass")
+    yield ("spec", "resources"), copied(at / "size")
+
+
+def _download_job_routes(of: Traces) -> Routes:
+    content = list(below(TEMPLATE, _download(of)))
+    yield from of.metadata(of.content_name(content))
+    yield from content
+
+
+def _download(of: Traces) -> Routes:
+    yield ("metadata", "labels", TENANT_LABEL), of.tenant()
+    if (asked := _download_terms(of.plan, of.workload)).scheduler:
+        yield from of.asked(asked.pod_labels, ())
+        yield ("spec", "schedulerName"), scheduler_of(of.plan)
+        yield ("spec", "priorityClassName"), of.class_()
+        yield ("metadata", "labels"), counted_in(of.plan)
+        yield ("spec", "schedulerName"), counted_in(of.plan)
+    yield from of.within()
+    if of.workload.spec.model and (download := of.workload.spec.model.download):
+        at = of.workload.at / "model" / "download"
+        yield from below(("spec", "containers", 0), program(at, download.command, download.args))
+        for index, (name, value) in enumerate(download.env.items()):
+            yield from below(("spec", "containers", 0, "env", index), variable(at / "env" / name, value))
+    yield from of.pulled()
+    yield from below(("spec", "containers", 0), of.mount(0))
+    yield from of.security()
+    yield ("spec", "volumes"), named(of.workload)

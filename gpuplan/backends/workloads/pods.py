@@ -1,0 +1,218 @@
+"""The pods of workloads, whatever runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from gpuplan.backends.workloads.bodies import MAIN, claim_name, config_name, labels_of
+from gpuplan.backends.workloads.terms import Terms
+from gpuplan.manifests.bodies import given
+from gpuplan.planning.dra import device_class_name
+from gpuplan.planning.fallbacks import reach
+from gpuplan.planning.grants import GRACE_SECONDS, most_grace_seconds
+from gpuplan.planning.plan import POOL_LABEL, Plan, Pool, Tenant, Workload
+from gpuplan.policy.models import Allocation, ConfigMapKey, Inference, PodSecurity, SecretKey, ValueFrom
+
+
+def pod_template(
+    plan: Plan,
+    workload: Workload,
+    terms: Terms,
+    spec: Mapping[str, Any],
+    container: Mapping[str, Any],
+    variables: Mapping[str, Variable],
+) -> dict[str, Any]:
+    """A pod with one container; ``spec``, ``container`` and ``variables`` are what only some workloads need."""
+    metadata = given(labels={**labels_of(workload), **terms.pod_labels}, annotations=dict(terms.pod_annotations))
+    priority = workload.priority_class
+    more = given(
+        schedulerName=terms.scheduler,
+        priorityClassName=priority.name if priority else None,
+        **_placement(plan, workload),
+        **pod_security(workload.tenant),
+        imagePullSecrets=pull_secrets(workload),
+        resourceClaims=resource_claims(workload),
+        containers=[_container(workload, container, variables)],
+        volumes=[*_config_volume(workload), *model_volume(workload)],
+    )
+    return {"metadata": metadata, "spec": {**spec, **_grace(plan, workload), **more}}
+
+
+def _grace(plan: Plan, workload: Workload) -> dict[str, int]:
+    """The time to end in, where pods may not have what the API server gives them."""
+    most = most_grace_seconds(plan.cluster, workload.tenant)
+    return {} if most is None or most >= GRACE_SECONDS else {"terminationGracePeriodSeconds": most}
+
+
+def _placement(plan: Plan, workload: Workload) -> dict[str, Any]:
+    """The pool, also under Kueue, which adds to what it admits the labels and tolerations of the flavor.
+
+    It leaves out what is there already (`Merge` in `pkg/podset/podset.go` of Kueue), so that a Job stays as it is in
+    Git; and a selector for one pool keeps it out of all others. So does an affinity to several: Kueue takes the first
+    flavor with room that it allows (`flavorSelector` in `pkg/scheduler/flavorassigner/flavorassigner.go`).
+    """
+    pools = reach(plan, workload)
+    if len(pools) == 1:
+        return within(workload.pool)
+    affinity = {"nodeAffinity": _affinity(pools, is_ordered=plan.scheduler.finds_pools)}
+    return given(affinity=affinity, tolerations=tolerations_among(pools))
+
+
+def tolerations_among(pools: Sequence[Pool]) -> list[dict[str, str]]:
+    """Those of all pools, each once."""
+    found = [toleration for pool in pools for toleration in pool.tolerations]
+    return [toleration for index, toleration in enumerate(found) if toleration not in found[:index]]
+
+
+def within(pool: Pool) -> dict[str, Any]:
+    return given(nodeSelector={POOL_LABEL: pool.name}, tolerations=pool.tolerations)
+
+
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def _affinity(pools: Sequence[Pool], *, is_ordered: bool) -> dict[str, Any]:
+    """One of these pools; the earlier ones rather than the later, unless somebody else takes them in order."""
+    required = {"nodeSelectorTerms": [_among([pool.name for pool in pools])]}
+    if is_ordered:
+        return {REQUIRED: required}
+    steps = len(pools) - 1
+    preferred = [
+        {"weight": max(_MOST_WEIGHT * (steps - index) // steps, 1), "preference": _among([pool.name])}
+        for index, pool in enumerate(pools[:-1])
+    ]
+    return {REQUIRED: required, PREFERRED: preferred}
+
+
+_MOST_WEIGHT: Final = 100
+
+
+def _among(pools: list[str]) -> dict[str, Any]:
+    return {"matchExpressions": [{"key": POOL_LABEL, "operator": "In", "values": pools}]}
+
+
+Variable = str | ValueFrom | Mapping[str, Any]
+"""The value of a variable, or where it comes from: as the policy says it, or as the pod does."""
+
+
+def _container(workload: Workload, more: Mapping[str, Any], variables: Mapping[str, Variable]) -> dict[str, Any]:
+    """The container; what the policy says of a variable counts, whoever else sets it."""
+    spec = workload.spec
+    return given(
+        name=MAIN,
+        image=spec.image,
+        command=list(spec.command),
+        args=list(spec.args),
+        env=variables_of({**variables, **spec.env}),
+        **more,
+        resources=_resources(workload),
+        securityContext=container_security(workload.tenant),
+        volumeMounts=[*config_mount(workload), *model_mount(workload)],
+    )
+
+
+def variables_of(env: Mapping[str, Variable]) -> list[dict[str, Any]]:
+    return [{"name": name, **value_of(value)} for name, value in env.items()]
+
+
+def value_of(value: Variable) -> dict[str, Any]:
+    if isinstance(value, str):
+        return {"value": value}
+    if not isinstance(value, ValueFrom):
+        return {"valueFrom": value}
+    secret, plain = _key(value.secret_key_ref), _key(value.config_map_key_ref)
+    return {"valueFrom": given(secretKeyRef=secret, configMapKeyRef=plain)}
+
+
+def _key(found: SecretKey | ConfigMapKey | None) -> dict[str, str]:
+    return {"name": found.name, "key": found.key} if found else {}
+
+
+def pull_secrets(workload: Workload) -> list[dict[str, str]]:
+    return [{"name": name} for name in workload.spec.image_pull_secrets]
+
+
+# --- Devices -----------------------------------------------------------------------------------------------------
+
+
+def _resources(workload: Workload) -> dict[str, Any]:
+    """The container's resources. Limits equal requests, so that a pod has what it asks for and no more."""
+    amounts = {"cpu": workload.spec.cpu, "memory": workload.spec.memory, **units_of(workload)}
+    asked = {name: amount for name, amount in amounts.items() if amount}
+    claims = [{"name": claim["name"]} for claim in resource_claims(workload)]
+    return given(limits=asked, requests=dict(asked), claims=claims)
+
+
+def units_of(workload: Workload) -> dict[str, str]:
+    if workload.fraction or workload.unit.resource is None or workload.pool.spec.allocation is Allocation.DRA:
+        return {}
+    return {workload.unit.resource: str(workload.spec.count)}
+
+
+def resource_claims(workload: Workload) -> list[dict[str, str]]:
+    """The pod's claims, one for each device."""
+    if workload.pool.spec.allocation is not Allocation.DRA:
+        return []
+    template = device_class_name(workload.pool, workload.unit)
+    return [{"name": f"unit-{number}", "resourceClaimTemplateName": template} for number in range(workload.spec.count)]
+
+
+# --- Security ----------------------------------------------------------------------------------------------------
+
+
+def pod_security(tenant: Tenant) -> dict[str, Any]:
+    """What the tenant's level asks for; without it whatever no workload of ours needs is left out all the same.
+
+    Under `restricted` the API server refuses pods that do not say so themselves. Elsewhere images may run as root.
+    """
+    is_restricted = tenant.spec.allow.pod_security is PodSecurity.RESTRICTED
+    return {
+        "automountServiceAccountToken": False,
+        # A Service `vllm` would give the pods beside it `VLLM_PORT=tcp://...`, which vLLM reads as its own.
+        "enableServiceLinks": False,
+        "securityContext": {
+            **({"runAsNonRoot": True} if is_restricted else {}),
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+    }
+
+
+def container_security(tenant: Tenant) -> dict[str, Any]:
+    is_restricted = tenant.spec.allow.pod_security is PodSecurity.RESTRICTED
+    return {
+        "allowPrivilegeEscalation": False,
+        **({"capabilities": {"drop": ["ALL"]}} if is_restricted else {}),
+    }
+
+
+# --- Volumes -----------------------------------------------------------------------------------------------------
+
+
+_CONFIG_PATH: Final = "/etc/workload"
+
+
+def _config_volume(workload: Workload) -> list[dict[str, Any]]:
+    return [{"name": "config", "configMap": {"name": config_name(workload)}}] if workload.spec.config else []
+
+
+def config_mount(workload: Workload) -> list[dict[str, Any]]:
+    return [{"name": "config", "mountPath": _CONFIG_PATH, "readOnly": True}] if workload.spec.config else []
+
+
+def model_volume(workload: Workload) -> list[dict[str, Any]]:
+    claim = {"name": "model", "persistentVolumeClaim": {"claimName": claim_name(workload)}}
+    return [claim] if workload.spec.model else []
+
+
+def model_mount(workload: Workload, *, is_filled: bool = True) -> list[dict[str, Any]]:
+    """A service only reads a model that a Job has downloaded; training may write into the volume.
+
+    ``is_filled`` is false for the Job.
+    """
+    if workload.spec.model is None:
+        return []
+    is_read = is_filled and bool(workload.spec.model.download) and isinstance(workload.work, Inference)
+    mount = {"name": "model", "mountPath": workload.spec.model.mount_path}
+    return [{**mount, "readOnly": True} if is_read else mount]

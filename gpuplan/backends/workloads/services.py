@@ -1,0 +1,214 @@
+"""Services: work that runs all the time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from functools import partial
+from math import ceil
+from typing import Any, Final, assert_never
+
+from gpuplan.backends.workloads.bodies import AFTER, TEMPLATE, Written, selector_of, workload_object
+from gpuplan.backends.workloads.pods import pod_template
+from gpuplan.backends.workloads.terms import terms_of
+from gpuplan.backends.workloads.tracing import Traces
+from gpuplan.manifests import quantity
+from gpuplan.manifests.bodies import given
+from gpuplan.manifests.provenance import Routes, below, chosen, copied, multiplied
+from gpuplan.planning.plan import Plan, Workload
+from gpuplan.planning.projects import seconds
+from gpuplan.planning.serving import MAIN_PORT, metric_of, ports_of, probe_of
+from gpuplan.planning.sources import named
+from gpuplan.policy.models import Autoscaling, Inference, Probe, ServiceType
+
+
+def objects(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written]:
+    """A Deployment, a Service where something listens, and an autoscaler where one is asked for."""
+    of = Traces(plan, workload)
+    yield AFTER, _deployment(plan, workload, work), partial(_deployment_routes, of, work)
+    if ports_of(work):
+        yield AFTER, _service(workload, work), partial(_service_routes, of, work)
+    if work.autoscaling:
+        yield AFTER, _autoscaler(workload, work.autoscaling), partial(_autoscaler_routes, of)
+
+
+_STRATEGY: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+"""A new pod gets the units of an old one. One more than the policy counts would wait for units that may never come."""
+
+
+def _deployment(plan: Plan, workload: Workload, inference: Inference) -> dict[str, Any]:
+    """The pods. Their number is not stated where it follows the load: whoever restores what is in Git would undo it."""
+    asked = terms_of(plan, workload)
+    container = given(
+        ports=[{"name": name, "containerPort": port} for name, port in ports_of(inference).items()],
+        startupProbe=_startup_probe(inference),
+        # Until then it may still be loading the model.
+        readinessProbe=_probe(inference),
+    )
+    spec = {
+        **({} if inference.autoscaling else {"replicas": inference.replicas}),
+        "selector": {"matchLabels": selector_of(workload)},
+        "strategy": _STRATEGY,
+        **({"progressDeadlineSeconds": _progress_deadline(inference.startup)} if inference.startup else {}),
+        "template": pod_template(plan, workload, asked, {}, container, dict(asked.env)),
+    }
+    return workload_object("apps/v1", "Deployment", workload.name, workload, asked.labels, asked.annotations, spec=spec)
+
+
+_PERIOD: Final = 10
+"""Seconds from one probe to the next, as Kubernetes has them by itself."""
+
+_BEFORE_START: Final = 600
+"""Seconds that a Deployment may be without progress by itself: pods wait for their node and their image as well."""
+
+
+def _probe(inference: Inference) -> dict[str, Any]:
+    ports, probe = ports_of(inference), probe_of(inference)
+    match probe:
+        case "none":
+            return {}
+        case "tcp":
+            return {"tcpSocket": {"port": MAIN_PORT}}
+        case "grpc":
+            return {"grpc": {"port": ports.get(MAIN_PORT)}}
+        case Probe():
+            timeout = {"timeoutSeconds": max(seconds(probe.timeout), 1)} if probe.timeout else {}
+            return {**_asked(probe, ports), **timeout}
+        case unknown:
+            assert_never(unknown)
+
+
+def _asked(probe: Probe, ports: Mapping[str, int]) -> dict[str, Any]:
+    """Kubernetes finds a port by its name for HTTP, and for gRPC by its number alone."""
+    if probe.command is not None:
+        return {"exec": {"command": list(probe.command)}}
+    name = probe.port or MAIN_PORT
+    if probe.http is not None:
+        return {"httpGet": {"path": probe.http, "port": name}}
+    return {"grpc": {"port": ports.get(name), "service": probe.grpc}}
+
+
+def _startup_probe(inference: Inference) -> dict[str, Any]:
+    """The same until it is answered once; whoever does not answer in time is ended and started again."""
+    probe = _probe(inference)
+    if inference.startup is None or not probe:
+        return {}
+    return {**probe, "periodSeconds": _PERIOD, "failureThreshold": max(ceil(seconds(inference.startup) / _PERIOD), 1)}
+
+
+def _progress_deadline(startup: str) -> int:
+    """A Deployment whose pods take longer counts as failed, and Argo CD and Flux say so of the sync."""
+    return seconds(startup) + _BEFORE_START
+
+
+def _service(workload: Workload, inference: Inference) -> dict[str, Any]:
+    """The Service; its type is not stated where it is what every Service is."""
+    (_, port), *others = ports_of(inference).items()
+    reach = inference.service
+    main = {"name": MAIN_PORT, "port": reach.port or port, "targetPort": MAIN_PORT}
+    spec = {
+        **given(type=None if reach.type is ServiceType.CLUSTER_IP else reach.type.value),
+        "selector": selector_of(workload),
+        "ports": [
+            {**main, **given(nodePort=reach.node_port)},
+            *({"name": name, "port": number, "targetPort": name} for name, number in others),
+        ],
+    }
+    return workload_object("v1", "Service", workload.name, workload, spec=spec)
+
+
+def _has_own_port(workload: Workload) -> bool:
+    return isinstance(workload.work, Inference) and workload.work.service.port is not None
+
+
+def _autoscaler(workload: Workload, scaling: Autoscaling) -> dict[str, Any]:
+    """So many pods that each has at most its part of the load; metrics of pods come from an adapter."""
+    spec = {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": workload.name},
+        "minReplicas": scaling.min_replicas,
+        "maxReplicas": scaling.max_replicas,
+        "metrics": [_load(scaling)],
+    }
+    return workload_object("autoscaling/v2", "HorizontalPodAutoscaler", workload.name, workload, spec=spec)
+
+
+def _load(scaling: Autoscaling) -> dict[str, Any]:
+    if scaling.cpu_percent is not None:
+        target = {"type": "Utilization", "averageUtilization": scaling.cpu_percent}
+        return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+    each = scaling.requests_per_second or scaling.waiting_requests or Decimal(scaling.gpu_percent or 0) / 100
+    target = {"type": "AverageValue", "averageValue": quantity(each)}
+    return {"type": "Pods", "pods": {"metric": {"name": metric_of(scaling)}, "target": target}}
+
+
+# --- Where it comes from -------------------------------------------------------------------------------------------
+
+
+def _deployment_routes(of: Traces, work: Inference) -> Routes:
+    yield from of.metadata(named(of.workload))
+    asked = terms_of(of.plan, of.workload)
+    yield from of.asked(asked.labels, asked.annotations)
+    yield ("spec", "replicas"), copied(of.workload.work_at / "replicas")
+    yield ("spec", "selector"), named(of.workload)
+    yield ("spec", "progressDeadlineSeconds"), multiplied(of.workload.work_at / "startup")
+    yield from below(TEMPLATE, of.pod(_listening(of, work)))
+
+
+def _service_routes(of: Traces, work: Inference) -> Routes:
+    yield from of.metadata(named(of.workload))
+    yield ("spec", "selector"), named(of.workload)
+    at = of.workload.work_at
+    reach = at / "service"
+    yield ("spec", "type"), copied(reach / "type")
+    yield ("spec", "ports", 0, "port"), copied(reach / "port" if _has_own_port(of.workload) else at / "port")
+    yield ("spec", "ports", 0, "nodePort"), copied(reach / "nodePort")
+    for index, name in enumerate(work.ports, start=1):
+        yield ("spec", "ports", index), chosen(at / "ports" / name)
+        yield ("spec", "ports", index, "port"), copied(at / "ports" / name)
+
+
+def _autoscaler_routes(of: Traces) -> Routes:
+    at = of.workload.work_at / "autoscaling"
+    yield from of.metadata(named(of.workload))
+    yield ("spec", "scaleTargetRef", "name"), named(of.workload)
+    yield ("spec", "minReplicas"), copied(at / "minReplicas")
+    yield ("spec", "maxReplicas"), copied(at / "maxReplicas")
+    pods, measures = ("spec", "metrics", 0, "pods"), ("requestsPerSecond", "waitingRequests", "gpuPercent")
+    measured = chosen(*(at / measure for measure in (*measures, "cpuPercent")))
+    yield ("spec", "metrics", 0, "type"), measured
+    yield (*pods, "metric"), (*measured, *copied(at / "metric"))
+    yield (*pods, "target", "averageValue"), copied(at / "requestsPerSecond", at / "waitingRequests")
+    yield (*pods, "target", "averageValue"), multiplied(at / "gpuPercent")
+    resource = ("spec", "metrics", 0, "resource")
+    yield resource, chosen(at / "cpuPercent")
+    yield (*resource, "target", "averageUtilization"), copied(at / "cpuPercent")
+
+
+def _listening(of: Traces, work: Inference) -> Routes:
+    at = of.workload.work_at
+    yield ("ports", 0, "containerPort"), copied(at / "port")
+    for index, name in enumerate(work.ports, start=1):
+        yield ("ports", index), chosen(at / "ports" / name)
+        yield ("ports", index, "containerPort"), copied(at / "ports" / name)
+    for field in ("startupProbe", "readinessProbe"):
+        yield from below((field,), _probing(of, work))
+    yield ("startupProbe", "failureThreshold"), multiplied(at / "startup")
+    yield ("startupProbe",), chosen(at / "startup")
+
+
+def _probing(of: Traces, work: Inference) -> Routes:
+    at = of.workload.work_at / "probe"
+    yield (), chosen(at)
+    if isinstance(work.probe, Probe):
+        for field, route in (("http", ("httpGet", "path")), ("grpc", ("grpc", "service"))):
+            yield route, copied(at / field)
+        for index in range(len(work.probe.command or ())):
+            yield ("exec", "command", index), copied(at / "command" / index)
+        yield ("timeoutSeconds",), multiplied(at / "timeout")
+        yield ("httpGet", "port"), copied(at / "port")
+        yield ("grpc", "port"), chosen(at / "port")
+    asked = work.probe.port if isinstance(work.probe, Probe) else None
+    yield (
+        ("grpc", "port"),
+        copied(of.workload.work_at / "ports" / asked if asked else of.workload.work_at / "port"),
+    )

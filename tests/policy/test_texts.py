@@ -81,6 +81,10 @@ def test_what_git_refuses_is_no_revision(revision: str) -> None:
             "write a release of three numbers, such as v26.7.0",
         ),
         (
+            {"gpuOperator": {"install": "helm", "version": "v26.7.0", "driver": {"version": "580\x00"}}},
+            "write a driver version, such as 580.95.05, or another tag or `sha256` digest of the driver's image",
+        ),
+        (
             {"scheduler": {"kind": "kueue", "version": "latest"}},
             "write a release of three numbers, such as v0.19.2",
         ),
@@ -101,7 +105,6 @@ def test_a_wrong_text_is_answered_in_words(fields: dict[str, Any], help_: str) -
         {"argocd": {"repoURL": f"{REPOSITORY}\u202e"}},
         {"monitoring": {"alertLabels": {"team": "a\x07"}}},
         {"monitoring": {"dashboards": {"folder": "GPU\u2066s"}}},
-        {"gpuOperator": {"install": "helm", "version": "v26.7.0", "driver": {"version": "580\x00"}}},
     ],
 )
 def test_no_text_steers_a_terminal(fields: dict[str, Any]) -> None:

@@ -209,7 +209,7 @@ def _asks_too_much(load: _Load, group: Sequence[Workload], bound: _Bound) -> Fin
     workload = group[_crossing(group, bound.amount)]
     wanted = _total(group)
     room = bound.amount - (wanted - _amount(workload))
-    fitting = max(int(room // workload.amount_per_pod), 0)
+    fitting = max(int(room // workload.amount_per_pod) // workload.pods_per_replica, 0)
     fewer = f"write `{_pods_field(workload)}: {fitting}`" if fitting else f"remove `{workload.name}`"
     return Finding(
         _pods_at(workload),
@@ -391,15 +391,15 @@ def _does_not_fit(workload: Workload, per_node: int, most: int) -> Finding:
     else:
         has = f"a node has {workload.unit.per_node} `{workload.unit.name}`"
         fact = f"{has}: room for {count(per_node, 'pod')} of {each}, {nodes} for {most}"
-    gang = workload.work.gang if isinstance(workload.work, Training) else None
+    gang, replica = workload.gang, workload.pods_per_replica
+    fewer = f"write `{_pods_field(workload)}: {most // replica}`, or " if most >= replica else ""
     return Finding(
         _pods_at(workload),
         f"{pods} pods of `{workload.name}` do not fit onto the nodes of pool `{pool.name}`",
         label=f"{most} at most" if gang is None or gang <= most else f"{most} at most: a gang of {gang} never starts",
         related=(Label(pool.nodes.at / "count", nodes),),
         notes=(fact,),
-        help=f"write `{_pods_field(workload)}: {most}`, or raise `nodes.count` of pool `{pool.name}` to "
-        f"{ceil(pods / per_node)}",
+        help=f"{fewer}raise `nodes.count` of pool `{pool.name}` to {ceil(pods / per_node)}",
     )
 
 
@@ -447,8 +447,7 @@ def _evicted_by(plan: Plan, workload: Workload, others: Iterable[Workload]) -> I
         each, name, pods = other.fraction.portion, other.name, other.fraction.per_gpu
         left = max(1 - pods * each, Decimal(0))
         leaving = ceil((wanted - left) / each)
-        has_gang = isinstance(other.work, Training) and other.work.gang
-        also = "; the rest of its gang goes with them" if has_gang else ""
+        also = "; the rest of its gang goes with them" if other.gang else ""
         if leaving > 0:
             yield _Evicted(
                 f"{count(leaving, 'pod')} of `{name}`",

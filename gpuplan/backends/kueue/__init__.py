@@ -372,7 +372,7 @@ class _Traces(NamedTuple):
         yield ("resources", "excludeResourcePrefixes"), self._counts_compute()
         for index, resource in enumerate(uncounted(self.plan)):
             yield ("resources", "excludeResourcePrefixes", index), copied(*places_of(self.plan, resource))
-        yield ("waitForPodsReady",), chosen(*(found.work_at / "gang" for found in gangs(self.plan)))
+        yield ("waitForPodsReady",), chosen(*(found.gang_at for found in gangs(self.plan)))
         claimed = [pool for pool in self.plan.pools if pool.spec.allocation is Allocation.DRA]
         for index, mapping in enumerate(device_class_mappings(self.plan)):
             for pool in claimed:

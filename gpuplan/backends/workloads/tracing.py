@@ -28,7 +28,7 @@ from gpuplan.backends.workloads.terms import (
 from gpuplan.diagnostics import Origin, Path
 from gpuplan.manifests.provenance import ANY, Links, Routes, below, chosen, copied, hashed, multiplied
 from gpuplan.planning.fallbacks import deciding, reach
-from gpuplan.planning.kueue import ANY_TOPOLOGY, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY
+from gpuplan.planning.kueue import ANY_TOPOLOGY, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY, TOGETHER
 from gpuplan.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Workload
 from gpuplan.planning.schedulers import kai, kueue, runai
 from gpuplan.planning.sources import asked_by, named, namespace_of, scheduler_of, tolerations_of
@@ -193,6 +193,9 @@ class Traces(NamedTuple):
     def _gang(self) -> Links:
         return copied(self.workload.work_at / "gang")
 
+    def _together(self) -> Links:
+        return (*named(self.workload), *self._level())
+
     def _level(self) -> Links:
         found = self.workload.closeness
         return (*(copied(found.at) if found else ()), *self._pool_chosen())
@@ -248,6 +251,7 @@ _TERMS: Final[Mapping[str, Callable[[Traces], Links]]] = {
     PREFERRED_TOPOLOGY: Traces._level,
     REQUIRED_TOPOLOGY: Traces._level,
     ANY_TOPOLOGY: Traces._pool_chosen,
+    TOGETHER: Traces._together,
     kai.QUEUE_LABEL: Traces._queue,
     kai.NODE_POOL_LABEL: Traces._pool,
     kai.PREEMPTIBILITY_LABEL: Traces._preemptibility,

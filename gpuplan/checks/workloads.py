@@ -9,6 +9,7 @@ from string import digits
 from gpuplan.catalog.operators import parse_version
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of, number
+from gpuplan.credentials import is_credential
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.manifests import parse_quantity
 from gpuplan.patterns import regex
@@ -658,15 +659,6 @@ _NO_DEVICES = ("void", "none")
 """What the container toolkit reads as no device (`internal/config/image/devices.go` of nvidia-container-toolkit)."""
 
 
-# How tokens begin that people paste: Hugging Face, NVIDIA NGC, GitHub, GitLab, AWS, Slack, OpenAI; and private keys.
-# (https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns)
-_TOKEN = regex(
-    r"(hf_[A-Za-z0-9]{30,}|nvapi-[A-Za-z0-9_-]{40,}|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}|"
-    r"glpat-[A-Za-z0-9_-]{20,}|AKIA[A-Z0-9]{16}|xox[abprs]-[A-Za-z0-9-]{20,}|sk-[A-Za-z0-9_-]{32,}|"
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----)(?s:.*)"
-)
-
-
 @check("GPU599", "secret-in-a-policy", Severity.WARNING)
 def secret_in_a_policy(plan: Plan) -> Iterator[Finding]:
     """A variable of a workload has what looks like a token or a private key for its value.
@@ -682,7 +674,7 @@ def secret_in_a_policy(plan: Plan) -> Iterator[Finding]:
     for workload in plan.workloads:
         for at, env, _ in _environments(workload):
             for name, value in env.items():
-                if isinstance(value, str) and _TOKEN.fullmatch(value.strip()):
+                if isinstance(value, str) and is_credential(value):
                     yield Finding(
                         (at / name).key,
                         f"variable `{name}` of workload `{workload.name}` has what looks like a secret",

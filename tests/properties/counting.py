@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
@@ -21,12 +21,17 @@ class Asked(NamedTuple):
     cpu: Decimal = Decimal(0)
     memory: Decimal = Decimal(0)
 
-    def __mul__(self, times: object) -> Asked:
-        assert isinstance(times, int)
-        return Asked(*(part * times for part in self))
+    def times(self, count: int) -> Asked:
+        return Asked(self.pods * count, self.units * count, self.mib * count, self.cpu * count, self.memory * count)
 
     def plus(self, other: Asked) -> Asked:
-        return Asked(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+        return Asked(
+            self.pods + other.pods,
+            self.units + other.units,
+            self.mib + other.mib,
+            self.cpu + other.cpu,
+            self.memory + other.memory,
+        )
 
 
 def asked_by(objects: Iterable[Body]) -> dict[str, Asked]:
@@ -39,7 +44,7 @@ def asked_by(objects: Iterable[Body]) -> dict[str, Asked]:
             continue
         for pods, template in PODS_OF[body["kind"]](body, scaled.get((body["kind"], body["metadata"]["name"]))):
             name = template["metadata"].get("labels", {}).get(WORKLOAD, "")
-            found[name] = found.get(name, Asked()).plus(_asked_by_pod(template) * pods)
+            found[name] = found.get(name, Asked()).plus(_asked_by_pod(template).times(pods))
     return found
 
 
@@ -89,22 +94,22 @@ def amount(text: str) -> Decimal:
 
 def _asked_by_pod(template: Body) -> Asked:
     """A claim is for one device, and a container may claim those of its pod alone."""
-    total: Counter[str] = Counter()
+    total: defaultdict[str, Decimal] = defaultdict(Decimal)
     claimed = 0
     for container in template["spec"]["containers"]:
         resources = container.get("resources", {})
         assert resources.get("limits", {}) == resources.get("requests", {})
         claimed += len(resources.get("claims", ()))
         for name, text in resources.get("limits", {}).items():
-            total[name] += amount(text)  # type: ignore[assignment]  # typeshed has whole numbers alone
+            total[name] += amount(text)
     assert claimed == len(template["spec"].get("resourceClaims", ()))
     says = template["metadata"].get("annotations", {})
-    devices = [Decimal(count) for name, count in total.items() if name.startswith("nvidia.com/")]
+    devices = [count for name, count in total.items() if name.startswith("nvidia.com/")]
     parts = Decimal(says.get("gpu-fraction", 0))
     return Asked(
         1,
         sum(devices, parts + claimed),
         Decimal(says.get("gpu-memory", 0)),
-        Decimal(total["cpu"]),
-        Decimal(total["memory"]),
+        total["cpu"],
+        total["memory"],
     )

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from gpuplan.policy.models import (
+    KINDS_OF_WORK,
     Autoscaling,
+    Batch,
     Closeness,
     ConfigMapKey,
     Download,
@@ -33,9 +35,6 @@ from tests.plans import a_cluster
 from tests.platforms import document, pool, priority_class, tenant
 
 Spec = dict[str, Any]
-
-WORK: Final[Mapping[str, type[BaseModel]]] = {"inference": Inference, "training": Training}
-"""The kinds of work, by the fields that say it. A workload has one of them."""
 
 MOST_PODS: Final = 4
 MOST_UNITS: Final = 2
@@ -168,6 +167,16 @@ def _environment() -> st.SearchStrategy[Spec]:
     return st.dictionaries(st.sampled_from(_VARIABLES), values, max_size=3)
 
 
+_OF_BATCH: Final[Mapping[str, st.SearchStrategy[Any]]] = {
+    "pods": _COUNTS,
+    "trials": st.integers(1, 9),
+    "backoff_limit": st.integers(0, 6),
+    "backoff_limit_per_index": st.integers(0, 3),
+    "max_failed_indexes": _COUNTS,
+    "fatal_exit_codes": st.lists(st.integers(1, 255), max_size=3),
+    "deadline": _DURATIONS,
+}
+
 FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = {
     SecretKey: {"name": _NAMES, "key": _KEYS},
     ConfigMapKey: {"name": _NAMES, "key": _KEYS},
@@ -217,18 +226,8 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
     },
     Closeness: {"required": st.just(RACK), "preferred": st.sampled_from([RACK, HOST])},
     Peers: {"port": _PORTS},
-    Training: {
-        "pods": _COUNTS,
-        "trials": st.integers(1, 9),
-        "gang": _COUNTS,
-        "topology": _with(Closeness),
-        "peers": _with(Peers),
-        "backoff_limit": st.integers(0, 6),
-        "backoff_limit_per_index": st.integers(0, 3),
-        "max_failed_indexes": _COUNTS,
-        "fatal_exit_codes": st.lists(st.integers(1, 255), max_size=3),
-        "deadline": _DURATIONS,
-    },
+    Batch: _OF_BATCH,
+    Training: {**_OF_BATCH, "gang": _COUNTS, "topology": _with(Closeness), "peers": _with(Peers)},
     PartOfGpu: {
         "min": st.sampled_from([0.1, 0.25]),
         "max": st.sampled_from([0.5, 1.0]),
@@ -248,7 +247,9 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
 }
 """What a field may be, by the model that has it. A default is drawn by leaving a field out."""
 
-PLACED: Final = frozenset({"tenant", "namespace", "pool", "unit", "count", "fraction", "priority_class", *WORK})
+PLACED: Final = frozenset(
+    {"tenant", "namespace", "pool", "unit", "count", "fraction", "priority_class", *KINDS_OF_WORK}
+)
 """Fields of a workload that follow from where on the platform it is drawn to be."""
 
 LEFT_OUT: Final[Mapping[tuple[type[BaseModel], str], str]] = {}
@@ -281,6 +282,13 @@ def _alias(model: type[BaseModel], name: str) -> str:
     return model.model_fields[name].alias or name
 
 
+def model_of(kind: str) -> type[BaseModel]:
+    """What a workload says of a kind of work."""
+    [found] = [part for part in get_args(WorkloadSpec.model_fields[kind].annotation) if part is not type(None)]
+    model: type[BaseModel] = found
+    return model
+
+
 def models_below(model: type[BaseModel]) -> list[type[BaseModel]]:
     """A model, and those that its fields hold."""
     seen: list[type[BaseModel]] = []
@@ -303,9 +311,9 @@ def models_below(model: type[BaseModel]) -> list[type[BaseModel]]:
 def specs_on(draw: st.DrawFn, places: Mapping[str, Place]) -> Spec:
     """A Workload's spec, on one of the pools of a platform."""
     name, place = draw(st.sampled_from([*places.items()]))
-    kind = draw(st.sampled_from(sorted(WORK)))
+    kind = draw(st.sampled_from(KINDS_OF_WORK))
     owner = draw(st.sampled_from(sorted(TENANTS)))
-    work = draw(drawn(WORK[kind]))
+    work = draw(drawn(model_of(kind)))
     spec = {**draw(drawn(WorkloadSpec)), "tenant": owner, "pool": name, kind: work}
     if len(TENANTS[owner]) > 1:
         spec["namespace"] = draw(st.sampled_from(TENANTS[owner]))
@@ -318,7 +326,7 @@ def specs_on(draw: st.DrawFn, places: Mapping[str, Place]) -> Spec:
         spec["unit"] = unit
     if not place.is_shared and draw(st.booleans()):
         spec["count"] = draw(st.integers(1, MOST_UNITS))
-    for fit in _FITS[kind]:
+    for fit in FITS[kind]:
         fit(work, spec, place)
     _fit_model(spec)
     _fit_fraction(spec)
@@ -397,7 +405,9 @@ def _fit_fraction(spec: Spec) -> None:
         fraction.pop("max", None)
 
 
-_FITS: Final[Mapping[str, tuple[Fit, ...]]] = {
+FITS: Final[Mapping[str, tuple[Fit, ...]]] = {
+    "batch": (_fit_trials,),
     "inference": (_fit_port, _fit_reach, _fit_scaling),
     "training": (_fit_trials,),
 }
+"""What is brought to fit of each kind of work."""

@@ -23,7 +23,7 @@ from gpuplan.planning.schedulers import Protects
 from gpuplan.planning.serving import ports_of
 from gpuplan.planning.subjects import subject_of
 from gpuplan.policy.differences import changed_fields
-from gpuplan.policy.models import Inference, Training
+from gpuplan.policy.models import Inference
 from gpuplan.wording import count, joined
 
 
@@ -440,7 +440,7 @@ def _workload_changed(step: Step, old: Workload, new: Workload, differing: Seque
 
 def _recreated(step: Step, old: Workload, new: Workload) -> str:
     """How its pods become others."""
-    if isinstance(new.work, Training):
+    if new.ends:
         return "its Job is another one: the pods end, and the new ones start from the beginning"
     if needed_api(old) is not needed_api(new):
         return f"its pods end, and a {needed_api(new) or 'Deployment'} makes others"

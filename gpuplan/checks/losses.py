@@ -39,7 +39,7 @@ from gpuplan.planning.plan import (
 from gpuplan.planning.preemption import Condition, Eviction, evictions, pairs_within
 from gpuplan.planning.projects import ranks, seconds, times_of
 from gpuplan.planning.schedulers import SchedulerTraits
-from gpuplan.policy.models import Allocation, Cap, Inference, Training
+from gpuplan.policy.models import Allocation, Batch, Cap, Inference, Training
 from gpuplan.values import NamedTuple
 from gpuplan.wording import listing
 
@@ -649,14 +649,14 @@ def _fraction_memory(workload: Workload) -> Uses:
 
 def _level(workload: Workload) -> Uses:
     found = workload.closeness
-    if found and workload.work.topology:
+    if found and workload.topology:
         how = "must" if found.is_required else "should"
         yield Use(found.at, f"pods of `{workload.name}` {how} be in one `{found.level}`")
 
 
 def _deadline(workload: Workload) -> Uses:
     work = workload.work
-    if isinstance(work, Training) and work.deadline is not None:
+    if isinstance(work, Batch) and work.deadline is not None:
         yield Use(workload.work_at / "deadline", f"`{workload.name}` may take {work.deadline}")
 
 

@@ -23,7 +23,17 @@ from gpuplan.planning.placement.placing import Placed, Refusal
 from gpuplan.planning.schedulers import SchedulerTraits, traits_of
 from gpuplan.planning.tree import Tree
 from gpuplan.policy import models
-from gpuplan.policy.models import Approval, Cap, Effect, Inference, SchedulerKind, Training, Window
+from gpuplan.policy.models import (
+    KINDS_OF_WORK,
+    Approval,
+    Batch,
+    Cap,
+    Effect,
+    Inference,
+    SchedulerKind,
+    Training,
+    Window,
+)
 from gpuplan.values import NamedTuple, Value
 
 T = TypeVar("T")
@@ -660,16 +670,67 @@ class Workload(NamedTuple):
     priority_class: PriorityClass | None
 
     @property
-    def work(self) -> Inference | Training:
-        return self.spec.training or self.spec.inference or Inference()
+    def kind(self) -> str:
+        """The field that says what it is."""
+        return next((kind for kind in KINDS_OF_WORK if getattr(self.spec, kind) is not None), KINDS_OF_WORK[0])
+
+    @property
+    def work(self) -> Inference | Batch:
+        spec = self.spec
+        return spec.training or spec.batch or spec.inference or Inference()
 
     @property
     def work_at(self) -> Origin:
-        return self.at / ("inference" if self.spec.training is None else "training")
+        return self.at / self.kind
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends by itself, so that others of its tenant may take turns with it."""
+        return isinstance(self.work, Batch)
+
+    @property
+    def gang(self) -> int | None:
+        """How many pods start together or not at all, where that is asked for: those of each replica of a service."""
+        if isinstance(self.work, Training):
+            return self.work.gang
+        return self.pods_per_replica if self.is_grouped else None
+
+    @property
+    def gang_at(self) -> Origin:
+        return self.work_at / ("gang" if self.ends else "podsPerReplica")
+
+    @property
+    def pods_per_replica(self) -> int:
+        """How many pods come and go together."""
+        return self.work.pods_per_replica if isinstance(self.work, Inference) else 1
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether each replica is a leader and its workers."""
+        return self.pods_per_replica > 1
+
+    @property
+    def peers(self) -> models.Peers | None:
+        """Where its pods find one another, where they do."""
+        return self.work.peers if isinstance(self.work, Training) else None
+
+    @property
+    def pods_at(self) -> Origin:
+        """Where the number of its pods is written; the nearest thing that is, where it is left out."""
+        work, at = self.work, self.work_at
+        if isinstance(work, Batch):
+            return at / "pods"
+        is_scaled = work.autoscaling and work.autoscaling.max_replicas >= work.replicas
+        return at / "autoscaling" / "maxReplicas" if is_scaled else at / "replicas"
 
     @property
     def key(self) -> UnitKey:
         return self.pool.name, self.unit.name
+
+    @property
+    def topology(self) -> models.Closeness | None:
+        """What it says of how close together its pods are."""
+        return self.work.topology if isinstance(self.work, Inference | Training) else None
 
     @property
     def closeness(self) -> Closeness | None:
@@ -678,7 +739,7 @@ class Workload(NamedTuple):
         if not levels or not (self.is_grouped or isinstance(self.work, Training)):
             return None
         at = self.work_at / "topology"
-        match self.work.topology:
+        match self.topology:
             case models.Closeness(required=str(level)):
                 return Closeness(at / "required", level, is_required=True)
             case models.Closeness(preferred=str(level)):
@@ -688,32 +749,10 @@ class Workload(NamedTuple):
                 return Closeness(at, levels[-1], is_required=False) if self.gang else None
 
     @property
-    def gang(self) -> int | None:
-        """How many pods start together or not at all: of a training's, or those of each replica of a service."""
-        work = self.work
-        if isinstance(work, Training):
-            return work.gang
-        return work.pods_per_replica if self.is_grouped else None
-
-    @property
-    def gang_at(self) -> Origin:
-        return self.work_at / ("gang" if isinstance(self.work, Training) else "podsPerReplica")
-
-    @property
-    def is_grouped(self) -> bool:
-        """Whether each replica is a leader and its workers."""
-        return self.pods_per_replica > 1
-
-    @property
-    def pods_per_replica(self) -> int:
-        """How many pods come and go together."""
-        return 1 if isinstance(self.work, Training) else self.work.pods_per_replica
-
-    @property
     def most_pods(self) -> int:
         """How many pods there are at most."""
         work = self.work
-        if isinstance(work, Training):
+        if isinstance(work, Batch):
             return work.pods
         replicas = max(work.replicas, work.autoscaling.max_replicas) if work.autoscaling else work.replicas
         return replicas * work.pods_per_replica

@@ -150,6 +150,8 @@ class Traces(NamedTuple):
     def _container(self, own: Several, variables: Mapping[str, Several]) -> Routes:
         at, spec = self.workload.at, self.workload.spec
         yield from program(at, spec.command, spec.args)
+        if any(name not in spec.env for name in terms_of(self.plan, self.workload).env):
+            yield ("env", ANY), scheduler_of(self.plan)  # its own ones come first
         for index, name in enumerate(self.variables(variables)):
             if name in spec.env:
                 yield from below(("env", index), variable(at / "env" / name, spec.env[name]))

@@ -20,7 +20,8 @@ class Said(NamedTuple):
 
 _BY_PATCH: Final = Said("by a patch of what is written, in a kustomize Component", PATCH)
 _BY_REACH: Final = Said("in `inference.service`, such as `{type: NodePort, nodePort: 30080}`", WORKLOAD)
-_BY_PROBE: Final = Said("in `inference`, by `probe` and `startup`", WORKLOAD)
+_BY_PROBE: Final = Said("in `inference`, by `probe`, `startup` and `liveness`", WORKLOAD)
+_BY_ROUTE: Final = Said("in `inference.route`, such as `{hosts: [chat.example.com]}`", WORKLOAD)
 _BY_LOAD: Final = Said(
     "in `autoscaling`, by one of `requestsPerSecond`, `waitingRequests`, `cpuPercent` and `gpuPercent`", WORKLOAD
 )
@@ -46,14 +47,15 @@ _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
     "Workload": {
         _BY_PATCH: """
             affinity annotations containers dnsPolicy envFrom hostIPC hostNetwork imagePullPolicy
-            ingress initContainers labels lifecycle livenessProbe podAffinity
+            initContainers labels lifecycle podAffinity
             restartPolicy runtimeClassName schedulerName securityContext
             serviceAccount serviceAccountName sidecars strategy
             terminationGracePeriodSeconds topologySpreadConstraints ttlSecondsAfterFinished updateStrategy
             volumeMounts volumes
             """,
         _BY_REACH: "nodePort serviceType type",
-        _BY_PROBE: "healthCheck httpGet readinessProbe startupProbe",
+        _BY_PROBE: "healthCheck httpGet livenessProbe readinessProbe startupProbe",
+        _BY_ROUTE: "domain gateway host hostname hostnames httpRoute ingress ingressClassName parentRefs tls url",
         _BY_LOAD: "averageUtilization hpa metrics queueLength scaleTarget targetCPUUtilizationPercentage utilization",
         _BY_ENV: "environment secret secretRef secrets valueFrom",
         _BY_UNITS: "gpu gpus limits requests resources",

@@ -12,7 +12,7 @@ from decimal import ROUND_UP, Decimal
 from enum import StrEnum
 from fractions import Fraction as Ratio
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -666,6 +666,21 @@ class Workload(NamedTuple):
     @property
     def work_at(self) -> Origin:
         return self.at / ("inference" if self.spec.training is None else "training")
+
+    @property
+    def pod_patch(self) -> Mapping[str, Any]:
+        """What is laid over the template of its pods; nothing where it says nothing."""
+        found = self.spec.pod_patch
+        both = {"metadata": found.metadata, "spec": found.spec} if found else {}
+        return {name: part for name, part in both.items() if part}
+
+    @property
+    def patch_at(self) -> Origin:
+        return self.at / "podPatch"
+
+    def without_patch(self) -> Workload:
+        """The same, with its pods as everything else in the policy has them."""
+        return self._replace(spec=self.spec.model_copy(update={"pod_patch": None}))
 
     @property
     def key(self) -> UnitKey:

@@ -1338,6 +1338,17 @@ class Training(Model):
         return self.trials or self.pods
 
 
+class PodPatch(Model):
+    """What is laid over the template of a workload's pods, as `kubectl patch` does it."""
+
+    metadata: Annotated[dict[str, Any], Judged("GPU440")] = Field(default_factory=dict)
+    """Labels and annotations of the pods."""
+    spec: Annotated[dict[str, Any], Judged("GPU440")] = Field(default_factory=dict)
+    """The pods themselves, such as `{serviceAccountName: reader}`. Containers, volumes, variables and mounts are merged
+    by name or path, other lists are replaced, and `null` removes a field.
+    """
+
+
 class WorkloadSpec(Model):
     """What a team runs: an inference service or a training job, and the units that its pods ask for."""
 
@@ -1381,6 +1392,10 @@ class WorkloadSpec(Model):
     """The memory that each pod asks for, such as `32Gi`."""
     model: ModelVolume | None = None
     """A volume that holds the model."""
+    pod_patch: Annotated[PodPatch | None, Words("patch of its pods")] = None
+    """A strategic merge patch of its pods: further containers, volumes, a service account, security contexts. It cannot
+    change what other fields say.
+    """
 
     _one_kind = _exactly_one("inference", "training", "a workload")
 

@@ -9,7 +9,6 @@ from gpuplan.values import NamedTuple
 
 PATCH: Final = "docs/how-to/patch-what-gpuplan-writes.md"
 WORKLOAD: Final = "docs/how-to/run-a-workload.md"
-POD_PATCH: Final = f"{WORKLOAD}#7-add-to-its-pods"
 
 
 class Said(NamedTuple):
@@ -20,7 +19,7 @@ class Said(NamedTuple):
 
 
 _BY_PATCH: Final = Said("by a patch of what is written, in a kustomize Component", PATCH)
-_BY_POD_PATCH: Final = Said("in `podPatch`, such as `{spec: {serviceAccountName: reader}}`", POD_PATCH)
+_BY_POD_PATCH: Final = Said("in `podPatch`, such as `{spec: {serviceAccountName: reader}}`", WORKLOAD)
 _BY_KIND: Final = Said("by the kind of work: a `training` ends, an `inference` service goes on", WORKLOAD)
 _BY_CLUSTER: Final = Said("by `scheduler.kind` of the Cluster", "docs/schedulers.md")
 _BY_REACH: Final = Said("in `inference.service`, such as `{type: NodePort, nodePort: 30080}`", WORKLOAD)
@@ -33,6 +32,7 @@ _BY_UNITS: Final = Said("by `cpu`, `memory`, and the units of its pool", "docs/h
 _BY_TRAINING: Final = Said(
     "in `training`, by `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`", "docs/how-to/run-a-workload.md"
 )
+_BY_BATCH: Final = Said("by `batch`, such as `{pods: 2, deadline: 1h}`", WORKLOAD)
 _BY_FRACTION: Final = Said("by `fraction`, such as `{memory: 10Gi}`", "docs/how-to/run-a-workload.md")
 _BY_OBJECT: Final = Said("by an object of your own, whose pods the quotas hold", "docs/how-to/add-a-tenant.md")
 _BY_NODES: Final = Said("by `nodes`: names, a pattern, labels or the board", "docs/how-to/add-a-pool.md")
@@ -68,6 +68,7 @@ _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
             activeDeadlineSeconds completions deadline gang hyperparameters masterPort parallelism peers
             podFailurePolicy rendezvous retries subdomain sweep topology trials workers
             """,
+        _BY_BATCH: "job jobs task tasks",
         _BY_FRACTION: "gpuFraction gpuMemory gpuMemoryLimit",
         _BY_OBJECT: "interactive jupyter notebook notebooks workspace workspaces",
     },

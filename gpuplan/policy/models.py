@@ -1298,22 +1298,14 @@ class Peers(Model):
     """The port on which the first pod waits for the others."""
 
 
-class Training(Model):
-    """Work that ends: a Job."""
+class Batch(Model):
+    """Work that ends: a Job, whose pods need nothing of one another."""
 
     pods: Positive = 1
     """How many pods run at once, each once to its end."""
     trials: Positive | None = None
     """How many pods run in all, `pods` of them at once, as for a search of hyperparameters: each finds its number, from
     0 on, in `JOB_COMPLETION_INDEX`. Absent, it is `pods`.
-    """
-    gang: Positive | None = None
-    """How many of them must be able to start together; fewer do not start at all."""
-    topology: Annotated[Closeness | None, ESSENTIAL] = None
-    """How close together its pods are, in a pool with a `topology`. Absent: a gang prefers the narrowest level."""
-    peers: Peers | None = None
-    """Let its pods find one another: a headless Service gives each a name, and variables say where the first one is,
-    how many there are, and which of them a pod is. `{}` is enough. Absent, pods have no names.
     """
     backoff_limit: Annotated[int, Field(ge=0, le=1_000_000)] = 3
     """How often failed pods are tried again, all together. With `backoffLimitPerIndex` no number is the default."""
@@ -1349,8 +1341,25 @@ class PodPatch(Model):
     """
 
 
+class Training(Batch):
+    """Work that ends, and whose pods may work together: a Job."""
+
+    gang: Positive | None = None
+    """How many of them must be able to start together; fewer do not start at all."""
+    topology: Annotated[Closeness | None, ESSENTIAL] = None
+    """How close together its pods are, in a pool with a `topology`. Absent: a gang prefers the narrowest level."""
+    peers: Peers | None = None
+    """Let its pods find one another: a headless Service gives each a name, and variables say where the first one is,
+    how many there are, and which of them a pod is. `{}` is enough. Absent, pods have no names.
+    """
+
+
+KINDS_OF_WORK = ("inference", "training", "batch")
+"""The fields of a workload of which one says what it is."""
+
+
 class WorkloadSpec(Model):
-    """What a team runs: an inference service or a training job, and the units that its pods ask for."""
+    """What a team runs, of one kind, and the units that its pods ask for."""
 
     tenant: names.TenantName
     """The team whose quota it uses."""
@@ -1359,7 +1368,9 @@ class WorkloadSpec(Model):
     inference: Annotated[Inference | None, ESSENTIAL] = None
     """A service that runs all the time."""
     training: Annotated[Training | None, ESSENTIAL] = None
-    """A job that ends."""
+    """A job that ends, and whose pods may work together."""
+    batch: Annotated[Batch | None, ESSENTIAL] = None
+    """A job that ends, and whose pods need nothing of one another."""
     pool: names.PoolName
     """The pool that it runs on."""
     unit: Annotated[UnitName | None, ESSENTIAL] = None
@@ -1397,7 +1408,7 @@ class WorkloadSpec(Model):
     change what other fields say.
     """
 
-    _one_kind = _exactly_one("inference", "training", "a workload")
+    _one_kind = _exactly_one(*KINDS_OF_WORK, "a workload")
 
 
 # --- Retained ----------------------------------------------------------------------------------------------------
@@ -1613,7 +1624,7 @@ class Tenant(Document):
 
 
 class Workload(Document):
-    """What a team runs: an inference service or a training job."""
+    """What a team runs: a service, a training, or another job that ends."""
 
     kind: Literal["Workload"]
     """Always `Workload`."""

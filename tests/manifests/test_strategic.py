@@ -35,31 +35,7 @@ TEMPLATE: dict[str, Any] = {
     },
 }
 
-PATCHES = """
-- spec: {serviceAccountName: reader, automountServiceAccountToken: false}
-- metadata: {labels: {team: search}, annotations: {a: "3"}}
-- metadata: {annotations: {b: null}}
-- spec: {containers: [{name: proxy, image: "example.com/proxy:1", ports: [{containerPort: 8000}]}]}
-- spec: {containers: [{name: main, env: [{name: B, value: "3"}, {name: C, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]}]}
-- spec: {containers: [{name: main, env: [{name: A, $patch: delete}]}]}
-- spec: {containers: [{name: main, command: [other, "--flag"], args: [x]}]}
-- spec: {containers: [{name: main, ports: [{containerPort: 8001, name: api}, {containerPort: 9000}]}]}
-- spec: {containers: [{name: main, volumeMounts: [{mountPath: /dev/shm, name: shm}]}], volumes: [{name: shm, emptyDir: {medium: Memory}}]}
-- spec: {containers: [{name: main, volumeMounts: [{mountPath: /etc/workload, readOnly: false, name: config}]}]}
-- spec: {volumes: [{name: config, $patch: delete}]}
-- spec: {volumes: [{$patch: replace}, {name: data, emptyDir: {}}]}
-- spec: {tolerations: [{key: spot, operator: Exists}, {key: gpu, operator: Exists}]}
-- spec: {tolerations: null, nodeSelector: {zone: a}}
-- spec: {securityContext: {$patch: replace, runAsUser: 1000}}
-- spec: {securityContext: {seccompProfile: null, runAsNonRoot: true}}
-- spec: {imagePullSecrets: [{name: two}], hostAliases: [{ip: 10.0.0.1, hostnames: [a, b]}]}
-- spec: {initContainers: [{name: first, image: "example.com/init:1"}, {name: second, image: "example.com/init:1"}]}
-- spec: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]}
-- spec: {affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: host}]}}}
-- spec: {containers: [{name: main, lifecycle: {preStop: {exec: {command: [sleep, "5"]}}}, readinessProbe: {tcpSocket: {port: grpc}}}]}
-- spec: {dnsConfig: {nameservers: [10.0.0.2], options: [{name: ndots, value: "1"}]}, terminationGracePeriodSeconds: 0}
-- spec: {containers: [{name: main, resources: {limits: {memory: 1Gi}}}]}
-"""
+PATCHES = Path(__file__).with_name("patches.yaml")
 
 
 def laid(patch: object) -> Patched:
@@ -69,7 +45,7 @@ def laid(patch: object) -> Patched:
 
 def test_what_comes_of_a_patch_is_what_kustomize_makes_of_it(tmp_path: Path) -> None:
     """kustomize puts what is new before what is there: items are compared by what tells them apart."""
-    patches = yaml.safe_load(PATCHES)
+    patches = yaml.safe_load(PATCHES.read_text())
     built = _built(patches, tmp_path)
 
     assert len(built) == len(patches) > 20
@@ -91,16 +67,24 @@ def _built(patches: list[Any], folder: Path) -> dict[str, Any]:
         lines.append({"path": f"{name}.yaml"})
     (folder / "objects.yaml").write_text(yaml.safe_dump_all(objects))
     (folder / "kustomization.yaml").write_text(yaml.safe_dump({"resources": ["objects.yaml"], "patches": lines}))
-    return {item["metadata"]["name"]: item["spec"]["template"] for item in yaml.safe_load_all(kustomizing.kustomize(folder))}
+    return {
+        item["metadata"]["name"]: item["spec"]["template"] for item in yaml.safe_load_all(kustomizing.kustomize(folder))
+    }
 
 
-def _sorted(value: Any) -> Any:  # noqa: ANN401 - any part of an object
+def _sorted(value: Any) -> Any:
     """Lists of named items in the order of their names; kustomize leaves out what has become empty."""
     if isinstance(value, dict):
-        return {key: part for key, item in value.items() if (part := _sorted(item)) not in ({}, []) or key == "emptyDir"}
+        return {
+            key: part for key, item in value.items() if (part := _sorted(item)) not in ({}, []) or key == "emptyDir"
+        }
     if isinstance(value, list):
         items = [_sorted(item) for item in value]
-        return sorted(items, key=lambda item: json.dumps(item, sort_keys=True)) if items and all(isinstance(item, dict) for item in items) else items
+        return (
+            sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
+            if items and all(isinstance(item, dict) for item in items)
+            else items
+        )
     return value
 
 
@@ -135,7 +119,8 @@ def test_what_goes_is_known_by_what_takes_it_away() -> None:
 
     found = laid(patch)
 
-    assert found.body["spec"]["volumes"] == [] and "nodeSelector" not in found.body["spec"]
+    assert found.body["spec"]["volumes"] == []
+    assert "nodeSelector" not in found.body["spec"]
     assert found.removed == (
         (("spec", "volumes", 0), ("spec", "volumes", 0)),
         (("spec", "nodeSelector"), ("spec", "nodeSelector")),

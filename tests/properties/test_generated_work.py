@@ -42,6 +42,7 @@ KINDS: Final = (
     "inference: {probe: {http: /health}, service: {type: NodePort, port: 80}}",
     "training: {pods: 4, gang: 4, peers: {}}",
     "training: {pods: 2, trials: 9, backoffLimitPerIndex: 1, fatalExitCodes: [2]}",
+    "batch: {pods: 3, deadline: 2h}",
 )
 MORE: Final = (
     "",

@@ -14,7 +14,7 @@ from gpuplan.manifests import Manifest, Subject
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.plan import Plan, Stage, Workload
 from gpuplan.planning.subjects import about
-from gpuplan.policy.models import Inference, Training
+from gpuplan.policy.models import Batch, Inference
 
 
 def render(plan: Plan) -> Iterator[Manifest]:
@@ -43,7 +43,7 @@ def _objects(plan: Plan, workload: Workload) -> Iterator[Written]:
     match workload.work:
         case Inference() as work:
             yield from services.objects(plan, workload, work)
-        case Training() as work:
+        case Batch() as work:
             yield from jobs.objects(plan, workload, work)
         case unknown:
             assert_never(unknown)

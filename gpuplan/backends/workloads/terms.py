@@ -11,7 +11,7 @@ from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLO
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.preemption import preemptibility
 from gpuplan.planning.schedulers import kai, kueue, runai
-from gpuplan.policy.models import Inference, SchedulerKind, Training
+from gpuplan.policy.models import Inference, SchedulerKind
 from gpuplan.values import NamedTuple
 
 GANG: Final = "kai.scheduler/batch-min-member"
@@ -137,5 +137,4 @@ def _fraction(workload: Workload) -> dict[str, str]:
 
 
 def _gang(workload: Workload) -> dict[str, str]:
-    work = workload.work
-    return {GANG: str(work.gang)} if isinstance(work, Training) and work.gang else {}
+    return {GANG: str(workload.gang)} if workload.gang else {}

@@ -15,7 +15,7 @@ from gpuplan.manifests.strategic import Patched, patched, shape_of_pods
 from gpuplan.patterns import regex
 from gpuplan.planning.grants import gpu_resources
 from gpuplan.planning.linking import Linked, find_written
-from gpuplan.planning.plan import WORKLOAD_LABEL, Plan, Workload
+from gpuplan.planning.plan import MAIN_CONTAINER, WORKLOAD_LABEL, Plan, Workload
 from gpuplan.planning.schedulers.kai import CONTAINER_ANNOTATIONS
 from gpuplan.planning.schedulers.runai import FRACTION_ANNOTATIONS
 from gpuplan.policy.models import Inference
@@ -227,10 +227,10 @@ def _decided_elsewhere(laid: _Laid, route: Path) -> str | None:
         case ("spec", "containers" | "initContainers" as field, int(index), *rest):
             container = _get(laid.found.body, ("spec", field, index))
             name = container.get("name") if isinstance(container, Mapping) else None
-            main = _get(laid.template, ("spec", "containers", 0, "name"))
-            if name == main and field == "initContainers":
-                return f"write another name: `{main}` is the main container" if rest == ["name"] else None
-            return _in_container(laid, tuple(rest), is_main=name == main)
+            is_main = name == MAIN_CONTAINER
+            if is_main and field == "initContainers":
+                return "write another name: the policy describes `main`" if rest == ["name"] else None
+            return _in_container(laid, tuple(rest), is_main=is_main)
         case _:
             return next((text for prefix, text in _ADDED.items() if route[: len(prefix)] == prefix), None)
 

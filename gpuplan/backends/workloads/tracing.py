@@ -31,7 +31,7 @@ from gpuplan.diagnostics import Origin, Path
 from gpuplan.manifests.provenance import ANY, Links, Routes, below, chosen, copied, hashed, multiplied
 from gpuplan.manifests.strategic import Patched
 from gpuplan.planning.fallbacks import deciding, reach
-from gpuplan.planning.kueue import ANY_TOPOLOGY, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY
+from gpuplan.planning.kueue import ANY_TOPOLOGY, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY, TOGETHER
 from gpuplan.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Workload
 from gpuplan.planning.schedulers import kai, kueue, runai
 from gpuplan.planning.sources import asked_by, named, namespace_of, scheduler_of, tolerations_of
@@ -176,6 +176,8 @@ class Traces(NamedTuple):
     def _container(self, own: Several, variables: Mapping[str, Several]) -> Routes:
         at, spec = self.workload.at, self.workload.spec
         yield from program(at, spec.command, spec.args)
+        if any(name not in spec.env for name in terms_of(self.plan, self.workload).env):
+            yield ("env", ANY), scheduler_of(self.plan)  # its own ones come first
         for index, name in enumerate(self.variables(variables)):
             if name in spec.env:
                 yield from below(("env", index), variable(at / "env" / name, spec.env[name]))
@@ -218,6 +220,9 @@ class Traces(NamedTuple):
 
     def _gang(self) -> Links:
         return copied(self.workload.work_at / "gang")
+
+    def _together(self) -> Links:
+        return (*named(self.workload), *self._level())
 
     def _level(self) -> Links:
         found = self.workload.closeness
@@ -274,6 +279,7 @@ _TERMS: Final[Mapping[str, Callable[[Traces], Links]]] = {
     PREFERRED_TOPOLOGY: Traces._level,
     REQUIRED_TOPOLOGY: Traces._level,
     ANY_TOPOLOGY: Traces._pool_chosen,
+    TOGETHER: Traces._together,
     kai.QUEUE_LABEL: Traces._queue,
     kai.NODE_POOL_LABEL: Traces._pool,
     kai.PREEMPTIBILITY_LABEL: Traces._preemptibility,

@@ -12,7 +12,7 @@ from decimal import ROUND_UP, Decimal
 from enum import StrEnum
 from fractions import Fraction as Ratio
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -51,6 +51,8 @@ HOST_LABEL = "kubernetes.io/hostname"
 MIG_CONFIG_LABEL = "nvidia.com/mig.config"
 DEVICE_PLUGIN_CONFIG_LABEL = "nvidia.com/device-plugin.config"
 GPU_RESOURCE = "nvidia.com/gpu"
+MAIN_CONTAINER = "main"
+"""What the container of a workload is called that its policy describes; annotations may have it in their keys."""
 
 
 class Stage(StrEnum):
@@ -722,6 +724,21 @@ class Workload(NamedTuple):
             return at / "pods"
         is_scaled = work.autoscaling and work.autoscaling.max_replicas >= work.replicas
         return at / "autoscaling" / "maxReplicas" if is_scaled else at / "replicas"
+
+    @property
+    def pod_patch(self) -> Mapping[str, Any]:
+        """What is laid over the template of its pods; nothing where it says nothing."""
+        found = self.spec.pod_patch
+        both = {"metadata": found.metadata, "spec": found.spec} if found else {}
+        return {name: part for name, part in both.items() if part}
+
+    @property
+    def patch_at(self) -> Origin:
+        return self.at / "podPatch"
+
+    def without_patch(self) -> Workload:
+        """The same, with its pods as everything else in the policy has them."""
+        return self._replace(spec=self.spec.model_copy(update={"pod_patch": None}))
 
     @property
     def key(self) -> UnitKey:

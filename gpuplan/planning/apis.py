@@ -11,6 +11,7 @@ from gpuplan.policy.models import Api
 _GROUPS: Final = {
     Api.HTTP_ROUTE: "gateway.networking.k8s.io",
     Api.LEADER_WORKER_SET: "leaderworkerset.x-k8s.io",
+    Api.SCALED_OBJECT: "keda.sh",
 }
 
 

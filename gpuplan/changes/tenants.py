@@ -19,7 +19,7 @@ from gpuplan.planning.preemption import evicts_within
 from gpuplan.planning.projects import times_of
 from gpuplan.planning.rdma import is_held_by_rules
 from gpuplan.planning.schedulers import Protects
-from gpuplan.planning.serving import ports_of
+from gpuplan.planning.serving import is_called
 from gpuplan.planning.subjects import subject_of
 from gpuplan.policy.differences import changed_fields
 from gpuplan.policy.models import Inference
@@ -414,32 +414,30 @@ def _workload_removed(step: Step, old: Workload) -> Iterator[Change]:
         *of(step.before, old),
         ChangeClass.DESTRUCTIVE,
         "workload is removed",
-        "its pods end, and its volume goes when a person confirms it" if old.spec.model else "its pods end",
+        "its pods end, and its volume goes when a person confirms it"
+        if old.spec.model or old.storage
+        else "its pods end",
         "reverting starts it again, from the beginning",
         pods=old.most_pods,
     )
 
 
 def _workload_changed(step: Step, old: Workload, new: Workload, differing: Sequence[ChangeClass]) -> Iterator[Change]:
-    found, is_unreachable = worst(differing), _has_service(old) and not _has_service(new)
+    found, is_unreachable = worst(differing), is_called(old.work) and not is_called(new.work)
     effect, undo, pods = f"more or fewer pods; {NOTHING_RUNS}", REVERT, 0
     if found is ChangeClass.RECREATE or is_unreachable:
         effect, pods = "its pods are recreated, one after the other", old.most_pods
         undo = "reverting recreates them once more"
-        if new.ends:
+        if new.is_job:
             effect = "its Job is another one: the pods end, and the new ones start from the beginning"
         if is_unreachable:
             effect = f"{effect}, and its Service goes: who calls it finds nobody"
-    elif found is ChangeClass.ADMISSION and _has_service(new):
+    elif found is ChangeClass.ADMISSION and is_called(new.work):
         effect = f"it is reached at other ports, or from elsewhere; {NOTHING_RUNS}"
     words = _differences(old, new)
     if words or found.rank > ChangeClass.METADATA.rank:
         what = words or "its pool, its tenant or the scheduler asks something else of pods"
         yield Change(*of(step.after, new), found, what, effect, undo, pods=pods)
-
-
-def _has_service(workload: Workload) -> bool:
-    return isinstance(workload.work, Inference) and bool(ports_of(workload.work))
 
 
 def _pods_of(workload: Workload) -> str:

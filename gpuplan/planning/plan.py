@@ -33,6 +33,7 @@ from gpuplan.policy.models import (
     SchedulerKind,
     Training,
     Window,
+    Workspace,
 )
 from gpuplan.values import NamedTuple, Value
 
@@ -675,9 +676,9 @@ class Workload(NamedTuple):
         return next((kind for kind in KINDS_OF_WORK if getattr(self.spec, kind) is not None), KINDS_OF_WORK[0])
 
     @property
-    def work(self) -> Inference | Batch:
+    def work(self) -> Inference | Batch | Workspace:
         spec = self.spec
-        return spec.training or spec.batch or spec.inference or Inference()
+        return spec.training or spec.batch or spec.workspace or spec.inference or Inference()
 
     @property
     def work_at(self) -> Origin:
@@ -687,6 +688,32 @@ class Workload(NamedTuple):
     def ends(self) -> bool:
         """Whether it ends by itself, so that others of its tenant may take turns with it."""
         return isinstance(self.work, Batch)
+
+    @property
+    def is_job(self) -> bool:
+        """Whether a Job runs it, which can never be changed."""
+        return isinstance(self.work, Batch | Workspace)
+
+    @property
+    def idle(self) -> str | None:
+        """How long it may be idle, where that is bounded."""
+        return self.work.idle if isinstance(self.work, Workspace) else None
+
+    @property
+    def storage(self) -> models.Storage | None:
+        """A volume of its own."""
+        return self.work.storage if isinstance(self.work, Workspace) else None
+
+    @property
+    def limit(self) -> tuple[Origin, str] | None:
+        """How long it may take, and where that is written."""
+        match self.work:
+            case Batch(deadline=str(time)):
+                return self.work_at / "deadline", time
+            case Workspace(run_time=str(time)):
+                return self.work_at / "runTime", time
+            case _:
+                return None
 
     @property
     def gang(self) -> int | None:
@@ -704,6 +731,8 @@ class Workload(NamedTuple):
         work, at = self.work, self.work_at
         if isinstance(work, Batch):
             return at / "pods"
+        if isinstance(work, Workspace):
+            return at.key
         is_scaled = work.autoscaling and work.autoscaling.max_replicas >= work.replicas
         return at / "autoscaling" / "maxReplicas" if is_scaled else at / "replicas"
 
@@ -733,6 +762,8 @@ class Workload(NamedTuple):
         work = self.work
         if isinstance(work, Batch):
             return work.pods
+        if isinstance(work, Workspace):
+            return 1
         return max(work.replicas, work.autoscaling.max_replicas) if work.autoscaling else work.replicas
 
     @property

@@ -19,7 +19,7 @@ from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Amount, Plan, Pool, Tenant, Total, Unit, Workload
 from gpuplan.planning.preemption import Condition, Eviction, Mechanism, Party, counted_in, evictions, misread
 from gpuplan.planning.projects import times_of
-from gpuplan.policy.models import Inference
+from gpuplan.policy.models import Inference, Workspace
 from gpuplan.views.catalog import boxes, spell
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.plan_json import plans_as_data
@@ -416,6 +416,8 @@ def _pods(workload: Workload) -> str:
     if isinstance(work, Inference):
         scaling = work.autoscaling
         return f"{scaling.min_replicas} to {scaling.max_replicas}" if scaling else str(work.replicas)
+    if isinstance(work, Workspace):
+        return "1, a workspace"
     in_all = f" of {work.trials}" if work.trials else ""
     return f"{work.pods}{in_all}, {workload.gang} together" if workload.gang else f"{work.pods}{in_all}"
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from gpuplan.backends.workloads import jobs, models, services
+from gpuplan.backends.workloads import jobs, models, services, workspaces
 from gpuplan.backends.workloads.bodies import Written
 from gpuplan.manifests import Manifest, Subject
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.plan import Plan, Stage, Workload
 from gpuplan.planning.subjects import about
-from gpuplan.policy.models import Batch, Inference
+from gpuplan.policy.models import Batch, Inference, Workspace
 
 
 def render(plan: Plan) -> Iterator[Manifest]:
@@ -45,5 +45,7 @@ def _objects(plan: Plan, workload: Workload) -> Iterator[Written]:
             yield from services.objects(plan, workload, work)
         case Batch() as work:
             yield from jobs.objects(plan, workload, work)
+        case Workspace() as work:
+            yield from workspaces.objects(plan, workload, work)
         case unknown:
             assert_never(unknown)

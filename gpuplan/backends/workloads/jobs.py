@@ -37,7 +37,7 @@ def objects(plan: Plan, workload: Workload, work: Batch) -> Iterator[Written]:
     yield AFTER, job, partial(_job_routes, of, work)
 
 
-_EVICTED: Final = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+EVICTED: Final = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
 """A pod that has to make way, for another or for a node's maintenance, has not failed."""
 
 
@@ -66,7 +66,7 @@ def _job_spec(plan: Plan, workload: Workload, batch: Batch, name: str) -> dict[s
         "completionMode": "Indexed",
         **_tries(batch, has_peers=workload.peers is not None),
         **({"activeDeadlineSeconds": seconds(batch.deadline)} if batch.deadline else {}),
-        "podFailurePolicy": {"rules": [_EVICTED, *_fatal(batch)]},
+        "podFailurePolicy": {"rules": [EVICTED, *_fatal(batch)]},
         "template": pod_template(plan, workload, asked, pod, {}, variables),
     }
 

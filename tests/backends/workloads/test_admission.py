@@ -23,6 +23,7 @@ SPECS = (
     "training: {pods: 4, gang: 4, peers: {}}",
     "training: {pods: 4, trials: 9, backoffLimitPerIndex: 1, fatalExitCodes: [2]}",
     "inference: {autoscaling: {maxReplicas: 4, requestsPerSecond: 10}}",
+    "workspace: {idle: 2h, runTime: 12h, storage: {size: 1Gi, group: 100}}",
 )
 SHARINGS = (
     "exclusive: {}",

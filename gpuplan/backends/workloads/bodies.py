@@ -7,12 +7,11 @@ from typing import Any, Final
 
 from gpuplan.manifests.bodies import digest, new_object
 from gpuplan.manifests.provenance import Trace
-from gpuplan.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Workload
+from gpuplan.planning.plan import MAIN_CONTAINER, TENANT_LABEL, WORKLOAD_LABEL, Workload
 
 NOTHING: Final[Mapping[str, str]] = {}
 
-MAIN: Final = "main"
-"""The container's name, which annotations may have in their keys."""
+MAIN: Final = MAIN_CONTAINER
 
 TEMPLATE: Final = ("spec", "template")
 """Where most kinds have their pods."""

@@ -7,7 +7,7 @@ from typing import Final, assert_never
 
 from gpuplan.backends.workloads.bodies import MAIN, NOTHING
 from gpuplan.planning.kai import queue_name
-from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY
+from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY, TOGETHER
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.preemption import preemptibility
 from gpuplan.planning.schedulers import kai, kueue, runai
@@ -92,7 +92,9 @@ def _kueue_topology(workload: Workload) -> dict[str, str]:
         return {}
     if (found := workload.closeness) is None:
         return {ANY_TOPOLOGY: "true"}
-    return {REQUIRED_TOPOLOGY if found.is_required else PREFERRED_TOPOLOGY: found.level}
+    # Leaders and workers are two sets of pods to Kueue, which it would place each for itself.
+    together = {TOGETHER: workload.name} if workload.is_grouped else {}
+    return {REQUIRED_TOPOLOGY if found.is_required else PREFERRED_TOPOLOGY: found.level, **together}
 
 
 def _kai(workload: Workload) -> Terms:

@@ -66,7 +66,20 @@ def _of_job(body: Body, _: int | None) -> Pods:
     yield min(at_once, spec.get("completions", at_once)), spec["template"]
 
 
-PODS_OF: Final[Mapping[str, Callable[[Body, int | None], Pods]]] = {"Deployment": _of_deployment, "Job": _of_job}
+def _of_group_set(body: Body, most: int | None) -> Pods:
+    """A leader to each replica; the others are workers."""
+    spec = body["spec"]
+    assert spec["rolloutStrategy"]["rollingUpdateConfiguration"]["maxSurge"] == 0, "more replicas while it rolls"
+    replicas, group = spec.get("replicas", 1) if most is None else most, spec["leaderWorkerTemplate"]
+    yield replicas, group.get("leaderTemplate", group["workerTemplate"])
+    yield replicas * (group["size"] - 1), group["workerTemplate"]
+
+
+PODS_OF: Final[Mapping[str, Callable[[Body, int | None], Pods]]] = {
+    "Deployment": _of_deployment,
+    "Job": _of_job,
+    "LeaderWorkerSet": _of_group_set,
+}
 """How many pods come of each template of an object, by its kind; an autoscaler may say how many there are at most."""
 
 _SCALERS: Final = frozenset(("HorizontalPodAutoscaler",))

@@ -15,20 +15,24 @@ from pydantic import BaseModel
 
 from gpuplan.policy.models import (
     KINDS_OF_WORK,
+    Api,
     Autoscaling,
     Batch,
     Closeness,
     ConfigMapKey,
     Download,
+    Framework,
     Inference,
     ModelVolume,
     PartOfGpu,
     Peers,
+    PodPatch,
     Probe,
     Reach,
     SecretKey,
     Training,
     ValueFrom,
+    Worker,
     WorkloadSpec,
 )
 from tests.plans import a_cluster
@@ -93,7 +97,7 @@ def _platform(scheduler: str, cluster: str, places: Mapping[str, Place], *, has_
     default = "default: true" if has_default else ""
     return "".join(
         (
-            f"{a_cluster(f'kind: {scheduler}')}{cluster}",
+            f"{a_cluster(_scheduler(scheduler))}{cluster}  apis: [{', '.join(Api)}]\n",
             *(
                 pool(name, place.sharing, place.more, nodes=f"{nodes}, namePattern: '{name}-[0-9]+'")
                 for name, place in places.items()
@@ -104,6 +108,12 @@ def _platform(scheduler: str, cluster: str, places: Mapping[str, Place], *, has_
             *(_tenant(name, places) for name in TENANTS),
         )
     )
+
+
+def _scheduler(kind: str) -> str:
+    """Kueue is told of the kinds that it may admit as a whole."""
+    known = sorted(set(Api) & set(Framework))
+    return f"kind: kueue, kueue: {{frameworks: [{', '.join(known)}]}}" if kind == "kueue" else f"kind: {kind}"
 
 
 def _tenant(name: str, places: Mapping[str, Place]) -> str:
@@ -167,6 +177,23 @@ def _environment() -> st.SearchStrategy[Spec]:
     return st.dictionaries(st.sampled_from(_VARIABLES), values, max_size=3)
 
 
+_PATCHES: Final = (
+    {"hostAliases": [{"ip": "10.0.0.7", "hostnames": ["store.example.com"]}]},
+    {
+        "volumes": [{"name": "cache", "emptyDir": {}}],
+        "containers": [{"name": "main", "volumeMounts": [{"name": "cache", "mountPath": "/cache"}]}],
+    },
+    {
+        "containers": [
+            {
+                "name": "proxy",
+                "image": "registry.example.com/proxy:1",
+                "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+            }
+        ]
+    },
+)
+
 _OF_BATCH: Final[Mapping[str, st.SearchStrategy[Any]]] = {
     "pods": _COUNTS,
     "trials": st.integers(1, 9),
@@ -215,14 +242,22 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "port": st.integers(80, 99),
         "node_port": st.just(30000),
     },
+    Worker: {"command": _WORDS, "args": _WORDS},
     Inference: {
         "replicas": _COUNTS,
+        "pods_per_replica": st.integers(1, MOST_UNITS),
+        "worker": _with(Worker),
+        "topology": _with(Closeness),
         "port": _PORTS | st.just("none"),
         "ports": st.dictionaries(st.sampled_from(["metrics", "grpc"]), st.integers(100, 199), max_size=2),
         "probe": _with(Probe) | st.sampled_from(["tcp", "grpc", "none"]),
         "startup": _DURATIONS,
         "service": _with(Reach),
         "autoscaling": _with(Autoscaling),
+    },
+    PodPatch: {
+        "metadata": st.sampled_from([{"labels": {"team": "search"}}, {"annotations": {"team": "search"}}]),
+        "spec": st.sampled_from(_PATCHES),
     },
     Closeness: {"required": st.just(RACK), "preferred": st.sampled_from([RACK, HOST])},
     Peers: {"port": _PORTS},
@@ -243,6 +278,7 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "cpu": st.sampled_from(["2", "500m", "1.5"]),
         "memory": st.sampled_from(["1Gi", "512M", "0.5Gi"]),
         "model": _with(ModelVolume),
+        "pod_patch": _with(PodPatch),
     },
 }
 """What a field may be, by the model that has it. A default is drawn by leaving a field out."""
@@ -374,6 +410,15 @@ def _fit_scaling(work: Spec, spec: Spec, place: Place) -> None:
         spec.setdefault("cpu", "2")
 
 
+def _fit_replica(work: Spec, _: Spec, place: Place) -> None:
+    """Replicas of one pod have no workers, and are close to nobody."""
+    if not place.levels:
+        work.pop("topology", None)
+    if work.get("podsPerReplica", 1) == 1:
+        work.pop("worker", None)
+        work.pop("topology", None)
+
+
 def _fit_trials(work: Spec, _: Spec, place: Place) -> None:
     """Pods that come one after the other neither start together nor wait for one another."""
     pods = work.get("pods", 1)
@@ -407,7 +452,7 @@ def _fit_fraction(spec: Spec) -> None:
 
 FITS: Final[Mapping[str, tuple[Fit, ...]]] = {
     "batch": (_fit_trials,),
-    "inference": (_fit_port, _fit_reach, _fit_scaling),
+    "inference": (_fit_port, _fit_reach, _fit_scaling, _fit_replica),
     "training": (_fit_trials,),
 }
 """What is brought to fit of each kind of work."""

@@ -83,7 +83,7 @@ PODS_OF: Final[Mapping[str, Callable[[Body, int | None], Pods]]] = {
 """How many pods come of each template of an object, by its kind; an autoscaler may say how many there are at most."""
 
 _SCALERS: Final = frozenset(("HorizontalPodAutoscaler",))
-WITHOUT_PODS: Final = frozenset(("ConfigMap", "PersistentVolumeClaim", "Service", *_SCALERS))
+WITHOUT_PODS: Final = frozenset(("ConfigMap", "HTTPRoute", "Ingress", "PersistentVolumeClaim", "Service", *_SCALERS))
 
 
 def _target(body: Body) -> tuple[str, str]:

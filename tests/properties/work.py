@@ -29,6 +29,7 @@ from gpuplan.policy.models import (
     PodPatch,
     Probe,
     Reach,
+    Route,
     SecretKey,
     Training,
     ValueFrom,
@@ -97,7 +98,7 @@ def _platform(scheduler: str, cluster: str, places: Mapping[str, Place], *, has_
     default = "default: true" if has_default else ""
     return "".join(
         (
-            f"{a_cluster(_scheduler(scheduler))}{cluster}  apis: [{', '.join(Api)}]\n",
+            f"{a_cluster(_scheduler(scheduler))}{cluster}{_KINDS}",
             *(
                 pool(name, place.sharing, place.more, nodes=f"{nodes}, namePattern: '{name}-[0-9]+'")
                 for name, place in places.items()
@@ -132,6 +133,11 @@ def _quota(name: str, of: str, unit: str, each: int) -> str:
     return f"pool: {of}, unit: {unit}, guaranteed: {own}{split}{compute}"
 
 
+_KINDS: Final = (
+    f"  apis: [{', '.join(Api)}]\n  gateway: {{name: public, namespace: gateways}}\n  ingress: {{className: nginx}}\n"
+)
+"""What every platform has beside Kubernetes."""
+
 CLUSTERS: Final = (
     "",
     "  taintPools: true\n",
@@ -150,10 +156,13 @@ def platforms(draw: st.DrawFn, scheduler: str) -> str:
 
 
 def _workload(number: int, spec: Spec) -> str:
-    """Ports of nodes are the whole cluster's."""
+    """Ports of nodes and hosts are the whole cluster's."""
     service = spec.get("inference", {}).get("service", {})
     if "nodePort" in service:
         service["nodePort"] = 30000 + number
+    route = spec.get("inference", {}).get("route", {})
+    if "hosts" in route:
+        route["hosts"] = [host.replace("example", f"example-{number}") for host in route["hosts"]]
     return document("Workload", f"work-{number}", json.dumps(spec)[1:-1])
 
 
@@ -242,6 +251,13 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "port": st.integers(80, 99),
         "node_port": st.just(30000),
     },
+    Route: {
+        "hosts": st.lists(st.sampled_from(["chat.example.com", "*.example.com"]), min_size=1, max_size=2, unique=True),
+        "path": st.sampled_from(["/", "/v1"]),
+        "port": st.sampled_from(["http", "metrics"]),
+        "tls_secret": _NAMES,
+        "kind": st.sampled_from(["HTTPRoute", "Ingress"]),
+    },
     Worker: {"command": _WORDS, "args": _WORDS},
     Inference: {
         "replicas": _COUNTS,
@@ -252,7 +268,9 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "ports": st.dictionaries(st.sampled_from(["metrics", "grpc"]), st.integers(100, 199), max_size=2),
         "probe": _with(Probe) | st.sampled_from(["tcp", "grpc", "none"]),
         "startup": _DURATIONS,
+        "liveness": _with(Probe) | st.sampled_from(["tcp", "grpc", "none"]),
         "service": _with(Reach),
+        "route": _with(Route),
         "autoscaling": _with(Autoscaling),
     },
     PodPatch: {
@@ -377,18 +395,31 @@ def _fit_port(work: Spec, _: Spec, __: Place) -> None:
     ports = work.get("ports", {})
     if len(set(ports.values())) < len(ports):
         ports.popitem()
-    probe = work.get("probe")
     if work.get("port") == "none":
-        work.pop("ports", None)
-        work.pop("service", None)
-        if probe in ("tcp", "grpc") or (isinstance(probe, dict) and "command" not in probe):
-            del work["probe"]
-    if isinstance(probe, dict) and (
-        "command" in probe or probe.get("port", "http") not in ("http", *work.get("ports", ()))
-    ):
-        probe.pop("port", None)
+        for field in ("ports", "service", "route"):
+            work.pop(field, None)
+    for field in ("probe", "liveness"):
+        _fit_probe(work, field)
     if work.get("probe", "none" if work.get("port") == "none" else "tcp") == "none":
         work.pop("startup", None)
+    if work.get("route", {}).get("port", "http") not in ("http", *work.get("ports", ())):
+        del work["route"]["port"]
+
+
+def _fit_probe(work: Spec, field: str) -> None:
+    probe = work.get(field)
+    has_port = work.get("port") != "none"
+    if not has_port and (probe in ("tcp", "grpc") or (isinstance(probe, dict) and "command" not in probe)):
+        del work[field]
+    known = ("http", *work.get("ports", ()))
+    if isinstance(probe, dict) and ("command" in probe or probe.get("port", "http") not in known):
+        probe.pop("port", None)
+
+
+def _fit_route(work: Spec, _: Spec, __: Place) -> None:
+    """The certificate of a Gateway is its listener's."""
+    if work.get("route", {}).get("kind") == "HTTPRoute":
+        work["route"].pop("tlsSecret", None)
 
 
 def _fit_reach(work: Spec, _: Spec, __: Place) -> None:
@@ -452,7 +483,7 @@ def _fit_fraction(spec: Spec) -> None:
 
 FITS: Final[Mapping[str, tuple[Fit, ...]]] = {
     "batch": (_fit_trials,),
-    "inference": (_fit_port, _fit_reach, _fit_scaling, _fit_replica),
+    "inference": (_fit_port, _fit_reach, _fit_route, _fit_scaling, _fit_replica),
     "training": (_fit_trials,),
 }
 """What is brought to fit of each kind of work."""

@@ -139,4 +139,5 @@ def _fraction(workload: Workload) -> dict[str, str]:
 
 
 def _gang(workload: Workload) -> dict[str, str]:
-    return {GANG: str(workload.gang)} if workload.gang else {}
+    """Of Jobs. The pods of a replica of a service are a gang by the size of its LeaderWorkerSet."""
+    return {GANG: str(workload.gang)} if workload.gang and workload.ends else {}

@@ -45,6 +45,14 @@ class Row:
 ROWS: Final = (
     Row("service", "inference: {replicas: 2}", "Deployment", 2),
     Row("quiet", "inference: {port: none, probe: {command: [ready]}}", "Deployment", 1),
+    Row(
+        "large",
+        "inference: {replicas: 2, podsPerReplica: 2}",
+        "LeaderWorkerSet",
+        4,
+        apis=("LeaderWorkerSet",),
+        frameworks=("LeaderWorkerSet",),
+    ),
     Row("gang", "training: {pods: 4, gang: 4, peers: {}}", "Job", 4),
     Row("sweep", "batch: {pods: 2, trials: 5, backoffLimitPerIndex: 1}", "Job", 2),
 )

@@ -427,7 +427,7 @@ def _workload_changed(step: Step, old: Workload, new: Workload, differing: Seque
         effect, pods = "its pods are recreated, one after the other", old.most_pods
         undo = "reverting recreates them once more"
         if isinstance(new.work, Training):
-            effect = "its Job is another one: the pods end, and the new ones start from the beginning"
+            effect = f"its {new.work.kind} is another one: the pods end, and the new ones start from the beginning"
         if is_unreachable:
             effect = f"{effect}, and its Service goes: who calls it finds nobody"
     elif found is ChangeClass.ADMISSION and _has_service(new):

@@ -17,7 +17,7 @@ from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.plan import HOST_LABEL, Fraction, FractionRequest, Isolation, Plan, Workload
 from gpuplan.planning.pools import gpu_memory_mib
 from gpuplan.planning.serving import ports_of
-from gpuplan.policy.models import Autoscaling, Inference, Training, ValueFrom
+from gpuplan.policy.models import Autoscaling, Inference, Training, TrainingKind, ValueFrom
 from gpuplan.wording import count, joined, listing
 
 # --- Units -------------------------------------------------------------------------------------------------------
@@ -698,18 +698,26 @@ def service_name_begins_with_digit(plan: Plan) -> Iterator[Finding]:
     ## Why
     The Service of an inference workload has its name, that of a training with `peers` begins with it, and Services are
     the one common kind whose name must begin with a letter (RFC 1035). The pods would be there, and nobody could reach
-    them.
+    them. JobSet asks the same of the names of its Jobs (`ValidateCreate` in `pkg/webhooks/jobset_webhook.go` there).
 
     ## Instead
     Begin the name with a letter. A service that needs no Service says `port: none`.
     """
     for workload in plan.workloads:
         work = workload.work
-        has_service = bool(ports_of(work)) if isinstance(work, Inference) else work.peers is not None
-        if has_service and workload.name[:1] in digits:
+        if (needing := _needs_letter(work)) and workload.name[:1] in digits:
             yield Finding(
                 name_of(workload.at),
-                f"workload name `{workload.name}` begins with a digit, and its Service cannot",
+                f"workload name `{workload.name}` begins with a digit, and its {needing} cannot",
                 label="must begin with a letter",
                 help=f"rename it, for example to `model-{workload.name}`",
             )
+
+
+def _needs_letter(work: Inference | Training) -> str:
+    """The kind of an object of the workload whose name begins with a letter; empty where there is none."""
+    if isinstance(work, Inference):
+        return "Service" if ports_of(work) else ""
+    if work.kind is not TrainingKind.JOB:
+        return work.kind.value
+    return "Service" if work.peers else ""

@@ -27,7 +27,8 @@ _BY_LOAD: Final = Said(
 _BY_ENV: Final = Said("in `env`, such as `TOKEN: {secretKeyRef: {name: api, key: token}}`", WORKLOAD)
 _BY_UNITS: Final = Said("by `cpu`, `memory`, and the units of its pool", "docs/how-to/run-a-workload.md")
 _BY_TRAINING: Final = Said(
-    "in `training`, by `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`", "docs/how-to/run-a-workload.md"
+    "in `training`, by `kind`, `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`",
+    "docs/how-to/run-a-workload.md",
 )
 _BY_FRACTION: Final = Said("by `fraction`, such as `{memory: 10Gi}`", "docs/how-to/run-a-workload.md")
 _BY_OBJECT: Final = Said("by an object of your own, whose pods the quotas hold", "docs/how-to/add-a-tenant.md")
@@ -58,8 +59,9 @@ _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
         _BY_UNITS: "gpu gpus limits requests resources",
         _BY_POOL: "nodeName nodePool nodeSelector tolerations",
         _BY_TRAINING: """
-            activeDeadlineSeconds completions deadline gang hyperparameters masterPort parallelism peers
-            podFailurePolicy rendezvous retries subdomain sweep topology trials workers
+            activeDeadlineSeconds completions deadline failurePolicy gang hyperparameters jobSet masterPort maxRestarts
+            numNodes numProcPerNode parallelism peers podFailurePolicy rendezvous replicatedJobs retries runtimeRef
+            subdomain sweep topology trainJob trials workers
             """,
         _BY_FRACTION: "gpuFraction gpuMemory gpuMemoryLimit",
         _BY_OBJECT: "interactive jupyter notebook notebooks workspace workspaces",

@@ -544,6 +544,13 @@ class Admission(Model):
     """Names of optional rules to leave out, so that tenants may do what these refuse."""
 
 
+class Api(StrEnum):
+    """A kind of objects that a cluster has beside those of Kubernetes."""
+
+    JOB_SET = "JobSet"
+    TRAIN_JOB = "TrainJob"
+
+
 class ClusterSpec(Model):
     """A cluster that gpuplan writes a folder for."""
 
@@ -569,6 +576,8 @@ class ClusterSpec(Model):
     """Prometheus and Grafana watch this cluster; absent, no alerts, rules or dashboards are written."""
     admission: Admission = Admission.model_construct()
     """What the API server refuses of tenants' pods and Jobs."""
+    apis: list[Annotated[Api, Field(strict=False), Words("kind")]] = Field(default_factory=list)
+    """Further kinds of objects whose controllers the cluster has."""
     taint_pools: bool = False
     """Whether each pool without a taint that keeps pods off gets one: `nvidia.com/gpu=present:NoSchedule`, which the
     GPU Operator's own pods tolerate. Without a taint any pod may come to a pool's nodes.
@@ -1298,9 +1307,22 @@ class Peers(Model):
     """The port on which the first pod waits for the others."""
 
 
-class Training(Model):
-    """Work that ends: a Job."""
+class TrainingKind(StrEnum):
+    """Which object a training is."""
 
+    JOB = "Job"
+    JOB_SET = "JobSet"
+    TRAIN_JOB = "TrainJob"
+
+
+class Training(Model):
+    """Work that ends: a Job, or an object that makes one."""
+
+    kind: Annotated[TrainingKind, Field(strict=False), ESSENTIAL] = TrainingKind.JOB
+    """The object that it is. `Job`: each pod is tried again by itself. `JobSet`: when one has failed, all start again
+    together. `TrainJob` of Kubeflow Trainer, with a TrainingRuntime of its own: the same, and its status is Trainer's.
+    The cluster's `apis` say that it has the last two.
+    """
     pods: Positive = 1
     """How many pods run at once, each once to its end."""
     trials: Positive | None = None
@@ -1316,7 +1338,9 @@ class Training(Model):
     how many there are, and which of them a pod is. `{}` is enough. Absent, pods have no names.
     """
     backoff_limit: Annotated[int, Field(ge=0, le=1_000_000)] = 3
-    """How often failed pods are tried again, all together. With `backoffLimitPerIndex` no number is the default."""
+    """How often failed pods are tried again, all together; a JobSet or a TrainJob, how often it starts again. With
+    `backoffLimitPerIndex` no number is the default.
+    """
     backoff_limit_per_index: Annotated[int | None, Field(ge=0, le=1_000_000), Words("tries of each pod")] = None
     """How often each pod is tried again, so that one that fails takes no tries from the others."""
     max_failed_indexes: Annotated[int | None, Field(ge=0, le=100_000), Words("failed pods that it goes on with")] = None
@@ -1328,8 +1352,8 @@ class Training(Model):
     `backoffLimitPerIndex` that trial.
     """
     deadline: texts.Duration | None = None
-    """How long the job may take, all tries included, such as `12h`: then its pods are ended and it has failed. Absent,
-    it may take any time.
+    """How long the job may take, all tries included, such as `12h`: then its pods are ended and it has failed. A JobSet
+    or a TrainJob begins to count when it starts again. Absent, it may take any time.
     """
 
     @property

@@ -46,7 +46,11 @@ def test_a_sidecar_is_patched() -> None:
 @pytest.mark.parametrize(
     ("kind", "field", "how"),
     [
-        ("Workload", "deadline", "in `training`, by `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`"),
+        (
+            "Workload",
+            "deadline",
+            "in `training`, by `kind`, `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`",
+        ),
         ("Workload", "serviceType", "in `inference.service`, such as `{type: NodePort, nodePort: 30080}`"),
         (
             "Workload",

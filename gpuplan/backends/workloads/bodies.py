@@ -8,11 +8,15 @@ from typing import Any, Final
 from gpuplan.manifests.bodies import digest, new_object
 from gpuplan.manifests.provenance import Trace
 from gpuplan.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Workload
+from gpuplan.policy.models import Training, TrainingKind
 
 NOTHING: Final[Mapping[str, str]] = {}
 
 MAIN: Final = "main"
 """The container's name, which annotations may have in their keys."""
+
+NODE: Final = "node"
+"""What Trainer calls the Job of a set and its container, and we those of any set."""
 
 TEMPLATE: Final = ("spec", "template")
 """Where most kinds have their pods."""
@@ -60,7 +64,13 @@ def config_name(workload: Workload) -> str:
     return f"{workload.name}-{digest(workload.spec.config)}"
 
 
-def job_name(name: str, content: Mapping[str, Any], pods: int = 1) -> str:
+def container_name(workload: Workload) -> str:
+    """Trainer knows the container of a training by its name (`Node` in `pkg/constants/constants.go` there)."""
+    work = workload.work
+    return NODE if isinstance(work, Training) and work.kind is TrainingKind.TRAIN_JOB else MAIN
+
+
+def job_name(name: str, content: Mapping[str, Any], pods: int = 1, around: str = "") -> str:
     """The name, cut where need be, and a digest of what the Job is.
 
     A Job's pods cannot be changed, and pods do not look at a ConfigMap again after they have started. Both have names
@@ -69,7 +79,7 @@ def job_name(name: str, content: Mapping[str, Any], pods: int = 1) -> str:
 
     A pod's host name is that of its Job and its index, in at most 63 characters: the API server refuses a Job whose
     last pod would have a longer one (`ValidateJob` in `pkg/apis/batch/validation/validation.go` of
-    kubernetes/kubernetes).
+    kubernetes/kubernetes). ``around`` is what else the longest name has that somebody makes of this one.
     """
-    room = _LONGEST - len("-12345678") - len(f"-{max(pods - 1, 0)}")
+    room = _LONGEST - len("-12345678") - len(f"-{max(pods - 1, 0)}{around}")
     return f"{name[:room].rstrip('-')}-{digest(content)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from gpuplan.backends.workloads.bodies import MAIN, claim_name, config_name, labels_of
+from gpuplan.backends.workloads.bodies import claim_name, config_name, container_name, labels_of
 from gpuplan.backends.workloads.terms import Terms
 from gpuplan.manifests.bodies import given
 from gpuplan.planning.dra import device_class_name
@@ -101,7 +101,7 @@ def _container(workload: Workload, more: Mapping[str, Any], variables: Mapping[s
     """The container; what the policy says of a variable counts, whoever else sets it."""
     spec = workload.spec
     return given(
-        name=MAIN,
+        name=container_name(workload),
         image=spec.image,
         command=list(spec.command),
         args=list(spec.args),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, assert_never
 
-from gpuplan.backends.workloads.bodies import MAIN, NOTHING
+from gpuplan.backends.workloads.bodies import MAIN, NODE, NOTHING, container_name
 from gpuplan.planning.kai import queue_name
 from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.preemption import preemptibility
 from gpuplan.planning.schedulers import kai, kueue, runai
-from gpuplan.policy.models import Inference, SchedulerKind, Training
+from gpuplan.policy.models import Inference, SchedulerKind, Training, TrainingKind
 from gpuplan.values import NamedTuple
 
 GANG: Final = "kai.scheduler/batch-min-member"
@@ -26,7 +26,7 @@ Run:ai has it so, too ("Setting Dynamic GPU Fractions via YAML" in the documenta
 KAI-Scheduler from 3.0 on. Its 2.22 was seen to let a pod have as many millions of bytes, a twentieth less.
 """
 
-PORTION_LIMIT: Final = f"kai.scheduler/container.{MAIN}.gpu-memory.portion.limit"
+PORTION_LIMITS: Final = {name: f"kai.scheduler/container.{name}.gpu-memory.portion.limit" for name in (MAIN, NODE)}
 """The most of a GPU's memory that a container may use, from Run:ai 3.0 on: `gpu-fraction` is what it always has.
 
 It is above that and below 1, with up to five digits (`validateGpuMemoryPortionLimitAnnotation` in
@@ -43,7 +43,10 @@ _WHOLE: Final = "0.99999"
 
 
 class Terms(NamedTuple):
-    """Labels, annotations and variables of the Deployment or Job and of its pods; no scheduler is the default one."""
+    """Labels, annotations and variables of the Deployment or Job and of its pods; no scheduler is the default one.
+
+    ``part_annotations`` are those of a Job that is part of a set.
+    """
 
     scheduler: str = ""
     labels: Mapping[str, str] = NOTHING
@@ -51,6 +54,7 @@ class Terms(NamedTuple):
     pod_labels: Mapping[str, str] = NOTHING
     pod_annotations: Mapping[str, str] = NOTHING
     env: Mapping[str, str] = NOTHING
+    part_annotations: Mapping[str, str] = NOTHING
 
 
 def terms_of(plan: Plan, workload: Workload) -> Terms:
@@ -111,7 +115,8 @@ def _kai(workload: Workload) -> Terms:
     if found := workload.closeness:
         placement = KAI_REQUIRED if found.is_required else KAI_PREFERRED
         annotations |= {TOPOLOGY: workload.pool.name, placement: found.level}
-    return Terms(kai.SCHEDULER_NAME, {}, annotations, labels, _fraction(workload))
+    parts = _part(workload)
+    return Terms(kai.SCHEDULER_NAME, {}, annotations, labels, _fraction(workload), part_annotations=parts)
 
 
 def _runai(workload: Workload) -> Terms:
@@ -121,10 +126,10 @@ def _runai(workload: Workload) -> Terms:
     """
     annotations, env, asked = _fraction(workload), {}, workload.fraction
     if asked and asked.most > asked.least:
-        annotations[PORTION_LIMIT] = f"{asked.most:f}" if asked.most < 1 else _WHOLE
+        annotations[PORTION_LIMITS[container_name(workload)]] = f"{asked.most:f}" if asked.most < 1 else _WHOLE
         env[MEMORY_LIMIT] = f"{asked.most:f}"
     labels = {runai.NODE_POOL_LABEL: workload.pool.name}
-    return Terms(runai.SCHEDULER_NAME, {}, _gang(workload), labels, annotations, env)
+    return Terms(runai.SCHEDULER_NAME, {}, _gang(workload), labels, annotations, env, _part(workload))
 
 
 def _fraction(workload: Workload) -> dict[str, str]:
@@ -139,3 +144,14 @@ def _fraction(workload: Workload) -> dict[str, str]:
 def _gang(workload: Workload) -> dict[str, str]:
     work = workload.work
     return {GANG: str(work.gang)} if isinstance(work, Training) and work.gang else {}
+
+
+def _part(workload: Workload) -> dict[str, str]:
+    """How many pods of a JobSet's Job start together: all of them, where nothing is said.
+
+    (`singleReplicaSubGroupMinMember` in `pkg/podgrouper/podgrouper/plugins/jobset/jobset_grouper.go` of KAI-Scheduler
+    v0.17.0, to which a TrainJob is its JobSet. What was grouped by an earlier release has the number of the JobSet:
+    `legacyMinAvailable` beside it.)
+    """
+    work = workload.work
+    return {GANG: str(work.gang or 1)} if isinstance(work, Training) and work.kind is not TrainingKind.JOB else {}

@@ -21,7 +21,7 @@ from gpuplan.backends.workloads.terms import (
     KAI_PREFERRED,
     KAI_REQUIRED,
     MEMORY_LIMIT,
-    PORTION_LIMIT,
+    PORTION_LIMITS,
     TOPOLOGY,
     terms_of,
 )
@@ -54,9 +54,9 @@ class Traces(NamedTuple):
     def metadata(self, name: Links) -> Routes:
         yield ("metadata", "name"), name
         yield ("metadata", "namespace"), self._namespace()
-        yield from self._labels()
+        yield from self.labels()
 
-    def _labels(self) -> Routes:
+    def labels(self) -> Routes:
         yield ("metadata", "labels", TENANT_LABEL), self.tenant()
         yield ("metadata", "labels", WORKLOAD_LABEL), named(self.workload)
 
@@ -82,7 +82,7 @@ class Traces(NamedTuple):
     def pod(self, own: Several = (), variables: Mapping[str, Several] = NO_VARIABLES) -> Routes:
         """``own`` is about what only this kind of work has in its container, as are ``variables``, by their names."""
         asked = terms_of(self.plan, self.workload)
-        yield from self._labels()
+        yield from self.labels()
         yield from self.asked(asked.pod_labels, asked.pod_annotations)
         yield ("spec", "schedulerName"), scheduler_of(self.plan)
         yield ("spec", "priorityClassName"), self.class_()
@@ -258,7 +258,7 @@ _TERMS: Final[Mapping[str, Callable[[Traces], Links]]] = {
     KAI_REQUIRED: Traces._level,
     FRACTION: Traces._least,
     GPU_MEMORY: Traces._memory,
-    PORTION_LIMIT: Traces._most,
+    **dict.fromkeys(PORTION_LIMITS.values(), Traces._most),
     MEMORY_LIMIT: Traces._most,
 }
 """What each label and annotation of `terms_of` says."""

@@ -11,7 +11,7 @@ from gpuplan.backends import kai, kueue, namespaces, scheduling
 from gpuplan.manifests import Manifest
 from gpuplan.planning.plan import Plan
 from tests.backends.scheduling.cel import refusals
-from tests.backends.workloads.rendered import SERVICE, TRAINING, manifests, planned
+from tests.backends.workloads.rendered import SERVICE, TRAINING, manifests, planned, template_of
 
 SCHEDULERS = ("kubernetes", "kueue", "kai", "runai")
 MODEL = "model: {size: 1Gi, download: {image: 'registry.example.com/fetch:1'}}"
@@ -22,6 +22,8 @@ SPECS = (
     "training: {pods: 4, gang: 4}",
     "training: {pods: 4, gang: 4, peers: {}}",
     "training: {pods: 4, trials: 9, backoffLimitPerIndex: 1, fatalExitCodes: [2]}",
+    f"training: {{kind: JobSet, pods: 4, gang: 4, peers: {{}}}}\n{CONFIG}",
+    f"training: {{kind: TrainJob, pods: 4, peers: {{}}, deadline: 2h}}\n{CONFIG}",
     "inference: {autoscaling: {maxReplicas: 4, requestsPerSecond: 10}}",
 )
 SHARINGS = (
@@ -48,10 +50,14 @@ def parameters(plan: Plan) -> Any:
     return found
 
 
-OWNERS = {"Deployment": "apps/v1 ReplicaSet", "Job": "batch/v1 Job"}
+JOB = "batch/v1 Job"
+OWNERS = {"Deployment": "apps/v1 ReplicaSet", "Job": JOB, "JobSet": JOB, "TrainingRuntime": JOB}
+OF_JOBS = "system:serviceaccount:kube-system:job-controller"
 CONTROLLERS = {
     "Deployment": "system:serviceaccount:kube-system:replicaset-controller",
-    "Job": "system:serviceaccount:kube-system:job-controller",
+    "Job": OF_JOBS,
+    "JobSet": OF_JOBS,
+    "TrainingRuntime": OF_JOBS,
 }
 
 
@@ -64,7 +70,7 @@ def pods(plan: Plan, spec: str, **more: str) -> list[tuple[dict[str, Any], str]]
     found = []
     for manifest in manifests(spec, **more):
         if manifest.kind in OWNERS:
-            template = manifest.body["spec"]["template"]
+            template = template_of(manifest.body)
             api, _, kind = OWNERS[manifest.kind].partition(" ")
             owner = {"apiVersion": api, "kind": kind, "name": "owner", "uid": "1", "controller": True}
             metadata = {**template["metadata"], "name": "pod", "namespace": "lab", "ownerReferences": [owner]}
@@ -132,7 +138,7 @@ def test_what_kueue_makes_of_work_is_let_in(spec: str) -> None:
     (policy,) = policies(plan, "workloads")
     values = {priority.name: priority.spec.value for priority in plan.priority_classes}
     for manifest in manifests(spec, scheduler="kueue"):
-        if manifest.kind in ("Deployment", "Job"):
+        if manifest.kind in ("Deployment", "Job", "JobSet", "TrainJob"):
             name = manifest.body["metadata"]["labels"].get("kueue.x-k8s.io/priority-class")
             work = {"priority": values.get(name, 0), **({"priorityClassRef": {"name": name}} if name else {})}
             assert refusals(policy, {"kind": "Workload", "spec": work}, parameters(plan)) == []

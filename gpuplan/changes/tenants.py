@@ -22,7 +22,7 @@ from gpuplan.planning.schedulers import Protects
 from gpuplan.planning.serving import ports_of
 from gpuplan.planning.subjects import subject_of
 from gpuplan.policy.differences import changed_fields
-from gpuplan.policy.models import Inference, Training
+from gpuplan.policy.models import Inference
 from gpuplan.wording import count, joined
 
 
@@ -426,8 +426,8 @@ def _workload_changed(step: Step, old: Workload, new: Workload, differing: Seque
     if found is ChangeClass.RECREATE or is_unreachable:
         effect, pods = "its pods are recreated, one after the other", old.most_pods
         undo = "reverting recreates them once more"
-        if isinstance(new.work, Training):
-            effect = f"its {new.work.kind} is another one: the pods end, and the new ones start from the beginning"
+        if new.ends:
+            effect = f"its {new.training_kind} is another one: the pods end, and the new ones start from the beginning"
         if is_unreachable:
             effect = f"{effect}, and its Service goes: who calls it finds nobody"
     elif found is ChangeClass.ADMISSION and _has_service(new):

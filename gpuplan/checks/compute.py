@@ -23,7 +23,6 @@ from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.plan import Compute, Counted, Plan, Pool, Quota, Tenant, Workload
 from gpuplan.planning.preemption import standing_together
 from gpuplan.planning.tree import Tree
-from gpuplan.policy.models import Training
 from gpuplan.values import NamedTuple
 from gpuplan.wording import SHOWN, count, listing
 
@@ -600,7 +599,7 @@ def _over_compute(holder: Tenant, pool: str, counted: Counted, workloads: Sequen
         workload, _ = parts[crossing([amount for _, amount in parts], bound)]
         largest = sorted(parts, key=lambda part: (-part[1], part[0].name))[:SHOWN]
         yield Finding(
-            _pods_at(workload) if counted is Counted.PODS else _asked_at(workload, counted),
+            workload.pods_at if counted is Counted.PODS else _asked_at(workload, counted),
             f"workloads of `{holder.name}` ask for {words_for(counted, total)} in pool `{pool}`, and it may use "
             f"{amount_text(counted, bound)}",
             label=f"`{workload.name}` makes it too much",
@@ -614,13 +613,9 @@ def _over_compute(holder: Tenant, pool: str, counted: Counted, workloads: Sequen
         )
 
 
-def _pods_at(workload: Workload) -> Origin:
-    return workload.work_at / ("pods" if isinstance(workload.work, Training) else "replicas")
-
-
 def _at_once(parts: Sequence[tuple[Workload, int]]) -> list[tuple[Workload, int]]:
     """What has to fit together though jobs take turns: all services, and the largest of the jobs."""
-    jobs = [part for part in parts if isinstance(part[0].work, Training)]
+    jobs = [part for part in parts if part[0].ends]
     largest = [max(jobs, key=lambda part: part[1])] if jobs else []
     return [*(part for part in parts if part not in jobs), *largest]
 

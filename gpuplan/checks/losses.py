@@ -39,7 +39,7 @@ from gpuplan.planning.plan import (
 from gpuplan.planning.preemption import Condition, Eviction, evictions, pairs_within
 from gpuplan.planning.projects import ranks, seconds, times_of
 from gpuplan.planning.schedulers import SchedulerTraits
-from gpuplan.policy.models import Allocation, Cap, Inference, Training
+from gpuplan.policy.models import Allocation, Batch, Cap, Inference, Training
 from gpuplan.values import NamedTuple
 from gpuplan.wording import listing
 
@@ -656,7 +656,7 @@ def _level(workload: Workload) -> Uses:
 
 def _deadline(workload: Workload) -> Uses:
     work = workload.work
-    if isinstance(work, Training) and work.deadline is not None:
+    if isinstance(work, Batch) and work.deadline is not None:
         yield Use(workload.work_at / "deadline", f"`{workload.name}` may take {work.deadline}")
 
 

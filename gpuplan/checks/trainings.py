@@ -15,9 +15,8 @@ from gpuplan.policy.models import Api, Training, TrainingKind
 def _sets(plan: Plan) -> Iterator[tuple[Workload, Training]]:
     """The trainings that are more than a Job."""
     for workload in plan.workloads:
-        work = workload.work
-        if isinstance(work, Training) and work.kind is not TrainingKind.JOB:
-            yield workload, work
+        if isinstance(workload.work, Training) and workload.training_kind is not TrainingKind.JOB:
+            yield workload, workload.work
 
 
 @check("GPU558", "kind-without-controller")

@@ -9,6 +9,7 @@ from string import digits
 from gpuplan.catalog.operators import parse_version
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of, number
+from gpuplan.credentials import is_credential
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.manifests import parse_quantity
 from gpuplan.patterns import regex
@@ -17,7 +18,7 @@ from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.plan import HOST_LABEL, Fraction, FractionRequest, Isolation, Plan, Workload
 from gpuplan.planning.pools import gpu_memory_mib
 from gpuplan.planning.serving import ports_of
-from gpuplan.policy.models import Autoscaling, Inference, Training, TrainingKind, ValueFrom
+from gpuplan.policy.models import Autoscaling, Batch, Inference, Training, TrainingKind, ValueFrom
 from gpuplan.wording import count, joined, listing
 
 # --- Units -------------------------------------------------------------------------------------------------------
@@ -217,8 +218,8 @@ def workload_contradicts_itself(plan: Plan) -> Iterator[Finding]:
                     related=(Label(at / "pods", "all there are"),),
                     help=f"write `gang: {pods}` or less",
                 )
-            case Training() as training:
-                yield from _trials(workload, training)
+            case Batch() as batch:
+                yield from _trials(workload, batch)
             case Inference(autoscaling=Autoscaling() as scaling):
                 yield from _scaling(workload, workload.work, scaling)
             case _:
@@ -234,8 +235,8 @@ def workload_contradicts_itself(plan: Plan) -> Iterator[Finding]:
             )
 
 
-def _trials(workload: Workload, training: Training) -> Iterator[Finding]:
-    name, at, trials, pods = workload.name, workload.work_at, training.trials, training.pods
+def _trials(workload: Workload, batch: Batch) -> Iterator[Finding]:
+    name, at, trials, pods = workload.name, workload.work_at, batch.trials, batch.pods
     if trials is not None:
         in_all = (Label(at / "trials", f"{trials} in all"),)
         if trials < pods:
@@ -246,15 +247,15 @@ def _trials(workload: Workload, training: Training) -> Iterator[Finding]:
                 related=in_all,
                 help=f"write `pods: {trials}` or less",
             )
-        if training.gang is not None and training.gang > 1:
+        if workload.gang is not None and workload.gang > 1:
             yield Finding(
                 at / "gang",
-                f"trials of `{name}` come one after the other, and {training.gang} of its pods are to start together",
+                f"trials of `{name}` come one after the other, and {workload.gang} of its pods are to start together",
                 label="never all at once",
                 related=in_all,
                 help="leave `gang` out",
             )
-        if training.peers is not None:
+        if workload.peers is not None:
             yield Finding(
                 (at / "peers").key,
                 f"trials of `{name}` come one after the other, and cannot wait for one another",
@@ -262,20 +263,20 @@ def _trials(workload: Workload, training: Training) -> Iterator[Finding]:
                 related=in_all,
                 help="leave `peers` out, or `trials`",
             )
-    if training.max_failed_indexes is not None and training.backoff_limit_per_index is None:
+    if batch.max_failed_indexes is not None and batch.backoff_limit_per_index is None:
         yield Finding(
             at / "maxFailedIndexes",
             f"`{name}` says how many pods may fail for good, and not when one has",
             label="refused by the API server",
             help="add `backoffLimitPerIndex: 0`, or as many tries as each pod has",
         )
-    elif training.max_failed_indexes is not None and training.max_failed_indexes > training.completions:
+    elif batch.max_failed_indexes is not None and batch.max_failed_indexes > batch.completions:
         yield Finding(
             at / "maxFailedIndexes",
-            f"{training.max_failed_indexes} pods of `{name}` may fail for good, and it has {training.completions}",
+            f"{batch.max_failed_indexes} pods of `{name}` may fail for good, and it has {batch.completions}",
             label="refused by the API server",
             related=(Label(at / ("pods" if trials is None else "trials"), "all there are"),),
-            help=f"write `maxFailedIndexes: {training.completions}` or less, or leave it out",
+            help=f"write `maxFailedIndexes: {batch.completions}` or less, or leave it out",
         )
 
 
@@ -354,7 +355,7 @@ _TRIES_OF_EACH_POD = (1, 29)
 
 @check("GPU557", "no-tries-of-each-pod")
 def no_tries_of_each_pod(plan: Plan) -> Iterator[Finding]:
-    """A training gives each of its pods tries of its own, and the cluster's Kubernetes knows none.
+    """A job gives each of its pods tries of its own, and the cluster's Kubernetes knows none.
 
     ## Why
     Before 1.29 the API server drops `backoffLimitPerIndex` without a word, unless a feature gate is on
@@ -369,7 +370,7 @@ def no_tries_of_each_pod(plan: Plan) -> Iterator[Finding]:
         return
     for workload in plan.workloads:
         work = workload.work
-        if isinstance(work, Training) and work.backoff_limit_per_index is not None:
+        if isinstance(work, Batch) and work.backoff_limit_per_index is not None:
             tries = work.backoff_limit_per_index * work.completions
             yield Finding(
                 workload.work_at / "backoffLimitPerIndex",
@@ -658,15 +659,6 @@ _NO_DEVICES = ("void", "none")
 """What the container toolkit reads as no device (`internal/config/image/devices.go` of nvidia-container-toolkit)."""
 
 
-# How tokens begin that people paste: Hugging Face, NVIDIA NGC, GitHub, GitLab, AWS, Slack, OpenAI; and private keys.
-# (https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns)
-_TOKEN = regex(
-    r"(hf_[A-Za-z0-9]{30,}|nvapi-[A-Za-z0-9_-]{40,}|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}|"
-    r"glpat-[A-Za-z0-9_-]{20,}|AKIA[A-Z0-9]{16}|xox[abprs]-[A-Za-z0-9-]{20,}|sk-[A-Za-z0-9_-]{32,}|"
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----)(?s:.*)"
-)
-
-
 @check("GPU599", "secret-in-a-policy", Severity.WARNING)
 def secret_in_a_policy(plan: Plan) -> Iterator[Finding]:
     """A variable of a workload has what looks like a token or a private key for its value.
@@ -682,7 +674,7 @@ def secret_in_a_policy(plan: Plan) -> Iterator[Finding]:
     for workload in plan.workloads:
         for at, env, _ in _environments(workload):
             for name, value in env.items():
-                if isinstance(value, str) and _TOKEN.fullmatch(value.strip()):
+                if isinstance(value, str) and is_credential(value):
                     yield Finding(
                         (at / name).key,
                         f"variable `{name}` of workload `{workload.name}` has what looks like a secret",
@@ -704,8 +696,7 @@ def service_name_begins_with_digit(plan: Plan) -> Iterator[Finding]:
     Begin the name with a letter. A service that needs no Service says `port: none`.
     """
     for workload in plan.workloads:
-        work = workload.work
-        if (needing := _needs_letter(work)) and workload.name[:1] in digits:
+        if (needing := _needs_letter(workload)) and workload.name[:1] in digits:
             yield Finding(
                 name_of(workload.at),
                 f"workload name `{workload.name}` begins with a digit, and its {needing} cannot",
@@ -714,10 +705,9 @@ def service_name_begins_with_digit(plan: Plan) -> Iterator[Finding]:
             )
 
 
-def _needs_letter(work: Inference | Training) -> str:
+def _needs_letter(workload: Workload) -> str:
     """The kind of an object of the workload whose name begins with a letter; empty where there is none."""
-    if isinstance(work, Inference):
-        return "Service" if ports_of(work) else ""
-    if work.kind is not TrainingKind.JOB:
-        return work.kind.value
-    return "Service" if work.peers else ""
+    if workload.training_kind is not TrainingKind.JOB:
+        return workload.training_kind.value
+    has_service = bool(ports_of(workload.work)) if isinstance(workload.work, Inference) else workload.peers is not None
+    return "Service" if has_service else ""

@@ -23,7 +23,17 @@ from gpuplan.planning.placement.placing import Placed, Refusal
 from gpuplan.planning.schedulers import SchedulerTraits, traits_of
 from gpuplan.planning.tree import Tree
 from gpuplan.policy import models
-from gpuplan.policy.models import Approval, Cap, Effect, Inference, SchedulerKind, Training, Window
+from gpuplan.policy.models import (
+    KINDS_OF_WORK,
+    Approval,
+    Batch,
+    Cap,
+    Effect,
+    Inference,
+    SchedulerKind,
+    Training,
+    Window,
+)
 from gpuplan.values import NamedTuple, Value
 
 T = TypeVar("T")
@@ -660,12 +670,47 @@ class Workload(NamedTuple):
     priority_class: PriorityClass | None
 
     @property
-    def work(self) -> Inference | Training:
-        return self.spec.training or self.spec.inference or Inference()
+    def kind(self) -> str:
+        """The field that says what it is."""
+        return next((kind for kind in KINDS_OF_WORK if getattr(self.spec, kind) is not None), KINDS_OF_WORK[0])
+
+    @property
+    def work(self) -> Inference | Batch:
+        spec = self.spec
+        return spec.training or spec.batch or spec.inference or Inference()
 
     @property
     def work_at(self) -> Origin:
-        return self.at / ("inference" if self.spec.training is None else "training")
+        return self.at / self.kind
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends by itself, so that others of its tenant may take turns with it."""
+        return isinstance(self.work, Batch)
+
+    @property
+    def training_kind(self) -> models.TrainingKind:
+        """Which object its work is, where it ends."""
+        return self.work.kind if isinstance(self.work, Training) else models.TrainingKind.JOB
+
+    @property
+    def gang(self) -> int | None:
+        """How many of its pods start together, where that is asked for."""
+        return self.work.gang if isinstance(self.work, Training) else None
+
+    @property
+    def peers(self) -> models.Peers | None:
+        """Where its pods find one another, where they do."""
+        return self.work.peers if isinstance(self.work, Training) else None
+
+    @property
+    def pods_at(self) -> Origin:
+        """Where the number of its pods is written; the nearest thing that is, where it is left out."""
+        work, at = self.work, self.work_at
+        if isinstance(work, Batch):
+            return at / "pods"
+        is_scaled = work.autoscaling and work.autoscaling.max_replicas >= work.replicas
+        return at / "autoscaling" / "maxReplicas" if is_scaled else at / "replicas"
 
     @property
     def key(self) -> UnitKey:
@@ -691,7 +736,7 @@ class Workload(NamedTuple):
     def most_pods(self) -> int:
         """How many pods there are at most."""
         work = self.work
-        if isinstance(work, Training):
+        if isinstance(work, Batch):
             return work.pods
         return max(work.replicas, work.autoscaling.max_replicas) if work.autoscaling else work.replicas
 

@@ -1315,32 +1315,17 @@ class TrainingKind(StrEnum):
     TRAIN_JOB = "TrainJob"
 
 
-class Training(Model):
-    """Work that ends: a Job, or an object that makes one."""
+class Batch(Model):
+    """Work that ends: a Job, whose pods need nothing of one another."""
 
-    kind: Annotated[TrainingKind, Field(strict=False), ESSENTIAL] = TrainingKind.JOB
-    """The object that it is. `Job`: each pod is tried again by itself. `JobSet`: when one has failed, all start again
-    together. `TrainJob` of Kubeflow Trainer, with a TrainingRuntime of its own: the same, and its status is Trainer's.
-    The cluster's `apis` say that it has the last two.
-    """
     pods: Positive = 1
     """How many pods run at once, each once to its end."""
     trials: Positive | None = None
     """How many pods run in all, `pods` of them at once, as for a search of hyperparameters: each finds its number, from
     0 on, in `JOB_COMPLETION_INDEX`. Absent, it is `pods`.
     """
-    gang: Positive | None = None
-    """How many of them must be able to start together; fewer do not start at all."""
-    topology: Annotated[Closeness | None, ESSENTIAL] = None
-    """How close together its pods are, in a pool with a `topology`. Absent: a gang prefers the narrowest level."""
-    peers: Peers | None = None
-    """Let its pods find one another: a headless Service gives each a name, and variables say where the first one is,
-    how many there are, and which of them a pod is. `{}` is enough. Absent, pods have no names.
-    """
     backoff_limit: Annotated[int, Field(ge=0, le=1_000_000)] = 3
-    """How often failed pods are tried again, all together; a JobSet or a TrainJob, how often it starts again. With
-    `backoffLimitPerIndex` no number is the default.
-    """
+    """How often failed pods are tried again, all together. With `backoffLimitPerIndex` no number is the default."""
     backoff_limit_per_index: Annotated[int | None, Field(ge=0, le=1_000_000), Words("tries of each pod")] = None
     """How often each pod is tried again, so that one that fails takes no tries from the others."""
     max_failed_indexes: Annotated[int | None, Field(ge=0, le=100_000), Words("failed pods that it goes on with")] = None
@@ -1352,8 +1337,8 @@ class Training(Model):
     `backoffLimitPerIndex` that trial.
     """
     deadline: texts.Duration | None = None
-    """How long the job may take, all tries included, such as `12h`: then its pods are ended and it has failed. A JobSet
-    or a TrainJob begins to count when it starts again. Absent, it may take any time.
+    """How long the job may take, all tries included, such as `12h`: then its pods are ended and it has failed. Absent,
+    it may take any time.
     """
 
     @property
@@ -1362,8 +1347,30 @@ class Training(Model):
         return self.trials or self.pods
 
 
+class Training(Batch):
+    """Work that ends, and whose pods may work together."""
+
+    kind: Annotated[TrainingKind, Field(strict=False), ESSENTIAL] = TrainingKind.JOB
+    """The object that it is. `Job`: each pod is tried again by itself. `JobSet`: when one has failed, all start again
+    together, `backoffLimit` times, and each time has the whole `deadline`. `TrainJob` of Kubeflow Trainer, with a
+    TrainingRuntime of its own: the same, by Trainer. The cluster's `apis` say that it has the last two.
+    """
+    gang: Positive | None = None
+    """How many of them must be able to start together; fewer do not start at all."""
+    topology: Annotated[Closeness | None, ESSENTIAL] = None
+    """How close together its pods are, in a pool with a `topology`. Absent: a gang prefers the narrowest level."""
+    peers: Peers | None = None
+    """Let its pods find one another: a headless Service gives each a name, and variables say where the first one is,
+    how many there are, and which of them a pod is. `{}` is enough. Absent, pods have no names.
+    """
+
+
+KINDS_OF_WORK = ("inference", "training", "batch")
+"""The fields of a workload of which one says what it is."""
+
+
 class WorkloadSpec(Model):
-    """What a team runs: an inference service or a training job, and the units that its pods ask for."""
+    """What a team runs, of one kind, and the units that its pods ask for."""
 
     tenant: names.TenantName
     """The team whose quota it uses."""
@@ -1372,7 +1379,9 @@ class WorkloadSpec(Model):
     inference: Annotated[Inference | None, ESSENTIAL] = None
     """A service that runs all the time."""
     training: Annotated[Training | None, ESSENTIAL] = None
-    """A job that ends."""
+    """A job that ends, and whose pods may work together."""
+    batch: Annotated[Batch | None, ESSENTIAL] = None
+    """A job that ends, and whose pods need nothing of one another."""
     pool: names.PoolName
     """The pool that it runs on."""
     unit: Annotated[UnitName | None, ESSENTIAL] = None
@@ -1406,7 +1415,7 @@ class WorkloadSpec(Model):
     model: ModelVolume | None = None
     """A volume that holds the model."""
 
-    _one_kind = _exactly_one("inference", "training", "a workload")
+    _one_kind = _exactly_one(*KINDS_OF_WORK, "a workload")
 
 
 # --- Retained ----------------------------------------------------------------------------------------------------
@@ -1622,7 +1631,7 @@ class Tenant(Document):
 
 
 class Workload(Document):
-    """What a team runs: an inference service or a training job."""
+    """What a team runs: a service, a training, or another job that ends."""
 
     kind: Literal["Workload"]
     """Always `Workload`."""

@@ -249,10 +249,14 @@ def _without_credentials(text: str) -> str:
 
 
 _LABEL: Final = r"[a-zA-Z0-9]([-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?"
-_PORT: Final = r":[0-9]{1,5}"
+_PORT: Final = r":(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3})"
 _IP: Final = r"\[[0-9a-fA-F:]{2,39}\]"
 _MIRROR: Final = rf"^({_LABEL}(\.{_LABEL})+({_PORT})?|{_LABEL}{_PORT}|localhost|{_IP}({_PORT})?)(/{_PART})*$"
-_CHARTS: Final = rf"^((https?|oci)://)?({_LABEL}(\.{_LABEL})*|{_IP})({_PORT})?(/[A-Za-z0-9._~%+=,:-]+)*/?$"
+_SEGMENT: Final = r"/\.{0,2}[A-Za-z0-9_~%+=,:-][A-Za-z0-9._~%+=,:-]*"
+_CHARTS: Final = (
+    rf"^((https?|oci)://({_LABEL}(\.{_LABEL})*|{_IP})({_PORT})?|{_LABEL}(\.{_LABEL})+({_PORT})?|({_LABEL}|{_IP}){_PORT})"
+    rf"({_SEGMENT})*/?$"
+)
 
 RegistryMirror = Annotated[
     str,

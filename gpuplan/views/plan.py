@@ -417,7 +417,7 @@ def _pods(workload: Workload) -> str:
         scaling = work.autoscaling
         return f"{scaling.min_replicas} to {scaling.max_replicas}" if scaling else str(work.replicas)
     in_all = f" of {work.trials}" if work.trials else ""
-    return f"{work.pods}{in_all}, {work.gang} together" if work.gang else f"{work.pods}{in_all}"
+    return f"{work.pods}{in_all}, {workload.gang} together" if workload.gang else f"{work.pods}{in_all}"
 
 
 def _each(workload: Workload) -> str:

@@ -44,6 +44,7 @@ KINDS: Final = (
     "training: {kind: JobSet, pods: 4, gang: 4, peers: {}}",
     "training: {kind: TrainJob, pods: 4, peers: {}}",
     "training: {pods: 2, trials: 9, backoffLimitPerIndex: 1, fatalExitCodes: [2]}",
+    "batch: {pods: 3, deadline: 2h}",
 )
 MORE: Final = (
     "",

@@ -14,7 +14,7 @@ from gpuplan.manifests import Manifest, Subject
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.plan import Plan, Stage, Workload
 from gpuplan.planning.subjects import about
-from gpuplan.policy.models import Inference, Training, TrainingKind
+from gpuplan.policy.models import Batch, Inference, TrainingKind
 
 
 def render(plan: Plan) -> Iterator[Manifest]:
@@ -43,14 +43,14 @@ def _objects(plan: Plan, workload: Workload) -> Iterator[Written]:
     match workload.work:
         case Inference() as work:
             yield from services.objects(plan, workload, work)
-        case Training() as work:
-            yield from _training(plan, workload, work)
+        case Batch() as work:
+            yield from _ending(plan, workload, work)
         case unknown:
             assert_never(unknown)
 
 
-def _training(plan: Plan, workload: Workload, work: Training) -> Iterator[Written]:
-    match work.kind:
+def _ending(plan: Plan, workload: Workload, work: Batch) -> Iterator[Written]:
+    match workload.training_kind:
         case TrainingKind.JOB:
             yield from jobs.objects(plan, workload, work)
         case TrainingKind.JOB_SET:

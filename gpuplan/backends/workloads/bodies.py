@@ -8,7 +8,7 @@ from typing import Any, Final
 from gpuplan.manifests.bodies import digest, new_object
 from gpuplan.manifests.provenance import Trace
 from gpuplan.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Workload
-from gpuplan.policy.models import Training, TrainingKind
+from gpuplan.policy.models import TrainingKind
 
 NOTHING: Final[Mapping[str, str]] = {}
 
@@ -66,8 +66,7 @@ def config_name(workload: Workload) -> str:
 
 def container_name(workload: Workload) -> str:
     """Trainer knows the container of a training by its name (`Node` in `pkg/constants/constants.go` there)."""
-    work = workload.work
-    return NODE if isinstance(work, Training) and work.kind is TrainingKind.TRAIN_JOB else MAIN
+    return NODE if workload.training_kind is TrainingKind.TRAIN_JOB else MAIN
 
 
 def job_name(name: str, content: Mapping[str, Any], pods: int = 1, around: str = "") -> str:

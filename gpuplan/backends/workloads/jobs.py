@@ -26,19 +26,19 @@ from gpuplan.manifests.provenance import Links, Routes, below, chosen, copied
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.sources import named
-from gpuplan.policy.models import Peers, Training
+from gpuplan.policy.models import Batch, Peers
 
 
-def objects(plan: Plan, workload: Workload, work: Training) -> Iterator[Written]:
+def objects(plan: Plan, workload: Workload, work: Batch) -> Iterator[Written]:
     """A Job, and where its pods find one another a Service before it."""
     of = Traces(plan, workload)
     job = _job(plan, workload, work)
-    if work.peers:
-        yield BEFORE, _meeting(workload, work.peers, job["metadata"]["name"]), partial(_meeting_routes, of, work)
+    if workload.peers:
+        yield BEFORE, _meeting(workload, workload.peers, job["metadata"]["name"]), partial(_meeting_routes, of, work)
     yield AFTER, job, partial(_job_routes, of, work)
 
 
-def _job(plan: Plan, workload: Workload, training: Training) -> dict[str, Any]:
+def _job(plan: Plan, workload: Workload, batch: Batch) -> dict[str, Any]:
     """So many pods at once, each with a number of its own (`JOB_COMPLETION_INDEX`) and once to its end.
 
     It stays when it has ended: were it deleted after a time, it would be missed and run again. Kueue takes no Job in
@@ -46,16 +46,23 @@ def _job(plan: Plan, workload: Workload, training: Training) -> dict[str, Any]:
     are part of what the Job is.
     """
     asked = terms_of(plan, workload)
-    content = {"labels": asked.labels, "spec": _spec(plan, workload, training, "")}
-    name = job_name(workload.name, content, training.completions)
-    spec = _spec(plan, workload, training, name)
+    content = {"labels": asked.labels, "spec": _spec(plan, workload, batch, "")}
+    name = job_name(workload.name, content, batch.completions)
+    spec = _spec(plan, workload, batch, name)
     return workload_object("batch/v1", "Job", name, workload, asked.labels, asked.annotations, spec=spec)
 
 
-def _spec(plan: Plan, workload: Workload, training: Training, name: str) -> dict[str, Any]:
+def _spec(plan: Plan, workload: Workload, batch: Batch, name: str) -> dict[str, Any]:
     """What the Job is; ``name`` is its own, which its pods know where they find one another."""
-    subdomain = name if training.peers else None
-    return job_spec(plan, workload, training, _tries(training), given(subdomain=subdomain), f"{name}-0.{name}")
+    subdomain = name if workload.peers else None
+    return job_spec(
+        plan,
+        workload,
+        batch,
+        _tries(batch, has_peers=workload.peers is not None),
+        given(subdomain=subdomain),
+        f"{name}-0.{name}",
+    )
 
 
 _EVICTED: Final = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
@@ -63,49 +70,49 @@ _EVICTED: Final = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionT
 
 
 def job_spec(
-    plan: Plan, workload: Workload, training: Training, tries: Mapping[str, int], pod: Mapping[str, Any], first: str
+    plan: Plan, workload: Workload, batch: Batch, tries: Mapping[str, int], pod: Mapping[str, Any], first: str
 ) -> dict[str, Any]:
     """What a Job does, whoever makes it; ``first`` is the name by which its pods find the first one."""
     asked = terms_of(plan, workload)
-    variables: dict[str, Variable] = {**asked.env, **meeting_point(workload, training, first)}
+    variables: dict[str, Variable] = {**asked.env, **meeting_point(workload, batch, first)}
     return {
-        "parallelism": training.pods,
-        "completions": training.completions,
+        "parallelism": batch.pods,
+        "completions": batch.completions,
         "completionMode": "Indexed",
         **tries,
-        **({"activeDeadlineSeconds": seconds(training.deadline)} if training.deadline else {}),
-        "podFailurePolicy": {"rules": [_EVICTED, *_fatal(workload, training)]},
+        **({"activeDeadlineSeconds": seconds(batch.deadline)} if batch.deadline else {}),
+        "podFailurePolicy": {"rules": [_EVICTED, *_fatal(workload, batch)]},
         "template": pod_template(plan, workload, asked, {"restartPolicy": "Never", **pod}, {}, variables),
     }
 
 
-def _tries(training: Training) -> dict[str, int]:
+def _tries(batch: Batch, *, has_peers: bool) -> dict[str, int]:
     """How often pods come again. Where each has tries of its own, they have none in common, unless somebody says so."""
-    each = training.backoff_limit_per_index
+    each = batch.backoff_limit_per_index
     if each is None:
-        return {"backoffLimit": training.backoff_limit}
-    common = {"backoffLimit": training.backoff_limit} if "backoff_limit" in training.model_fields_set else {}
-    most = 0 if training.max_failed_indexes is None and training.peers else training.max_failed_indexes
+        return {"backoffLimit": batch.backoff_limit}
+    common = {"backoffLimit": batch.backoff_limit} if "backoff_limit" in batch.model_fields_set else {}
+    most = 0 if batch.max_failed_indexes is None and has_peers else batch.max_failed_indexes
     return {**common, "backoffLimitPerIndex": each, **({} if most is None else {"maxFailedIndexes": most})}
 
 
-def _fatal(workload: Workload, training: Training) -> list[dict[str, Any]]:
+def _fatal(workload: Workload, batch: Batch) -> list[dict[str, Any]]:
     """What a program says that will not end otherwise a second time.
 
     The codes have to be in order, each once (`validatePodFailurePolicyRuleOnExitCodes` in
     `pkg/apis/batch/validation/validation.go` of kubernetes/kubernetes). `FailIndex` needs tries of each pod.
     """
-    codes = sorted(set(training.fatal_exit_codes))
+    codes = sorted(set(batch.fatal_exit_codes))
     if not codes:
         return []
-    action = "FailIndex" if _fails_alone(training) else "FailJob"
+    action = "FailIndex" if _fails_alone(batch) else "FailJob"
     container = container_name(workload)
     return [{"action": action, "onExitCodes": {"containerName": container, "operator": "In", "values": codes}}]
 
 
-def _fails_alone(training: Training) -> bool:
+def _fails_alone(batch: Batch) -> bool:
     """Whether others go on when one pod has failed for good."""
-    return training.trials is not None and training.backoff_limit_per_index is not None
+    return batch.trials is not None and batch.backoff_limit_per_index is not None
 
 
 # --- Pods that find one another ----------------------------------------------------------------------------------
@@ -132,38 +139,41 @@ def _meeting(workload: Workload, peers: Peers, job: str) -> dict[str, Any]:
 # --- Where it comes from -------------------------------------------------------------------------------------------
 
 
-def _job_routes(of: Traces, work: Training) -> Routes:
+def _job_routes(of: Traces, work: Batch) -> Routes:
     asked = terms_of(of.plan, of.workload)
     content = _content(of, work)
-    yield (), chosen(of.workload.work_at / "kind")
+    yield (), of.training_kind()
     yield from of.metadata(of.content_name(content))
     yield from content
     yield from of.asked((), asked.annotations)
-    if work.peers:
+    if of.workload.peers:
         name = (*of.content_name(content), *chosen(of.workload.work_at / "peers"))
         yield (*TEMPLATE, "spec", "subdomain"), name
         yield from meeting_names(of, work, (*TEMPLATE, "spec", "containers", 0, "env"), name)
 
 
-def _meeting_routes(of: Traces, work: Training) -> Routes:
+def _meeting_routes(of: Traces, work: Batch) -> Routes:
     peers = of.workload.work_at / "peers"
-    yield (), chosen(peers, of.workload.work_at / "kind")
+    yield (), (*chosen(peers), *of.training_kind())
     yield from of.metadata(of.content_name(_content(of, work)))
     yield ("spec", "selector"), named(of.workload)
     yield ("spec", "ports", 0, "port"), copied(peers / "port")
 
 
-def _content(of: Traces, work: Training) -> list[tuple[Path, Links]]:
+def _content(of: Traces, work: Batch) -> list[tuple[Path, Links]]:
     at = of.workload.work_at
     tries = [
         (("spec", "backoffLimit"), copied(at / "backoffLimit")),
         (("spec", "backoffLimitPerIndex"), copied(at / "backoffLimitPerIndex")),
-        (("spec", "maxFailedIndexes"), (*copied(at / "maxFailedIndexes"), *chosen(at / "peers"))),
+        (
+            ("spec", "maxFailedIndexes"),
+            (*copied(at / "maxFailedIndexes"), *(chosen(at / "peers") if of.workload.peers else ())),
+        ),
     ]
     return [*of.asked(terms_of(of.plan, of.workload).labels, ()), *tries, *below(("spec",), job_spec_routes(of, work))]
 
 
-def job_spec_routes(of: Traces, work: Training) -> Routes:
+def job_spec_routes(of: Traces, work: Batch) -> Routes:
     """Where that of `job_spec` comes from which does not follow from a name."""
     at = of.workload.work_at
     yield ("parallelism",), copied(at / "pods")

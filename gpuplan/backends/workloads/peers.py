@@ -11,23 +11,23 @@ from gpuplan.diagnostics import Path
 from gpuplan.manifests.provenance import Links, Routes, chosen, copied
 from gpuplan.planning.plan import Isolation, Workload
 from gpuplan.planning.sources import asked_by
-from gpuplan.policy.models import Training
+from gpuplan.policy.models import Batch
 
 _INDEX: Final = {"fieldRef": {"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
 """Which pod of its Job it is; `$(JOB_COMPLETION_INDEX)` is that of no other variable, for the controller adds it last
 (`addCompletionIndexEnvVariable` in `pkg/controller/job/indexed_job_utils.go` of kubernetes/kubernetes)."""
 
 
-def meeting_point(workload: Workload, training: Training, first: str) -> dict[str, Variable]:
+def meeting_point(workload: Workload, batch: Batch, first: str) -> dict[str, Variable]:
     """The variables of a pod that finds others; ``first`` is the name by which it finds the first one.
 
     torchrun reads those that begin with `PET_` in place of its arguments (`torch/distributed/argparse_util.py` of
     PyTorch), and sets the other four for each process that it starts. A program that is started without it reads them
     as they are: it is one process in each pod.
     """
-    if training.peers is None:
+    if workload.peers is None:
         return {}
-    port, pods = str(training.peers.port), str(training.pods)
+    port, pods = str(workload.peers.port), str(batch.pods)
     return {
         "MASTER_ADDR": first,
         "MASTER_PORT": port,
@@ -50,17 +50,17 @@ def _processes(workload: Workload) -> int:
 # --- Where it comes from -------------------------------------------------------------------------------------------
 
 
-def meeting_variables(of: Traces, training: Training) -> Mapping[str, Several]:
+def meeting_variables(of: Traces, batch: Batch) -> Mapping[str, Several]:
     """Where each variable comes from; where the first pod is follows from all that the object is."""
-    if training.peers is None:
+    if of.workload.peers is None:
         return NO_VARIABLES
     peers = chosen(of.workload.work_at / "peers")
-    return {name: [((), peers), (("value",), _LINKS[name](of))] for name in meeting_point(of.workload, training, "")}
+    return {name: [((), peers), (("value",), _LINKS[name](of))] for name in meeting_point(of.workload, batch, "")}
 
 
-def meeting_names(of: Traces, training: Training, env: Path, name: Links) -> Routes:
+def meeting_names(of: Traces, batch: Batch, env: Path, name: Links) -> Routes:
     """The variables that say where the first pod is, in the container's ``env``; ``name`` is what its name follows."""
-    for index, variable in enumerate(of.variables(meeting_point(of.workload, training, ""))):
+    for index, variable in enumerate(of.variables(meeting_point(of.workload, batch, ""))):
         if variable in _FIRST and variable not in of.workload.spec.env:
             yield (*env, index, "value"), name
 

@@ -11,7 +11,7 @@ from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLO
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.preemption import preemptibility
 from gpuplan.planning.schedulers import kai, kueue, runai
-from gpuplan.policy.models import Inference, SchedulerKind, Training, TrainingKind
+from gpuplan.policy.models import Inference, SchedulerKind, TrainingKind
 from gpuplan.values import NamedTuple
 
 GANG: Final = "kai.scheduler/batch-min-member"
@@ -142,8 +142,7 @@ def _fraction(workload: Workload) -> dict[str, str]:
 
 
 def _gang(workload: Workload) -> dict[str, str]:
-    work = workload.work
-    return {GANG: str(work.gang)} if isinstance(work, Training) and work.gang else {}
+    return {GANG: str(workload.gang)} if workload.gang else {}
 
 
 def _part(workload: Workload) -> dict[str, str]:
@@ -153,5 +152,4 @@ def _part(workload: Workload) -> dict[str, str]:
     v0.17.0, to which a TrainJob is its JobSet. What was grouped by an earlier release has the number of the JobSet:
     `legacyMinAvailable` beside it.)
     """
-    work = workload.work
-    return {GANG: str(work.gang or 1)} if isinstance(work, Training) and work.kind is not TrainingKind.JOB else {}
+    return {} if workload.training_kind is TrainingKind.JOB else {GANG: str(workload.gang or 1)}

@@ -51,6 +51,10 @@ class Traces(NamedTuple):
         """A digest of what a Job is stands in its name."""
         return (*named(self.workload), *hashed(link for _, links in content for link in links))
 
+    def training_kind(self) -> Links:
+        """What says which object a training is."""
+        return chosen(self.workload.work_at / "kind") if self.workload.spec.training else ()
+
     def metadata(self, name: Links) -> Routes:
         yield ("metadata", "name"), name
         yield ("metadata", "namespace"), self._namespace()

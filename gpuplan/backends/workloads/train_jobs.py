@@ -11,12 +11,12 @@ from gpuplan.backends.workloads.job_sets import set_name, set_name_routes, set_r
 from gpuplan.backends.workloads.terms import terms_of
 from gpuplan.backends.workloads.tracing import Traces
 from gpuplan.manifests.bodies import given
-from gpuplan.manifests.provenance import Links, Routes, below, chosen, copied
+from gpuplan.manifests.provenance import Links, Routes, below, copied
 from gpuplan.planning.plan import Plan, Workload
-from gpuplan.policy.models import Training
+from gpuplan.policy.models import Batch
 
 
-def objects(plan: Plan, workload: Workload, work: Training) -> Iterator[Written]:
+def objects(plan: Plan, workload: Workload, work: Batch) -> Iterator[Written]:
     """A TrainJob after its runtime, without which Trainer refuses it.
 
     The runtime is the training's own. What a TrainJob can patch of a runtime for all is neither the scheduler nor the
@@ -35,23 +35,23 @@ _TRAINER: Final = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
 """Which Job of the set trains."""
 
 
-def _name(plan: Plan, workload: Workload, training: Training) -> str:
+def _name(plan: Plan, workload: Workload, batch: Batch) -> str:
     """That of both, and of the JobSet."""
     asked = terms_of(plan, workload)
     content = {
         "labels": asked.labels,
         "annotations": asked.annotations,
-        "spec": set_spec(plan, workload, training, "", _TRAINER),
+        "spec": set_spec(plan, workload, batch, "", _TRAINER),
     }
-    return set_name(workload, training, content)
+    return set_name(workload, batch, content)
 
 
-def _runtime(plan: Plan, workload: Workload, training: Training, name: str) -> dict[str, Any]:
+def _runtime(plan: Plan, workload: Workload, batch: Batch, name: str) -> dict[str, Any]:
     """All that the TrainJob is. Without a policy of torch Trainer adds no variables beside those that are there."""
     metadata = given(labels=labels_of(workload), annotations=dict(terms_of(plan, workload).annotations))
     spec = {
-        "mlPolicy": {"numNodes": training.pods},
-        "template": {"metadata": metadata, "spec": set_spec(plan, workload, training, name, _TRAINER)},
+        "mlPolicy": {"numNodes": batch.pods},
+        "template": {"metadata": metadata, "spec": set_spec(plan, workload, batch, name, _TRAINER)},
     }
     return workload_object(_API, "TrainingRuntime", name, workload, spec=spec)
 
@@ -66,10 +66,10 @@ def _train_job(plan: Plan, workload: Workload, name: str) -> dict[str, Any]:
 # --- Where it comes from -------------------------------------------------------------------------------------------
 
 
-def _runtime_routes(of: Traces, work: Training) -> Routes:
+def _runtime_routes(of: Traces, work: Batch) -> Routes:
     name = _name_links(of, work)
     template = ("spec", "template")
-    yield (), chosen(of.workload.work_at / "kind")
+    yield (), of.training_kind()
     yield from of.metadata(name)
     yield ("spec", "mlPolicy", "numNodes"), copied(of.workload.work_at / "pods")
     yield from below(template, of.labels())
@@ -78,14 +78,14 @@ def _runtime_routes(of: Traces, work: Training) -> Routes:
     yield from below((*template, "spec"), set_name_routes(of, work, name))
 
 
-def _train_job_routes(of: Traces, work: Training) -> Routes:
+def _train_job_routes(of: Traces, work: Batch) -> Routes:
     asked = terms_of(of.plan, of.workload)
-    yield (), chosen(of.workload.work_at / "kind")
+    yield (), of.training_kind()
     yield from of.metadata(_name_links(of, work))
     yield from of.asked(asked.labels, asked.annotations)
     yield ("spec", "runtimeRef", "name"), _name_links(of, work)
 
 
-def _name_links(of: Traces, work: Training) -> Links:
+def _name_links(of: Traces, work: Batch) -> Links:
     asked = terms_of(of.plan, of.workload)
     return of.content_name([*of.asked(asked.labels, asked.annotations), *set_routes(of, work)])

@@ -15,11 +15,13 @@ from pydantic import BaseModel
 
 from gpuplan.policy.models import (
     KINDS_OF_WORK,
+    Api,
     Autoscaling,
     Batch,
     Closeness,
     ConfigMapKey,
     Download,
+    Framework,
     Inference,
     ModelVolume,
     PartOfGpu,
@@ -28,6 +30,7 @@ from gpuplan.policy.models import (
     Reach,
     SecretKey,
     Training,
+    TrainingKind,
     ValueFrom,
     WorkloadSpec,
 )
@@ -93,7 +96,7 @@ def _platform(scheduler: str, cluster: str, places: Mapping[str, Place], *, has_
     default = "default: true" if has_default else ""
     return "".join(
         (
-            f"{a_cluster(f'kind: {scheduler}')}{cluster}",
+            f"{a_cluster(_scheduler(scheduler))}{APIS}{cluster}",
             *(
                 pool(name, place.sharing, place.more, nodes=f"{nodes}, namePattern: '{name}-[0-9]+'")
                 for name, place in places.items()
@@ -103,6 +106,16 @@ def _platform(scheduler: str, cluster: str, places: Mapping[str, Place], *, has_
             priority_class("cheap", 50),
             *(_tenant(name, places) for name in TENANTS),
         )
+    )
+
+
+APIS: Final = f"  apis: [{', '.join(sorted(Api))}]\n"
+
+
+def _scheduler(kind: str) -> str:
+    """Kueue is told of all that it has to admit as a whole."""
+    return (
+        f"kind: kueue, kueue: {{frameworks: [{', '.join(sorted(Framework))}]}}" if kind == "kueue" else f"kind: {kind}"
     )
 
 
@@ -227,7 +240,13 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
     Closeness: {"required": st.just(RACK), "preferred": st.sampled_from([RACK, HOST])},
     Peers: {"port": _PORTS},
     Batch: _OF_BATCH,
-    Training: {**_OF_BATCH, "gang": _COUNTS, "topology": _with(Closeness), "peers": _with(Peers)},
+    Training: {
+        **_OF_BATCH,
+        "kind": st.sampled_from([kind.value for kind in TrainingKind]),
+        "gang": _COUNTS,
+        "topology": _with(Closeness),
+        "peers": _with(Peers),
+    },
     PartOfGpu: {
         "min": st.sampled_from([0.1, 0.25]),
         "max": st.sampled_from([0.5, 1.0]),
@@ -375,8 +394,11 @@ def _fit_scaling(work: Spec, spec: Spec, place: Place) -> None:
 
 
 def _fit_trials(work: Spec, _: Spec, place: Place) -> None:
-    """Pods that come one after the other neither start together nor wait for one another."""
+    """Pods that come one after the other neither start together nor wait for one another, and only a Job has them."""
     pods = work.get("pods", 1)
+    if work.get("kind", "Job") != "Job":
+        for field in ("trials", "backoffLimitPerIndex"):
+            work.pop(field, None)
     if "trials" in work:
         work["trials"] = max(work["trials"], pods)
         work.pop("gang", None)

@@ -58,7 +58,7 @@ def arrivals(plan: Plan, body: Body, values: Mapping[str, int]) -> Iterator[Arri
         return
     yield Arrival(body, ())
     owner = _owner(body.get("apiVersion", ""), kind)
-    for route, template in _templates(body):
+    for route, template in templates(body):
         pod = _pod(plan, {**template, "apiVersion": "v1", "kind": "Pod"}, owner, classes)
         if all(map(_is_valid, _list(pod["spec"].get("containers")))):
             yield Arrival(pod, route)
@@ -75,7 +75,7 @@ def _owner(api: str, kind: str) -> tuple[str, str]:
     return _OWNERS.get((group, kind), (api, kind))
 
 
-def _templates(body: Body) -> Iterator[tuple[Route, Body]]:
+def templates(body: Body) -> Iterator[tuple[Route, Body]]:
     left: list[tuple[Route, object]] = [(("spec",), body.get("spec"))]
     seen: set[int] = set()
     while left:

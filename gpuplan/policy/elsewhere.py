@@ -19,6 +19,9 @@ class Said(NamedTuple):
 
 
 _BY_PATCH: Final = Said("by a patch of what is written, in a kustomize Component", PATCH)
+_BY_POD_PATCH: Final = Said("in `podPatch`, such as `{spec: {serviceAccountName: reader}}`", WORKLOAD)
+_BY_KIND: Final = Said("by the kind of work: a `training` ends, an `inference` service goes on", WORKLOAD)
+_BY_CLUSTER: Final = Said("by `scheduler.kind` of the Cluster", "docs/schedulers.md")
 _BY_REACH: Final = Said("in `inference.service`, such as `{type: NodePort, nodePort: 30080}`", WORKLOAD)
 _BY_PROBE: Final = Said("in `inference`, by `probe` and `startup`", WORKLOAD)
 _BY_LOAD: Final = Said(
@@ -45,20 +48,23 @@ _BY_CONTAINERS: Final = Said("by `containers`", "docs/how-to/give-cpu-and-memory
 # A name stands for what Kubernetes, a chart of NVIDIA's or a guide calls so, anywhere in a document of the kind.
 _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
     "Workload": {
-        _BY_PATCH: """
-            affinity annotations containers dnsPolicy envFrom hostIPC hostNetwork imagePullPolicy
-            ingress initContainers labels lifecycle livenessProbe podAffinity
-            restartPolicy runtimeClassName schedulerName securityContext
-            serviceAccount serviceAccountName sidecars strategy
-            terminationGracePeriodSeconds topologySpreadConstraints ttlSecondsAfterFinished updateStrategy
-            volumeMounts volumes
+        _BY_POD_PATCH: """
+            affinity annotations automountServiceAccountToken containers dnsConfig dnsPolicy emptyDir envFrom
+            ephemeralVolume fsGroup hostAliases hostIPC hostNetwork hostPID imagePullPolicy initContainers labels
+            lifecycle livenessProbe nodeAffinity persistentVolumeClaim podAffinity podAntiAffinity podPatches podSpec
+            podTemplate runAsUser runtimeClassName securityContext serviceAccount serviceAccountName
+            shareProcessNamespace shm shmSize sidecar sidecars template terminationGracePeriodSeconds tolerations
+            topologySpreadConstraints volumeMounts volumes
             """,
+        _BY_PATCH: "ingress strategy ttlSecondsAfterFinished updateStrategy",
+        _BY_KIND: "restartPolicy",
+        _BY_CLUSTER: "schedulerName",
         _BY_REACH: "nodePort serviceType type",
         _BY_PROBE: "healthCheck httpGet readinessProbe startupProbe",
         _BY_LOAD: "averageUtilization hpa metrics queueLength scaleTarget targetCPUUtilizationPercentage utilization",
         _BY_ENV: "environment secret secretRef secrets valueFrom",
         _BY_UNITS: "gpu gpus limits requests resources",
-        _BY_POOL: "nodeName nodePool nodeSelector tolerations",
+        _BY_POOL: "nodeName nodePool nodeSelector",
         _BY_TRAINING: """
             activeDeadlineSeconds completions deadline failurePolicy gang hyperparameters jobSet masterPort maxRestarts
             numNodes numProcPerNode parallelism peers podFailurePolicy rendezvous replicatedJobs retries runtimeRef

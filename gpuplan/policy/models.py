@@ -545,9 +545,10 @@ class Admission(Model):
 
 
 class Api(StrEnum):
-    """A kind of objects that a cluster has beside those of Kubernetes."""
+    """A kind of object that Kubernetes itself has not."""
 
     JOB_SET = "JobSet"
+    LEADER_WORKER_SET = "LeaderWorkerSet"
     TRAIN_JOB = "TrainJob"
 
 
@@ -566,6 +567,8 @@ class ClusterSpec(Model):
     """
     scheduler: Scheduler = Scheduler.model_construct()
     """The scheduler that divides the GPUs."""
+    apis: list[Annotated[Api, Field(strict=False), Words("kind of object")]] = Field(default_factory=list)
+    """Further kinds of objects whose controllers the cluster has."""
     argocd: Annotated[Argocd | None, Words("Argo CD")] = None
     """Argo CD syncs this cluster; not together with `flux`. With neither gpuplan writes what is to be applied, and who
     applies it is up to you.
@@ -576,8 +579,6 @@ class ClusterSpec(Model):
     """Prometheus and Grafana watch this cluster; absent, no alerts, rules or dashboards are written."""
     admission: Admission = Admission.model_construct()
     """What the API server refuses of tenants' pods and Jobs."""
-    apis: list[Annotated[Api, Field(strict=False), Words("kind")]] = Field(default_factory=list)
-    """Further kinds of objects whose controllers the cluster has."""
     taint_pools: bool = False
     """Whether each pool without a taint that keeps pods off gets one: `nvidia.com/gpu=present:NoSchedule`, which the
     GPU Operator's own pods tolerate. Without a taint any pod may come to a pool's nodes.
@@ -1266,11 +1267,42 @@ class Reach(Model):
     """The port of the nodes, such as `30080`. Absent: Kubernetes chooses one."""
 
 
+class Closeness(Model):
+    """How close together the pods of a training or of a replica are, by a level of their pool's `topology`."""
+
+    required: Annotated[texts.Line | None, Judged("GPU593")] = None
+    """The level within which all pods are, such as `example.com/rack`, or they do not start."""
+    preferred: Annotated[texts.Line | None, Judged("GPU593")] = None
+    """The level within which all pods are if it can be had."""
+
+    _one_level = _exactly_one("required", "preferred", "a level")
+
+
+class Worker(Model):
+    """What the pods of a replica run that no request reaches: all but its first, the leader."""
+
+    command: Annotated[list[str], OF_PROGRAM] = Field(default_factory=list)
+    """What they run in place of the image's own entry point."""
+    args: Annotated[list[str], Words("arguments"), OF_PROGRAM] = Field(default_factory=list)
+    """The arguments."""
+
+
 class Inference(Model):
-    """A service that runs all the time: a Deployment and a Service."""
+    """A service that runs all the time: a Deployment and a Service, or a LeaderWorkerSet in place of the Deployment."""
 
     replicas: Annotated[Positive, Words("pods")] = 1
-    """How many pods; with `autoscaling` the load decides."""
+    """How many pods, or with `podsPerReplica` how many times so many; with `autoscaling` the load decides."""
+    pods_per_replica: Annotated[Positive, Words("pods of each replica")] = 1
+    """How many pods serve together, for a model that one node cannot hold: a leader, which requests reach, and workers.
+    A LeaderWorkerSet makes them, which the cluster must have (`apis`). Each finds the leader in `LWS_LEADER_ADDRESS`,
+    how many they are in `LWS_GROUP_SIZE` and which one it is in `LWS_WORKER_INDEX`, where 0 is the leader.
+    """
+    worker: Worker | None = None
+    """What the workers of a replica run. Absent, they run what the leader does."""
+    topology: Annotated[Closeness | None, ESSENTIAL] = None
+    """How close together the pods of a replica are, in a pool with a `topology`. Absent: they prefer the narrowest
+    level.
+    """
     port: Annotated[int, Field(ge=1, le=65535)] | Literal["none"] = 8000
     """The port that the container listens on. With `none` it has no Service, and its pods are ready when they run."""
     ports: Annotated[dict[str, Annotated[int, Field(ge=1, le=65535)]], Judged("GPU598")] = Field(default_factory=dict)
@@ -1287,17 +1319,6 @@ class Inference(Model):
     """How it is reached."""
     autoscaling: Autoscaling | None = None
     """Let the number of pods follow the load."""
-
-
-class Closeness(Model):
-    """How close together the pods of a training are, by a level of their pool's `topology`."""
-
-    required: Annotated[texts.Line | None, Judged("GPU593")] = None
-    """The level within which all pods are, such as `example.com/rack`, or they do not start."""
-    preferred: Annotated[texts.Line | None, Judged("GPU593")] = None
-    """The level within which all pods are if it can be had."""
-
-    _one_level = _exactly_one("required", "preferred", "a level")
 
 
 class Peers(Model):
@@ -1345,6 +1366,17 @@ class Batch(Model):
     def completions(self) -> int:
         """How many pods run in all."""
         return self.trials or self.pods
+
+
+class PodPatch(Model):
+    """What is laid over the template of a workload's pods, as `kubectl patch` does it."""
+
+    metadata: Annotated[dict[str, Any], Judged("GPU440")] = Field(default_factory=dict)
+    """Labels and annotations of the pods."""
+    spec: Annotated[dict[str, Any], Judged("GPU440")] = Field(default_factory=dict)
+    """The pods themselves, such as `{serviceAccountName: reader}`. Containers, volumes, variables and mounts are merged
+    by name or path, other lists are replaced, and `null` removes a field.
+    """
 
 
 class Training(Batch):
@@ -1414,6 +1446,10 @@ class WorkloadSpec(Model):
     """The memory that each pod asks for, such as `32Gi`."""
     model: ModelVolume | None = None
     """A volume that holds the model."""
+    pod_patch: Annotated[PodPatch | None, Words("patch of its pods")] = None
+    """A strategic merge patch of its pods: further containers, volumes, a service account, security contexts. It cannot
+    change what other fields say.
+    """
 
     _one_kind = _exactly_one(*KINDS_OF_WORK, "a workload")
 

@@ -50,6 +50,9 @@ PLUGIN = '{apiVersion: v1, kind: ConfigMap, metadata: {name: gpuplan-device-plug
 MPS = "sharing:\\n  mps: {}"
 NAMESPACE = "{apiVersion: v1, kind: Namespace, metadata: {name: x, labels: {%s}}}"
 DEPLOYMENT = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namespace: x}, spec: {%s}}"
+LEADER_WORKER_SET = (
+    "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: x, namespace: x}, spec: {%s}}"
+)
 LOCAL_QUEUE = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: x}, spec: {clusterQueue: %s}}"
 FLAVOR = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: x}, spec: {%s}}"
 RESOURCE_QUOTA = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: x, namespace: x}, spec: {hard: {a: '%s'}}}"
@@ -189,6 +192,15 @@ KEY = "nvidia.com/device-plugin.config"
         ("workloads/x", DEPLOYMENT % "replicas: 1", DEPLOYMENT % "replicas: 2", "quota"),
         ("workloads/x", DEPLOYMENT % "template: a", DEPLOYMENT % "template: b", "recreate"),
         ("workloads/x", DEPLOYMENT % "template: a", "", "destructive"),
+        ("workloads/x", LEADER_WORKER_SET % "replicas: 1", LEADER_WORKER_SET % "replicas: 2", "quota"),
+        ("workloads/x", LEADER_WORKER_SET % "startupPolicy: a", LEADER_WORKER_SET % "startupPolicy: b", "quota"),
+        (
+            "workloads/x",
+            LEADER_WORKER_SET % "leaderWorkerTemplate: a",
+            LEADER_WORKER_SET % "leaderWorkerTemplate: b",
+            "recreate",
+        ),
+        ("workloads/x", LEADER_WORKER_SET % "replicas: 1", "", "destructive"),
         ("workloads/x", CLAIM % "resources: 1", CLAIM % "resources: 2", "quota"),
         ("workloads/x", CLAIM % "storageClassName: a", CLAIM % "storageClassName: b", "recreate"),
         ("argocd", APPLICATION % ("", CHART % ("v1", "b")), APPLICATION % ("", CHART % ("v2", "b")), "plugin-restart"),

@@ -40,6 +40,12 @@ def test_none_is_a_field_of_the_spec(kind: str, name: str) -> None:
 def test_a_sidecar_is_patched() -> None:
     said = find_said("Workload", "sidecars")
     assert said is not None
+    assert said.how.startswith("in `podPatch`")
+
+
+def test_a_strategy_is_patched_by_hand() -> None:
+    said = find_said("Workload", "strategy")
+    assert said is not None
     assert said.page == "docs/how-to/patch-what-gpuplan-writes.md"
 
 

@@ -7,16 +7,11 @@ from typing import Any, Final
 
 from gpuplan.manifests.bodies import digest, new_object
 from gpuplan.manifests.provenance import Trace
-from gpuplan.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Workload
-from gpuplan.policy.models import TrainingKind
+from gpuplan.planning.plan import MAIN_CONTAINER, TENANT_LABEL, WORKLOAD_LABEL, Workload
 
 NOTHING: Final[Mapping[str, str]] = {}
 
-MAIN: Final = "main"
-"""The container's name, which annotations may have in their keys."""
-
-NODE: Final = "node"
-"""What Trainer calls the Job of a set and its container, and we those of any set."""
+MAIN: Final = MAIN_CONTAINER
 
 TEMPLATE: Final = ("spec", "template")
 """Where most kinds have their pods."""
@@ -62,11 +57,6 @@ def claim_name(workload: Workload) -> str:
 
 def config_name(workload: Workload) -> str:
     return f"{workload.name}-{digest(workload.spec.config)}"
-
-
-def container_name(workload: Workload) -> str:
-    """Trainer knows the container of a training by its name (`Node` in `pkg/constants/constants.go` there)."""
-    return NODE if workload.training_kind is TrainingKind.TRAIN_JOB else MAIN
 
 
 def job_name(name: str, content: Mapping[str, Any], pods: int = 1, around: str = "") -> str:

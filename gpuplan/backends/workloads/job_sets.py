@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
-from gpuplan.backends.workloads.bodies import AFTER, NODE, NOTHING, Written, job_name, workload_object
+from gpuplan.backends.workloads.bodies import AFTER, Written, job_name, workload_object
 from gpuplan.backends.workloads.jobs import job_spec, job_spec_routes
 from gpuplan.backends.workloads.peers import meeting_names
 from gpuplan.backends.workloads.terms import terms_of
@@ -22,7 +22,10 @@ def objects(plan: Plan, workload: Workload, work: Batch) -> Iterator[Written]:
     yield AFTER, _job_set(plan, workload, work), partial(_routes, Traces(plan, workload), work)
 
 
-_AROUND: Final = f"-{NODE}-0-abcde"
+_NODE: Final = "node"
+"""What the only Job of a set is called in it, as Trainer's own runtimes have it."""
+
+_AROUND: Final = f"-{_NODE}-0-abcde"
 """What the longest name of a pod has beside the set's name and the pod's index (`ValidateCreate` in
 `pkg/webhooks/jobset_webhook.go` of JobSet)."""
 
@@ -42,20 +45,18 @@ def set_name(workload: Workload, batch: Batch, content: Mapping[str, Any]) -> st
     return job_name(workload.name, content, batch.completions, _AROUND)
 
 
-def set_spec(
-    plan: Plan, workload: Workload, batch: Batch, name: str, labels: Mapping[str, str] = NOTHING
-) -> dict[str, Any]:
+def set_spec(plan: Plan, workload: Workload, batch: Batch, name: str) -> dict[str, Any]:
     """What a set called ``name`` is: one Job, which fails with its first pod and is then made again.
 
-    The set has succeeded when its Job has. ``labels`` are those of the Job.
+    The set has succeeded when its Job has.
     """
-    first = f"{name}-{NODE}-0-0.{name}"
+    first = f"{name}-{_NODE}-0-0.{name}"
     job = job_spec(plan, workload, batch, {"backoffLimit": 0}, {}, first)
-    metadata = given(labels=dict(labels), annotations=dict(terms_of(plan, workload).part_annotations))
+    metadata = given(annotations=dict(terms_of(plan, workload).part_annotations))
     return {
         "network": {"enableDNSHostnames": workload.peers is not None},
         "failurePolicy": {"maxRestarts": batch.backoff_limit, **given(rules=_final(batch))},
-        "replicatedJobs": [{"name": NODE, "replicas": 1, "template": {**given(metadata=metadata), "spec": job}}],
+        "replicatedJobs": [{"name": _NODE, "replicas": 1, "template": {**given(metadata=metadata), "spec": job}}],
     }
 
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 from gpuplan.backends.workloads.bodies import (
     AFTER,
     BEFORE,
+    MAIN,
     TEMPLATE,
     Written,
-    container_name,
     job_name,
     selector_of,
     workload_object,
@@ -81,7 +81,7 @@ def job_spec(
         "completionMode": "Indexed",
         **tries,
         **({"activeDeadlineSeconds": seconds(batch.deadline)} if batch.deadline else {}),
-        "podFailurePolicy": {"rules": [_EVICTED, *_fatal(workload, batch)]},
+        "podFailurePolicy": {"rules": [_EVICTED, *_fatal(batch)]},
         "template": pod_template(plan, workload, asked, {"restartPolicy": "Never", **pod}, {}, variables),
     }
 
@@ -96,7 +96,7 @@ def _tries(batch: Batch, *, has_peers: bool) -> dict[str, int]:
     return {**common, "backoffLimitPerIndex": each, **({} if most is None else {"maxFailedIndexes": most})}
 
 
-def _fatal(workload: Workload, batch: Batch) -> list[dict[str, Any]]:
+def _fatal(batch: Batch) -> list[dict[str, Any]]:
     """What a program says that will not end otherwise a second time.
 
     The codes have to be in order, each once (`validatePodFailurePolicyRuleOnExitCodes` in
@@ -106,8 +106,7 @@ def _fatal(workload: Workload, batch: Batch) -> list[dict[str, Any]]:
     if not codes:
         return []
     action = "FailIndex" if _fails_alone(batch) else "FailJob"
-    container = container_name(workload)
-    return [{"action": action, "onExitCodes": {"containerName": container, "operator": "In", "values": codes}}]
+    return [{"action": action, "onExitCodes": {"containerName": MAIN, "operator": "In", "values": codes}}]
 
 
 def _fails_alone(batch: Batch) -> bool:

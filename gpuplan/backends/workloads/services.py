@@ -9,6 +9,7 @@ from math import ceil
 from typing import Any, Final, assert_never
 
 from gpuplan.backends.workloads.bodies import AFTER, TEMPLATE, Written, selector_of, workload_object
+from gpuplan.backends.workloads.groups import LEADERS, group_set, name_from, routes
 from gpuplan.backends.workloads.pods import pod_template
 from gpuplan.backends.workloads.terms import terms_of
 from gpuplan.backends.workloads.tracing import Traces
@@ -23,28 +24,35 @@ from gpuplan.policy.models import Autoscaling, Inference, Probe, ServiceType
 
 
 def objects(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written]:
-    """A Deployment, a Service where something listens, and an autoscaler where one is asked for."""
+    """What makes the pods, a Service where something listens, and an autoscaler where one is asked for."""
     of = Traces(plan, workload)
-    yield AFTER, _deployment(plan, workload, work), partial(_deployment_routes, of, work)
+    maker = _maker(plan, workload, work)
+    yield AFTER, maker, partial(_maker_routes, of, work)
     if ports_of(work):
         yield AFTER, _service(workload, work), partial(_service_routes, of, work)
     if work.autoscaling:
-        yield AFTER, _autoscaler(workload, work.autoscaling), partial(_autoscaler_routes, of)
+        yield AFTER, _autoscaler(workload, work.autoscaling, maker), partial(_autoscaler_routes, of, work)
+
+
+def _maker(plan: Plan, workload: Workload, work: Inference) -> dict[str, Any]:
+    """What makes the pods: a Deployment, or a LeaderWorkerSet where a replica is several of them."""
+    container = given(
+        ports=[{"name": name, "containerPort": port} for name, port in ports_of(work).items()],
+        startupProbe=_startup_probe(work),
+        # Until then it may still be loading the model.
+        readinessProbe=_probe(work),
+    )
+    make = group_set if workload.is_grouped else _deployment
+    return make(plan, workload, work, container)
 
 
 _STRATEGY: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
 """A new pod gets the units of an old one. One more than the policy counts would wait for units that may never come."""
 
 
-def _deployment(plan: Plan, workload: Workload, inference: Inference) -> dict[str, Any]:
+def _deployment(plan: Plan, workload: Workload, inference: Inference, container: Mapping[str, Any]) -> dict[str, Any]:
     """The pods. Their number is not stated where it follows the load: whoever restores what is in Git would undo it."""
     asked = terms_of(plan, workload)
-    container = given(
-        ports=[{"name": name, "containerPort": port} for name, port in ports_of(inference).items()],
-        startupProbe=_startup_probe(inference),
-        # Until then it may still be loading the model.
-        readinessProbe=_probe(inference),
-    )
     spec = {
         **({} if inference.autoscaling else {"replicas": inference.replicas}),
         "selector": {"matchLabels": selector_of(workload)},
@@ -108,7 +116,7 @@ def _service(workload: Workload, inference: Inference) -> dict[str, Any]:
     main = {"name": MAIN_PORT, "port": reach.port or port, "targetPort": MAIN_PORT}
     spec = {
         **given(type=None if reach.type is ServiceType.CLUSTER_IP else reach.type.value),
-        "selector": selector_of(workload),
+        "selector": {**selector_of(workload), **(LEADERS if workload.is_grouped else {})},
         "ports": [
             {**main, **given(nodePort=reach.node_port)},
             *({"name": name, "port": number, "targetPort": name} for name, number in others),
@@ -121,10 +129,17 @@ def _has_own_port(workload: Workload) -> bool:
     return isinstance(workload.work, Inference) and workload.work.service.port is not None
 
 
-def _autoscaler(workload: Workload, scaling: Autoscaling) -> dict[str, Any]:
-    """So many pods that each has at most its part of the load; metrics of pods come from an adapter."""
+def _autoscaler(workload: Workload, scaling: Autoscaling, maker: Mapping[str, Any]) -> dict[str, Any]:
+    """So many pods that each has at most its part of the load; metrics of pods come from an adapter.
+
+    Of a LeaderWorkerSet it counts replicas, and looks at their leaders (`hpaPodSelector` of its scale).
+    """
     spec = {
-        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": workload.name},
+        "scaleTargetRef": {
+            "apiVersion": maker["apiVersion"],
+            "kind": maker["kind"],
+            "name": maker["metadata"]["name"],
+        },
         "minReplicas": scaling.min_replicas,
         "maxReplicas": scaling.max_replicas,
         "metrics": [_load(scaling)],
@@ -144,7 +159,14 @@ def _load(scaling: Autoscaling) -> dict[str, Any]:
 # --- Where it comes from -------------------------------------------------------------------------------------------
 
 
+def _maker_routes(of: Traces, work: Inference) -> Routes:
+    if of.workload.is_grouped:
+        return routes(of, work, [*_listening(of, work)])
+    return _deployment_routes(of, work)
+
+
 def _deployment_routes(of: Traces, work: Inference) -> Routes:
+    yield (), chosen(of.workload.work_at / "podsPerReplica")
     yield from of.metadata(named(of.workload))
     asked = terms_of(of.plan, of.workload)
     yield from of.asked(asked.labels, asked.annotations)
@@ -158,6 +180,7 @@ def _service_routes(of: Traces, work: Inference) -> Routes:
     yield from of.metadata(named(of.workload))
     yield ("spec", "selector"), named(of.workload)
     at = of.workload.work_at
+    yield ("spec", "selector", *LEADERS), chosen(at / "podsPerReplica")
     reach = at / "service"
     yield ("spec", "type"), copied(reach / "type")
     yield ("spec", "ports", 0, "port"), copied(reach / "port" if _has_own_port(of.workload) else at / "port")
@@ -167,10 +190,12 @@ def _service_routes(of: Traces, work: Inference) -> Routes:
         yield ("spec", "ports", index, "port"), copied(at / "ports" / name)
 
 
-def _autoscaler_routes(of: Traces) -> Routes:
+def _autoscaler_routes(of: Traces, work: Inference) -> Routes:
     at = of.workload.work_at / "autoscaling"
     yield from of.metadata(named(of.workload))
-    yield ("spec", "scaleTargetRef", "name"), named(of.workload)
+    target = name_from(of, [*_listening(of, work)]) if of.workload.is_grouped else named(of.workload)
+    yield ("spec", "scaleTargetRef"), chosen(of.workload.work_at / "podsPerReplica")
+    yield ("spec", "scaleTargetRef", "name"), target
     yield ("spec", "minReplicas"), copied(at / "minReplicas")
     yield ("spec", "maxReplicas"), copied(at / "maxReplicas")
     pods, measures = ("spec", "metrics", 0, "pods"), ("requestsPerSecond", "waitingRequests", "gpuPercent")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, assert_never
 
-from gpuplan.backends.workloads.bodies import MAIN, NODE, NOTHING, container_name
+from gpuplan.backends.workloads.bodies import MAIN, NOTHING
 from gpuplan.planning.kai import queue_name
-from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY
+from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY, TOGETHER
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.preemption import preemptibility
 from gpuplan.planning.schedulers import kai, kueue, runai
@@ -26,7 +26,7 @@ Run:ai has it so, too ("Setting Dynamic GPU Fractions via YAML" in the documenta
 KAI-Scheduler from 3.0 on. Its 2.22 was seen to let a pod have as many millions of bytes, a twentieth less.
 """
 
-PORTION_LIMITS: Final = {name: f"kai.scheduler/container.{name}.gpu-memory.portion.limit" for name in (MAIN, NODE)}
+PORTION_LIMIT: Final = f"kai.scheduler/container.{MAIN}.gpu-memory.portion.limit"
 """The most of a GPU's memory that a container may use, from Run:ai 3.0 on: `gpu-fraction` is what it always has.
 
 It is above that and below 1, with up to five digits (`validateGpuMemoryPortionLimitAnnotation` in
@@ -96,7 +96,9 @@ def _kueue_topology(workload: Workload) -> dict[str, str]:
         return {}
     if (found := workload.closeness) is None:
         return {ANY_TOPOLOGY: "true"}
-    return {REQUIRED_TOPOLOGY if found.is_required else PREFERRED_TOPOLOGY: found.level}
+    # Leaders and workers are two sets of pods to Kueue, which it would place each for itself.
+    together = {TOGETHER: workload.name} if workload.is_grouped else {}
+    return {REQUIRED_TOPOLOGY if found.is_required else PREFERRED_TOPOLOGY: found.level, **together}
 
 
 def _kai(workload: Workload) -> Terms:
@@ -126,7 +128,7 @@ def _runai(workload: Workload) -> Terms:
     """
     annotations, env, asked = _fraction(workload), {}, workload.fraction
     if asked and asked.most > asked.least:
-        annotations[PORTION_LIMITS[container_name(workload)]] = f"{asked.most:f}" if asked.most < 1 else _WHOLE
+        annotations[PORTION_LIMIT] = f"{asked.most:f}" if asked.most < 1 else _WHOLE
         env[MEMORY_LIMIT] = f"{asked.most:f}"
     labels = {runai.NODE_POOL_LABEL: workload.pool.name}
     return Terms(runai.SCHEDULER_NAME, {}, _gang(workload), labels, annotations, env, _part(workload))

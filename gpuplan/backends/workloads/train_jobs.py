@@ -11,7 +11,7 @@ from gpuplan.backends.workloads.job_sets import set_name, set_name_routes, set_r
 from gpuplan.backends.workloads.terms import terms_of
 from gpuplan.backends.workloads.tracing import Traces
 from gpuplan.manifests.bodies import given
-from gpuplan.manifests.provenance import Links, Routes, below, copied
+from gpuplan.manifests.provenance import Links, Routes, below
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.policy.models import Batch
 
@@ -31,9 +31,6 @@ def objects(plan: Plan, workload: Workload, work: Batch) -> Iterator[Written]:
 
 _API: Final = "trainer.kubeflow.org/v1alpha1"
 
-_TRAINER: Final = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
-"""Which Job of the set trains."""
-
 
 def _name(plan: Plan, workload: Workload, batch: Batch) -> str:
     """That of both, and of the JobSet."""
@@ -41,18 +38,20 @@ def _name(plan: Plan, workload: Workload, batch: Batch) -> str:
     content = {
         "labels": asked.labels,
         "annotations": asked.annotations,
-        "spec": set_spec(plan, workload, batch, "", _TRAINER),
+        "spec": set_spec(plan, workload, batch, ""),
     }
     return set_name(workload, batch, content)
 
 
 def _runtime(plan: Plan, workload: Workload, batch: Batch, name: str) -> dict[str, Any]:
-    """All that the TrainJob is. Without a policy of torch Trainer adds no variables beside those that are there."""
+    """All that the TrainJob is.
+
+    No Job of it has the label of a step that Trainer knows (`trainer.kubeflow.org/trainjob-ancestor-step`): of such one
+    it asks for a container called `node`, and else it takes the set as it is, with as many pods as its Job has at once
+    (`RuntimeInfo` in `pkg/runtime/core/trainingruntime.go`).
+    """
     metadata = given(labels=labels_of(workload), annotations=dict(terms_of(plan, workload).annotations))
-    spec = {
-        "mlPolicy": {"numNodes": batch.pods},
-        "template": {"metadata": metadata, "spec": set_spec(plan, workload, batch, name, _TRAINER)},
-    }
+    spec = {"template": {"metadata": metadata, "spec": set_spec(plan, workload, batch, name)}}
     return workload_object(_API, "TrainingRuntime", name, workload, spec=spec)
 
 
@@ -71,7 +70,6 @@ def _runtime_routes(of: Traces, work: Batch) -> Routes:
     template = ("spec", "template")
     yield (), of.training_kind()
     yield from of.metadata(name)
-    yield ("spec", "mlPolicy", "numNodes"), copied(of.workload.work_at / "pods")
     yield from below(template, of.labels())
     yield from below(template, of.asked((), terms_of(of.plan, of.workload).annotations))
     yield from below((*template, "spec"), set_routes(of, work))

@@ -50,6 +50,7 @@ def assume_kind(group: str, kind: str) -> Kind:
 def known_kinds() -> Mapping[tuple[str, str], Kind]:
     """All kinds, by group and kind. They are loaded when the first is asked for: many commands ask for none."""
     from gpuplan.manifests.kinds.data import (
+        gateway_api,
         gitops,
         gpu_operator,
         jobset,
@@ -61,7 +62,7 @@ def known_kinds() -> Mapping[tuple[str, str], Kind]:
         trainer,
     )
 
-    modules = (kubernetes, kueue, kai, jobset, lws, trainer, gpu_operator, monitoring, gitops)
+    modules = (kubernetes, kueue, kai, jobset, lws, trainer, gpu_operator, monitoring, gitops, gateway_api)
     return by_name(kind for module in modules for kind in module.KINDS)
 
 

@@ -54,6 +54,22 @@ ROWS: Final = (
         frameworks=("LeaderWorkerSet",),
     ),
     Row("gang", "training: {pods: 4, gang: 4, peers: {}}", "Job", 4),
+    Row(
+        "set",
+        "training: {kind: JobSet, pods: 2, gang: 2, peers: {}}",
+        "JobSet",
+        2,
+        apis=("JobSet",),
+        frameworks=("JobSet",),
+    ),
+    Row(
+        "trained",
+        "training: {kind: TrainJob, pods: 2, gang: 2, peers: {}}",
+        "TrainJob",
+        2,
+        apis=("JobSet", "TrainJob"),
+        frameworks=("JobSet", "TrainJob"),
+    ),
     Row("sweep", "batch: {pods: 2, trials: 5, backoffLimitPerIndex: 1}", "Job", 2),
 )
 """Each kind of work, and each kind of object that it can be written as."""

@@ -75,15 +75,30 @@ def _of_group_set(body: Body, most: int | None) -> Pods:
     yield replicas * (group["size"] - 1), group["workerTemplate"]
 
 
+def _of_job_set(body: Body, _: int | None) -> Pods:
+    for job in body["spec"]["replicatedJobs"]:
+        for pods, template in _of_job(job["template"], None):
+            yield pods * job.get("replicas", 1), template
+
+
+def _of_runtime(body: Body, _: int | None) -> Pods:
+    """It is for one TrainJob."""
+    yield from _of_job_set(body["spec"]["template"], None)
+
+
 PODS_OF: Final[Mapping[str, Callable[[Body, int | None], Pods]]] = {
     "Deployment": _of_deployment,
     "Job": _of_job,
+    "JobSet": _of_job_set,
     "LeaderWorkerSet": _of_group_set,
+    "TrainingRuntime": _of_runtime,
 }
 """How many pods come of each template of an object, by its kind; an autoscaler may say how many there are at most."""
 
 _SCALERS: Final = frozenset(("HorizontalPodAutoscaler",))
-WITHOUT_PODS: Final = frozenset(("ConfigMap", "HTTPRoute", "Ingress", "PersistentVolumeClaim", "Service", *_SCALERS))
+WITHOUT_PODS: Final = frozenset(
+    ("ConfigMap", "HTTPRoute", "Ingress", "PersistentVolumeClaim", "Service", "TrainJob", *_SCALERS)
+)
 
 
 def _target(body: Body) -> tuple[str, str]:

@@ -32,6 +32,7 @@ from gpuplan.policy.models import (
     Route,
     SecretKey,
     Training,
+    TrainingKind,
     ValueFrom,
     Worker,
     WorkloadSpec,
@@ -280,7 +281,13 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
     Closeness: {"required": st.just(RACK), "preferred": st.sampled_from([RACK, HOST])},
     Peers: {"port": _PORTS},
     Batch: _OF_BATCH,
-    Training: {**_OF_BATCH, "gang": _COUNTS, "topology": _with(Closeness), "peers": _with(Peers)},
+    Training: {
+        **_OF_BATCH,
+        "kind": st.sampled_from([kind.value for kind in TrainingKind]),
+        "gang": _COUNTS,
+        "topology": _with(Closeness),
+        "peers": _with(Peers),
+    },
     PartOfGpu: {
         "min": st.sampled_from([0.1, 0.25]),
         "max": st.sampled_from([0.5, 1.0]),
@@ -451,8 +458,11 @@ def _fit_replica(work: Spec, _: Spec, place: Place) -> None:
 
 
 def _fit_trials(work: Spec, _: Spec, place: Place) -> None:
-    """Pods that come one after the other neither start together nor wait for one another."""
+    """Pods that come one after the other neither start together nor wait for one another, and only a Job has them."""
     pods = work.get("pods", 1)
+    if work.get("kind", "Job") != "Job":
+        for field in ("trials", "backoffLimitPerIndex"):
+            work.pop(field, None)
     if "trials" in work:
         work["trials"] = max(work["trials"], pods)
         work.pop("gang", None)

@@ -434,7 +434,10 @@ def _workload_changed(step: Step, old: Workload, new: Workload, differing: Seque
         effect = f"it is reached at other ports, or from elsewhere; {NOTHING_RUNS}"
     words = _differences(old, new)
     if words or found.rank > ChangeClass.METADATA.rank:
-        what = words or "its pool, its tenant or the scheduler asks something else of pods"
+        others = "its pool, its tenant or the scheduler asks something else of pods"
+        if found is ChangeClass.ADMISSION:
+            others = "what leads to it on the cluster is another one"
+        what = words or others
         yield Change(*of(step.after, new), found, what, effect, undo, pods=pods)
 
 

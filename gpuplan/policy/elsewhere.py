@@ -23,7 +23,8 @@ _BY_POD_PATCH: Final = Said("in `podPatch`, such as `{spec: {serviceAccountName:
 _BY_KIND: Final = Said("by the kind of work: a `training` ends, an `inference` service goes on", WORKLOAD)
 _BY_CLUSTER: Final = Said("by `scheduler.kind` of the Cluster", "docs/schedulers.md")
 _BY_REACH: Final = Said("in `inference.service`, such as `{type: NodePort, nodePort: 30080}`", WORKLOAD)
-_BY_PROBE: Final = Said("in `inference`, by `probe` and `startup`", WORKLOAD)
+_BY_PROBE: Final = Said("in `inference`, by `probe`, `startup` and `liveness`", WORKLOAD)
+_BY_ROUTE: Final = Said("in `inference.route`, such as `{hosts: [chat.example.com]}`", WORKLOAD)
 _BY_LOAD: Final = Said(
     "in `autoscaling`, by one of `requestsPerSecond`, `waitingRequests`, `cpuPercent` and `gpuPercent`", WORKLOAD
 )
@@ -50,16 +51,17 @@ _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
         _BY_POD_PATCH: """
             affinity annotations automountServiceAccountToken containers dnsConfig dnsPolicy emptyDir envFrom
             ephemeralVolume fsGroup hostAliases hostIPC hostNetwork hostPID imagePullPolicy initContainers labels
-            lifecycle livenessProbe nodeAffinity persistentVolumeClaim podAffinity podAntiAffinity podPatches podSpec
+            lifecycle nodeAffinity persistentVolumeClaim podAffinity podAntiAffinity podPatches podSpec
             podTemplate runAsUser runtimeClassName securityContext serviceAccount serviceAccountName
             shareProcessNamespace shm shmSize sidecar sidecars template terminationGracePeriodSeconds tolerations
             topologySpreadConstraints volumeMounts volumes
             """,
-        _BY_PATCH: "ingress strategy ttlSecondsAfterFinished updateStrategy",
+        _BY_PATCH: "strategy ttlSecondsAfterFinished updateStrategy",
         _BY_KIND: "restartPolicy",
         _BY_CLUSTER: "schedulerName",
         _BY_REACH: "nodePort serviceType type",
-        _BY_PROBE: "healthCheck httpGet readinessProbe startupProbe",
+        _BY_PROBE: "healthCheck httpGet livenessProbe readinessProbe startupProbe",
+        _BY_ROUTE: "domain gateway host hostname hostnames httpRoute ingress ingressClassName parentRefs tls url",
         _BY_LOAD: "averageUtilization hpa metrics queueLength scaleTarget targetCPUUtilizationPercentage utilization",
         _BY_ENV: "environment secret secretRef secrets valueFrom",
         _BY_UNITS: "gpu gpus limits requests resources",

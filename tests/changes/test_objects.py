@@ -62,6 +62,13 @@ ROLE = (
     "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: x, namespace: x},"
     " roleRef: {name: %s}}"
 )
+ROUTE = (
+    "{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: x, namespace: x},"
+    " spec: {hostnames: [%s]}}"
+)
+INGRESS = (
+    "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: x, namespace: x}, spec: {rules: [{host: %s}]}}"
+)
 JOB = "{apiVersion: batch/v1, kind: Job, metadata: {name: x, namespace: x}, spec: {%s}}"
 SECRET = "{apiVersion: v1, kind: Secret, metadata: {name: x, namespace: x}, %s}"
 GRANTS = '{apiVersion: v1, kind: ConfigMap, metadata: {name: grants-x, namespace: s}, data: {grants: "%s"}}'
@@ -180,6 +187,11 @@ KEY = "nvidia.com/device-plugin.config"
         ("workloads/x", DEPLOYMENT % "replicas: 1", DEPLOYMENT % "replicas: 2", "quota"),
         ("workloads/x", DEPLOYMENT % "template: a", DEPLOYMENT % "template: b", "recreate"),
         ("workloads/x", DEPLOYMENT % "template: a", "", "destructive"),
+        ("workloads/x", "", ROUTE % "a.example.com", "quota"),
+        ("workloads/x", ROUTE % "a.example.com", ROUTE % "b.example.com", "admission"),
+        ("workloads/x", ROUTE % "a.example.com", "", "admission"),
+        ("workloads/x", INGRESS % "a.example.com", INGRESS % "b.example.com", "admission"),
+        ("workloads/x", INGRESS % "a.example.com", "", "admission"),
         ("workloads/x", LEADER_WORKER_SET % "replicas: 1", LEADER_WORKER_SET % "replicas: 2", "quota"),
         ("workloads/x", LEADER_WORKER_SET % "startupPolicy: a", LEADER_WORKER_SET % "startupPolicy: b", "quota"),
         (

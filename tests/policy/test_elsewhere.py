@@ -59,7 +59,7 @@ def test_a_strategy_is_patched_by_hand() -> None:
             "queueLength",
             "in `autoscaling`, by one of `requestsPerSecond`, `waitingRequests`, `cpuPercent` and `gpuPercent`",
         ),
-        ("Workload", "readinessProbe", "in `inference`, by `probe` and `startup`"),
+        ("Workload", "readinessProbe", "in `inference`, by `probe`, `startup` and `liveness`"),
         ("Workload", "gpuMemory", "by `fraction`, such as `{memory: 10Gi}`"),
         ("Workload", "notebook", "by an object of your own, whose pods the quotas hold"),
         ("Pool", "instanceType", "by `nodes`: names, a pattern, labels or the board"),

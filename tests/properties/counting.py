@@ -59,6 +59,14 @@ def _of_deployment(body: Body, most: int | None) -> Pods:
     yield spec.get("replicas", 1) if most is None else most, spec["template"]
 
 
+def _of_leader_worker_set(body: Body, most: int | None) -> Pods:
+    spec = body["spec"]
+    groups = spec.get("replicas", 1) if most is None else most
+    assert spec["rolloutStrategy"]["rollingUpdateConfiguration"]["maxSurge"] == 0, "more groups while it rolls"
+    yield groups, spec["leaderWorkerTemplate"]["leaderTemplate"]
+    yield groups * (spec["leaderWorkerTemplate"]["size"] - 1), spec["leaderWorkerTemplate"]["workerTemplate"]
+
+
 def _of_job(body: Body, _: int | None) -> Pods:
     """No more at once than are still to complete."""
     spec = body["spec"]
@@ -66,7 +74,11 @@ def _of_job(body: Body, _: int | None) -> Pods:
     yield min(at_once, spec.get("completions", at_once)), spec["template"]
 
 
-PODS_OF: Final[Mapping[str, Callable[[Body, int | None], Pods]]] = {"Deployment": _of_deployment, "Job": _of_job}
+PODS_OF: Final[Mapping[str, Callable[[Body, int | None], Pods]]] = {
+    "Deployment": _of_deployment,
+    "Job": _of_job,
+    "LeaderWorkerSet": _of_leader_worker_set,
+}
 """How many pods come of each template of an object, by its kind; an autoscaler may say how many there are at most."""
 
 _SCALERS: Final = frozenset(("HorizontalPodAutoscaler",))

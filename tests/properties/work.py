@@ -29,6 +29,7 @@ from gpuplan.policy.models import (
     SecretKey,
     Training,
     ValueFrom,
+    Worker,
     WorkloadSpec,
 )
 from tests.plans import a_cluster
@@ -93,7 +94,7 @@ def _platform(scheduler: str, cluster: str, places: Mapping[str, Place], *, has_
     default = "default: true" if has_default else ""
     return "".join(
         (
-            f"{a_cluster(f'kind: {scheduler}')}{cluster}",
+            f"{a_cluster(SCHEDULERS.get(scheduler, f'kind: {scheduler}'))}{APIS}{cluster}",
             *(
                 pool(name, place.sharing, place.more, nodes=f"{nodes}, namePattern: '{name}-[0-9]+'")
                 for name, place in places.items()
@@ -121,6 +122,10 @@ def _quota(name: str, of: str, unit: str, each: int) -> str:
     compute = ", cpu: '2000', memory: 20Ti" if name == "counted" else ""
     return f"pool: {of}, unit: {unit}, guaranteed: {own}{split}{compute}"
 
+
+APIS: Final = "  apis: [LeaderWorkerSet]\n"
+SCHEDULERS: Final = {"kueue": "kind: kueue, kueue: {frameworks: [LeaderWorkerSet]}"}
+"""What is to be said of those that are told of kinds."""
 
 CLUSTERS: Final = (
     "",
@@ -215,8 +220,12 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "port": st.integers(80, 99),
         "node_port": st.just(30000),
     },
+    Worker: {"command": _WORDS, "args": _WORDS},
     Inference: {
         "replicas": _COUNTS,
+        "pods_per_replica": st.integers(1, 2),
+        "worker": _with(Worker),
+        "topology": _with(Closeness),
         "port": _PORTS | st.just("none"),
         "ports": st.dictionaries(st.sampled_from(["metrics", "grpc"]), st.integers(100, 199), max_size=2),
         "probe": _with(Probe) | st.sampled_from(["tcp", "grpc", "none"]),
@@ -374,6 +383,14 @@ def _fit_scaling(work: Spec, spec: Spec, place: Place) -> None:
         spec.setdefault("cpu", "2")
 
 
+def _fit_replica(work: Spec, _: Spec, place: Place) -> None:
+    """Only a replica of several pods has workers, and pods that may be close to one another."""
+    if work.get("podsPerReplica", 1) == 1:
+        work.pop("worker", None)
+    if work.get("podsPerReplica", 1) == 1 or not place.levels:
+        work.pop("topology", None)
+
+
 def _fit_trials(work: Spec, _: Spec, place: Place) -> None:
     """Pods that come one after the other neither start together nor wait for one another."""
     pods = work.get("pods", 1)
@@ -407,7 +424,7 @@ def _fit_fraction(spec: Spec) -> None:
 
 FITS: Final[Mapping[str, tuple[Fit, ...]]] = {
     "batch": (_fit_trials,),
-    "inference": (_fit_port, _fit_reach, _fit_scaling),
+    "inference": (_fit_port, _fit_reach, _fit_scaling, _fit_replica),
     "training": (_fit_trials,),
 }
 """What is brought to fit of each kind of work."""

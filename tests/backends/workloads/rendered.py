@@ -68,12 +68,13 @@ def planned(
     security: str = "baseline",
     name: str = "app",
     priority: str = "urgent",
+    cluster: str = "",
 ) -> Plan:
     """A plan with one workload in namespace `lab`."""
     text = PLATFORM.format(
         sharing=sharing, pool=pool, security=security, name=name, priority=priority, spec=indent(spec, "  ")
     )
-    return a_plan(f"{a_cluster(f'kind: {scheduler}')}---\n{text}")
+    return a_plan(f"{a_cluster(f'kind: {scheduler}')}{indent(cluster, '  ')}\n---\n{text}")
 
 
 def manifests(spec: str = SERVICE, **more: str) -> list[Manifest]:

@@ -64,10 +64,7 @@ def _nearest(name: str, models: Sequence[Gpu]) -> str:
     """Profiles with as many compute slices."""
     slices = f"{name.partition('g.')[0]}g."
     near = {
-        profile.resource_suffix: None
-        for gpu in models
-        for profile in gpu.profiles
-        if profile.name.startswith(slices)
+        profile.resource_suffix: None for gpu in models for profile in gpu.profiles if profile.name.startswith(slices)
     }
     return f"write {listing([*near], 4, 'or')}" if near else "`gpuplan catalog` with a model's name lists its profiles"
 

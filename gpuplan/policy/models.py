@@ -548,7 +548,9 @@ class Api(StrEnum):
     """A kind of object that Kubernetes itself has not."""
 
     HTTP_ROUTE = "HTTPRoute"
+    JOB_SET = "JobSet"
     LEADER_WORKER_SET = "LeaderWorkerSet"
+    TRAIN_JOB = "TrainJob"
 
 
 class Gateway(Model):
@@ -1379,6 +1381,14 @@ class Peers(Model):
     """The port on which the first pod waits for the others."""
 
 
+class TrainingKind(StrEnum):
+    """Which object a training is."""
+
+    JOB = "Job"
+    JOB_SET = "JobSet"
+    TRAIN_JOB = "TrainJob"
+
+
 class Batch(Model):
     """Work that ends: a Job, whose pods need nothing of one another."""
 
@@ -1423,8 +1433,13 @@ class PodPatch(Model):
 
 
 class Training(Batch):
-    """Work that ends, and whose pods may work together: a Job."""
+    """Work that ends, and whose pods may work together."""
 
+    kind: Annotated[TrainingKind, Field(strict=False), ESSENTIAL] = TrainingKind.JOB
+    """The object that it is. `Job`: each pod is tried again by itself. `JobSet`: when one has failed, all start again
+    together, `backoffLimit` times, and each time has the whole `deadline`. `TrainJob` of Kubeflow Trainer, with a
+    TrainingRuntime of its own: the same, by Trainer. The cluster's `apis` say that it has the last two.
+    """
     gang: Positive | None = None
     """How many of them must be able to start together; fewer do not start at all."""
     topology: Annotated[Closeness | None, ESSENTIAL] = None

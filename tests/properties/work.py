@@ -28,6 +28,7 @@ from gpuplan.policy.models import (
     Reach,
     SecretKey,
     Training,
+    TrainingKind,
     ValueFrom,
     Worker,
     WorkloadSpec,
@@ -123,8 +124,8 @@ def _quota(name: str, of: str, unit: str, each: int) -> str:
     return f"pool: {of}, unit: {unit}, guaranteed: {own}{split}{compute}"
 
 
-APIS: Final = "  apis: [LeaderWorkerSet]\n"
-SCHEDULERS: Final = {"kueue": "kind: kueue, kueue: {frameworks: [LeaderWorkerSet]}"}
+APIS: Final = "  apis: [JobSet, LeaderWorkerSet, TrainJob]\n"
+SCHEDULERS: Final = {"kueue": "kind: kueue, kueue: {frameworks: [LeaderWorkerSet, TrainJob]}"}
 """What is to be said of those that are told of kinds."""
 
 CLUSTERS: Final = (
@@ -236,7 +237,13 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
     Closeness: {"required": st.just(RACK), "preferred": st.sampled_from([RACK, HOST])},
     Peers: {"port": _PORTS},
     Batch: _OF_BATCH,
-    Training: {**_OF_BATCH, "gang": _COUNTS, "topology": _with(Closeness), "peers": _with(Peers)},
+    Training: {
+        **_OF_BATCH,
+        "kind": st.sampled_from([kind.value for kind in TrainingKind]),
+        "gang": _COUNTS,
+        "topology": _with(Closeness),
+        "peers": _with(Peers),
+    },
     PartOfGpu: {
         "min": st.sampled_from([0.1, 0.25]),
         "max": st.sampled_from([0.5, 1.0]),
@@ -392,8 +399,11 @@ def _fit_replica(work: Spec, _: Spec, place: Place) -> None:
 
 
 def _fit_trials(work: Spec, _: Spec, place: Place) -> None:
-    """Pods that come one after the other neither start together nor wait for one another."""
+    """Pods that come one after the other neither start together nor wait for one another, and only a Job has them."""
     pods = work.get("pods", 1)
+    if work.get("kind", "Job") != "Job":
+        for field in ("trials", "backoffLimitPerIndex"):
+            work.pop(field, None)
     if "trials" in work:
         work["trials"] = max(work["trials"], pods)
         work.pop("gang", None)

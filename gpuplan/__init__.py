@@ -1,7 +1,7 @@
 """gpuplan: GPU sharing for Kubernetes, described in Git, proven, and compiled into kustomize overlays.
 
-From Python, `validate`, `build`, `trace` and `check_files` do what the commands `validate`, `build`, `trace` and `check`
-do, but print and write nothing.
+From Python, `validate`, `build` and `trace` do what the commands of these names do, but print and write nothing;
+`check_files` is `check`.
 `read_nodes` reads what `kubectl get nodes -o json` prints, for `validate` to judge a step by.
 """
 

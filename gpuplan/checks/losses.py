@@ -649,7 +649,7 @@ def _fraction_memory(workload: Workload) -> Uses:
 
 def _level(workload: Workload) -> Uses:
     found = workload.closeness
-    if found and isinstance(workload.work, Training) and workload.work.topology:
+    if found and workload.topology:
         how = "must" if found.is_required else "should"
         yield Use(found.at, f"pods of `{workload.name}` {how} be in one `{found.level}`")
 
@@ -664,6 +664,8 @@ def _gang(workload: Workload) -> Uses:
     match workload.work:
         case Training(gang=int() as gang, pods=pods) if gang > 1:
             yield Use(workload.work_at / "gang", f"`{workload.name}` needs {gang} of {pods} pods at once")
+        case Inference(pods_per_replica=pods) if pods > 1:
+            yield Use(workload.gang_at, f"each replica of `{workload.name}` needs {pods} pods at once")
 
 
 def _partial_gang(workload: Workload) -> Uses:
@@ -677,7 +679,8 @@ def _autoscaler(workload: Workload) -> Uses:
     match workload.work:
         case Inference(autoscaling=scaling) if scaling:
             at = workload.work_at / "autoscaling"
-            yield Use(at.key, f"`{workload.name}` has {scaling.min_replicas} to {scaling.max_replicas} pods")
+            what = "replicas" if workload.is_grouped else "pods"
+            yield Use(at.key, f"`{workload.name}` has {scaling.min_replicas} to {scaling.max_replicas} {what}")
 
 
 USES: Mapping[str, FindUses] = {

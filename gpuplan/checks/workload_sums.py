@@ -209,7 +209,7 @@ def _asks_too_much(load: _Load, group: Sequence[Workload], bound: _Bound) -> Fin
     workload = group[_crossing(group, bound.amount)]
     wanted = _total(group)
     room = bound.amount - (wanted - _amount(workload))
-    fitting = max(int(room // workload.amount_per_pod), 0)
+    fitting = max(int(room // workload.amount_per_pod) // workload.pods_per_replica, 0)
     fewer = f"write `{_pods_field(workload)}: {fitting}`" if fitting else f"remove `{workload.name}`"
     return Finding(
         workload.pods_at,
@@ -391,15 +391,15 @@ def _does_not_fit(workload: Workload, per_node: int, most: int) -> Finding:
     else:
         has = f"a node has {workload.unit.per_node} `{workload.unit.name}`"
         fact = f"{has}: room for {count(per_node, 'pod')} of {each}, {nodes} for {most}"
-    gang = workload.gang
+    gang, replica = workload.gang, workload.pods_per_replica
+    fewer = f"write `{_pods_field(workload)}: {most // replica}`, or " if most >= replica else ""
     return Finding(
         workload.pods_at,
         f"{pods} pods of `{workload.name}` do not fit onto the nodes of pool `{pool.name}`",
         label=f"{most} at most" if gang is None or gang <= most else f"{most} at most: a gang of {gang} never starts",
         related=(Label(pool.nodes.at / "count", nodes),),
         notes=(fact,),
-        help=f"write `{_pods_field(workload)}: {most}`, or raise `nodes.count` of pool `{pool.name}` to "
-        f"{ceil(pods / per_node)}",
+        help=f"{fewer}raise `nodes.count` of pool `{pool.name}` to {ceil(pods / per_node)}",
     )
 
 

@@ -13,6 +13,7 @@ from gpuplan.credentials import is_credential
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.manifests import parse_quantity
 from gpuplan.patterns import regex
+from gpuplan.planning.apis import needed_api
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.plan import HOST_LABEL, Fraction, FractionRequest, Isolation, Plan, Workload
@@ -307,7 +308,7 @@ def _scaling(workload: Workload, work: Inference, scaling: Autoscaling) -> Itera
 
 @check("GPU593", "topology-level-not-there")
 def topology_level_not_there(plan: Plan) -> Iterator[Finding]:
-    """A training's pods are to share a level that their pool's topology does not have, or that is too small for them.
+    """Pods are to share a level that their pool's topology does not have, or that is too small for them.
 
     ## Why
     Levels are node labels, which the pool lists in `topology`, and schedulers know no others: Kueue and KAI-Scheduler
@@ -318,11 +319,11 @@ def topology_level_not_there(plan: Plan) -> Iterator[Finding]:
     Name a level of the pool's `topology`, or add it there. Write `preferred` where one node is too small.
     """
     for workload in plan.workloads:
-        work, pool, asked = workload.work, workload.pool, workload.work_at / "topology"
-        if not isinstance(work, Training) or work.topology is None:
+        topology, pool, asked = workload.topology, workload.pool, workload.work_at / "topology"
+        if topology is None:
             continue
-        levels, level = pool.spec.topology, work.topology.required or work.topology.preferred or ""
-        at = asked / ("preferred" if work.topology.required is None else "required")
+        levels, level = pool.spec.topology, topology.required or topology.preferred or ""
+        at = asked / ("preferred" if topology.required is None else "required")
         if level not in levels:
             yield Finding(
                 at,
@@ -333,14 +334,22 @@ def topology_level_not_there(plan: Plan) -> Iterator[Finding]:
                 if levels
                 else f"add `topology: [{level}]` to pool `{pool.name}`",
             )
-        elif level == HOST_LABEL and work.topology.required and (room := _room_on_node(workload)) < work.pods:
-            yield Finding(
-                at,
-                f"{work.pods} pods of `{workload.name}` must be on one node, and a node has room for {room}",
-                label="never start",
-                related=(Label(workload.work_at / "pods", f"{work.pods} pods"),),
-                help=f"write `topology: {{preferred: {level}}}`, or `pods: {room}`",
-            )
+        elif level == HOST_LABEL and topology.required:
+            yield from _beyond_node(workload, at, level)
+
+
+def _beyond_node(workload: Workload, at: Origin, level: str) -> Iterator[Finding]:
+    """Pods that must share a node, and do not fit on one."""
+    room = _room_on_node(workload)
+    field, pods = ("pods", workload.most_pods) if workload.ends else ("podsPerReplica", workload.pods_per_replica)
+    if room < pods:
+        yield Finding(
+            at,
+            f"{pods} pods of `{workload.name}` must be on one node, and a node has room for {room}",
+            label="never start",
+            related=(Label(workload.work_at / field, f"{pods} pods"),),
+            help=f"write `topology: {{preferred: {level}}}`, or `{field}: {room}`",
+        )
 
 
 def _room_on_node(workload: Workload) -> int:
@@ -711,17 +720,23 @@ def service_name_begins_with_digit(plan: Plan) -> Iterator[Finding]:
     ## Why
     The Service of an inference workload or of a workspace has its name, that of a training with `peers` begins with it,
     and Services are the one common kind whose name must begin with a letter (RFC 1035). The pods would be there, and
-    nobody could reach them.
+    nobody could reach them. A LeaderWorkerSet makes Services that begin with its name, and is refused, and so is a
+    JobSet (`ValidateCreate` in `pkg/webhooks/jobset_webhook.go` there).
 
     ## Instead
     Begin the name with a letter. A service that needs no Service says `port: none`.
     """
     for workload in plan.workloads:
-        has_service = is_called(workload.work) or workload.peers is not None
-        if has_service and workload.name[:1] in digits:
+        if (needing := _needs_letter(workload)) and workload.name[:1] in digits:
             yield Finding(
                 name_of(workload.at),
-                f"workload name `{workload.name}` begins with a digit, and its Service cannot",
+                f"workload name `{workload.name}` begins with a digit, and its {needing} cannot",
                 label="must begin with a letter",
                 help=f"rename it, for example to `model-{workload.name}`",
             )
+
+
+def _needs_letter(workload: Workload) -> str:
+    """The kind of an object of the workload whose name begins with a letter; empty where there is none."""
+    has_service = is_called(workload.work) or workload.peers is not None
+    return "Service" if has_service else needed_api(workload) or ""

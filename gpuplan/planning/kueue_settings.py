@@ -49,6 +49,7 @@ def _added(at: Origin, decided_part: Mapping[str, Any], more: Mapping[str, Any])
         elif isinstance(here, list) and isinstance(value, list):
             added = [index for index, item in enumerate(value) if item not in here]
             for place, index in enumerate(added, start=len(here)):
+                yield (key, place), chosen(at / key)
                 yield from as_written(at / key / index, value[index], (key, place))
 
 

@@ -12,7 +12,7 @@ from decimal import ROUND_UP, Decimal
 from enum import StrEnum
 from fractions import Fraction as Ratio
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -52,6 +52,8 @@ HOST_LABEL = "kubernetes.io/hostname"
 MIG_CONFIG_LABEL = "nvidia.com/mig.config"
 DEVICE_PLUGIN_CONFIG_LABEL = "nvidia.com/device-plugin.config"
 GPU_RESOURCE = "nvidia.com/gpu"
+MAIN_CONTAINER = "main"
+"""What the container of a workload is called that its policy describes; annotations may have it in their keys."""
 
 
 class Stage(StrEnum):
@@ -690,8 +692,13 @@ class Workload(NamedTuple):
         return isinstance(self.work, Batch)
 
     @property
+    def training_kind(self) -> models.TrainingKind:
+        """Which object its work is, where it ends."""
+        return self.work.kind if isinstance(self.work, Training) else models.TrainingKind.JOB
+
+    @property
     def is_job(self) -> bool:
-        """Whether a Job runs it, which can never be changed."""
+        """Whether a Job runs it, or what makes Jobs, which can never be changed."""
         return isinstance(self.work, Batch | Workspace)
 
     @property
@@ -717,8 +724,24 @@ class Workload(NamedTuple):
 
     @property
     def gang(self) -> int | None:
-        """How many of its pods start together, where that is asked for."""
-        return self.work.gang if isinstance(self.work, Training) else None
+        """How many pods start together or not at all, where that is asked for: those of each replica of a service."""
+        if isinstance(self.work, Training):
+            return self.work.gang
+        return self.pods_per_replica if self.is_grouped else None
+
+    @property
+    def gang_at(self) -> Origin:
+        return self.work_at / ("gang" if self.ends else "podsPerReplica")
+
+    @property
+    def pods_per_replica(self) -> int:
+        """How many pods come and go together."""
+        return self.work.pods_per_replica if isinstance(self.work, Inference) else 1
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether each replica is a leader and its workers."""
+        return self.pods_per_replica > 1
 
     @property
     def peers(self) -> models.Peers | None:
@@ -737,24 +760,44 @@ class Workload(NamedTuple):
         return at / "autoscaling" / "maxReplicas" if is_scaled else at / "replicas"
 
     @property
+    def pod_patch(self) -> Mapping[str, Any]:
+        """What is laid over the template of its pods; nothing where it says nothing."""
+        found = self.spec.pod_patch
+        both = {"metadata": found.metadata, "spec": found.spec} if found else {}
+        return {name: part for name, part in both.items() if part}
+
+    @property
+    def patch_at(self) -> Origin:
+        return self.at / "podPatch"
+
+    def without_patch(self) -> Workload:
+        """The same, with its pods as everything else in the policy has them."""
+        return self._replace(spec=self.spec.model_copy(update={"pod_patch": None}))
+
+    @property
     def key(self) -> UnitKey:
         return self.pool.name, self.unit.name
 
     @property
+    def topology(self) -> models.Closeness | None:
+        """What it says of how close together its pods are."""
+        return self.work.topology if isinstance(self.work, Inference | Training) else None
+
+    @property
     def closeness(self) -> Closeness | None:
         """Within which level of the pool's topology its pods are: a gang, where nothing is said, as near as can be."""
-        work, levels = self.work, self.pool.spec.topology
-        if not isinstance(work, Training) or not levels:
+        levels = self.pool.spec.topology
+        if not levels or not (self.is_grouped or isinstance(self.work, Training)):
             return None
         at = self.work_at / "topology"
-        match work.topology:
+        match self.topology:
             case models.Closeness(required=str(level)):
                 return Closeness(at / "required", level, is_required=True)
             case models.Closeness(preferred=str(level)):
                 return Closeness(at / "preferred", level, is_required=False)
             case _:
                 at = self.pool.at / "topology" / (len(levels) - 1)
-                return Closeness(at, levels[-1], is_required=False) if work.gang else None
+                return Closeness(at, levels[-1], is_required=False) if self.gang else None
 
     @property
     def most_pods(self) -> int:
@@ -764,7 +807,8 @@ class Workload(NamedTuple):
             return work.pods
         if isinstance(work, Workspace):
             return 1
-        return max(work.replicas, work.autoscaling.max_replicas) if work.autoscaling else work.replicas
+        replicas = max(work.replicas, work.autoscaling.max_replicas) if work.autoscaling else work.replicas
+        return replicas * work.pods_per_replica
 
     @property
     def amount_per_pod(self) -> Amount:

@@ -414,8 +414,9 @@ def _pods(workload: Workload) -> str:
     """How many there are at once, and how many of them start together or come in all."""
     work = workload.work
     if isinstance(work, Inference):
-        scaling = work.autoscaling
-        return f"{scaling.min_replicas} to {scaling.max_replicas}" if scaling else str(work.replicas)
+        scaling, each = work.autoscaling, work.pods_per_replica
+        pods = f"{scaling.min_replicas * each} to {workload.most_pods}" if scaling else str(workload.most_pods)
+        return f"{pods}, {each} together" if workload.is_grouped else pods
     if isinstance(work, Workspace):
         return "1, a workspace"
     in_all = f" of {work.trials}" if work.trials else ""

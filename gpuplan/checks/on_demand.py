@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from gpuplan.catalog.operators import parse_version
+from gpuplan.catalog.schedulers import Support
+from gpuplan.checks.losses import losses
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import severity_of_loss
 from gpuplan.diagnostics import Finding, Label, Severity
@@ -17,7 +19,7 @@ from gpuplan.planning.on_demand import (
     static_instances,
 )
 from gpuplan.planning.placement.blocking import Blockade
-from gpuplan.planning.plan import DynamicMig, Mig, Plan
+from gpuplan.planning.plan import DynamicMig, Mig, Plan, Pool
 from gpuplan.policy.models import Allocation
 from gpuplan.wording import count, joined, listing
 
@@ -67,13 +69,21 @@ def cluster_makes_no_partitions(plan: Plan) -> Iterator[Finding]:
     ([#1092](https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/issues/1092)) and tries to switch MIG on an A100,
     which takes a reset; v0.4.0 does neither ([#1018](https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/pull/1018)).
 
+    From Hopper on the driver switches MIG on when the first partition of a GPU is claimed. An Ampere GPU does so only
+    by a reset, which the driver does not make: where MIG is off it publishes whole GPUs and no partition
+    (`isDynamicMIGCapable` in `cmd/gpu-kubelet-plugin/nvlib.go`). mig-manager, which could, stays away from these nodes:
+    it would dissolve what the driver makes. A note reminds of it.
+
     ## Instead
     Switch the gate on in the API server, the scheduler and the controllers, and say so with `dra:
-    {partitionableDevices: true}`; upgrade the driver, and say so in `dra.driverVersion`. Or divide the GPUs by layouts.
+    {partitionableDevices: true}`; upgrade the driver, and say so in `dra.driverVersion`. On Ampere switch MIG on before
+    the driver starts, once for each node: `nvidia-smi -mig 1`, and a reboot where it stays pending; it survives
+    reboots. Or divide the GPUs by layouts.
     """
     pools = dynamic_pools(plan)
     if not pools:
         return
+    yield from _switched_by_reset(pools)
     cluster, dra = plan.cluster, plan.cluster.spec.dra
     related = (Label(pools[0].sharing.at.key, f"pool `{pools[0].name}` makes partitions on demand"),)
     kubernetes = tuple(map(int, cluster.spec.kubernetes.split(".")))
@@ -106,6 +116,19 @@ def cluster_makes_no_partitions(plan: Plan) -> Iterator[Finding]:
         help="upgrade it to v0.4.0 or later",
         severity=severity,
     )
+
+
+def _switched_by_reset(pools: Sequence[Pool]) -> Iterator[Finding]:
+    for pool in pools:
+        if pool.gpu.architecture == "Ampere":
+            yield Finding(
+                pool.sharing.at.key,
+                f"MIG must be on already on the nodes of pool `{pool.name}`",
+                label=f"{pool.gpu.id} switches it only by a reset",
+                related=(Label(pool.at / "gpu", "an Ampere GPU"),),
+                help="run `nvidia-smi -mig 1` on each node and reboot it, before the driver for DRA starts there",
+                severity=Severity.NOTE,
+            )
 
 
 @check("GPU494", "unknown-profile-on-demand")
@@ -180,29 +203,38 @@ def driver_would_dissolve_partitions(plan: Plan) -> Iterator[Finding]:
             )
 
 
-@check("GPU444", "mig-mode-not-switched-on", Severity.NOTE)
-def mig_mode_not_switched_on(plan: Plan) -> Iterator[Finding]:
-    """A pool makes partitions on demand of GPUs whose MIG mode needs a reset.
+@check("GPU444", "scheduler-allocates-no-partitions")
+def scheduler_allocates_no_partitions(plan: Plan) -> Iterator[Finding]:
+    """A pool makes partitions on demand, which the cluster's scheduler allocates in part or not at all.
 
     ## Why
-    From Hopper on the driver for DRA switches MIG on when the first partition of a GPU is claimed, and off after the
-    last. An Ampere GPU does so only by a reset, which the driver does not make: where MIG is off it publishes whole
-    GPUs and no partition (`isDynamicMIGCapable` in `cmd/gpu-kubelet-plugin/nvlib.go`). mig-manager, which could, stays
-    away from these nodes: it would dissolve what the driver makes.
+    What may be made of a GPU is published with shared counters, and whoever allocates has to keep them. kube-scheduler
+    does. Kueue leaves it to kube-scheduler, and counts each profile by itself: it admits work for which there is no
+    room beside the others, which then waits and holds its quota; that is a note. KAI-Scheduler allocates by itself,
+    without partitionable devices, and takes no device that has such counters
+    (`pkg/scheduler/plugins/dynamicresources/dynamicresources.go` of v0.17.0). Run:ai counts no claims; its own
+    partitions on demand were deprecated in 2.19, and are no longer supported since 2.20.
 
     ## Instead
-    Switch MIG on before the driver starts, once for each node: `nvidia-smi -mig 1`, and a reboot where it stays
-    pending. On Ampere it survives reboots. The rule is a reminder; ignore it when that is done.
+    Use plain Kubernetes or Kueue for this cluster, or divide the GPUs by a layout.
     """
-    for pool in dynamic_pools(plan):
-        if pool.gpu.architecture == "Ampere":
-            yield Finding(
-                pool.sharing.at.key,
-                f"MIG must be on already on the nodes of pool `{pool.name}`",
-                label=f"{pool.gpu.id} switches it only by a reset",
-                related=(Label(pool.at / "gpu", "an Ampere GPU"),),
-                help="run `nvidia-smi -mig 1` on each node and reboot it, before the driver for DRA starts there",
-            )
+    found, scheduler = losses(plan, "dynamic-mig", plan.scheduler), plan.cluster.scheduler
+    kept = plan.scheduler.capability("dynamic-mig")
+    is_impossible = kept.support is Support.IMPOSSIBLE
+    if found:
+        use, *_ = found
+        verb = "allocates no" if is_impossible else "allocates only in part"
+        yield Finding(
+            scheduler.at / "kind",
+            f"{plan.scheduler.title} {verb} MIG partitions that are made on demand",
+            label="none of them is ever had" if is_impossible else "each profile is counted by itself",
+            related=(Label(use.at, use.text),),
+            notes=(kept.loss,),
+            help="write `mig` with a layout in the pool, or use plain Kubernetes or Kueue"
+            if is_impossible
+            else "keep the limits of each profile to what `gpuplan show` says is certain",
+            severity=None if is_impossible else severity_of_loss(plan, Severity.NOTE),
+        )
 
 
 # --- What it promises --------------------------------------------------------------------------------------------

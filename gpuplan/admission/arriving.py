@@ -38,6 +38,7 @@ _OWNERS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("apps", "Deployment"): ("apps/v1", "ReplicaSet"),
     ("batch", "CronJob"): ("batch/v1", "Job"),
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): ("apps/v1", "StatefulSet"),
+    ("trainer.kubeflow.org", "TrainingRuntime"): ("batch/v1", "Job"),
 }
 """Whose pods the work of some kinds runs in, beside what Kueue's table says of kinds that make others of it."""
 
@@ -57,7 +58,7 @@ def arrivals(plan: Plan, body: Body, values: Mapping[str, int]) -> Iterator[Arri
         return
     yield Arrival(body, ())
     owner = _owner(body.get("apiVersion", ""), kind)
-    for route, template in _templates(body):
+    for route, template in templates(body):
         pod = _pod(plan, {**template, "apiVersion": "v1", "kind": "Pod"}, owner, classes)
         if all(map(_is_valid, _list(pod["spec"].get("containers")))):
             yield Arrival(pod, route)
@@ -74,7 +75,7 @@ def _owner(api: str, kind: str) -> tuple[str, str]:
     return _OWNERS.get((group, kind), (api, kind))
 
 
-def _templates(body: Body) -> Iterator[tuple[Route, Body]]:
+def templates(body: Body) -> Iterator[tuple[Route, Body]]:
     left: list[tuple[Route, object]] = [(("spec",), body.get("spec"))]
     seen: set[int] = set()
     while left:

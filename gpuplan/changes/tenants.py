@@ -11,6 +11,7 @@ from gpuplan.changes.wording import amount, fate_of_queues, from_to, listed, nam
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.manifests import Subject
 from gpuplan.planning.amounts import amount_text
+from gpuplan.planning.apis import needed_api
 from gpuplan.planning.containers import Defaults, defaults_of
 from gpuplan.planning.grants import grants as granted
 from gpuplan.planning.members import Account, account_of, role_of
@@ -22,7 +23,7 @@ from gpuplan.planning.schedulers import Protects
 from gpuplan.planning.serving import ports_of
 from gpuplan.planning.subjects import subject_of
 from gpuplan.policy.differences import changed_fields
-from gpuplan.policy.models import Inference, Training
+from gpuplan.policy.models import Inference
 from gpuplan.wording import count, joined
 
 
@@ -422,20 +423,34 @@ def _workload_removed(step: Step, old: Workload) -> Iterator[Change]:
 
 def _workload_changed(step: Step, old: Workload, new: Workload, differing: Sequence[ChangeClass]) -> Iterator[Change]:
     found, is_unreachable = worst(differing), _has_service(old) and not _has_service(new)
+    is_made_otherwise = needed_api(old) is not needed_api(new)
     effect, undo, pods = f"more or fewer pods; {NOTHING_RUNS}", REVERT, 0
-    if found is ChangeClass.RECREATE or is_unreachable:
-        effect, pods = "its pods are recreated, one after the other", old.most_pods
+    if found is ChangeClass.RECREATE or is_unreachable or is_made_otherwise:
+        effect, pods = _recreated(step, old, new), old.most_pods
         undo = "reverting recreates them once more"
-        if isinstance(new.work, Training):
-            effect = "its Job is another one: the pods end, and the new ones start from the beginning"
         if is_unreachable:
             effect = f"{effect}, and its Service goes: who calls it finds nobody"
     elif found is ChangeClass.ADMISSION and _has_service(new):
         effect = f"it is reached at other ports, or from elsewhere; {NOTHING_RUNS}"
     words = _differences(old, new)
     if words or found.rank > ChangeClass.METADATA.rank:
-        what = words or "its pool, its tenant or the scheduler asks something else of pods"
+        others = "its pool, its tenant or the scheduler asks something else of pods"
+        if found is ChangeClass.ADMISSION:
+            others = "what leads to it on the cluster is another one"
+        what = words or others
         yield Change(*of(step.after, new), found, what, effect, undo, pods=pods)
+
+
+def _recreated(step: Step, old: Workload, new: Workload) -> str:
+    """How its pods become others."""
+    if new.ends:
+        return f"its {needed_api(new) or 'Job'} is another one: the pods end, and the new ones start from the beginning"
+    if needed_api(old) is not needed_api(new):
+        return f"its pods end, and a {needed_api(new) or 'Deployment'} makes others"
+    if not new.is_grouped:
+        return "its pods are recreated, one after the other"
+    at_once = "; all at once where Kueue counts them otherwise" if step.after.scheduler.suspends_jobs else ""
+    return f"its replicas are recreated, one after the other, each with all of its pods{at_once}"
 
 
 def _has_service(workload: Workload) -> bool:
@@ -446,7 +461,8 @@ def _pods_of(workload: Workload) -> str:
     """How many there are: ``4``, or ``2 to 8``."""
     work = workload.work
     scaling = work.autoscaling if isinstance(work, Inference) else None
-    return f"{scaling.min_replicas} to {scaling.max_replicas}" if scaling else str(workload.most_pods)
+    least = scaling.min_replicas * workload.pods_per_replica if scaling else workload.most_pods
+    return f"{least} to {workload.most_pods}" if scaling else str(least)
 
 
 def _differences(old: Workload, new: Workload) -> str:

@@ -20,14 +20,13 @@ from gpuplan.planning.amounts import (
 )
 from gpuplan.planning.containers import DEFAULT_REQUESTS, compute_caps, defaults_of
 from gpuplan.planning.fallbacks import reach
-from gpuplan.planning.plan import Compute, Counted, Plan, Pool, Quota, Tenant, Workload
+from gpuplan.planning.plan import MAIN_CONTAINER, Compute, Counted, Plan, Pool, Quota, Tenant, Workload
 from gpuplan.planning.preemption import standing_together
+from gpuplan.planning.requests import OF_NODES, asked_by_main, asked_by_pod, requests_of
 from gpuplan.planning.tree import Tree
-from gpuplan.policy.models import Training
 from gpuplan.values import NamedTuple
 from gpuplan.wording import SHOWN, count, listing
 
-_OF_NODES = (Counted.CPU, Counted.MEMORY)
 _NOBODY = Tree(())
 
 
@@ -194,7 +193,7 @@ def unknown_nodes(plan: Plan) -> Iterator[Finding]:
     Write `cpu` and `memory` into the pool's `nodes`, as `kubectl describe node` shows them under Allocatable.
     """
     for pool in plan.pools:
-        for counted in _OF_NODES:
+        for counted in OF_NODES:
             found = _first(plan, pool, counted) if capacity(pool, counted) is None else None
             if found:
                 yield Finding(
@@ -227,7 +226,7 @@ def compute_over_capacity(plan: Plan) -> Iterator[Finding]:
     Lower a guarantee and let `limit` say how far the tenant may go beyond it, or add nodes. With `followUnits` in the
     pool, and no numbers in its quotas, CPU and memory always fit where the units do.
     """
-    for counted in _OF_NODES:
+    for counted in OF_NODES:
         held: dict[str, list[tuple[Tenant, Quota]]] = {}
         for tenant, quota in plan.compute_trees.get(counted, _NOBODY).outermost:
             held.setdefault(quota.pool.name, []).append((tenant, quota))
@@ -556,8 +555,17 @@ def pod_larger_than_a_node(plan: Plan) -> Iterator[Finding]:
                     f"`{pool.name}` has {amount_text(counted, has)}",
                     label="fits on no node",
                     related=(Label(pool.nodes.at / counted.value, "what a node has, the reserve included"),),
-                    help=f"write `{counted.value}: {amount_text(counted, has)}` or less",
+                    notes=tuple(_each_container(workload, counted)),
+                    help=_less(workload, counted, asked - has),
                 )
+
+
+def _less(workload: Workload, counted: Counted, excess: int) -> str:
+    main = asked_by_main(workload, counted)
+    is_a_sum = all(request.goes_on for request in requests_of(workload, counted))
+    if main and is_a_sum and main.amount > excess:
+        return f"write `{counted.value}: {amount_text(counted, main.amount - excess)}` or less"
+    return f"ask for {words_for(counted, excess)} less in the containers of a pod"
 
 
 @check("GPU454", "workloads-over-compute")
@@ -600,7 +608,7 @@ def _over_compute(holder: Tenant, pool: str, counted: Counted, workloads: Sequen
         workload, _ = parts[crossing([amount for _, amount in parts], bound)]
         largest = sorted(parts, key=lambda part: (-part[1], part[0].name))[:SHOWN]
         yield Finding(
-            _pods_at(workload) if counted is Counted.PODS else _asked_at(workload, counted),
+            workload.pods_at if counted is Counted.PODS else _asked_at(workload, counted),
             f"workloads of `{holder.name}` ask for {words_for(counted, total)} in pool `{pool}`, and it may use "
             f"{amount_text(counted, bound)}",
             label=f"`{workload.name}` makes it too much",
@@ -614,13 +622,9 @@ def _over_compute(holder: Tenant, pool: str, counted: Counted, workloads: Sequen
         )
 
 
-def _pods_at(workload: Workload) -> Origin:
-    return workload.work_at / ("pods" if isinstance(workload.work, Training) else "replicas")
-
-
 def _at_once(parts: Sequence[tuple[Workload, int]]) -> list[tuple[Workload, int]]:
     """What has to fit together though jobs take turns: all services, and the largest of the jobs."""
-    jobs = [part for part in parts if isinstance(part[0].work, Training)]
+    jobs = [part for part in parts if part[0].ends]
     largest = [max(jobs, key=lambda part: part[1])] if jobs else []
     return [*(part for part in parts if part not in jobs), *largest]
 
@@ -632,17 +636,21 @@ def _most(workload: Workload, counted: Counted) -> int:
 
 def _asked(workload: Workload) -> Mapping[Counted, int]:
     """What each pod asks for, by itself or by default; what is no quantity is reported for itself."""
-    texts = {Counted.CPU: workload.spec.cpu, Counted.MEMORY: workload.spec.memory}
-    asked = {counted: amount_of(counted, text) for counted, text in texts.items() if text}
-    by_default = {counted: found.request for counted, found in defaults_of(workload.tenant).items()}
-    return {**{counted: amount for counted, amount in by_default.items() if amount is not None}, **asked}
+    found = {counted: asked_by_pod(workload, counted) for counted in OF_NODES}
+    return {counted: amount for counted, amount in found.items() if amount is not None}
 
 
 def _asked_at(workload: Workload, counted: Counted) -> Origin:
     """Where a workload says what a pod asks for, or else its tenant."""
-    says = workload.spec.cpu if counted is Counted.CPU else workload.spec.memory
-    found = defaults_of(workload.tenant)[counted]
-    return workload.at / counted.value if says else found.at / found.request_field
+    main = asked_by_main(workload, counted)
+    return main.at if main else requests_of(workload, counted)[0].at
+
+
+def _each_container(workload: Workload, counted: Counted) -> Iterator[str]:
+    """The proof of what a pod asks for that has several containers."""
+    found = requests_of(workload, counted)
+    for request in found if len(found) > 1 else ():
+        yield f"`{request.container or MAIN_CONTAINER}`: {words_for(counted, request.amount)}"
 
 
 @check("GPU455", "uncounted-workload", Severity.NOTE)
@@ -658,8 +666,8 @@ def uncounted_workload(plan: Plan) -> Iterator[Finding]:
     """
     for workload in plan.workloads:
         quota = plan.tree.find_quota(workload.tenant, workload.key)
-        for counted in _OF_NODES:
-            if quota and quota.find_compute(counted) and counted not in _asked(workload):
+        for counted in OF_NODES:
+            if quota and quota.find_compute(counted) and asked_by_main(workload, counted) is None:
                 part = share_of_units(workload.pool, workload.unit, workload.amount_per_pod, counted)
                 yield Finding(
                     name_of(workload.at),

@@ -40,7 +40,7 @@ from gpuplan.planning.plan import (
 from gpuplan.planning.preemption import Condition, Eviction, evictions, pairs_within
 from gpuplan.planning.projects import ranks, seconds, times_of
 from gpuplan.planning.schedulers import SchedulerTraits
-from gpuplan.policy.models import Allocation, Cap, Inference, Training
+from gpuplan.policy.models import Allocation, Batch, Cap, Inference, Training
 from gpuplan.values import NamedTuple
 from gpuplan.wording import listing
 
@@ -655,14 +655,14 @@ def _fraction_memory(workload: Workload) -> Uses:
 
 def _level(workload: Workload) -> Uses:
     found = workload.closeness
-    if found and isinstance(workload.work, Training) and workload.work.topology:
+    if found and workload.topology:
         how = "must" if found.is_required else "should"
         yield Use(found.at, f"pods of `{workload.name}` {how} be in one `{found.level}`")
 
 
 def _deadline(workload: Workload) -> Uses:
     work = workload.work
-    if isinstance(work, Training) and work.deadline is not None:
+    if isinstance(work, Batch) and work.deadline is not None:
         yield Use(workload.work_at / "deadline", f"`{workload.name}` may take {work.deadline}")
 
 
@@ -670,6 +670,8 @@ def _gang(workload: Workload) -> Uses:
     match workload.work:
         case Training(gang=int() as gang, pods=pods) if gang > 1:
             yield Use(workload.work_at / "gang", f"`{workload.name}` needs {gang} of {pods} pods at once")
+        case Inference(pods_per_replica=pods) if pods > 1:
+            yield Use(workload.gang_at, f"each replica of `{workload.name}` needs {pods} pods at once")
 
 
 def _partial_gang(workload: Workload) -> Uses:
@@ -683,7 +685,8 @@ def _autoscaler(workload: Workload) -> Uses:
     match workload.work:
         case Inference(autoscaling=scaling) if scaling:
             at = workload.work_at / "autoscaling"
-            yield Use(at.key, f"`{workload.name}` has {scaling.min_replicas} to {scaling.max_replicas} pods")
+            what = "replicas" if workload.is_grouped else "pods"
+            yield Use(at.key, f"`{workload.name}` has {scaling.min_replicas} to {scaling.max_replicas} {what}")
 
 
 USES: Mapping[str, FindUses] = {

@@ -15,7 +15,7 @@ from gpuplan.planning.classes import is_kept
 from gpuplan.planning.fallbacks import landings
 from gpuplan.planning.plan import Amount, Plan, Pool, Quota, Tenant, UnitKey, Workload
 from gpuplan.planning.preemption import may_evict, standing_together
-from gpuplan.policy.models import Cap, Training
+from gpuplan.policy.models import Cap
 from gpuplan.values import NamedTuple
 from gpuplan.wording import count, joined, listing
 
@@ -209,10 +209,10 @@ def _asks_too_much(load: _Load, group: Sequence[Workload], bound: _Bound) -> Fin
     workload = group[_crossing(group, bound.amount)]
     wanted = _total(group)
     room = bound.amount - (wanted - _amount(workload))
-    fitting = max(int(room // workload.amount_per_pod), 0)
+    fitting = max(int(room // workload.amount_per_pod) // workload.pods_per_replica, 0)
     fewer = f"write `{_pods_field(workload)}: {fitting}`" if fitting else f"remove `{workload.name}`"
     return Finding(
-        _pods_at(workload),
+        workload.pods_at,
         f"{_asks(load, group)}, and {bound.told}",
         label=f"{number(wanted - bound.amount)} too much",
         related=(Label(bound.at, number(bound.amount)),),
@@ -222,9 +222,9 @@ def _asks_too_much(load: _Load, group: Sequence[Workload], bound: _Bound) -> Fin
 
 
 def _take_turns(load: _Load, group: Sequence[Workload], bound: _Bound) -> Finding:
-    jobs = [workload for workload in group if isinstance(workload.work, Training)]
+    jobs = [workload for workload in group if workload.ends]
     return Finding(
-        _pods_at(jobs[-1]),
+        jobs[-1].pods_at,
         f"{_asks(load, group)}, and {bound.told}: jobs take turns",
         label="waits while others run",
         related=(Label(bound.at, number(bound.amount)),),
@@ -268,7 +268,7 @@ def _over_guarantee(plan: Plan, load: _Load, lasting: Sequence[Workload]) -> Fin
     starts = not plan.scheduler.evicts_preemptible_alone
     classes = {found.priority_class.name: found.priority_class for found in lasting if found.priority_class}
     return Finding(
-        _pods_at(workload),
+        workload.pods_at,
         f"work of tenant `{workload.tenant.name}` that may not be evicted asks for up to {number(wanted)} "
         f"{units(quota)}, and {held} are guaranteed",
         label=f"{number(wanted - load.guaranteed)} beyond the guarantee "
@@ -317,7 +317,7 @@ def _borrowed(plan: Plan, load: _Load, used: Amount, safe: Amount) -> Finding:
     there = add([found.unit.capacity for found in load.quotas])
     has = f"the pool has {number(there)}" if not load.beyond else f"it and what it falls back to have {number(there)}"
     return Finding(
-        _pods_at(own[_crossing(own, safe)]),
+        own[_crossing(own, safe)].pods_at,
         f"{number(used - safe)} of {number(used)} {units(quota)} that workloads of tenant `{load.holder.name}` ask for "
         "are borrowed",
         label="evicted when their owners want them",
@@ -391,15 +391,15 @@ def _does_not_fit(workload: Workload, per_node: int, most: int) -> Finding:
     else:
         has = f"a node has {workload.unit.per_node} `{workload.unit.name}`"
         fact = f"{has}: room for {count(per_node, 'pod')} of {each}, {nodes} for {most}"
-    gang = workload.work.gang if isinstance(workload.work, Training) else None
+    gang, replica = workload.gang, workload.pods_per_replica
+    fewer = f"write `{_pods_field(workload)}: {most // replica}`, or " if most >= replica else ""
     return Finding(
-        _pods_at(workload),
+        workload.pods_at,
         f"{pods} pods of `{workload.name}` do not fit onto the nodes of pool `{pool.name}`",
         label=f"{most} at most" if gang is None or gang <= most else f"{most} at most: a gang of {gang} never starts",
         related=(Label(pool.nodes.at / "count", nodes),),
         notes=(fact,),
-        help=f"write `{_pods_field(workload)}: {most}`, or raise `nodes.count` of pool `{pool.name}` to "
-        f"{ceil(pods / per_node)}",
+        help=f"{fewer}raise `nodes.count` of pool `{pool.name}` to {ceil(pods / per_node)}",
     )
 
 
@@ -447,8 +447,7 @@ def _evicted_by(plan: Plan, workload: Workload, others: Iterable[Workload]) -> I
         each, name, pods = other.fraction.portion, other.name, other.fraction.per_gpu
         left = max(1 - pods * each, Decimal(0))
         leaving = ceil((wanted - left) / each)
-        has_gang = isinstance(other.work, Training) and other.work.gang
-        also = "; the rest of its gang goes with them" if has_gang else ""
+        also = "; the rest of its gang goes with them" if other.gang else ""
         if leaving > 0:
             yield _Evicted(
                 f"{count(leaving, 'pod')} of `{name}`",
@@ -507,10 +506,10 @@ def _written_cap(plan: Plan, quota: Quota) -> str:
 
 def _at_once(workloads: Sequence[Workload]) -> list[Workload]:
     """What has to fit together though jobs take turns: all services, and the largest of the jobs."""
-    jobs = [workload for workload in workloads if isinstance(workload.work, Training)]
+    jobs = [workload for workload in workloads if workload.ends]
     if not jobs:
         return list(workloads)
-    return [*(found for found in workloads if not isinstance(found.work, Training)), max(jobs, key=_amount)]
+    return [*(found for found in workloads if not found.ends), max(jobs, key=_amount)]
 
 
 def _lasting(workloads: Iterable[Workload]) -> list[Workload]:
@@ -541,13 +540,4 @@ def _each(workloads: Sequence[Workload]) -> tuple[str, ...]:
 
 
 def _pods_field(workload: Workload) -> str:
-    return str(_pods_at(workload).path[-1])
-
-
-def _pods_at(workload: Workload) -> Origin:
-    """Where the number of pods is written; the nearest thing that is, where it is left out."""
-    work, at = workload.work, workload.work_at
-    if isinstance(work, Training):
-        return at / "pods"
-    is_scaled = work.autoscaling and work.autoscaling.max_replicas >= work.replicas
-    return at / "autoscaling" / "maxReplicas" if is_scaled else at / "replicas"
+    return str(workload.pods_at.path[-1])

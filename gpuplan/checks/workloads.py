@@ -9,15 +9,17 @@ from string import digits
 from gpuplan.catalog.operators import parse_version
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of, number
+from gpuplan.credentials import is_credential
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.manifests import parse_quantity
 from gpuplan.patterns import regex
+from gpuplan.planning.apis import needed_api
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.plan import HOST_LABEL, Fraction, FractionRequest, Isolation, Plan, Workload
 from gpuplan.planning.pools import gpu_memory_mib
 from gpuplan.planning.serving import ports_of
-from gpuplan.policy.models import Autoscaling, Inference, Training, ValueFrom
+from gpuplan.policy.models import Autoscaling, Batch, Inference, Training, ValueFrom
 from gpuplan.wording import count, joined, listing
 
 # --- Units -------------------------------------------------------------------------------------------------------
@@ -217,8 +219,8 @@ def workload_contradicts_itself(plan: Plan) -> Iterator[Finding]:
                     related=(Label(at / "pods", "all there are"),),
                     help=f"write `gang: {pods}` or less",
                 )
-            case Training() as training:
-                yield from _trials(workload, training)
+            case Batch() as batch:
+                yield from _trials(workload, batch)
             case Inference(autoscaling=Autoscaling() as scaling):
                 yield from _scaling(workload, workload.work, scaling)
             case _:
@@ -234,8 +236,8 @@ def workload_contradicts_itself(plan: Plan) -> Iterator[Finding]:
             )
 
 
-def _trials(workload: Workload, training: Training) -> Iterator[Finding]:
-    name, at, trials, pods = workload.name, workload.work_at, training.trials, training.pods
+def _trials(workload: Workload, batch: Batch) -> Iterator[Finding]:
+    name, at, trials, pods = workload.name, workload.work_at, batch.trials, batch.pods
     if trials is not None:
         in_all = (Label(at / "trials", f"{trials} in all"),)
         if trials < pods:
@@ -246,15 +248,15 @@ def _trials(workload: Workload, training: Training) -> Iterator[Finding]:
                 related=in_all,
                 help=f"write `pods: {trials}` or less",
             )
-        if training.gang is not None and training.gang > 1:
+        if workload.gang is not None and workload.gang > 1:
             yield Finding(
                 at / "gang",
-                f"trials of `{name}` come one after the other, and {training.gang} of its pods are to start together",
+                f"trials of `{name}` come one after the other, and {workload.gang} of its pods are to start together",
                 label="never all at once",
                 related=in_all,
                 help="leave `gang` out",
             )
-        if training.peers is not None:
+        if workload.peers is not None:
             yield Finding(
                 (at / "peers").key,
                 f"trials of `{name}` come one after the other, and cannot wait for one another",
@@ -262,20 +264,20 @@ def _trials(workload: Workload, training: Training) -> Iterator[Finding]:
                 related=in_all,
                 help="leave `peers` out, or `trials`",
             )
-    if training.max_failed_indexes is not None and training.backoff_limit_per_index is None:
+    if batch.max_failed_indexes is not None and batch.backoff_limit_per_index is None:
         yield Finding(
             at / "maxFailedIndexes",
             f"`{name}` says how many pods may fail for good, and not when one has",
             label="refused by the API server",
             help="add `backoffLimitPerIndex: 0`, or as many tries as each pod has",
         )
-    elif training.max_failed_indexes is not None and training.max_failed_indexes > training.completions:
+    elif batch.max_failed_indexes is not None and batch.max_failed_indexes > batch.completions:
         yield Finding(
             at / "maxFailedIndexes",
-            f"{training.max_failed_indexes} pods of `{name}` may fail for good, and it has {training.completions}",
+            f"{batch.max_failed_indexes} pods of `{name}` may fail for good, and it has {batch.completions}",
             label="refused by the API server",
             related=(Label(at / ("pods" if trials is None else "trials"), "all there are"),),
-            help=f"write `maxFailedIndexes: {training.completions}` or less, or leave it out",
+            help=f"write `maxFailedIndexes: {batch.completions}` or less, or leave it out",
         )
 
 
@@ -305,7 +307,7 @@ def _scaling(workload: Workload, work: Inference, scaling: Autoscaling) -> Itera
 
 @check("GPU593", "topology-level-not-there")
 def topology_level_not_there(plan: Plan) -> Iterator[Finding]:
-    """A training's pods are to share a level that their pool's topology does not have, or that is too small for them.
+    """Pods are to share a level that their pool's topology does not have, or that is too small for them.
 
     ## Why
     Levels are node labels, which the pool lists in `topology`, and schedulers know no others: Kueue and KAI-Scheduler
@@ -316,11 +318,11 @@ def topology_level_not_there(plan: Plan) -> Iterator[Finding]:
     Name a level of the pool's `topology`, or add it there. Write `preferred` where one node is too small.
     """
     for workload in plan.workloads:
-        work, pool, asked = workload.work, workload.pool, workload.work_at / "topology"
-        if not isinstance(work, Training) or work.topology is None:
+        topology, pool, asked = workload.topology, workload.pool, workload.work_at / "topology"
+        if topology is None:
             continue
-        levels, level = pool.spec.topology, work.topology.required or work.topology.preferred or ""
-        at = asked / ("preferred" if work.topology.required is None else "required")
+        levels, level = pool.spec.topology, topology.required or topology.preferred or ""
+        at = asked / ("preferred" if topology.required is None else "required")
         if level not in levels:
             yield Finding(
                 at,
@@ -331,14 +333,22 @@ def topology_level_not_there(plan: Plan) -> Iterator[Finding]:
                 if levels
                 else f"add `topology: [{level}]` to pool `{pool.name}`",
             )
-        elif level == HOST_LABEL and work.topology.required and (room := _room_on_node(workload)) < work.pods:
-            yield Finding(
-                at,
-                f"{work.pods} pods of `{workload.name}` must be on one node, and a node has room for {room}",
-                label="never start",
-                related=(Label(workload.work_at / "pods", f"{work.pods} pods"),),
-                help=f"write `topology: {{preferred: {level}}}`, or `pods: {room}`",
-            )
+        elif level == HOST_LABEL and topology.required:
+            yield from _beyond_node(workload, at, level)
+
+
+def _beyond_node(workload: Workload, at: Origin, level: str) -> Iterator[Finding]:
+    """Pods that must share a node, and do not fit on one."""
+    room = _room_on_node(workload)
+    field, pods = ("pods", workload.most_pods) if workload.ends else ("podsPerReplica", workload.pods_per_replica)
+    if room < pods:
+        yield Finding(
+            at,
+            f"{pods} pods of `{workload.name}` must be on one node, and a node has room for {room}",
+            label="never start",
+            related=(Label(workload.work_at / field, f"{pods} pods"),),
+            help=f"write `topology: {{preferred: {level}}}`, or `{field}: {room}`",
+        )
 
 
 def _room_on_node(workload: Workload) -> int:
@@ -354,7 +364,7 @@ _TRIES_OF_EACH_POD = (1, 29)
 
 @check("GPU557", "no-tries-of-each-pod")
 def no_tries_of_each_pod(plan: Plan) -> Iterator[Finding]:
-    """A training gives each of its pods tries of its own, and the cluster's Kubernetes knows none.
+    """A job gives each of its pods tries of its own, and the cluster's Kubernetes knows none.
 
     ## Why
     Before 1.29 the API server drops `backoffLimitPerIndex` without a word, unless a feature gate is on
@@ -369,7 +379,7 @@ def no_tries_of_each_pod(plan: Plan) -> Iterator[Finding]:
         return
     for workload in plan.workloads:
         work = workload.work
-        if isinstance(work, Training) and work.backoff_limit_per_index is not None:
+        if isinstance(work, Batch) and work.backoff_limit_per_index is not None:
             tries = work.backoff_limit_per_index * work.completions
             yield Finding(
                 workload.work_at / "backoffLimitPerIndex",
@@ -658,15 +668,6 @@ _NO_DEVICES = ("void", "none")
 """What the container toolkit reads as no device (`internal/config/image/devices.go` of nvidia-container-toolkit)."""
 
 
-# How tokens begin that people paste: Hugging Face, NVIDIA NGC, GitHub, GitLab, AWS, Slack, OpenAI; and private keys.
-# (https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns)
-_TOKEN = regex(
-    r"(hf_[A-Za-z0-9]{30,}|nvapi-[A-Za-z0-9_-]{40,}|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}|"
-    r"glpat-[A-Za-z0-9_-]{20,}|AKIA[A-Z0-9]{16}|xox[abprs]-[A-Za-z0-9-]{20,}|sk-[A-Za-z0-9_-]{32,}|"
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----)(?s:.*)"
-)
-
-
 @check("GPU599", "secret-in-a-policy", Severity.WARNING)
 def secret_in_a_policy(plan: Plan) -> Iterator[Finding]:
     """A variable of a workload has what looks like a token or a private key for its value.
@@ -682,7 +683,7 @@ def secret_in_a_policy(plan: Plan) -> Iterator[Finding]:
     for workload in plan.workloads:
         for at, env, _ in _environments(workload):
             for name, value in env.items():
-                if isinstance(value, str) and _TOKEN.fullmatch(value.strip()):
+                if isinstance(value, str) and is_credential(value):
                     yield Finding(
                         (at / name).key,
                         f"variable `{name}` of workload `{workload.name}` has what looks like a secret",
@@ -698,18 +699,23 @@ def service_name_begins_with_digit(plan: Plan) -> Iterator[Finding]:
     ## Why
     The Service of an inference workload has its name, that of a training with `peers` begins with it, and Services are
     the one common kind whose name must begin with a letter (RFC 1035). The pods would be there, and nobody could reach
-    them.
+    them. A LeaderWorkerSet makes Services that begin with its name, and is refused, and so is a JobSet
+    (`ValidateCreate` in `pkg/webhooks/jobset_webhook.go` there).
 
     ## Instead
     Begin the name with a letter. A service that needs no Service says `port: none`.
     """
     for workload in plan.workloads:
-        work = workload.work
-        has_service = bool(ports_of(work)) if isinstance(work, Inference) else work.peers is not None
-        if has_service and workload.name[:1] in digits:
+        if (needing := _needs_letter(workload)) and workload.name[:1] in digits:
             yield Finding(
                 name_of(workload.at),
-                f"workload name `{workload.name}` begins with a digit, and its Service cannot",
+                f"workload name `{workload.name}` begins with a digit, and its {needing} cannot",
                 label="must begin with a letter",
                 help=f"rename it, for example to `model-{workload.name}`",
             )
+
+
+def _needs_letter(workload: Workload) -> str:
+    """The kind of an object of the workload whose name begins with a letter; empty where there is none."""
+    has_service = bool(ports_of(workload.work)) if isinstance(workload.work, Inference) else workload.peers is not None
+    return "Service" if has_service else needed_api(workload) or ""

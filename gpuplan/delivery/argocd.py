@@ -27,6 +27,7 @@ from gpuplan.delivery.reasons import FindWhys, Reasons
 from gpuplan.manifests import HEADER, File, Identity, Manifest, identity_of, to_yaml
 from gpuplan.manifests.kinds import find_kind, known_kinds
 from gpuplan.manifests.kustomization import Apart
+from gpuplan.planning.apis import lacks_kind
 from gpuplan.planning.charts import find_chart
 from gpuplan.planning.node_features import rules_group
 from gpuplan.planning.plan import Argocd, Plan, Stage
@@ -135,13 +136,14 @@ def _written(plan: Plan, folders: Sequence[Folder]) -> set[Identity]:
 def _whitelists(plan: Plan, written: AbstractSet[Identity]) -> dict[str, list[dict[str, str]]]:
     """The kinds that may be written, those without a namespace first; Namespaces one by one.
 
-    Kinds that outlive the policy stay allowed when the last object of theirs is gone from it.
+    Kinds that outlive the policy stay allowed when the last object of theirs is gone from it, as far as the cluster has
+    them.
     """
     kinds: dict[bool, set[KindName]] = {False: {(rules_group(plan.cluster), "NodeFeatureRule")}, True: set()}
     for item in written:
         kinds[_is_namespaced(item)].add((item.group, item.kind))
     for name, kind in known_kinds().items():
-        if kind.outlives_policy:
+        if kind.outlives_policy and not lacks_kind(plan.cluster, *name):
             kinds[kind.is_namespaced].add(name)
     names = {item.name for item in written if (item.group, item.kind) == _NAMESPACE and not item.namespace}
     for chart in charts(plan):

@@ -12,6 +12,7 @@ from gpuplan.delivery.reasons import Reasons
 from gpuplan.diagnostics import Path
 from gpuplan.manifests.kinds import find_kind
 from gpuplan.manifests.provenance import Links, Routes, as_written, below, choosing, chosen, copied, hashed, ordering
+from gpuplan.planning.apis import api_at
 from gpuplan.planning.plan import Argocd, Plan, Stage, with_places
 from gpuplan.planning.sources import MOST_IN_ORDER, by_name, named, operator_namespace, rules_group_of
 from gpuplan.planning.sync_names import CONTENT, REVISION
@@ -91,7 +92,7 @@ class Traces(NamedTuple):
             return rules_group_of(cluster)
         found = find_kind(group, kind)
         if found and found.outlives_policy:
-            return ()
+            return chosen(*api_at(cluster, group, kind))
         of_charts = [
             chart for chart in charts(self.plan) if (group, kind) in chart.kinds.cluster | chart.kinds.namespaced
         ]

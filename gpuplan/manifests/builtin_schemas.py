@@ -108,7 +108,7 @@ class BuiltinSchemas:
         """The definitions that a schema refers to."""
         from jsonschema_rs import Registry
 
-        definitions = {name: self._definitions[name] for name in self._closure(schema)}
+        definitions = {name: self.definitions[name] for name in self._closure(schema)}
         return Registry([(_DEFINITIONS, {"$id": _DEFINITIONS, "$defs": definitions})])
 
     def _find(self, gvk: Gvk) -> Schema | None:
@@ -123,24 +123,25 @@ class BuiltinSchemas:
         return schema if is_it and properties.get("kind", {}).get("enum") == [gvk.kind] else None
 
     def _closure(self, schema: Schema) -> list[str]:
-        names = dict.fromkeys(name for name in _references(schema) if name in self._definitions)
+        names = dict.fromkeys(name for name in _references(schema) if name in self.definitions)
         waiting = list(names)
         while waiting:
-            for name in _references(self._definitions[waiting.pop()]):
-                if name not in names and name in self._definitions:
+            for name in _references(self.definitions[waiting.pop()]):
+                if name not in names and name in self.definitions:
                     names[name] = None
                     waiting.append(name)
         return list(names)
 
     @cached_property
-    def _definitions(self) -> Mapping[str, Schema]:
+    def definitions(self) -> Mapping[str, Schema]:
+        """What other schemas refer to, by name."""
         definitions: Mapping[str, Schema] = json.loads((self._folder / "_definitions.json").read_bytes())["$defs"]
         return definitions
 
     @cached_property
     def _groups(self) -> frozenset[str]:
         kinds = (
-            kind for schema in self._definitions.values() for kind in schema.get("x-kubernetes-group-version-kind", ())
+            kind for schema in self.definitions.values() for kind in schema.get("x-kubernetes-group-version-kind", ())
         )
         return frozenset(kind["group"] for kind in kinds)
 

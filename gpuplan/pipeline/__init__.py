@@ -191,7 +191,7 @@ def rules() -> tuple[Rule, ...]:
     """Every rule of every stage, by code."""
     from gpuplan import checks, documents, manifests, outtree, planning, policy
     from gpuplan.changes import checks as step_checks
-    from gpuplan.checks.generated import GENERATED_CHECKS
+    from gpuplan.checks.generated import GENERATED_CHECKS, PATCH_CHECKS
     from gpuplan.checks.handwritten import OBJECT_CHECKS, PATCHED_CHECKS
     from gpuplan.pipeline.rules import RULES
 
@@ -199,7 +199,7 @@ def rules() -> tuple[Rule, ...]:
         *(*documents.RULES, *policy.RULES, *planning.RULES, *RULES, *manifests.RULES, *outtree.RULES),
         *(*(check.rule for check in checks.CHECKS), *(check.rule for check in step_checks.CHECKS)),
         *(*(check.rule for check in OBJECT_CHECKS), *(check.rule for check in PATCHED_CHECKS)),
-        *(check.rule for check in GENERATED_CHECKS),
+        *(check.rule for check in (*GENERATED_CHECKS, *PATCH_CHECKS)),
     )
     once = {id(rule): rule for rule in found}  # one rule may be found by reading and in the result
     return tuple(sorted(once.values(), key=lambda rule: rule.code))

@@ -24,6 +24,9 @@ PREFERRED_TOPOLOGY: Final = "kueue.x-k8s.io/podset-preferred-topology"
 REQUIRED_TOPOLOGY: Final = "kueue.x-k8s.io/podset-required-topology"
 """An annotation of pods: the level of a Topology within which they all are, or wait."""
 
+TOGETHER: Final = "kueue.x-k8s.io/podset-group-name"
+"""An annotation of pods: those of two sets that have the same name here are placed as one, from Kueue 0.13 on."""
+
 ANY_TOPOLOGY: Final = "kueue.x-k8s.io/podset-unconstrained-topology"
 """An annotation of pods: they may be anywhere in a Topology.
 

@@ -15,7 +15,7 @@ from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.kueue import counted_resource, frameworks
 from gpuplan.planning.plan import TENANT_LABEL, Plan, Workload
 from gpuplan.planning.rdma import network_resources
-from gpuplan.policy.models import Allocation, Training
+from gpuplan.policy.models import Allocation
 
 UNCOUNTED: Final = ("cpu", "memory", "ephemeral-storage", "hugepages-")
 """Prefixes of resources that no quota counts, unless the policy has some of CPU or memory.
@@ -49,6 +49,7 @@ def _added(at: Origin, decided_part: Mapping[str, Any], more: Mapping[str, Any])
         elif isinstance(here, list) and isinstance(value, list):
             added = [index for index, item in enumerate(value) if item not in here]
             for place, index in enumerate(added, start=len(here)):
+                yield (key, place), chosen(at / key)
                 yield from as_written(at / key / index, value[index], (key, place))
 
 
@@ -149,7 +150,7 @@ _WAIT_FOR_PODS_READY: Final = {"timeout": "10m", "recoveryTimeout": "10m", "bloc
 
 
 def gangs(plan: Plan) -> Iterator[Workload]:
-    return (found for found in plan.workloads if isinstance(found.work, Training) and found.work.gang)
+    return (found for found in plan.workloads if found.gang)
 
 
 def device_class_mappings(plan: Plan) -> list[dict[str, Any]]:

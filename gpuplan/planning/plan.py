@@ -12,7 +12,7 @@ from decimal import ROUND_UP, Decimal
 from enum import StrEnum
 from fractions import Fraction as Ratio
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -23,7 +23,17 @@ from gpuplan.planning.placement.placing import Placed, Refusal
 from gpuplan.planning.schedulers import SchedulerTraits, traits_of
 from gpuplan.planning.tree import Tree
 from gpuplan.policy import models
-from gpuplan.policy.models import Approval, Cap, Effect, Inference, SchedulerKind, Training, Window
+from gpuplan.policy.models import (
+    KINDS_OF_WORK,
+    Approval,
+    Batch,
+    Cap,
+    Effect,
+    Inference,
+    SchedulerKind,
+    Training,
+    Window,
+)
 from gpuplan.values import NamedTuple, Value
 
 T = TypeVar("T")
@@ -46,6 +56,8 @@ MIG_MANAGER_LABEL = "nvidia.com/gpu.deploy.mig-manager"
 """
 DEVICE_PLUGIN_CONFIG_LABEL = "nvidia.com/device-plugin.config"
 GPU_RESOURCE = "nvidia.com/gpu"
+MAIN_CONTAINER = "main"
+"""What the container of a workload is called that its policy describes; annotations may have it in their keys."""
 
 
 class Stage(StrEnum):
@@ -678,40 +690,112 @@ class Workload(NamedTuple):
     priority_class: PriorityClass | None
 
     @property
-    def work(self) -> Inference | Training:
-        return self.spec.training or self.spec.inference or Inference()
+    def kind(self) -> str:
+        """The field that says what it is."""
+        return next((kind for kind in KINDS_OF_WORK if getattr(self.spec, kind) is not None), KINDS_OF_WORK[0])
+
+    @property
+    def work(self) -> Inference | Batch:
+        spec = self.spec
+        return spec.training or spec.batch or spec.inference or Inference()
 
     @property
     def work_at(self) -> Origin:
-        return self.at / ("inference" if self.spec.training is None else "training")
+        return self.at / self.kind
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends by itself, so that others of its tenant may take turns with it."""
+        return isinstance(self.work, Batch)
+
+    @property
+    def training_kind(self) -> models.TrainingKind:
+        """Which object its work is, where it ends."""
+        return self.work.kind if isinstance(self.work, Training) else models.TrainingKind.JOB
+
+    @property
+    def gang(self) -> int | None:
+        """How many pods start together or not at all, where that is asked for: those of each replica of a service."""
+        if isinstance(self.work, Training):
+            return self.work.gang
+        return self.pods_per_replica if self.is_grouped else None
+
+    @property
+    def gang_at(self) -> Origin:
+        return self.work_at / ("gang" if self.ends else "podsPerReplica")
+
+    @property
+    def pods_per_replica(self) -> int:
+        """How many pods come and go together."""
+        return self.work.pods_per_replica if isinstance(self.work, Inference) else 1
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether each replica is a leader and its workers."""
+        return self.pods_per_replica > 1
+
+    @property
+    def peers(self) -> models.Peers | None:
+        """Where its pods find one another, where they do."""
+        return self.work.peers if isinstance(self.work, Training) else None
+
+    @property
+    def pods_at(self) -> Origin:
+        """Where the number of its pods is written; the nearest thing that is, where it is left out."""
+        work, at = self.work, self.work_at
+        if isinstance(work, Batch):
+            return at / "pods"
+        is_scaled = work.autoscaling and work.autoscaling.max_replicas >= work.replicas
+        return at / "autoscaling" / "maxReplicas" if is_scaled else at / "replicas"
+
+    @property
+    def pod_patch(self) -> Mapping[str, Any]:
+        """What is laid over the template of its pods; nothing where it says nothing."""
+        found = self.spec.pod_patch
+        both = {"metadata": found.metadata, "spec": found.spec} if found else {}
+        return {name: part for name, part in both.items() if part}
+
+    @property
+    def patch_at(self) -> Origin:
+        return self.at / "podPatch"
+
+    def without_patch(self) -> Workload:
+        """The same, with its pods as everything else in the policy has them."""
+        return self._replace(spec=self.spec.model_copy(update={"pod_patch": None}))
 
     @property
     def key(self) -> UnitKey:
         return self.pool.name, self.unit.name
 
     @property
+    def topology(self) -> models.Closeness | None:
+        """What it says of how close together its pods are."""
+        return self.work.topology if isinstance(self.work, Inference | Training) else None
+
+    @property
     def closeness(self) -> Closeness | None:
         """Within which level of the pool's topology its pods are: a gang, where nothing is said, as near as can be."""
-        work, levels = self.work, self.pool.spec.topology
-        if not isinstance(work, Training) or not levels:
+        levels = self.pool.spec.topology
+        if not levels or not (self.is_grouped or isinstance(self.work, Training)):
             return None
         at = self.work_at / "topology"
-        match work.topology:
+        match self.topology:
             case models.Closeness(required=str(level)):
                 return Closeness(at / "required", level, is_required=True)
             case models.Closeness(preferred=str(level)):
                 return Closeness(at / "preferred", level, is_required=False)
             case _:
                 at = self.pool.at / "topology" / (len(levels) - 1)
-                return Closeness(at, levels[-1], is_required=False) if work.gang else None
+                return Closeness(at, levels[-1], is_required=False) if self.gang else None
 
     @property
     def most_pods(self) -> int:
         """How many pods there are at most."""
         work = self.work
-        if isinstance(work, Training):
+        if isinstance(work, Batch):
             return work.pods
-        return max(work.replicas, work.autoscaling.max_replicas) if work.autoscaling else work.replicas
+        replicas = max(work.replicas, work.autoscaling.max_replicas) if work.autoscaling else work.replicas
+        return replicas * work.pods_per_replica
 
     @property
     def amount_per_pod(self) -> Amount:

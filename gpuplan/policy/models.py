@@ -555,6 +555,33 @@ class Dra(Model):
     """The release of NVIDIA's driver for DRA, such as `v0.4.1`; absent, it is taken to be new enough."""
 
 
+class Api(StrEnum):
+    """A kind of object that Kubernetes itself has not."""
+
+    HTTP_ROUTE = "HTTPRoute"
+    JOB_SET = "JobSet"
+    LEADER_WORKER_SET = "LeaderWorkerSet"
+    TRAIN_JOB = "TrainJob"
+
+
+class Gateway(Model):
+    """A Gateway, which brings requests from outside to services (Gateway API)."""
+
+    name: names.Gateway
+    """The Gateway's name."""
+    namespace: names.Namespace
+    """The Gateway's namespace. Its listeners have to take routes of tenants' namespaces (`allowedRoutes`)."""
+    listener: names.Listener | None = None
+    """The listener's name (`sectionName`). Absent: all listeners that take the host."""
+
+
+class Ingress(Model):
+    """A controller of Ingresses, which brings requests from outside to services."""
+
+    class_name: Annotated[names.IngressClass, Words("IngressClass")]
+    """The IngressClass of Ingresses, such as `nginx`."""
+
+
 class ClusterSpec(Model):
     """A cluster that gpuplan writes a folder for."""
 
@@ -572,6 +599,8 @@ class ClusterSpec(Model):
     """The scheduler that divides the GPUs."""
     dra: Annotated[Dra | None, Words("DRA")] = None
     """What pools with `dynamicMig` need of the cluster."""
+    apis: list[Annotated[Api, Field(strict=False), Words("kind of object")]] = Field(default_factory=list)
+    """Further kinds of objects whose controllers the cluster has."""
     argocd: Annotated[Argocd | None, Words("Argo CD")] = None
     """Argo CD syncs this cluster; not together with `flux`. With neither gpuplan writes what is to be applied, and who
     applies it is up to you.
@@ -582,6 +611,10 @@ class ClusterSpec(Model):
     """Prometheus and Grafana watch this cluster; absent, no alerts, rules or dashboards are written."""
     admission: Admission = Admission.model_construct()
     """What the API server refuses of tenants' pods and Jobs."""
+    gateway: Gateway | None = None
+    """The Gateway that services with a `route` are reached by; `apis` has `HTTPRoute`."""
+    ingress: Ingress | None = None
+    """Who serves the Ingresses of services with a `route`."""
     taint_pools: bool = False
     """Whether each pool without a taint that keeps pods off gets one: `nvidia.com/gpu=present:NoSchedule`, which the
     GPU Operator's own pods tolerate. Without a taint any pod may come to a pool's nodes.
@@ -1287,11 +1320,66 @@ class Reach(Model):
     """The port of the nodes, such as `30080`. Absent: Kubernetes chooses one."""
 
 
+class RouteKind(StrEnum):
+    """The kind of object that leads from outside to a service."""
+
+    HTTP_ROUTE = "HTTPRoute"
+    INGRESS = "Ingress"
+
+
+class Route(Model):
+    """How requests from outside of the cluster come to a service."""
+
+    hosts: Annotated[list[texts.HostName], Field(min_length=1, max_length=16)]
+    """The hosts that it answers for, such as `chat.example.com` or `*.example.com`."""
+    path: texts.RoutePath = "/"
+    """What the paths of its requests begin with, such as `/v1`."""
+    port: Annotated[str | None, Judged("GPU564")] = None
+    """Which of `ports` requests come to, by its name. Absent: `port`."""
+    tls_secret: Annotated[names.Secret | None, Words("TLS secret")] = None
+    """The Secret with an Ingress's certificate, in the workload's namespace. A Gateway's certificates are those of its
+    listeners.
+    """
+    kind: Annotated[RouteKind, Field(strict=False), ESSENTIAL] | None = None
+    """An `HTTPRoute` of the cluster's `gateway`, or an `Ingress`. Absent: an Ingress where the cluster has one."""
+
+
+class Closeness(Model):
+    """How close together the pods of a training or of a replica are, by a level of their pool's `topology`."""
+
+    required: Annotated[texts.Line | None, Judged("GPU593")] = None
+    """The level within which all pods are, such as `example.com/rack`, or they do not start."""
+    preferred: Annotated[texts.Line | None, Judged("GPU593")] = None
+    """The level within which all pods are if it can be had."""
+
+    _one_level = _exactly_one("required", "preferred", "a level")
+
+
+class Worker(Model):
+    """What the pods of a replica run that no request reaches: all but its first, the leader."""
+
+    command: Annotated[list[str], OF_PROGRAM] = Field(default_factory=list)
+    """What they run in place of the image's own entry point."""
+    args: Annotated[list[str], Words("arguments"), OF_PROGRAM] = Field(default_factory=list)
+    """The arguments."""
+
+
 class Inference(Model):
-    """A service that runs all the time: a Deployment and a Service."""
+    """A service that runs all the time: a Deployment and a Service, or a LeaderWorkerSet in place of the Deployment."""
 
     replicas: Annotated[Positive, Words("pods")] = 1
-    """How many pods; with `autoscaling` the load decides."""
+    """How many pods, or with `podsPerReplica` how many times so many; with `autoscaling` the load decides."""
+    pods_per_replica: Annotated[Positive, Words("pods of each replica")] = 1
+    """How many pods serve together, for a model that one node cannot hold: a leader, which requests reach, and workers.
+    A LeaderWorkerSet makes them, which the cluster must have (`apis`). Each finds the leader in `LWS_LEADER_ADDRESS`,
+    how many they are in `LWS_GROUP_SIZE` and which one it is in `LWS_WORKER_INDEX`, where 0 is the leader.
+    """
+    worker: Worker | None = None
+    """What the workers of a replica run. Absent, they run what the leader does."""
+    topology: Annotated[Closeness | None, ESSENTIAL] = None
+    """How close together the pods of a replica are, in a pool with a `topology`. Absent: they prefer the narrowest
+    level.
+    """
     port: Annotated[int, Field(ge=1, le=65535)] | Literal["none"] = 8000
     """The port that the container listens on. With `none` it has no Service, and its pods are ready when they run."""
     ports: Annotated[dict[str, Annotated[int, Field(ge=1, le=65535)]], Judged("GPU598")] = Field(default_factory=dict)
@@ -1304,21 +1392,16 @@ class Inference(Model):
     """How long a container may take until its probe is answered for the first time, such as `15m`; then it is started
     again. Absent, it may take any time.
     """
+    liveness: Probe | Literal["tcp", "grpc", "none"] = "none"
+    """What is asked of a container that runs: three times without an answer, and it is started again, which loads the
+    model once more. It is written as `probe` is. Absent, nothing is asked: a server with much to do answers late.
+    """
     service: Reach = Reach.model_construct()
     """How it is reached."""
+    route: Annotated[Route | None, ESSENTIAL] = None
+    """How it is reached from outside of the cluster, by the cluster's `gateway` or `ingress`."""
     autoscaling: Autoscaling | None = None
     """Let the number of pods follow the load."""
-
-
-class Closeness(Model):
-    """How close together the pods of a training are, by a level of their pool's `topology`."""
-
-    required: Annotated[texts.Line | None, Judged("GPU593")] = None
-    """The level within which all pods are, such as `example.com/rack`, or they do not start."""
-    preferred: Annotated[texts.Line | None, Judged("GPU593")] = None
-    """The level within which all pods are if it can be had."""
-
-    _one_level = _exactly_one("required", "preferred", "a level")
 
 
 class Peers(Model):
@@ -1328,22 +1411,22 @@ class Peers(Model):
     """The port on which the first pod waits for the others."""
 
 
-class Training(Model):
-    """Work that ends: a Job."""
+class TrainingKind(StrEnum):
+    """Which object a training is."""
+
+    JOB = "Job"
+    JOB_SET = "JobSet"
+    TRAIN_JOB = "TrainJob"
+
+
+class Batch(Model):
+    """Work that ends: a Job, whose pods need nothing of one another."""
 
     pods: Positive = 1
     """How many pods run at once, each once to its end."""
     trials: Positive | None = None
     """How many pods run in all, `pods` of them at once, as for a search of hyperparameters: each finds its number, from
     0 on, in `JOB_COMPLETION_INDEX`. Absent, it is `pods`.
-    """
-    gang: Positive | None = None
-    """How many of them must be able to start together; fewer do not start at all."""
-    topology: Annotated[Closeness | None, ESSENTIAL] = None
-    """How close together its pods are, in a pool with a `topology`. Absent: a gang prefers the narrowest level."""
-    peers: Peers | None = None
-    """Let its pods find one another: a headless Service gives each a name, and variables say where the first one is,
-    how many there are, and which of them a pod is. `{}` is enough. Absent, pods have no names.
     """
     backoff_limit: Annotated[int, Field(ge=0, le=1_000_000)] = 3
     """How often failed pods are tried again, all together. With `backoffLimitPerIndex` no number is the default."""
@@ -1368,8 +1451,41 @@ class Training(Model):
         return self.trials or self.pods
 
 
+class PodPatch(Model):
+    """What is laid over the template of a workload's pods, as `kubectl patch` does it."""
+
+    metadata: Annotated[dict[str, Any], Judged("GPU440")] = Field(default_factory=dict)
+    """Labels and annotations of the pods."""
+    spec: Annotated[dict[str, Any], Judged("GPU440")] = Field(default_factory=dict)
+    """The pods themselves, such as `{serviceAccountName: reader}`. Containers, volumes, variables and mounts are merged
+    by name or path, other lists are replaced, and `null` removes a field.
+    """
+
+
+class Training(Batch):
+    """Work that ends, and whose pods may work together."""
+
+    kind: Annotated[TrainingKind, Field(strict=False), ESSENTIAL] = TrainingKind.JOB
+    """The object that it is. `Job`: each pod is tried again by itself. `JobSet`: when one has failed, all start again
+    together, `backoffLimit` times, and each time has the whole `deadline`. `TrainJob` of Kubeflow Trainer, with a
+    TrainingRuntime of its own: the same, by Trainer. The cluster's `apis` say that it has the last two.
+    """
+    gang: Positive | None = None
+    """How many of them must be able to start together; fewer do not start at all."""
+    topology: Annotated[Closeness | None, ESSENTIAL] = None
+    """How close together its pods are, in a pool with a `topology`. Absent: a gang prefers the narrowest level."""
+    peers: Peers | None = None
+    """Let its pods find one another: a headless Service gives each a name, and variables say where the first one is,
+    how many there are, and which of them a pod is. `{}` is enough. Absent, pods have no names.
+    """
+
+
+KINDS_OF_WORK = ("inference", "training", "batch")
+"""The fields of a workload of which one says what it is."""
+
+
 class WorkloadSpec(Model):
-    """What a team runs: an inference service or a training job, and the units that its pods ask for."""
+    """What a team runs, of one kind, and the units that its pods ask for."""
 
     tenant: names.TenantName
     """The team whose quota it uses."""
@@ -1378,7 +1494,9 @@ class WorkloadSpec(Model):
     inference: Annotated[Inference | None, ESSENTIAL] = None
     """A service that runs all the time."""
     training: Annotated[Training | None, ESSENTIAL] = None
-    """A job that ends."""
+    """A job that ends, and whose pods may work together."""
+    batch: Annotated[Batch | None, ESSENTIAL] = None
+    """A job that ends, and whose pods need nothing of one another."""
     pool: names.PoolName
     """The pool that it runs on."""
     unit: Annotated[UnitName | None, ESSENTIAL] = None
@@ -1411,8 +1529,12 @@ class WorkloadSpec(Model):
     """The memory that each pod asks for, such as `32Gi`."""
     model: ModelVolume | None = None
     """A volume that holds the model."""
+    pod_patch: Annotated[PodPatch | None, Words("patch of its pods")] = None
+    """A strategic merge patch of its pods: further containers, volumes, a service account, security contexts. It cannot
+    change what other fields say.
+    """
 
-    _one_kind = _exactly_one("inference", "training", "a workload")
+    _one_kind = _exactly_one(*KINDS_OF_WORK, "a workload")
 
 
 # --- Retained ----------------------------------------------------------------------------------------------------
@@ -1628,7 +1750,7 @@ class Tenant(Document):
 
 
 class Workload(Document):
-    """What a team runs: an inference service or a training job."""
+    """What a team runs: a service, a training, or another job that ends."""
 
     kind: Literal["Workload"]
     """Always `Workload`."""

@@ -429,10 +429,11 @@ def _pods(workload: Workload) -> str:
     """How many there are at once, and how many of them start together or come in all."""
     work = workload.work
     if isinstance(work, Inference):
-        scaling = work.autoscaling
-        return f"{scaling.min_replicas} to {scaling.max_replicas}" if scaling else str(work.replicas)
+        scaling, each = work.autoscaling, work.pods_per_replica
+        pods = f"{scaling.min_replicas * each} to {workload.most_pods}" if scaling else str(workload.most_pods)
+        return f"{pods}, {each} together" if workload.is_grouped else pods
     in_all = f" of {work.trials}" if work.trials else ""
-    return f"{work.pods}{in_all}, {work.gang} together" if work.gang else f"{work.pods}{in_all}"
+    return f"{work.pods}{in_all}, {workload.gang} together" if workload.gang else f"{work.pods}{in_all}"
 
 
 def _each(workload: Workload) -> str:

@@ -24,7 +24,7 @@ from gpuplan.planning.preemption import evictions
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.serving import metric_of, probe_of
 from gpuplan.policy.documentation import document
-from gpuplan.policy.models import Autoscaling, Cap, Guard, Inference, ModelVolume
+from gpuplan.policy.models import KINDS_OF_WORK, Autoscaling, Cap, Guard, Inference, ModelVolume
 from gpuplan.values import NamedTuple
 
 FORMAT_VERSION = "1.6"
@@ -202,7 +202,7 @@ def _counted(quota: parts.Quota) -> Mapping[str, object]:
 def _work(workload: parts.Workload) -> Mapping[str, object]:
     least = workload.amount_per_pod
     return {
-        "kind": "inference" if isinstance(workload.work, Inference) else "training",
+        "kind": workload.kind,
         **as_data(workload.work),
         "most_pods": workload.most_pods,
         "units_per_pod": least,
@@ -259,7 +259,7 @@ _CONTRACT: Final[Mapping[type, Published]] = {
     parts.Tenant: Published(left_out=("allow", "surplus_weight"), more=_allowed),
     parts.Quota: Published(left_out=("split", "labelled_cap"), more=_counted),
     parts.Workload: Published(
-        left_out=("command", "args", "env", "config", "inference", "training", "count", "fraction"), more=_work
+        left_out=("command", "args", "env", "config", *KINDS_OF_WORK, "count", "fraction"), more=_work
     ),
     Inference: Published(more=_served),
     Autoscaling: Published(more=lambda scaling: {"metric": metric_of(scaling) or None}),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Final
 
+from gpuplan.credentials import hidden
 from gpuplan.diagnostics import Location, Severity
 from gpuplan.patterns import regex
 from gpuplan.values import Value
@@ -119,8 +120,10 @@ _LOOKALIKES: Final = {"#": "\u266f", ":": "\ua789"}
 def printable(text: str) -> str:
     """The text on one line, with a picture in place of every character that would do something else than show.
 
-    That goes for CI servers as well, which take commands from what a job prints: those lose a character.
+    That goes for CI servers as well, which take commands from what a job prints: those lose a character. And many may
+    read what they print: what looks like a credential is stars.
     """
+    text = hidden(text)
     if "##" in text or "::" in text:
         text = _COMMAND.sub(lambda match: f"{match[0][:-1]}{_LOOKALIKES[match[0][-1]]}", text)
     if text.isascii() and text.isprintable():

@@ -167,6 +167,25 @@ def take_the_port_of_a_service(platform: Platform) -> None:
     platform.spec("Workload", "embeddings")["inference"]["port"] = "none"
 
 
+def have_leader_worker_sets(platform: Platform) -> None:
+    cluster = platform.spec("Cluster", "prod", "overlays/prod")
+    cluster["apis"] = ["LeaderWorkerSet"]
+    cluster["scheduler"]["kueue"] = {"frameworks": ["LeaderWorkerSet"]}
+
+
+def give_replicas_a_worker(platform: Platform) -> None:
+    platform.spec("Workload", "embeddings")["inference"]["podsPerReplica"] = 2
+
+
+def have_replicas_with_a_worker(platform: Platform) -> None:
+    have_leader_worker_sets(platform)
+    give_replicas_a_worker(platform)
+
+
+def tell_workers_what_to_run(platform: Platform) -> None:
+    platform.spec("Workload", "embeddings")["inference"]["worker"] = {"args": ["--join"]}
+
+
 def add_a_workload(platform: Platform) -> None:
     spec = {"tenant": "batch-inference", "training": {}, "pool": "a100-shared", "image": "registry.example.com/x:1.0.0"}
     platform.add("Workload", "scoring", spec, "overlays/prod")
@@ -1150,6 +1169,8 @@ CASES = (
     Case(remove_a_namespace, DESTRUCTIVE, tenant("training")),
     Case(take_the_port_of_a_service, DESTRUCTIVE, workload("embeddings")),
     Case(remove_a_workload, DESTRUCTIVE, workload("embeddings")),
+    Case(give_replicas_a_worker, DESTRUCTIVE, workload("embeddings"), before=have_leader_worker_sets),
+    Case(tell_workers_what_to_run, RECREATE, workload("embeddings"), before=have_replicas_with_a_worker),
     Case(remove_a_cluster, DESTRUCTIVE, cluster("dev")),
     Case(leave_argocd, DESTRUCTIVE, cluster("prod")),
     Case(go_from_argocd_to_flux, DESTRUCTIVE, cluster("prod")),

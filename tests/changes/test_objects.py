@@ -50,6 +50,9 @@ PLUGIN = '{apiVersion: v1, kind: ConfigMap, metadata: {name: gpuplan-device-plug
 MPS = "sharing:\\n  mps: {}"
 NAMESPACE = "{apiVersion: v1, kind: Namespace, metadata: {name: x, labels: {%s}}}"
 DEPLOYMENT = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namespace: x}, spec: {%s}}"
+LEADER_WORKER_SET = (
+    "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: x, namespace: x}, spec: {%s}}"
+)
 LOCAL_QUEUE = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: x}, spec: {clusterQueue: %s}}"
 FLAVOR = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: x}, spec: {%s}}"
 RESOURCE_QUOTA = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: x, namespace: x}, spec: {hard: {a: '%s'}}}"
@@ -59,7 +62,19 @@ ROLE = (
     "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: x, namespace: x},"
     " roleRef: {name: %s}}"
 )
+ROUTE = (
+    "{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: x, namespace: x},"
+    " spec: {hostnames: [%s]}}"
+)
+INGRESS = (
+    "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: x, namespace: x}, spec: {rules: [{host: %s}]}}"
+)
 JOB = "{apiVersion: batch/v1, kind: Job, metadata: {name: x, namespace: x}, spec: {%s}}"
+JOB_SET = "{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: x, namespace: x}, spec: {%s}}"
+TRAIN_JOB = "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: x, namespace: x}, spec: {%s}}"
+RUNTIME = (
+    "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainingRuntime, metadata: {name: x, namespace: x}, spec: {%s}}"
+)
 SECRET = "{apiVersion: v1, kind: Secret, metadata: {name: x, namespace: x}, %s}"
 GRANTS = '{apiVersion: v1, kind: ConfigMap, metadata: {name: grants-x, namespace: s}, data: {grants: "%s"}}'
 CLAIM = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x, namespace: x}, spec: {%s}}"
@@ -153,6 +168,13 @@ KEY = "nvidia.com/device-plugin.config"
         ("namespaces/x", JOB % "suspend: true", JOB % "suspend: true, managedBy: example.com/a", "recreate"),
         ("namespaces/x", JOB % "backoffLimitPerIndex: 1", JOB % "backoffLimitPerIndex: 2", "recreate"),
         ("namespaces/x", JOB % "successPolicy: {a: b}", JOB % "successPolicy: {a: c}", "recreate"),
+        ("workloads/x", "", JOB_SET % "suspend: true", "quota"),
+        ("namespaces/x", JOB_SET % "suspend: true", JOB_SET % "suspend: false", "admission"),
+        ("namespaces/x", JOB_SET % "network: {a: b}", JOB_SET % "network: {a: c}", "recreate"),
+        ("namespaces/x", JOB_SET % "failurePolicy: {a: b}", JOB_SET % "failurePolicy: {a: c}", "recreate"),
+        ("workloads/x", "", TRAIN_JOB % "suspend: true", "quota"),
+        ("namespaces/x", TRAIN_JOB % "trainer: {a: b}", TRAIN_JOB % "trainer: {a: c}", "recreate"),
+        ("namespaces/x", RUNTIME % "mlPolicy: {a: b}", RUNTIME % "mlPolicy: {a: c}", "admission"),
         ("namespaces/x", JOB % "podFailurePolicy: {a: b}", JOB % "podFailurePolicy: {a: c}", "recreate"),
         ("namespaces/x", SECRET % "data: {a: b}", SECRET % "type: Opaque, data: {a: c}", "admission"),
         ("namespaces/x", SECRET % "data: {a: b}", SECRET % "type: example.com/a, data: {a: b}", "recreate"),
@@ -177,6 +199,20 @@ KEY = "nvidia.com/device-plugin.config"
         ("workloads/x", DEPLOYMENT % "replicas: 1", DEPLOYMENT % "replicas: 2", "quota"),
         ("workloads/x", DEPLOYMENT % "template: a", DEPLOYMENT % "template: b", "recreate"),
         ("workloads/x", DEPLOYMENT % "template: a", "", "destructive"),
+        ("workloads/x", "", ROUTE % "a.example.com", "quota"),
+        ("workloads/x", ROUTE % "a.example.com", ROUTE % "b.example.com", "admission"),
+        ("workloads/x", ROUTE % "a.example.com", "", "admission"),
+        ("workloads/x", INGRESS % "a.example.com", INGRESS % "b.example.com", "admission"),
+        ("workloads/x", INGRESS % "a.example.com", "", "admission"),
+        ("workloads/x", LEADER_WORKER_SET % "replicas: 1", LEADER_WORKER_SET % "replicas: 2", "quota"),
+        ("workloads/x", LEADER_WORKER_SET % "startupPolicy: a", LEADER_WORKER_SET % "startupPolicy: b", "quota"),
+        (
+            "workloads/x",
+            LEADER_WORKER_SET % "leaderWorkerTemplate: a",
+            LEADER_WORKER_SET % "leaderWorkerTemplate: b",
+            "recreate",
+        ),
+        ("workloads/x", LEADER_WORKER_SET % "replicas: 1", "", "destructive"),
         ("workloads/x", CLAIM % "resources: 1", CLAIM % "resources: 2", "quota"),
         ("workloads/x", CLAIM % "storageClassName: a", CLAIM % "storageClassName: b", "recreate"),
         ("argocd", APPLICATION % ("", CHART % ("v1", "b")), APPLICATION % ("", CHART % ("v2", "b")), "plugin-restart"),

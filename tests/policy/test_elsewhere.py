@@ -40,20 +40,30 @@ def test_none_is_a_field_of_the_spec(kind: str, name: str) -> None:
 def test_a_sidecar_is_patched() -> None:
     said = find_said("Workload", "sidecars")
     assert said is not None
+    assert said.how.startswith("in `podPatch`")
+
+
+def test_a_strategy_is_patched_by_hand() -> None:
+    said = find_said("Workload", "strategy")
+    assert said is not None
     assert said.page == "docs/how-to/patch-what-gpuplan-writes.md"
 
 
 @pytest.mark.parametrize(
     ("kind", "field", "how"),
     [
-        ("Workload", "deadline", "in `training`, by `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`"),
+        (
+            "Workload",
+            "deadline",
+            "in `training`, by `kind`, `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`",
+        ),
         ("Workload", "serviceType", "in `inference.service`, such as `{type: NodePort, nodePort: 30080}`"),
         (
             "Workload",
             "queueLength",
             "in `autoscaling`, by one of `requestsPerSecond`, `waitingRequests`, `cpuPercent` and `gpuPercent`",
         ),
-        ("Workload", "readinessProbe", "in `inference`, by `probe` and `startup`"),
+        ("Workload", "readinessProbe", "in `inference`, by `probe`, `startup` and `liveness`"),
         ("Workload", "gpuMemory", "by `fraction`, such as `{memory: 10Gi}`"),
         ("Workload", "notebook", "by an object of your own, whose pods the quotas hold"),
         ("Pool", "instanceType", "by `nodes`: names, a pattern, labels or the board"),

@@ -236,6 +236,8 @@ CHARTS = (
     "http://charts/nvidia",
     "oci://registry.example.com/charts",
     "registry.example.com/charts",
+    "registry:65535/charts",
+    "https://charts.example.com/.well-known/..a/charts",
     "https://[2001:db8::1]/charts",
 )
 NO_CHARTS = (
@@ -250,6 +252,11 @@ NO_CHARTS = (
     "https://bot:secret@charts.example.com",
     "https://charts.example.com/?token=secret",
     "https://charts.example.com/a b",
+    "https://charts.example.com/a/../b",
+    "https://charts.example.com/.",
+    "https://charts.example.com:0/a",
+    "https://charts.example.com:65536/a",
+    "x",
     "https://charts.example.com/$(id)",
     "https://charts.example.com/`id`",
     "https://charts.example.com/;id",

@@ -49,9 +49,7 @@ FIXED: Final[dict[str, tuple[str, ...]]] = {
         "[openshift] Tenant/production-inference spec.quotas.0.unit",
     ),
     "a workload needs it, and the pool has no more": ("[dev] Tenant/model-services spec.quotas.0.guaranteed",),
-    "a workload names the class": ("Tenant/model-services spec.priorityClasses.0",),
     "no other tenant has a quota on the workload's pool": (
-        "Workload/support-tuning spec.tenant",
         "Workload/chat spec.tenant",
         "Workload/embeddings spec.tenant",
     ),

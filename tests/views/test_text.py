@@ -19,6 +19,35 @@ def test_printable_text_has_one_line_and_steers_nothing(text: str) -> None:
     assert not {unicodedata.category(char) for char in shown} & {"Cc", "Cs", "Zl", "Zp"}
 
 
+TOKEN = "hf_" + "aB3" * 12
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"  HF_TOKEN: {TOKEN}  # mine", f"  HF_TOKEN: {'*' * len(TOKEN)}  # mine"),
+        ("https://bot:secret@git.example.com/a", "https://**********@git.example.com/a"),
+        ("aB3/" * 16, "*" * 64),
+    ],
+)
+def test_what_looks_like_a_credential_is_not_shown_and_nothing_moves(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hf_home: /models",
+        "ssh://git@git.example.com/a",
+        "git@git.example.com:platform/gpu.git",
+        "image: example.com/app@sha256:" + "0a" * 32,
+        "a word of sixty letters: " + "a" * 60,
+    ],
+)
+def test_what_only_resembles_one_is_shown(text: str) -> None:
+    assert printable(text) == text
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

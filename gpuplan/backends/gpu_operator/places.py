@@ -146,6 +146,7 @@ def helm_values(plan: Plan) -> Routes:
 def _images(plan: Plan, found: Mapping[str, Any], own: object, route: tuple[str, ...] = ()) -> Routes:
     """Of blocks with a repository or pull secrets; the policy's own values are above these."""
     operator = plan.cluster.gpu_operator
+    yield (*route, ANY), chosen(operator.at / "version")  # which operands have an image of their own
     for key, value in found.items():
         stated = own.get(key) if isinstance(own, Mapping) else None
         if isinstance(value, Mapping):

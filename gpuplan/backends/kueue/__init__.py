@@ -31,7 +31,7 @@ from gpuplan.manifests.provenance import (
     ordered,
 )
 from gpuplan.planning.amounts import amount_text
-from gpuplan.planning.charts import find_chart
+from gpuplan.planning.charts import find_chart, install_of
 from gpuplan.planning.grants import QUEUES_POLICY, has_admission_policies
 from gpuplan.planning.kueue import (
     DEFAULT_QUEUE,
@@ -364,7 +364,7 @@ class _Traces(NamedTuple):
         yield ("value",), copied(priority.at / "value")
 
     def configuration(self) -> Routes:
-        yield (), scheduler_of(self.plan)
+        yield (), (*scheduler_of(self.plan), *install_of(self.plan))
         yield from added_routes(self.plan)
         if self.plan.cluster.monitoring:
             yield ("metrics",), chosen(self.plan.cluster.monitoring.at)
@@ -372,7 +372,7 @@ class _Traces(NamedTuple):
         yield ("resources", "excludeResourcePrefixes"), self._counts_compute()
         for index, resource in enumerate(uncounted(self.plan)):
             yield ("resources", "excludeResourcePrefixes", index), copied(*places_of(self.plan, resource))
-        yield ("waitForPodsReady",), chosen(*(found.work_at / "gang" for found in gangs(self.plan)))
+        yield ("waitForPodsReady",), chosen(*(found.gang_at for found in gangs(self.plan)))
         claimed = [pool for pool in self.plan.pools if pool.spec.allocation is Allocation.DRA]
         for index, mapping in enumerate(device_class_mappings(self.plan)):
             for pool in claimed:

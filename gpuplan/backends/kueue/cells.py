@@ -102,14 +102,16 @@ def shared_cells(plan: Plan, tenant: Tenant) -> Cells:
 
 
 def free_cells(plan: Plan) -> Cells:
-    """What nobody has a guarantee on, for everybody to borrow."""
+    """What nobody has a guarantee on, for everybody to borrow; pools are in their order, whatever is left of which."""
     free: dict[Key, Amount] = {}
     for total in plan.totals:
         resource = counted_resource(total.pool, total.unit)
         if resource is not None and total.free > 0:
             key = total.pool.name, resource
             free[key] = free.get(key, 0) + total.free
-    return {key: Cell(amount) for key, amount in {**free, **_free_compute(plan)}.items()}
+    found = {**free, **_free_compute(plan)}
+    places = {pool.name: index for index, pool in enumerate(plan.pools)}
+    return {key: Cell(found[key]) for key in sorted(found, key=lambda key: places[key[0]])}
 
 
 def _free_compute(plan: Plan) -> Mapping[Key, Amount]:

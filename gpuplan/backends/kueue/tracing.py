@@ -48,7 +48,8 @@ def trace_free_cells(plan: Plan) -> Routes:
     if not cells:
         yield ("spec",), tuple(link for cell in traced for link in cell.there)
     there: dict[str, Links] = {}
-    for pool in dict.fromkeys(cell.key[0] for cell in traced):
+    possible = {cell.key[0] for cell in traced}
+    for pool in (pool.name for pool in plan.pools if pool.name in possible):
         found = [cell.there for cell in traced if cell.key[0] == pool and cell.key in cells]
         absent = (link for cell in traced if cell.key[0] == pool for link in cell.there)
         there[pool] = _common(found) if found else tuple(absent)
@@ -117,7 +118,7 @@ def _lent_compute(quota: Quota, counted: Counted) -> Links:
 def _filled_cell(quota: Quota, counted: Counted) -> _TracedCell:
     """What no quota in a pool bounds: the pool may say that it follows units."""
     where = chosen(quota.pool.at / "followUnits", quota.at / "pool")
-    numbers = dict.fromkeys(("nominalQuota", "lendingLimit"), where)
+    numbers = dict.fromkeys(("nominalQuota", "borrowingLimit", "lendingLimit"), where)
     pool = (*copied(quota.at / "pool"), *named(quota.pool))
     return _TracedCell((quota.pool.name, counted.value), pool, (), (), numbers)
 

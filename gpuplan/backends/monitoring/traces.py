@@ -251,7 +251,8 @@ class _Texts(NamedTuple):
                 resources = (link for pool in plan.pools for unit in pool.units for link in resource_of(pool, unit))
                 return (*resources, *scheduler_of(plan), *claims_of(plan))
             case "fraction_pools":
-                return named(*(pool for pool in plan.pools))
+                divided = [pool for pool in plan.pools if any(unit.resource is None for unit in pool.units)]
+                return (*named(*divided), *chosen(*(pool.at / "sharing" for pool in plan.pools)))
             case "queue_metric" | "scheduler" | "scheduler_namespace":
                 return scheduler_of(plan)
             case "has_workload":
@@ -304,8 +305,9 @@ class _Texts(NamedTuple):
         return chosen(self.plan.cluster.at / "matchBoards", *own)
 
     def _own_exporter(self) -> Links:
-        own = self.plan.cluster.gpu_operator.at / "values" / "dcgmExporter"
-        return chosen(own / "hostPID", own / "enablePodUID", own / "env")
+        operator = self.plan.cluster.gpu_operator.at
+        own = operator / "values" / "dcgmExporter"
+        return chosen(own / "hostPID", own / "enablePodUID", own / "env", operator / "install")
 
     def _applications(self) -> Links:
         """The names of all Applications: those of workloads' namespaces follow from the workloads."""

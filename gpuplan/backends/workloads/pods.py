@@ -8,6 +8,7 @@ from typing import Any, Final
 from gpuplan.backends.workloads.bodies import MAIN, claim_name, config_name, labels_of
 from gpuplan.backends.workloads.terms import Terms
 from gpuplan.manifests.bodies import given
+from gpuplan.manifests.strategic import Patched, patched, shape_of_pods
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.grants import GRACE_SECONDS, most_grace_seconds
@@ -23,7 +24,10 @@ def pod_template(
     container: Mapping[str, Any],
     variables: Mapping[str, Variable],
 ) -> dict[str, Any]:
-    """A pod with one container; ``spec``, ``container`` and ``variables`` are what only some workloads need."""
+    """A pod with one container, and whatever the workload lays over that.
+
+    ``spec``, ``container`` and ``variables`` are what only some workloads need.
+    """
     metadata = given(labels={**labels_of(workload), **terms.pod_labels}, annotations=dict(terms.pod_annotations))
     priority = workload.priority_class
     more = given(
@@ -36,7 +40,14 @@ def pod_template(
         containers=[_container(workload, container, variables)],
         volumes=[*_config_volume(workload), *model_volume(workload)],
     )
-    return {"metadata": metadata, "spec": {**spec, **_grace(plan, workload), **more}}
+    return laid_over(plan, workload, {"metadata": metadata, "spec": {**spec, **_grace(plan, workload), **more}}).body
+
+
+def laid_over(plan: Plan, workload: Workload, template: dict[str, Any]) -> Patched:
+    """The template with the workload's own patch."""
+    if not workload.pod_patch:
+        return Patched(template)
+    return patched(template, workload.pod_patch, shape_of_pods(plan.cluster.spec.kubernetes))
 
 
 def _grace(plan: Plan, workload: Workload) -> dict[str, int]:

@@ -6,45 +6,57 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import partial
 from math import ceil
-from typing import Any, Final, assert_never
+from typing import Any, Final, Literal, assert_never
 
+from gpuplan.backends.workloads import outside
 from gpuplan.backends.workloads.bodies import AFTER, TEMPLATE, Written, selector_of, workload_object
+from gpuplan.backends.workloads.groups import LEADERS, group_set, name_from, routes
 from gpuplan.backends.workloads.pods import pod_template
 from gpuplan.backends.workloads.terms import terms_of
 from gpuplan.backends.workloads.tracing import Traces
+from gpuplan.diagnostics import Origin
 from gpuplan.manifests import quantity
 from gpuplan.manifests.bodies import given
 from gpuplan.manifests.provenance import Routes, below, chosen, copied, multiplied
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.projects import seconds
-from gpuplan.planning.serving import MAIN_PORT, metric_of, ports_of, probe_of
+from gpuplan.planning.serving import MAIN_PORT, PROBE_PERIOD, metric_of, ports_of, probe_of
 from gpuplan.planning.sources import named
 from gpuplan.policy.models import Autoscaling, Inference, Probe, ServiceType
 
 
 def objects(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written]:
-    """A Deployment, a Service where something listens, and an autoscaler where one is asked for."""
+    """What makes the pods, a Service where something listens, what leads there from outside, and an autoscaler."""
     of = Traces(plan, workload)
-    yield AFTER, _deployment(plan, workload, work), partial(_deployment_routes, of, work)
+    maker = _maker(plan, workload, work)
+    yield AFTER, maker, partial(_maker_routes, of, work)
     if ports_of(work):
         yield AFTER, _service(workload, work), partial(_service_routes, of, work)
+    yield from outside.objects(plan, workload, work)
     if work.autoscaling:
-        yield AFTER, _autoscaler(workload, work.autoscaling), partial(_autoscaler_routes, of)
+        yield AFTER, _autoscaler(workload, work.autoscaling, maker), partial(_autoscaler_routes, of, work)
+
+
+def _maker(plan: Plan, workload: Workload, work: Inference) -> dict[str, Any]:
+    """What makes the pods: a Deployment, or a LeaderWorkerSet where a replica is several of them."""
+    container = given(
+        ports=[{"name": name, "containerPort": port} for name, port in ports_of(work).items()],
+        startupProbe=_startup_probe(work),
+        # Until then it may still be loading the model.
+        readinessProbe=_probe(work, probe_of(work)),
+        livenessProbe=_probe(work, work.liveness),
+    )
+    make = group_set if workload.is_grouped else _deployment
+    return make(plan, workload, work, container)
 
 
 _STRATEGY: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
 """A new pod gets the units of an old one. One more than the policy counts would wait for units that may never come."""
 
 
-def _deployment(plan: Plan, workload: Workload, inference: Inference) -> dict[str, Any]:
+def _deployment(plan: Plan, workload: Workload, inference: Inference, container: Mapping[str, Any]) -> dict[str, Any]:
     """The pods. Their number is not stated where it follows the load: whoever restores what is in Git would undo it."""
     asked = terms_of(plan, workload)
-    container = given(
-        ports=[{"name": name, "containerPort": port} for name, port in ports_of(inference).items()],
-        startupProbe=_startup_probe(inference),
-        # Until then it may still be loading the model.
-        readinessProbe=_probe(inference),
-    )
     spec = {
         **({} if inference.autoscaling else {"replicas": inference.replicas}),
         "selector": {"matchLabels": selector_of(workload)},
@@ -55,15 +67,12 @@ def _deployment(plan: Plan, workload: Workload, inference: Inference) -> dict[st
     return workload_object("apps/v1", "Deployment", workload.name, workload, asked.labels, asked.annotations, spec=spec)
 
 
-_PERIOD: Final = 10
-"""Seconds from one probe to the next, as Kubernetes has them by itself."""
-
 _BEFORE_START: Final = 600
 """Seconds that a Deployment may be without progress by itself: pods wait for their node and their image as well."""
 
 
-def _probe(inference: Inference) -> dict[str, Any]:
-    ports, probe = ports_of(inference), probe_of(inference)
+def _probe(inference: Inference, probe: Probe | Literal["tcp", "grpc", "none"]) -> dict[str, Any]:
+    ports = ports_of(inference)
     match probe:
         case "none":
             return {}
@@ -90,10 +99,14 @@ def _asked(probe: Probe, ports: Mapping[str, int]) -> dict[str, Any]:
 
 def _startup_probe(inference: Inference) -> dict[str, Any]:
     """The same until it is answered once; whoever does not answer in time is ended and started again."""
-    probe = _probe(inference)
+    probe = _probe(inference, probe_of(inference))
     if inference.startup is None or not probe:
         return {}
-    return {**probe, "periodSeconds": _PERIOD, "failureThreshold": max(ceil(seconds(inference.startup) / _PERIOD), 1)}
+    return {
+        **probe,
+        "periodSeconds": PROBE_PERIOD,
+        "failureThreshold": max(ceil(seconds(inference.startup) / PROBE_PERIOD), 1),
+    }
 
 
 def _progress_deadline(startup: str) -> int:
@@ -108,7 +121,7 @@ def _service(workload: Workload, inference: Inference) -> dict[str, Any]:
     main = {"name": MAIN_PORT, "port": reach.port or port, "targetPort": MAIN_PORT}
     spec = {
         **given(type=None if reach.type is ServiceType.CLUSTER_IP else reach.type.value),
-        "selector": selector_of(workload),
+        "selector": {**selector_of(workload), **(LEADERS if workload.is_grouped else {})},
         "ports": [
             {**main, **given(nodePort=reach.node_port)},
             *({"name": name, "port": number, "targetPort": name} for name, number in others),
@@ -121,10 +134,17 @@ def _has_own_port(workload: Workload) -> bool:
     return isinstance(workload.work, Inference) and workload.work.service.port is not None
 
 
-def _autoscaler(workload: Workload, scaling: Autoscaling) -> dict[str, Any]:
-    """So many pods that each has at most its part of the load; metrics of pods come from an adapter."""
+def _autoscaler(workload: Workload, scaling: Autoscaling, maker: Mapping[str, Any]) -> dict[str, Any]:
+    """So many pods that each has at most its part of the load; metrics of pods come from an adapter.
+
+    Of a LeaderWorkerSet it counts replicas, and looks at their leaders (`hpaPodSelector` of its scale).
+    """
     spec = {
-        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": workload.name},
+        "scaleTargetRef": {
+            "apiVersion": maker["apiVersion"],
+            "kind": maker["kind"],
+            "name": maker["metadata"]["name"],
+        },
         "minReplicas": scaling.min_replicas,
         "maxReplicas": scaling.max_replicas,
         "metrics": [_load(scaling)],
@@ -144,7 +164,14 @@ def _load(scaling: Autoscaling) -> dict[str, Any]:
 # --- Where it comes from -------------------------------------------------------------------------------------------
 
 
+def _maker_routes(of: Traces, work: Inference) -> Routes:
+    if of.workload.is_grouped:
+        return routes(of, work, [*_listening(of, work)])
+    return _deployment_routes(of, work)
+
+
 def _deployment_routes(of: Traces, work: Inference) -> Routes:
+    yield (), chosen(of.workload.work_at / "podsPerReplica")
     yield from of.metadata(named(of.workload))
     asked = terms_of(of.plan, of.workload)
     yield from of.asked(asked.labels, asked.annotations)
@@ -158,6 +185,7 @@ def _service_routes(of: Traces, work: Inference) -> Routes:
     yield from of.metadata(named(of.workload))
     yield ("spec", "selector"), named(of.workload)
     at = of.workload.work_at
+    yield ("spec", "selector", *LEADERS), chosen(at / "podsPerReplica")
     reach = at / "service"
     yield ("spec", "type"), copied(reach / "type")
     yield ("spec", "ports", 0, "port"), copied(reach / "port" if _has_own_port(of.workload) else at / "port")
@@ -167,10 +195,12 @@ def _service_routes(of: Traces, work: Inference) -> Routes:
         yield ("spec", "ports", index, "port"), copied(at / "ports" / name)
 
 
-def _autoscaler_routes(of: Traces) -> Routes:
+def _autoscaler_routes(of: Traces, work: Inference) -> Routes:
     at = of.workload.work_at / "autoscaling"
     yield from of.metadata(named(of.workload))
-    yield ("spec", "scaleTargetRef", "name"), named(of.workload)
+    target = name_from(of, [*_listening(of, work)]) if of.workload.is_grouped else named(of.workload)
+    yield ("spec", "scaleTargetRef"), chosen(of.workload.work_at / "podsPerReplica")
+    yield ("spec", "scaleTargetRef", "name"), target
     yield ("spec", "minReplicas"), copied(at / "minReplicas")
     yield ("spec", "maxReplicas"), copied(at / "maxReplicas")
     pods, measures = ("spec", "metrics", 0, "pods"), ("requestsPerSecond", "waitingRequests", "gpuPercent")
@@ -190,25 +220,27 @@ def _listening(of: Traces, work: Inference) -> Routes:
     for index, name in enumerate(work.ports, start=1):
         yield ("ports", index), chosen(at / "ports" / name)
         yield ("ports", index, "containerPort"), copied(at / "ports" / name)
-    for field in ("startupProbe", "readinessProbe"):
-        yield from below((field,), _probing(of, work))
+    for field, source, probe in (
+        ("startupProbe", "probe", work.probe),
+        ("readinessProbe", "probe", work.probe),
+        ("livenessProbe", "liveness", work.liveness),
+    ):
+        yield from below((field,), _probing(of, at / source, probe))
     yield ("startupProbe", "failureThreshold"), multiplied(at / "startup")
     yield ("startupProbe",), chosen(at / "startup")
 
 
-def _probing(of: Traces, work: Inference) -> Routes:
-    at = of.workload.work_at / "probe"
+def _probing(of: Traces, at: Origin, probe: Probe | str | None) -> Routes:
     yield (), chosen(at)
-    if isinstance(work.probe, Probe):
+    asked = None
+    if isinstance(probe, Probe):
+        asked = probe.port
         for field, route in (("http", ("httpGet", "path")), ("grpc", ("grpc", "service"))):
             yield route, copied(at / field)
-        for index in range(len(work.probe.command or ())):
+        for index in range(len(probe.command or ())):
             yield ("exec", "command", index), copied(at / "command" / index)
         yield ("timeoutSeconds",), multiplied(at / "timeout")
         yield ("httpGet", "port"), copied(at / "port")
         yield ("grpc", "port"), chosen(at / "port")
-    asked = work.probe.port if isinstance(work.probe, Probe) else None
-    yield (
-        ("grpc", "port"),
-        copied(of.workload.work_at / "ports" / asked if asked else of.workload.work_at / "port"),
-    )
+    ports = of.workload.work_at
+    yield ("grpc", "port"), copied(ports / "ports" / asked if asked else ports / "port")

@@ -9,6 +9,8 @@ from gpuplan.backends.workloads.pods import (
     PREFERRED,
     REQUIRED,
     config_mount,
+    laid_over,
+    pod_template,
     resource_claims,
     tolerations_among,
     units_of,
@@ -27,8 +29,9 @@ from gpuplan.backends.workloads.terms import (
 )
 from gpuplan.diagnostics import Origin, Path
 from gpuplan.manifests.provenance import ANY, Links, Routes, below, chosen, copied, hashed, multiplied
+from gpuplan.manifests.strategic import Patched
 from gpuplan.planning.fallbacks import deciding, reach
-from gpuplan.planning.kueue import ANY_TOPOLOGY, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY
+from gpuplan.planning.kueue import ANY_TOPOLOGY, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY, TOGETHER
 from gpuplan.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Workload
 from gpuplan.planning.schedulers import kai, kueue, runai
 from gpuplan.planning.sources import asked_by, named, namespace_of, scheduler_of, tolerations_of
@@ -51,12 +54,16 @@ class Traces(NamedTuple):
         """A digest of what a Job is stands in its name."""
         return (*named(self.workload), *hashed(link for _, links in content for link in links))
 
+    def training_kind(self) -> Links:
+        """What says which object a training is."""
+        return chosen(self.workload.work_at / "kind") if self.workload.spec.training else ()
+
     def metadata(self, name: Links) -> Routes:
         yield ("metadata", "name"), name
         yield ("metadata", "namespace"), self._namespace()
-        yield from self._labels()
+        yield from self.labels()
 
-    def _labels(self) -> Routes:
+    def labels(self) -> Routes:
         yield ("metadata", "labels", TENANT_LABEL), self.tenant()
         yield ("metadata", "labels", WORKLOAD_LABEL), named(self.workload)
 
@@ -81,8 +88,31 @@ class Traces(NamedTuple):
 
     def pod(self, own: Several = (), variables: Mapping[str, Several] = NO_VARIABLES) -> Routes:
         """``own`` is about what only this kind of work has in its container, as are ``variables``, by their names."""
+        own = list(own)
+        routes = self._pod(own, variables)
+        return self._laid_over(list(routes), own, variables) if self.workload.pod_patch else routes
+
+    def _laid_over(self, routes: list[tuple[Path, Links]], own: Several, variables: Mapping[str, Several]) -> Routes:
+        """With what the patch says in place of all else. Its lists go on where those of the pod end."""
+        found = self._patched(own, variables)
+        gone = {*found.replaced, *(route for route, _ in found.removed)}
+        yield from ((route, links) for route, links in routes if not any(route[: len(at)] == at for at in gone))
+        for route, inner in found.decided:
+            yield route, copied(self.workload.patch_at / inner)
+        for route, inner in found.removed:
+            yield route, chosen(self.workload.patch_at / inner)
+
+    def _patched(self, own: Several, variables: Mapping[str, Several]) -> Patched:
+        workload, asked = self.workload.without_patch(), terms_of(self.plan, self.workload)
+        numbers = [int(route[1]) for route, _ in own if route[0] == "ports"]
+        ports = {"ports": [{"containerPort": -1}] * (max(numbers, default=-1) + 1)}
+        names = dict.fromkeys(self.variables(variables), "")
+        template = pod_template(self.plan, workload, asked, {}, ports, names)
+        return laid_over(self.plan, self.workload, template)
+
+    def _pod(self, own: Several, variables: Mapping[str, Several]) -> Routes:
         asked = terms_of(self.plan, self.workload)
-        yield from self._labels()
+        yield from self.labels()
         yield from self.asked(asked.pod_labels, asked.pod_annotations)
         yield ("spec", "schedulerName"), scheduler_of(self.plan)
         yield ("spec", "priorityClassName"), self.class_()
@@ -144,12 +174,14 @@ class Traces(NamedTuple):
         yield ("spec", "containers", 0, "securityContext", "capabilities"), level
 
     def _volumes(self) -> Routes:
-        yield ("spec", "volumes", ANY, "configMap"), self.config_name()
-        yield ("spec", "volumes", ANY, "persistentVolumeClaim"), named(self.workload)
+        yield ("spec", "volumes", 0, "configMap"), self.config_name()
+        yield ("spec", "volumes", len(config_mount(self.workload)), "persistentVolumeClaim"), named(self.workload)
 
     def _container(self, own: Several, variables: Mapping[str, Several]) -> Routes:
         at, spec = self.workload.at, self.workload.spec
         yield from program(at, spec.command, spec.args)
+        if any(name not in spec.env for name in terms_of(self.plan, self.workload).env):
+            yield ("env", ANY), scheduler_of(self.plan)  # its own ones come first
         for index, name in enumerate(self.variables(variables)):
             if name in spec.env:
                 yield from below(("env", index), variable(at / "env" / name, spec.env[name]))
@@ -192,6 +224,9 @@ class Traces(NamedTuple):
 
     def _gang(self) -> Links:
         return copied(self.workload.work_at / "gang")
+
+    def _together(self) -> Links:
+        return (*named(self.workload), *self._level())
 
     def _level(self) -> Links:
         found = self.workload.closeness
@@ -248,6 +283,7 @@ _TERMS: Final[Mapping[str, Callable[[Traces], Links]]] = {
     PREFERRED_TOPOLOGY: Traces._level,
     REQUIRED_TOPOLOGY: Traces._level,
     ANY_TOPOLOGY: Traces._pool_chosen,
+    TOGETHER: Traces._together,
     kai.QUEUE_LABEL: Traces._queue,
     kai.NODE_POOL_LABEL: Traces._pool,
     kai.PREEMPTIBILITY_LABEL: Traces._preemptibility,

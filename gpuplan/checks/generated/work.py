@@ -17,10 +17,11 @@ from gpuplan.values import NamedTuple, Value
 
 
 class GeneratedWork(NamedTuple):
-    """An object that is written for a workload."""
+    """An object that is written for a workload; ``unpatched`` where it patches its pods: as it is without that."""
 
     workload: Workload
     manifest: Manifest
+    unpatched: Manifest | None = None
 
 
 class RefusedWork(NamedTuple):

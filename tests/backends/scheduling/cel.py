@@ -31,6 +31,7 @@ CONTROLLERS = frozenset(
         "kube-system:daemon-set-controller",
         "kube-system:job-controller",
         "kube-system:replicaset-controller",
+        "kube-system:statefulset-controller",
         "kueue-system:kueue-controller-manager",
     )
 )

@@ -49,6 +49,12 @@ def test_pods_name_a_scheduler_that_is_none_of_the_cluster_s_own(kind: Scheduler
     assert [spec[name] for name in ("schedulerName",) if name in spec] == own
 
 
+@pytest.mark.parametrize("kind", SchedulerKind)
+def test_a_batch_is_the_job_that_a_training_is_whose_pods_need_nothing_of_one_another(kind: SchedulerKind) -> None:
+    said = "{pods: 2, trials: 9, backoffLimitPerIndex: 1, maxFailedIndexes: 3, fatalExitCodes: [2], deadline: 2h}"
+    assert get("Job", f"batch: {said}", scheduler=kind) == get("Job", f"training: {said}", scheduler=kind)
+
+
 # --- Kueue -------------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,102 @@
+"""What the pods of workloads ask for of CPU and memory, further containers included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from gpuplan.diagnostics import Origin
+from gpuplan.manifests import exact_quantity
+from gpuplan.planning.amounts import amount_of
+from gpuplan.planning.containers import defaults_of
+from gpuplan.planning.plan import MAIN_CONTAINER, Counted, Workload
+from gpuplan.values import NamedTuple
+
+OF_NODES: Final = (Counted.CPU, Counted.MEMORY)
+
+
+class Request(NamedTuple):
+    """Millicores or bytes that a container asks for, and where the policy says so.
+
+    ``container`` is its name, empty for the one that the policy describes. An init container that does not go on has
+    ended when the next one starts.
+    """
+
+    at: Origin
+    container: str
+    amount: int
+    is_init: bool = False
+    goes_on: bool = True
+
+
+def requests_of(workload: Workload, counted: Counted) -> tuple[Request, ...]:
+    """What each container asks for, by itself or by its tenant's default; those that say nothing are not there."""
+    return tuple(_requests(workload, counted))
+
+
+def asked_by_pod(workload: Workload, counted: Counted) -> int | None:
+    """What a pod counts as; None where nobody says anything.
+
+    All that run together are added up, and an init container asks for itself and those before it that go on
+    (`AggregateContainerRequests` in `resource/helpers.go` of kubernetes/component-helpers).
+    """
+    found = requests_of(workload, counted)
+    return _together(found) if found else None
+
+
+def _together(found: tuple[Request, ...]) -> int:
+    most = going_on = 0
+    for request in found:
+        if not request.goes_on:
+            most = max(most, going_on + request.amount)
+        elif request.is_init:
+            going_on += request.amount
+    return max(most, sum(request.amount for request in found if request.goes_on))
+
+
+def asked_by_main(workload: Workload, counted: Counted) -> Request | None:
+    """What the container asks for that the policy describes."""
+    return next((found for found in _requests(workload, counted) if not found.container), None)
+
+
+def _requests(workload: Workload, counted: Counted) -> Iterator[Request]:
+    """In the order in which a pod starts them, init containers first."""
+    text = workload.spec.cpu if counted is Counted.CPU else workload.spec.memory
+    default = defaults_of(workload.tenant)[counted]
+    for field in ("initContainers", "containers"):
+        for at, container in _added(workload, field):
+            resources = _mapping(container.get("resources"))
+            said = next((found for kind in ("requests", "limits") if (found := _said(resources, kind, counted))), None)
+            is_init = field == "initContainers"
+            goes_on = not is_init or container.get("restartPolicy") == "Always"
+            name = str(container.get("name"))
+            if said is not None:
+                route, written = said
+                yield Request(at / "resources" / route, name, amount_of(counted, written), is_init, goes_on)
+            elif default.request is not None:
+                yield Request(default.at / default.request_field, name, default.request, is_init, goes_on)
+    if text:
+        yield Request(workload.at / counted.value, "", amount_of(counted, text))
+    elif default.request is not None:
+        yield Request(default.at / default.request_field, "", default.request)
+
+
+def _added(workload: Workload, field: str) -> Iterator[tuple[Origin, Mapping[str, Any]]]:
+    """The containers that a workload adds to its pods; what is no container is reported for itself."""
+    items = workload.pod_patch.get("spec", {}).get(field)
+    for index, item in enumerate(items if isinstance(items, list) else ()):
+        container = _mapping(item)
+        is_added = container.get("name") not in (None, MAIN_CONTAINER) and "$patch" not in container
+        if is_added:
+            yield workload.patch_at / ("spec", field, index), container
+
+
+def _said(resources: Mapping[str, Any], kind: str, counted: Counted) -> tuple[tuple[str, str], str] | None:
+    """A limit is a request where there is none beside it."""
+    value = _mapping(resources.get(kind)).get(counted.value)
+    text = str(value) if isinstance(value, str | int | float) else ""
+    return None if exact_quantity(text) is None else ((kind, counted.value), text)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

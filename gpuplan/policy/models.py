@@ -544,6 +544,17 @@ class Admission(Model):
     """Names of optional rules to leave out, so that tenants may do what these refuse."""
 
 
+class Dra(Model):
+    """What pools with `dynamicMig` need of the cluster beyond Dynamic Resource Allocation."""
+
+    partitionable_devices: bool = False
+    """The API server, its scheduler and controllers run with the feature gate `DRAPartitionableDevices`, which is off
+    by default before Kubernetes 1.36.
+    """
+    driver_version: Annotated[texts.DraDriverVersion | None, Words("version of the DRA driver")] = None
+    """The release of NVIDIA's driver for DRA, such as `v0.4.1`; absent, it is taken to be new enough."""
+
+
 class Api(StrEnum):
     """A kind of object that Kubernetes itself has not."""
 
@@ -586,6 +597,8 @@ class ClusterSpec(Model):
     """
     scheduler: Scheduler = Scheduler.model_construct()
     """The scheduler that divides the GPUs."""
+    dra: Annotated[Dra | None, Words("DRA")] = None
+    """What pools with `dynamicMig` need of the cluster."""
     apis: list[Annotated[Api, Field(strict=False), Words("kind of object")]] = Field(default_factory=list)
     """Further kinds of objects whose controllers the cluster has."""
     argocd: Annotated[Argocd | None, Words("Argo CD")] = None
@@ -733,6 +746,21 @@ class Mig(Model):
     _one_source = _exactly_one("layout", "instances", "devices", "a MIG layout")
 
 
+class DynamicMig(Model):
+    """MIG partitions that NVIDIA's driver for DRA makes when a pod claims one, and removes when it ends: no layout says
+    what a GPU is divided into. Needs `allocation: dra` in all pools and the driver's alpha feature gate `DynamicMIG`.
+    """
+
+    profiles: Annotated[
+        list[Annotated[str, Field(json_schema_extra={"format": Vocabulary.MIG_PROFILE.value})]],
+        Field(min_length=1),
+        Judged("GPU494"),
+        Words("profiles on demand"),
+        ESSENTIAL,
+    ]
+    """The MIG profiles that pods may claim, such as `1g.10gb`; each is a unit of the pool."""
+
+
 class Fraction(Model):
     """Pods ask the scheduler for a fraction of a GPU; only KAI-Scheduler and Run:ai know how."""
 
@@ -748,10 +776,12 @@ class Sharing(Model):
     """Pods share a GPU through CUDA MPS."""
     mig: Annotated[Mig | None, Words("MIG")] = None
     """GPUs are partitioned by MIG."""
+    dynamic_mig: Annotated[DynamicMig | None, Words("dynamic MIG")] = None
+    """GPUs are partitioned by MIG on demand, as pods claim partitions."""
     fraction: Fraction | None = None
     """The scheduler hands out fractions of a GPU."""
 
-    _one_kind = _exactly_one("exclusive", "time_slicing", "mps", "mig", "fraction", "a sharing kind")
+    _one_kind = _exactly_one("exclusive", "time_slicing", "mps", "mig", "dynamic_mig", "fraction", "a sharing kind")
 
 
 class Window(Model):

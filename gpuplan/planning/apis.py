@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.plan import Cluster, Workload
-from gpuplan.policy.models import Api
+from gpuplan.policy.models import Api, TrainingKind
 
 _GROUPS: Final = {
     Api.HTTP_ROUTE: "gateway.networking.k8s.io",
+    Api.JOB_SET: "jobset.x-k8s.io",
     Api.LEADER_WORKER_SET: "leaderworkerset.x-k8s.io",
     Api.SCALED_OBJECT: "keda.sh",
+    Api.TRAIN_JOB: "trainer.kubeflow.org",
 }
 
 
@@ -42,4 +45,13 @@ def api_at(cluster: Cluster, group: str, kind: str) -> tuple[Origin, ...]:
 
 def needed_api(workload: Workload) -> Api | None:
     """The kind that makes a workload's pods, where Kubernetes' own cannot."""
-    return Api.LEADER_WORKER_SET if workload.is_grouped else None
+    if workload.is_grouped:
+        return Api.LEADER_WORKER_SET
+    return _MAKING[workload.training_kind]
+
+
+_MAKING: Final[Mapping[TrainingKind, Api | None]] = {
+    TrainingKind.JOB: None,
+    TrainingKind.JOB_SET: Api.JOB_SET,
+    TrainingKind.TRAIN_JOB: Api.TRAIN_JOB,
+}

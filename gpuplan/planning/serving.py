@@ -9,6 +9,7 @@ from gpuplan.policy.models import (
     Api,
     AutoscalerKind,
     Autoscaling,
+    Batch,
     Canary,
     ClusterSpec,
     Gateway,
@@ -16,6 +17,7 @@ from gpuplan.policy.models import (
     Ingress,
     Probe,
     RouteKind,
+    Workspace,
 )
 
 MAIN_PORT: Final = "http"
@@ -25,6 +27,11 @@ MAIN_PORT: Final = "http"
 def ports_of(work: Inference) -> Mapping[str, int]:
     """All ports by their names; none where nothing listens."""
     return {} if work.port == "none" else {MAIN_PORT: work.port, **work.ports}
+
+
+def is_called(work: Inference | Batch | Workspace) -> bool:
+    """Whether a Service with the workload's own name leads to its pods."""
+    return isinstance(work, Workspace) or (isinstance(work, Inference) and bool(ports_of(work)))
 
 
 def probe_of(work: Inference) -> Probe | Literal["tcp", "grpc", "none"]:

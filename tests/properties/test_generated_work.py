@@ -41,8 +41,11 @@ KINDS: Final = (
     "inference: {port: none, probe: {command: [ready]}, startup: 5m}",
     "inference: {probe: {http: /health}, service: {type: NodePort, port: 80}}",
     "training: {pods: 4, gang: 4, peers: {}}",
+    "training: {kind: JobSet, pods: 4, gang: 4, peers: {}}",
+    "training: {kind: TrainJob, pods: 4, peers: {}}",
     "training: {pods: 2, trials: 9, backoffLimitPerIndex: 1, fatalExitCodes: [2]}",
     "batch: {pods: 3, deadline: 2h}",
+    "workspace: {idle: 2h, runTime: 12h, storage: {size: 1Gi, group: 100}}",
 )
 MORE: Final = (
     "",

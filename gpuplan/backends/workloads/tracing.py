@@ -10,6 +10,7 @@ from gpuplan.backends.workloads.pods import (
     REQUIRED,
     config_mount,
     laid_over,
+    model_mount,
     pod_template,
     resource_claims,
     tolerations_among,
@@ -54,12 +55,16 @@ class Traces(NamedTuple):
         """A digest of what a Job is stands in its name."""
         return (*named(self.workload), *hashed(link for _, links in content for link in links))
 
+    def training_kind(self) -> Links:
+        """What says which object a training is."""
+        return chosen(self.workload.work_at / "kind") if self.workload.spec.training else ()
+
     def metadata(self, name: Links) -> Routes:
         yield ("metadata", "name"), name
         yield ("metadata", "namespace"), self.namespace()
-        yield from self._labels()
+        yield from self.labels()
 
-    def _labels(self) -> Routes:
+    def labels(self) -> Routes:
         yield ("metadata", "labels", TENANT_LABEL), self.tenant()
         yield ("metadata", "labels", WORKLOAD_LABEL), named(self.workload)
 
@@ -80,7 +85,9 @@ class Traces(NamedTuple):
 
     def config_name(self) -> Links:
         at = self.workload.at / "config"
-        return (*named(self.workload), *hashed(copied(*(at / name for name in self.workload.spec.config))))
+        written = [at / name for name in self.workload.spec.config]
+        idle = [self.workload.work_at / "idle"] if self.workload.idle else []
+        return (*named(self.workload), *hashed(copied(*written, *idle)))
 
     def pod(self, own: Several = (), variables: Mapping[str, Several] = NO_VARIABLES) -> Routes:
         """``own`` is about what only this kind of work has in its container, as are ``variables``, by their names."""
@@ -108,7 +115,7 @@ class Traces(NamedTuple):
 
     def _pod(self, own: Several, variables: Mapping[str, Several]) -> Routes:
         asked = terms_of(self.plan, self.workload)
-        yield from self._labels()
+        yield from self.labels()
         yield from self.asked(asked.pod_labels, asked.pod_annotations)
         yield ("spec", "schedulerName"), scheduler_of(self.plan)
         yield ("spec", "priorityClassName"), self.class_()
@@ -192,7 +199,12 @@ class Traces(NamedTuple):
         for name in units_of(self.workload):
             yield ("resources", ANY, name), (*copied(at / "count"), *asked_by(self.plan, self.workload))
         yield from below(("resources", "claims"), self._claims())
-        yield from self.mount(len(config_mount(self.workload)))
+        configured = len(config_mount(self.workload))
+        if self.workload.spec.model:
+            yield from self.mount(configured)
+        if self.workload.storage:
+            index = configured + len(model_mount(self.workload))
+            yield ("volumeMounts", index, "mountPath"), copied(self.workload.work_at / "storage" / "mountPath")
 
     def variables(self, of_work: Iterable[str]) -> Iterable[str]:
         """The names of the container's variables in their order; ``of_work`` are those of this kind of work."""

@@ -53,15 +53,17 @@ def known_kinds() -> Mapping[tuple[str, str], Kind]:
         gateway_api,
         gitops,
         gpu_operator,
+        jobset,
         kai,
         keda,
         kubernetes,
         kueue,
         lws,
         monitoring,
+        trainer,
     )
 
-    modules = (kubernetes, kueue, kai, lws, gpu_operator, monitoring, gitops, gateway_api, keda)
+    modules = (kubernetes, kueue, kai, jobset, lws, trainer, gpu_operator, monitoring, gitops, gateway_api, keda)
     return by_name(kind for module in modules for kind in module.KINDS)
 
 

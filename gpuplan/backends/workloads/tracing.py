@@ -170,8 +170,11 @@ class Traces(NamedTuple):
         yield ("spec", "containers", 0, "securityContext", "capabilities"), level
 
     def _volumes(self) -> Routes:
-        yield ("spec", "volumes", 0, "configMap"), self.config_name()
-        yield ("spec", "volumes", len(config_mount(self.workload)), "persistentVolumeClaim"), named(self.workload)
+        mounts = len(config_mount(self.workload))
+        if mounts:
+            yield ("spec", "volumes", 0, "configMap"), self.config_name()
+        if self.workload.spec.model:
+            yield ("spec", "volumes", mounts, "persistentVolumeClaim"), named(self.workload)
 
     def _container(self, own: Several, variables: Mapping[str, Several]) -> Routes:
         at, spec = self.workload.at, self.workload.spec
@@ -199,6 +202,8 @@ class Traces(NamedTuple):
         return dict.fromkeys([*terms_of(self.plan, self.workload).env, *of_work, *self.workload.spec.env])
 
     def mount(self, index: int) -> Routes:
+        if self.workload.spec.model is None:
+            return
         yield ("volumeMounts", index, "mountPath"), copied(self.workload.at / "model" / "mountPath")
 
     def _claims(self) -> Routes:

@@ -94,7 +94,9 @@ class Traces(NamedTuple):
         gone = {*found.replaced, *(route for route, _ in found.removed)}
         yield from ((route, links) for route, links in routes if not any(route[: len(at)] == at for at in gone))
         for route, inner in found.decided:
-            yield route, copied(self.workload.patch_at / inner)
+            keys = [key for key in found.chosen if inner[: len(key) - 1] == key[:-1]]
+            at = self.workload.patch_at
+            yield route, (*copied(at / inner), *chosen(*(at / key for key in keys)))
         for route, inner in found.removed:
             yield route, chosen(self.workload.patch_at / inner)
 

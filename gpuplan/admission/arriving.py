@@ -38,6 +38,7 @@ _OWNERS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("apps", "Deployment"): ("apps/v1", "ReplicaSet"),
     ("batch", "CronJob"): ("batch/v1", "Job"),
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): ("apps/v1", "StatefulSet"),
+    ("trainer.kubeflow.org", "TrainingRuntime"): ("batch/v1", "Job"),
 }
 """Whose pods the work of some kinds runs in, beside what Kueue's table says of kinds that make others of it."""
 

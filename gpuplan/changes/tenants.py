@@ -434,14 +434,17 @@ def _workload_changed(step: Step, old: Workload, new: Workload, differing: Seque
         effect = f"it is reached at other ports, or from elsewhere; {NOTHING_RUNS}"
     words = _differences(old, new)
     if words or found.rank > ChangeClass.METADATA.rank:
-        what = words or "its pool, its tenant or the scheduler asks something else of pods"
+        others = "its pool, its tenant or the scheduler asks something else of pods"
+        if found is ChangeClass.ADMISSION:
+            others = "what leads to it on the cluster is another one"
+        what = words or others
         yield Change(*of(step.after, new), found, what, effect, undo, pods=pods)
 
 
 def _recreated(step: Step, old: Workload, new: Workload) -> str:
     """How its pods become others."""
     if new.ends:
-        return "its Job is another one: the pods end, and the new ones start from the beginning"
+        return f"its {needed_api(new) or 'Job'} is another one: the pods end, and the new ones start from the beginning"
     if needed_api(old) is not needed_api(new):
         return f"its pods end, and a {needed_api(new) or 'Deployment'} makes others"
     if not new.is_grouped:

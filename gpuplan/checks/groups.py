@@ -1,4 +1,4 @@
-"""Checks on services of which each replica is several pods (GPU526-528)."""
+"""Checks on services of which each replica is several pods (GPU528)."""
 
 from __future__ import annotations
 
@@ -7,59 +7,8 @@ from collections.abc import Iterator
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Severity
-from gpuplan.planning.apis import needed_api
-from gpuplan.planning.kueue import frameworks
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.policy.models import Inference
-
-
-@check("GPU526", "kind-not-in-cluster")
-def kind_not_in_cluster(plan: Plan) -> Iterator[Finding]:
-    """A workload needs a kind of object whose controller the cluster does not say that it has.
-
-    ## Why
-    Kubernetes itself has nothing that makes replicas of several pods which come and go together; a LeaderWorkerSet does
-    (kubernetes-sigs/lws). Where its definition is missing, Argo CD and Flux fail to sync the namespace's folder; where
-    its controller is, nothing makes pods.
-
-    ## Instead
-    Install the controller, and name the kind in the cluster's `apis`.
-    """
-    for workload in plan.workloads:
-        api = needed_api(workload)
-        if api is not None and api not in plan.cluster.spec.apis:
-            yield Finding(
-                workload.gang_at,
-                f"`{workload.name}` needs a {api}, and cluster `{plan.cluster.name}` does not say that it has them",
-                label=f"{workload.pods_per_replica} pods that come and go together",
-                related=(Label((plan.cluster.at / "apis").key, "not among these"),) if plan.cluster.spec.apis else (),
-                help=f"install its controller, and add `{api}` to `apis` of the cluster",
-            )
-
-
-@check("GPU527", "kind-not-admitted-as-a-whole")
-def kind_not_admitted_as_a_whole(plan: Plan) -> Iterator[Finding]:
-    """Kueue is not told of a kind that makes pods which need one another.
-
-    ## Why
-    Kueue then takes the pods one by one: some of a replica hold GPUs while the others wait for quota, and none serves.
-
-    ## Instead
-    Name the kind in `scheduler.kueue.frameworks`, and merge the Configuration that gpuplan writes into Kueue's own.
-    """
-    if not plan.scheduler.suspends_jobs:
-        return
-    known = {found.kind for found in frameworks(plan.cluster)}
-    for workload in plan.workloads:
-        api = needed_api(workload)
-        if api is not None and api.value not in known:
-            yield Finding(
-                workload.gang_at,
-                f"Kueue takes the pods of a replica of `{workload.name}` one by one",
-                label="some may start while others wait",
-                related=(Label(plan.cluster.scheduler.at / "kind", f"Kueue is not told of {api}"),),
-                help=f"add `{api}` to `kueue.frameworks` in the cluster's `scheduler`",
-            )
 
 
 @check("GPU528", "replica-contradicts-itself")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Literal
 
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.plan import Plan, Workload
-from gpuplan.planning.serving import MAIN_PORT, metric_of, ports_of, probe_of
+from gpuplan.planning.serving import MAIN_PORT, PROBE_PERIOD, metric_of, ports_of, probe_of
 from gpuplan.policy.models import Autoscaling, Inference, Probe, ServiceType
 from gpuplan.wording import joined, listing
 
@@ -34,13 +35,16 @@ def service_contradicts_itself(plan: Plan) -> Iterator[Finding]:
     `nodePort` on Services of the types `NodePort` and `LoadBalancer`
     (`ValidateService` in `pkg/apis/core/validation/validation.go` of kubernetes/kubernetes).
 
+    `liveness` is asked from the first second where no `startup` holds it back, and starts a container again that is
+    loading its model: it never gets ready.
+
     ## Instead
     Correct one of the two. A service without a port may be asked by a command.
     """
     for workload, work in _services(plan):
         yield from _without_port(workload, work)
         yield from _ports(workload, work)
-        yield from _probe(workload, work)
+        yield from _probes(workload, work)
         yield from _reach(workload, work)
 
 
@@ -49,7 +53,6 @@ def _without_port(workload: Workload, work: Inference) -> Iterator[Finding]:
     if work.port != "none":
         return
     at, probe = workload.work_at, probe_of(work)
-    asks = probe in ("tcp", "grpc") or (isinstance(probe, Probe) and probe.command is None)
     needing = (
         (bool(work.ports), (at / "ports").key, "has further ports", "write one of them as `port`"),
         (
@@ -58,7 +61,14 @@ def _without_port(workload: Workload, work: Inference) -> Iterator[Finding]:
             "says how its Service is reached",
             "leave `service` out",
         ),
-        (asks, at / "probe", "is asked at a port", "write `probe: none`, or `{command: [...]}`"),
+        (work.route is not None, (at / "route").key, "is reached from outside", "leave `route` out"),
+        (_asks_port(probe), at / "probe", "is asked at a port", "write `probe: none`, or `{command: [...]}`"),
+        (
+            _asks_port(work.liveness),
+            at / "liveness",
+            "is asked at a port",
+            "write `liveness: {command: [...]}`, or leave it out",
+        ),
     )
     for is_there, place, what, instead in needing:
         if is_there:
@@ -69,6 +79,10 @@ def _without_port(workload: Workload, work: Inference) -> Iterator[Finding]:
                 related=(Label(at / "port", "nothing listens"),),
                 help=instead,
             )
+
+
+def _asks_port(probe: Probe | str) -> bool:
+    return probe.command is None if isinstance(probe, Probe) else probe != "none"
 
 
 _PORT_NAME = regex(r"(?!.*--)(?=[a-z0-9-]*[a-z])[a-z0-9]([a-z0-9-]{0,13}[a-z0-9])?")
@@ -102,23 +116,10 @@ def _ports(workload: Workload, work: Inference) -> Iterator[Finding]:
         )
 
 
-def _probe(workload: Workload, work: Inference) -> Iterator[Finding]:
-    at, probe, known = workload.work_at, probe_of(work), ports_of(work)
-    if isinstance(probe, Probe) and probe.port is not None and known:
-        if probe.command is not None:
-            yield Finding(
-                at / "probe" / "port",
-                f"a command asks `{workload.name}`, and no port",
-                label="has no effect on a command",
-                help="leave it out",
-            )
-        elif probe.port not in known:
-            yield Finding(
-                at / "probe" / "port",
-                f"`{workload.name}` has no port `{probe.port}` to be asked at",
-                label=f"it has {listing([*known])}",
-                help=f"write {joined([f'`port: {name}`' for name in known], 'or')}",
-            )
+def _probes(workload: Workload, work: Inference) -> Iterator[Finding]:
+    at, probe = workload.work_at, probe_of(work)
+    yield from _probe(workload, work, at / "probe", probe)
+    yield from _probe(workload, work, at / "liveness", work.liveness)
     if work.startup is not None and probe == "none":
         yield Finding(
             at / "startup",
@@ -127,6 +128,37 @@ def _probe(workload: Workload, work: Inference) -> Iterator[Finding]:
             related=(Label(at / ("port" if work.probe is None else "probe"), "no probe"),),
             help="add a probe, such as `probe: {command: [cat, /tmp/ready]}`, or leave it out",
         )
+    can_be_asked = work.port != "none" or not _asks_port(work.liveness)
+    if work.liveness != "none" and work.startup is None and can_be_asked:
+        yield Finding(
+            at / "liveness",
+            f"`{workload.name}` is started again when it does not answer, also while it loads its model",
+            label="asked from the start",
+            notes=(f"three times without an answer are {3 * PROBE_PERIOD} seconds",),
+            help="add `startup: 15m`, or as long as it may take, and a `probe`",
+            severity=Severity.WARNING,
+        )
+
+
+def _probe(
+    workload: Workload, work: Inference, at: Origin, probe: Probe | Literal["tcp", "grpc", "none"]
+) -> Iterator[Finding]:
+    known = ports_of(work)
+    if isinstance(probe, Probe) and probe.port is not None and known:
+        if probe.command is not None:
+            yield Finding(
+                at / "port",
+                f"a command asks `{workload.name}`, and no port",
+                label="has no effect on a command",
+                help="leave it out",
+            )
+        elif probe.port not in known:
+            yield Finding(
+                at / "port",
+                f"`{workload.name}` has no port `{probe.port}` to be asked at",
+                label=f"it has {listing([*known])}",
+                help=f"write {joined([f'`port: {name}`' for name in known], 'or')}",
+            )
 
 
 def _reach(workload: Workload, work: Inference) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ from gpuplan.delivery.reasons import FindWhys, Reasons
 from gpuplan.manifests import HEADER, File, Identity, Manifest, identity_of, to_yaml
 from gpuplan.manifests.kinds import find_kind, known_kinds
 from gpuplan.manifests.kustomization import Apart
-from gpuplan.planning.apis import lacking_api
+from gpuplan.planning.apis import lacks_kind
 from gpuplan.planning.charts import find_chart
 from gpuplan.planning.node_features import rules_group
 from gpuplan.planning.plan import Argocd, Plan, Stage
@@ -143,7 +143,7 @@ def _whitelists(plan: Plan, written: AbstractSet[Identity]) -> dict[str, list[di
     for item in written:
         kinds[_is_namespaced(item)].add((item.group, item.kind))
     for name, kind in known_kinds().items():
-        if kind.outlives_policy and lacking_api(plan.cluster, *name) is None:
+        if kind.outlives_policy and not lacks_kind(plan.cluster, *name):
             kinds[kind.is_namespaced].add(name)
     names = {item.name for item in written if (item.group, item.kind) == _NAMESPACE and not item.namespace}
     for chart in charts(plan):

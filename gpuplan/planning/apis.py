@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.plan import Cluster, Workload
-from gpuplan.policy.models import Api
+from gpuplan.policy.models import Api, TrainingKind
 
 _GROUPS: Final = {
+    Api.HTTP_ROUTE: "gateway.networking.k8s.io",
+    Api.JOB_SET: "jobset.x-k8s.io",
     Api.LEADER_WORKER_SET: "leaderworkerset.x-k8s.io",
+    Api.TRAIN_JOB: "trainer.kubeflow.org",
 }
+
+
+_INGRESS: Final = ("networking.k8s.io", "Ingress")
+"""Every API server knows them, and without a controller nobody serves them."""
 
 
 def api_of(group: str, kind: str) -> Api | None:
@@ -18,18 +26,31 @@ def api_of(group: str, kind: str) -> Api | None:
     return next((api for api, known in _GROUPS.items() if (known, api.value) == (group, kind)), None)
 
 
-def lacking_api(cluster: Cluster, group: str, kind: str) -> Api | None:
-    """The kind, where the cluster does not say that it has it and has to."""
+def lacks_kind(cluster: Cluster, group: str, kind: str) -> bool:
+    """Whether the cluster has to say that it has the kind, and does not: nothing of it is written then."""
+    if (group, kind) == _INGRESS:
+        return cluster.spec.ingress is None
     api = api_of(group, kind)
-    return None if api in cluster.spec.apis else api
+    return api is not None and api not in cluster.spec.apis
 
 
 def api_at(cluster: Cluster, group: str, kind: str) -> tuple[Origin, ...]:
     """Where the cluster says that it has a kind; nowhere where every cluster has it."""
+    if (group, kind) == _INGRESS and cluster.spec.ingress:
+        return (cluster.at / "ingress",)
     api = api_of(group, kind)
     return (cluster.at / "apis" / cluster.spec.apis.index(api),) if api in cluster.spec.apis else ()
 
 
 def needed_api(workload: Workload) -> Api | None:
     """The kind that makes a workload's pods, where Kubernetes' own cannot."""
-    return Api.LEADER_WORKER_SET if workload.is_grouped else None
+    if workload.is_grouped:
+        return Api.LEADER_WORKER_SET
+    return _MAKING[workload.training_kind]
+
+
+_MAKING: Final[Mapping[TrainingKind, Api | None]] = {
+    TrainingKind.JOB: None,
+    TrainingKind.JOB_SET: Api.JOB_SET,
+    TrainingKind.TRAIN_JOB: Api.TRAIN_JOB,
+}

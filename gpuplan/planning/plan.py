@@ -691,6 +691,11 @@ class Workload(NamedTuple):
         return isinstance(self.work, Batch)
 
     @property
+    def training_kind(self) -> models.TrainingKind:
+        """Which object its work is, where it ends."""
+        return self.work.kind if isinstance(self.work, Training) else models.TrainingKind.JOB
+
+    @property
     def gang(self) -> int | None:
         """How many pods start together or not at all, where that is asked for: those of each replica of a service."""
         if isinstance(self.work, Training):

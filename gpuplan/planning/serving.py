@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final, Literal, assert_never
 
-from gpuplan.policy.models import Autoscaling, Inference, Probe
+from gpuplan.policy.models import Api, Autoscaling, ClusterSpec, Gateway, Inference, Ingress, Probe, RouteKind
 
 MAIN_PORT: Final = "http"
 """What the port is called that a service has anyway."""
@@ -22,6 +22,40 @@ def probe_of(work: Inference) -> Probe | Literal["tcp", "grpc", "none"]:
         return work.probe
     return "none" if work.port == "none" else "tcp"
 
+
+def service_port(work: Inference, name: str) -> int:
+    """The port of the Service that leads to the port of this name."""
+    own = work.service.port if name == MAIN_PORT else None
+    return own or ports_of(work)[name]
+
+
+def way_to(cluster: ClusterSpec, work: Inference) -> Gateway | Ingress | None:
+    """What leads to a service from outside; None where nothing does, or what is asked for is not there."""
+    if work.route is None or routed_port(work) not in ports_of(work):
+        return None
+    match route_kind(cluster, work):
+        case RouteKind.HTTP_ROUTE:
+            return cluster.gateway if Api.HTTP_ROUTE in cluster.apis else None
+        case RouteKind.INGRESS:
+            return cluster.ingress
+        case unknown:
+            assert_never(unknown)
+
+
+def route_kind(cluster: ClusterSpec, work: Inference) -> RouteKind:
+    """The kind that is asked for, and Kubernetes' own where either would do."""
+    if work.route is not None and work.route.kind is not None:
+        return work.route.kind
+    return RouteKind.INGRESS if cluster.ingress else RouteKind.HTTP_ROUTE
+
+
+def routed_port(work: Inference) -> str:
+    """The name of the port that requests from outside come to."""
+    return (work.route.port if work.route else None) or MAIN_PORT
+
+
+PROBE_PERIOD: Final = 10
+"""Seconds from one probe to the next, as Kubernetes has them by itself; three without an answer are one too many."""
 
 GPU_METRIC: Final = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 """The part of the time that a GPU or a MIG device computes, from 0 to 1: NVIDIA's exporter has no other for both."""

@@ -23,14 +23,16 @@ _BY_POD_PATCH: Final = Said("in `podPatch`, such as `{spec: {serviceAccountName:
 _BY_KIND: Final = Said("by the kind of work: a `training` ends, an `inference` service goes on", WORKLOAD)
 _BY_CLUSTER: Final = Said("by `scheduler.kind` of the Cluster", "docs/schedulers.md")
 _BY_REACH: Final = Said("in `inference.service`, such as `{type: NodePort, nodePort: 30080}`", WORKLOAD)
-_BY_PROBE: Final = Said("in `inference`, by `probe` and `startup`", WORKLOAD)
+_BY_PROBE: Final = Said("in `inference`, by `probe`, `startup` and `liveness`", WORKLOAD)
+_BY_ROUTE: Final = Said("in `inference.route`, such as `{hosts: [chat.example.com]}`", WORKLOAD)
 _BY_LOAD: Final = Said(
     "in `autoscaling`, by one of `requestsPerSecond`, `waitingRequests`, `cpuPercent` and `gpuPercent`", WORKLOAD
 )
 _BY_ENV: Final = Said("in `env`, such as `TOKEN: {secretKeyRef: {name: api, key: token}}`", WORKLOAD)
 _BY_UNITS: Final = Said("by `cpu`, `memory`, and the units of its pool", "docs/how-to/run-a-workload.md")
 _BY_TRAINING: Final = Said(
-    "in `training`, by `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`", "docs/how-to/run-a-workload.md"
+    "in `training`, by `kind`, `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`",
+    "docs/how-to/run-a-workload.md",
 )
 _BY_BATCH: Final = Said("by `batch`, such as `{pods: 2, deadline: 1h}`", WORKLOAD)
 _BY_FRACTION: Final = Said("by `fraction`, such as `{memory: 10Gi}`", "docs/how-to/run-a-workload.md")
@@ -50,23 +52,25 @@ _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
         _BY_POD_PATCH: """
             affinity annotations automountServiceAccountToken containers dnsConfig dnsPolicy emptyDir envFrom
             ephemeralVolume fsGroup hostAliases hostIPC hostNetwork hostPID imagePullPolicy initContainers labels
-            lifecycle livenessProbe nodeAffinity persistentVolumeClaim podAffinity podAntiAffinity podPatches podSpec
+            lifecycle nodeAffinity persistentVolumeClaim podAffinity podAntiAffinity podPatches podSpec
             podTemplate runAsUser runtimeClassName securityContext serviceAccount serviceAccountName
             shareProcessNamespace shm shmSize sidecar sidecars template terminationGracePeriodSeconds tolerations
             topologySpreadConstraints volumeMounts volumes
             """,
-        _BY_PATCH: "ingress strategy ttlSecondsAfterFinished updateStrategy",
+        _BY_PATCH: "strategy ttlSecondsAfterFinished updateStrategy",
         _BY_KIND: "restartPolicy",
         _BY_CLUSTER: "schedulerName",
         _BY_REACH: "nodePort serviceType type",
-        _BY_PROBE: "healthCheck httpGet readinessProbe startupProbe",
+        _BY_PROBE: "healthCheck httpGet livenessProbe readinessProbe startupProbe",
+        _BY_ROUTE: "domain gateway host hostname hostnames httpRoute ingress ingressClassName parentRefs tls url",
         _BY_LOAD: "averageUtilization hpa metrics queueLength scaleTarget targetCPUUtilizationPercentage utilization",
         _BY_ENV: "environment secret secretRef secrets valueFrom",
         _BY_UNITS: "gpu gpus limits requests resources",
         _BY_POOL: "nodeName nodePool nodeSelector",
         _BY_TRAINING: """
-            activeDeadlineSeconds completions deadline gang hyperparameters masterPort parallelism peers
-            podFailurePolicy rendezvous retries subdomain sweep topology trials workers
+            activeDeadlineSeconds completions deadline failurePolicy gang hyperparameters jobSet masterPort maxRestarts
+            numNodes numProcPerNode parallelism peers podFailurePolicy rendezvous replicatedJobs retries runtimeRef
+            subdomain sweep topology trainJob trials workers
             """,
         _BY_BATCH: "job jobs task tasks",
         _BY_FRACTION: "gpuFraction gpuMemory gpuMemoryLimit",

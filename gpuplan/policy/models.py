@@ -547,7 +547,28 @@ class Admission(Model):
 class Api(StrEnum):
     """A kind of object that Kubernetes itself has not."""
 
+    HTTP_ROUTE = "HTTPRoute"
+    JOB_SET = "JobSet"
     LEADER_WORKER_SET = "LeaderWorkerSet"
+    TRAIN_JOB = "TrainJob"
+
+
+class Gateway(Model):
+    """A Gateway, which brings requests from outside to services (Gateway API)."""
+
+    name: names.Gateway
+    """The Gateway's name."""
+    namespace: names.Namespace
+    """The Gateway's namespace. Its listeners have to take routes of tenants' namespaces (`allowedRoutes`)."""
+    listener: names.Listener | None = None
+    """The listener's name (`sectionName`). Absent: all listeners that take the host."""
+
+
+class Ingress(Model):
+    """A controller of Ingresses, which brings requests from outside to services."""
+
+    class_name: Annotated[names.IngressClass, Words("IngressClass")]
+    """The IngressClass of Ingresses, such as `nginx`."""
 
 
 class ClusterSpec(Model):
@@ -577,6 +598,10 @@ class ClusterSpec(Model):
     """Prometheus and Grafana watch this cluster; absent, no alerts, rules or dashboards are written."""
     admission: Admission = Admission.model_construct()
     """What the API server refuses of tenants' pods and Jobs."""
+    gateway: Gateway | None = None
+    """The Gateway that services with a `route` are reached by; `apis` has `HTTPRoute`."""
+    ingress: Ingress | None = None
+    """Who serves the Ingresses of services with a `route`."""
     taint_pools: bool = False
     """Whether each pool without a taint that keeps pods off gets one: `nvidia.com/gpu=present:NoSchedule`, which the
     GPU Operator's own pods tolerate. Without a taint any pod may come to a pool's nodes.
@@ -1265,6 +1290,30 @@ class Reach(Model):
     """The port of the nodes, such as `30080`. Absent: Kubernetes chooses one."""
 
 
+class RouteKind(StrEnum):
+    """The kind of object that leads from outside to a service."""
+
+    HTTP_ROUTE = "HTTPRoute"
+    INGRESS = "Ingress"
+
+
+class Route(Model):
+    """How requests from outside of the cluster come to a service."""
+
+    hosts: Annotated[list[texts.HostName], Field(min_length=1, max_length=16)]
+    """The hosts that it answers for, such as `chat.example.com` or `*.example.com`."""
+    path: texts.RoutePath = "/"
+    """What the paths of its requests begin with, such as `/v1`."""
+    port: Annotated[str | None, Judged("GPU564")] = None
+    """Which of `ports` requests come to, by its name. Absent: `port`."""
+    tls_secret: Annotated[names.Secret | None, Words("TLS secret")] = None
+    """The Secret with an Ingress's certificate, in the workload's namespace. A Gateway's certificates are those of its
+    listeners.
+    """
+    kind: Annotated[RouteKind, Field(strict=False), ESSENTIAL] | None = None
+    """An `HTTPRoute` of the cluster's `gateway`, or an `Ingress`. Absent: an Ingress where the cluster has one."""
+
+
 class Closeness(Model):
     """How close together the pods of a training or of a replica are, by a level of their pool's `topology`."""
 
@@ -1313,8 +1362,14 @@ class Inference(Model):
     """How long a container may take until its probe is answered for the first time, such as `15m`; then it is started
     again. Absent, it may take any time.
     """
+    liveness: Probe | Literal["tcp", "grpc", "none"] = "none"
+    """What is asked of a container that runs: three times without an answer, and it is started again, which loads the
+    model once more. It is written as `probe` is. Absent, nothing is asked: a server with much to do answers late.
+    """
     service: Reach = Reach.model_construct()
     """How it is reached."""
+    route: Annotated[Route | None, ESSENTIAL] = None
+    """How it is reached from outside of the cluster, by the cluster's `gateway` or `ingress`."""
     autoscaling: Autoscaling | None = None
     """Let the number of pods follow the load."""
 
@@ -1324,6 +1379,14 @@ class Peers(Model):
 
     port: Annotated[int, Field(ge=1, le=65535)] = 29500
     """The port on which the first pod waits for the others."""
+
+
+class TrainingKind(StrEnum):
+    """Which object a training is."""
+
+    JOB = "Job"
+    JOB_SET = "JobSet"
+    TRAIN_JOB = "TrainJob"
 
 
 class Batch(Model):
@@ -1370,8 +1433,13 @@ class PodPatch(Model):
 
 
 class Training(Batch):
-    """Work that ends, and whose pods may work together: a Job."""
+    """Work that ends, and whose pods may work together."""
 
+    kind: Annotated[TrainingKind, Field(strict=False), ESSENTIAL] = TrainingKind.JOB
+    """The object that it is. `Job`: each pod is tried again by itself. `JobSet`: when one has failed, all start again
+    together, `backoffLimit` times, and each time has the whole `deadline`. `TrainJob` of Kubeflow Trainer, with a
+    TrainingRuntime of its own: the same, by Trainer. The cluster's `apis` say that it has the last two.
+    """
     gang: Positive | None = None
     """How many of them must be able to start together; fewer do not start at all."""
     topology: Annotated[Closeness | None, ESSENTIAL] = None

@@ -98,3 +98,6 @@ CatalogSource = Annotated[str, Naming("catalog", "the CatalogSource is called so
 StorageClass = Annotated[str, Naming("StorageClass", "the StorageClass is called so", is_subdomain=True)]
 Secret = Annotated[str, Naming("secret", "the Secret is called so", is_subdomain=True)]
 ConfigMap = Annotated[str, Naming("ConfigMap", "the ConfigMap is called so", is_subdomain=True)]
+Gateway = Annotated[str, Naming("Gateway", "the Gateway is called so", is_subdomain=True)]
+Listener = Annotated[str, Naming("listener", "the listener of the Gateway is called so", is_subdomain=True)]
+IngressClass = Annotated[str, Naming("IngressClass", "the IngressClass is called so", is_subdomain=True)]

@@ -309,6 +309,41 @@ GrpcService = Annotated[
     ),
 ]
 
+_HOST: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+
+
+def _as_host(text: str) -> str:
+    """The host of an address."""
+    found = re.sub(r"^[a-z]+://", "", text.strip().lower()).split("/")[0].split(":")[0]
+    return found if re.fullmatch(_HOST_NAME, found) else ""
+
+
+_HOST_NAME: Final = rf"^(\*\.)?({_HOST}\.){{0,4}}[a-z]([-a-z0-9]{{0,61}}[a-z0-9])?$"
+
+HostName = Annotated[
+    str,
+    _matching(
+        _HOST_NAME, "a host without a scheme and a port, such as `chat.example.com` or `*.example.com`", _as_host
+    ),
+]
+"""What a route answers for (`Hostname` in `apis/v1/shared_types.go` of kubernetes-sigs/gateway-api, and
+`ValidateIngressSpec` in `pkg/apis/networking/validation/validation.go` of kubernetes/kubernetes). Neither takes an
+address of numbers.
+"""
+
+_ROUTED: Final = r"[A-Za-z0-9_~-][-._~A-Za-z0-9]{0,99}"
+
+
+def _as_path(text: str) -> str:
+    found = "/" + text.strip().strip("/").removesuffix("/*")
+    return found if re.fullmatch(_ROUTE_PATH, found) else ""
+
+
+_ROUTE_PATH: Final = rf"^/$|^(/{_ROUTED}){{1,9}}$"
+
+RoutePath = Annotated[str, _matching(_ROUTE_PATH, "the beginning of a path, such as `/v1`", _as_path)]
+"""Whole parts of a path, as both kinds of routes compare them."""
+
 Metric = Annotated[str, _matching(r"^[^/%\s.][^/%\s]*$", "a name without spaces, `/` and `%`")]
 """What can be part of a path (`ValidateMetricIdentifier` in `pkg/apis/autoscaling/validation` of Kubernetes)."""
 

@@ -62,7 +62,19 @@ ROLE = (
     "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: x, namespace: x},"
     " roleRef: {name: %s}}"
 )
+ROUTE = (
+    "{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: x, namespace: x},"
+    " spec: {hostnames: [%s]}}"
+)
+INGRESS = (
+    "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: x, namespace: x}, spec: {rules: [{host: %s}]}}"
+)
 JOB = "{apiVersion: batch/v1, kind: Job, metadata: {name: x, namespace: x}, spec: {%s}}"
+JOB_SET = "{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: x, namespace: x}, spec: {%s}}"
+TRAIN_JOB = "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: x, namespace: x}, spec: {%s}}"
+RUNTIME = (
+    "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainingRuntime, metadata: {name: x, namespace: x}, spec: {%s}}"
+)
 SECRET = "{apiVersion: v1, kind: Secret, metadata: {name: x, namespace: x}, %s}"
 GRANTS = '{apiVersion: v1, kind: ConfigMap, metadata: {name: grants-x, namespace: s}, data: {grants: "%s"}}'
 CLAIM = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x, namespace: x}, spec: {%s}}"
@@ -156,6 +168,13 @@ KEY = "nvidia.com/device-plugin.config"
         ("namespaces/x", JOB % "suspend: true", JOB % "suspend: true, managedBy: example.com/a", "recreate"),
         ("namespaces/x", JOB % "backoffLimitPerIndex: 1", JOB % "backoffLimitPerIndex: 2", "recreate"),
         ("namespaces/x", JOB % "successPolicy: {a: b}", JOB % "successPolicy: {a: c}", "recreate"),
+        ("workloads/x", "", JOB_SET % "suspend: true", "quota"),
+        ("namespaces/x", JOB_SET % "suspend: true", JOB_SET % "suspend: false", "admission"),
+        ("namespaces/x", JOB_SET % "network: {a: b}", JOB_SET % "network: {a: c}", "recreate"),
+        ("namespaces/x", JOB_SET % "failurePolicy: {a: b}", JOB_SET % "failurePolicy: {a: c}", "recreate"),
+        ("workloads/x", "", TRAIN_JOB % "suspend: true", "quota"),
+        ("namespaces/x", TRAIN_JOB % "trainer: {a: b}", TRAIN_JOB % "trainer: {a: c}", "recreate"),
+        ("namespaces/x", RUNTIME % "mlPolicy: {a: b}", RUNTIME % "mlPolicy: {a: c}", "admission"),
         ("namespaces/x", JOB % "podFailurePolicy: {a: b}", JOB % "podFailurePolicy: {a: c}", "recreate"),
         ("namespaces/x", SECRET % "data: {a: b}", SECRET % "type: Opaque, data: {a: c}", "admission"),
         ("namespaces/x", SECRET % "data: {a: b}", SECRET % "type: example.com/a, data: {a: b}", "recreate"),
@@ -180,6 +199,11 @@ KEY = "nvidia.com/device-plugin.config"
         ("workloads/x", DEPLOYMENT % "replicas: 1", DEPLOYMENT % "replicas: 2", "quota"),
         ("workloads/x", DEPLOYMENT % "template: a", DEPLOYMENT % "template: b", "recreate"),
         ("workloads/x", DEPLOYMENT % "template: a", "", "destructive"),
+        ("workloads/x", "", ROUTE % "a.example.com", "quota"),
+        ("workloads/x", ROUTE % "a.example.com", ROUTE % "b.example.com", "admission"),
+        ("workloads/x", ROUTE % "a.example.com", "", "admission"),
+        ("workloads/x", INGRESS % "a.example.com", INGRESS % "b.example.com", "admission"),
+        ("workloads/x", INGRESS % "a.example.com", "", "admission"),
         ("workloads/x", LEADER_WORKER_SET % "replicas: 1", LEADER_WORKER_SET % "replicas: 2", "quota"),
         ("workloads/x", LEADER_WORKER_SET % "startupPolicy: a", LEADER_WORKER_SET % "startupPolicy: b", "quota"),
         (

@@ -64,7 +64,9 @@ def test_a_kind_contradicts_itself_in_nothing(kind: Kind) -> None:
 
     assert len(fields) == len(set(fields)), "what cannot be changed needs no class of its own"
     assert kind.changed is not ChangeClass.RECREATE
-    assert not recreated or kind.kind in ("Deployment", "StatefulSet"), "pods are recreated, not the object"
+    assert not recreated or kind.kind in ("Deployment", "LeaderWorkerSet", "StatefulSet"), (
+        "pods are recreated, not the object"
+    )
     assert ("SPACE" in kind.needed_until) == (kind.is_namespaced and bool(kind.needed_until))
 
 

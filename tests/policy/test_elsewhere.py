@@ -52,14 +52,18 @@ def test_a_strategy_is_patched_by_hand() -> None:
 @pytest.mark.parametrize(
     ("kind", "field", "how"),
     [
-        ("Workload", "deadline", "in `training`, by `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`"),
+        (
+            "Workload",
+            "deadline",
+            "in `training`, by `kind`, `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`",
+        ),
         ("Workload", "serviceType", "in `inference.service`, such as `{type: NodePort, nodePort: 30080}`"),
         (
             "Workload",
             "queueLength",
             "in `autoscaling`, by one of `requestsPerSecond`, `waitingRequests`, `cpuPercent` and `gpuPercent`",
         ),
-        ("Workload", "readinessProbe", "in `inference`, by `probe` and `startup`"),
+        ("Workload", "readinessProbe", "in `inference`, by `probe`, `startup` and `liveness`"),
         ("Workload", "gpuMemory", "by `fraction`, such as `{memory: 10Gi}`"),
         ("Workload", "notebook", "by an object of your own, whose pods the quotas hold"),
         ("Pool", "instanceType", "by `nodes`: names, a pattern, labels or the board"),

@@ -28,7 +28,9 @@ from gpuplan.policy.models import (
     Reach,
     SecretKey,
     Training,
+    TrainingKind,
     ValueFrom,
+    Worker,
     WorkloadSpec,
 )
 from tests.plans import a_cluster
@@ -93,7 +95,7 @@ def _platform(scheduler: str, cluster: str, places: Mapping[str, Place], *, has_
     default = "default: true" if has_default else ""
     return "".join(
         (
-            f"{a_cluster(f'kind: {scheduler}')}{cluster}",
+            f"{a_cluster(SCHEDULERS.get(scheduler, f'kind: {scheduler}'))}{APIS}{cluster}",
             *(
                 pool(name, place.sharing, place.more, nodes=f"{nodes}, namePattern: '{name}-[0-9]+'")
                 for name, place in places.items()
@@ -121,6 +123,10 @@ def _quota(name: str, of: str, unit: str, each: int) -> str:
     compute = ", cpu: '2000', memory: 20Ti" if name == "counted" else ""
     return f"pool: {of}, unit: {unit}, guaranteed: {own}{split}{compute}"
 
+
+APIS: Final = "  apis: [JobSet, LeaderWorkerSet, TrainJob]\n"
+SCHEDULERS: Final = {"kueue": "kind: kueue, kueue: {frameworks: [LeaderWorkerSet, TrainJob]}"}
+"""What is to be said of those that are told of kinds."""
 
 CLUSTERS: Final = (
     "",
@@ -215,8 +221,12 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "port": st.integers(80, 99),
         "node_port": st.just(30000),
     },
+    Worker: {"command": _WORDS, "args": _WORDS},
     Inference: {
         "replicas": _COUNTS,
+        "pods_per_replica": st.integers(1, 2),
+        "worker": _with(Worker),
+        "topology": _with(Closeness),
         "port": _PORTS | st.just("none"),
         "ports": st.dictionaries(st.sampled_from(["metrics", "grpc"]), st.integers(100, 199), max_size=2),
         "probe": _with(Probe) | st.sampled_from(["tcp", "grpc", "none"]),
@@ -227,7 +237,13 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
     Closeness: {"required": st.just(RACK), "preferred": st.sampled_from([RACK, HOST])},
     Peers: {"port": _PORTS},
     Batch: _OF_BATCH,
-    Training: {**_OF_BATCH, "gang": _COUNTS, "topology": _with(Closeness), "peers": _with(Peers)},
+    Training: {
+        **_OF_BATCH,
+        "kind": st.sampled_from([kind.value for kind in TrainingKind]),
+        "gang": _COUNTS,
+        "topology": _with(Closeness),
+        "peers": _with(Peers),
+    },
     PartOfGpu: {
         "min": st.sampled_from([0.1, 0.25]),
         "max": st.sampled_from([0.5, 1.0]),
@@ -374,9 +390,20 @@ def _fit_scaling(work: Spec, spec: Spec, place: Place) -> None:
         spec.setdefault("cpu", "2")
 
 
+def _fit_replica(work: Spec, _: Spec, place: Place) -> None:
+    """Only a replica of several pods has workers, and pods that may be close to one another."""
+    if work.get("podsPerReplica", 1) == 1:
+        work.pop("worker", None)
+    if work.get("podsPerReplica", 1) == 1 or not place.levels:
+        work.pop("topology", None)
+
+
 def _fit_trials(work: Spec, _: Spec, place: Place) -> None:
-    """Pods that come one after the other neither start together nor wait for one another."""
+    """Pods that come one after the other neither start together nor wait for one another, and only a Job has them."""
     pods = work.get("pods", 1)
+    if work.get("kind", "Job") != "Job":
+        for field in ("trials", "backoffLimitPerIndex"):
+            work.pop(field, None)
     if "trials" in work:
         work["trials"] = max(work["trials"], pods)
         work.pop("gang", None)
@@ -407,7 +434,7 @@ def _fit_fraction(spec: Spec) -> None:
 
 FITS: Final[Mapping[str, tuple[Fit, ...]]] = {
     "batch": (_fit_trials,),
-    "inference": (_fit_port, _fit_reach, _fit_scaling),
+    "inference": (_fit_port, _fit_reach, _fit_scaling, _fit_replica),
     "training": (_fit_trials,),
 }
 """What is brought to fit of each kind of work."""

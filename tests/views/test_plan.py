@@ -445,6 +445,19 @@ def test_what_is_retained_is_told_to_programs() -> None:
     ]
 
 
+def test_a_service_says_how_many_pods_of_it_go_together() -> None:
+    asked = "replicas: 2, podsPerReplica: 3, worker: {args: [--join]}, topology: {required: example.com/rack}"
+    large = document("Workload", "large", f"tenant: lab, pool: whole, image: 'example.com/a:1', inference: {{{asked}}}")
+    plan = a_plan(f"{pool('whole')}{tenant('lab', 'pool: whole, guaranteed: 8')}{large}")
+    told = plans_as_data([plan])
+    jsonschema.validate(told, strictly(schema("plan")))
+    [found] = told["clusters"][0]["workloads"]
+
+    assert (found["replicas"], found["pods_per_replica"], found["most_pods"]) == (2, 3, 6)
+    assert found["worker"] == {"command": [], "args": ["--join"]}
+    assert "  6, 3 together  " in plan_page(plan, PLAIN)
+
+
 def test_a_service_says_how_it_is_asked_and_reached() -> None:
     quiet = document("Workload", "quiet", "tenant: lab, pool: whole, image: 'example.com/a:1', inference: {port: none}")
     reached = "service: {type: NodePort, nodePort: 30080}"

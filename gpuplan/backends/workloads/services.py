@@ -6,30 +6,33 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import partial
 from math import ceil
-from typing import Any, Final, assert_never
+from typing import Any, Final, Literal, assert_never
 
+from gpuplan.backends.workloads import outside
 from gpuplan.backends.workloads.bodies import AFTER, TEMPLATE, Written, selector_of, workload_object
 from gpuplan.backends.workloads.groups import LEADERS, group_set, name_from, routes
 from gpuplan.backends.workloads.pods import pod_template
 from gpuplan.backends.workloads.terms import terms_of
 from gpuplan.backends.workloads.tracing import Traces
+from gpuplan.diagnostics import Origin
 from gpuplan.manifests import quantity
 from gpuplan.manifests.bodies import given
 from gpuplan.manifests.provenance import Routes, below, chosen, copied, multiplied
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.projects import seconds
-from gpuplan.planning.serving import MAIN_PORT, metric_of, ports_of, probe_of
+from gpuplan.planning.serving import MAIN_PORT, PROBE_PERIOD, metric_of, ports_of, probe_of
 from gpuplan.planning.sources import named
 from gpuplan.policy.models import Autoscaling, Inference, Probe, ServiceType
 
 
 def objects(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written]:
-    """What makes the pods, a Service where something listens, and an autoscaler where one is asked for."""
+    """What makes the pods, a Service where something listens, what leads there from outside, and an autoscaler."""
     of = Traces(plan, workload)
     maker = _maker(plan, workload, work)
     yield AFTER, maker, partial(_maker_routes, of, work)
     if ports_of(work):
         yield AFTER, _service(workload, work), partial(_service_routes, of, work)
+    yield from outside.objects(plan, workload, work)
     if work.autoscaling:
         yield AFTER, _autoscaler(workload, work.autoscaling, maker), partial(_autoscaler_routes, of, work)
 
@@ -40,7 +43,8 @@ def _maker(plan: Plan, workload: Workload, work: Inference) -> dict[str, Any]:
         ports=[{"name": name, "containerPort": port} for name, port in ports_of(work).items()],
         startupProbe=_startup_probe(work),
         # Until then it may still be loading the model.
-        readinessProbe=_probe(work),
+        readinessProbe=_probe(work, probe_of(work)),
+        livenessProbe=_probe(work, work.liveness),
     )
     make = group_set if workload.is_grouped else _deployment
     return make(plan, workload, work, container)
@@ -63,15 +67,12 @@ def _deployment(plan: Plan, workload: Workload, inference: Inference, container:
     return workload_object("apps/v1", "Deployment", workload.name, workload, asked.labels, asked.annotations, spec=spec)
 
 
-_PERIOD: Final = 10
-"""Seconds from one probe to the next, as Kubernetes has them by itself."""
-
 _BEFORE_START: Final = 600
 """Seconds that a Deployment may be without progress by itself: pods wait for their node and their image as well."""
 
 
-def _probe(inference: Inference) -> dict[str, Any]:
-    ports, probe = ports_of(inference), probe_of(inference)
+def _probe(inference: Inference, probe: Probe | Literal["tcp", "grpc", "none"]) -> dict[str, Any]:
+    ports = ports_of(inference)
     match probe:
         case "none":
             return {}
@@ -98,10 +99,14 @@ def _asked(probe: Probe, ports: Mapping[str, int]) -> dict[str, Any]:
 
 def _startup_probe(inference: Inference) -> dict[str, Any]:
     """The same until it is answered once; whoever does not answer in time is ended and started again."""
-    probe = _probe(inference)
+    probe = _probe(inference, probe_of(inference))
     if inference.startup is None or not probe:
         return {}
-    return {**probe, "periodSeconds": _PERIOD, "failureThreshold": max(ceil(seconds(inference.startup) / _PERIOD), 1)}
+    return {
+        **probe,
+        "periodSeconds": PROBE_PERIOD,
+        "failureThreshold": max(ceil(seconds(inference.startup) / PROBE_PERIOD), 1),
+    }
 
 
 def _progress_deadline(startup: str) -> int:
@@ -215,25 +220,27 @@ def _listening(of: Traces, work: Inference) -> Routes:
     for index, name in enumerate(work.ports, start=1):
         yield ("ports", index), chosen(at / "ports" / name)
         yield ("ports", index, "containerPort"), copied(at / "ports" / name)
-    for field in ("startupProbe", "readinessProbe"):
-        yield from below((field,), _probing(of, work))
+    for field, source, probe in (
+        ("startupProbe", "probe", work.probe),
+        ("readinessProbe", "probe", work.probe),
+        ("livenessProbe", "liveness", work.liveness),
+    ):
+        yield from below((field,), _probing(of, at / source, probe))
     yield ("startupProbe", "failureThreshold"), multiplied(at / "startup")
     yield ("startupProbe",), chosen(at / "startup")
 
 
-def _probing(of: Traces, work: Inference) -> Routes:
-    at = of.workload.work_at / "probe"
+def _probing(of: Traces, at: Origin, probe: Probe | str | None) -> Routes:
     yield (), chosen(at)
-    if isinstance(work.probe, Probe):
+    asked = None
+    if isinstance(probe, Probe):
+        asked = probe.port
         for field, route in (("http", ("httpGet", "path")), ("grpc", ("grpc", "service"))):
             yield route, copied(at / field)
-        for index in range(len(work.probe.command or ())):
+        for index in range(len(probe.command or ())):
             yield ("exec", "command", index), copied(at / "command" / index)
         yield ("timeoutSeconds",), multiplied(at / "timeout")
         yield ("httpGet", "port"), copied(at / "port")
         yield ("grpc", "port"), chosen(at / "port")
-    asked = work.probe.port if isinstance(work.probe, Probe) else None
-    yield (
-        ("grpc", "port"),
-        copied(of.workload.work_at / "ports" / asked if asked else of.workload.work_at / "port"),
-    )
+    ports = of.workload.work_at
+    yield ("grpc", "port"), copied(ports / "ports" / asked if asked else ports / "port")

@@ -49,11 +49,21 @@ def assume_kind(group: str, kind: str) -> Kind:
 @cache
 def known_kinds() -> Mapping[tuple[str, str], Kind]:
     """All kinds, by group and kind. They are loaded when the first is asked for: many commands ask for none."""
-    from gpuplan.manifests.kinds.data import gitops, gpu_operator, kai, kubernetes, kueue, lws, monitoring
-
-    return by_name(
-        kind for module in (kubernetes, kueue, kai, lws, gpu_operator, monitoring, gitops) for kind in module.KINDS
+    from gpuplan.manifests.kinds.data import (
+        gateway_api,
+        gitops,
+        gpu_operator,
+        jobset,
+        kai,
+        kubernetes,
+        kueue,
+        lws,
+        monitoring,
+        trainer,
     )
+
+    modules = (kubernetes, kueue, kai, jobset, lws, trainer, gpu_operator, monitoring, gitops, gateway_api)
+    return by_name(kind for module in modules for kind in module.KINDS)
 
 
 def by_name(kinds: Iterable[Kind]) -> Mapping[tuple[str, str], Kind]:

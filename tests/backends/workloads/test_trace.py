@@ -203,6 +203,22 @@ def test_ports_and_probes_are_copied_from_the_service() -> None:
     assert f"copied {at}.ports.rpc" in service["spec.ports[1].port"]
 
 
+def test_a_route_is_traced_to_the_service_and_to_the_cluster() -> None:
+    spec = "inference: {ports: {rpc: 81}, route: {hosts: [a.b], path: /v1, port: rpc, tlsSecret: tls}}"
+    at, cluster = "Workload/app spec.inference", "Cluster/test spec"
+    one = leaves(
+        "HTTPRoute", spec, cluster="apis: [HTTPRoute]\ngateway: {name: public, namespace: gateways, listener: https}"
+    )
+    two = leaves("Ingress", spec, cluster="ingress: {className: nginx}")
+
+    assert one["spec.parentRefs[0].sectionName"] == [f"copied {cluster}.gateway.listener"]
+    assert one["spec.hostnames[0]"] == [f"copied {at}.route.hosts[0]"]
+    assert one["spec.rules[0].backendRefs[0].port"] == [f"chosen by {at}.route.port", f"copied {at}.ports.rpc"]
+    assert two["spec.ingressClassName"] == [f"copied {cluster}.ingress.className"]
+    assert two["spec.tls[0].secretName"] == [f"copied {at}.route.tlsSecret"]
+    assert two["spec.rules[0].http.paths[0].path"] == [f"copied {at}.route.path"]
+
+
 # --- Schedulers --------------------------------------------------------------------------------------------------
 
 

@@ -314,6 +314,21 @@ KINDS: Final = (
         ),
         outlives_policy=True,
     ),
+    # While it is there, whoever calls its host comes to the service.
+    Kind(
+        group="networking.k8s.io",
+        kind="Ingress",
+        source="kubernetes/kubernetes: pkg/registry/networking/ingress/strategy.go",
+        is_namespaced=True,
+        is_custom=False,
+        care=Care(),
+        added=Judgement.BY_FOLDER,
+        changed=ChangeClass.ADMISSION,
+        removed=ChangeClass.ADMISSION,
+        fields={},
+        immutable=(),
+        outlives_policy=True,
+    ),
     Kind(
         group="rbac.authorization.k8s.io",
         kind="ClusterRole",

@@ -1,0 +1,122 @@
+"""Checks on how requests come from outside to services (GPU523, GPU564, GPU569)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from gpuplan.checks.registry import check
+from gpuplan.diagnostics import Finding, Label, Origin
+from gpuplan.planning.plan import Plan, Workload
+from gpuplan.planning.serving import ports_of, route_kind, routed_port
+from gpuplan.policy.models import Api, Inference, Route, RouteKind
+from gpuplan.wording import joined, listing
+
+
+def _routed(plan: Plan) -> Iterator[tuple[Workload, Inference, Route]]:
+    for workload in plan.workloads:
+        if isinstance(workload.work, Inference) and workload.work.route is not None and workload.work.port != "none":
+            yield workload, workload.work, workload.work.route
+
+
+@check("GPU564", "route-leads-nowhere")
+def route_leads_nowhere(plan: Plan) -> Iterator[Finding]:
+    """A service is to be reached from outside, and the cluster has nothing that would bring requests to it.
+
+    ## Why
+    An HTTPRoute says nothing to a cluster without Gateway API: the API server does not know the kind, and the sync
+    fails. It names its Gateway, which is the cluster's and not the workload's. An Ingress is served by the controller
+    whose class it names. The certificate of a Gateway is its listener's; an HTTPRoute has no place for one
+    (`apis/v1/httproute_types.go` of kubernetes-sigs/gateway-api).
+
+    ## Instead
+    Say once in the Cluster what it has: `apis: [HTTPRoute]` with `gateway: {name: public, namespace: gateways}`, or
+    `ingress: {className: nginx}`.
+    """
+    for workload, work, route in _routed(plan):
+        at = workload.work_at / "route"
+        known = ports_of(work)
+        if routed_port(work) not in known:
+            yield Finding(
+                at / "port",
+                f"`{workload.name}` has no port `{route.port}` for requests from outside",
+                label=f"it has {listing([*known])}",
+                help=f"write {joined([f'`port: {name}`' for name in known], 'or')}",
+            )
+        yield from _way(plan, workload, work, route)
+
+
+def _way(plan: Plan, workload: Workload, work: Inference, route: Route) -> Iterator[Finding]:
+    at, cluster, spec = workload.work_at / "route", plan.cluster, plan.cluster.spec
+    place = (at / "kind") if route.kind is not None else at.key
+    match route_kind(spec, work):
+        case RouteKind.HTTP_ROUTE:
+            if Api.HTTP_ROUTE not in spec.apis:
+                gateway = (Label((cluster.at / "gateway").key, "for routes that nobody reads"),) if spec.gateway else ()
+                yield Finding(
+                    place,
+                    f"`{workload.name}` is reached by an HTTPRoute, which cluster `{cluster.name}` does not know",
+                    label="no such kind",
+                    related=gateway,
+                    help="add `apis: [HTTPRoute]`"
+                    + ("" if spec.gateway else " and `gateway: {name: <Gateway>, namespace: <namespace>}`")
+                    + " to the Cluster"
+                    + ("" if spec.ingress or spec.gateway else ", or `ingress: {className: <IngressClass>}`"),
+                )
+            elif spec.gateway is None:
+                yield Finding(
+                    place,
+                    f"`{workload.name}` is reached by an HTTPRoute, and cluster `{cluster.name}` names no Gateway",
+                    label="has no Gateway",
+                    related=(Label(cluster.at / "apis", "the kind is known"),),
+                    help="add `gateway: {name: <Gateway>, namespace: <namespace>}` to the Cluster",
+                )
+            if route.tls_secret is not None:
+                yield Finding(
+                    at / "tlsSecret",
+                    f"the HTTPRoute of `{workload.name}` has no certificate of its own",
+                    label="has no effect",
+                    notes=("a Gateway's certificates are those of its listeners",),
+                    help="leave it out",
+                )
+        case RouteKind.INGRESS:
+            if spec.ingress is None:
+                yield Finding(
+                    place,
+                    f"`{workload.name}` is reached by an Ingress, which nobody serves on cluster `{cluster.name}`",
+                    label="has no IngressClass",
+                    help="add `ingress: {className: <IngressClass>}` to the Cluster"
+                    + (", or leave `kind` out" if spec.gateway else ""),
+                )
+        case unknown:
+            assert_never(unknown)
+
+
+@check("GPU569", "route-asked-for-twice")
+def route_asked_for_twice(plan: Plan) -> Iterator[Finding]:
+    """Two services of a cluster are to answer for the same host and path.
+
+    ## Why
+    A host and a path lead to one of them: of HTTPRoutes to the older one, which is none that anybody chose
+    (`HTTPRouteRule` in `apis/v1/httproute_types.go` of kubernetes-sigs/gateway-api). Controllers of Ingresses take one
+    of the two, or refuse the second.
+
+    ## Instead
+    Write another host or `path` for one of them. Two versions of one service are a `canary`.
+    """
+    first: dict[tuple[str, str], tuple[Workload, Origin]] = {}
+    for workload, _, route in _routed(plan):
+        for index, host in enumerate(route.hosts):
+            at = workload.work_at / "route" / "hosts" / index
+            other = first.setdefault((host, route.path), (workload, at))
+            if other[1] != at:
+                again = other[0] is workload
+                yield Finding(
+                    at,
+                    f"`{workload.name}` has host `{host}` twice"
+                    if again
+                    else f"`{workload.name}` and `{other[0].name}` both answer for `{host}{route.path}`",
+                    label="there already" if again else "one of them gets the requests",
+                    related=(Label(other[1], "asked for here"),),
+                    help="leave one of them out" if again else "write another host or `path`",
+                )

@@ -18,6 +18,7 @@ from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.plan import HOST_LABEL, Fraction, FractionRequest, Isolation, Plan, Workload
 from gpuplan.planning.pools import gpu_memory_mib
+from gpuplan.planning.room import room_on_node
 from gpuplan.planning.serving import ports_of
 from gpuplan.policy.models import Autoscaling, Batch, Inference, Training, ValueFrom
 from gpuplan.wording import count, joined, listing
@@ -339,7 +340,7 @@ def topology_level_not_there(plan: Plan) -> Iterator[Finding]:
 
 def _beyond_node(workload: Workload, at: Origin, level: str) -> Iterator[Finding]:
     """Pods that must share a node, and do not fit on one."""
-    room = _room_on_node(workload)
+    room = max(room_on_node(workload, part).pods for part in workload.pool.parts)
     field, pods = ("pods", workload.most_pods) if workload.ends else ("podsPerReplica", workload.pods_per_replica)
     if room < pods:
         yield Finding(
@@ -349,13 +350,6 @@ def _beyond_node(workload: Workload, at: Origin, level: str) -> Iterator[Finding
             related=(Label(workload.work_at / field, f"{pods} pods"),),
             help=f"write `topology: {{preferred: {level}}}`, or `{field}: {room}`",
         )
-
-
-def _room_on_node(workload: Workload) -> int:
-    """How many pods of a workload one node has room for."""
-    if workload.fraction is not None:
-        return workload.fraction.per_gpu * workload.pool.nodes.gpus_per_node
-    return workload.unit.per_node // workload.spec.count
 
 
 _TRIES_OF_EACH_POD = (1, 29)

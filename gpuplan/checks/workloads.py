@@ -17,6 +17,7 @@ from gpuplan.planning.apis import needed_api
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.plan import HOST_LABEL, Fraction, FractionRequest, Isolation, Plan, Workload
+from gpuplan.planning.pod_patches import items, mapping, patched_containers
 from gpuplan.planning.pools import gpu_memory_mib
 from gpuplan.planning.room import room_on_node
 from gpuplan.planning.serving import ports_of
@@ -428,6 +429,8 @@ def image_not_pinned(plan: Plan) -> Iterator[Finding]:
         images = [(workload.at / "image", workload.spec.image)]
         if workload.spec.model and workload.spec.model.download:
             images.append((workload.at / "model" / "download" / "image", workload.spec.model.download.image))
+        patched = ((found.at / "image", found.body.get("image")) for found in patched_containers(workload))
+        images += [(at, image) for at, image in patched if isinstance(image, str)]
         for at, image in images:
             tag = _tag(image)
             if tag in ("", "latest"):
@@ -678,12 +681,24 @@ def secret_in_a_policy(plan: Plan) -> Iterator[Finding]:
         for at, env, _ in _environments(workload):
             for name, value in env.items():
                 if isinstance(value, str) and is_credential(value):
-                    yield Finding(
-                        (at / name).key,
-                        f"variable `{name}` of workload `{workload.name}` has what looks like a secret",
-                        label="in Git, and in the cluster for all to read",
-                        help=f"revoke it, and write `{name}: {{secretKeyRef: {{name: <Secret>, key: <key>}}}}`",
-                    )
+                    instead = f"`{name}: {{secretKeyRef: {{name: <Secret>, key: <key>}}}}`"
+                    yield _secret(workload, (at / name).key, name, instead)
+        for found in patched_containers(workload):
+            for index, item in enumerate(items(found.body.get("env"))):
+                variable = mapping(item)
+                if isinstance(variable.get("value"), str) and is_credential(variable["value"]):
+                    instead = "`valueFrom: {secretKeyRef: {name: <Secret>, key: <key>}}` in place of it"
+                    at = (found.at / "env" / index / "value").key
+                    yield _secret(workload, at, str(variable.get("name")), instead)
+
+
+def _secret(workload: Workload, at: Origin, variable: str, instead: str) -> Finding:
+    return Finding(
+        at,
+        f"variable `{variable}` of workload `{workload.name}` has what looks like a secret",
+        label="in Git, and in the cluster for all to read",
+        help=f"revoke it, and write {instead}",
+    )
 
 
 @check("GPU589", "service-name-begins-with-digit")

@@ -8,6 +8,7 @@ from typing import Any
 
 from gpuplan.planning.amounts import per_node
 from gpuplan.planning.plan import HOST_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Counted, Pool, Workload
+from gpuplan.planning.pod_patches import items, mapping, patched_containers, spec_of_patch
 from gpuplan.planning.requests import asked_by_pod
 from gpuplan.planning.serving import ports_of
 from gpuplan.policy.models import Inference
@@ -57,40 +58,31 @@ def _by_units(workload: Workload, part: Pool) -> int:
 
 def is_apart(workload: Workload) -> bool:
     """Whether a node takes one pod of it alone, for what the workload lays over its pods."""
-    spec = _mapping(workload.pod_patch.get("spec"))
+    spec = spec_of_patch(workload)
     return _takes_ports_of_node(workload, spec) or _keeps_off_itself(workload, spec)
 
 
 def _takes_ports_of_node(workload: Workload, spec: Mapping[str, Any]) -> bool:
     """In the node's network every port of a container is one of the node (`SetDefaults_PodSpec` of Kubernetes)."""
-    containers = [_mapping(item) for item in _list(spec.get("containers"))]
-    ports = [_mapping(port) for container in containers for port in _list(container.get("ports"))]
+    ports = [mapping(port) for found in patched_containers(workload) for port in items(found.body.get("ports"))]
     listens = bool(ports) or (isinstance(workload.work, Inference) and bool(ports_of(workload.work)))
     return any(port.get("hostPort") for port in ports) or (spec.get("hostNetwork") is True and listens)
 
 
 def _keeps_off_itself(workload: Workload, spec: Mapping[str, Any]) -> bool:
-    affinity = _mapping(_mapping(spec.get("affinity")).get("podAntiAffinity"))
+    affinity = mapping(mapping(spec.get("affinity")).get("podAntiAffinity"))
     labels = {
-        **_mapping(_mapping(workload.pod_patch.get("metadata")).get("labels")),
+        **mapping(mapping(workload.pod_patch.get("metadata")).get("labels")),
         TENANT_LABEL: workload.tenant.name,
         WORKLOAD_LABEL: workload.name,
     }
-    terms = map(_mapping, _list(affinity.get("requiredDuringSchedulingIgnoredDuringExecution")))
+    terms = map(mapping, items(affinity.get("requiredDuringSchedulingIgnoredDuringExecution")))
     return any(term.get("topologyKey") == HOST_LABEL and _is_meant(term, labels) for term in terms)
 
 
 def _is_meant(term: Mapping[str, Any], labels: Mapping[str, object]) -> bool:
     """Whether a term chooses pods with these labels; one without a selector chooses none."""
-    selector = _mapping(term.get("labelSelector"))
-    wanted = _mapping(selector.get("matchLabels"))
+    selector = mapping(term.get("labelSelector"))
+    wanted = mapping(selector.get("matchLabels"))
     is_here = "namespaces" not in term and "namespaceSelector" not in term
     return is_here and bool(wanted) and "matchExpressions" not in selector and wanted.items() <= labels.items()
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -12,8 +12,8 @@ from gpuplan.diagnostics import Diagnostic, Path, has_errors
 from gpuplan.manifests import File, Identity, Manifest
 from gpuplan.manifests.provenance import How, Link
 from gpuplan.pipeline.between_clusters import check_together
-from gpuplan.pipeline.loading import Repository, load_tree
 from gpuplan.pipeline.generated import judge_asked
+from gpuplan.pipeline.loading import Repository, load_tree
 from gpuplan.pipeline.retaining import judge_retained
 from gpuplan.pipeline.tracing import Leaf, Traced, trace_artifact
 from gpuplan.pipeline.tracing.engine import written_for

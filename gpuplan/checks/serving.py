@@ -268,7 +268,7 @@ def _silent(plan: Plan, workload: Workload, at: Origin, scaling: Autoscaling) ->
     for container in silent_containers(workload, Counted.CPU):
         yield Finding(
             container.at,
-            f"pods of `{workload.name}` are counted by their use of CPU, and container `{container.name}` asks for none",
+            f"pods of `{workload.name}` follow their use of CPU, and container `{container.name}` asks for none",
             label="the autoscaler then changes nothing",
             related=(Label(at / "cpuPercent", "a part of what all containers ask for"),),
             help="add `resources: {requests: {cpu: 100m}}`, or as much as it needs",

@@ -10,8 +10,7 @@ from gpuplan.planning.amounts import per_node
 from gpuplan.planning.plan import HOST_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Counted, Pool, Workload
 from gpuplan.planning.pod_patches import items, mapping, patched_containers, spec_of_patch
 from gpuplan.planning.requests import asked_by_pod
-from gpuplan.planning.serving import ports_of
-from gpuplan.policy.models import Inference
+from gpuplan.planning.serving import is_called
 from gpuplan.values import NamedTuple
 
 
@@ -65,7 +64,7 @@ def is_apart(workload: Workload) -> bool:
 def _takes_ports_of_node(workload: Workload, spec: Mapping[str, Any]) -> bool:
     """In the node's network every port of a container is one of the node (`SetDefaults_PodSpec` of Kubernetes)."""
     ports = [mapping(port) for found in patched_containers(workload) for port in items(found.body.get("ports"))]
-    listens = bool(ports) or (isinstance(workload.work, Inference) and bool(ports_of(workload.work)))
+    listens = bool(ports) or is_called(workload.work)
     return any(port.get("hostPort") for port in ports) or (spec.get("hostNetwork") is True and listens)
 
 

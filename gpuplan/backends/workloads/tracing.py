@@ -10,11 +10,13 @@ from gpuplan.backends.workloads.pods import (
     REQUIRED,
     config_mount,
     laid_over,
+    model_mount,
     pod_template,
     resource_claims,
     tolerations_among,
     units_of,
     value_of,
+    volumes_of,
 )
 from gpuplan.backends.workloads.terms import (
     FRACTION,
@@ -84,7 +86,9 @@ class Traces(NamedTuple):
 
     def config_name(self) -> Links:
         at = self.workload.at / "config"
-        return (*named(self.workload), *hashed(copied(*(at / name for name in self.workload.spec.config))))
+        written = [at / name for name in self.workload.spec.config]
+        idle = [self.workload.work_at / "idle"] if self.workload.idle else []
+        return (*named(self.workload), *hashed(copied(*written, *idle)))
 
     def pod(self, own: Several = (), variables: Mapping[str, Several] = NO_VARIABLES) -> Routes:
         """``own`` is about what only this kind of work has in its container, as are ``variables``, by their names."""
@@ -176,11 +180,10 @@ class Traces(NamedTuple):
         yield ("spec", "containers", 0, "securityContext", "capabilities"), level
 
     def _volumes(self) -> Routes:
-        mounts = len(config_mount(self.workload))
-        if mounts:
-            yield ("spec", "volumes", 0, "configMap"), self.config_name()
-        if self.workload.spec.model:
-            yield ("spec", "volumes", mounts, "persistentVolumeClaim"), named(self.workload)
+        for index, volume in enumerate(volumes_of(self.workload)):
+            is_config = "configMap" in volume
+            field = "configMap" if is_config else "persistentVolumeClaim"
+            yield ("spec", "volumes", index, field), self.config_name() if is_config else named(self.workload)
 
     def _container(self, own: Several, variables: Mapping[str, Several]) -> Routes:
         at, spec = self.workload.at, self.workload.spec
@@ -201,7 +204,12 @@ class Traces(NamedTuple):
         for name in units_of(self.workload):
             yield ("resources", ANY, name), (*copied(at / "count"), *asked_by(self.plan, self.workload))
         yield from below(("resources", "claims"), self._claims())
-        yield from self.mount(len(config_mount(self.workload)))
+        configured = len(config_mount(self.workload))
+        if self.workload.spec.model:
+            yield from self.mount(configured)
+        if self.workload.storage:
+            index = configured + len(model_mount(self.workload))
+            yield ("volumeMounts", index, "mountPath"), copied(self.workload.work_at / "storage" / "mountPath")
 
     def variables(self, of_work: Iterable[str]) -> Iterable[str]:
         """The names of the container's variables in their order; ``of_work`` are those of this kind of work."""

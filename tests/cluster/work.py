@@ -82,6 +82,7 @@ ROWS: Final = (
         apis=("JobSet", "TrainJob"),
         frameworks=("JobSet", "TrainJob"),
     ),
+    Row("notebook", "workspace: {storage: {size: 10Gi, group: 100}, runTime: 12h}", "Job", 1),
     Row("sweep", "batch: {pods: 2, trials: 5, backoffLimitPerIndex: 1}", "Job", 2),
 )
 """Each kind of work, and each kind of object that it can be written as."""

@@ -17,7 +17,9 @@ from gpuplan.planning.apis import needed_api
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.plan import HOST_LABEL, Fraction, FractionRequest, Isolation, Plan, Workload
+from gpuplan.planning.pod_patches import items, mapping, patched_containers
 from gpuplan.planning.pools import gpu_memory_mib
+from gpuplan.planning.room import room_on_node
 from gpuplan.planning.serving import is_called
 from gpuplan.planning.workspaces import FILES, files_of
 from gpuplan.policy.models import Autoscaling, Batch, Inference, Training, ValueFrom, Workspace
@@ -340,7 +342,7 @@ def topology_level_not_there(plan: Plan) -> Iterator[Finding]:
 
 def _beyond_node(workload: Workload, at: Origin, level: str) -> Iterator[Finding]:
     """Pods that must share a node, and do not fit on one."""
-    room = _room_on_node(workload)
+    room = max(room_on_node(workload, part).pods for part in workload.pool.parts)
     field, pods = ("pods", workload.most_pods) if workload.ends else ("podsPerReplica", workload.pods_per_replica)
     if room < pods:
         yield Finding(
@@ -350,13 +352,6 @@ def _beyond_node(workload: Workload, at: Origin, level: str) -> Iterator[Finding
             related=(Label(workload.work_at / field, f"{pods} pods"),),
             help=f"write `topology: {{preferred: {level}}}`, or `{field}: {room}`",
         )
-
-
-def _room_on_node(workload: Workload) -> int:
-    """How many pods of a workload one node has room for."""
-    if workload.fraction is not None:
-        return workload.fraction.per_gpu * workload.pool.nodes.gpus_per_node
-    return workload.unit.per_node // workload.spec.count
 
 
 _TRIES_OF_EACH_POD = (1, 29)
@@ -437,6 +432,8 @@ def image_not_pinned(plan: Plan) -> Iterator[Finding]:
             images.append((workload.work_at / "canary" / "image", workload.canary.image))
         if workload.spec.model and workload.spec.model.download:
             images.append((workload.at / "model" / "download" / "image", workload.spec.model.download.image))
+        patched = ((found.at / "image", found.body.get("image")) for found in patched_containers(workload))
+        images += [(at, image) for at, image in patched if isinstance(image, str)]
         for at, image in images:
             tag = _tag(image)
             if tag in ("", "latest"):
@@ -705,12 +702,24 @@ def secret_in_a_policy(plan: Plan) -> Iterator[Finding]:
             for name, value in env.items():
                 lets_in = isinstance(workload.work, Workspace) and name in _LETS_IN and bool(value)
                 if isinstance(value, str) and (is_credential(value) or lets_in):
-                    yield Finding(
-                        (at / name).key,
-                        f"variable `{name}` of workload `{workload.name}` has what looks like a secret",
-                        label="in Git, and in the cluster for all to read",
-                        help=f"revoke it, and write `{name}: {{secretKeyRef: {{name: <Secret>, key: <key>}}}}`",
-                    )
+                    instead = f"`{name}: {{secretKeyRef: {{name: <Secret>, key: <key>}}}}`"
+                    yield _secret(workload, (at / name).key, name, instead)
+        for found in patched_containers(workload):
+            for index, item in enumerate(items(found.body.get("env"))):
+                variable = mapping(item)
+                if isinstance(variable.get("value"), str) and is_credential(variable["value"]):
+                    instead = "`valueFrom: {secretKeyRef: {name: <Secret>, key: <key>}}` in place of it"
+                    at = (found.at / "env" / index / "value").key
+                    yield _secret(workload, at, str(variable.get("name")), instead)
+
+
+def _secret(workload: Workload, at: Origin, variable: str, instead: str) -> Finding:
+    return Finding(
+        at,
+        f"variable `{variable}` of workload `{workload.name}` has what looks like a secret",
+        label="in Git, and in the cluster for all to read",
+        help=f"revoke it, and write {instead}",
+    )
 
 
 _LETS_IN = ("JUPYTER_TOKEN", "PASSWORD", "HASHED_PASSWORD")

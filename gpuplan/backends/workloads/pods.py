@@ -39,7 +39,7 @@ def pod_template(
         imagePullSecrets=pull_secrets(workload),
         resourceClaims=resource_claims(workload),
         containers=[_container(workload, container, variables)],
-        volumes=[*_config_volume(workload), *model_volume(workload), *_storage_volume(workload)],
+        volumes=volumes_of(workload),
     )
     return laid_over(plan, workload, {"metadata": metadata, "spec": {**spec, **_grace(plan, workload), **more}}).body
 
@@ -202,6 +202,11 @@ def container_security(tenant: Tenant) -> dict[str, Any]:
 
 
 # --- Volumes -----------------------------------------------------------------------------------------------------
+
+
+def volumes_of(workload: Workload) -> list[dict[str, Any]]:
+    """All that its pods have, less what the workload lays over them."""
+    return [*_config_volume(workload), *model_volume(workload), *_storage_volume(workload)]
 
 
 def _config_volume(workload: Workload) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from gpuplan.backends.workloads.pods import (
     tolerations_among,
     units_of,
     value_of,
+    volumes_of,
 )
 from gpuplan.backends.workloads.terms import (
     FRACTION,
@@ -101,7 +102,9 @@ class Traces(NamedTuple):
         gone = {*found.replaced, *(route for route, _ in found.removed)}
         yield from ((route, links) for route, links in routes if not any(route[: len(at)] == at for at in gone))
         for route, inner in found.decided:
-            yield route, copied(self.workload.patch_at / inner)
+            keys = [key for key in found.chosen if inner[: len(key) - 1] == key[:-1]]
+            at = self.workload.patch_at
+            yield route, (*copied(at / inner), *chosen(*(at / key for key in keys)))
         for route, inner in found.removed:
             yield route, chosen(self.workload.patch_at / inner)
 
@@ -177,8 +180,10 @@ class Traces(NamedTuple):
         yield ("spec", "containers", 0, "securityContext", "capabilities"), level
 
     def _volumes(self) -> Routes:
-        yield ("spec", "volumes", 0, "configMap"), self.config_name()
-        yield ("spec", "volumes", len(config_mount(self.workload)), "persistentVolumeClaim"), named(self.workload)
+        for index, volume in enumerate(volumes_of(self.workload)):
+            is_config = "configMap" in volume
+            field = "configMap" if is_config else "persistentVolumeClaim"
+            yield ("spec", "volumes", index, field), self.config_name() if is_config else named(self.workload)
 
     def _container(self, own: Several, variables: Mapping[str, Several]) -> Routes:
         at, spec = self.workload.at, self.workload.spec
@@ -211,6 +216,8 @@ class Traces(NamedTuple):
         return dict.fromkeys([*terms_of(self.plan, self.workload).env, *of_work, *self.workload.spec.env])
 
     def mount(self, index: int) -> Routes:
+        if self.workload.spec.model is None:
+            return
         yield ("volumeMounts", index, "mountPath"), copied(self.workload.at / "model" / "mountPath")
 
     def _claims(self) -> Routes:

@@ -27,7 +27,7 @@ _BY_PROBE: Final = Said("in `inference`, by `probe`, `startup` and `liveness`", 
 _BY_ROUTE: Final = Said("in `inference.route`, such as `{hosts: [chat.example.com]}`", WORKLOAD)
 _BY_CANARY: Final = Said("in `inference.canary`, such as `{weight: 10, image: <image>}`", WORKLOAD)
 _BY_LOAD: Final = Said(
-    "in `autoscaling`, by one of `requestsPerSecond`, `waitingRequests`, `cpuPercent`, `gpuPercent` and `query`",
+    "in `autoscaling`, by `requestsPerSecond`, `waitingRequests`, `cpuPercent`, `gpuPercent` or `query`",
     WORKLOAD,
 )
 _BY_ENV: Final = Said("in `env`, such as `TOKEN: {secretKeyRef: {name: api, key: token}}`", WORKLOAD)

@@ -19,6 +19,7 @@ from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.plan import HOST_LABEL, Fraction, FractionRequest, Isolation, Plan, Workload
 from gpuplan.planning.pools import gpu_memory_mib
 from gpuplan.planning.serving import ports_of
+from gpuplan.planning.volumes import volumes_of
 from gpuplan.policy.models import Autoscaling, Batch, Inference, Training, ValueFrom
 from gpuplan.wording import count, joined, listing
 
@@ -453,7 +454,7 @@ def _tag(image: str) -> str:
 
 @check("GPU585", "model-volume-out-of-reach")
 def model_volume_out_of_reach(plan: Plan) -> Iterator[Finding]:
-    """A workload's pods cannot all mount its model volume, or nothing can fill it.
+    """A workload's pods cannot all mount a volume of its own, or nothing can fill it.
 
     ## Why
     A `ReadWriteOnce` volume is attached to one node. The scheduler does not keep pods to it: those on other nodes stay
@@ -463,26 +464,24 @@ def model_volume_out_of_reach(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Use `ReadWriteMany` and a StorageClass that offers it, or have one pod.
     """
-    for workload in plan.workloads:
-        model, pods = workload.spec.model, workload.most_pods
-        if model is None:
-            continue
+    for workload, volume in ((found, volume) for found in plan.workloads for volume in volumes_of(found)):
+        spec, pods = volume.spec, workload.most_pods
         message = ""
         reached = reach(plan, workload)
-        if model.access_mode == "ReadWriteOnce" and pods > 1 and sum(pool.nodes.count for pool in reached) > 1:
+        if spec.access_mode == "ReadWriteOnce" and pods > 1 and sum(pool.nodes.count for pool in reached) > 1:
             message = f"{pods} pods of `{workload.name}` may be on several nodes, and its volume on one"
             widest = max(reached, key=lambda pool: pool.nodes.count)
             has = f"pool `{widest.name}` has {count(widest.nodes.count, 'node')}"
             falls = f", and `{reached[0].name}` falls back" if widest.nodes.count == 1 else ""
             related = Label(widest.nodes.at / "count", f"{has}{falls}")
-        elif model.access_mode == "ReadOnlyMany" and model.download is not None:
+        elif spec.access_mode == "ReadOnlyMany" and spec.download is not None:
             message = f"the download cannot write to the volume of `{workload.name}`"
-            related = Label((workload.at / "model" / "download").key, "writes to the volume")
+            related = Label((volume.at / "download").key, "writes to the volume")
         if message:
             yield Finding(
-                workload.at / "model" / "accessMode",
+                volume.at / "accessMode",
                 message,
-                label="attached to one node" if model.access_mode == "ReadWriteOnce" else "mounted read-only",
+                label="attached to one node" if spec.access_mode == "ReadWriteOnce" else "mounted read-only",
                 related=(related,),
                 help="write `accessMode: ReadWriteMany`, or leave it out",
             )
@@ -517,8 +516,8 @@ def unlikely_quantity(plan: Plan) -> Iterator[Finding]:
             )
         if spec.memory:
             yield from _unlikely_bytes(workload.at / "memory", "memory", spec.memory, workload)
-        if spec.model:
-            yield from _unlikely_bytes(workload.at / "model" / "size", "storage", spec.model.size, workload)
+        for volume in volumes_of(workload):
+            yield from _unlikely_bytes(volume.at / "size", "storage", volume.spec.size, workload)
 
 
 def _unlikely_bytes(at: Origin, what: str, text: str, workload: Workload) -> Iterator[Finding]:
@@ -548,7 +547,7 @@ def unusable_file_name(plan: Plan) -> Iterator[Finding]:
     ## Why
     Files of `config` are keys of a ConfigMap: letters, digits, `-`, `_` and `.`, no folders, one MiB together. A volume
     is mounted at an absolute path without a `:`; over `/`, `/dev`, `/proc` or `/sys` nothing starts, and over
-    `/etc/workload` it hides the files of `config`.
+    `/etc/workload` it hides the files of `config`. The API server takes no two volumes at one path.
 
     ## Instead
     Write an absolute path of its own, such as `/models`, and file names without `/`.
@@ -567,10 +566,13 @@ def unusable_file_name(plan: Plan) -> Iterator[Finding]:
                 label=f"{size} bytes, and a ConfigMap holds {_MOST_CONFIG}",
                 help="bring large files in the image or in the `model` volume",
             )
-        if spec.model and (flaw := _flaw_of_path(spec.model.mount_path, has_config=bool(spec.config))):
-            path = f"path `{spec.model.mount_path}`"
-            instead = "a path of its own, such as `/models`"
-            yield _unusable(at / "model" / "mountPath", path, workload, flaw, instead)
+        there: dict[str, str] = {}
+        for volume in volumes_of(workload):
+            path = volume.spec.mount_path
+            if flaw := _flaw_of_path(path, has_config=bool(spec.config)) or there.get(_plain(path), ""):
+                instead = f"a path of its own, such as `/{volume.name}s`"
+                yield _unusable(volume.at / "mountPath", f"path `{path}`", workload, flaw, instead)
+            there[_plain(path)] = f"the `{volume.name}` is there"
 
 
 def _unusable(at: Origin, what: str, workload: Workload, flaw: str, instead: str) -> Finding:
@@ -586,8 +588,12 @@ def _flaw_of_key(name: str) -> str:
     return f"at most {_LONGEST_KEY} characters" if len(name) > _LONGEST_KEY else ""
 
 
+def _plain(path: str) -> str:
+    return "/".join(["", *(part for part in path.split("/") if part not in ("", "."))])
+
+
 def _flaw_of_path(path: str, *, has_config: bool) -> str:
-    plain = "/".join(["", *(part for part in path.split("/") if part not in ("", "."))])
+    plain = _plain(path)
     if not path.startswith("/"):
         return "must begin with `/`"
     if ":" in path:

@@ -35,6 +35,7 @@ _BY_TRAINING: Final = Said(
     "docs/how-to/run-a-workload.md",
 )
 _BY_BATCH: Final = Said("by `batch`, such as `{pods: 2, deadline: 1h}`", WORKLOAD)
+_BY_CHECKPOINT: Final = Said("in `training`, by `checkpoint`, such as `{size: 500Gi}`", "docs/how-to/run-a-workload.md")
 _BY_FRACTION: Final = Said("by `fraction`, such as `{memory: 10Gi}`", "docs/how-to/run-a-workload.md")
 _BY_OBJECT: Final = Said("by an object of your own, whose pods the quotas hold", "docs/how-to/add-a-tenant.md")
 _BY_NODES: Final = Said("by `nodes`: names, a pattern, labels or the board", "docs/how-to/add-a-pool.md")
@@ -73,6 +74,7 @@ _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
             subdomain sweep topology trainJob trials workers
             """,
         _BY_BATCH: "job jobs task tasks",
+        _BY_CHECKPOINT: "checkpointDir checkpointVolume checkpoints outputDir",
         _BY_FRACTION: "gpuFraction gpuMemory gpuMemoryLimit",
         _BY_OBJECT: "interactive jupyter notebook notebooks workspace workspaces",
     },

@@ -1381,6 +1381,19 @@ class Peers(Model):
     """The port on which the first pod waits for the others."""
 
 
+class Checkpoint(Model):
+    """A volume in which a training keeps how far it has come; it stays when the training becomes another one."""
+
+    size: texts.Line
+    """The volume's size, such as `500Gi`."""
+    storage_class: names.StorageClass | None = None
+    """The StorageClass; absent means the cluster's default."""
+    mount_path: texts.Line = "/checkpoints"
+    """Where pods see it. What they write there is there for those of the next try, and of the next training."""
+    access_mode: Literal["ReadWriteOnce", "ReadWriteMany"] = "ReadWriteMany"
+    """How many nodes may mount it; pods on several nodes need `ReadWriteMany`."""
+
+
 class TrainingKind(StrEnum):
     """Which object a training is."""
 
@@ -1448,6 +1461,8 @@ class Training(Batch):
     """Let its pods find one another: a headless Service gives each a name, and variables say where the first one is,
     how many there are, and which of them a pod is. `{}` is enough. Absent, pods have no names.
     """
+    checkpoint: Checkpoint | None = None
+    """A volume in which it keeps how far it has come, such as `{size: 500Gi}`."""
 
 
 KINDS_OF_WORK = ("inference", "training", "batch")

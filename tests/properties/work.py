@@ -17,6 +17,7 @@ from gpuplan.policy.models import (
     KINDS_OF_WORK,
     Autoscaling,
     Batch,
+    Checkpoint,
     Closeness,
     ConfigMapKey,
     Download,
@@ -234,6 +235,12 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "service": _with(Reach),
         "autoscaling": _with(Autoscaling),
     },
+    Checkpoint: {
+        "size": st.sampled_from(["5Gi", "1T"]),
+        "storage_class": st.just("fast"),
+        "mount_path": st.sampled_from(["/checkpoints", "/models/state"]),
+        "access_mode": st.just("ReadWriteMany"),
+    },
     Closeness: {"required": st.just(RACK), "preferred": st.sampled_from([RACK, HOST])},
     Peers: {"port": _PORTS},
     Batch: _OF_BATCH,
@@ -243,6 +250,7 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "gang": _COUNTS,
         "topology": _with(Closeness),
         "peers": _with(Peers),
+        "checkpoint": _with(Checkpoint),
     },
     PartOfGpu: {
         "min": st.sampled_from([0.1, 0.25]),

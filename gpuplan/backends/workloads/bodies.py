@@ -51,10 +51,6 @@ def selector_of(workload: Workload) -> dict[str, str]:
     return {WORKLOAD_LABEL: workload.name}
 
 
-def claim_name(workload: Workload) -> str:
-    return f"{workload.name}-model"
-
-
 def config_name(workload: Workload) -> str:
     return f"{workload.name}-{digest(workload.spec.config)}"
 

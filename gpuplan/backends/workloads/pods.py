@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
-from gpuplan.backends.workloads.bodies import MAIN, claim_name, config_name, labels_of
+from gpuplan.backends.workloads.bodies import MAIN, config_name, labels_of
 from gpuplan.backends.workloads.terms import Terms
 from gpuplan.manifests.bodies import given
 from gpuplan.manifests.strategic import Patched, patched, shape_of_pods
@@ -13,7 +14,8 @@ from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.grants import GRACE_SECONDS, most_grace_seconds
 from gpuplan.planning.plan import POOL_LABEL, Plan, Pool, Tenant, Workload
-from gpuplan.policy.models import Allocation, ConfigMapKey, Inference, PodSecurity, SecretKey, ValueFrom
+from gpuplan.planning.volumes import Volume, volumes_of
+from gpuplan.policy.models import Allocation, ConfigMapKey, Inference, ModelVolume, PodSecurity, SecretKey, ValueFrom
 
 
 def pod_template(
@@ -38,7 +40,7 @@ def pod_template(
         imagePullSecrets=pull_secrets(workload),
         resourceClaims=resource_claims(workload),
         containers=[_container(workload, container, variables)],
-        volumes=[*_config_volume(workload), *model_volume(workload)],
+        volumes=[*_config_volume(workload), *map(partial(claimed, workload), volumes_of(workload))],
     )
     return laid_over(plan, workload, {"metadata": metadata, "spec": {**spec, **_grace(plan, workload), **more}}).body
 
@@ -120,7 +122,7 @@ def _container(workload: Workload, more: Mapping[str, Any], variables: Mapping[s
         **more,
         resources=_resources(workload),
         securityContext=container_security(workload.tenant),
-        volumeMounts=[*config_mount(workload), *model_mount(workload)],
+        volumeMounts=[*config_mount(workload), *(_mount(workload, found) for found in volumes_of(workload))],
     )
 
 
@@ -212,18 +214,18 @@ def config_mount(workload: Workload) -> list[dict[str, Any]]:
     return [{"name": "config", "mountPath": _CONFIG_PATH, "readOnly": True}] if workload.spec.config else []
 
 
-def model_volume(workload: Workload) -> list[dict[str, Any]]:
-    claim = {"name": "model", "persistentVolumeClaim": {"claimName": claim_name(workload)}}
-    return [claim] if workload.spec.model else []
+def claimed(workload: Workload, volume: Volume) -> dict[str, Any]:
+    """A pod's volume that is a claim."""
+    return {"name": volume.name, "persistentVolumeClaim": {"claimName": volume.claim(workload)}}
 
 
-def model_mount(workload: Workload, *, is_filled: bool = True) -> list[dict[str, Any]]:
-    """A service only reads a model that a Job has downloaded; training may write into the volume.
+def mounted(volume: Volume) -> dict[str, Any]:
+    """Where a container sees a volume that it may write to."""
+    return {"name": volume.name, "mountPath": volume.spec.mount_path}
 
-    ``is_filled`` is false for the Job.
-    """
-    if workload.spec.model is None:
-        return []
-    is_read = is_filled and bool(workload.spec.model.download) and isinstance(workload.work, Inference)
-    mount = {"name": "model", "mountPath": workload.spec.model.mount_path}
-    return [{**mount, "readOnly": True} if is_read else mount]
+
+def _mount(workload: Workload, volume: Volume) -> dict[str, Any]:
+    """A service only reads a model that a Job has downloaded; training may write into the volume."""
+    is_filled = isinstance(volume.spec, ModelVolume) and volume.spec.download is not None
+    is_read = is_filled and isinstance(workload.work, Inference)
+    return {**mounted(volume), **({"readOnly": True} if is_read else {})}

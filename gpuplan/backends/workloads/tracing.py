@@ -35,6 +35,7 @@ from gpuplan.planning.kueue import ANY_TOPOLOGY, PREFERRED_TOPOLOGY, REQUIRED_TO
 from gpuplan.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Workload
 from gpuplan.planning.schedulers import kai, kueue, runai
 from gpuplan.planning.sources import asked_by, named, namespace_of, scheduler_of, tolerations_of
+from gpuplan.planning.volumes import Volume, volumes_of
 from gpuplan.policy.models import PartOfGpu, ValueFrom
 from gpuplan.values import NamedTuple
 
@@ -196,14 +197,15 @@ class Traces(NamedTuple):
         for name in units_of(self.workload):
             yield ("resources", ANY, name), (*copied(at / "count"), *asked_by(self.plan, self.workload))
         yield from below(("resources", "claims"), self._claims())
-        yield from self.mount(len(config_mount(self.workload)))
+        for index, volume in enumerate(volumes_of(self.workload), start=len(config_mount(self.workload))):
+            yield from self.mount(index, volume)
 
     def variables(self, of_work: Iterable[str]) -> Iterable[str]:
         """The names of the container's variables in their order; ``of_work`` are those of this kind of work."""
         return dict.fromkeys([*terms_of(self.plan, self.workload).env, *of_work, *self.workload.spec.env])
 
-    def mount(self, index: int) -> Routes:
-        yield ("volumeMounts", index, "mountPath"), copied(self.workload.at / "model" / "mountPath")
+    def mount(self, index: int, volume: Volume) -> Routes:
+        yield ("volumeMounts", index, "mountPath"), copied(volume.at / "mountPath")
 
     def _claims(self) -> Routes:
         """Those of a pod, by their number, where it has any."""

@@ -249,7 +249,7 @@ def _trials(workload: Workload, batch: Batch) -> Iterator[Finding]:
                 related=in_all,
                 help=f"write `pods: {trials}` or less",
             )
-        if workload.gang is not None and workload.gang > 1:
+        if workload.elastic is None and workload.gang is not None and workload.gang > 1:
             yield Finding(
                 at / "gang",
                 f"trials of `{name}` come one after the other, and {workload.gang} of its pods are to start together",

@@ -31,7 +31,7 @@ _BY_LOAD: Final = Said(
 _BY_ENV: Final = Said("in `env`, such as `TOKEN: {secretKeyRef: {name: api, key: token}}`", WORKLOAD)
 _BY_UNITS: Final = Said("by `cpu`, `memory`, and the units of its pool", "docs/how-to/run-a-workload.md")
 _BY_TRAINING: Final = Said(
-    "in `training`, by `kind`, `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`",
+    "in `training`, by `kind`, `pods`, `trials`, `gang`, `peers`, `elastic`, `topology` or `deadline`",
     "docs/how-to/run-a-workload.md",
 )
 _BY_BATCH: Final = Said("by `batch`, such as `{pods: 2, deadline: 1h}`", WORKLOAD)
@@ -69,9 +69,9 @@ _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
         _BY_UNITS: "gpu gpus limits requests resources",
         _BY_POOL: "nodeName nodePool nodeSelector",
         _BY_TRAINING: """
-            activeDeadlineSeconds completions deadline failurePolicy gang hyperparameters jobSet masterPort maxRestarts
-            numNodes numProcPerNode parallelism peers podFailurePolicy rendezvous replicatedJobs retries runtimeRef
-            subdomain sweep topology trainJob trials workers
+            activeDeadlineSeconds completions deadline elasticPolicy failurePolicy gang hyperparameters jobSet
+            masterPort maxRestarts numNodes numProcPerNode parallelism peers podFailurePolicy rendezvous
+            replicatedJobs retries runtimeRef subdomain sweep topology trainJob trials workers
             """,
         _BY_BATCH: "job jobs task tasks",
         _BY_CHECKPOINT: "checkpointDir checkpointVolume checkpoints outputDir",

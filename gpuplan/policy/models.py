@@ -1381,6 +1381,13 @@ class Peers(Model):
     """The port on which the first pod waits for the others."""
 
 
+class Elastic(Model):
+    """A training that goes on with fewer pods than it has at most."""
+
+    min_pods: Annotated[Positive, Words("fewest pods")]
+    """With how many pods it starts and goes on."""
+
+
 class Checkpoint(Model):
     """A volume in which a training keeps how far it has come; it stays when the training becomes another one."""
 
@@ -1460,6 +1467,10 @@ class Training(Batch):
     peers: Peers | None = None
     """Let its pods find one another: a headless Service gives each a name, and variables say where the first one is,
     how many there are, and which of them a pod is. `{}` is enough. Absent, pods have no names.
+    """
+    elastic: Elastic | None = None
+    """Let it start with fewer pods than `pods`, and go on when some leave or come, as torchrun does. It needs `peers`.
+    `minPods` of them are its gang, and it has succeeded when the first one has. Absent, it needs all of them.
     """
     checkpoint: Checkpoint | None = None
     """A volume in which it keeps how far it has come, such as `{size: 500Gi}`."""

@@ -21,6 +21,7 @@ from gpuplan.policy.models import (
     Closeness,
     ConfigMapKey,
     Download,
+    Elastic,
     Inference,
     ModelVolume,
     PartOfGpu,
@@ -241,6 +242,7 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "mount_path": st.sampled_from(["/checkpoints", "/models/state"]),
         "access_mode": st.just("ReadWriteMany"),
     },
+    Elastic: {"min_pods": _COUNTS},
     Closeness: {"required": st.just(RACK), "preferred": st.sampled_from([RACK, HOST])},
     Peers: {"port": _PORTS},
     Batch: _OF_BATCH,
@@ -250,6 +252,7 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "gang": _COUNTS,
         "topology": _with(Closeness),
         "peers": _with(Peers),
+        "elastic": _with(Elastic),
         "checkpoint": _with(Checkpoint),
     },
     PartOfGpu: {
@@ -424,6 +427,17 @@ def _fit_trials(work: Spec, _: Spec, place: Place) -> None:
         work["maxFailedIndexes"] = min(work["maxFailedIndexes"], work.get("trials", pods))
     if not place.levels:
         work.pop("topology", None)
+    _fit_elastic(work, pods)
+
+
+def _fit_elastic(work: Spec, pods: int) -> None:
+    """Pods that come and go find one another, and only a Job has them."""
+    if "trials" in work or work.get("kind", "Job") != "Job":
+        work.pop("elastic", None)
+    if elastic := work.get("elastic"):
+        elastic["minPods"] = min(elastic["minPods"], pods)
+        work.setdefault("peers", {})
+        work.pop("gang", None)
 
 
 def _fit_model(spec: Spec) -> None:

@@ -225,7 +225,7 @@ class Traces(NamedTuple):
         return (*self.tenant(), *self._pool())
 
     def _gang(self) -> Links:
-        return copied(self.workload.work_at / "gang")
+        return copied(self.workload.gang_at)
 
     def _together(self) -> Links:
         return (*named(self.workload), *self._level())

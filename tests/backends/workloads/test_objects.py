@@ -407,6 +407,42 @@ def test_names_of_pods_that_find_one_another_fit_a_label() -> None:
     assert len(f"{job}-999") == 63
 
 
+# --- Pods that come and go ---------------------------------------------------------------------------------------
+
+ELASTIC = "training: {pods: 4, backoffLimit: 7, peers: {port: 23456}, elastic: {minPods: 2}}"
+
+
+def test_pods_that_come_and_go_meet_at_the_first_one() -> None:
+    """The variables are torchrun's arguments (`torch/distributed/run.py`): `--nnodes`, `--rdzv-backend` and so on."""
+    first = "{0}-0.{0}".format(get("Job", ELASTIC)["metadata"]["name"])
+    assert variables_of(ELASTIC) == {
+        "PET_NNODES": "2:4",
+        "PET_RDZV_BACKEND": "c10d",
+        "PET_RDZV_ENDPOINT": f"{first}:23456",
+        "PET_RDZV_ID": first,
+        "PET_MAX_RESTARTS": "7",
+        "PET_NPROC_PER_NODE": "1",
+    }
+
+
+def test_an_elastic_training_has_succeeded_with_its_first_pod() -> None:
+    spec = get("Job", ELASTIC)["spec"]
+    assert spec["successPolicy"] == {"rules": [{"succeededIndexes": "0"}]}
+    assert (spec["parallelism"], spec["completions"]) == (4, 4)
+    assert "successPolicy" not in get("Job", PEERS)["spec"]
+
+
+@pytest.mark.parametrize("scheduler", ["kai", "runai"])
+def test_the_fewest_pods_of_an_elastic_training_are_its_gang(scheduler: str) -> None:
+    annotations = get("Job", ELASTIC, scheduler=scheduler)["metadata"]["annotations"]
+    assert annotations == {"kai.scheduler/batch-min-member": "2"}
+
+
+def test_an_elastic_training_is_counted_at_its_largest() -> None:
+    (workload,) = planned(ELASTIC).workloads
+    assert workload.most_pods == 4
+
+
 # --- Checkpoints -------------------------------------------------------------------------------------------------
 
 CHECKPOINT = "training: {pods: 2, checkpoint: {size: 500Gi, storageClass: fast, mountPath: /state}}"

@@ -9,7 +9,9 @@ from typing import Literal
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
-from gpuplan.planning.plan import Plan, Workload
+from gpuplan.planning.containers import container_limits
+from gpuplan.planning.plan import Counted, Plan, Workload
+from gpuplan.planning.requests import asked_by_main, silent_containers
 from gpuplan.planning.serving import MAIN_PORT, PROBE_PERIOD, metric_of, ports_of, probe_of
 from gpuplan.policy.models import Autoscaling, Inference, Probe, ServiceType
 from gpuplan.wording import joined, listing
@@ -227,8 +229,8 @@ def load_that_cannot_be_measured(plan: Plan) -> Iterator[Finding]:
     ## Why
     The use of CPU is a part of what a pod asks for: without a request the autoscaler says `missing request for cpu` and
     never changes the number of pods (`calculatePodRequests` in `pkg/controller/podautoscaler/replica_calculator.go` of
-    kubernetes/kubernetes). The use of a GPU is that of the whole device: where several pods share it, each is seen to
-    use what all of them use, and more pods make it no less.
+    kubernetes/kubernetes), also where it is one container of several that has none. The use of a GPU is that of the
+    whole device: where several pods share it, each is seen to use what all of them use, and more pods make it no less.
 
     ## Instead
     Write `cpu`. On shares and fractions let the number of pods follow requests: `requestsPerSecond`, or
@@ -246,6 +248,7 @@ def load_that_cannot_be_measured(plan: Plan) -> Iterator[Finding]:
                 label="a part of nothing",
                 help="add `cpu: 4`, or as much as a pod needs",
             )
+        yield from _silent(plan, workload, at, scaling)
         if scaling.gpu_percent is not None and _shares_gpu(workload):
             yield Finding(
                 at / "gpuPercent",
@@ -255,6 +258,21 @@ def load_that_cannot_be_measured(plan: Plan) -> Iterator[Finding]:
                 help="write `requestsPerSecond` or `waitingRequests` in its place",
             )
         yield from _metric(workload, scaling, at)
+
+
+def _silent(plan: Plan, workload: Workload, at: Origin, scaling: Autoscaling) -> Iterator[Finding]:
+    """Containers beside the main one for which nobody says what they ask for, not even a LimitRange."""
+    limits = container_limits(workload.tenant, workload.namespace, plan.scheduler)
+    if scaling.cpu_percent is None or Counted.CPU in limits.get("defaultRequest", {}):
+        return
+    for container in silent_containers(workload, Counted.CPU):
+        yield Finding(
+            container.at,
+            f"pods of `{workload.name}` follow their use of CPU, and container `{container.name}` asks for none",
+            label="the autoscaler then changes nothing",
+            related=(Label(at / "cpuPercent", "a part of what all containers ask for"),),
+            help="add `resources: {requests: {cpu: 100m}}`, or as much as it needs",
+        )
 
 
 def _metric(workload: Workload, scaling: Autoscaling, at: Origin) -> Iterator[Finding]:
@@ -268,9 +286,8 @@ def _metric(workload: Workload, scaling: Autoscaling, at: Origin) -> Iterator[Fi
 
 
 def _asks_cpu(workload: Workload) -> bool:
-    """Whether its pods ask for CPU, or have a request by their tenant's defaults."""
-    default = workload.tenant.spec.containers.cpu
-    return bool(workload.spec.cpu) or (default is not None and bool(default.request or default.limit))
+    """Whether the main container asks for CPU, or has a request by its tenant's defaults."""
+    return asked_by_main(workload, Counted.CPU) is not None
 
 
 def _shares_gpu(workload: Workload) -> bool:

@@ -33,6 +33,7 @@ from gpuplan.policy.models import (
     SchedulerKind,
     Training,
     Window,
+    Workspace,
 )
 from gpuplan.values import NamedTuple, Value
 
@@ -49,6 +50,11 @@ TENANT_LABEL = "gpuplan.dev/tenant"
 WORKLOAD_LABEL = "gpuplan.dev/workload"
 HOST_LABEL = "kubernetes.io/hostname"
 MIG_CONFIG_LABEL = "nvidia.com/mig.config"
+MIG_MANAGER_LABEL = "nvidia.com/gpu.deploy.mig-manager"
+"""`false` keeps mig-manager off a node: the operator sets this label where it is absent, and leaves what it finds.
+
+(`addGPUStateLabels` in `controllers/state_manager.go` of NVIDIA/gpu-operator; the DaemonSet selects `true`.)
+"""
 DEVICE_PLUGIN_CONFIG_LABEL = "nvidia.com/device-plugin.config"
 GPU_RESOURCE = "nvidia.com/gpu"
 MAIN_CONTAINER = "main"
@@ -302,13 +308,25 @@ class Mig(NamedTuple):
     time_slicing: MigTimeSlicing | None
 
 
+class DynamicMig(NamedTuple):
+    """GPUs partitioned by MIG as pods claim partitions: no layout says how.
+
+    ``profiles`` are those of the model that pods may claim, each once, in the order of the catalog; what else is
+    written is a finding of its own.
+    """
+
+    at: Origin
+    spec: models.DynamicMig
+    profiles: tuple[str, ...]
+
+
 class Fraction(NamedTuple):
     """Fractions that the scheduler hands out."""
 
     at: Origin
 
 
-Sharing = Exclusive | TimeSlicing | Mps | Mig | Fraction
+Sharing = Exclusive | TimeSlicing | Mps | Mig | DynamicMig | Fraction
 
 
 class Isolation(StrEnum):
@@ -325,7 +343,8 @@ class Unit(NamedTuple):
 
     ``resource`` is the extended resource after strategy, sharing and rename, or None where there is none: for
     `fraction`, and where devices are claimed. Then ``device_class`` is the DeviceClass, else None.
-    ``per_gpu`` holds one count for each GPU index of a node; ``capacity`` is the pool's total.
+    ``per_gpu`` holds one count for each GPU index of a node; ``capacity`` is the pool's total. Where partitions are
+    made on demand they are the most of this unit alone, beside no other (`gpuplan.planning.on_demand`).
     ``gpu_weight`` is what one unit costs where GPUs are the currency (KAI-Scheduler, Run:ai): a MIG device costs its
     compute slices, or one where it is published as `nvidia.com/gpu`; a share one over the replicas, a GPU one.
     ``memory_mib`` is the memory one unit can count on: usable, not the name's; an even part where sharing is by
@@ -677,9 +696,9 @@ class Workload(NamedTuple):
         return next((kind for kind in KINDS_OF_WORK if getattr(self.spec, kind) is not None), KINDS_OF_WORK[0])
 
     @property
-    def work(self) -> Inference | Batch:
+    def work(self) -> Inference | Batch | Workspace:
         spec = self.spec
-        return spec.training or spec.batch or spec.inference or Inference()
+        return spec.training or spec.batch or spec.workspace or spec.inference or Inference()
 
     @property
     def work_at(self) -> Origin:
@@ -694,6 +713,32 @@ class Workload(NamedTuple):
     def training_kind(self) -> models.TrainingKind:
         """Which object its work is, where it ends."""
         return self.work.kind if isinstance(self.work, Training) else models.TrainingKind.JOB
+
+    @property
+    def is_job(self) -> bool:
+        """Whether a Job runs it, or what makes Jobs, which can never be changed."""
+        return isinstance(self.work, Batch | Workspace)
+
+    @property
+    def idle(self) -> str | None:
+        """How long it may be idle, where that is bounded."""
+        return self.work.idle if isinstance(self.work, Workspace) else None
+
+    @property
+    def storage(self) -> models.Storage | None:
+        """A volume of its own."""
+        return self.work.storage if isinstance(self.work, Workspace) else None
+
+    @property
+    def limit(self) -> tuple[Origin, str] | None:
+        """How long it may take, and where that is written."""
+        match self.work:
+            case Batch(deadline=str(time)):
+                return self.work_at / "deadline", time
+            case Workspace(run_time=str(time)):
+                return self.work_at / "runTime", time
+            case _:
+                return None
 
     @property
     def gang(self) -> int | None:
@@ -734,6 +779,8 @@ class Workload(NamedTuple):
         work, at = self.work, self.work_at
         if isinstance(work, Batch):
             return at / "pods"
+        if isinstance(work, Workspace):
+            return at.key
         is_scaled = work.autoscaling and work.autoscaling.max_replicas >= work.replicas
         return at / "autoscaling" / "maxReplicas" if is_scaled else at / "replicas"
 
@@ -783,6 +830,8 @@ class Workload(NamedTuple):
         work = self.work
         if isinstance(work, Batch):
             return work.pods
+        if isinstance(work, Workspace):
+            return 1
         replicas = max(work.replicas, work.autoscaling.max_replicas) if work.autoscaling else work.replicas
         return replicas * work.pods_per_replica
 

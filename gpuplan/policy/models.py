@@ -544,6 +544,17 @@ class Admission(Model):
     """Names of optional rules to leave out, so that tenants may do what these refuse."""
 
 
+class Dra(Model):
+    """What pools with `dynamicMig` need of the cluster beyond Dynamic Resource Allocation."""
+
+    partitionable_devices: bool = False
+    """The API server, its scheduler and controllers run with the feature gate `DRAPartitionableDevices`, which is off
+    by default before Kubernetes 1.36.
+    """
+    driver_version: Annotated[texts.DraDriverVersion | None, Words("version of the DRA driver")] = None
+    """The release of NVIDIA's driver for DRA, such as `v0.4.1`; absent, it is taken to be new enough."""
+
+
 class Api(StrEnum):
     """A kind of object that Kubernetes itself has not."""
 
@@ -586,6 +597,8 @@ class ClusterSpec(Model):
     """
     scheduler: Scheduler = Scheduler.model_construct()
     """The scheduler that divides the GPUs."""
+    dra: Annotated[Dra | None, Words("DRA")] = None
+    """What pools with `dynamicMig` need of the cluster."""
     apis: list[Annotated[Api, Field(strict=False), Words("kind of object")]] = Field(default_factory=list)
     """Further kinds of objects whose controllers the cluster has."""
     argocd: Annotated[Argocd | None, Words("Argo CD")] = None
@@ -733,6 +746,21 @@ class Mig(Model):
     _one_source = _exactly_one("layout", "instances", "devices", "a MIG layout")
 
 
+class DynamicMig(Model):
+    """MIG partitions that NVIDIA's driver for DRA makes when a pod claims one, and removes when it ends: no layout says
+    what a GPU is divided into. Needs `allocation: dra` in all pools and the driver's alpha feature gate `DynamicMIG`.
+    """
+
+    profiles: Annotated[
+        list[Annotated[str, Field(json_schema_extra={"format": Vocabulary.MIG_PROFILE.value})]],
+        Field(min_length=1),
+        Judged("GPU494"),
+        Words("profiles on demand"),
+        ESSENTIAL,
+    ]
+    """The MIG profiles that pods may claim, such as `1g.10gb`; each is a unit of the pool."""
+
+
 class Fraction(Model):
     """Pods ask the scheduler for a fraction of a GPU; only KAI-Scheduler and Run:ai know how."""
 
@@ -748,10 +776,12 @@ class Sharing(Model):
     """Pods share a GPU through CUDA MPS."""
     mig: Annotated[Mig | None, Words("MIG")] = None
     """GPUs are partitioned by MIG."""
+    dynamic_mig: Annotated[DynamicMig | None, Words("dynamic MIG")] = None
+    """GPUs are partitioned by MIG on demand, as pods claim partitions."""
     fraction: Fraction | None = None
     """The scheduler hands out fractions of a GPU."""
 
-    _one_kind = _exactly_one("exclusive", "time_slicing", "mps", "mig", "fraction", "a sharing kind")
+    _one_kind = _exactly_one("exclusive", "time_slicing", "mps", "mig", "dynamic_mig", "fraction", "a sharing kind")
 
 
 class Window(Model):
@@ -1133,7 +1163,7 @@ class TenantSpec(Model):
     """What containers in its namespaces have of CPU and memory that say nothing of it."""
     time_limits: TimeLimits = TimeLimits.model_construct()
     """How long its work may run, or keep idle GPUs, before Run:ai ends it. What was submitted before a change keeps
-    the times that it had. Any scheduler knows the `deadline` of a training that is a Workload.
+    the times that it had. Any scheduler keeps those of a Workload: `deadline`, and a workspace's `idle` and `runTime`.
     """
 
 
@@ -1476,7 +1506,39 @@ class Training(Batch):
     """A volume in which it keeps how far it has come, such as `{size: 500Gi}`."""
 
 
-KINDS_OF_WORK = ("inference", "training", "batch")
+class Storage(Model):
+    """A volume that outlives what runs in a workspace."""
+
+    size: texts.Line
+    """The volume's size, such as `50Gi`."""
+    storage_class: names.StorageClass | None = None
+    """The StorageClass; absent means the cluster's default."""
+    mount_path: texts.Line = "/work"
+    """Where the program sees it."""
+    access_mode: Literal["ReadWriteOnce", "ReadWriteOncePod", "ReadWriteMany"] = "ReadWriteOnce"
+    """How many nodes or pods may mount it; the workspace itself has one pod."""
+    group: Annotated[int | None, Field(ge=1, le=2**31 - 1)] = None
+    """The number of the group that may write to it, such as `100` for Jupyter's own images, which do not run as root.
+    Absent: as the storage makes it, or as OpenShift has it for the namespace.
+    """
+
+
+class Workspace(Model):
+    """Work in which a person sits, such as a Jupyter server: a Job of one pod, and a Service."""
+
+    port: Annotated[int, Field(ge=1, le=65535)] = 8888
+    """The port that the program listens on."""
+    idle: texts.Duration | None = None
+    """How long a Jupyter server may be idle, such as `2h`: then it ends its kernels and itself. Other programs do not
+    read it. Absent, it may be idle for any time.
+    """
+    run_time: texts.Duration | None = None
+    """How long it may run, such as `12h`: then it is ended, whatever it does. Absent, for any time."""
+    storage: Storage | None = None
+    """A volume of its own, which stays when the program ends."""
+
+
+KINDS_OF_WORK = ("inference", "training", "batch", "workspace")
 """The fields of a workload of which one says what it is."""
 
 
@@ -1493,6 +1555,8 @@ class WorkloadSpec(Model):
     """A job that ends, and whose pods may work together."""
     batch: Annotated[Batch | None, ESSENTIAL] = None
     """A job that ends, and whose pods need nothing of one another."""
+    workspace: Annotated[Workspace | None, ESSENTIAL] = None
+    """A program in which a person works, such as a Jupyter server."""
     pool: names.PoolName
     """The pool that it runs on."""
     unit: Annotated[UnitName | None, ESSENTIAL] = None
@@ -1746,7 +1810,7 @@ class Tenant(Document):
 
 
 class Workload(Document):
-    """What a team runs: a service, a training, or another job that ends."""
+    """What a team runs: a service, a training, another job that ends, or a workspace."""
 
     kind: Literal["Workload"]
     """Always `Workload`."""

@@ -59,19 +59,20 @@ def _of_deployment(body: Body, most: int | None) -> Pods:
     yield spec.get("replicas", 1) if most is None else most, spec["template"]
 
 
-def _of_leader_worker_set(body: Body, most: int | None) -> Pods:
-    spec = body["spec"]
-    groups = spec.get("replicas", 1) if most is None else most
-    assert spec["rolloutStrategy"]["rollingUpdateConfiguration"]["maxSurge"] == 0, "more groups while it rolls"
-    yield groups, spec["leaderWorkerTemplate"]["leaderTemplate"]
-    yield groups * (spec["leaderWorkerTemplate"]["size"] - 1), spec["leaderWorkerTemplate"]["workerTemplate"]
-
-
 def _of_job(body: Body, _: int | None) -> Pods:
     """No more at once than are still to complete."""
     spec = body["spec"]
     at_once = spec.get("parallelism", 1)
     yield min(at_once, spec.get("completions", at_once)), spec["template"]
+
+
+def _of_group_set(body: Body, most: int | None) -> Pods:
+    """A leader to each replica; the others are workers."""
+    spec = body["spec"]
+    assert spec["rolloutStrategy"]["rollingUpdateConfiguration"]["maxSurge"] == 0, "more replicas while it rolls"
+    replicas, group = spec.get("replicas", 1) if most is None else most, spec["leaderWorkerTemplate"]
+    yield replicas, group.get("leaderTemplate", group["workerTemplate"])
+    yield replicas * (group["size"] - 1), group["workerTemplate"]
 
 
 def _of_job_set(body: Body, _: int | None) -> Pods:
@@ -89,13 +90,15 @@ PODS_OF: Final[Mapping[str, Callable[[Body, int | None], Pods]]] = {
     "Deployment": _of_deployment,
     "Job": _of_job,
     "JobSet": _of_job_set,
-    "LeaderWorkerSet": _of_leader_worker_set,
+    "LeaderWorkerSet": _of_group_set,
     "TrainingRuntime": _of_runtime,
 }
 """How many pods come of each template of an object, by its kind; an autoscaler may say how many there are at most."""
 
 _SCALERS: Final = frozenset(("HorizontalPodAutoscaler",))
-WITHOUT_PODS: Final = frozenset(("ConfigMap", "PersistentVolumeClaim", "Service", "TrainJob", *_SCALERS))
+WITHOUT_PODS: Final = frozenset(
+    ("ConfigMap", "HTTPRoute", "Ingress", "PersistentVolumeClaim", "Service", "TrainJob", *_SCALERS)
+)
 
 
 def _target(body: Body) -> tuple[str, str]:

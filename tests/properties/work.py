@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from gpuplan.policy.models import (
     KINDS_OF_WORK,
+    Api,
     Autoscaling,
     Batch,
     Checkpoint,
@@ -22,18 +23,23 @@ from gpuplan.policy.models import (
     ConfigMapKey,
     Download,
     Elastic,
+    Framework,
     Inference,
     ModelVolume,
     PartOfGpu,
     Peers,
+    PodPatch,
     Probe,
     Reach,
+    Route,
     SecretKey,
+    Storage,
     Training,
     TrainingKind,
     ValueFrom,
     Worker,
     WorkloadSpec,
+    Workspace,
 )
 from tests.plans import a_cluster
 from tests.platforms import document, pool, priority_class, tenant
@@ -50,7 +56,7 @@ TOGETHER: Final = 5
 
 
 class Place(NamedTuple):
-    """A pool, its units, and what of them a node has; where they are fractions, how many pods fit on a GPU is said."""
+    """A pool, its units, and how many of each are promised for each node that it has."""
 
     sharing: str
     units: Mapping[str, int]
@@ -74,6 +80,13 @@ PLACES: Final[Mapping[str, Place]] = {
     "mps": Place("mps: {replicas: 2}", {"shared": 16}, schedulers=RESOURCES, is_shared=True),
     "mixed": Place("mig: {instances: {2g.20gb: 2, 3g.40gb: 1}}", {"2g.20gb": 16, "3g.40gb": 8}),
     "claims": Place("exclusive: {}", {"gpu": 8}, "allocation: dra", frozenset(("kubernetes",)), platform="claims"),
+    "demand": Place(
+        "dynamicMig: {profiles: [1g.10gb, 3g.40gb]}",
+        {"1g.10gb": 3, "3g.40gb": 3},
+        "allocation: dra",
+        frozenset(("kubernetes",)),
+        platform="partitions",
+    ),
     "parts": Place("fraction: {}", {"fraction": 8}, schedulers=GPUS, is_shared=True),
 }
 COMPUTE: Final = "cpu: '192', memory: 2Ti"
@@ -95,9 +108,10 @@ def _platform(scheduler: str, cluster: str, places: Mapping[str, Place], *, has_
     """The cluster, its pools, and tenants that are guaranteed a third of each unit."""
     nodes = f"count: {NODES}, gpusPerNode: 8, {COMPUTE}"
     default = "default: true" if has_default else ""
+    own = _OF_PLATFORMS.get(next(iter(places.values())).platform, "")
     return "".join(
         (
-            f"{a_cluster(SCHEDULERS.get(scheduler, f'kind: {scheduler}'))}{APIS}{cluster}",
+            f"{a_cluster(_scheduler(scheduler))}{cluster}{_KINDS}{own}",
             *(
                 pool(name, place.sharing, place.more, nodes=f"{nodes}, namePattern: '{name}-[0-9]+'")
                 for name, place in places.items()
@@ -108,6 +122,16 @@ def _platform(scheduler: str, cluster: str, places: Mapping[str, Place], *, has_
             *(_tenant(name, places) for name in TENANTS),
         )
     )
+
+
+_OF_PLATFORMS: Final = {"partitions": "  dra: {partitionableDevices: true}\n"}
+"""What a platform asks of its cluster."""
+
+
+def _scheduler(kind: str) -> str:
+    """Kueue is told of the kinds that it may admit as a whole."""
+    known = sorted(set(Api) & set(Framework))
+    return f"kind: kueue, kueue: {{frameworks: [{', '.join(known)}]}}" if kind == "kueue" else f"kind: {kind}"
 
 
 def _tenant(name: str, places: Mapping[str, Place]) -> str:
@@ -126,9 +150,10 @@ def _quota(name: str, of: str, unit: str, each: int) -> str:
     return f"pool: {of}, unit: {unit}, guaranteed: {own}{split}{compute}"
 
 
-APIS: Final = "  apis: [JobSet, LeaderWorkerSet, TrainJob]\n"
-SCHEDULERS: Final = {"kueue": "kind: kueue, kueue: {frameworks: [LeaderWorkerSet, TrainJob]}"}
-"""What is to be said of those that are told of kinds."""
+_KINDS: Final = (
+    f"  apis: [{', '.join(Api)}]\n  gateway: {{name: public, namespace: gateways}}\n  ingress: {{className: nginx}}\n"
+)
+"""What every platform has beside Kubernetes."""
 
 CLUSTERS: Final = (
     "",
@@ -148,10 +173,13 @@ def platforms(draw: st.DrawFn, scheduler: str) -> str:
 
 
 def _workload(number: int, spec: Spec) -> str:
-    """Ports of nodes are the whole cluster's."""
+    """Ports of nodes and hosts are the whole cluster's."""
     service = spec.get("inference", {}).get("service", {})
     if "nodePort" in service:
         service["nodePort"] = 30000 + number
+    route = spec.get("inference", {}).get("route", {})
+    if "hosts" in route:
+        route["hosts"] = [host.replace("example", f"example-{number}") for host in route["hosts"]]
     return document("Workload", f"work-{number}", json.dumps(spec)[1:-1])
 
 
@@ -174,6 +202,23 @@ def _environment() -> st.SearchStrategy[Spec]:
     values = st.sampled_from(["debug", "", "1"]) | _with(ValueFrom)
     return st.dictionaries(st.sampled_from(_VARIABLES), values, max_size=3)
 
+
+_PATCHES: Final = (
+    {"hostAliases": [{"ip": "10.0.0.7", "hostnames": ["store.example.com"]}]},
+    {
+        "volumes": [{"name": "cache", "emptyDir": {}}],
+        "containers": [{"name": "main", "volumeMounts": [{"name": "cache", "mountPath": "/cache"}]}],
+    },
+    {
+        "containers": [
+            {
+                "name": "proxy",
+                "image": "registry.example.com/proxy:1",
+                "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+            }
+        ]
+    },
+)
 
 _OF_BATCH: Final[Mapping[str, st.SearchStrategy[Any]]] = {
     "pods": _COUNTS,
@@ -223,26 +268,39 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "port": st.integers(80, 99),
         "node_port": st.just(30000),
     },
+    Route: {
+        "hosts": st.lists(st.sampled_from(["chat.example.com", "*.example.com"]), min_size=1, max_size=2, unique=True),
+        "path": st.sampled_from(["/", "/v1"]),
+        "port": st.sampled_from(["http", "metrics"]),
+        "tls_secret": _NAMES,
+        "kind": st.sampled_from(["HTTPRoute", "Ingress"]),
+    },
     Worker: {"command": _WORDS, "args": _WORDS},
     Inference: {
         "replicas": _COUNTS,
-        "pods_per_replica": st.integers(1, 2),
+        "pods_per_replica": st.integers(1, MOST_UNITS),
         "worker": _with(Worker),
         "topology": _with(Closeness),
         "port": _PORTS | st.just("none"),
         "ports": st.dictionaries(st.sampled_from(["metrics", "grpc"]), st.integers(100, 199), max_size=2),
         "probe": _with(Probe) | st.sampled_from(["tcp", "grpc", "none"]),
         "startup": _DURATIONS,
+        "liveness": _with(Probe) | st.sampled_from(["tcp", "grpc", "none"]),
         "service": _with(Reach),
+        "route": _with(Route),
         "autoscaling": _with(Autoscaling),
     },
     Checkpoint: {
         "size": st.sampled_from(["5Gi", "1T"]),
         "storage_class": st.just("fast"),
-        "mount_path": st.sampled_from(["/checkpoints", "/models/state"]),
+        "mount_path": st.sampled_from(["/checkpoints", "/state"]),
         "access_mode": st.just("ReadWriteMany"),
     },
     Elastic: {"min_pods": _COUNTS},
+    PodPatch: {
+        "metadata": st.sampled_from([{"labels": {"team": "search"}}, {"annotations": {"team": "search"}}]),
+        "spec": st.sampled_from(_PATCHES),
+    },
     Closeness: {"required": st.just(RACK), "preferred": st.sampled_from([RACK, HOST])},
     Peers: {"port": _PORTS},
     Batch: _OF_BATCH,
@@ -255,6 +313,14 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "elastic": _with(Elastic),
         "checkpoint": _with(Checkpoint),
     },
+    Storage: {
+        "size": st.sampled_from(["50Gi", "1Ti"]),
+        "storage_class": st.just("fast"),
+        "mount_path": st.sampled_from(["/work", "/home/jovyan"]),
+        "access_mode": st.sampled_from(["ReadWriteOnce", "ReadWriteOncePod", "ReadWriteMany"]),
+        "group": st.just(100),
+    },
+    Workspace: {"port": _PORTS, "idle": _DURATIONS, "run_time": _DURATIONS, "storage": _with(Storage)},
     PartOfGpu: {
         "min": st.sampled_from([0.1, 0.25]),
         "max": st.sampled_from([0.5, 1.0]),
@@ -270,6 +336,7 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "cpu": st.sampled_from(["2", "500m", "1.5"]),
         "memory": st.sampled_from(["1Gi", "512M", "0.5Gi"]),
         "model": _with(ModelVolume),
+        "pod_patch": _with(PodPatch),
     },
 }
 """What a field may be, by the model that has it. A default is drawn by leaving a field out."""
@@ -368,18 +435,31 @@ def _fit_port(work: Spec, _: Spec, __: Place) -> None:
     ports = work.get("ports", {})
     if len(set(ports.values())) < len(ports):
         ports.popitem()
-    probe = work.get("probe")
     if work.get("port") == "none":
-        work.pop("ports", None)
-        work.pop("service", None)
-        if probe in ("tcp", "grpc") or (isinstance(probe, dict) and "command" not in probe):
-            del work["probe"]
-    if isinstance(probe, dict) and (
-        "command" in probe or probe.get("port", "http") not in ("http", *work.get("ports", ()))
-    ):
-        probe.pop("port", None)
+        for field in ("ports", "service", "route"):
+            work.pop(field, None)
+    for field in ("probe", "liveness"):
+        _fit_probe(work, field)
     if work.get("probe", "none" if work.get("port") == "none" else "tcp") == "none":
         work.pop("startup", None)
+    if work.get("route", {}).get("port", "http") not in ("http", *work.get("ports", ())):
+        del work["route"]["port"]
+
+
+def _fit_probe(work: Spec, field: str) -> None:
+    probe = work.get(field)
+    has_port = work.get("port") != "none"
+    if not has_port and (probe in ("tcp", "grpc") or (isinstance(probe, dict) and "command" not in probe)):
+        del work[field]
+    known = ("http", *work.get("ports", ()))
+    if isinstance(probe, dict) and ("command" in probe or probe.get("port", "http") not in known):
+        probe.pop("port", None)
+
+
+def _fit_route(work: Spec, _: Spec, __: Place) -> None:
+    """The certificate of a Gateway is its listener's."""
+    if work.get("route", {}).get("kind") == "HTTPRoute":
+        work["route"].pop("tlsSecret", None)
 
 
 def _fit_reach(work: Spec, _: Spec, __: Place) -> None:
@@ -402,10 +482,11 @@ def _fit_scaling(work: Spec, spec: Spec, place: Place) -> None:
 
 
 def _fit_replica(work: Spec, _: Spec, place: Place) -> None:
-    """Only a replica of several pods has workers, and pods that may be close to one another."""
+    """Replicas of one pod have no workers, and are close to nobody."""
+    if not place.levels:
+        work.pop("topology", None)
     if work.get("podsPerReplica", 1) == 1:
         work.pop("worker", None)
-    if work.get("podsPerReplica", 1) == 1 or not place.levels:
         work.pop("topology", None)
 
 
@@ -456,7 +537,8 @@ def _fit_fraction(spec: Spec) -> None:
 
 FITS: Final[Mapping[str, tuple[Fit, ...]]] = {
     "batch": (_fit_trials,),
-    "inference": (_fit_port, _fit_reach, _fit_scaling, _fit_replica),
+    "inference": (_fit_port, _fit_reach, _fit_route, _fit_scaling, _fit_replica),
     "training": (_fit_trials,),
+    "workspace": (),
 }
 """What is brought to fit of each kind of work."""

@@ -62,16 +62,23 @@ def _templates(
 ) -> dict[str, Any]:
     """Those of the leader and of the workers, which nobody asks whether they are well."""
     worker = pod_template(plan, workload, asked, {}, {}, dict(asked.env))
-    (main,) = worker["spec"]["containers"]
     if work.worker:
         own = given(command=list(work.worker.command or workload.spec.command), args=list(work.worker.args))
-        kept = {key: value for key, value in main.items() if key not in ("command", "args")}
-        worker["spec"]["containers"] = [{"name": MAIN, "image": kept["image"], **own, **kept}]
+        worker["spec"]["containers"] = [
+            _with_program(container, own) if container["name"] == MAIN else container
+            for container in worker["spec"]["containers"]
+        ]
     return {
         "restartPolicy": "RecreateGroupOnPodRestart",
         "leaderTemplate": pod_template(plan, workload, asked, {}, container, dict(asked.env)),
         "workerTemplate": worker,
     }
+
+
+def _with_program(container: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """The container with another command and arguments, or none."""
+    kept = {key: value for key, value in container.items() if key not in ("command", "args")}
+    return {"name": MAIN, "image": kept["image"], **own, **kept}
 
 
 # --- Names -------------------------------------------------------------------------------------------------------
@@ -104,6 +111,7 @@ def _is_fixed(plan: Plan) -> bool:
 
 
 _PLACING: Final = ("nodeSelector", "affinity", "tolerations", "resourceClaims")
+_CONTAINERS: Final = ("initContainers", "containers")
 _ASKING: Final = ("resources", "ports")
 
 
@@ -113,14 +121,17 @@ def _counted(plan: Plan, workload: Workload, work: Inference, container: Mapping
     """
     asked = terms_of(plan, workload)
     pod = pod_template(plan, workload, asked, {}, container, {})["spec"]
-    (main,) = pod["containers"]
     return {
         "labels": {**labels_of(workload), **asked.labels},
         "size": work.pods_per_replica,
         "topology": dict(asked.pod_annotations),
         "pod": {field: pod[field] for field in _PLACING if field in pod},
-        "container": {field: main[field] for field in _ASKING if field in main},
+        **{kind: [_asking(found) for found in pod[kind]] for kind in _CONTAINERS if kind in pod},
     }
+
+
+def _asking(container: Mapping[str, Any]) -> dict[str, Any]:
+    return {field: container[field] for field in _ASKING if field in container}
 
 
 # --- Where it comes from -------------------------------------------------------------------------------------------

@@ -27,35 +27,36 @@ from gpuplan.backends.workloads.pods import (
 from gpuplan.backends.workloads.terms import Terms, terms_of
 from gpuplan.backends.workloads.tracing import Traces, program, variable
 from gpuplan.manifests.bodies import given
-from gpuplan.manifests.provenance import Routes, below, copied
+from gpuplan.manifests.provenance import Routes, below, copied, multiplied
 from gpuplan.planning.amounts import counted_pools
 from gpuplan.planning.plan import TENANT_LABEL, Plan, Workload
 from gpuplan.planning.sources import counted_in, named, scheduler_of
 from gpuplan.planning.volumes import Volume, checkpoint_of, model_of
+from gpuplan.planning.workspaces import SETTINGS, files_of
 from gpuplan.policy.models import Download
 
 
 def objects(plan: Plan, workload: Workload) -> Iterator[Written]:
     """A ConfigMap, claims and a download Job, as far as they are asked for."""
     of = Traces(plan, workload)
-    if workload.spec.config:
+    if files_of(workload):
         yield BEFORE, _config(workload), partial(_config_routes, of)
     if (model := model_of(workload)) and workload.spec.model:
         download = workload.spec.model.download
-        yield BEFORE if download else AFTER, _claim(workload, model), partial(_claim_routes, of, model)
+        yield BEFORE if download else AFTER, claim(workload, model), partial(claim_routes, of, model)
         if download:
             job = _download_job(plan, workload, model, download)
             yield BEFORE, job, partial(_download_job_routes, of, model)
     if checkpoint := checkpoint_of(workload):
-        yield AFTER, _claim(workload, checkpoint), partial(_claim_routes, of, checkpoint)
+        yield AFTER, claim(workload, checkpoint), partial(claim_routes, of, checkpoint)
 
 
 def _config(workload: Workload) -> dict[str, Any]:
-    data = dict(workload.spec.config)
+    data = dict(files_of(workload))
     return workload_object("v1", "ConfigMap", config_name(workload), workload, immutable=True, data=data)
 
 
-def _claim(workload: Workload, volume: Volume) -> dict[str, Any]:
+def claim(workload: Workload, volume: Volume) -> dict[str, Any]:
     """Of a claim only the size can be changed."""
     spec = given(
         accessModes=[volume.spec.access_mode],
@@ -110,9 +111,11 @@ def _config_routes(of: Traces) -> Routes:
     yield from of.metadata(of.config_name())
     for name in of.workload.spec.config:
         yield ("data", name), copied(of.workload.at / "config" / name)
+    if of.workload.idle:
+        yield ("data", SETTINGS), multiplied(of.workload.work_at / "idle")
 
 
-def _claim_routes(of: Traces, volume: Volume) -> Routes:
+def claim_routes(of: Traces, volume: Volume) -> Routes:
     at = volume.at
     yield from of.metadata(named(of.workload))
     yield ("spec", "accessModes"), copied(at / "accessMode")

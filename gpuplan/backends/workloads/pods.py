@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, Final
 
 from gpuplan.backends.workloads.bodies import MAIN, config_name, labels_of
@@ -15,6 +14,7 @@ from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.grants import GRACE_SECONDS, most_grace_seconds
 from gpuplan.planning.plan import POOL_LABEL, Plan, Pool, Tenant, Workload
 from gpuplan.planning.volumes import Volume, volumes_of
+from gpuplan.planning.workspaces import FILES, files_of
 from gpuplan.policy.models import Allocation, ConfigMapKey, Inference, ModelVolume, PodSecurity, SecretKey, ValueFrom
 
 
@@ -36,11 +36,11 @@ def pod_template(
         schedulerName=terms.scheduler,
         priorityClassName=priority.name if priority else None,
         **_placement(plan, workload),
-        **pod_security(workload.tenant),
+        **pod_security(workload.tenant, writers=workload.storage.group if workload.storage else None),
         imagePullSecrets=pull_secrets(workload),
         resourceClaims=resource_claims(workload),
         containers=[_container(workload, container, variables)],
-        volumes=[*_config_volume(workload), *map(partial(claimed, workload), volumes_of(workload))],
+        volumes=pod_volumes(workload),
     )
     return laid_over(plan, workload, {"metadata": metadata, "spec": {**spec, **_grace(plan, workload), **more}}).body
 
@@ -175,9 +175,10 @@ def resource_claims(workload: Workload) -> list[dict[str, str]]:
 # --- Security ----------------------------------------------------------------------------------------------------
 
 
-def pod_security(tenant: Tenant) -> dict[str, Any]:
+def pod_security(tenant: Tenant, writers: int | None = None) -> dict[str, Any]:
     """What the tenant's level asks for; without it whatever no workload of ours needs is left out all the same.
 
+    ``writers`` is the group that may write to volumes.
     Under `restricted` the API server refuses pods that do not say so themselves. Elsewhere images may run as root.
     """
     is_restricted = tenant.spec.allow.pod_security is PodSecurity.RESTRICTED
@@ -188,6 +189,7 @@ def pod_security(tenant: Tenant) -> dict[str, Any]:
         "securityContext": {
             **({"runAsNonRoot": True} if is_restricted else {}),
             "seccompProfile": {"type": "RuntimeDefault"},
+            **({} if writers is None else {"fsGroup": writers}),
         },
     }
 
@@ -203,15 +205,17 @@ def container_security(tenant: Tenant) -> dict[str, Any]:
 # --- Volumes -----------------------------------------------------------------------------------------------------
 
 
-_CONFIG_PATH: Final = "/etc/workload"
+def pod_volumes(workload: Workload) -> list[dict[str, Any]]:
+    """All that its pods have, less what the workload lays over them."""
+    return [*_config_volume(workload), *(claimed(workload, found) for found in volumes_of(workload))]
 
 
 def _config_volume(workload: Workload) -> list[dict[str, Any]]:
-    return [{"name": "config", "configMap": {"name": config_name(workload)}}] if workload.spec.config else []
+    return [{"name": "config", "configMap": {"name": config_name(workload)}}] if files_of(workload) else []
 
 
 def config_mount(workload: Workload) -> list[dict[str, Any]]:
-    return [{"name": "config", "mountPath": _CONFIG_PATH, "readOnly": True}] if workload.spec.config else []
+    return [{"name": "config", "mountPath": FILES, "readOnly": True}] if files_of(workload) else []
 
 
 def claimed(workload: Workload, volume: Volume) -> dict[str, Any]:

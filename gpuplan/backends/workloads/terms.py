@@ -144,7 +144,8 @@ def _fraction(workload: Workload) -> dict[str, str]:
 
 
 def _gang(workload: Workload) -> dict[str, str]:
-    return {GANG: str(workload.gang)} if workload.gang else {}
+    """Of Jobs. The pods of a replica of a service are a gang by the size of its LeaderWorkerSet."""
+    return {GANG: str(workload.gang)} if workload.gang and workload.ends else {}
 
 
 def _part(workload: Workload) -> dict[str, str]:

@@ -11,6 +11,7 @@ from gpuplan.backends.workloads.pods import (
     config_mount,
     laid_over,
     pod_template,
+    pod_volumes,
     resource_claims,
     tolerations_among,
     units_of,
@@ -85,7 +86,9 @@ class Traces(NamedTuple):
 
     def config_name(self) -> Links:
         at = self.workload.at / "config"
-        return (*named(self.workload), *hashed(copied(*(at / name for name in self.workload.spec.config))))
+        written = [at / name for name in self.workload.spec.config]
+        idle = [self.workload.work_at / "idle"] if self.workload.idle else []
+        return (*named(self.workload), *hashed(copied(*written, *idle)))
 
     def pod(self, own: Several = (), variables: Mapping[str, Several] = NO_VARIABLES) -> Routes:
         """``own`` is about what only this kind of work has in its container, as are ``variables``, by their names."""
@@ -99,7 +102,9 @@ class Traces(NamedTuple):
         gone = {*found.replaced, *(route for route, _ in found.removed)}
         yield from ((route, links) for route, links in routes if not any(route[: len(at)] == at for at in gone))
         for route, inner in found.decided:
-            yield route, copied(self.workload.patch_at / inner)
+            keys = [key for key in found.chosen if inner[: len(key) - 1] == key[:-1]]
+            at = self.workload.patch_at
+            yield route, (*copied(at / inner), *chosen(*(at / key for key in keys)))
         for route, inner in found.removed:
             yield route, chosen(self.workload.patch_at / inner)
 
@@ -175,8 +180,10 @@ class Traces(NamedTuple):
         yield ("spec", "containers", 0, "securityContext", "capabilities"), level
 
     def _volumes(self) -> Routes:
-        yield ("spec", "volumes", 0, "configMap"), self.config_name()
-        yield ("spec", "volumes", len(config_mount(self.workload)), "persistentVolumeClaim"), named(self.workload)
+        for index, volume in enumerate(pod_volumes(self.workload)):
+            is_config = "configMap" in volume
+            field = "configMap" if is_config else "persistentVolumeClaim"
+            yield ("spec", "volumes", index, field), self.config_name() if is_config else named(self.workload)
 
     def _container(self, own: Several, variables: Mapping[str, Several]) -> Routes:
         at, spec = self.workload.at, self.workload.spec

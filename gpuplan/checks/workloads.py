@@ -429,6 +429,8 @@ def image_not_pinned(plan: Plan) -> Iterator[Finding]:
     """
     for workload in plan.workloads:
         images = [(workload.at / "image", workload.spec.image)]
+        if workload.canary is not None and workload.canary.image is not None:
+            images.append((workload.work_at / "canary" / "image", workload.canary.image))
         if workload.spec.model and workload.spec.model.download:
             images.append((workload.at / "model" / "download" / "image", workload.spec.model.download.image))
         patched = ((found.at / "image", found.body.get("image")) for found in patched_containers(workload))
@@ -636,6 +638,8 @@ def unusable_variable(plan: Plan) -> Iterator[Finding]:
 def _environments(workload: Workload) -> Iterator[tuple[Origin, Mapping[str, str | ValueFrom], bool]]:
     """The variables of each container, and whether it asks for GPUs."""
     yield workload.at / "env", workload.spec.env, True
+    if workload.canary is not None:
+        yield workload.work_at / "canary" / "env", workload.canary.env, True
     if workload.spec.model and (download := workload.spec.model.download):
         yield workload.at / "model" / "download" / "env", download.env, False
 

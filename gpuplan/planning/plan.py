@@ -769,6 +769,11 @@ class Workload(NamedTuple):
         return self.pods_per_replica > 1
 
     @property
+    def canary(self) -> models.Canary | None:
+        """A few more pods that run something else, where it has some."""
+        return self.work.canary if isinstance(self.work, Inference) else None
+
+    @property
     def peers(self) -> models.Peers | None:
         """Where its pods find one another, where they do."""
         return self.work.peers if isinstance(self.work, Training) else None
@@ -833,7 +838,15 @@ class Workload(NamedTuple):
         if isinstance(work, Workspace):
             return 1
         replicas = max(work.replicas, work.autoscaling.max_replicas) if work.autoscaling else work.replicas
-        return replicas * work.pods_per_replica
+        return replicas * work.pods_per_replica + (work.canary.replicas if work.canary else 0)
+
+    @property
+    def fewest_pods(self) -> int:
+        """How many there are at least, where their number follows the load."""
+        work = self.work
+        if not isinstance(work, Inference) or work.autoscaling is None:
+            return self.most_pods
+        return work.autoscaling.min_replicas * work.pods_per_replica + (work.canary.replicas if work.canary else 0)
 
     @property
     def amount_per_pod(self) -> Amount:

@@ -25,8 +25,10 @@ _BY_CLUSTER: Final = Said("by `scheduler.kind` of the Cluster", "docs/schedulers
 _BY_REACH: Final = Said("in `inference.service`, such as `{type: NodePort, nodePort: 30080}`", WORKLOAD)
 _BY_PROBE: Final = Said("in `inference`, by `probe`, `startup` and `liveness`", WORKLOAD)
 _BY_ROUTE: Final = Said("in `inference.route`, such as `{hosts: [chat.example.com]}`", WORKLOAD)
+_BY_CANARY: Final = Said("in `inference.canary`, such as `{weight: 10, image: <image>}`", WORKLOAD)
 _BY_LOAD: Final = Said(
-    "in `autoscaling`, by one of `requestsPerSecond`, `waitingRequests`, `cpuPercent` and `gpuPercent`", WORKLOAD
+    "in `autoscaling`, by `requestsPerSecond`, `waitingRequests`, `cpuPercent`, `gpuPercent` or `query`",
+    WORKLOAD,
 )
 _BY_ENV: Final = Said("in `env`, such as `TOKEN: {secretKeyRef: {name: api, key: token}}`", WORKLOAD)
 _BY_UNITS: Final = Said("by `cpu`, `memory`, and the units of its pool", "docs/how-to/run-a-workload.md")
@@ -66,7 +68,11 @@ _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
         _BY_REACH: "nodePort serviceType type",
         _BY_PROBE: "healthCheck httpGet livenessProbe readinessProbe startupProbe",
         _BY_ROUTE: "domain gateway host hostname hostnames httpRoute ingress ingressClassName parentRefs tls url",
-        _BY_LOAD: "averageUtilization hpa metrics queueLength scaleTarget targetCPUUtilizationPercentage utilization",
+        _BY_CANARY: "blueGreen rollout traffic trafficPercent trafficSplit",
+        _BY_LOAD: """
+            averageUtilization hpa keda maxReplicaCount metrics minReplicaCount queueLength scaleTarget scaledObject
+            targetCPUUtilizationPercentage threshold triggers utilization
+            """,
         _BY_ENV: "environment secret secretRef secrets valueFrom",
         _BY_UNITS: "gpu gpus limits requests resources",
         _BY_POOL: "nodeName nodePool nodeSelector",

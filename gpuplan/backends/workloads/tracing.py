@@ -62,14 +62,14 @@ class Traces(NamedTuple):
 
     def metadata(self, name: Links) -> Routes:
         yield ("metadata", "name"), name
-        yield ("metadata", "namespace"), self._namespace()
+        yield ("metadata", "namespace"), self.namespace()
         yield from self.labels()
 
     def labels(self) -> Routes:
         yield ("metadata", "labels", TENANT_LABEL), self.tenant()
         yield ("metadata", "labels", WORKLOAD_LABEL), named(self.workload)
 
-    def _namespace(self) -> Links:
+    def namespace(self) -> Links:
         """One that is named need not be the tenant's; that it must be is said in a finding."""
         at, tenant, namespace = self.workload.at, self.workload.tenant, self.workload.namespace
         known = copied(namespace_of(tenant, namespace)) if namespace in tenant.spec.namespaces else ()

@@ -33,6 +33,7 @@ from gpuplan.policy.models import (
     SchedulerKind,
     Training,
     Window,
+    Workspace,
 )
 from gpuplan.values import NamedTuple, Value
 
@@ -695,9 +696,9 @@ class Workload(NamedTuple):
         return next((kind for kind in KINDS_OF_WORK if getattr(self.spec, kind) is not None), KINDS_OF_WORK[0])
 
     @property
-    def work(self) -> Inference | Batch:
+    def work(self) -> Inference | Batch | Workspace:
         spec = self.spec
-        return spec.training or spec.batch or spec.inference or Inference()
+        return spec.training or spec.batch or spec.workspace or spec.inference or Inference()
 
     @property
     def work_at(self) -> Origin:
@@ -714,15 +715,48 @@ class Workload(NamedTuple):
         return self.work.kind if isinstance(self.work, Training) else models.TrainingKind.JOB
 
     @property
+    def is_job(self) -> bool:
+        """Whether a Job runs it, or what makes Jobs, which can never be changed."""
+        return isinstance(self.work, Batch | Workspace)
+
+    @property
+    def idle(self) -> str | None:
+        """How long it may be idle, where that is bounded."""
+        return self.work.idle if isinstance(self.work, Workspace) else None
+
+    @property
+    def storage(self) -> models.Storage | None:
+        """A volume of its own."""
+        return self.work.storage if isinstance(self.work, Workspace) else None
+
+    @property
+    def limit(self) -> tuple[Origin, str] | None:
+        """How long it may take, and where that is written."""
+        match self.work:
+            case Batch(deadline=str(time)):
+                return self.work_at / "deadline", time
+            case Workspace(run_time=str(time)):
+                return self.work_at / "runTime", time
+            case _:
+                return None
+
+    @property
     def gang(self) -> int | None:
         """How many pods start together or not at all, where that is asked for: those of each replica of a service."""
         if isinstance(self.work, Training):
-            return self.work.gang
+            return self.work.gang or (self.work.elastic.min_pods if self.work.elastic else None)
         return self.pods_per_replica if self.is_grouped else None
 
     @property
     def gang_at(self) -> Origin:
+        if self.elastic and isinstance(self.work, Training) and self.work.gang is None:
+            return self.work_at / "elastic" / "minPods"
         return self.work_at / ("gang" if self.ends else "podsPerReplica")
+
+    @property
+    def elastic(self) -> models.Elastic | None:
+        """With how few pods it goes on, where it does with fewer than all."""
+        return self.work.elastic if isinstance(self.work, Training) else None
 
     @property
     def pods_per_replica(self) -> int:
@@ -735,6 +769,11 @@ class Workload(NamedTuple):
         return self.pods_per_replica > 1
 
     @property
+    def canary(self) -> models.Canary | None:
+        """A few more pods that run something else, where it has some."""
+        return self.work.canary if isinstance(self.work, Inference) else None
+
+    @property
     def peers(self) -> models.Peers | None:
         """Where its pods find one another, where they do."""
         return self.work.peers if isinstance(self.work, Training) else None
@@ -745,6 +784,8 @@ class Workload(NamedTuple):
         work, at = self.work, self.work_at
         if isinstance(work, Batch):
             return at / "pods"
+        if isinstance(work, Workspace):
+            return at.key
         is_scaled = work.autoscaling and work.autoscaling.max_replicas >= work.replicas
         return at / "autoscaling" / "maxReplicas" if is_scaled else at / "replicas"
 
@@ -794,8 +835,18 @@ class Workload(NamedTuple):
         work = self.work
         if isinstance(work, Batch):
             return work.pods
+        if isinstance(work, Workspace):
+            return 1
         replicas = max(work.replicas, work.autoscaling.max_replicas) if work.autoscaling else work.replicas
-        return replicas * work.pods_per_replica
+        return replicas * work.pods_per_replica + (work.canary.replicas if work.canary else 0)
+
+    @property
+    def fewest_pods(self) -> int:
+        """How many there are at least, where their number follows the load."""
+        work = self.work
+        if not isinstance(work, Inference) or work.autoscaling is None:
+            return self.most_pods
+        return work.autoscaling.min_replicas * work.pods_per_replica + (work.canary.replicas if work.canary else 0)
 
     @property
     def amount_per_pod(self) -> Amount:

@@ -55,17 +55,17 @@ def test_a_strategy_is_patched_by_hand() -> None:
         (
             "Workload",
             "deadline",
-            "in `training`, by `kind`, `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`",
+            "in `training`, by `kind`, `pods`, `trials`, `gang`, `peers`, `elastic`, `topology` or `deadline`",
         ),
         ("Workload", "serviceType", "in `inference.service`, such as `{type: NodePort, nodePort: 30080}`"),
         (
             "Workload",
             "queueLength",
-            "in `autoscaling`, by one of `requestsPerSecond`, `waitingRequests`, `cpuPercent` and `gpuPercent`",
+            "in `autoscaling`, by `requestsPerSecond`, `waitingRequests`, `cpuPercent`, `gpuPercent` or `query`",
         ),
         ("Workload", "readinessProbe", "in `inference`, by `probe`, `startup` and `liveness`"),
         ("Workload", "gpuMemory", "by `fraction`, such as `{memory: 10Gi}`"),
-        ("Workload", "notebook", "by an object of your own, whose pods the quotas hold"),
+        ("Workload", "notebook", "by `workspace`, such as `{port: 8888, idle: 2h, runTime: 12h}`"),
         ("Pool", "instanceType", "by `nodes`: names, a pattern, labels or the board"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from gpuplan.backends.workloads.bodies import MAIN, claim_name, config_name, labels_of
+from gpuplan.backends.workloads.bodies import MAIN, config_name, labels_of
 from gpuplan.backends.workloads.terms import Terms
 from gpuplan.manifests.bodies import given
 from gpuplan.manifests.strategic import Patched, patched, shape_of_pods
@@ -13,7 +13,9 @@ from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.grants import GRACE_SECONDS, most_grace_seconds
 from gpuplan.planning.plan import POOL_LABEL, Plan, Pool, Tenant, Workload
-from gpuplan.policy.models import Allocation, ConfigMapKey, Inference, PodSecurity, SecretKey, ValueFrom
+from gpuplan.planning.volumes import Volume, volumes_of
+from gpuplan.planning.workspaces import FILES, files_of
+from gpuplan.policy.models import Allocation, ConfigMapKey, Inference, ModelVolume, PodSecurity, SecretKey, ValueFrom
 
 
 def pod_template(
@@ -34,11 +36,11 @@ def pod_template(
         schedulerName=terms.scheduler,
         priorityClassName=priority.name if priority else None,
         **_placement(plan, workload),
-        **pod_security(workload.tenant),
+        **pod_security(workload.tenant, writers=workload.storage.group if workload.storage else None),
         imagePullSecrets=pull_secrets(workload),
         resourceClaims=resource_claims(workload),
         containers=[_container(workload, container, variables)],
-        volumes=[*_config_volume(workload), *model_volume(workload)],
+        volumes=pod_volumes(workload),
     )
     return laid_over(plan, workload, {"metadata": metadata, "spec": {**spec, **_grace(plan, workload), **more}}).body
 
@@ -120,7 +122,7 @@ def _container(workload: Workload, more: Mapping[str, Any], variables: Mapping[s
         **more,
         resources=_resources(workload),
         securityContext=container_security(workload.tenant),
-        volumeMounts=[*config_mount(workload), *model_mount(workload)],
+        volumeMounts=[*config_mount(workload), *(_mount(workload, found) for found in volumes_of(workload))],
     )
 
 
@@ -173,9 +175,10 @@ def resource_claims(workload: Workload) -> list[dict[str, str]]:
 # --- Security ----------------------------------------------------------------------------------------------------
 
 
-def pod_security(tenant: Tenant) -> dict[str, Any]:
+def pod_security(tenant: Tenant, writers: int | None = None) -> dict[str, Any]:
     """What the tenant's level asks for; without it whatever no workload of ours needs is left out all the same.
 
+    ``writers`` is the group that may write to volumes.
     Under `restricted` the API server refuses pods that do not say so themselves. Elsewhere images may run as root.
     """
     is_restricted = tenant.spec.allow.pod_security is PodSecurity.RESTRICTED
@@ -186,6 +189,7 @@ def pod_security(tenant: Tenant) -> dict[str, Any]:
         "securityContext": {
             **({"runAsNonRoot": True} if is_restricted else {}),
             "seccompProfile": {"type": "RuntimeDefault"},
+            **({} if writers is None else {"fsGroup": writers}),
         },
     }
 
@@ -201,29 +205,31 @@ def container_security(tenant: Tenant) -> dict[str, Any]:
 # --- Volumes -----------------------------------------------------------------------------------------------------
 
 
-_CONFIG_PATH: Final = "/etc/workload"
+def pod_volumes(workload: Workload) -> list[dict[str, Any]]:
+    """All that its pods have, less what the workload lays over them."""
+    return [*_config_volume(workload), *(claimed(workload, found) for found in volumes_of(workload))]
 
 
 def _config_volume(workload: Workload) -> list[dict[str, Any]]:
-    return [{"name": "config", "configMap": {"name": config_name(workload)}}] if workload.spec.config else []
+    return [{"name": "config", "configMap": {"name": config_name(workload)}}] if files_of(workload) else []
 
 
 def config_mount(workload: Workload) -> list[dict[str, Any]]:
-    return [{"name": "config", "mountPath": _CONFIG_PATH, "readOnly": True}] if workload.spec.config else []
+    return [{"name": "config", "mountPath": FILES, "readOnly": True}] if files_of(workload) else []
 
 
-def model_volume(workload: Workload) -> list[dict[str, Any]]:
-    claim = {"name": "model", "persistentVolumeClaim": {"claimName": claim_name(workload)}}
-    return [claim] if workload.spec.model else []
+def claimed(workload: Workload, volume: Volume) -> dict[str, Any]:
+    """A pod's volume that is a claim."""
+    return {"name": volume.name, "persistentVolumeClaim": {"claimName": volume.claim(workload)}}
 
 
-def model_mount(workload: Workload, *, is_filled: bool = True) -> list[dict[str, Any]]:
-    """A service only reads a model that a Job has downloaded; training may write into the volume.
+def mounted(volume: Volume) -> dict[str, Any]:
+    """Where a container sees a volume that it may write to."""
+    return {"name": volume.name, "mountPath": volume.spec.mount_path}
 
-    ``is_filled`` is false for the Job.
-    """
-    if workload.spec.model is None:
-        return []
-    is_read = is_filled and bool(workload.spec.model.download) and isinstance(workload.work, Inference)
-    mount = {"name": "model", "mountPath": workload.spec.model.mount_path}
-    return [{**mount, "readOnly": True} if is_read else mount]
+
+def _mount(workload: Workload, volume: Volume) -> dict[str, Any]:
+    """A service only reads a model that a Job has downloaded; training may write into the volume."""
+    is_filled = isinstance(volume.spec, ModelVolume) and volume.spec.download is not None
+    is_read = is_filled and isinstance(workload.work, Inference)
+    return {**mounted(volume), **({"readOnly": True} if is_read else {})}

@@ -22,6 +22,7 @@ from gpuplan.planning.rdma import is_held_by_rules
 from gpuplan.planning.schedulers import Protects
 from gpuplan.planning.serving import is_called
 from gpuplan.planning.subjects import subject_of
+from gpuplan.planning.volumes import volumes_of
 from gpuplan.policy.differences import changed_fields
 from gpuplan.policy.models import Canary, Inference, Route, WorkloadSpec
 from gpuplan.wording import count, joined
@@ -415,9 +416,7 @@ def _workload_removed(step: Step, old: Workload) -> Iterator[Change]:
         *of(step.before, old),
         ChangeClass.DESTRUCTIVE,
         "workload is removed",
-        "its pods end, and its volume goes when a person confirms it"
-        if old.spec.model or old.storage
-        else "its pods end",
+        "its pods end, and its volume goes when a person confirms it" if any(volumes_of(old)) else "its pods end",
         "reverting starts it again, from the beginning",
         pods=old.most_pods,
     )

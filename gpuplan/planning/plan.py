@@ -744,12 +744,19 @@ class Workload(NamedTuple):
     def gang(self) -> int | None:
         """How many pods start together or not at all, where that is asked for: those of each replica of a service."""
         if isinstance(self.work, Training):
-            return self.work.gang
+            return self.work.gang or (self.work.elastic.min_pods if self.work.elastic else None)
         return self.pods_per_replica if self.is_grouped else None
 
     @property
     def gang_at(self) -> Origin:
+        if self.elastic and isinstance(self.work, Training) and self.work.gang is None:
+            return self.work_at / "elastic" / "minPods"
         return self.work_at / ("gang" if self.ends else "podsPerReplica")
+
+    @property
+    def elastic(self) -> models.Elastic | None:
+        """With how few pods it goes on, where it does with fewer than all."""
+        return self.work.elastic if isinstance(self.work, Training) else None
 
     @property
     def pods_per_replica(self) -> int:

@@ -344,7 +344,6 @@ class Framework(StrEnum):
     JAX_JOB = "JAXJob"
     JOB_SET = "JobSet"
     LEADER_WORKER_SET = "LeaderWorkerSet"
-    SCALED_OBJECT = "ScaledObject"
     MPI_JOB = "MPIJob"
     PADDLE_JOB = "PaddleJob"
     PYTORCH_JOB = "PyTorchJob"
@@ -1478,6 +1477,26 @@ class Peers(Model):
     """The port on which the first pod waits for the others."""
 
 
+class Elastic(Model):
+    """A training that goes on with fewer pods than it has at most."""
+
+    min_pods: Annotated[Positive, Words("fewest pods")]
+    """With how many pods it starts and goes on."""
+
+
+class Checkpoint(Model):
+    """A volume in which a training keeps how far it has come; it stays when the training becomes another one."""
+
+    size: texts.Line
+    """The volume's size, such as `500Gi`."""
+    storage_class: names.StorageClass | None = None
+    """The StorageClass; absent means the cluster's default."""
+    mount_path: texts.Line = "/checkpoints"
+    """Where pods see it. What they write there is there for those of the next try, and of the next training."""
+    access_mode: Literal["ReadWriteOnce", "ReadWriteMany"] = "ReadWriteMany"
+    """How many nodes may mount it; pods on several nodes need `ReadWriteMany`."""
+
+
 class TrainingKind(StrEnum):
     """Which object a training is."""
 
@@ -1545,6 +1564,12 @@ class Training(Batch):
     """Let its pods find one another: a headless Service gives each a name, and variables say where the first one is,
     how many there are, and which of them a pod is. `{}` is enough. Absent, pods have no names.
     """
+    elastic: Elastic | None = None
+    """Let it start with fewer pods than `pods`, and go on when some leave or come, as torchrun does. It needs `peers`.
+    `minPods` of them are its gang, and it has succeeded when the first one has. Absent, it needs all of them.
+    """
+    checkpoint: Checkpoint | None = None
+    """A volume in which it keeps how far it has come, such as `{size: 500Gi}`."""
 
 
 class Storage(Model):

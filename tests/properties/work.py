@@ -18,9 +18,12 @@ from gpuplan.policy.models import (
     Api,
     Autoscaling,
     Batch,
+    Canary,
+    Checkpoint,
     Closeness,
     ConfigMapKey,
     Download,
+    Elastic,
     Framework,
     Inference,
     ModelVolume,
@@ -28,6 +31,7 @@ from gpuplan.policy.models import (
     Peers,
     PodPatch,
     Probe,
+    Query,
     Reach,
     Route,
     SecretKey,
@@ -150,6 +154,7 @@ def _quota(name: str, of: str, unit: str, each: int) -> str:
 
 _KINDS: Final = (
     f"  apis: [{', '.join(Api)}]\n  gateway: {{name: public, namespace: gateways}}\n  ingress: {{className: nginx}}\n"
+    "  prometheus: {url: 'http://prometheus.monitoring:9090'}\n"
 )
 """What every platform has beside Kubernetes."""
 
@@ -246,13 +251,29 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "download": _with(Download),
     },
     Autoscaling: {
-        "min_replicas": _COUNTS,
+        "min_replicas": st.integers(0, MOST_PODS),
         "max_replicas": _COUNTS,
         "requests_per_second": st.integers(1, 100),
         "waiting_requests": st.integers(1, 100),
         "cpu_percent": st.integers(1, 100),
         "gpu_percent": st.integers(1, 100),
+        "query": _with(Query),
         "metric": st.just("queue_length"),
+        "kind": st.sampled_from(["HorizontalPodAutoscaler", "ScaledObject"]),
+        "cooldown": _DURATIONS,
+    },
+    Query: {
+        "promql": st.just('sum(rate(gateway_requests_total{route="a"}[2m]))'),
+        "per_pod": st.sampled_from([1, 0.5, 20]),
+        "idle": st.sampled_from([0, 0.1]),
+    },
+    Canary: {
+        "weight": st.integers(0, 100),
+        "replicas": _COUNTS,
+        "image": st.just("registry.example.com/app:2"),
+        "command": _WORDS,
+        "args": _WORDS,
+        "env": _environment(),
     },
     Probe: {
         "http": st.just("/health"),
@@ -286,8 +307,16 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "liveness": _with(Probe) | st.sampled_from(["tcp", "grpc", "none"]),
         "service": _with(Reach),
         "route": _with(Route),
+        "canary": _with(Canary),
         "autoscaling": _with(Autoscaling),
     },
+    Checkpoint: {
+        "size": st.sampled_from(["5Gi", "1T"]),
+        "storage_class": st.just("fast"),
+        "mount_path": st.sampled_from(["/checkpoints", "/state"]),
+        "access_mode": st.just("ReadWriteMany"),
+    },
+    Elastic: {"min_pods": _COUNTS},
     PodPatch: {
         "metadata": st.sampled_from([{"labels": {"team": "search"}}, {"annotations": {"team": "search"}}]),
         "spec": st.sampled_from(_PATCHES),
@@ -301,6 +330,8 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "gang": _COUNTS,
         "topology": _with(Closeness),
         "peers": _with(Peers),
+        "elastic": _with(Elastic),
+        "checkpoint": _with(Checkpoint),
     },
     Storage: {
         "size": st.sampled_from(["50Gi", "1Ti"]),
@@ -340,7 +371,7 @@ LEFT_OUT: Final[Mapping[tuple[type[BaseModel], str], str]] = {}
 
 ONE_OF: Final[Mapping[type[BaseModel], tuple[str, ...]]] = {
     ValueFrom: ("secret_key_ref", "config_map_key_ref"),
-    Autoscaling: ("requests_per_second", "waiting_requests", "cpu_percent", "gpu_percent"),
+    Autoscaling: ("requests_per_second", "waiting_requests", "cpu_percent", "gpu_percent", "query"),
     Probe: ("http", "grpc", "command"),
     Closeness: ("required", "preferred"),
     PartOfGpu: ("min", "memory"),
@@ -446,8 +477,11 @@ def _fit_probe(work: Spec, field: str) -> None:
 
 
 def _fit_route(work: Spec, _: Spec, __: Place) -> None:
-    """The certificate of a Gateway is its listener's."""
-    if work.get("route", {}).get("kind") == "HTTPRoute":
+    """The certificate of a Gateway is its listener's, and only an HTTPRoute leads to a canary, which is one pod."""
+    route = work.get("route", {})
+    if not route or route.get("kind") == "Ingress" or work.get("podsPerReplica", 1) > 1:
+        work.pop("canary", None)
+    if route.get("kind") == "HTTPRoute" or "canary" in work:
         work["route"].pop("tlsSecret", None)
 
 
@@ -460,11 +494,15 @@ def _fit_scaling(work: Spec, spec: Spec, place: Place) -> None:
     if (scaling := work.get("autoscaling")) is None:
         return
     most = scaling["maxReplicas"]
+    if "query" not in scaling:
+        scaling["minReplicas"] = max(scaling.get("minReplicas", 1), 1)
+    elif scaling.get("kind") == "HorizontalPodAutoscaler":
+        del scaling["kind"]
     scaling["minReplicas"] = min(scaling.get("minReplicas", 1), most)
     work["replicas"] = min(max(work.get("replicas", 1), scaling["minReplicas"]), most)
     if place.is_shared and "gpuPercent" in scaling:
         scaling["waitingRequests"] = scaling.pop("gpuPercent")
-    if "cpuPercent" in scaling or "gpuPercent" in scaling:
+    if scaling.keys() & {"cpuPercent", "gpuPercent", "query"}:
         scaling.pop("metric", None)
     if "cpuPercent" in scaling:
         spec.setdefault("cpu", "2")
@@ -497,6 +535,17 @@ def _fit_trials(work: Spec, _: Spec, place: Place) -> None:
         work["maxFailedIndexes"] = min(work["maxFailedIndexes"], work.get("trials", pods))
     if not place.levels:
         work.pop("topology", None)
+    _fit_elastic(work, pods)
+
+
+def _fit_elastic(work: Spec, pods: int) -> None:
+    """Pods that come and go find one another, and only a Job has them."""
+    if "trials" in work or work.get("kind", "Job") != "Job":
+        work.pop("elastic", None)
+    if elastic := work.get("elastic"):
+        elastic["minPods"] = min(elastic["minPods"], pods)
+        work.setdefault("peers", {})
+        work.pop("gang", None)
 
 
 def _fit_model(spec: Spec) -> None:

@@ -135,8 +135,9 @@ def test_ports_of_an_interactive_build_are_open_to_people() -> None:
     assert service["selector"] == {"gpuplan.dev/workload": "build"}
 
 
-def test_partitions_on_demand_are_claimed_and_the_scheduler_that_had_them_makes_none(tmp_path: Path) -> None:
-    #: Dynamic MIG
-    on_demand = "sharing: {exclusive: null, dynamicMig: {profiles: [1g.10gb]}}, allocation: dra, topology: null"
-    change = document("Pool", "a100", on_demand)
-    assert "GPU444" in {item.code for item in findings(NAME, "runai", change, tmp_path)}
+def test_a_pod_claims_a_partition_that_is_made_for_it() -> None:
+    job = an_object(NAME, "on-demand", "workloads/runai-user-agm/job-anand-*.yaml")
+    [claim] = job["spec"]["template"]["spec"]["resourceClaims"]
+    assert claim["resourceClaimTemplateName"] == "gpuplan-a100-80gb-1g.10gb"
+    values = an_object(NAME, "on-demand", "gpu-operator/dra-driver-values.yaml")
+    assert values["featureGates"] == {"DynamicMIG": True}

@@ -6,10 +6,11 @@ from typing import Final
 
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.plan import Cluster, Workload
-from gpuplan.policy.models import Api
+from gpuplan.policy.models import Api, Inference, ServingKind
 
 _GROUPS: Final = {
     Api.HTTP_ROUTE: "gateway.networking.k8s.io",
+    Api.INFERENCE_SERVICE: "serving.kserve.io",
     Api.LEADER_WORKER_SET: "leaderworkerset.x-k8s.io",
 }
 
@@ -41,4 +42,12 @@ def api_at(cluster: Cluster, group: str, kind: str) -> tuple[Origin, ...]:
 
 def needed_api(workload: Workload) -> Api | None:
     """The kind that makes a workload's pods, where Kubernetes' own cannot."""
+    work = workload.work
+    if isinstance(work, Inference) and work.kind is ServingKind.INFERENCE_SERVICE:
+        return Api.INFERENCE_SERVICE
     return Api.LEADER_WORKER_SET if workload.is_grouped else None
+
+
+def needed_at(workload: Workload) -> Origin:
+    """What asks for it."""
+    return workload.gang_at if workload.is_grouped else workload.work_at / "kind"

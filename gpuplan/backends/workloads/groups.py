@@ -14,7 +14,7 @@ from gpuplan.manifests.bodies import digest, given
 from gpuplan.manifests.provenance import Links, Routes, below, chosen, copied
 from gpuplan.planning.plan import TENANT_LABEL, Plan, Workload
 from gpuplan.planning.sources import named, scheduler_of
-from gpuplan.policy.models import Inference
+from gpuplan.policy.models import Inference, Worker
 
 API: Final = "leaderworkerset.x-k8s.io/v1"
 KIND: Final = "LeaderWorkerSet"
@@ -62,16 +62,26 @@ def _templates(
 ) -> dict[str, Any]:
     """Those of the leader and of the workers, which nobody asks whether they are well."""
     worker = pod_template(plan, workload, asked, {}, {}, dict(asked.env))
-    (main,) = worker["spec"]["containers"]
     if work.worker:
-        own = given(command=list(work.worker.command or workload.spec.command), args=list(work.worker.args))
-        kept = {key: value for key, value in main.items() if key not in ("command", "args")}
-        worker["spec"]["containers"] = [{"name": MAIN, "image": kept["image"], **own, **kept}]
+        own = _program_of(workload, work.worker)
+        containers = worker["spec"]["containers"]
+        worker["spec"]["containers"] = [_running(item, own) if item["name"] == MAIN else item for item in containers]
     return {
         "restartPolicy": "RecreateGroupOnPodRestart",
         "leaderTemplate": pod_template(plan, workload, asked, {}, container, dict(asked.env)),
         "workerTemplate": worker,
     }
+
+
+def _program_of(workload: Workload, worker: Worker) -> dict[str, Any]:
+    return given(command=list(worker.command or workload.spec.command), args=list(worker.args))
+
+
+def _running(container: Mapping[str, Any], program: Mapping[str, Any]) -> dict[str, Any]:
+    """The container with another program, where a container has it."""
+    first = {field: container[field] for field in ("name", "image") if field in container}
+    rest = {field: value for field, value in container.items() if field not in (*first, "command", "args")}
+    return {**first, **program, **rest}
 
 
 # --- Names -------------------------------------------------------------------------------------------------------
@@ -113,13 +123,15 @@ def _counted(plan: Plan, workload: Workload, work: Inference, container: Mapping
     """
     asked = terms_of(plan, workload)
     pod = pod_template(plan, workload, asked, {}, container, {})["spec"]
-    (main,) = pod["containers"]
     return {
         "labels": {**labels_of(workload), **asked.labels},
         "size": work.pods_per_replica,
         "topology": dict(asked.pod_annotations),
         "pod": {field: pod[field] for field in _PLACING if field in pod},
-        "container": {field: main[field] for field in _ASKING if field in main},
+        "containers": [
+            {field: item[field] for field in _ASKING if field in item}
+            for item in (*pod.get("initContainers", ()), *pod["containers"])
+        ],
     }
 
 

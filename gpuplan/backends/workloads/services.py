@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, assert_never
 from gpuplan.backends.workloads import outside
 from gpuplan.backends.workloads.bodies import AFTER, TEMPLATE, Written, selector_of, workload_object
 from gpuplan.backends.workloads.groups import LEADERS, group_set, name_from, routes
+from gpuplan.backends.workloads.kserve import deployment_of, inference_service, kserve_routes
 from gpuplan.backends.workloads.pods import pod_template
 from gpuplan.backends.workloads.terms import terms_of
 from gpuplan.backends.workloads.tracing import Traces
@@ -18,11 +19,12 @@ from gpuplan.diagnostics import Origin
 from gpuplan.manifests import quantity
 from gpuplan.manifests.bodies import given
 from gpuplan.manifests.provenance import Routes, below, chosen, copied, multiplied
+from gpuplan.planning.apis import needed_api
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.serving import MAIN_PORT, PROBE_PERIOD, metric_of, ports_of, probe_of
 from gpuplan.planning.sources import named
-from gpuplan.policy.models import Autoscaling, Inference, Probe, ServiceType
+from gpuplan.policy.models import Api, Autoscaling, Inference, Probe, ServiceType
 
 
 def objects(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written]:
@@ -38,7 +40,7 @@ def objects(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written
 
 
 def _maker(plan: Plan, workload: Workload, work: Inference) -> dict[str, Any]:
-    """What makes the pods: a Deployment, or a LeaderWorkerSet where a replica is several of them."""
+    """What makes the pods: a Deployment, a LeaderWorkerSet where a replica is several of them, or KServe."""
     container = given(
         ports=[{"name": name, "containerPort": port} for name, port in ports_of(work).items()],
         startupProbe=_startup_probe(work),
@@ -46,8 +48,13 @@ def _maker(plan: Plan, workload: Workload, work: Inference) -> dict[str, Any]:
         readinessProbe=_probe(work, probe_of(work)),
         livenessProbe=_probe(work, work.liveness),
     )
-    make = group_set if workload.is_grouped else _deployment
-    return make(plan, workload, work, container)
+    match needed_api(workload):
+        case Api.LEADER_WORKER_SET:
+            return group_set(plan, workload, work, container)
+        case Api.INFERENCE_SERVICE:
+            return inference_service(plan, workload, work, container)
+        case _:
+            return _deployment(plan, workload, work, container)
 
 
 _STRATEGY: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
@@ -140,16 +147,19 @@ def _autoscaler(workload: Workload, scaling: Autoscaling, maker: Mapping[str, An
     Of a LeaderWorkerSet it counts replicas, and looks at their leaders (`hpaPodSelector` of its scale).
     """
     spec = {
-        "scaleTargetRef": {
-            "apiVersion": maker["apiVersion"],
-            "kind": maker["kind"],
-            "name": maker["metadata"]["name"],
-        },
+        "scaleTargetRef": dict(_scaled(workload, maker)),
         "minReplicas": scaling.min_replicas,
         "maxReplicas": scaling.max_replicas,
         "metrics": [_load(scaling)],
     }
     return workload_object("autoscaling/v2", "HorizontalPodAutoscaler", workload.name, workload, spec=spec)
+
+
+def _scaled(workload: Workload, maker: Mapping[str, Any]) -> Mapping[str, str]:
+    """What has the number of pods."""
+    if needed_api(workload) is Api.INFERENCE_SERVICE:
+        return deployment_of(workload)
+    return {"apiVersion": maker["apiVersion"], "kind": maker["kind"], "name": maker["metadata"]["name"]}
 
 
 def _load(scaling: Autoscaling) -> dict[str, Any]:
@@ -165,13 +175,17 @@ def _load(scaling: Autoscaling) -> dict[str, Any]:
 
 
 def _maker_routes(of: Traces, work: Inference) -> Routes:
-    if of.workload.is_grouped:
-        return routes(of, work, [*_listening(of, work)])
-    return _deployment_routes(of, work)
+    match needed_api(of.workload):
+        case Api.LEADER_WORKER_SET:
+            return routes(of, work, [*_listening(of, work)])
+        case Api.INFERENCE_SERVICE:
+            return kserve_routes(of, work, [*_listening(of, work)])
+        case _:
+            return _deployment_routes(of, work)
 
 
 def _deployment_routes(of: Traces, work: Inference) -> Routes:
-    yield (), chosen(of.workload.work_at / "podsPerReplica")
+    yield (), chosen(of.workload.work_at / "podsPerReplica", of.workload.work_at / "kind")
     yield from of.metadata(named(of.workload))
     asked = terms_of(of.plan, of.workload)
     yield from of.asked(asked.labels, asked.annotations)
@@ -199,7 +213,7 @@ def _autoscaler_routes(of: Traces, work: Inference) -> Routes:
     at = of.workload.work_at / "autoscaling"
     yield from of.metadata(named(of.workload))
     target = name_from(of, [*_listening(of, work)]) if of.workload.is_grouped else named(of.workload)
-    yield ("spec", "scaleTargetRef"), chosen(of.workload.work_at / "podsPerReplica")
+    yield ("spec", "scaleTargetRef"), chosen(of.workload.work_at / "podsPerReplica", of.workload.work_at / "kind")
     yield ("spec", "scaleTargetRef", "name"), target
     yield ("spec", "minReplicas"), copied(at / "minReplicas")
     yield ("spec", "maxReplicas"), copied(at / "maxReplicas")

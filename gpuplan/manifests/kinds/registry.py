@@ -49,9 +49,19 @@ def assume_kind(group: str, kind: str) -> Kind:
 @cache
 def known_kinds() -> Mapping[tuple[str, str], Kind]:
     """All kinds, by group and kind. They are loaded when the first is asked for: many commands ask for none."""
-    from gpuplan.manifests.kinds.data import gateway_api, gitops, gpu_operator, kai, kubernetes, kueue, lws, monitoring
+    from gpuplan.manifests.kinds.data import (
+        gateway_api,
+        gitops,
+        gpu_operator,
+        kai,
+        kserve,
+        kubernetes,
+        kueue,
+        lws,
+        monitoring,
+    )
 
-    modules = (kubernetes, kueue, kai, lws, gpu_operator, monitoring, gitops, gateway_api)
+    modules = (kubernetes, kueue, kai, lws, kserve, gpu_operator, monitoring, gitops, gateway_api)
     return by_name(kind for module in modules for kind in module.KINDS)
 
 

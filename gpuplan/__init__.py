@@ -1,6 +1,7 @@
 """gpuplan: GPU sharing for Kubernetes, described in Git, proven, and compiled into kustomize overlays.
 
-From Python, `validate`, `build` and `trace` do what the commands of these names do, but print and write nothing.
+From Python, `validate`, `build` and `trace` do what the commands of these names do, but print and write nothing;
+`check_files` is `check`.
 `read_nodes` reads what `kubectl get nodes -o json` prints, for `validate` to judge a step by.
 """
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from gpuplan.changes.node_list import Node, read_nodes
     from gpuplan.diagnostics import Diagnostic, GpuplanError, Severity
     from gpuplan.pipeline import Build, Report, build, validate
+    from gpuplan.pipeline.checking import check_files
     from gpuplan.pipeline.tracing import Tracing, trace
     from gpuplan.planning.plan import Plan
 
@@ -26,6 +28,7 @@ __all__ = [
     "Tracing",
     "__version__",
     "build",
+    "check_files",
     "read_nodes",
     "trace",
     "validate",
@@ -37,6 +40,7 @@ _HOMES = {
     "gpuplan.changes.node_list": ("Node", "read_nodes"),
     "gpuplan.diagnostics": ("Diagnostic", "GpuplanError", "Severity"),
     "gpuplan.pipeline": ("Build", "Report", "build", "validate"),
+    "gpuplan.pipeline.checking": ("check_files",),
     "gpuplan.pipeline.tracing": ("Tracing", "trace"),
     "gpuplan.planning.plan": ("Plan",),
 }

@@ -43,6 +43,7 @@ _OWNERS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("batch", "CronJob"): ("batch/v1", "Job"),
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): ("apps/v1", "StatefulSet"),
     ("serving.kserve.io", "InferenceService"): ("apps/v1", "ReplicaSet"),
+    ("trainer.kubeflow.org", "TrainingRuntime"): ("batch/v1", "Job"),
 }
 """Whose pods the work of some kinds runs in, beside what Kueue's table says of kinds that make others of it."""
 

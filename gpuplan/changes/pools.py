@@ -30,7 +30,7 @@ from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.layouts import entry_of
 from gpuplan.planning.node_features import boards_of
-from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Mig, Mps, Pool, Taint
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, DynamicMig, Mig, Mps, Pool, Taint
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.subjects import about
@@ -76,7 +76,7 @@ class Passage(NamedTuple):
     def is_partitioned(self) -> bool:
         """Whether GPUs are set up again, or their partitions dissolved."""
         if self.was is None or self.to is None:
-            return any(isinstance(part.sharing, Mig) for pool in (self.was, self.to) if pool for part in pool.parts)
+            return any(_division(part) is not None for pool in (self.was, self.to) if pool for part in pool.parts)
         divisions, next_divisions = ([_division(part) for part in pool.parts] for pool in (self.was, self.to))
         return divisions != next_divisions
 
@@ -254,7 +254,11 @@ def _sharing(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
         yield _asked_otherwise(step, old, new)
     for moved in transitions(old, new):
         between = halves(step, moved)
-        if _has_other_config(moved):
+        if isinstance(moved.before.sharing, DynamicMig) and isinstance(moved.after.sharing, DynamicMig):
+            continue  # other units are all that comes of it: the driver publishes every profile anyway
+        if _makes_otherwise(moved):
+            yield _made_otherwise(step, new, moved)
+        elif _has_other_config(moved):
             yield _repartitioned(step, new, moved, between)
         elif shared_as(moved.before.sharing) != shared_as(moved.after.sharing):
             yield _shared_otherwise(step, new, moved)
@@ -318,6 +322,38 @@ def _repartitioned(step: Step, new: Pool, moved: Transition, between: Halves) ->
         pods=0 if is_same else pods_on(step.before, moved.before, moved.nodes.count),
         needs_drain=not is_same,
         needs_reboot=may_reboot,
+        windows=new.windows,
+    )
+
+
+def _makes_otherwise(moved: Transition) -> bool:
+    """Whether partitions are made on demand only before, or only after."""
+    return isinstance(moved.before.sharing, DynamicMig) is not isinstance(moved.after.sharing, DynamicMig)
+
+
+def _made_otherwise(step: Step, new: Pool, moved: Transition) -> Change:
+    """The driver for DRA takes over from mig-manager, or gives back.
+
+    When it starts with its gate it removes each instance that it did not make (`DestroyUnknownMIGDevices` in
+    `cmd/gpu-kubelet-plugin/driver.go` of NVIDIA's driver for DRA). Without the gate it publishes what it finds.
+    """
+    old, sharing = moved.before.sharing, moved.after.sharing
+    begins = isinstance(sharing, DynamicMig)
+    return Change(
+        *of(step.after, new),
+        ChangeClass.DESTRUCTIVE if begins else ChangeClass.REPARTITION,
+        f"GPUs are shared otherwise: {from_to(shared_as(old), shared_as(sharing))}",
+        "mig-manager leaves, and the driver for DRA removes all partitions that it did not make, as it starts with its "
+        f"gate `DynamicMIG`: pods on {nodes_of(moved.nodes)} that hold GPUs must end first"
+        if begins
+        else "mig-manager comes back and sets up the GPUs, which fails where pods hold partitions: pods on "
+        f"{nodes_of(moved.nodes)} that hold GPUs must end, and the driver for DRA start without its gate `DynamicMIG`, "
+        "first",
+        "reverting is the same the other way round, and needs the nodes drained again",
+        nodes=moved.nodes,
+        capacity=capacities(moved.before, moved.after, moved.nodes.count),
+        pods=pods_on(step.before, moved.before, moved.nodes.count),
+        needs_drain=True,
         windows=new.windows,
     )
 
@@ -448,7 +484,8 @@ def _keys(old: Mapping[str, object], new: Mapping[str, object]) -> tuple[list[st
 
 def is_partitioned_anew(moved: Transition) -> bool:
     """Whether the nodes' GPUs are set up again; a layout that only has another name changes nothing of them."""
-    return _has_other_config(moved) and _division(moved.before) != _division(moved.after)
+    is_set_up = _has_other_config(moved) or _makes_otherwise(moved)
+    return is_set_up and _division(moved.before) != _division(moved.after)
 
 
 def _has_other_config(moved: Transition) -> bool:
@@ -462,7 +499,13 @@ def _mig_config(pool: Pool) -> str | None:
 
 def _division(pool: Pool) -> object:
     """What each GPU of a node becomes; None where none is divided."""
-    return (pool.gpu.id, _instances(pool)) if isinstance(pool.sharing, Mig) else None
+    match pool.sharing:
+        case Mig():
+            return pool.gpu.id, _instances(pool)
+        case DynamicMig():
+            return pool.gpu.id, "on demand"
+        case _:
+            return None
 
 
 def _modes(pool: Pool) -> list[bool]:

@@ -444,7 +444,7 @@ def _workload_changed(step: Step, old: Workload, new: Workload, differing: Seque
 def _recreated(step: Step, old: Workload, new: Workload) -> str:
     """How its pods become others."""
     if new.ends:
-        return "its Job is another one: the pods end, and the new ones start from the beginning"
+        return f"its {needed_api(new) or 'Job'} is another one: the pods end, and the new ones start from the beginning"
     if needed_api(old) is not needed_api(new):
         return f"its pods end, and others come of another kind of object, {needed_api(new) or 'Deployment'}"
     if not new.is_grouped:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from gpuplan.changes.model import NodeImpact
-from gpuplan.planning.plan import Amount, Exclusive, Fraction, Layout, Mig, Mps, Sharing, TimeSlicing
+from gpuplan.planning.plan import Amount, DynamicMig, Exclusive, Fraction, Layout, Mig, Mps, Sharing, TimeSlicing
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.wording import count, joined, listing
 
@@ -24,6 +24,8 @@ def shared_as(sharing: Sharing) -> str:
             stated = sharing.time_slicing.stated if sharing.time_slicing else ()
             shares = joined([f"{found.number} shares of each {found.profile or 'device'}" for found in stated])
             return f"MIG layout `{sharing.layout.name}`{f' with {shares}' if shares else ''}"
+        case DynamicMig():
+            return f"MIG on demand of {listing(sharing.profiles, None)}"
         case Fraction():
             return "fractions"
         case _:

@@ -23,6 +23,7 @@ from gpuplan.planning.amounts import amount_text, capacity
 from gpuplan.planning.classes import counted_with, is_kept
 from gpuplan.planning.containers import defaults_of
 from gpuplan.planning.fallbacks import chain, fits_topology
+from gpuplan.planning.on_demand import dynamic_pools
 from gpuplan.planning.plan import (
     Counted,
     Fraction,
@@ -599,6 +600,11 @@ def _claims(pool: Pool) -> Uses:
         yield Use(pool.at / "allocation", f"pool `{pool.name}`")
 
 
+def _on_demand(plan: Plan) -> Uses:
+    for part in dynamic_pools(plan):
+        yield Use(part.sharing.at.key, f"pool `{part.name}`")
+
+
 def _unequal_devices(pool: Pool) -> Uses:
     """Devices that are claimed, and not worth the same."""
     for use in _claims(pool) if len({unit.gpu_weight for unit in pool.units}) > 1 else ():
@@ -718,6 +724,7 @@ USES: Mapping[str, FindUses] = {
     "fallback": _fallback,
     "autoscaling": _workloads(_autoscaler),
     "dra": _pools(_claims),
+    "dynamic-mig": _on_demand,
 }
 """How each concept of the capability matrix is found, by its id."""
 

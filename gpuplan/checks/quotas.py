@@ -22,7 +22,7 @@ from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, crossing, name_of, number, repeats, severity_of_loss, total_text, units
 from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.planning.placement.placing import Refusal
-from gpuplan.planning.plan import Amount, Mig, Plan, Pool, Quota, Tenant, Total
+from gpuplan.planning.plan import Amount, DynamicMig, Mig, Plan, Pool, Quota, Tenant, Total
 from gpuplan.planning.schedulers import keepers
 from gpuplan.policy.models import Cap, MigStrategy
 from gpuplan.wording import SHOWN, count, joined, listing
@@ -120,7 +120,12 @@ def caps_over_capacity(plan: Plan) -> Iterator[Finding]:
     """
     if plan.scheduler.counts_tenants:
         return
-    promised = {total.key: total for total in plan.totals if total.free >= 0}
+    # Where partitions are made on demand, units take places from each other: GPU497 judges them together.
+    promised = {
+        total.key: total
+        for total in plan.totals
+        if total.free >= 0 and not any(isinstance(part.sharing, DynamicMig) for part in total.pool.parts)
+    }
     for key, grants in grants_by_unit(plan).items():
         total = promised.get(key)
         short = tuple(shortfalls(grants, total.unit.capacity)) if total and len(grants) > 1 else ()
@@ -402,6 +407,8 @@ def unused_units(plan: Plan) -> Iterator[Finding]:
     grant = "guaranteed: {}" if cap_field(plan) == Cap.GUARANTEED else "guaranteed: 0, limit: none"
     for pool in plan.pools:
         idle = [unit for unit in pool.units if unit.capacity and (pool.name, unit.name) not in used]
+        if len(idle) < len(pool.units) and isinstance(pool.sharing, DynamicMig):
+            continue  # the place of what nobody asks for is made into something else
         if idle and not _is_refused(pool):
             amount = ", ".join(f"{unit.capacity} `{unit.name}`" for unit in idle)
             yield Finding(

@@ -13,6 +13,7 @@ from gpuplan.credentials import is_credential
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.manifests import parse_quantity
 from gpuplan.patterns import regex
+from gpuplan.planning.apis import needed_api
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.plan import HOST_LABEL, Fraction, FractionRequest, Isolation, Plan, Workload
@@ -698,19 +699,23 @@ def service_name_begins_with_digit(plan: Plan) -> Iterator[Finding]:
     ## Why
     The Service of an inference workload has its name, that of a training with `peers` begins with it, and Services are
     the one common kind whose name must begin with a letter (RFC 1035). The pods would be there, and nobody could reach
-    them. A LeaderWorkerSet makes Services that begin with its name, and is refused.
+    them. A LeaderWorkerSet makes Services that begin with its name, and is refused, and so is a JobSet
+    (`ValidateCreate` in `pkg/webhooks/jobset_webhook.go` there).
 
     ## Instead
     Begin the name with a letter. A service that needs no Service says `port: none`.
     """
     for workload in plan.workloads:
-        work = workload.work
-        has_service = bool(ports_of(work)) if isinstance(work, Inference) else workload.peers is not None
-        if (has_service or workload.is_grouped) and workload.name[:1] in digits:
-            what = "Service" if has_service else "LeaderWorkerSet"
+        if (needing := _needs_letter(workload)) and workload.name[:1] in digits:
             yield Finding(
                 name_of(workload.at),
-                f"workload name `{workload.name}` begins with a digit, and its {what} cannot",
+                f"workload name `{workload.name}` begins with a digit, and its {needing} cannot",
                 label="must begin with a letter",
                 help=f"rename it, for example to `model-{workload.name}`",
             )
+
+
+def _needs_letter(workload: Workload) -> str:
+    """The kind of an object of the workload whose name begins with a letter; empty where there is none."""
+    has_service = bool(ports_of(workload.work)) if isinstance(workload.work, Inference) else workload.peers is not None
+    return "Service" if has_service else needed_api(workload) or ""

@@ -31,6 +31,9 @@ _SECTIONS = {
         "retain": "Write what must outlive a change of the policies.",
         "rollout": "Plan how a pool gets another sharing, node by node.",
     },
+    "Look at files of others": {
+        "check": "Judge files of the MIG manager, quotas, queues and workloads, without a platform.",
+    },
     "Ask": {
         "explain": "Explain a rule, a field, a GPU or a scheduler.",
         "catalog": "List the GPU models, the platform's own too, or one's MIG profiles and layouts.",

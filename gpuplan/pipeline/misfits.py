@@ -27,11 +27,12 @@ def misfits(
     written = {id(manifest): (manifest, item) for manifest, item in results}
     manifests = (manifest for manifest, _ in written.values())
     for problem in check_schemas(manifests, plan.cluster.spec.kubernetes, crds, releases(plan)):
-        finding = _finding(written[id(problem.manifest)][1], problem, how)
+        finding = found_in(written[id(problem.manifest)][1], problem, how)
         yield Diagnostic(PATCHED_OBJECT_INVALID, finding, clusters=(plan.cluster.name,))
 
 
-def _finding(item: Object, problem: Problem, how: str) -> Finding:
+def found_in(item: Object, problem: Problem, how: str) -> Finding:
+    """What a schema says of an object, where it was written."""
     unknown = _UNKNOWN_FIELD.fullmatch(problem.message)
     at = item.place(*problem.path, *(unknown.groups() if unknown else ()))
     return Finding(
@@ -47,7 +48,7 @@ def as_written(patched: Patched) -> Iterator[tuple[Manifest, Object]]:
     """The objects and patches of Components that were not built; of what is patched elsewhere some may be missing."""
     built = {item.folder for folder in patched.folders if folder.after is not None for item in folder.components}
     for item in patched.files.objects:
-        body = _merged(item.body)
+        body = merged(item.body)
         component = patched.component_of(item.at)
         if component and component not in built and is_object(body):
             options = sync_options(inside(body, "metadata", "annotations"))
@@ -63,7 +64,7 @@ def _is_patched(patched: Patched, item: Object) -> bool:
     )
 
 
-def _merged(value: object) -> Mapping[str, object]:
+def merged(value: object) -> Mapping[str, object]:
     """A patch without what tells kustomize how to merge it."""
     found = _without_directives(value)
     return found if isinstance(found, Mapping) else {}

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.plan import Cluster, Workload
-from gpuplan.policy.models import Api, Inference, ServingKind
+from gpuplan.policy.models import Api, Inference, ServingKind, TrainingKind
 
 _GROUPS: Final = {
     Api.HTTP_ROUTE: "gateway.networking.k8s.io",
     Api.INFERENCE_SERVICE: "serving.kserve.io",
+    Api.JOB_SET: "jobset.x-k8s.io",
     Api.LEADER_WORKER_SET: "leaderworkerset.x-k8s.io",
+    Api.TRAIN_JOB: "trainer.kubeflow.org",
 }
 
 
@@ -45,9 +48,13 @@ def needed_api(workload: Workload) -> Api | None:
     work = workload.work
     if isinstance(work, Inference) and work.kind is ServingKind.INFERENCE_SERVICE:
         return Api.INFERENCE_SERVICE
-    return Api.LEADER_WORKER_SET if workload.is_grouped else None
+    if workload.is_grouped:
+        return Api.LEADER_WORKER_SET
+    return _MAKING[workload.training_kind]
 
 
-def needed_at(workload: Workload) -> Origin:
-    """What asks for it."""
-    return workload.gang_at if workload.is_grouped else workload.work_at / "kind"
+_MAKING: Final[Mapping[TrainingKind, Api | None]] = {
+    TrainingKind.JOB: None,
+    TrainingKind.JOB_SET: Api.JOB_SET,
+    TrainingKind.TRAIN_JOB: Api.TRAIN_JOB,
+}

@@ -49,6 +49,11 @@ TENANT_LABEL = "gpuplan.dev/tenant"
 WORKLOAD_LABEL = "gpuplan.dev/workload"
 HOST_LABEL = "kubernetes.io/hostname"
 MIG_CONFIG_LABEL = "nvidia.com/mig.config"
+MIG_MANAGER_LABEL = "nvidia.com/gpu.deploy.mig-manager"
+"""`false` keeps mig-manager off a node: the operator sets this label where it is absent, and leaves what it finds.
+
+(`addGPUStateLabels` in `controllers/state_manager.go` of NVIDIA/gpu-operator; the DaemonSet selects `true`.)
+"""
 DEVICE_PLUGIN_CONFIG_LABEL = "nvidia.com/device-plugin.config"
 GPU_RESOURCE = "nvidia.com/gpu"
 MAIN_CONTAINER = "main"
@@ -302,13 +307,25 @@ class Mig(NamedTuple):
     time_slicing: MigTimeSlicing | None
 
 
+class DynamicMig(NamedTuple):
+    """GPUs partitioned by MIG as pods claim partitions: no layout says how.
+
+    ``profiles`` are those of the model that pods may claim, each once, in the order of the catalog; what else is
+    written is a finding of its own.
+    """
+
+    at: Origin
+    spec: models.DynamicMig
+    profiles: tuple[str, ...]
+
+
 class Fraction(NamedTuple):
     """Fractions that the scheduler hands out."""
 
     at: Origin
 
 
-Sharing = Exclusive | TimeSlicing | Mps | Mig | Fraction
+Sharing = Exclusive | TimeSlicing | Mps | Mig | DynamicMig | Fraction
 
 
 class Isolation(StrEnum):
@@ -325,7 +342,8 @@ class Unit(NamedTuple):
 
     ``resource`` is the extended resource after strategy, sharing and rename, or None where there is none: for
     `fraction`, and where devices are claimed. Then ``device_class`` is the DeviceClass, else None.
-    ``per_gpu`` holds one count for each GPU index of a node; ``capacity`` is the pool's total.
+    ``per_gpu`` holds one count for each GPU index of a node; ``capacity`` is the pool's total. Where partitions are
+    made on demand they are the most of this unit alone, beside no other (`gpuplan.planning.on_demand`).
     ``gpu_weight`` is what one unit costs where GPUs are the currency (KAI-Scheduler, Run:ai): a MIG device costs its
     compute slices, or one where it is published as `nvidia.com/gpu`; a share one over the replicas, a GPU one.
     ``memory_mib`` is the memory one unit can count on: usable, not the name's; an even part where sharing is by
@@ -689,6 +707,11 @@ class Workload(NamedTuple):
     def ends(self) -> bool:
         """Whether it ends by itself, so that others of its tenant may take turns with it."""
         return isinstance(self.work, Batch)
+
+    @property
+    def training_kind(self) -> models.TrainingKind:
+        """Which object its work is, where it ends."""
+        return self.work.kind if isinstance(self.work, Training) else models.TrainingKind.JOB
 
     @property
     def gang(self) -> int | None:

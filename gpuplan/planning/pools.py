@@ -18,8 +18,10 @@ from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     GPU_RESOURCE,
     MIG_CONFIG_LABEL,
+    MIG_MANAGER_LABEL,
     POOL_LABEL,
     Counted,
+    DynamicMig,
     Exclusive,
     Fraction,
     Isolation,
@@ -105,8 +107,7 @@ def _plugin_keys(context: Context, name: str) -> PluginKeys:
 
 def _own_labels(context: Context, pool: Pool) -> dict[str, str]:
     labels = {POOL_LABEL: pool.name, DEVICE_PLUGIN_CONFIG_LABEL: key_of(pool)}
-    if (config_name := _mig_config(pool.gpu, pool.sharing)) is not None:
-        labels[MIG_CONFIG_LABEL] = config_name
+    labels |= _division_labels(pool.gpu, pool.sharing)
     if pool.spec.allocation is Allocation.DRA:
         labels[DRA_PLUGIN_LABEL] = "true"
     if label := traits_of(context.scheduler.kind).node_pool_label:
@@ -114,11 +115,18 @@ def _own_labels(context: Context, pool: Pool) -> dict[str, str]:
     return labels
 
 
-def _mig_config(gpu: Gpu, sharing: Sharing) -> str | None:
-    """The value of `nvidia.com/mig.config`; None where the model has no MIG and the policy asks for none."""
-    if isinstance(sharing, Mig):
-        return sharing.layout.config_name
-    return ALL_DISABLED if gpu.supports_mig else None
+def _division_labels(gpu: Gpu, sharing: Sharing) -> dict[str, str]:
+    """What tells mig-manager how to divide GPUs; nothing where the model has no MIG and the policy asks for none.
+
+    Where the driver for DRA makes partitions, mig-manager has to stay away: it would dissolve them.
+    """
+    match sharing:
+        case Mig():
+            return {MIG_CONFIG_LABEL: sharing.layout.config_name}
+        case DynamicMig():
+            return {MIG_MANAGER_LABEL: "false"}
+        case _:
+            return {MIG_CONFIG_LABEL: ALL_DISABLED} if gpu.supports_mig else {}
 
 
 # --- Sharing -----------------------------------------------------------------------------------------------------
@@ -133,6 +141,10 @@ def _sharing(context: Context, at: Origin, name: str, gpu: Gpu, sharing: models.
         return Mps(at / "mps", sharing.mps)
     if sharing.mig is not None:
         return _mig(context, at / "mig", name, gpu, sharing.mig)
+    if sharing.dynamic_mig is not None:
+        asked = {gpu.current_name(profile) for profile in sharing.dynamic_mig.profiles}
+        profiles = tuple(profile.name for profile in gpu.profiles if profile.name in asked)
+        return DynamicMig(at / "dynamicMig", sharing.dynamic_mig, profiles)
     return Fraction(at / "fraction")
 
 
@@ -169,6 +181,9 @@ def _is_unclear(pool: Pool) -> bool:
             stated = slicing.stated if slicing else ()
             is_unshared = any(shares.number < _LEAST_SHARES for shares in stated)
             return is_unshared or _is_layout_unclear(pool, pool.sharing.layout)
+        case DynamicMig():
+            asked = {pool.gpu.current_name(name) for name in pool.sharing.spec.profiles}
+            return asked != set(pool.sharing.profiles)
         case _:
             return False
 
@@ -213,9 +228,9 @@ def divided(pool: Pool, at: Origin, sharing: Sharing, moved: Sequence[str]) -> P
 
 def moved_to(pool: Pool, sharing: Sharing) -> Pool:
     """The pool as a rollout leads it to another way of sharing, with all of its nodes."""
-    labels = {key: value for key, value in pool.labels.items() if key != MIG_CONFIG_LABEL}
-    if (config_name := _mig_config(pool.gpu, sharing)) is not None:
-        labels[MIG_CONFIG_LABEL] = config_name
+    own = (MIG_CONFIG_LABEL, MIG_MANAGER_LABEL)
+    labels = {key: value for key, value in pool.labels.items() if key not in own}
+    labels |= _division_labels(pool.gpu, sharing)
     units = _units(pool.gpu, pool.nodes, sharing, pool.spec.allocation)
     moved = pool._replace(sharing=sharing, units=units, labels=labels, rollout=None)
     if pool.keys.by_content or pool.keys.meaning is not None:
@@ -276,6 +291,8 @@ def is_alike(sharing: Sharing, other: Sharing) -> bool:
             return True
         case (TimeSlicing() as shares, TimeSlicing() as others) | (Mps() as shares, Mps() as others):
             return shares.spec == others.spec
+        case DynamicMig() as some, DynamicMig() as others:
+            return some.profiles == others.profiles
         case Mig() as mig, Mig() as another:
             is_sliced_alike = mig.spec.time_slicing == another.spec.time_slicing
             is_cut_alike = mig.layout.config_name == another.layout.config_name
@@ -345,6 +362,8 @@ def _resources(gpu: Gpu, nodes: Nodes, sharing: Sharing) -> tuple[Unit, ...]:
             return (_whole_gpus("fraction", None, gpu, nodes, 1, Isolation.NONE),)
         case Mig():
             return _mig_units(gpu, nodes, sharing)
+        case DynamicMig():
+            return tuple(_on_demand(name, gpu, nodes) for name in sharing.profiles)
         case _:
             assert_never(sharing)
 
@@ -388,6 +407,15 @@ def _mig_unit(name: str, gpu: Gpu, nodes: Nodes, mig: Mig, per_gpu: tuple[int, .
         _profile_memory_mib(gpu, name, replicas),
         Isolation.NONE if shares else Isolation.HARDWARE,
     )
+
+
+def _on_demand(name: str, gpu: Gpu, nodes: Nodes) -> Unit:
+    """As many as fit on GPUs that hold nothing else."""
+    profile = gpu.find_profile(name)
+    most = profile.max_instances if profile else 0
+    memory, slices = _profile_memory_mib(gpu, name, 1), Ratio(_compute_slices(gpu, name))
+    resource = f"nvidia.com/mig-{resource_suffix(name)}"
+    return _unit(name, resource, (most,) * nodes.gpus_per_node, nodes, slices, memory, Isolation.HARDWARE)
 
 
 def _unit(

@@ -32,9 +32,11 @@ from gpuplan.planning.node_features import has_openshifts_nfd
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
+    MIG_MANAGER_LABEL,
     POOL_LABEL,
     Cluster,
     Counted,
+    DynamicMig,
     Isolation,
     Layout,
     LayoutEntry,
@@ -202,11 +204,20 @@ def unit_name_of(pool: Pool, unit: Unit) -> Links:
     The profile is a key, whose place is that of its count.
     """
     part = pool.part_with(unit)
+    if isinstance(part.sharing, DynamicMig):
+        return chosen(*_on_demand(part.gpu, part.sharing, unit.name))
     if not isinstance(part.sharing, Mig):
         return ()
     if unit.name == "gpu":
         return (*_layout_of(part), *chosen(*_instances(part.sharing.layout, unit.name)))
     return (*_layout_of(part), *chosen(*_profiles(part.sharing.layout, unit.name)))
+
+
+def _on_demand(gpu: Gpu, sharing: DynamicMig, profile: str) -> Iterator[Origin]:
+    """Where a profile is listed that pods may claim."""
+    for index, name in enumerate(sharing.spec.profiles):
+        if gpu.current_name(name) == profile:
+            yield sharing.at / "profiles" / index
 
 
 def resource_of(pool: Pool, unit: Unit) -> Links:
@@ -268,6 +279,8 @@ def per_node_of(part: Pool, unit: Unit) -> Links:
     if part.find_unit(unit.name) is None:
         return ()
     found = list(multiplied(part.at / "nodes" / "gpusPerNode"))
+    if isinstance(part.sharing, DynamicMig):
+        found += chosen(*_on_demand(part.gpu, part.sharing, unit.name))
     if isinstance(part.sharing, Mig):
         found += _layout_of(part)
         found += multiplied(*_instances(part.sharing.layout, unit.name))
@@ -365,6 +378,8 @@ def label_of(plan: Plan, pool: Pool, key: str) -> Links:
     """What one of the labels comes from: gpuplan's own win over those of the policy."""
     if key == MIG_CONFIG_LABEL:
         return mig_config_of(pool)
+    if key == MIG_MANAGER_LABEL and isinstance(pool.sharing, DynamicMig):
+        return chosen(pool.sharing.at)
     if key == POOL_LABEL:
         return named(pool)
     if key == DEVICE_PLUGIN_CONFIG_LABEL:

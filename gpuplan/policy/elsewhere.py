@@ -31,7 +31,8 @@ _BY_LOAD: Final = Said(
 _BY_ENV: Final = Said("in `env`, such as `TOKEN: {secretKeyRef: {name: api, key: token}}`", WORKLOAD)
 _BY_UNITS: Final = Said("by `cpu`, `memory`, and the units of its pool", "docs/how-to/run-a-workload.md")
 _BY_TRAINING: Final = Said(
-    "in `training`, by `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`", "docs/how-to/run-a-workload.md"
+    "in `training`, by `kind`, `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`",
+    "docs/how-to/run-a-workload.md",
 )
 _BY_BATCH: Final = Said("by `batch`, such as `{pods: 2, deadline: 1h}`", WORKLOAD)
 _BY_FRACTION: Final = Said("by `fraction`, such as `{memory: 10Gi}`", "docs/how-to/run-a-workload.md")
@@ -67,8 +68,9 @@ _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
         _BY_UNITS: "gpu gpus limits requests resources",
         _BY_POOL: "nodeName nodePool nodeSelector",
         _BY_TRAINING: """
-            activeDeadlineSeconds completions deadline gang hyperparameters masterPort parallelism peers
-            podFailurePolicy rendezvous retries subdomain sweep topology trials workers
+            activeDeadlineSeconds completions deadline failurePolicy gang hyperparameters jobSet masterPort maxRestarts
+            numNodes numProcPerNode parallelism peers podFailurePolicy rendezvous replicatedJobs retries runtimeRef
+            subdomain sweep topology trainJob trials workers
             """,
         _BY_BATCH: "job jobs task tasks",
         _BY_FRACTION: "gpuFraction gpuMemory gpuMemoryLimit",

@@ -544,12 +544,25 @@ class Admission(Model):
     """Names of optional rules to leave out, so that tenants may do what these refuse."""
 
 
+class Dra(Model):
+    """What pools with `dynamicMig` need of the cluster beyond Dynamic Resource Allocation."""
+
+    partitionable_devices: bool = False
+    """The API server, its scheduler and controllers run with the feature gate `DRAPartitionableDevices`, which is off
+    by default before Kubernetes 1.36.
+    """
+    driver_version: Annotated[texts.DraDriverVersion | None, Words("version of the DRA driver")] = None
+    """The release of NVIDIA's driver for DRA, such as `v0.4.1`; absent, it is taken to be new enough."""
+
+
 class Api(StrEnum):
     """A kind of object that Kubernetes itself has not."""
 
     HTTP_ROUTE = "HTTPRoute"
     INFERENCE_SERVICE = "InferenceService"
+    JOB_SET = "JobSet"
     LEADER_WORKER_SET = "LeaderWorkerSet"
+    TRAIN_JOB = "TrainJob"
 
 
 class Gateway(Model):
@@ -585,6 +598,8 @@ class ClusterSpec(Model):
     """
     scheduler: Scheduler = Scheduler.model_construct()
     """The scheduler that divides the GPUs."""
+    dra: Annotated[Dra | None, Words("DRA")] = None
+    """What pools with `dynamicMig` need of the cluster."""
     apis: list[Annotated[Api, Field(strict=False), Words("kind of object")]] = Field(default_factory=list)
     """Further kinds of objects whose controllers the cluster has."""
     argocd: Annotated[Argocd | None, Words("Argo CD")] = None
@@ -732,6 +747,21 @@ class Mig(Model):
     _one_source = _exactly_one("layout", "instances", "devices", "a MIG layout")
 
 
+class DynamicMig(Model):
+    """MIG partitions that NVIDIA's driver for DRA makes when a pod claims one, and removes when it ends: no layout says
+    what a GPU is divided into. Needs `allocation: dra` in all pools and the driver's alpha feature gate `DynamicMIG`.
+    """
+
+    profiles: Annotated[
+        list[Annotated[str, Field(json_schema_extra={"format": Vocabulary.MIG_PROFILE.value})]],
+        Field(min_length=1),
+        Judged("GPU494"),
+        Words("profiles on demand"),
+        ESSENTIAL,
+    ]
+    """The MIG profiles that pods may claim, such as `1g.10gb`; each is a unit of the pool."""
+
+
 class Fraction(Model):
     """Pods ask the scheduler for a fraction of a GPU; only KAI-Scheduler and Run:ai know how."""
 
@@ -747,10 +777,12 @@ class Sharing(Model):
     """Pods share a GPU through CUDA MPS."""
     mig: Annotated[Mig | None, Words("MIG")] = None
     """GPUs are partitioned by MIG."""
+    dynamic_mig: Annotated[DynamicMig | None, Words("dynamic MIG")] = None
+    """GPUs are partitioned by MIG on demand, as pods claim partitions."""
     fraction: Fraction | None = None
     """The scheduler hands out fractions of a GPU."""
 
-    _one_kind = _exactly_one("exclusive", "time_slicing", "mps", "mig", "fraction", "a sharing kind")
+    _one_kind = _exactly_one("exclusive", "time_slicing", "mps", "mig", "dynamic_mig", "fraction", "a sharing kind")
 
 
 class Window(Model):
@@ -1391,6 +1423,14 @@ class Peers(Model):
     """The port on which the first pod waits for the others."""
 
 
+class TrainingKind(StrEnum):
+    """Which object a training is."""
+
+    JOB = "Job"
+    JOB_SET = "JobSet"
+    TRAIN_JOB = "TrainJob"
+
+
 class Batch(Model):
     """Work that ends: a Job, whose pods need nothing of one another."""
 
@@ -1435,8 +1475,13 @@ class PodPatch(Model):
 
 
 class Training(Batch):
-    """Work that ends, and whose pods may work together: a Job."""
+    """Work that ends, and whose pods may work together."""
 
+    kind: Annotated[TrainingKind, Field(strict=False), ESSENTIAL] = TrainingKind.JOB
+    """The object that it is. `Job`: each pod is tried again by itself. `JobSet`: when one has failed, all start again
+    together, `backoffLimit` times, and each time has the whole `deadline`. `TrainJob` of Kubeflow Trainer, with a
+    TrainingRuntime of its own: the same, by Trainer. The cluster's `apis` say that it has the last two.
+    """
     gang: Positive | None = None
     """How many of them must be able to start together; fewer do not start at all."""
     topology: Annotated[Closeness | None, ESSENTIAL] = None

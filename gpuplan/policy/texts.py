@@ -93,6 +93,9 @@ OperatorVersion = Annotated[
 SchedulerVersion = Annotated[
     str, _matching(r"^v?[0-9]+\.[0-9]+\.[0-9]+$", "a release of three numbers, such as v0.19.2")
 ]
+DraDriverVersion = Annotated[
+    str, _matching(r"^v?[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}$", "a release of three numbers, such as v0.4.1")
+]
 Duration = Annotated[
     str, _matching(r"^([0-9]{1,6}[sm]|[0-9]{1,5}h){1,3}$", "a duration, such as 30s, 10m or 4h", _in_hours)
 ]

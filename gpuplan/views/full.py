@@ -94,7 +94,9 @@ def tally(diagnostics: Iterable[Diagnostic]) -> dict[Severity, int]:
 
 def verdict(report: Report, theme: Theme) -> str:
     """``2 errors and 1 warning in 12 files, 3 clusters``, and how to read more about the worst."""
-    scope = f"{count(report.file_count, 'file')}, {count(len(report.clusters), 'cluster')}"
+    scope = count(report.file_count, "file")
+    if report.clusters:
+        scope += f", {count(len(report.clusters), 'cluster')}"
     found = {severity: number for severity, number in tally(report.diagnostics).items() if number}
     if not found:
         return f"{theme.paint('no findings', Style.HELP)} in {scope}\n"

@@ -15,6 +15,7 @@ from gpuplan.planning.amounts import amount_text, per_node
 from gpuplan.planning.containers import defaults_of
 from gpuplan.planning.drivers import driver_groups
 from gpuplan.planning.fallbacks import reach
+from gpuplan.planning.on_demand import certain_units, dynamic_pools
 from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Amount, Plan, Pool, Tenant, Total, Unit, Workload
 from gpuplan.planning.preemption import Condition, Eviction, Mechanism, Party, counted_in, evictions, misread
@@ -116,6 +117,7 @@ def plan_page(plan: Plan, theme: Theme) -> str:
         section("Pools", _pools(plan), theme),
         section("Drivers", _drivers(plan), theme),
         section("Capacity, in units", _capacity(plan), theme),
+        section("Partitions made on demand", _on_demand(plan), theme),
         section("CPU and memory for tenants", _compute_capacity(plan), theme),
         section("MIG layouts", "".join(_layouts(plan)), theme),
         section("Priority classes", _priority_classes(plan), theme),
@@ -184,6 +186,8 @@ def sharing_text(sharing: planned.Sharing) -> str:
             return f"MPS, {spec.replicas} shares"
         case planned.Mig(spec=spec, layout=layout, time_slicing=sliced):
             return f"MIG {layout.name} ({spec.strategy}){_shares_text(sliced)}"
+        case planned.DynamicMig():
+            return "dynamic MIG"
 
 
 def _shares_text(sliced: planned.MigTimeSlicing | None) -> str:
@@ -214,6 +218,17 @@ def _unit_row(pool: Pool, unit: Unit, total: Total | None) -> tuple[str, ...]:
         amount(unit.capacity - guaranteed),
         _NONE if unit.memory_mib is None else f"{unit.memory_mib} MiB",
     )
+
+
+def _on_demand(plan: Plan) -> str:
+    """Of each unit the most, beside no other, and what is had however all else is placed that tenants may use."""
+    rows = [
+        (pool.name, unit.name, str(unit.capacity), str(certain[unit.name]))
+        for pool in dynamic_pools(plan)
+        for certain in (certain_units(plan, pool),)
+        for unit in pool.units
+    ]
+    return table(("POOL", "UNIT", "AT MOST", "CERTAIN"), rows, right=(2, 3)) if rows else ""
 
 
 def _compute_capacity(plan: Plan) -> str:

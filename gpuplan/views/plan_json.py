@@ -16,14 +16,16 @@ from pydantic import BaseModel
 
 from gpuplan.catalog import Gpu
 from gpuplan.planning import plan as parts
+from gpuplan.planning.apis import needed_api
 from gpuplan.planning.fallbacks import reach
+from gpuplan.planning.on_demand import certain_units, dynamic_pools
 from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Plan, said
 from gpuplan.planning.preemption import evictions
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.serving import metric_of, probe_of
 from gpuplan.policy.documentation import document
-from gpuplan.policy.models import KINDS_OF_WORK, Autoscaling, Cap, Guard, Inference, ModelVolume
+from gpuplan.policy.models import KINDS_OF_WORK, Autoscaling, Cap, Guard, Inference, ModelVolume, Training
 from gpuplan.values import NamedTuple
 
 FORMAT_VERSION = "1.6"
@@ -44,7 +46,7 @@ def plan_as_data(plan: Plan) -> dict[str, Any]:
     return {
         **as_data(plan.cluster),
         "scheduler": _capped(plan.cluster.scheduler, plan.cluster.cap),
-        "pools": [{**as_data(pool), "units": [*_units(pool, totals)]} for pool in plan.pools],
+        "pools": [{**as_data(pool), "units": [*_units(plan, pool, totals)]} for pool in plan.pools],
         "gpus": [as_data(gpu) for gpu in plan.gpus],
         "layouts": [as_data(layout) for layout in plan.mig_layouts],
         "priority_classes": [as_data(item) for item in plan.priority_classes],
@@ -55,13 +57,20 @@ def plan_as_data(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _units(pool: parts.Pool, totals: Mapping[tuple[str, str], parts.Total]) -> Iterator[dict[str, Any]]:
-    """What the pool hands out, with what of it is promised."""
+def _units(plan: Plan, pool: parts.Pool, totals: Mapping[tuple[str, str], parts.Total]) -> Iterator[dict[str, Any]]:
+    """What the pool hands out, with what of it is promised; of what is made on demand, how much is certain."""
+    certain = {
+        name: found
+        for part in dynamic_pools(plan)
+        if part.name == pool.name
+        for name, found in certain_units(plan, part).items()
+    }
     for unit in pool.units:
         total = totals.get((pool.name, unit.name))
         guaranteed, limit = (total.guaranteed, total.limit) if total else (0, 0)
         promised = {"guaranteed": guaranteed, "limit": limit, "free": unit.capacity - guaranteed}
-        yield {**as_data(unit), **{name: _plain(amount, _CONTRACT) for name, amount in promised.items()}}
+        sure = {"certain": certain[unit.name]} if unit.name in certain else {}
+        yield {**as_data(unit), **{name: _plain(amount, _CONTRACT) for name, amount in promised.items()}, **sure}
 
 
 def _pools(plan: Plan, workload: parts.Workload) -> list[str]:
@@ -165,6 +174,7 @@ _SHARING: Final[Mapping[type, str]] = {
     parts.TimeSlicing: "timeSlicing",
     parts.Mps: "mps",
     parts.Mig: "mig",
+    parts.DynamicMig: "dynamicMig",
     parts.Fraction: "fraction",
 }
 
@@ -195,6 +205,7 @@ def _work(workload: parts.Workload) -> Mapping[str, object]:
     return {
         "kind": workload.kind,
         **as_data(workload.work),
+        "object_kind": needed_api(workload) or ("Job" if workload.ends else "Deployment"),
         "most_pods": workload.most_pods,
         "units_per_pod": least,
         "units_per_pod_at_most": workload.fraction.most if workload.fraction else least,
@@ -252,7 +263,8 @@ _CONTRACT: Final[Mapping[type, Published]] = {
     parts.Workload: Published(
         left_out=("command", "args", "env", "config", *KINDS_OF_WORK, "count", "fraction"), more=_work
     ),
-    Inference: Published(more=_served),
+    Inference: Published(left_out=("kind",), more=_served),
+    Training: Published(left_out=("kind",)),
     Autoscaling: Published(more=lambda scaling: {"metric": metric_of(scaling) or None}),
     ModelVolume: Published(left_out=("download",), more=_volume),
     parts.Retained: Published(left_out=("mig_layout", "device_plugin_config", "object", "what"), more=_defined),

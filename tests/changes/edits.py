@@ -622,6 +622,37 @@ def claim_devices(platform: Platform) -> None:
     platform.spec("Pool", "a100-shared", "overlays/dev")["allocation"] = "dra"
 
 
+def claim_partitions(platform: Platform) -> None:
+    hand_out_whole_gpus_on_dev(platform)
+    claim_devices(platform)
+    sharing = {"timeSlicing": None, "mig": {"instances": {"1g.10gb": 7}}}
+    platform.spec("Pool", "a100-shared", "overlays/dev")["sharing"] = sharing
+    platform.cluster("dev")["dra"] = {"partitionableDevices": True}
+    platform.add("Workload", "evaluation", {"unit": "1g.10gb"}, "overlays/dev")
+    for name in ("development", "research"):
+        platform.spec("Tenant", name, "overlays/dev")["quotas"][0]["unit"] = "1g.10gb"
+
+
+def make_partitions_on_demand(platform: Platform) -> None:
+    sharing = {"timeSlicing": None, "dynamicMig": {"profiles": ["1g.10gb"]}}
+    platform.spec("Pool", "a100-shared", "overlays/dev")["sharing"] = sharing
+
+
+def claim_partitions_on_demand(platform: Platform) -> None:
+    claim_partitions(platform)
+    make_partitions_on_demand(platform)
+
+
+def make_more_kinds_on_demand(platform: Platform) -> None:
+    profiles = platform.spec("Pool", "a100-shared", "overlays/dev")["sharing"]["dynamicMig"]["profiles"]
+    profiles.append("3g.40gb")
+
+
+def make_partitions_by_layout_again(platform: Platform) -> None:
+    sharing = {"timeSlicing": None, "mig": {"instances": {"1g.10gb": 7}}}
+    platform.spec("Pool", "a100-shared", "overlays/dev")["sharing"] = sharing
+
+
 # --- In two steps ------------------------------------------------------------------------------------------------
 
 
@@ -1093,6 +1124,9 @@ CASES = (
     Case(change_the_image_of_a_service, RECREATE, workload("embeddings")),
     Case(change_a_topology, RECREATE, pool("h100-training"), before=state_a_topology),
     Case(rename_the_cluster_policy, RECREATE, cluster("openshift")),
+    Case(make_partitions_on_demand, DESTRUCTIVE, pool("a100-shared"), before=claim_partitions),
+    Case(make_partitions_by_layout_again, REPARTITION, pool("a100-shared"), before=claim_partitions_on_demand),
+    Case(make_more_kinds_on_demand, QUOTA, pool("a100-shared"), before=claim_partitions_on_demand),
     Case(claim_devices, RECREATE, pool("a100-shared"), before=hand_out_whole_gpus_on_dev),
     # Nodes may still name what no pool uses any more.
     Case(edit_an_unused_layout, TWO_STEP, layout("whole"), before=add_an_unused_layout),

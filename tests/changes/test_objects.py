@@ -70,6 +70,11 @@ INGRESS = (
     "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: x, namespace: x}, spec: {rules: [{host: %s}]}}"
 )
 JOB = "{apiVersion: batch/v1, kind: Job, metadata: {name: x, namespace: x}, spec: {%s}}"
+JOB_SET = "{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: x, namespace: x}, spec: {%s}}"
+TRAIN_JOB = "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: x, namespace: x}, spec: {%s}}"
+RUNTIME = (
+    "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainingRuntime, metadata: {name: x, namespace: x}, spec: {%s}}"
+)
 SECRET = "{apiVersion: v1, kind: Secret, metadata: {name: x, namespace: x}, %s}"
 GRANTS = '{apiVersion: v1, kind: ConfigMap, metadata: {name: grants-x, namespace: s}, data: {grants: "%s"}}'
 CLAIM = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x, namespace: x}, spec: {%s}}"
@@ -163,6 +168,13 @@ KEY = "nvidia.com/device-plugin.config"
         ("namespaces/x", JOB % "suspend: true", JOB % "suspend: true, managedBy: example.com/a", "recreate"),
         ("namespaces/x", JOB % "backoffLimitPerIndex: 1", JOB % "backoffLimitPerIndex: 2", "recreate"),
         ("namespaces/x", JOB % "successPolicy: {a: b}", JOB % "successPolicy: {a: c}", "recreate"),
+        ("workloads/x", "", JOB_SET % "suspend: true", "quota"),
+        ("namespaces/x", JOB_SET % "suspend: true", JOB_SET % "suspend: false", "admission"),
+        ("namespaces/x", JOB_SET % "network: {a: b}", JOB_SET % "network: {a: c}", "recreate"),
+        ("namespaces/x", JOB_SET % "failurePolicy: {a: b}", JOB_SET % "failurePolicy: {a: c}", "recreate"),
+        ("workloads/x", "", TRAIN_JOB % "suspend: true", "quota"),
+        ("namespaces/x", TRAIN_JOB % "trainer: {a: b}", TRAIN_JOB % "trainer: {a: c}", "recreate"),
+        ("namespaces/x", RUNTIME % "mlPolicy: {a: b}", RUNTIME % "mlPolicy: {a: c}", "admission"),
         ("namespaces/x", JOB % "podFailurePolicy: {a: b}", JOB % "podFailurePolicy: {a: c}", "recreate"),
         ("namespaces/x", SECRET % "data: {a: b}", SECRET % "type: Opaque, data: {a: c}", "admission"),
         ("namespaces/x", SECRET % "data: {a: b}", SECRET % "type: example.com/a, data: {a: b}", "recreate"),

@@ -30,6 +30,8 @@ FOUND: Mapping[str, set[str]] = {
     "change_a_topology": {"GPU705"},
     "rename_the_cluster_policy": {"GPU713"},
     "claim_devices": {"GPU717"},
+    "make_partitions_on_demand": {"GPU701", "GPU709"},
+    "make_partitions_by_layout_again": {"GPU709"},
     # On one cluster no pool uses the layout.
     "edit_a_layout": {"GPU700", "GPU709", "GPU736"},
     "rename_a_layout": {"GPU701", "GPU736"},

@@ -41,11 +41,14 @@ CASES = sorted(path for path in HERE.glob("GPU*/*") if path.name.startswith(("fa
 SHOWN_ELSEWHERE = frozenset(
     (
         *("GPU680", "GPU690"),
+        *("GPU800", "GPU801", "GPU802"),
         *("GPU901", "GPU902", "GPU903", "GPU904", "GPU905", "GPU906", "GPU907"),
         *("GPU911", "GPU912", "GPU913"),
     )
 )
-"""Rules on what is rendered and written, which no repository can break: tests of `pipeline`, `outtree`, `manifests`."""
+"""Rules on what is rendered and written, which no repository can break: tests of `pipeline`, `outtree`, `manifests`;
+and those on files without a platform: `tests/cli/test_check.py`.
+"""
 CHECKING = ("gpuplan.checks.", "gpuplan.changes.", "gpuplan.pipeline.")
 """Where checks may be written."""
 FOUND_EVERYWHERE = frozenset(("GPU425", "GPU680"))

@@ -106,6 +106,7 @@ LOST = {
     + research()
     + a_workload("inference: {autoscaling: {maxReplicas: 4, requestsPerSecond: 10}}"),
     "dra": a_pool(f"{MIG}\n  allocation: dra"),
+    "dynamic-mig": a_pool("sharing: {dynamicMig: {profiles: [1g.10gb]}}\n  allocation: dra"),
 }
 """A policy for each concept that every scheduler loses which does not keep it."""
 
@@ -140,6 +141,7 @@ REPORTED = {
     "placement": {"GPU537"},
     "fallback": {"GPU553"},
     "dra": {"GPU538"},
+    "dynamic-mig": {"GPU444"},
 }
 """The rules that say so of each."""
 

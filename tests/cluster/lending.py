@@ -63,8 +63,8 @@ def write(repository: Path, scheduler: str, names: Iterable[str], sharing: str =
     write_policy(repository, scheduler, documents)
 
 
-def write_policy(repository: Path, scheduler: str, documents: Iterable[str]) -> None:
-    """A repository with these documents, a cluster, and the parent of all tenants; built."""
+def write_policy(repository: Path, scheduler: str, documents: Iterable[str], *more: str) -> None:
+    """A repository with these documents, a cluster that may have more fields, and the parent of all tenants; built."""
     cluster = document(
         "Cluster",
         CLUSTER,
@@ -72,6 +72,7 @@ def write_policy(repository: Path, scheduler: str, documents: Iterable[str]) -> 
         "gpuOperator: {install: helm, version: v26.7.0}",
         f"scheduler: {{{scheduler}}}",
         f"argocd: {{repoURL: https://git.example.com/platform/gpu.git, destination: {{name: {CLUSTER}}}}}",
+        *more,
     )
     folder = repository / "overlays" / CLUSTER
     folder.mkdir(parents=True, exist_ok=True)

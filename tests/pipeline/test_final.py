@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan.backends import workloads
+from gpuplan.backends.workloads import pods
 from gpuplan.diagnostics import Diagnostic, GpuplanError
 from gpuplan.kustomize import MARK
 from gpuplan.kustomize import bundle as make_bundle
@@ -357,7 +357,7 @@ def test_a_rule_that_no_field_of_a_workload_decides_is_asked_before_anything_is_
 ) -> None:
     """None refuses what is written today: the pods are made wrong here."""
     write(root / "overlays/dev/work.yaml", WORK)
-    monkeypatch.setattr(workloads, "_placement", lambda *_: {"nodeSelector": {"gpuplan.dev/pool": "elsewhere"}})
+    monkeypatch.setattr(pods, "_placement", lambda *_: {"nodeSelector": {"gpuplan.dev/pool": "elsewhere"}})
     assert codes(validate(root)) == []
 
     made = build(root)

@@ -52,7 +52,11 @@ def test_a_strategy_is_patched_by_hand() -> None:
 @pytest.mark.parametrize(
     ("kind", "field", "how"),
     [
-        ("Workload", "deadline", "in `training`, by `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`"),
+        (
+            "Workload",
+            "deadline",
+            "in `training`, by `kind`, `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`",
+        ),
         ("Workload", "serviceType", "in `inference.service`, such as `{type: NodePort, nodePort: 30080}`"),
         (
             "Workload",

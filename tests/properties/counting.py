@@ -59,14 +59,6 @@ def _of_deployment(body: Body, most: int | None) -> Pods:
     yield spec.get("replicas", 1) if most is None else most, spec["template"]
 
 
-def _of_leader_worker_set(body: Body, most: int | None) -> Pods:
-    spec = body["spec"]
-    groups = spec.get("replicas", 1) if most is None else most
-    assert spec["rolloutStrategy"]["rollingUpdateConfiguration"]["maxSurge"] == 0, "more groups while it rolls"
-    yield groups, spec["leaderWorkerTemplate"]["leaderTemplate"]
-    yield groups * (spec["leaderWorkerTemplate"]["size"] - 1), spec["leaderWorkerTemplate"]["workerTemplate"]
-
-
 def _of_job(body: Body, _: int | None) -> Pods:
     """No more at once than are still to complete."""
     spec = body["spec"]
@@ -74,15 +66,48 @@ def _of_job(body: Body, _: int | None) -> Pods:
     yield min(at_once, spec.get("completions", at_once)), spec["template"]
 
 
+def _of_group_set(body: Body, most: int | None) -> Pods:
+    """A leader to each replica; the others are workers."""
+    spec = body["spec"]
+    assert spec["rolloutStrategy"]["rollingUpdateConfiguration"]["maxSurge"] == 0, "more replicas while it rolls"
+    replicas, group = spec.get("replicas", 1) if most is None else most, spec["leaderWorkerTemplate"]
+    yield replicas, group.get("leaderTemplate", group["workerTemplate"])
+    yield replicas * (group["size"] - 1), group["workerTemplate"]
+
+
+def _of_inference_service(body: Body, most: int | None) -> Pods:
+    """As KServe makes a Deployment of it; what else scales that names the Deployment."""
+    predictor = body["spec"]["predictor"]
+    assert predictor["deploymentStrategy"]["rollingUpdate"]["maxSurge"] == 0, "more pods than replicas while it rolls"
+    assert most is None
+    yield predictor["maxReplicas"], {"metadata": {"labels": predictor["labels"]}, "spec": predictor}
+
+
+def _of_job_set(body: Body, _: int | None) -> Pods:
+    for job in body["spec"]["replicatedJobs"]:
+        for pods, template in _of_job(job["template"], None):
+            yield pods * job.get("replicas", 1), template
+
+
+def _of_runtime(body: Body, _: int | None) -> Pods:
+    """It is for one TrainJob."""
+    yield from _of_job_set(body["spec"]["template"], None)
+
+
 PODS_OF: Final[Mapping[str, Callable[[Body, int | None], Pods]]] = {
     "Deployment": _of_deployment,
+    "InferenceService": _of_inference_service,
     "Job": _of_job,
-    "LeaderWorkerSet": _of_leader_worker_set,
+    "JobSet": _of_job_set,
+    "LeaderWorkerSet": _of_group_set,
+    "TrainingRuntime": _of_runtime,
 }
 """How many pods come of each template of an object, by its kind; an autoscaler may say how many there are at most."""
 
 _SCALERS: Final = frozenset(("HorizontalPodAutoscaler",))
-WITHOUT_PODS: Final = frozenset(("ConfigMap", "PersistentVolumeClaim", "Service", *_SCALERS))
+WITHOUT_PODS: Final = frozenset(
+    ("ConfigMap", "HTTPRoute", "Ingress", "PersistentVolumeClaim", "Service", "TrainJob", *_SCALERS)
+)
 
 
 def _target(body: Body) -> tuple[str, str]:

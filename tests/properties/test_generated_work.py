@@ -41,6 +41,8 @@ KINDS: Final = (
     "inference: {port: none, probe: {command: [ready]}, startup: 5m}",
     "inference: {probe: {http: /health}, service: {type: NodePort, port: 80}}",
     "training: {pods: 4, gang: 4, peers: {}}",
+    "training: {kind: JobSet, pods: 4, gang: 4, peers: {}}",
+    "training: {kind: TrainJob, pods: 4, peers: {}}",
     "training: {pods: 2, trials: 9, backoffLimitPerIndex: 1, fatalExitCodes: [2]}",
     "batch: {pods: 3, deadline: 2h}",
 )

@@ -15,19 +15,25 @@ from pydantic import BaseModel
 
 from gpuplan.policy.models import (
     KINDS_OF_WORK,
+    Api,
     Autoscaling,
     Batch,
     Closeness,
     ConfigMapKey,
     Download,
+    Framework,
     Inference,
     ModelVolume,
     PartOfGpu,
     Peers,
+    PodPatch,
     Probe,
     Reach,
+    Route,
     SecretKey,
+    ServingKind,
     Training,
+    TrainingKind,
     ValueFrom,
     Worker,
     WorkloadSpec,
@@ -94,7 +100,7 @@ def _platform(scheduler: str, cluster: str, places: Mapping[str, Place], *, has_
     default = "default: true" if has_default else ""
     return "".join(
         (
-            f"{a_cluster(SCHEDULERS.get(scheduler, f'kind: {scheduler}'))}{APIS}{cluster}",
+            f"{a_cluster(_scheduler(scheduler))}{cluster}{_KINDS}",
             *(
                 pool(name, place.sharing, place.more, nodes=f"{nodes}, namePattern: '{name}-[0-9]+'")
                 for name, place in places.items()
@@ -105,6 +111,12 @@ def _platform(scheduler: str, cluster: str, places: Mapping[str, Place], *, has_
             *(_tenant(name, places) for name in TENANTS),
         )
     )
+
+
+def _scheduler(kind: str) -> str:
+    """Kueue is told of the kinds that it may admit as a whole."""
+    known = sorted(set(Api) & set(Framework))
+    return f"kind: kueue, kueue: {{frameworks: [{', '.join(known)}]}}" if kind == "kueue" else f"kind: {kind}"
 
 
 def _tenant(name: str, places: Mapping[str, Place]) -> str:
@@ -123,9 +135,10 @@ def _quota(name: str, of: str, unit: str, each: int) -> str:
     return f"pool: {of}, unit: {unit}, guaranteed: {own}{split}{compute}"
 
 
-APIS: Final = "  apis: [LeaderWorkerSet]\n"
-SCHEDULERS: Final = {"kueue": "kind: kueue, kueue: {frameworks: [LeaderWorkerSet]}"}
-"""What is to be said of those that are told of kinds."""
+_KINDS: Final = (
+    f"  apis: [{', '.join(Api)}]\n  gateway: {{name: public, namespace: gateways}}\n  ingress: {{className: nginx}}\n"
+)
+"""What every platform has beside Kubernetes."""
 
 CLUSTERS: Final = (
     "",
@@ -145,10 +158,13 @@ def platforms(draw: st.DrawFn, scheduler: str) -> str:
 
 
 def _workload(number: int, spec: Spec) -> str:
-    """Ports of nodes are the whole cluster's."""
+    """Ports of nodes and hosts are the whole cluster's."""
     service = spec.get("inference", {}).get("service", {})
     if "nodePort" in service:
         service["nodePort"] = 30000 + number
+    route = spec.get("inference", {}).get("route", {})
+    if "hosts" in route:
+        route["hosts"] = [host.replace("example", f"example-{number}") for host in route["hosts"]]
     return document("Workload", f"work-{number}", json.dumps(spec)[1:-1])
 
 
@@ -171,6 +187,23 @@ def _environment() -> st.SearchStrategy[Spec]:
     values = st.sampled_from(["debug", "", "1"]) | _with(ValueFrom)
     return st.dictionaries(st.sampled_from(_VARIABLES), values, max_size=3)
 
+
+_PATCHES: Final = (
+    {"hostAliases": [{"ip": "10.0.0.7", "hostnames": ["store.example.com"]}]},
+    {
+        "volumes": [{"name": "cache", "emptyDir": {}}],
+        "containers": [{"name": "main", "volumeMounts": [{"name": "cache", "mountPath": "/cache"}]}],
+    },
+    {
+        "containers": [
+            {
+                "name": "proxy",
+                "image": "registry.example.com/proxy:1",
+                "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+            }
+        ]
+    },
+)
 
 _OF_BATCH: Final[Mapping[str, st.SearchStrategy[Any]]] = {
     "pods": _COUNTS,
@@ -220,23 +253,43 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "port": st.integers(80, 99),
         "node_port": st.just(30000),
     },
+    Route: {
+        "hosts": st.lists(st.sampled_from(["chat.example.com", "*.example.com"]), min_size=1, max_size=2, unique=True),
+        "path": st.sampled_from(["/", "/v1"]),
+        "port": st.sampled_from(["http", "metrics"]),
+        "tls_secret": _NAMES,
+        "kind": st.sampled_from(["HTTPRoute", "Ingress"]),
+    },
     Worker: {"command": _WORDS, "args": _WORDS},
     Inference: {
+        "kind": st.sampled_from([kind.value for kind in ServingKind]),
         "replicas": _COUNTS,
-        "pods_per_replica": st.integers(1, 2),
+        "pods_per_replica": st.integers(1, MOST_UNITS),
         "worker": _with(Worker),
         "topology": _with(Closeness),
         "port": _PORTS | st.just("none"),
         "ports": st.dictionaries(st.sampled_from(["metrics", "grpc"]), st.integers(100, 199), max_size=2),
         "probe": _with(Probe) | st.sampled_from(["tcp", "grpc", "none"]),
         "startup": _DURATIONS,
+        "liveness": _with(Probe) | st.sampled_from(["tcp", "grpc", "none"]),
         "service": _with(Reach),
+        "route": _with(Route),
         "autoscaling": _with(Autoscaling),
+    },
+    PodPatch: {
+        "metadata": st.sampled_from([{"labels": {"team": "search"}}, {"annotations": {"team": "search"}}]),
+        "spec": st.sampled_from(_PATCHES),
     },
     Closeness: {"required": st.just(RACK), "preferred": st.sampled_from([RACK, HOST])},
     Peers: {"port": _PORTS},
     Batch: _OF_BATCH,
-    Training: {**_OF_BATCH, "gang": _COUNTS, "topology": _with(Closeness), "peers": _with(Peers)},
+    Training: {
+        **_OF_BATCH,
+        "kind": st.sampled_from([kind.value for kind in TrainingKind]),
+        "gang": _COUNTS,
+        "topology": _with(Closeness),
+        "peers": _with(Peers),
+    },
     PartOfGpu: {
         "min": st.sampled_from([0.1, 0.25]),
         "max": st.sampled_from([0.5, 1.0]),
@@ -252,6 +305,7 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "cpu": st.sampled_from(["2", "500m", "1.5"]),
         "memory": st.sampled_from(["1Gi", "512M", "0.5Gi"]),
         "model": _with(ModelVolume),
+        "pod_patch": _with(PodPatch),
     },
 }
 """What a field may be, by the model that has it. A default is drawn by leaving a field out."""
@@ -350,18 +404,31 @@ def _fit_port(work: Spec, _: Spec, __: Place) -> None:
     ports = work.get("ports", {})
     if len(set(ports.values())) < len(ports):
         ports.popitem()
-    probe = work.get("probe")
     if work.get("port") == "none":
-        work.pop("ports", None)
-        work.pop("service", None)
-        if probe in ("tcp", "grpc") or (isinstance(probe, dict) and "command" not in probe):
-            del work["probe"]
-    if isinstance(probe, dict) and (
-        "command" in probe or probe.get("port", "http") not in ("http", *work.get("ports", ()))
-    ):
-        probe.pop("port", None)
+        for field in ("ports", "service", "route"):
+            work.pop(field, None)
+    for field in ("probe", "liveness"):
+        _fit_probe(work, field)
     if work.get("probe", "none" if work.get("port") == "none" else "tcp") == "none":
         work.pop("startup", None)
+    if work.get("route", {}).get("port", "http") not in ("http", *work.get("ports", ())):
+        del work["route"]["port"]
+
+
+def _fit_probe(work: Spec, field: str) -> None:
+    probe = work.get(field)
+    has_port = work.get("port") != "none"
+    if not has_port and (probe in ("tcp", "grpc") or (isinstance(probe, dict) and "command" not in probe)):
+        del work[field]
+    known = ("http", *work.get("ports", ()))
+    if isinstance(probe, dict) and ("command" in probe or probe.get("port", "http") not in known):
+        probe.pop("port", None)
+
+
+def _fit_route(work: Spec, _: Spec, __: Place) -> None:
+    """The certificate of a Gateway is its listener's."""
+    if work.get("route", {}).get("kind") == "HTTPRoute":
+        work["route"].pop("tlsSecret", None)
 
 
 def _fit_reach(work: Spec, _: Spec, __: Place) -> None:
@@ -384,16 +451,31 @@ def _fit_scaling(work: Spec, spec: Spec, place: Place) -> None:
 
 
 def _fit_replica(work: Spec, _: Spec, place: Place) -> None:
-    """Only a replica of several pods has workers, and pods that may be close to one another."""
+    """Replicas of one pod have no workers, and are close to nobody."""
+    if not place.levels:
+        work.pop("topology", None)
     if work.get("podsPerReplica", 1) == 1:
         work.pop("worker", None)
-    if work.get("podsPerReplica", 1) == 1 or not place.levels:
         work.pop("topology", None)
 
 
+def _fit_kserve(work: Spec, spec: Spec, _: Place) -> None:
+    """KServe makes one pod to a replica, and has it asked."""
+    if work.get("kind") != "InferenceService":
+        return
+    for field in ("podsPerReplica", "worker", "topology"):
+        work.pop(field, None)
+    spec.pop("podPatch", None)
+    if work.get("probe", "none" if work.get("port") == "none" else "tcp") == "none":
+        work["probe"] = {"command": ["true"]}
+
+
 def _fit_trials(work: Spec, _: Spec, place: Place) -> None:
-    """Pods that come one after the other neither start together nor wait for one another."""
+    """Pods that come one after the other neither start together nor wait for one another, and only a Job has them."""
     pods = work.get("pods", 1)
+    if work.get("kind", "Job") != "Job":
+        for field in ("trials", "backoffLimitPerIndex"):
+            work.pop(field, None)
     if "trials" in work:
         work["trials"] = max(work["trials"], pods)
         work.pop("gang", None)
@@ -424,7 +506,7 @@ def _fit_fraction(spec: Spec) -> None:
 
 FITS: Final[Mapping[str, tuple[Fit, ...]]] = {
     "batch": (_fit_trials,),
-    "inference": (_fit_port, _fit_reach, _fit_scaling, _fit_replica),
+    "inference": (_fit_port, _fit_reach, _fit_route, _fit_scaling, _fit_replica, _fit_kserve),
     "training": (_fit_trials,),
 }
 """What is brought to fit of each kind of work."""

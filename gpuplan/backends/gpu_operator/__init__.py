@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from gpuplan.backends.gpu_operator import device_plugin, drivers, mig_parted, places, settings
+from gpuplan.backends.gpu_operator import device_plugin, dra_driver, drivers, mig_parted, places, settings
 from gpuplan.backends.gpu_operator.settings import ConfigMapNames
 from gpuplan.manifests import File, Manifest
 from gpuplan.manifests.bodies import changing_config_map, config_map
@@ -35,6 +35,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     everything = (*about(plan.cluster), *RESOURCES)
     for field, body in config_maps.items():
         yield Manifest(_FOLDER, body, about=everything, trace=partial(places.config_map, plan, field))
+    yield from dra_driver.values_file(plan)
     names = _names(config_maps)
     match operator.spec.install:
         case Install.HELM:

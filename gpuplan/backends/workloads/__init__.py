@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from gpuplan.backends.workloads import jobs, models, services
+from gpuplan.backends.workloads import job_sets, jobs, models, services, train_jobs
 from gpuplan.backends.workloads.bodies import Written
 from gpuplan.manifests import Manifest, Subject
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.plan import Plan, Stage, Workload
 from gpuplan.planning.subjects import about
-from gpuplan.policy.models import Batch, Inference
+from gpuplan.policy.models import Batch, Inference, TrainingKind
 
 
 def render(plan: Plan) -> Iterator[Manifest]:
@@ -44,6 +44,18 @@ def _objects(plan: Plan, workload: Workload) -> Iterator[Written]:
         case Inference() as work:
             yield from services.objects(plan, workload, work)
         case Batch() as work:
+            yield from _ending(plan, workload, work)
+        case unknown:
+            assert_never(unknown)
+
+
+def _ending(plan: Plan, workload: Workload, work: Batch) -> Iterator[Written]:
+    match workload.training_kind:
+        case TrainingKind.JOB:
             yield from jobs.objects(plan, workload, work)
+        case TrainingKind.JOB_SET:
+            yield from job_sets.objects(plan, workload, work)
+        case TrainingKind.TRAIN_JOB:
+            yield from train_jobs.objects(plan, workload, work)
         case unknown:
             assert_never(unknown)

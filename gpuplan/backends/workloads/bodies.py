@@ -59,7 +59,7 @@ def config_name(workload: Workload) -> str:
     return f"{workload.name}-{digest(workload.spec.config)}"
 
 
-def job_name(name: str, content: Mapping[str, Any], pods: int = 1) -> str:
+def job_name(name: str, content: Mapping[str, Any], pods: int = 1, around: str = "") -> str:
     """The name, cut where need be, and a digest of what the Job is.
 
     A Job's pods cannot be changed, and pods do not look at a ConfigMap again after they have started. Both have names
@@ -68,7 +68,7 @@ def job_name(name: str, content: Mapping[str, Any], pods: int = 1) -> str:
 
     A pod's host name is that of its Job and its index, in at most 63 characters: the API server refuses a Job whose
     last pod would have a longer one (`ValidateJob` in `pkg/apis/batch/validation/validation.go` of
-    kubernetes/kubernetes).
+    kubernetes/kubernetes). ``around`` is what else the longest name has that somebody makes of this one.
     """
-    room = _LONGEST - len("-12345678") - len(f"-{max(pods - 1, 0)}")
+    room = _LONGEST - len("-12345678") - len(f"-{max(pods - 1, 0)}{around}")
     return f"{name[:room].rstrip('-')}-{digest(content)}"

@@ -14,7 +14,7 @@ from gpuplan.manifests.bodies import digest, given
 from gpuplan.manifests.provenance import Links, Routes, below, chosen, copied
 from gpuplan.planning.plan import TENANT_LABEL, Plan, Workload
 from gpuplan.planning.sources import named, scheduler_of
-from gpuplan.policy.models import Inference, Worker
+from gpuplan.policy.models import Inference
 
 API: Final = "leaderworkerset.x-k8s.io/v1"
 KIND: Final = "LeaderWorkerSet"
@@ -63,9 +63,11 @@ def _templates(
     """Those of the leader and of the workers, which nobody asks whether they are well."""
     worker = pod_template(plan, workload, asked, {}, {}, dict(asked.env))
     if work.worker:
-        own = _program_of(workload, work.worker)
-        containers = worker["spec"]["containers"]
-        worker["spec"]["containers"] = [_running(item, own) if item["name"] == MAIN else item for item in containers]
+        own = given(command=list(work.worker.command or workload.spec.command), args=list(work.worker.args))
+        worker["spec"]["containers"] = [
+            _with_program(container, own) if container["name"] == MAIN else container
+            for container in worker["spec"]["containers"]
+        ]
     return {
         "restartPolicy": "RecreateGroupOnPodRestart",
         "leaderTemplate": pod_template(plan, workload, asked, {}, container, dict(asked.env)),
@@ -73,15 +75,10 @@ def _templates(
     }
 
 
-def _program_of(workload: Workload, worker: Worker) -> dict[str, Any]:
-    return given(command=list(worker.command or workload.spec.command), args=list(worker.args))
-
-
-def _running(container: Mapping[str, Any], program: Mapping[str, Any]) -> dict[str, Any]:
-    """The container with another program, where a container has it."""
-    first = {field: container[field] for field in ("name", "image") if field in container}
-    rest = {field: value for field, value in container.items() if field not in (*first, "command", "args")}
-    return {**first, **program, **rest}
+def _with_program(container: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """The container with another command and arguments, or none."""
+    kept = {key: value for key, value in container.items() if key not in ("command", "args")}
+    return {"name": MAIN, "image": kept["image"], **own, **kept}
 
 
 # --- Names -------------------------------------------------------------------------------------------------------
@@ -114,6 +111,7 @@ def _is_fixed(plan: Plan) -> bool:
 
 
 _PLACING: Final = ("nodeSelector", "affinity", "tolerations", "resourceClaims")
+_CONTAINERS: Final = ("initContainers", "containers")
 _ASKING: Final = ("resources", "ports")
 
 
@@ -128,11 +126,12 @@ def _counted(plan: Plan, workload: Workload, work: Inference, container: Mapping
         "size": work.pods_per_replica,
         "topology": dict(asked.pod_annotations),
         "pod": {field: pod[field] for field in _PLACING if field in pod},
-        "containers": [
-            {field: item[field] for field in _ASKING if field in item}
-            for item in (*pod.get("initContainers", ()), *pod["containers"])
-        ],
+        **{kind: [_asking(found) for found in pod[kind]] for kind in _CONTAINERS if kind in pod},
     }
+
+
+def _asking(container: Mapping[str, Any]) -> dict[str, Any]:
+    return {field: container[field] for field in _ASKING if field in container}
 
 
 # --- Where it comes from -------------------------------------------------------------------------------------------

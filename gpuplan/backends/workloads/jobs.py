@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -16,15 +16,16 @@ from gpuplan.backends.workloads.bodies import (
     selector_of,
     workload_object,
 )
+from gpuplan.backends.workloads.peers import meeting_names, meeting_point, meeting_variables
 from gpuplan.backends.workloads.pods import Variable, pod_template
 from gpuplan.backends.workloads.terms import terms_of
-from gpuplan.backends.workloads.tracing import NO_VARIABLES, Several, Traces
+from gpuplan.backends.workloads.tracing import Traces
 from gpuplan.diagnostics import Path
 from gpuplan.manifests.bodies import given
 from gpuplan.manifests.provenance import Links, Routes, below, chosen, copied
-from gpuplan.planning.plan import Isolation, Plan, Workload
+from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.projects import seconds
-from gpuplan.planning.sources import asked_by, named
+from gpuplan.planning.sources import named
 from gpuplan.policy.models import Batch, Peers
 
 
@@ -37,10 +38,6 @@ def objects(plan: Plan, workload: Workload, work: Batch) -> Iterator[Written]:
     yield AFTER, job, partial(_job_routes, of, work)
 
 
-_EVICTED: Final = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
-"""A pod that has to make way, for another or for a node's maintenance, has not failed."""
-
-
 def _job(plan: Plan, workload: Workload, batch: Batch) -> dict[str, Any]:
     """So many pods at once, each with a number of its own (`JOB_COMPLETION_INDEX`) and once to its end.
 
@@ -49,25 +46,43 @@ def _job(plan: Plan, workload: Workload, batch: Batch) -> dict[str, Any]:
     are part of what the Job is.
     """
     asked = terms_of(plan, workload)
-    content = {"labels": asked.labels, "spec": _job_spec(plan, workload, batch, "")}
+    content = {"labels": asked.labels, "spec": _spec(plan, workload, batch, "")}
     name = job_name(workload.name, content, batch.completions)
-    spec = _job_spec(plan, workload, batch, name)
+    spec = _spec(plan, workload, batch, name)
     return workload_object("batch/v1", "Job", name, workload, asked.labels, asked.annotations, spec=spec)
 
 
-def _job_spec(plan: Plan, workload: Workload, batch: Batch, name: str) -> dict[str, Any]:
+def _spec(plan: Plan, workload: Workload, batch: Batch, name: str) -> dict[str, Any]:
     """What the Job is; ``name`` is its own, which its pods know where they find one another."""
+    subdomain = name if workload.peers else None
+    return job_spec(
+        plan,
+        workload,
+        batch,
+        _tries(batch, has_peers=workload.peers is not None),
+        given(subdomain=subdomain),
+        f"{name}-0.{name}",
+    )
+
+
+_EVICTED: Final = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+"""A pod that has to make way, for another or for a node's maintenance, has not failed."""
+
+
+def job_spec(
+    plan: Plan, workload: Workload, batch: Batch, tries: Mapping[str, int], pod: Mapping[str, Any], first: str
+) -> dict[str, Any]:
+    """What a Job does, whoever makes it; ``first`` is the name by which its pods find the first one."""
     asked = terms_of(plan, workload)
-    pod = given(restartPolicy="Never", subdomain=name if workload.peers else None)
-    variables = {**asked.env, **_meeting_point(workload, batch, name)}
+    variables: dict[str, Variable] = {**asked.env, **meeting_point(workload, batch, first)}
     return {
         "parallelism": batch.pods,
         "completions": batch.completions,
         "completionMode": "Indexed",
-        **_tries(batch, has_peers=workload.peers is not None),
+        **tries,
         **({"activeDeadlineSeconds": seconds(batch.deadline)} if batch.deadline else {}),
         "podFailurePolicy": {"rules": [_EVICTED, *_fatal(batch)]},
-        "template": pod_template(plan, workload, asked, pod, {}, variables),
+        "template": pod_template(plan, workload, asked, {"restartPolicy": "Never", **pod}, {}, variables),
     }
 
 
@@ -103,10 +118,6 @@ def _fails_alone(batch: Batch) -> bool:
 
 _RENDEZVOUS: Final = "rendezvous"
 
-_INDEX: Final = {"fieldRef": {"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
-"""Which pod of its Job it is; `$(JOB_COMPLETION_INDEX)` is that of no other variable, for the controller adds it last
-(`addCompletionIndexEnvVariable` in `pkg/controller/job/indexed_job_utils.go` of kubernetes/kubernetes)."""
-
 
 def _meeting(workload: Workload, peers: Peers, job: str) -> dict[str, Any]:
     """A Service without an address of its own, so that the pod of an index is called `<job>-<index>.<job>`.
@@ -124,111 +135,52 @@ def _meeting(workload: Workload, peers: Peers, job: str) -> dict[str, Any]:
     return workload_object("v1", "Service", job, workload, spec=spec)
 
 
-def _meeting_point(workload: Workload, batch: Batch, job: str) -> dict[str, Variable]:
-    """The variables of a pod that finds others.
-
-    torchrun reads those that begin with `PET_` in place of its arguments (`torch/distributed/argparse_util.py` of
-    PyTorch), and sets the other four for each process that it starts. A program that is started without it reads them
-    as they are: it is one process in each pod.
-    """
-    if workload.peers is None:
-        return {}
-    first, port, pods = f"{job}-0.{job}", str(workload.peers.port), str(batch.pods)
-    return {
-        "MASTER_ADDR": first,
-        "MASTER_PORT": port,
-        "WORLD_SIZE": pods,
-        "RANK": _INDEX,
-        "PET_MASTER_ADDR": first,
-        "PET_MASTER_PORT": port,
-        "PET_NNODES": pods,
-        "PET_NODE_RANK": _INDEX,
-        "PET_NPROC_PER_NODE": str(_processes(workload)),
-    }
-
-
-def _processes(workload: Workload) -> int:
-    """One for each GPU of a pod. Of several MIG devices a process of CUDA sees the first one only."""
-    is_whole = workload.unit.isolation is Isolation.WHOLE_GPU and workload.fraction is None
-    return workload.spec.count if is_whole else 1
-
-
 # --- Where it comes from -------------------------------------------------------------------------------------------
 
 
 def _job_routes(of: Traces, work: Batch) -> Routes:
     asked = terms_of(of.plan, of.workload)
-    content = _job_content(of, work)
+    content = _content(of, work)
+    yield (), of.training_kind()
     yield from of.metadata(of.content_name(content))
     yield from content
     yield from of.asked((), asked.annotations)
     if of.workload.peers:
         name = (*of.content_name(content), *chosen(of.workload.work_at / "peers"))
         yield (*TEMPLATE, "spec", "subdomain"), name
-        for index, variable in enumerate(of.variables(_MEETING)):
-            if variable in _FIRST and variable not in of.workload.spec.env:
-                yield (*TEMPLATE, "spec", "containers", 0, "env", index, "value"), name
+        yield from meeting_names(of, work, (*TEMPLATE, "spec", "containers", 0, "env"), name)
 
 
 def _meeting_routes(of: Traces, work: Batch) -> Routes:
     peers = of.workload.work_at / "peers"
-    yield (), chosen(peers)
-    yield from of.metadata(of.content_name(_job_content(of, work)))
+    yield (), (*chosen(peers), *of.training_kind())
+    yield from of.metadata(of.content_name(_content(of, work)))
     yield ("spec", "selector"), named(of.workload)
     yield ("spec", "ports", 0, "port"), copied(peers / "port")
 
 
-def _job_content(of: Traces, work: Batch) -> list[tuple[Path, Links]]:
-    return [*of.asked(terms_of(of.plan, of.workload).labels, ()), *_training(of, work)]
-
-
-def _training(of: Traces, work: Batch) -> Routes:
+def _content(of: Traces, work: Batch) -> list[tuple[Path, Links]]:
     at = of.workload.work_at
-    yield ("spec", "parallelism"), copied(at / "pods")
-    yield ("spec", "completions"), copied(at / ("pods" if work.trials is None else "trials"))
-    yield ("spec", "backoffLimit"), copied(at / "backoffLimit")
-    yield ("spec", "backoffLimitPerIndex"), copied(at / "backoffLimitPerIndex")
-    yield (
-        ("spec", "maxFailedIndexes"),
-        (*copied(at / "maxFailedIndexes"), *(chosen(at / "peers") if of.workload.peers else ())),
-    )
-    yield ("spec", "activeDeadlineSeconds"), copied(at / "deadline")
+    tries = [
+        (("spec", "backoffLimit"), copied(at / "backoffLimit")),
+        (("spec", "backoffLimitPerIndex"), copied(at / "backoffLimitPerIndex")),
+        (
+            ("spec", "maxFailedIndexes"),
+            (*copied(at / "maxFailedIndexes"), *(chosen(at / "peers") if of.workload.peers else ())),
+        ),
+    ]
+    return [*of.asked(terms_of(of.plan, of.workload).labels, ()), *tries, *below(("spec",), job_spec_routes(of, work))]
+
+
+def job_spec_routes(of: Traces, work: Batch) -> Routes:
+    """Where that of `job_spec` comes from which does not follow from a name."""
+    at = of.workload.work_at
+    yield ("parallelism",), copied(at / "pods")
+    yield ("completions",), copied(at / ("pods" if work.trials is None else "trials"))
+    yield ("activeDeadlineSeconds",), copied(at / "deadline")
     codes = work.fatal_exit_codes
-    fatal = ("spec", "podFailurePolicy", "rules", 1)
+    fatal = ("podFailurePolicy", "rules", 1)
     yield (*fatal, "action"), chosen(at / "trials", at / "backoffLimitPerIndex")
     for place, code in enumerate(sorted(set(codes))):
         yield (*fatal, "onExitCodes", "values", place), copied(at / "fatalExitCodes" / codes.index(code))
-    yield from below(TEMPLATE, of.pod(variables=_meeting_variables(of) if of.workload.peers else NO_VARIABLES))
-
-
-def _meeting_variables(of: Traces) -> dict[str, Several]:
-    peers = chosen(of.workload.work_at / "peers")
-    return {name: [((), peers), (("value",), links(of))] for name, links in _MEETING.items()}
-
-
-def _port_from(of: Traces) -> Links:
-    return copied(of.workload.work_at / "peers" / "port")
-
-
-def _pods_from(of: Traces) -> Links:
-    return copied(of.workload.work_at / "pods")
-
-
-def _processes_from(of: Traces) -> Links:
-    return (*copied(of.workload.at / "count"), *asked_by(of.plan, of.workload))
-
-
-_MEETING: Final[Mapping[str, Callable[[Traces], Links]]] = {
-    "MASTER_ADDR": lambda _: (),
-    "MASTER_PORT": _port_from,
-    "WORLD_SIZE": _pods_from,
-    "RANK": lambda _: (),
-    "PET_MASTER_ADDR": lambda _: (),
-    "PET_MASTER_PORT": _port_from,
-    "PET_NNODES": _pods_from,
-    "PET_NODE_RANK": lambda _: (),
-    "PET_NPROC_PER_NODE": _processes_from,
-}
-"""What each variable of `_meeting_point` says; where the first pod is follows from all that the Job is."""
-
-_FIRST: Final = ("MASTER_ADDR", "PET_MASTER_ADDR")
+    yield from below(("template",), of.pod(variables=meeting_variables(of, work)))

@@ -11,7 +11,7 @@ from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLO
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.preemption import preemptibility
 from gpuplan.planning.schedulers import kai, kueue, runai
-from gpuplan.policy.models import Inference, SchedulerKind
+from gpuplan.policy.models import Inference, SchedulerKind, TrainingKind
 from gpuplan.values import NamedTuple
 
 GANG: Final = "kai.scheduler/batch-min-member"
@@ -43,7 +43,10 @@ _WHOLE: Final = "0.99999"
 
 
 class Terms(NamedTuple):
-    """Labels, annotations and variables of the Deployment or Job and of its pods; no scheduler is the default one."""
+    """Labels, annotations and variables of the Deployment or Job and of its pods; no scheduler is the default one.
+
+    ``part_annotations`` are those of a Job that is part of a set.
+    """
 
     scheduler: str = ""
     labels: Mapping[str, str] = NOTHING
@@ -51,6 +54,7 @@ class Terms(NamedTuple):
     pod_labels: Mapping[str, str] = NOTHING
     pod_annotations: Mapping[str, str] = NOTHING
     env: Mapping[str, str] = NOTHING
+    part_annotations: Mapping[str, str] = NOTHING
 
 
 def terms_of(plan: Plan, workload: Workload) -> Terms:
@@ -113,7 +117,8 @@ def _kai(workload: Workload) -> Terms:
     if found := workload.closeness:
         placement = KAI_REQUIRED if found.is_required else KAI_PREFERRED
         annotations |= {TOPOLOGY: workload.pool.name, placement: found.level}
-    return Terms(kai.SCHEDULER_NAME, {}, annotations, labels, _fraction(workload))
+    parts = _part(workload)
+    return Terms(kai.SCHEDULER_NAME, {}, annotations, labels, _fraction(workload), part_annotations=parts)
 
 
 def _runai(workload: Workload) -> Terms:
@@ -126,7 +131,7 @@ def _runai(workload: Workload) -> Terms:
         annotations[PORTION_LIMIT] = f"{asked.most:f}" if asked.most < 1 else _WHOLE
         env[MEMORY_LIMIT] = f"{asked.most:f}"
     labels = {runai.NODE_POOL_LABEL: workload.pool.name}
-    return Terms(runai.SCHEDULER_NAME, {}, _gang(workload), labels, annotations, env)
+    return Terms(runai.SCHEDULER_NAME, {}, _gang(workload), labels, annotations, env, _part(workload))
 
 
 def _fraction(workload: Workload) -> dict[str, str]:
@@ -139,4 +144,15 @@ def _fraction(workload: Workload) -> dict[str, str]:
 
 
 def _gang(workload: Workload) -> dict[str, str]:
-    return {GANG: str(workload.gang)} if workload.gang else {}
+    """Of Jobs. The pods of a replica of a service are a gang by the size of its LeaderWorkerSet."""
+    return {GANG: str(workload.gang)} if workload.gang and workload.ends else {}
+
+
+def _part(workload: Workload) -> dict[str, str]:
+    """How many pods of a JobSet's Job start together: all of them, where nothing is said.
+
+    (`singleReplicaSubGroupMinMember` in `pkg/podgrouper/podgrouper/plugins/jobset/jobset_grouper.go` of KAI-Scheduler
+    v0.17.0, to which a TrainJob is its JobSet. What was grouped by an earlier release has the number of the JobSet:
+    `legacyMinAvailable` beside it.)
+    """
+    return {} if workload.training_kind is TrainingKind.JOB else {GANG: str(workload.gang or 1)}

@@ -54,12 +54,16 @@ class Traces(NamedTuple):
         """A digest of what a Job is stands in its name."""
         return (*named(self.workload), *hashed(link for _, links in content for link in links))
 
+    def training_kind(self) -> Links:
+        """What says which object a training is."""
+        return chosen(self.workload.work_at / "kind") if self.workload.spec.training else ()
+
     def metadata(self, name: Links) -> Routes:
         yield ("metadata", "name"), name
         yield ("metadata", "namespace"), self._namespace()
-        yield from self._labels()
+        yield from self.labels()
 
-    def _labels(self) -> Routes:
+    def labels(self) -> Routes:
         yield ("metadata", "labels", TENANT_LABEL), self.tenant()
         yield ("metadata", "labels", WORKLOAD_LABEL), named(self.workload)
 
@@ -108,7 +112,7 @@ class Traces(NamedTuple):
 
     def _pod(self, own: Several, variables: Mapping[str, Several]) -> Routes:
         asked = terms_of(self.plan, self.workload)
-        yield from self._labels()
+        yield from self.labels()
         yield from self.asked(asked.pod_labels, asked.pod_annotations)
         yield ("spec", "schedulerName"), scheduler_of(self.plan)
         yield ("spec", "priorityClassName"), self.class_()

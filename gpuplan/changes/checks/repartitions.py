@@ -20,6 +20,7 @@ from gpuplan.diagnostics import Family, Finding, Label, Severity
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
+    DynamicMig,
     Exclusive,
     Fraction,
     Mig,
@@ -163,7 +164,7 @@ def _target(pool: Pool) -> str:
             return f"mps={spec.replicas}"
         case Exclusive():
             return "exclusive"
-        case Mig() | Fraction():
+        case Mig() | DynamicMig() | Fraction():
             return "LAYOUT"
 
 

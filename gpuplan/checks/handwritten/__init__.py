@@ -1,9 +1,10 @@
-"""Checks on what is written by hand beside the policies (GPU422, GPU481, GPU620-649, GPU682-689, GPU695-699)."""
+"""Checks on what is written by hand (GPU422, GPU481, GPU620-649, GPU682-689, GPU695-699, GPU802)."""
 
 from __future__ import annotations
 
 from gpuplan.checks.handwritten import (
     admitted,
+    alone,
     choices,
     components,
     configs,
@@ -23,7 +24,7 @@ from gpuplan.planning.plan import Plan
 FILE_CHECKS: tuple[Check[Plan], ...] = checks_in(components, namespaces)
 """Those that judge how files join what is generated."""
 OBJECT_CHECKS: tuple[Check[HandFiles], ...] = checks_in(
-    objects, admitted, configs, mig_configs, choices, selectors, queueing, drivers
+    objects, admitted, configs, mig_configs, choices, selectors, queueing, drivers, alone
 )
 """Those that judge objects, whether they are written by hand or are what Components made of them."""
 PATCHED_CHECKS: tuple[Check[Patched], ...] = checks_in(patched)

@@ -15,6 +15,7 @@ from gpuplan.checks.registry import check
 from gpuplan.checks.wording import gpu_numbers
 from gpuplan.diagnostics import Finding, Path, Severity
 from gpuplan.patterns import regex
+from gpuplan.planning.placement.layouts import nearest_layouts
 from gpuplan.planning.placement.placing import fits
 from gpuplan.wording import joined
 
@@ -36,11 +37,11 @@ def mig_config_refused(files: HandFiles) -> Iterator[Finding]:
     """
     fact = "one bad entry fails the file, and with it all nodes"
     for config in mig_configs(files):
-        yield from config.findings(_mig_errors(config.body), fact)
+        yield from config.findings(_mig_errors(config.body, files.gpus), fact)
     yield from broken_configs(files, are_plugins=False, fact=fact)
 
 
-def _mig_errors(body: Mapping[str, object]) -> Iterator[Problem]:
+def _mig_errors(body: Mapping[str, object], gpus: Sequence[Gpu]) -> Iterator[Problem]:
     yield from find_problems("mig-parted", body)
     for name, entry in mapping(body.get("mig-configs")).items():
         route, items = ("mig-configs", name), [mapping(item) for item in sequence(entry)]
@@ -50,7 +51,7 @@ def _mig_errors(body: Mapping[str, object]) -> Iterator[Problem]:
                 route, message, "nodes choose it by label", f"write `{re.sub(r'[^-_.A-Za-z0-9]', '.', name)}`"
             )
         for index, item in enumerate(items):
-            yield from _instance_errors((*route, index), name, item)
+            yield from _instance_errors((*route, index), name, item, gpus)
         yield from _mode_conflicts(route, name, items)
         yield from _gap(route, name, [item.get("devices") for item in items])
 
@@ -86,7 +87,7 @@ def _gap(route: Path, name: str, devices: Sequence[object]) -> Iterator[Problem]
         )
 
 
-def _instance_errors(route: Path, name: str, item: Mapping[str, object]) -> Iterator[Problem]:
+def _instance_errors(route: Path, name: str, item: Mapping[str, object], gpus: Sequence[Gpu]) -> Iterator[Problem]:
     instances, is_enabled = mapping(item.get("mig-devices")), item.get("mig-enabled") is True
     place = (*route, "mig-devices")
     if is_enabled and item.get("mig-devices") is None:
@@ -106,9 +107,12 @@ def _instance_errors(route: Path, name: str, item: Mapping[str, object]) -> Iter
         if fault := _profile_fault(profile):
             yield Problem((*place, profile), f"entry `{name}` has `{profile}`, {fault[0]}", fault[1], fault[2])
     counts = {profile: count for profile, count in instances.items() if isinstance(count, int) and count > 0}
-    if is_enabled and len(counts) == len(instances) and _fits_nowhere(counts, item.get("device-filter")):
-        message = f"no GPU can have what entry `{name}` asks for: {_spell(counts)}"
-        yield Problem(place, message, "fits on no model", "write a MigLayout, which names the nearest that fit")
+    models = _meant(item.get("device-filter"), gpus) if is_enabled and len(counts) == len(instances) else []
+    if _fits_nowhere(counts, models):
+        which = models[0].id if len(models) == 1 else "GPU"
+        message = f"no {which} can have what entry `{name}` asks for: {_spell(counts)}"
+        label = "fits on no model" if which == "GPU" else f"does not fit on {which}"
+        yield Problem(place, message, label, _nearest_layout(counts, models))
 
 
 def _profile_fault(profile: str) -> tuple[str, str, str] | None:
@@ -123,24 +127,33 @@ def _profile_fault(profile: str) -> tuple[str, str, str] | None:
     return None
 
 
-def _fits_nowhere(counts: Mapping[str, int], filters: object) -> bool:
-    """Whether some model has all these profiles, now or under earlier drivers, and none of them can be divided so.
-
-    With a filter only the boards behind it count.
-    """
-    renamed = [(gpu, {gpu.current_name(name): counts[name] for name in counts}) for gpu in _meant(filters)]
+def _fits_nowhere(counts: Mapping[str, int], models: Sequence[Gpu]) -> bool:
+    """Whether some model has all these profiles, now or under earlier drivers, and none of them can be divided so."""
+    renamed = [(gpu, {gpu.current_name(name): counts[name] for name in counts}) for gpu in models]
     able = [(gpu, wanted) for gpu, wanted in renamed if all(gpu.find_profile(name) for name in wanted)]
     return bool(counts and able) and not any(fits(gpu, wanted) for gpu, wanted in able)
 
 
-def _meant(filters: object) -> list[Gpu]:
-    """The models that an item is for. A filter that is none is reported for itself, and says nothing of them.
+def _nearest_layout(counts: Mapping[str, int], models: Sequence[Gpu]) -> str:
+    """What the one model can have that has all these profiles; several have different ones."""
+    named = [(gpu, {gpu.current_name(name): number for name, number in counts.items()}) for gpu in models]
+    able = [(gpu, wanted) for gpu, wanted in named if all(gpu.find_profile(name) for name in wanted)]
+    if len(able) != 1:
+        return "write a MigLayout, which names the nearest that fit"
+    [(gpu, wanted)] = able
+    return f"nearest that fit: {joined([_spell(layout) for layout in nearest_layouts(gpu, wanted)], 'or')}"
+
+
+def _meant(filters: object, gpus: Sequence[Gpu]) -> list[Gpu]:
+    """The models that an item is for: of those that are given, or of all.
+
+    A filter that is none is reported for itself, and says nothing of them.
 
     It parses the whole catalog, so it is for hand-written files alone.
     """
     texts = [item.lower() for item in (filters if isinstance(filters, list) else [filters]) if isinstance(item, str)]
     given = {item.partition(":")[0] for item in texts if _FILTER.match(item)}
-    return [gpu for gpu in load().all() if not given or given & {device.filter.lower() for device in gpu.pci}]
+    return [gpu for gpu in gpus or load().all() if not given or given & {device.filter.lower() for device in gpu.pci}]
 
 
 _FILTER = regex(r"0x[0-9a-f]{8}(?::|$)")
@@ -167,33 +180,36 @@ def profile_of_no_gpu(files: HandFiles) -> Iterator[Finding]:
         for name, entry in mapping(config.body.get("mig-configs")).items():
             for index, item in enumerate(sequence(entry)):
                 route = ("mig-configs", name, index, "mig-devices")
-                for problem, is_sure in _unknown_profiles(route, name, mapping(item)):
+                for problem, is_sure in _unknown_profiles(route, name, mapping(item), files.gpus):
                     severity = Severity.ERROR if is_sure else None
                     yield from (replace(found, severity=severity) for found in config.findings((problem,), fact))
 
 
-def _unknown_profiles(route: Path, name: str, item: Mapping[str, object]) -> Iterator[tuple[Problem, bool]]:
+def _unknown_profiles(
+    route: Path, name: str, item: Mapping[str, object], gpus: Sequence[Gpu]
+) -> Iterator[tuple[Problem, bool]]:
     """Profiles that no model has, and whether these are all that the item can be for."""
     profiles, filters = mapping(item.get("mig-devices")), item.get("device-filter")
-    models = [gpu for gpu in _meant(filters) if gpu.profiles] if profiles else []
+    meant = _meant(filters, gpus)
+    models = [gpu for gpu in meant if gpu.profiles] if profiles else []
     known = {profile: [gpu for gpu in models if gpu.find_profile(gpu.current_name(profile))] for profile in profiles}
     likely = {id(gpu) for homes in known.values() for gpu in homes}
     for profile, homes in known.items():
-        if not homes and not _profile_fault(profile) and (models or not filters):
+        if not homes and not _profile_fault(profile) and (models or not (filters or gpus)):
             near = [gpu for gpu in models if id(gpu) in likely] or models
             yield (
                 Problem(
                     (*route, profile),
-                    f"entry `{name}` wants `{profile}`, which no {_which(models, filters)} has",
+                    f"entry `{name}` wants `{profile}`, which no {_which(models, is_given=bool(filters or gpus))} has",
                     "no such profile",
                     _nearest(profile, near),
                 ),
-                bool(filters) and all(gpu.is_complete for gpu in _meant(filters)),
+                bool(filters or gpus) and all(gpu.is_complete for gpu in meant),
             )
 
 
-def _which(models: Sequence[Gpu], filters: object) -> str:
-    return models[0].id if filters and len(models) == 1 else "GPU of the catalog"
+def _which(models: Sequence[Gpu], *, is_given: bool) -> str:
+    return models[0].id if is_given and len(models) == 1 else "GPU of the catalog"
 
 
 def _nearest(profile: str, models: Sequence[Gpu]) -> str:

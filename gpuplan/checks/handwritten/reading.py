@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import lru_cache
 from posixpath import dirname, normpath
 
 from gpuplan.aliases import has_few_aliases
+from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Origin, Path
 from gpuplan.manifests import parse_quantity
 from gpuplan.planning.plan import HandWritten, Plan
@@ -120,13 +121,15 @@ def _find_route(body: object, route: Path) -> Path | None:
 class HandFiles(Value):
     """What is judged together: all that was written by hand for a cluster, or objects that were made of it.
 
-    ``documents`` are those of each file with their places. Without a ``plan`` objects are judged by themselves.
+    ``documents`` are those of each file with their places. Without a ``plan`` objects are judged by themselves, on
+    ``gpus``, or on whatever model of the catalog fits where there are none.
     """
 
     kustomizations: tuple[Kustomization, ...] = ()
     objects: tuple[Object, ...] = ()
     documents: Mapping[str, Sequence[tuple[Origin, object]]] = field(default_factory=dict)
     plan: Plan | None = None
+    gpus: tuple[Gpu, ...] = ()
 
     @property
     def cluster_names(self) -> tuple[str, ...]:
@@ -144,13 +147,18 @@ class HandFiles(Value):
 
 @lru_cache(maxsize=1)  # a dozen checks on a plan read it
 def read(plan: Plan) -> HandFiles:
+    """What was written by hand for a cluster."""
+    return replace(sort_out(plan.hand_written), plan=plan)
+
+
+def sort_out(documents: Iterable[HandWritten]) -> HandFiles:
     """Sort the documents out. Bodies may have any shape: what fits nowhere is passed over."""
     kustomizations: list[Kustomization] = []
     others: list[tuple[str, HandWritten]] = []
-    documents: dict[str, list[tuple[Origin, object]]] = {}
-    for written in plan.hand_written:
+    by_file: dict[str, list[tuple[Origin, object]]] = {}
+    for written in documents:
         path = written.at.locate().file.path
-        documents.setdefault(path, []).append((written.at, written.body))
+        by_file.setdefault(path, []).append((written.at, written.body))
         if path.rpartition("/")[2] in KUSTOMIZATION_FILES and isinstance(written.body, Mapping):
             kustomizations.append(Kustomization(written.at, mapping(written.body), dirname(path), written.stage))
         else:
@@ -166,7 +174,7 @@ def read(plan: Plan) -> HandFiles:
             for item in _objects(HandWritten(kustomization.stage, at, body), "", target)
         ),
     ]
-    return HandFiles(tuple(kustomizations), tuple(objects), documents, plan)
+    return HandFiles(tuple(kustomizations), tuple(objects), by_file)
 
 
 # --- Patches -----------------------------------------------------------------------------------------------------

@@ -53,15 +53,17 @@ def known_kinds() -> Mapping[tuple[str, str], Kind]:
         gateway_api,
         gitops,
         gpu_operator,
+        jobset,
         kai,
         kserve,
         kubernetes,
         kueue,
         lws,
         monitoring,
+        trainer,
     )
 
-    modules = (kubernetes, kueue, kai, lws, kserve, gpu_operator, monitoring, gitops, gateway_api)
+    modules = (kubernetes, kueue, kai, jobset, lws, trainer, kserve, gpu_operator, monitoring, gitops, gateway_api)
     return by_name(kind for module in modules for kind in module.KINDS)
 
 

@@ -1,4 +1,7 @@
-"""Rules on repositories (GPU11x), clusters (GPU659, 677, 718-719), what is retained (GPU72x) or rendered (GPU68x)."""
+"""Rules on repositories (GPU11x), clusters (GPU659, 677, 718-719), what is retained (GPU72x) or rendered (GPU68x).
+
+Those on files without a platform are GPU80x.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,8 @@ PATCHED_OBJECT_INVALID = Rule("GPU683", _HERE)
 INVALID_OBJECT = Rule("GPU690", _HERE)
 RETAINED_FOR_NOTHING = Rule("GPU720", _HERE)
 RETAINED_CONTRADICTED = Rule("GPU721", _HERE)
+POLICY_AMONG_FILES = Rule("GPU800", _HERE)
+NOTHING_JUDGED = Rule("GPU801", _HERE)
 CLUSTER_REMOVED = Rule("GPU718", _HERE)
 NOT_JUDGED = Rule("GPU719", _HERE)
 

@@ -87,9 +87,21 @@ def get(kind: str, spec: str = SERVICE, **more: str) -> Any:
     return found
 
 
+def template_of(body: Any) -> Any:
+    """The pod template of an object, or of the Job in it."""
+    match body["kind"]:
+        case "TrainingRuntime":
+            return template_of({"kind": "JobSet", **body["spec"]["template"]})
+        case "JobSet":
+            (job,) = body["spec"]["replicatedJobs"]
+            return job["template"]["spec"]["template"]
+        case _:
+            return body["spec"]["template"]
+
+
 def pod_of(kind: str, spec: str = SERVICE, **more: str) -> Any:
-    """The pod template of the only Deployment or Job."""
-    return get(kind, spec, **more)["spec"]["template"]
+    """The pod template of the only object of a kind."""
+    return template_of(get(kind, spec, **more))
 
 
 def container_of(kind: str, spec: str = SERVICE, **more: str) -> Any:

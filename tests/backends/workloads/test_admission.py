@@ -12,7 +12,7 @@ from gpuplan.backends import kai, kueue, namespaces, scheduling
 from gpuplan.manifests import Manifest
 from gpuplan.planning.plan import Plan
 from tests.backends.scheduling.cel import refusals
-from tests.backends.workloads.rendered import SERVICE, TRAINING, manifests, planned
+from tests.backends.workloads.rendered import SERVICE, TRAINING, manifests, planned, template_of
 
 SCHEDULERS = ("kubernetes", "kueue", "kai", "runai")
 MODEL = "model: {size: 1Gi, download: {image: 'registry.example.com/fetch:1'}}"
@@ -23,6 +23,8 @@ SPECS = (
     "training: {pods: 4, gang: 4}",
     "training: {pods: 4, gang: 4, peers: {}}",
     "training: {pods: 4, trials: 9, backoffLimitPerIndex: 1, fatalExitCodes: [2]}",
+    f"training: {{kind: JobSet, pods: 4, gang: 4, peers: {{}}}}\n{CONFIG}",
+    f"training: {{kind: TrainJob, pods: 4, peers: {{}}, deadline: 2h}}\n{CONFIG}",
     "inference: {autoscaling: {maxReplicas: 4, requestsPerSecond: 10}}",
     "inference: {replicas: 2, podsPerReplica: 2, worker: {args: [--join]}}",
 )
@@ -50,18 +52,28 @@ def parameters(plan: Plan) -> Any:
     return found
 
 
-OWNERS = {"Deployment": "apps/v1 ReplicaSet", "Job": "batch/v1 Job", "LeaderWorkerSet": "apps/v1 StatefulSet"}
+JOB = "batch/v1 Job"
+OWNERS = {
+    "Deployment": "apps/v1 ReplicaSet",
+    "Job": JOB,
+    "JobSet": JOB,
+    "LeaderWorkerSet": "apps/v1 StatefulSet",
+    "TrainingRuntime": JOB,
+}
+OF_JOBS = "system:serviceaccount:kube-system:job-controller"
 CONTROLLERS = {
     "Deployment": "system:serviceaccount:kube-system:replicaset-controller",
-    "Job": "system:serviceaccount:kube-system:job-controller",
+    "Job": OF_JOBS,
+    "JobSet": OF_JOBS,
     "LeaderWorkerSet": "system:serviceaccount:kube-system:statefulset-controller",
+    "TrainingRuntime": OF_JOBS,
 }
 
 
 def templates(body: Any) -> Iterator[Any]:
     """Those of the pods that an object makes, as its own controller completes them."""
     if body["kind"] != "LeaderWorkerSet":
-        yield body["spec"]["template"]
+        yield template_of(body)
         return
     for index, role in enumerate(("leader", "worker")):
         template = deepcopy(body["spec"]["leaderWorkerTemplate"][f"{role}Template"])
@@ -150,7 +162,7 @@ def test_what_kueue_makes_of_work_is_let_in(spec: str) -> None:
     (policy,) = policies(plan, "workloads")
     values = {priority.name: priority.spec.value for priority in plan.priority_classes}
     for manifest in manifests(spec, scheduler="kueue"):
-        if manifest.kind in OWNERS:
+        if manifest.kind in {*OWNERS, "TrainJob"} - {"TrainingRuntime"}:
             name = manifest.body["metadata"]["labels"].get("kueue.x-k8s.io/priority-class")
             work = {"priority": values.get(name, 0), **({"priorityClassRef": {"name": name}} if name else {})}
             assert refusals(policy, {"kind": "Workload", "spec": work}, parameters(plan)) == []

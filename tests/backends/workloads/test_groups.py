@@ -180,3 +180,21 @@ def test_run_ai_finds_the_node_pool_on_all_pods() -> None:
 def test_its_definition_takes_what_is_written(spec: str, scheduler: str) -> None:
     found = manifests(spec, scheduler=scheduler)
     assert check_schemas(found, "1.34") == ()
+
+
+BESIDE = "podPatch: {spec: {containers: [{name: proxy, image: 'example.com/proxy:1'%s}]}}"
+
+
+def test_what_runs_beside_the_leader_runs_beside_workers_that_run_something_else() -> None:
+    spec = f"inference: {{podsPerReplica: 2, worker: {{args: [--join]}}}}\n{BESIDE % ''}"
+    for role, args in (("leader", None), ("worker", ["--join"])):
+        found = {item["name"]: item.get("args") for item in template(role, spec)["spec"]["containers"]}
+        assert found == {"main": args, "proxy": None}
+
+
+def test_a_set_that_kueue_counts_with_what_runs_beside_it_is_another_one() -> None:
+    names = {
+        group_set(f"{GROUPED}\n{BESIDE % more}", scheduler="kueue")["metadata"]["name"]
+        for more in ("", ", resources: {requests: {cpu: '1'}}", ", args: [--quiet]")
+    }
+    assert len(names) == 2

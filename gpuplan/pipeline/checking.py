@@ -1,0 +1,181 @@
+"""Judge files of others as they are: without a platform, by the same rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from gpuplan.catalog import Gpu, load
+from gpuplan.checks.handwritten import OBJECT_CHECKS
+from gpuplan.checks.handwritten.config_files import is_config
+from gpuplan.checks.handwritten.reading import (
+    ALL_KUSTOMIZATION_FILES,
+    HandFiles,
+    Object,
+    inside,
+    mapping,
+    sort_out,
+    sync_options,
+)
+from gpuplan.checks.registry import run_all
+from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
+from gpuplan.documents import Document, find_ignores, read_bytes
+from gpuplan.manifests import (
+    Manifest,
+    Problem,
+    Subject,
+    check_schemas,
+    has_schemas,
+    is_object,
+    kubernetes_versions,
+    unusable_definitions,
+)
+from gpuplan.pipeline import Report
+from gpuplan.pipeline.findings import tidy
+from gpuplan.pipeline.misfits import found_in, merged
+from gpuplan.pipeline.rules import NOTHING_JUDGED, PATCHED_OBJECT_INVALID, POLICY_AMONG_FILES
+from gpuplan.planning.plan import HandWritten
+
+_POLICIES: Final = "gpuplan.dev/"
+_CHARTS_BLOCKS: Final = frozenset(
+    ("ccManager", "daemonsets", "dcgm", "dcgmExporter", "devicePlugin", "gdrcopy", "gds", "gfd", "mig", "migManager")
+)
+"""What stands at the top of values of the GPU Operator's chart, and of hardly any other."""
+
+
+def check_files(
+    files: Mapping[str, bytes],
+    *,
+    gpus: Sequence[str] = (),
+    kubernetes: str = "",
+    crds: Path | None = None,
+) -> Report:
+    """Judge the files by themselves: everything that one run can find.
+
+    ``files`` are contents by name. Partitions are judged on the models ``gpus``, or on whatever model fits; objects by
+    the schemas of a ``kubernetes`` minor version, by default the newest that is known, and of any release of the
+    projects that define custom kinds. ``crds`` is a folder of more definitions. Trouble where a model or a version is
+    not known.
+    """
+    models = tuple(load().get(name) for name in gpus)
+    version = kubernetes or kubernetes_versions()[1]
+    if not has_schemas(version):
+        oldest, newest = kubernetes_versions()
+        raise GpuplanError(f"there are no schemas for Kubernetes {version}", f'name one from "{oldest}" to "{newest}"')
+    documents: list[Document] = []
+    found: list[Diagnostic] = []
+    for name, content in files.items():
+        read, unread = read_bytes(name, content)
+        documents += read
+        found += unread
+    found += _judge(documents, models, version, crds)
+    sources = {document.file.path: document.file for document in documents}
+    ignores = tuple(ignore for source in sources.values() for ignore in find_ignores(source))
+    return Report(tidy(found, ignores, needed=ignores), (), (), len(files))
+
+
+def _judge(
+    documents: Sequence[Document], gpus: tuple[Gpu, ...], version: str, crds: Path | None
+) -> Iterator[Diagnostic]:
+    policies = [document for document in documents if _version_of(document).startswith(_POLICIES)]
+    for document in {document.file.path: document for document in reversed(policies)}.values():
+        yield _policy(document)
+    others = [document for document in documents if document not in policies]
+    files = _hand_files(others, gpus)
+    yield from _objects_of_files(files, version, crds)
+    yield from run_all(OBJECT_CHECKS, files)
+    judged = {document.file.path for document in (*policies, *(item for item in others if _is_known(item)))}
+    for source in {document.file.path: document.file for document in others}.values():
+        if source.path not in judged:
+            yield _nothing(source)
+
+
+def _hand_files(documents: Iterable[Document], gpus: tuple[Gpu, ...]) -> HandFiles:
+    found = sort_out(HandWritten("", document.origin, document.data) for document in documents)
+    values = [item for document in documents for item in _config_maps_in(document)]
+    return HandFiles(found.kustomizations, (*found.objects, *values), found.documents, gpus=gpus)
+
+
+def _version_of(document: Document) -> str:
+    version = mapping(document.data).get("apiVersion")
+    return version if isinstance(version, str) else ""
+
+
+# --- What a file is ----------------------------------------------------------------------------------------------
+
+
+def _is_known(document: Document) -> bool:
+    body = mapping(document.data)
+    is_kustomization = document.file.path.rpartition("/")[2] in ALL_KUSTOMIZATION_FILES
+    return "kind" in body or is_config(body) or _is_values(body) or is_kustomization
+
+
+def _is_values(body: Mapping[str, object]) -> bool:
+    """Whether it is what the GPU Operator's chart is given."""
+    return "kind" not in body and any(isinstance(body.get(name), Mapping) for name in _CHARTS_BLOCKS)
+
+
+def _config_maps_in(document: Document) -> Iterator[Object]:
+    """The ConfigMaps that the chart makes of values: `config.data` of the device plugin and of the MIG manager.
+
+    (`templates/plugin_config.yaml` and `templates/mig_config.yaml` of the chart in NVIDIA/gpu-operator.)
+    """
+    body = mapping(document.data)
+    if not _is_values(body):
+        return
+    for operand in ("devicePlugin", "migManager"):
+        config = inside(body, operand, "config")
+        if data := mapping(config.get("data")):
+            name = config.get("name")
+            made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name or operand}, "data": data}
+            yield Object(document.origin / operand / "config", made, document.file.path, "")
+
+
+# --- By schemas --------------------------------------------------------------------------------------------------
+
+
+def _objects_of_files(files: HandFiles, version: str, crds: Path | None) -> Iterator[Diagnostic]:
+    """What does not fit the schema of its kind; patches and values are no objects."""
+    written: dict[int, tuple[Manifest, Object]] = {}
+    for item in files.objects:
+        body = merged(item.body)
+        if not item.is_patch and is_object(body) and item.body.get("apiVersion") is not None:
+            manifest = _manifest(item, body)
+            written[id(manifest)] = manifest, item
+    problems: tuple[Problem, ...] = check_schemas((manifest for manifest, _ in written.values()), version, crds)
+    how = f"judged by Kubernetes {version}, and by every release of other projects that gpuplan knows"
+    for problem in problems:
+        yield PATCHED_OBJECT_INVALID.report(found_in(written[id(problem.manifest)][1], problem, how))
+    yield from unusable_definitions(crds, Path.cwd())
+
+
+def _manifest(item: Object, body: Mapping[str, Any]) -> Manifest:
+    options = sync_options(inside(body, "metadata", "annotations"))
+    is_partial = options.get("ServerSideApply") == "true"
+    return Manifest("", body, is_partial=is_partial, is_foreign=True, about=(Subject("File", item.path),), trace=None)
+
+
+# --- What cannot be judged ---------------------------------------------------------------------------------------
+
+
+def _policy(document: Document) -> Diagnostic:
+    kind = mapping(document.data).get("kind")
+    finding = Finding(
+        document.origin / "apiVersion",
+        f"this {kind} is a policy, which is judged with its platform",
+        label="nothing was said of it",
+        help="run `gpuplan validate` where `policies/` and `overlays/` are",
+    )
+    return POLICY_AMONG_FILES.report(finding)
+
+
+def _nothing(source: SourceFile) -> Diagnostic:
+    known = "Kubernetes objects, files of the MIG manager and the device plugin, and values of the GPU Operator's chart"
+    finding = Finding(
+        Origin(WholeFile(source)),
+        f"`{source.path}` holds nothing that a rule is about",
+        notes=(f"gpuplan knows {known}",),
+        help="leave it out",
+    )
+    return NOTHING_JUDGED.report(finding)

@@ -1,0 +1,236 @@
+"""`gpuplan check`: files of others, judged without a platform."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gpuplan.catalog import load
+from gpuplan.pipeline.checking import check_files
+from gpuplan.planning.placement.layouts import maximal_layouts
+from tests.cli.platforms import TENANT
+from tests.cli.runs import run
+
+MIG = """\
+version: v1
+mig-configs:
+  all-disabled:
+    - {devices: all, mig-enabled: false}
+  halves:
+    - devices: all
+      mig-enabled: true
+      mig-devices: {%s}
+"""
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: a, namespace: b}
+spec:
+  containers:
+    - name: main
+      image: example.com/app:1
+      resources: {limits: {%s: 1}}
+"""
+VALUES = """\
+devicePlugin: {enabled: true}
+migManager:
+  config:
+    name: parts
+    data:
+      config.yaml: |
+%s
+"""
+PLUGIN = """\
+version: v1
+sharing:
+  timeSlicing:
+    resources: [{name: nvidia.com/gpu, replicas: 1}]
+"""
+QUEUE = """\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: team}
+spec:
+  namespaceSelector: {}
+  resourceGroup: []
+"""
+
+
+def found(*texts: str, gpu: str = "", kubernetes: str = "") -> list[tuple[str, str]]:
+    """Codes and messages."""
+    files = {f"file-{number}.yaml": text.encode() for number, text in enumerate(texts)}
+    report = check_files(files, gpus=[gpu] if gpu else [], kubernetes=kubernetes)
+    return [(item.code, item.finding.message) for item in report.diagnostics]
+
+
+def codes(*texts: str, gpu: str = "", kubernetes: str = "") -> list[str]:
+    return [code for code, _ in found(*texts, gpu=gpu, kubernetes=kubernetes)]
+
+
+# --- Partitions --------------------------------------------------------------------------------------------------
+
+
+def test_partitions_are_judged_on_whatever_model_fits() -> None:
+    assert codes(MIG % '"3g.40gb": 2') == []
+    assert found(MIG % '"3g.40gb": 3') == [
+        ("GPU632", "no GPU can have what entry `halves` asks for: 3x `3g.40gb`"),
+    ]
+
+
+def test_partitions_are_judged_on_the_model_that_is_named() -> None:
+    """Seven of 1g.24gb fit on a B200's board, and an H100 has none of them."""
+    of_another = MIG % '"1g.23gb": 7'
+    assert codes(of_another) == []
+    assert found(of_another, gpu="H100-80GB") == [
+        ("GPU629", "entry `halves` wants `1g.23gb`, which no H100-80GB has"),
+    ]
+
+
+def test_what_fits_instead_is_named_for_a_model() -> None:
+    report = check_files({"a.yaml": (MIG % '"3g.40gb": 2, "1g.10gb": 1').encode()}, gpus=["A100-80GB"])
+    [item] = report.diagnostics
+    assert (item.finding.help or "").startswith("nearest that fit: 2x `3g.40gb`, ")
+    assert item.finding.message == "no A100-80GB can have what entry `halves` asks for: 2x `3g.40gb`, 1x `1g.10gb`"
+
+
+@pytest.mark.parametrize("gpu", [gpu.id for gpu in load().all() if gpu.profiles])
+def test_each_full_layout_of_each_model_is_taken(gpu: str) -> None:
+    layouts = [{name: n for name, n in counts.items() if n} for counts in maximal_layouts(load().get(gpu))[:8]]
+    for counts in layouts:
+        assert codes(MIG % ", ".join(f'"{name}": {n}' for name, n in counts.items()), gpu=gpu) == []
+
+
+def test_files_in_config_maps_and_in_values_of_the_chart_are_judged() -> None:
+    text = MIG % '"3g.40gb": 3'
+    data = {"config.yaml": text}
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "parts"}, "data": data}
+    assert codes(json.dumps(config_map)) == ["GPU632"]
+    assert codes(VALUES % "".join(f"        {line}\n" for line in text.splitlines())) == ["GPU632"]
+    assert codes(PLUGIN) == ["GPU630"]
+
+
+# --- Objects -----------------------------------------------------------------------------------------------------
+
+
+def test_a_device_that_no_board_has_is_a_warning_and_with_a_model_an_error() -> None:
+    pod = POD % "nvidia.com/mig-3g.40gb"
+    assert codes(pod) == []
+    assert codes(pod, gpu="H100-80GB") == []
+    [item] = check_files({"a.yaml": pod.encode()}, gpus=["A100-40GB"]).diagnostics
+    assert (item.code, str(item.severity)) == ("GPU802", "error")
+    assert item.finding.help == "write `3g.20gb`"
+    [item] = check_files({"a.yaml": (POD % "nvidia.com/mig-9g.90gb").encode()}).diagnostics
+    assert (item.code, str(item.severity)) == ("GPU802", "warning")
+
+
+@pytest.mark.parametrize("name", ["nvidia.com/gpu", "nvidia.com/mig-1g.5gb", "nvidia.com/mig-1g.10gb.me"])
+def test_resources_of_boards_are_taken(name: str) -> None:
+    assert codes(POD % name) == []
+
+
+def test_a_quota_and_a_queue_are_looked_into_as_well() -> None:
+    quota = (
+        "{apiVersion: v1, kind: ResourceQuota, metadata: {name: a}, spec: {hard: {requests.nvidia.com/mig-9g.90gb: 1}}}"
+    )
+    assert codes(quota) == ["GPU802"]
+    assert codes(quota.replace("9g.90gb", "1g.10gb").replace("requests.", "")) == ["GPU620"]
+
+
+def test_objects_fit_the_schemas_of_their_kind() -> None:
+    assert codes(QUEUE) == ["GPU683"]
+    assert codes(POD % "nvidia.com/gpu" + "      portz: []\n") == ["GPU683"]
+
+
+def test_the_kubernetes_version_picks_the_schemas() -> None:
+    claim = "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: a}, spec: {devices: {request: []}}}"
+    assert codes(claim, kubernetes="1.34") == ["GPU683"]
+
+
+def test_a_list_as_kubectl_prints_it_is_judged_object_by_object() -> None:
+    pods = [
+        json.loads(json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": n}, "spec": {"x": 1}}))
+        for n in "ab"
+    ]
+    listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": pods})
+    assert [message[:5] for _, message in found(listed)].count("Pod a") >= 1
+    assert {message[:5] for _, message in found(listed)} == {"Pod a", "Pod b"}
+
+
+# --- What is not judged ------------------------------------------------------------------------------------------
+
+
+def test_a_policy_is_for_validate() -> None:
+    assert found(TENANT) == [("GPU800", "this Tenant is a policy, which is judged with its platform")]
+
+
+def test_a_file_of_something_else_is_not_passed_over_in_silence() -> None:
+    assert codes("a: 1\n") == ["GPU801"]
+    assert codes("") == []
+
+
+def test_a_comment_ignores_a_finding_and_one_for_nothing_is_a_finding() -> None:
+    quota = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: a}\nspec:\n  hard:\n    nvidia.com/gpu: 4%s\n"
+    assert codes(quota % "  # gpuplan: ignore[GPU620] the old cluster") == []
+    assert codes((quota % "  # gpuplan: ignore[GPU620] it counts").replace("    nvidia", "    requests.nvidia")) == [
+        "GPU112"
+    ]
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(
+    st.recursive(
+        st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=8)),
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=4),
+            st.dictionaries(
+                st.sampled_from(
+                    ("apiVersion", "kind", "metadata", "spec", "data", "mig-configs", "sharing", "items", "name")
+                ),
+                inner,
+                max_size=5,
+            ),
+        ),
+        max_leaves=20,
+    )
+)
+def test_nothing_that_parses_ends_in_a_traceback(body: object) -> None:
+    check_files({"a.json": json.dumps(body).encode()})
+
+
+# --- The command -------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_is_read_whole_and_a_file_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "a/.git").mkdir(parents=True)
+    (tmp_path / "a/mig.yaml").write_text(MIG % '"3g.40gb": 3')
+    (tmp_path / "a/.git/x.yaml").write_text("a: [")
+    (tmp_path / "a/readme.md").write_text("a: [")
+    done = run("check", "a", "-o", "concise", cwd=tmp_path)
+    assert (done.code, done.err) == (1, "1 error in 1 file; `gpuplan explain GPU632` says more\n")
+    assert done.out.startswith("a/mig.yaml:8:20: error[GPU632] ")
+
+
+def test_what_comes_by_a_pipe_is_called_stdin(tmp_path: Path) -> None:
+    done = run("check", "-", "-o", "concise", cwd=tmp_path, stdin=POD % "nvidia.com/mig-9g.90gb")
+    assert (done.code, done.out[:13]) == (0, "stdin:8:28: w")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("missing.yaml",), "missing.yaml"),
+        (("empty",), "there is no file below `empty` that ends in .yaml, .yml, .json"),
+        (("a.yaml", "--gpu", "H1000"), "H1000"),
+        (("a.yaml", "--kubernetes", "1.99"), "there are no schemas for Kubernetes 1.99"),
+    ],
+)
+def test_what_cannot_be_read_is_trouble(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "a.yaml").write_text(PLUGIN)
+    done = run("check", *arguments, cwd=tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err

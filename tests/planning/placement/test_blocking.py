@@ -1,0 +1,120 @@
+"""What may leave no place for one more, beside every state that arrivals and departures can reach."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from gpuplan import catalog
+from gpuplan.catalog import Gpu
+from gpuplan.planning.placement.blocking import Blockade, blocking, find_blockade
+
+H100 = catalog.load().get("H100-80GB")
+A30 = catalog.load().get("A30-24GB")
+
+Device = tuple[int, str, int]
+"""A partition as the driver publishes it: GPU, profile and first memory slice."""
+
+
+def test_one_small_instance_in_each_half_keeps_a_half_off() -> None:
+    assert find_blockade(H100, "3g.40gb", 8, {"1g.10gb": 16}) == (Blockade({"1g.10gb": 2}, 8),)
+    assert find_blockade(H100, "3g.40gb", 8, {"1g.10gb": 15}) is None
+
+
+def test_kinds_of_blockades_add_up() -> None:
+    most = {"1g.10gb": 3, "3g.40gb": 1}
+    assert find_blockade(H100, "3g.40gb", 2, most) == (
+        Blockade({"1g.10gb": 1, "3g.40gb": 1}, 1),
+        Blockade({"1g.10gb": 2}, 1),
+    )
+
+
+def test_equal_instances_are_never_in_each_others_way_before_all_are_there() -> None:
+    assert find_blockade(H100, "1g.10gb", 4, {"1g.10gb": 27}) is None
+    assert find_blockade(H100, "1g.10gb", 4, {"1g.10gb": 28}) == (Blockade({"1g.10gb": 7}, 4),)
+
+
+def test_wide_instances_may_stand_so_that_fewer_of_them_fit() -> None:
+    """A `1g.20gb` may start at slice 6 where no `2g.20gb` may: three of them need not be in the way of a third one."""
+    assert blocking(H100, "2g.20gb", ("1g.20gb",)) == ((3,),)
+
+
+def test_media_engines_run_out_before_slices() -> None:
+    assert blocking(H100, "1g.10gb+me", ("1g.10gb+me",)) == ((1,),)
+
+
+def test_no_gpus_have_no_room() -> None:
+    assert find_blockade(H100, "1g.10gb", 0, {}) == ()
+
+
+def test_many_gpus_are_decided_exactly() -> None:
+    """Three of a GPU's four kinds compete for the same instances; the bound in fractions is 4,096 of them."""
+    most = {"1g.10gb": 4095, "2g.20gb": 2048, "3g.40gb": 2049}
+    found = find_blockade(H100, "3g.40gb", 4096, most)
+    assert found is not None
+    assert sum(item.gpus for item in found) == 4096
+    used = Counter[str]()
+    for item in found:
+        used.update({name: number * item.gpus for name, number in item.on_each.items()})
+    assert all(used[name] <= number for name, number in most.items())
+
+
+# --- Every state that can be -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_it_is_what_brute_force_finds(seed: int) -> None:
+    chance = random.Random(seed)
+    gpus = chance.choice([1, 2])
+    names = chance.sample([profile.name for profile in A30.profiles], chance.randint(1, 3))
+    most = {name: chance.randint(0, 3 if gpus == 1 else 2) for name in names}
+    wanted = chance.choice(names)
+    assert (find_blockade(A30, wanted, gpus, most) is not None) == _may_be_stuck(A30, wanted, gpus, most)
+
+
+def _may_be_stuck(gpu: Gpu, wanted: str, gpus: int, most: Mapping[str, int]) -> bool:
+    """Whether pods that come and go, each where it finds room, reach a state without room for one more.
+
+    Every device has counters as the driver publishes them: one for each memory slice, and the media engines.
+    """
+    published = [*_devices(gpu, gpus)]
+    start = frozenset[Device]()
+    seen, states = {start}, [start]
+    while states:
+        state = states.pop()
+        free = [device for device in published if device not in state and _is_free(gpu, state, device)]
+        if not any(name == wanted for _, name, _ in free):
+            return True
+        held = Counter(name for _, name, _ in state)
+        nexts = [state | {device} for device in free if held[device[1]] < most.get(device[1], 0)]
+        nexts += [state - {device} for device in state]
+        for reached in nexts:
+            if reached not in seen:
+                seen.add(reached)
+                states.append(reached)
+    return False
+
+
+def _devices(gpu: Gpu, gpus: int) -> Iterator[Device]:
+    for index in range(gpus):
+        for profile in gpu.profiles:
+            for start in profile.starts:
+                yield index, profile.name, start
+
+
+def _is_free(gpu: Gpu, state: frozenset[Device], one: Device) -> bool:
+    left = Counter({f"memory-slice-{index}": 1 for index in range(gpu.memory_slices)})
+    left.update({name: total for name, total in gpu.engines.items() if total is not None})
+    for device in (*(other for other in state if other[0] == one[0]), one):
+        left.subtract(_consumed(gpu, device))
+    return all(number >= 0 for name, number in left.items() if name in _consumed(gpu, one))
+
+
+def _consumed(gpu: Gpu, device: Device) -> Counter[str]:
+    profile = gpu.find_profile(device[1])
+    assert profile is not None
+    slices = {f"memory-slice-{device[2] + index}": 1 for index in range(profile.memory_slices)}
+    return Counter({**slices, **{name: amount for name, amount in profile.engines.items() if amount}})

@@ -20,7 +20,7 @@ from gpuplan.planning.preemption import evicts_within
 from gpuplan.planning.projects import times_of
 from gpuplan.planning.rdma import is_held_by_rules
 from gpuplan.planning.schedulers import Protects
-from gpuplan.planning.serving import ports_of
+from gpuplan.planning.serving import is_called
 from gpuplan.planning.subjects import subject_of
 from gpuplan.policy.differences import changed_fields
 from gpuplan.policy.models import Inference
@@ -415,14 +415,16 @@ def _workload_removed(step: Step, old: Workload) -> Iterator[Change]:
         *of(step.before, old),
         ChangeClass.DESTRUCTIVE,
         "workload is removed",
-        "its pods end, and its volume goes when a person confirms it" if old.spec.model else "its pods end",
+        "its pods end, and its volume goes when a person confirms it"
+        if old.spec.model or old.storage
+        else "its pods end",
         "reverting starts it again, from the beginning",
         pods=old.most_pods,
     )
 
 
 def _workload_changed(step: Step, old: Workload, new: Workload, differing: Sequence[ChangeClass]) -> Iterator[Change]:
-    found, is_unreachable = worst(differing), _has_service(old) and not _has_service(new)
+    found, is_unreachable = worst(differing), is_called(old.work) and not is_called(new.work)
     is_made_otherwise = needed_api(old) is not needed_api(new)
     effect, undo, pods = f"more or fewer pods; {NOTHING_RUNS}", REVERT, 0
     if found is ChangeClass.RECREATE or is_unreachable or is_made_otherwise:
@@ -430,7 +432,7 @@ def _workload_changed(step: Step, old: Workload, new: Workload, differing: Seque
         undo = "reverting recreates them once more"
         if is_unreachable:
             effect = f"{effect}, and its Service goes: who calls it finds nobody"
-    elif found is ChangeClass.ADMISSION and _has_service(new):
+    elif found is ChangeClass.ADMISSION and is_called(new.work):
         effect = f"it is reached at other ports, or from elsewhere; {NOTHING_RUNS}"
     words = _differences(old, new)
     if words or found.rank > ChangeClass.METADATA.rank:
@@ -443,7 +445,7 @@ def _workload_changed(step: Step, old: Workload, new: Workload, differing: Seque
 
 def _recreated(step: Step, old: Workload, new: Workload) -> str:
     """How its pods become others."""
-    if new.ends:
+    if new.is_job:
         return f"its {needed_api(new) or 'Job'} is another one: the pods end, and the new ones start from the beginning"
     if needed_api(old) is not needed_api(new):
         return f"its pods end, and others come of another kind of object, {needed_api(new) or 'Deployment'}"
@@ -451,10 +453,6 @@ def _recreated(step: Step, old: Workload, new: Workload) -> str:
         return "its pods are recreated, one after the other"
     at_once = "; all at once where Kueue counts them otherwise" if step.after.scheduler.suspends_jobs else ""
     return f"its replicas are recreated, one after the other, each with all of its pods{at_once}"
-
-
-def _has_service(workload: Workload) -> bool:
-    return isinstance(workload.work, Inference) and bool(ports_of(workload.work))
 
 
 def _pods_of(workload: Workload) -> str:

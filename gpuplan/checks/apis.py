@@ -19,8 +19,8 @@ def kind_not_in_cluster(plan: Plan) -> Iterator[Finding]:
     ## Why
     Kubernetes itself has nothing that makes replicas of several pods which come and go together; a LeaderWorkerSet does
     (kubernetes-sigs/lws). Pods of a Job are tried again one by one; those of a JobSet start again together. An
-    InferenceService is KServe's. Where a definition is missing, Argo CD and Flux fail to sync the namespace's folder; where its controller is, nothing makes
-    pods.
+    InferenceService is KServe's. Where its definition is missing, Argo CD and Flux fail to sync the namespace's folder;
+    where its controller is, nothing makes pods.
 
     ## Instead
     Install the controller, and name the kind in the cluster's `apis`. Kubeflow Trainer, which makes JobSets of

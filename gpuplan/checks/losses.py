@@ -40,7 +40,7 @@ from gpuplan.planning.plan import (
 from gpuplan.planning.preemption import Condition, Eviction, evictions, pairs_within
 from gpuplan.planning.projects import ranks, seconds, times_of
 from gpuplan.planning.schedulers import SchedulerTraits
-from gpuplan.policy.models import Allocation, Batch, Cap, Inference, Training
+from gpuplan.policy.models import Allocation, Cap, Inference, Training
 from gpuplan.values import NamedTuple
 from gpuplan.wording import listing
 
@@ -661,9 +661,9 @@ def _level(workload: Workload) -> Uses:
 
 
 def _deadline(workload: Workload) -> Uses:
-    work = workload.work
-    if isinstance(work, Batch) and work.deadline is not None:
-        yield Use(workload.work_at / "deadline", f"`{workload.name}` may take {work.deadline}")
+    if workload.limit:
+        at, time = workload.limit
+        yield Use(at, f"`{workload.name}` may take {time}")
 
 
 def _gang(workload: Workload) -> Uses:

@@ -236,16 +236,16 @@ def topology_not_kept() -> None:
 
 @_lost("GPU594", "deadline-counts-waiting", "deadline")
 def deadline_counts_waiting() -> None:
-    """A training has a limit on its time, and the time in which its pods wait counts as well.
+    """Work has a limit on its time, and the time in which its pods wait counts as well.
 
     ## Why
     A Job's `activeDeadlineSeconds` counts from when the Job starts, which is when it is made, unless it is suspended
     (https://kubernetes.io/docs/concepts/workloads/controllers/job/#suspending-a-job). Kueue keeps Jobs suspended until
     they are admitted. Elsewhere the pods are there from the beginning, and a job that waits in a queue for as long as
-    its `deadline` fails without having run.
+    its `deadline`, or as a workspace's `runTime`, fails without having run.
 
     ## Instead
-    Allow for the wait in `deadline`, or use Kueue.
+    Allow for the wait in it, or use Kueue.
     """
 
 
@@ -258,7 +258,8 @@ def time_limits_not_kept() -> None:
     know neither what a GPU does nor how long work of a queue may run: a notebook that was forgotten keeps its GPUs.
 
     ## Instead
-    Give trainings a `deadline`, and look at the alert `GpuAllocatedIdle`; or use Run:ai.
+    Give trainings a `deadline` and workspaces `idle` and `runTime`, and look at the alert `GpuAllocatedIdle`; or use
+    Run:ai.
     """
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from string import digits
 
@@ -18,8 +18,9 @@ from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.plan import HOST_LABEL, Fraction, FractionRequest, Isolation, Plan, Workload
 from gpuplan.planning.pools import gpu_memory_mib
-from gpuplan.planning.serving import ports_of
-from gpuplan.policy.models import Autoscaling, Batch, Inference, Training, ValueFrom
+from gpuplan.planning.serving import is_called
+from gpuplan.planning.workspaces import FILES, files_of
+from gpuplan.policy.models import Autoscaling, Batch, Inference, Training, ValueFrom, Workspace
 from gpuplan.wording import count, joined, listing
 
 # --- Units -------------------------------------------------------------------------------------------------------
@@ -519,6 +520,9 @@ def unlikely_quantity(plan: Plan) -> Iterator[Finding]:
             yield from _unlikely_bytes(workload.at / "memory", "memory", spec.memory, workload)
         if spec.model:
             yield from _unlikely_bytes(workload.at / "model" / "size", "storage", spec.model.size, workload)
+        if workload.storage:
+            at = workload.work_at / "storage" / "size"
+            yield from _unlikely_bytes(at, "storage", workload.storage.size, workload)
 
 
 def _unlikely_bytes(at: Origin, what: str, text: str, workload: Workload) -> Iterator[Finding]:
@@ -534,7 +538,6 @@ def _unlikely_bytes(at: Origin, what: str, text: str, workload: Workload) -> Ite
         )
 
 
-_CONFIG_PATH = "/etc/workload"
 _SYSTEM_PATHS = ("/dev", "/proc", "/sys")
 _LONGEST_KEY = 253
 _MOST_CONFIG = 2**20
@@ -547,8 +550,8 @@ def unusable_file_name(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     Files of `config` are keys of a ConfigMap: letters, digits, `-`, `_` and `.`, no folders, one MiB together. A volume
-    is mounted at an absolute path without a `:`; over `/`, `/dev`, `/proc` or `/sys` nothing starts, and over
-    `/etc/workload` it hides the files of `config`.
+    is mounted at an absolute path without a `:`; over `/`, `/dev`, `/proc` or `/sys` nothing starts, over
+    `/etc/workload` it hides the files of `config`, and two volumes need two paths.
 
     ## Instead
     Write an absolute path of its own, such as `/models`, and file names without `/`.
@@ -567,10 +570,17 @@ def unusable_file_name(plan: Plan) -> Iterator[Finding]:
                 label=f"{size} bytes, and a ConfigMap holds {_MOST_CONFIG}",
                 help="bring large files in the image or in the `model` volume",
             )
-        if spec.model and (flaw := _flaw_of_path(spec.model.mount_path, has_config=bool(spec.config))):
-            path = f"path `{spec.model.mount_path}`"
-            instead = "a path of its own, such as `/models`"
-            yield _unusable(at / "model" / "mountPath", path, workload, flaw, instead)
+        taken = [*_SYSTEM_PATHS, *([FILES] if files_of(workload) else [])]
+        for volume, where, example in (
+            (spec.model, at / "model", "/models"),
+            (workload.storage, workload.work_at / "storage", "/work"),
+        ):
+            if volume is None:
+                continue
+            if flaw := _flaw_of_path(volume.mount_path, taken):
+                instead = f"a path of its own, such as `{example}`"
+                yield _unusable(where / "mountPath", f"path `{volume.mount_path}`", workload, flaw, instead)
+            taken.append(_plain(volume.mount_path))
 
 
 def _unusable(at: Origin, what: str, workload: Workload, flaw: str, instead: str) -> Finding:
@@ -586,17 +596,22 @@ def _flaw_of_key(name: str) -> str:
     return f"at most {_LONGEST_KEY} characters" if len(name) > _LONGEST_KEY else ""
 
 
-def _flaw_of_path(path: str, *, has_config: bool) -> str:
-    plain = "/".join(["", *(part for part in path.split("/") if part not in ("", "."))])
+def _plain(path: str) -> str:
+    return "/".join(["", *(part for part in path.split("/") if part not in ("", "."))])
+
+
+def _flaw_of_path(path: str, taken: Sequence[str]) -> str:
+    """``taken`` is what already stands there."""
+    plain = _plain(path)
     if not path.startswith("/"):
         return "must begin with `/`"
     if ":" in path:
         return "must not have a `:`"
     if ".." in path.split("/"):
         return "must not lead upwards"
-    taken = [root for root in (*_SYSTEM_PATHS, *([_CONFIG_PATH] if has_config else [])) if _covers(plain, root)]
-    if not plain or taken:
-        return f"hides `{taken[0] if plain else '/'}`"
+    hidden = [root for root in taken if _covers(plain, root)]
+    if not plain or hidden:
+        return f"hides `{hidden[0] if plain else '/'}`"
     return ""
 
 
@@ -670,11 +685,12 @@ _NO_DEVICES = ("void", "none")
 
 @check("GPU599", "secret-in-a-policy", Severity.WARNING)
 def secret_in_a_policy(plan: Plan) -> Iterator[Finding]:
-    """A variable of a workload has what looks like a token or a private key for its value.
+    """A variable of a workload has what looks like a token or a private key for its value, or is read as a password.
 
     ## Why
     A policy is in Git, what is built of it too, and a Deployment can be read by everybody who may look at the
-    namespace. A secret that was pushed once is known, also when a later commit takes it out.
+    namespace. A secret that was pushed once is known, also when a later commit takes it out. Of a workspace,
+    `JUPYTER_TOKEN`, `PASSWORD` and `HASHED_PASSWORD` are what Jupyter and code-server let people in by.
 
     ## Instead
     Revoke it, put the new one into a Secret by whatever brings secrets to the cluster, and name that:
@@ -683,7 +699,8 @@ def secret_in_a_policy(plan: Plan) -> Iterator[Finding]:
     for workload in plan.workloads:
         for at, env, _ in _environments(workload):
             for name, value in env.items():
-                if isinstance(value, str) and is_credential(value):
+                lets_in = isinstance(workload.work, Workspace) and name in _LETS_IN and bool(value)
+                if isinstance(value, str) and (is_credential(value) or lets_in):
                     yield Finding(
                         (at / name).key,
                         f"variable `{name}` of workload `{workload.name}` has what looks like a secret",
@@ -692,15 +709,19 @@ def secret_in_a_policy(plan: Plan) -> Iterator[Finding]:
                     )
 
 
+_LETS_IN = ("JUPYTER_TOKEN", "PASSWORD", "HASHED_PASSWORD")
+"""`jupyter_server/auth/identity.py` of jupyter-server/jupyter_server, and `src/node/cli.ts` of coder/code-server."""
+
+
 @check("GPU589", "service-name-begins-with-digit")
 def service_name_begins_with_digit(plan: Plan) -> Iterator[Finding]:
     """The name of a workload that has a Service begins with a digit, which a Service's name cannot.
 
     ## Why
-    The Service of an inference workload has its name, that of a training with `peers` begins with it, and Services are
-    the one common kind whose name must begin with a letter (RFC 1035). The pods would be there, and nobody could reach
-    them. A LeaderWorkerSet makes Services that begin with its name, and is refused, and so is a JobSet
-    (`ValidateCreate` in `pkg/webhooks/jobset_webhook.go` there).
+    The Service of an inference workload or of a workspace has its name, that of a training with `peers` begins with it,
+    and Services are the one common kind whose name must begin with a letter (RFC 1035). The pods would be there, and
+    nobody could reach them. A LeaderWorkerSet makes Services that begin with its name, and is refused, and so is a
+    JobSet (`ValidateCreate` in `pkg/webhooks/jobset_webhook.go` there).
 
     ## Instead
     Begin the name with a letter. A service that needs no Service says `port: none`.
@@ -717,5 +738,5 @@ def service_name_begins_with_digit(plan: Plan) -> Iterator[Finding]:
 
 def _needs_letter(workload: Workload) -> str:
     """The kind of an object of the workload whose name begins with a letter; empty where there is none."""
-    has_service = bool(ports_of(workload.work)) if isinstance(workload.work, Inference) else workload.peers is not None
+    has_service = is_called(workload.work) or workload.peers is not None
     return "Service" if has_service else needed_api(workload) or ""

@@ -33,6 +33,7 @@ from gpuplan.policy.models import (
     SchedulerKind,
     Training,
     Window,
+    Workspace,
 )
 from gpuplan.values import NamedTuple, Value
 
@@ -695,9 +696,9 @@ class Workload(NamedTuple):
         return next((kind for kind in KINDS_OF_WORK if getattr(self.spec, kind) is not None), KINDS_OF_WORK[0])
 
     @property
-    def work(self) -> Inference | Batch:
+    def work(self) -> Inference | Batch | Workspace:
         spec = self.spec
-        return spec.training or spec.batch or spec.inference or Inference()
+        return spec.training or spec.batch or spec.workspace or spec.inference or Inference()
 
     @property
     def work_at(self) -> Origin:
@@ -712,6 +713,32 @@ class Workload(NamedTuple):
     def training_kind(self) -> models.TrainingKind:
         """Which object its work is, where it ends."""
         return self.work.kind if isinstance(self.work, Training) else models.TrainingKind.JOB
+
+    @property
+    def is_job(self) -> bool:
+        """Whether a Job runs it, or what makes Jobs, which can never be changed."""
+        return isinstance(self.work, Batch | Workspace)
+
+    @property
+    def idle(self) -> str | None:
+        """How long it may be idle, where that is bounded."""
+        return self.work.idle if isinstance(self.work, Workspace) else None
+
+    @property
+    def storage(self) -> models.Storage | None:
+        """A volume of its own."""
+        return self.work.storage if isinstance(self.work, Workspace) else None
+
+    @property
+    def limit(self) -> tuple[Origin, str] | None:
+        """How long it may take, and where that is written."""
+        match self.work:
+            case Batch(deadline=str(time)):
+                return self.work_at / "deadline", time
+            case Workspace(run_time=str(time)):
+                return self.work_at / "runTime", time
+            case _:
+                return None
 
     @property
     def gang(self) -> int | None:
@@ -745,6 +772,8 @@ class Workload(NamedTuple):
         work, at = self.work, self.work_at
         if isinstance(work, Batch):
             return at / "pods"
+        if isinstance(work, Workspace):
+            return at.key
         is_scaled = work.autoscaling and work.autoscaling.max_replicas >= work.replicas
         return at / "autoscaling" / "maxReplicas" if is_scaled else at / "replicas"
 
@@ -794,6 +823,8 @@ class Workload(NamedTuple):
         work = self.work
         if isinstance(work, Batch):
             return work.pods
+        if isinstance(work, Workspace):
+            return 1
         replicas = max(work.replicas, work.autoscaling.max_replicas) if work.autoscaling else work.replicas
         return replicas * work.pods_per_replica
 

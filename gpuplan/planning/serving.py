@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal, assert_never
 
-from gpuplan.policy.models import Api, Autoscaling, ClusterSpec, Gateway, Inference, Ingress, Probe, RouteKind
+from gpuplan.policy.models import (
+    Api,
+    Autoscaling,
+    Batch,
+    ClusterSpec,
+    Gateway,
+    Inference,
+    Ingress,
+    Probe,
+    RouteKind,
+    Workspace,
+)
 
 MAIN_PORT: Final = "http"
 """What the port is called that a service has anyway."""
@@ -14,6 +25,11 @@ MAIN_PORT: Final = "http"
 def ports_of(work: Inference) -> Mapping[str, int]:
     """All ports by their names; none where nothing listens."""
     return {} if work.port == "none" else {MAIN_PORT: work.port, **work.ports}
+
+
+def is_called(work: Inference | Batch | Workspace) -> bool:
+    """Whether a Service with the workload's own name leads to its pods."""
+    return isinstance(work, Workspace) or (isinstance(work, Inference) and bool(ports_of(work)))
 
 
 def probe_of(work: Inference) -> Probe | Literal["tcp", "grpc", "none"]:

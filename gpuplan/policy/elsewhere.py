@@ -36,7 +36,9 @@ _BY_TRAINING: Final = Said(
 )
 _BY_BATCH: Final = Said("by `batch`, such as `{pods: 2, deadline: 1h}`", WORKLOAD)
 _BY_FRACTION: Final = Said("by `fraction`, such as `{memory: 10Gi}`", "docs/how-to/run-a-workload.md")
-_BY_OBJECT: Final = Said("by an object of your own, whose pods the quotas hold", "docs/how-to/add-a-tenant.md")
+_BY_WORKSPACE: Final = Said(
+    "by `workspace`, such as `{port: 8888, idle: 2h, runTime: 12h}`", "docs/how-to/run-a-notebook.md"
+)
 _BY_NODES: Final = Said("by `nodes`: names, a pattern, labels or the board", "docs/how-to/add-a-pool.md")
 _BY_POOL: Final = Said("by the pool: its nodes, labels and taints follow it", "docs/how-to/add-a-pool.md")
 _BY_VALUES: Final = Said("in `gpuOperator.values`, as the chart has it", "docs/how-to/adopt-an-existing-cluster.md")
@@ -74,7 +76,7 @@ _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
             """,
         _BY_BATCH: "job jobs task tasks",
         _BY_FRACTION: "gpuFraction gpuMemory gpuMemoryLimit",
-        _BY_OBJECT: "interactive jupyter notebook notebooks workspace workspaces",
+        _BY_WORKSPACE: "codeServer ide interactive jupyter notebook notebooks workspaces",
     },
     "Tenant": {
         _BY_PATCH: "annotations labels networkPolicies networkPolicy resourceQuota roleBindings roles",

@@ -1164,7 +1164,7 @@ class TenantSpec(Model):
     """What containers in its namespaces have of CPU and memory that say nothing of it."""
     time_limits: TimeLimits = TimeLimits.model_construct()
     """How long its work may run, or keep idle GPUs, before Run:ai ends it. What was submitted before a change keeps
-    the times that it had. Any scheduler knows the `deadline` of a training that is a Workload.
+    the times that it had. Any scheduler keeps those of a Workload: `deadline`, and a workspace's `idle` and `runTime`.
     """
 
 
@@ -1492,7 +1492,39 @@ class Training(Batch):
     """
 
 
-KINDS_OF_WORK = ("inference", "training", "batch")
+class Storage(Model):
+    """A volume that outlives what runs in a workspace."""
+
+    size: texts.Line
+    """The volume's size, such as `50Gi`."""
+    storage_class: names.StorageClass | None = None
+    """The StorageClass; absent means the cluster's default."""
+    mount_path: texts.Line = "/work"
+    """Where the program sees it."""
+    access_mode: Literal["ReadWriteOnce", "ReadWriteOncePod", "ReadWriteMany"] = "ReadWriteOnce"
+    """How many nodes or pods may mount it; the workspace itself has one pod."""
+    group: Annotated[int | None, Field(ge=1, le=2**31 - 1)] = None
+    """The number of the group that may write to it, such as `100` for Jupyter's own images, which do not run as root.
+    Absent: as the storage makes it, or as OpenShift has it for the namespace.
+    """
+
+
+class Workspace(Model):
+    """Work in which a person sits, such as a Jupyter server: a Job of one pod, and a Service."""
+
+    port: Annotated[int, Field(ge=1, le=65535)] = 8888
+    """The port that the program listens on."""
+    idle: texts.Duration | None = None
+    """How long a Jupyter server may be idle, such as `2h`: then it ends its kernels and itself. Other programs do not
+    read it. Absent, it may be idle for any time.
+    """
+    run_time: texts.Duration | None = None
+    """How long it may run, such as `12h`: then it is ended, whatever it does. Absent, for any time."""
+    storage: Storage | None = None
+    """A volume of its own, which stays when the program ends."""
+
+
+KINDS_OF_WORK = ("inference", "training", "batch", "workspace")
 """The fields of a workload of which one says what it is."""
 
 
@@ -1509,6 +1541,8 @@ class WorkloadSpec(Model):
     """A job that ends, and whose pods may work together."""
     batch: Annotated[Batch | None, ESSENTIAL] = None
     """A job that ends, and whose pods need nothing of one another."""
+    workspace: Annotated[Workspace | None, ESSENTIAL] = None
+    """A program in which a person works, such as a Jupyter server."""
     pool: names.PoolName
     """The pool that it runs on."""
     unit: Annotated[UnitName | None, ESSENTIAL] = None
@@ -1762,7 +1796,7 @@ class Tenant(Document):
 
 
 class Workload(Document):
-    """What a team runs: a service, a training, or another job that ends."""
+    """What a team runs: a service, a training, another job that ends, or a workspace."""
 
     kind: Literal["Workload"]
     """Always `Workload`."""

@@ -20,7 +20,7 @@ from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Amount, Plan, Pool, Tenant, Total, Unit, Workload
 from gpuplan.planning.preemption import Condition, Eviction, Mechanism, Party, counted_in, evictions, misread
 from gpuplan.planning.projects import times_of
-from gpuplan.policy.models import Inference
+from gpuplan.policy.models import Inference, Workspace
 from gpuplan.views.catalog import boxes, spell
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.plan_json import plans_as_data
@@ -432,6 +432,8 @@ def _pods(workload: Workload) -> str:
         scaling, each = work.autoscaling, work.pods_per_replica
         pods = f"{scaling.min_replicas * each} to {workload.most_pods}" if scaling else str(workload.most_pods)
         return f"{pods}, {each} together" if workload.is_grouped else pods
+    if isinstance(work, Workspace):
+        return "1, a workspace"
     in_all = f" of {work.trials}" if work.trials else ""
     return f"{work.pods}{in_all}, {workload.gang} together" if workload.gang else f"{work.pods}{in_all}"
 

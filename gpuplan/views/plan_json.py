@@ -205,7 +205,7 @@ def _work(workload: parts.Workload) -> Mapping[str, object]:
     return {
         "kind": workload.kind,
         **as_data(workload.work),
-        "object_kind": needed_api(workload) or ("Job" if workload.ends else "Deployment"),
+        "object_kind": needed_api(workload) or ("Deployment" if isinstance(workload.work, Inference) else "Job"),
         "most_pods": workload.most_pods,
         "units_per_pod": least,
         "units_per_pod_at_most": workload.fraction.most if workload.fraction else least,

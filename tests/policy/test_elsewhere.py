@@ -65,7 +65,7 @@ def test_a_strategy_is_patched_by_hand() -> None:
         ),
         ("Workload", "readinessProbe", "in `inference`, by `probe`, `startup` and `liveness`"),
         ("Workload", "gpuMemory", "by `fraction`, such as `{memory: 10Gi}`"),
-        ("Workload", "notebook", "by an object of your own, whose pods the quotas hold"),
+        ("Workload", "notebook", "by `workspace`, such as `{port: 8888, idle: 2h, runTime: 12h}`"),
         ("Pool", "instanceType", "by `nodes`: names, a pattern, labels or the board"),
     ],
 )

@@ -45,6 +45,7 @@ KINDS: Final = (
     "training: {kind: TrainJob, pods: 4, peers: {}}",
     "training: {pods: 2, trials: 9, backoffLimitPerIndex: 1, fatalExitCodes: [2]}",
     "batch: {pods: 3, deadline: 2h}",
+    "workspace: {idle: 2h, runTime: 12h, storage: {size: 1Gi, group: 100}}",
 )
 MORE: Final = (
     "",

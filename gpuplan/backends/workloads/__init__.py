@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from gpuplan.backends.workloads import job_sets, jobs, models, services, train_jobs
+from gpuplan.backends.workloads import job_sets, jobs, models, services, train_jobs, workspaces
 from gpuplan.backends.workloads.bodies import Written
 from gpuplan.manifests import Manifest, Subject
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.plan import Plan, Stage, Workload
 from gpuplan.planning.subjects import about
-from gpuplan.policy.models import Batch, Inference, TrainingKind
+from gpuplan.policy.models import Batch, Inference, TrainingKind, Workspace
 
 
 def render(plan: Plan) -> Iterator[Manifest]:
@@ -45,6 +45,8 @@ def _objects(plan: Plan, workload: Workload) -> Iterator[Written]:
             yield from services.objects(plan, workload, work)
         case Batch() as work:
             yield from _ending(plan, workload, work)
+        case Workspace() as work:
+            yield from workspaces.objects(plan, workload, work)
         case unknown:
             assert_never(unknown)
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from gpuplan.manifests.bodies import digest, new_object
 from gpuplan.manifests.provenance import Trace
 from gpuplan.planning.plan import MAIN_CONTAINER, TENANT_LABEL, WORKLOAD_LABEL, Workload
+from gpuplan.planning.workspaces import files_of
 
 NOTHING: Final[Mapping[str, str]] = {}
 
@@ -55,8 +56,12 @@ def claim_name(workload: Workload) -> str:
     return f"{workload.name}-model"
 
 
+def storage_name(workload: Workload) -> str:
+    return f"{workload.name}-storage"
+
+
 def config_name(workload: Workload) -> str:
-    return f"{workload.name}-{digest(workload.spec.config)}"
+    return f"{workload.name}-{digest(files_of(workload))}"
 
 
 def job_name(name: str, content: Mapping[str, Any], pods: int = 1, around: str = "") -> str:

@@ -65,7 +65,7 @@ def _spec(plan: Plan, workload: Workload, batch: Batch, name: str) -> dict[str, 
     )
 
 
-_EVICTED: Final = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+EVICTED: Final = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
 """A pod that has to make way, for another or for a node's maintenance, has not failed."""
 
 
@@ -81,7 +81,7 @@ def job_spec(
         "completionMode": "Indexed",
         **tries,
         **({"activeDeadlineSeconds": seconds(batch.deadline)} if batch.deadline else {}),
-        "podFailurePolicy": {"rules": [_EVICTED, *_fatal(batch)]},
+        "podFailurePolicy": {"rules": [EVICTED, *_fatal(batch)]},
         "template": pod_template(plan, workload, asked, {"restartPolicy": "Never", **pod}, {}, variables),
     }
 

@@ -27,38 +27,41 @@ from gpuplan.backends.workloads.pods import (
 )
 from gpuplan.backends.workloads.terms import Terms, terms_of
 from gpuplan.backends.workloads.tracing import Traces, program, variable
+from gpuplan.diagnostics import Origin
 from gpuplan.manifests.bodies import given
-from gpuplan.manifests.provenance import Routes, below, copied
+from gpuplan.manifests.provenance import Routes, below, copied, multiplied
 from gpuplan.planning.amounts import counted_pools
 from gpuplan.planning.plan import TENANT_LABEL, Plan, Workload
 from gpuplan.planning.sources import counted_in, named, scheduler_of
-from gpuplan.policy.models import Download, ModelVolume
+from gpuplan.planning.workspaces import SETTINGS, files_of
+from gpuplan.policy.models import Download, ModelVolume, Storage
 
 
 def objects(plan: Plan, workload: Workload) -> Iterator[Written]:
     """A ConfigMap, a claim and a download Job, as far as they are asked for."""
     of = Traces(plan, workload)
-    if workload.spec.config:
+    if files_of(workload):
         yield BEFORE, _config(workload), partial(_config_routes, of)
     if model := workload.spec.model:
-        yield BEFORE if model.download else AFTER, _claim(workload, model), partial(_claim_routes, of)
+        body = claim(workload, claim_name(workload), model)
+        yield BEFORE if model.download else AFTER, body, partial(claim_routes, of, workload.at / "model")
         if model.download:
             yield BEFORE, _download_job(plan, workload, model.download), partial(_download_job_routes, of)
 
 
 def _config(workload: Workload) -> dict[str, Any]:
-    data = dict(workload.spec.config)
+    data = dict(files_of(workload))
     return workload_object("v1", "ConfigMap", config_name(workload), workload, immutable=True, data=data)
 
 
-def _claim(workload: Workload, model: ModelVolume) -> dict[str, Any]:
+def claim(workload: Workload, name: str, volume: ModelVolume | Storage) -> dict[str, Any]:
     """Of a claim only the size can be changed."""
     spec = given(
-        accessModes=[model.access_mode],
-        storageClassName=model.storage_class,
-        resources={"requests": {"storage": model.size}},
+        accessModes=[volume.access_mode],
+        storageClassName=volume.storage_class,
+        resources={"requests": {"storage": volume.size}},
     )
-    return workload_object("v1", "PersistentVolumeClaim", claim_name(workload), workload, spec=spec)
+    return workload_object("v1", "PersistentVolumeClaim", name, workload, spec=spec)
 
 
 def _download_job(plan: Plan, workload: Workload, download: Download) -> dict[str, Any]:
@@ -106,10 +109,12 @@ def _config_routes(of: Traces) -> Routes:
     yield from of.metadata(of.config_name())
     for name in of.workload.spec.config:
         yield ("data", name), copied(of.workload.at / "config" / name)
+    if of.workload.idle:
+        yield ("data", SETTINGS), multiplied(of.workload.work_at / "idle")
 
 
-def _claim_routes(of: Traces) -> Routes:
-    at = of.workload.at / "model"
+def claim_routes(of: Traces, at: Origin) -> Routes:
+    """``at`` is where the volume is written."""
     yield from of.metadata(named(of.workload))
     yield ("spec", "accessModes"), copied(at / "accessMode")
     yield ("spec", "storageClassName"), copied(at / "storageClass")

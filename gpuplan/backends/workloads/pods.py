@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from gpuplan.backends.workloads.bodies import MAIN, claim_name, config_name, labels_of
+from gpuplan.backends.workloads.bodies import MAIN, claim_name, config_name, labels_of, storage_name
 from gpuplan.backends.workloads.terms import Terms
 from gpuplan.manifests.bodies import given
 from gpuplan.manifests.strategic import Patched, patched, shape_of_pods
@@ -13,6 +13,7 @@ from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.grants import GRACE_SECONDS, most_grace_seconds
 from gpuplan.planning.plan import POOL_LABEL, Plan, Pool, Tenant, Workload
+from gpuplan.planning.workspaces import FILES, files_of
 from gpuplan.policy.models import Allocation, ConfigMapKey, Inference, PodSecurity, SecretKey, ValueFrom
 
 
@@ -34,11 +35,11 @@ def pod_template(
         schedulerName=terms.scheduler,
         priorityClassName=priority.name if priority else None,
         **_placement(plan, workload),
-        **pod_security(workload.tenant),
+        **pod_security(workload.tenant, writers=workload.storage.group if workload.storage else None),
         imagePullSecrets=pull_secrets(workload),
         resourceClaims=resource_claims(workload),
         containers=[_container(workload, container, variables)],
-        volumes=[*_config_volume(workload), *model_volume(workload)],
+        volumes=[*_config_volume(workload), *model_volume(workload), *_storage_volume(workload)],
     )
     return laid_over(plan, workload, {"metadata": metadata, "spec": {**spec, **_grace(plan, workload), **more}}).body
 
@@ -120,7 +121,7 @@ def _container(workload: Workload, more: Mapping[str, Any], variables: Mapping[s
         **more,
         resources=_resources(workload),
         securityContext=container_security(workload.tenant),
-        volumeMounts=[*config_mount(workload), *model_mount(workload)],
+        volumeMounts=[*config_mount(workload), *model_mount(workload), *_storage_mount(workload)],
     )
 
 
@@ -173,9 +174,10 @@ def resource_claims(workload: Workload) -> list[dict[str, str]]:
 # --- Security ----------------------------------------------------------------------------------------------------
 
 
-def pod_security(tenant: Tenant) -> dict[str, Any]:
+def pod_security(tenant: Tenant, writers: int | None = None) -> dict[str, Any]:
     """What the tenant's level asks for; without it whatever no workload of ours needs is left out all the same.
 
+    ``writers`` is the group that may write to volumes.
     Under `restricted` the API server refuses pods that do not say so themselves. Elsewhere images may run as root.
     """
     is_restricted = tenant.spec.allow.pod_security is PodSecurity.RESTRICTED
@@ -186,6 +188,7 @@ def pod_security(tenant: Tenant) -> dict[str, Any]:
         "securityContext": {
             **({"runAsNonRoot": True} if is_restricted else {}),
             "seccompProfile": {"type": "RuntimeDefault"},
+            **({} if writers is None else {"fsGroup": writers}),
         },
     }
 
@@ -201,15 +204,12 @@ def container_security(tenant: Tenant) -> dict[str, Any]:
 # --- Volumes -----------------------------------------------------------------------------------------------------
 
 
-_CONFIG_PATH: Final = "/etc/workload"
-
-
 def _config_volume(workload: Workload) -> list[dict[str, Any]]:
-    return [{"name": "config", "configMap": {"name": config_name(workload)}}] if workload.spec.config else []
+    return [{"name": "config", "configMap": {"name": config_name(workload)}}] if files_of(workload) else []
 
 
 def config_mount(workload: Workload) -> list[dict[str, Any]]:
-    return [{"name": "config", "mountPath": _CONFIG_PATH, "readOnly": True}] if workload.spec.config else []
+    return [{"name": "config", "mountPath": FILES, "readOnly": True}] if files_of(workload) else []
 
 
 def model_volume(workload: Workload) -> list[dict[str, Any]]:
@@ -227,3 +227,12 @@ def model_mount(workload: Workload, *, is_filled: bool = True) -> list[dict[str,
     is_read = is_filled and bool(workload.spec.model.download) and isinstance(workload.work, Inference)
     mount = {"name": "model", "mountPath": workload.spec.model.mount_path}
     return [{**mount, "readOnly": True} if is_read else mount]
+
+
+def _storage_volume(workload: Workload) -> list[dict[str, Any]]:
+    claim = {"name": "storage", "persistentVolumeClaim": {"claimName": storage_name(workload)}}
+    return [claim] if workload.storage else []
+
+
+def _storage_mount(workload: Workload) -> list[dict[str, Any]]:
+    return [{"name": "storage", "mountPath": workload.storage.mount_path}] if workload.storage else []

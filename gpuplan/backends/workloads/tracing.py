@@ -10,6 +10,7 @@ from gpuplan.backends.workloads.pods import (
     REQUIRED,
     config_mount,
     laid_over,
+    model_mount,
     pod_template,
     resource_claims,
     tolerations_among,
@@ -84,7 +85,9 @@ class Traces(NamedTuple):
 
     def config_name(self) -> Links:
         at = self.workload.at / "config"
-        return (*named(self.workload), *hashed(copied(*(at / name for name in self.workload.spec.config))))
+        written = [at / name for name in self.workload.spec.config]
+        idle = [self.workload.work_at / "idle"] if self.workload.idle else []
+        return (*named(self.workload), *hashed(copied(*written, *idle)))
 
     def pod(self, own: Several = (), variables: Mapping[str, Several] = NO_VARIABLES) -> Routes:
         """``own`` is about what only this kind of work has in its container, as are ``variables``, by their names."""
@@ -196,7 +199,12 @@ class Traces(NamedTuple):
         for name in units_of(self.workload):
             yield ("resources", ANY, name), (*copied(at / "count"), *asked_by(self.plan, self.workload))
         yield from below(("resources", "claims"), self._claims())
-        yield from self.mount(len(config_mount(self.workload)))
+        configured = len(config_mount(self.workload))
+        if self.workload.spec.model:
+            yield from self.mount(configured)
+        if self.workload.storage:
+            index = configured + len(model_mount(self.workload))
+            yield ("volumeMounts", index, "mountPath"), copied(self.workload.work_at / "storage" / "mountPath")
 
     def variables(self, of_work: Iterable[str]) -> Iterable[str]:
         """The names of the container's variables in their order; ``of_work`` are those of this kind of work."""

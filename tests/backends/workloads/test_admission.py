@@ -26,6 +26,7 @@ SPECS = (
     f"training: {{kind: JobSet, pods: 4, gang: 4, peers: {{}}}}\n{CONFIG}",
     f"training: {{kind: TrainJob, pods: 4, peers: {{}}, deadline: 2h}}\n{CONFIG}",
     "inference: {autoscaling: {maxReplicas: 4, requestsPerSecond: 10}}",
+    "workspace: {idle: 2h, runTime: 12h, storage: {size: 1Gi, group: 100}}",
     "inference: {replicas: 2, podsPerReplica: 2, worker: {args: [--join]}}",
 )
 SHARINGS = (

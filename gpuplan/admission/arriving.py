@@ -73,6 +73,13 @@ def arrivals(plan: Plan, body: Body, values: Mapping[str, int]) -> Iterator[Arri
 
 _COMPONENTS: Final = ("predictor", "transformer", "explainer")
 
+_MARKS: Final = ("labels", "annotations")
+_OF_COMPONENTS: Final = (
+    *("minReplicas", "maxReplicas", "scaleTarget", "scaleMetric", "scaleMetricType", "autoScaling", "timeout"),
+    *("containerConcurrency", "canaryTrafficPercent", "logger", "batcher", "deploymentStrategy", *_MARKS),
+)
+"""What parts say beside what their pods are (`ComponentExtensionSpec` in `pkg/apis/serving/v1beta1/component.go`)."""
+
 
 def _predictors(plan: Plan, body: Body, owner: tuple[str, str], classes: Mapping[str, int]) -> Iterator[Arrival]:
     """The pods of an InferenceService of KServe, whose parts have containers without a `spec` around them.
@@ -88,8 +95,8 @@ def _predictors(plan: Plan, body: Body, owner: tuple[str, str], classes: Mapping
         part = _map(_map(body.get("spec")).get(name))
         if not isinstance(part.get("containers"), list):
             continue
-        marks = {field: {**_map(own.get(field)), **_map(part.get(field))} for field in ("labels", "annotations")}
-        spec = {key: value for key, value in part.items() if key not in marks}
+        marks = {field: {**_map(own.get(field)), **_map(part.get(field))} for field in _MARKS}
+        spec = {key: value for key, value in part.items() if key not in _OF_COMPONENTS}
         pod = _pod(plan, {"apiVersion": "v1", "kind": "Pod", "metadata": marks, "spec": spec}, owner, classes)
         if all(map(_is_valid, _list(pod["spec"].get("containers")))):
             yield Arrival(pod, ("spec", name), is_flat=True)

@@ -80,7 +80,8 @@ def _of_inference_service(body: Body, most: int | None) -> Pods:
     predictor = body["spec"]["predictor"]
     assert predictor["deploymentStrategy"]["rollingUpdate"]["maxSurge"] == 0, "more pods than replicas while it rolls"
     assert most is None
-    yield predictor["maxReplicas"], {"metadata": {"labels": predictor["labels"]}, "spec": predictor}
+    marks = {"labels": predictor["labels"], "annotations": predictor.get("annotations", {})}
+    yield predictor["maxReplicas"], {"metadata": marks, "spec": predictor}
 
 
 def _of_job_set(body: Body, _: int | None) -> Pods:

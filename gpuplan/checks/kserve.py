@@ -66,6 +66,12 @@ def _beyond_kserve(workload: Workload, work: Inference) -> Iterator[Finding]:
             "write `model`",
         ),
         (
+            work.canary is not None,
+            (at / "canary").key,
+            "has a canary beside the pods that KServe makes",
+            "leave one of the two out",
+        ),
+        (
             bool(workload.pod_patch),
             (workload.at / "podPatch").key,
             "patches pods that KServe makes",

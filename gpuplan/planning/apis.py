@@ -14,6 +14,7 @@ _GROUPS: Final = {
     Api.INFERENCE_SERVICE: "serving.kserve.io",
     Api.JOB_SET: "jobset.x-k8s.io",
     Api.LEADER_WORKER_SET: "leaderworkerset.x-k8s.io",
+    Api.SCALED_OBJECT: "keda.sh",
     Api.TRAIN_JOB: "trainer.kubeflow.org",
 }
 

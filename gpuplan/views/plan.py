@@ -429,9 +429,9 @@ def _pods(workload: Workload) -> str:
     """How many there are at once, and how many of them start together or come in all."""
     work = workload.work
     if isinstance(work, Inference):
-        scaling, each = work.autoscaling, work.pods_per_replica
-        pods = f"{scaling.min_replicas * each} to {workload.most_pods}" if scaling else str(workload.most_pods)
-        return f"{pods}, {each} together" if workload.is_grouped else pods
+        pods = f"{workload.fewest_pods} to {workload.most_pods}" if work.autoscaling else str(workload.most_pods)
+        together = f", {work.pods_per_replica} together" if workload.is_grouped else ""
+        return f"{pods}{together}, {work.canary.replicas} as canary" if work.canary else f"{pods}{together}"
     if isinstance(work, Workspace):
         return "1, a workspace"
     in_all = f" of {work.trials}" if work.trials else ""

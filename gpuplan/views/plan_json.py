@@ -16,16 +16,15 @@ from pydantic import BaseModel
 
 from gpuplan.catalog import Gpu
 from gpuplan.planning import plan as parts
-from gpuplan.planning.apis import needed_api
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.on_demand import certain_units, dynamic_pools
 from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Plan, said
 from gpuplan.planning.preemption import evictions
 from gpuplan.planning.projects import seconds
-from gpuplan.planning.serving import metric_of, probe_of
+from gpuplan.planning.serving import autoscaler_kind, metric_of, probe_of
 from gpuplan.policy.documentation import document
-from gpuplan.policy.models import KINDS_OF_WORK, Autoscaling, Cap, Guard, Inference, ModelVolume, Training
+from gpuplan.policy.models import KINDS_OF_WORK, Autoscaling, Canary, Cap, Guard, Inference, ModelVolume, Training
 from gpuplan.values import NamedTuple
 
 FORMAT_VERSION = "1.6"
@@ -205,7 +204,6 @@ def _work(workload: parts.Workload) -> Mapping[str, object]:
     return {
         "kind": workload.kind,
         **as_data(workload.work),
-        "object_kind": needed_api(workload) or ("Deployment" if isinstance(workload.work, Inference) else "Job"),
         "most_pods": workload.most_pods,
         "units_per_pod": least,
         "units_per_pod_at_most": workload.fraction.most if workload.fraction else least,
@@ -216,7 +214,12 @@ def _work(workload: parts.Workload) -> Mapping[str, object]:
 
 
 def _served(work: Inference) -> Mapping[str, object]:
-    return {"port": None if work.port == "none" else work.port, "probe": probe_of(work)}
+    made_by = "LeaderWorkerSet" if work.pods_per_replica > 1 else work.kind.value
+    return {"made_by": made_by, "port": None if work.port == "none" else work.port, "probe": probe_of(work)}
+
+
+def _scaled(scaling: Autoscaling) -> Mapping[str, object]:
+    return {"metric": metric_of(scaling) or None, "kind": autoscaler_kind(scaling)}
 
 
 def _volume(model: ModelVolume) -> Mapping[str, object]:
@@ -263,9 +266,10 @@ _CONTRACT: Final[Mapping[type, Published]] = {
     parts.Workload: Published(
         left_out=("command", "args", "env", "config", *KINDS_OF_WORK, "count", "fraction"), more=_work
     ),
+    Training: Published(renamed={"kind": "made_by"}),
     Inference: Published(left_out=("kind",), more=_served),
-    Training: Published(left_out=("kind",)),
-    Autoscaling: Published(more=lambda scaling: {"metric": metric_of(scaling) or None}),
+    Autoscaling: Published(more=_scaled),
+    Canary: Published(left_out=("command", "args", "env")),
     ModelVolume: Published(left_out=("download",), more=_volume),
     parts.Retained: Published(left_out=("mig_layout", "device_plugin_config", "object", "what"), more=_defined),
 }

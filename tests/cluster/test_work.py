@@ -18,18 +18,19 @@ import pytest
 from gpuplan.admission.arriving import arrivals
 from gpuplan.planning.kai import queue_name
 from gpuplan.planning.plan import POOL_LABEL, Plan
-from tests.cluster.api import Api
+from tests.cluster.api import Api, Refused
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.delivery import MANAGER, deliveries, identity
 from tests.cluster.example import ExampleCluster, provide_volumes, show
-from tests.cluster.framework_controllers import framework_controllers
+from tests.cluster.framework_controllers import FRAMEWORKS, framework_controllers
 from tests.cluster.kai_scheduler import kai_controllers, kai_schedulers
 from tests.cluster.kueue_controller import API_VERSION, kueue_controller
 from tests.cluster.lending import CLUSTER, GPU, write_policy
 from tests.cluster.outcomes import in_the_end
 from tests.cluster.processes import until
 from tests.cluster.programs import need_go
-from tests.cluster.work import LAB, POOL, ROWS, Row, is_bound, is_gated, is_of, owners, platform, pods
+from tests.cluster.released import PROJECTS, serve_released
+from tests.cluster.work import HAND_WRITTEN, LAB, POOL, ROWS, Row, is_bound, is_gated, is_of, owners, platform, pods
 from tests.plans import a_plan
 
 Record = Callable[[str, object, object], None]
@@ -85,7 +86,7 @@ def write(repository: Path, scheduler: str, rows: tuple[Row, ...]) -> None:
     frameworks = sorted({name for row in ROWS for name in row.frameworks})
     kueue = f", kueue: {{frameworks: [{', '.join(frameworks)}]}}" if scheduler == "kueue" and frameworks else ""
     apis = sorted({name for row in ROWS for name in row.apis})
-    more = [f"apis: [{', '.join(apis)}]"] if apis else []
+    more = (f"apis: [{', '.join(apis)}]", "gateway: {name: public, namespace: gateways}")
     documents = [*platform(), *(row.document() for row in rows)]
     write_policy(repository, f"kind: {scheduler}{kueue}", documents, *more)
 
@@ -94,8 +95,8 @@ def write(repository: Path, scheduler: str, rows: tuple[Row, ...]) -> None:
 def _beside(control_plane: ControlPlane, *, scheduler: str, repository: Path) -> Iterator[None]:
     """Frameworks are there before Kueue, which looks for their kinds as it starts."""
     with ExitStack() as running:
-        if any(row.apis for row in ROWS):
-            running.enter_context(framework_controllers(control_plane))
+        serve_released(control_plane.api)
+        running.enter_context(framework_controllers(control_plane))
         if scheduler == "kueue":
             configuration = repository / "out" / CLUSTER / "scheduling" / "kueue-configuration.yaml"
             running.enter_context(kueue_controller(control_plane, configuration))
@@ -164,9 +165,15 @@ def test_pods_are_what_admission_takes_them_for(matrix: Matrix, row: Row) -> Non
     for pod in bound(matrix, row):
         *_, root = owners(matrix.api, pod)
         assert root["kind"] == row.kind
-        written = matrix.written[identity(root)]
-        expected = [found.body for found in arrivals(matrix.plan, written, {}) if found.body["kind"] == "Pod"]
-        assert _judged(pod) in [_judged(body) for body in expected]
+        assert identity(root) in matrix.written
+        assert _judged(pod) in [_judged(body) for body in expected_pods(matrix, row)]
+
+
+def expected_pods(matrix: Matrix, row: Row) -> list[Mapping[str, Any]]:
+    """What comes of all that is written of a workload, and runs its own container."""
+    bodies = [body for body in matrix.written.values() if is_of(body, row)]
+    found = [arrival.body for body in bodies for arrival in arrivals(matrix.plan, body, {})]
+    return [body for body in found if body["kind"] == "Pod"]
 
 
 def _judged(pod: Mapping[str, Any]) -> dict[str, Any]:
@@ -191,12 +198,7 @@ def _judged(pod: Mapping[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("matrix", ["kueue"], indirect=True)
 def test_a_queue_that_holds_lets_nothing_start(matrix: Matrix, row: Row, record: Record) -> None:
     """As a whole where Kueue suspends the kind, and by gates on the pods elsewhere, as `arriving` has it."""
-    [body] = [body for body in matrix.written.values() if body["kind"] == row.kind and is_of(body, row)]
-    gates = [
-        bool(found.body["spec"].get("schedulingGates"))
-        for found in arrivals(matrix.plan, body, {})
-        if found.body["kind"] == "Pod"
-    ]
+    gates = [bool(pod["spec"].get("schedulingGates")) for pod in expected_pods(matrix, row)]
     planned = (GATED if all(gates) else SUSPENDED, 0)
     record(f"kueue: {row.kind} `{row.name}` in a queue that holds: how, pods bound", planned, matrix.held[row.name])
 
@@ -225,3 +227,20 @@ def counted(matrix: Matrix) -> int:
         return sum(int(part["total"]) for flavor in flavors for part in flavor["resources"] if part["name"] == GPU)
     quotas = matrix.api.list(f"/api/v1/namespaces/{LAB}/resourcequotas")
     return sum(int(quota["status"]["used"].get(f"requests.{GPU}", 0)) for quota in quotas)
+
+
+RELEASED: Final = (
+    *(kind for framework in FRAMEWORKS for _, kind in framework.kinds),
+    *(kind for project in PROJECTS for kind in project.kinds),
+)
+
+
+@pytest.mark.parametrize("kind", RELEASED)
+@pytest.mark.parametrize("matrix", ["kubernetes"], indirect=True)
+def test_an_object_of_each_kind_fits_what_its_project_releases(matrix: Matrix, kind: str) -> None:
+    """By server-side apply, and one with a field more is refused: so it is no definition that takes anything."""
+    body = next((body for body in matrix.written.values() if body["kind"] == kind), HAND_WRITTEN.get(kind))
+    assert body is not None, f"no object of {kind}"
+    assert matrix.api.apply(body, manager=MANAGER, dry_run=True)["kind"] == kind
+    with pytest.raises(Refused, match="field not declared in schema"):
+        matrix.api.apply({**body, "spec": {**body["spec"], "unheardOf": 1}}, manager=MANAGER, dry_run=True)

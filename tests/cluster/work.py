@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gpuplan.planning.plan import POOL_LABEL
 from tests.cluster.api import Api
-from tests.cluster.lending import EVERYBODY
+from tests.cluster.lending import EVERYBODY, GPU
 from tests.platforms import document, pool, tenant
 
 LAB: Final = "lab"
@@ -42,8 +43,19 @@ class Row:
         )
 
 
+def _container(gpus: str = "") -> dict[str, Any]:
+    limits = {"cpu": "4", "memory": "16Gi", **({GPU: gpus} if gpus else {})}
+    return {"name": "ray", "image": "registry.example.com/ray:2.55.0", "resources": {"limits": limits}}
+
+
 ROWS: Final = (
-    Row("service", "inference: {replicas: 2}", "Deployment", 2),
+    Row(
+        "service",
+        "inference: {replicas: 2, route: {hosts: [chat.example.com], kind: HTTPRoute}}",
+        "Deployment",
+        2,
+        apis=("HTTPRoute",),
+    ),
     Row("quiet", "inference: {port: none, probe: {command: [ready]}}", "Deployment", 1),
     Row(
         "large",
@@ -70,12 +82,44 @@ ROWS: Final = (
         apis=("JobSet", "TrainJob"),
         frameworks=("JobSet", "TrainJob"),
     ),
+    Row("notebook", "workspace: {storage: {size: 10Gi, group: 100}, runTime: 12h}", "Job", 1),
     Row("sweep", "batch: {pods: 2, trials: 5, backoffLimitPerIndex: 1}", "Job", 2),
 )
 """Each kind of work, and each kind of object that it can be written as."""
 
-APIS_WITHOUT_PODS: Final[Mapping[str, str]] = {}
-"""Members of `ClusterSpec.apis` by which no pods come, each with the test that applies such an object."""
+HAND_WRITTEN: Final[Mapping[str, Mapping[str, Any]]] = {
+    "InferenceService": {
+        "apiVersion": "serving.kserve.io/v1beta1",
+        "kind": "InferenceService",
+        "metadata": {"name": "served", "namespace": LAB},
+        "spec": {"predictor": {"containers": [_container("1")]}},
+    },
+    "ScaledObject": {
+        "apiVersion": "keda.sh/v1alpha1",
+        "kind": "ScaledObject",
+        "metadata": {"name": "scaled", "namespace": LAB},
+        "spec": {"scaleTargetRef": {"name": "service"}, "triggers": [{"type": "cpu", "metadata": {"value": "50"}}]},
+    },
+    "RayCluster": {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayCluster",
+        "metadata": {"name": "ray", "namespace": LAB},
+        "spec": {
+            "headGroupSpec": {"rayStartParams": {}, "template": {"spec": {"containers": [_container()]}}},
+            "workerGroupSpecs": [
+                {
+                    "groupName": "gpus",
+                    "replicas": 2,
+                    "minReplicas": 2,
+                    "maxReplicas": 2,
+                    "rayStartParams": {},
+                    "template": {"spec": {"nodeSelector": {POOL_LABEL: POOL}, "containers": [_container("1")]}},
+                }
+            ],
+        },
+    },
+}
+"""What people write of kinds of which gpuplan writes none."""
 
 
 def platform() -> Sequence[str]:

@@ -26,12 +26,12 @@ from gpuplan.manifests.kinds import get_kind
 from gpuplan.manifests.model import Gvk
 from gpuplan.planning.plan import Plan
 from gpuplan.planning.schedulers import SCHEDULERS
-from gpuplan.policy.models import KINDS_OF_WORK, WorkloadSpec
+from gpuplan.policy.models import KINDS_OF_WORK, Sharing, WorkloadSpec
 from gpuplan.views.plan_json import plan_as_data
 from tests.conftest import EXAMPLES
 from tests.plans import a_plan
 from tests.properties.counting import Asked, amount, asked_by
-from tests.properties.work import FIELDS, FITS, LEFT_OUT, ONE_OF, PLACED, TOGETHER, models_below, platforms
+from tests.properties.work import FIELDS, FITS, LEFT_OUT, ONE_OF, PLACED, PLACES, TOGETHER, models_below, platforms
 
 pytestmark = pytest.mark.no_cover
 
@@ -131,6 +131,11 @@ def test_every_field_is_drawn_or_left_out(model: type[BaseModel]) -> None:
 
 def test_every_kind_of_work_is_drawn() -> None:
     assert FITS.keys() == set(KINDS_OF_WORK)
+
+
+def test_work_is_drawn_on_each_kind_of_pool() -> None:
+    written = {place.sharing.partition(":")[0] for place in PLACES.values()}
+    assert written == {info.alias or name for name, info in Sharing.model_fields.items()}
 
 
 @pytest.mark.parametrize("model", ONE_OF, ids=lambda model: model.__name__)

@@ -18,9 +18,11 @@ from gpuplan.policy.models import (
     Api,
     Autoscaling,
     Batch,
+    Checkpoint,
     Closeness,
     ConfigMapKey,
     Download,
+    Elastic,
     Framework,
     Inference,
     ModelVolume,
@@ -32,11 +34,13 @@ from gpuplan.policy.models import (
     Route,
     SecretKey,
     ServingKind,
+    Storage,
     Training,
     TrainingKind,
     ValueFrom,
     Worker,
     WorkloadSpec,
+    Workspace,
 )
 from tests.plans import a_cluster
 from tests.platforms import document, pool, priority_class, tenant
@@ -53,7 +57,7 @@ TOGETHER: Final = 5
 
 
 class Place(NamedTuple):
-    """A pool, its units, and what of them a node has; where they are fractions, how many pods fit on a GPU is said."""
+    """A pool, its units, and how many of each are promised for each node that it has."""
 
     sharing: str
     units: Mapping[str, int]
@@ -77,6 +81,13 @@ PLACES: Final[Mapping[str, Place]] = {
     "mps": Place("mps: {replicas: 2}", {"shared": 16}, schedulers=RESOURCES, is_shared=True),
     "mixed": Place("mig: {instances: {2g.20gb: 2, 3g.40gb: 1}}", {"2g.20gb": 16, "3g.40gb": 8}),
     "claims": Place("exclusive: {}", {"gpu": 8}, "allocation: dra", frozenset(("kubernetes",)), platform="claims"),
+    "demand": Place(
+        "dynamicMig: {profiles: [1g.10gb, 3g.40gb]}",
+        {"1g.10gb": 3, "3g.40gb": 3},
+        "allocation: dra",
+        frozenset(("kubernetes",)),
+        platform="partitions",
+    ),
     "parts": Place("fraction: {}", {"fraction": 8}, schedulers=GPUS, is_shared=True),
 }
 COMPUTE: Final = "cpu: '192', memory: 2Ti"
@@ -98,9 +109,10 @@ def _platform(scheduler: str, cluster: str, places: Mapping[str, Place], *, has_
     """The cluster, its pools, and tenants that are guaranteed a third of each unit."""
     nodes = f"count: {NODES}, gpusPerNode: 8, {COMPUTE}"
     default = "default: true" if has_default else ""
+    own = _OF_PLATFORMS.get(next(iter(places.values())).platform, "")
     return "".join(
         (
-            f"{a_cluster(_scheduler(scheduler))}{cluster}{_KINDS}",
+            f"{a_cluster(_scheduler(scheduler))}{cluster}{_KINDS}{own}",
             *(
                 pool(name, place.sharing, place.more, nodes=f"{nodes}, namePattern: '{name}-[0-9]+'")
                 for name, place in places.items()
@@ -111,6 +123,10 @@ def _platform(scheduler: str, cluster: str, places: Mapping[str, Place], *, has_
             *(_tenant(name, places) for name in TENANTS),
         )
     )
+
+
+_OF_PLATFORMS: Final = {"partitions": "  dra: {partitionableDevices: true}\n"}
+"""What a platform asks of its cluster."""
 
 
 def _scheduler(kind: str) -> str:
@@ -276,6 +292,13 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "route": _with(Route),
         "autoscaling": _with(Autoscaling),
     },
+    Checkpoint: {
+        "size": st.sampled_from(["5Gi", "1T"]),
+        "storage_class": st.just("fast"),
+        "mount_path": st.sampled_from(["/checkpoints", "/state"]),
+        "access_mode": st.just("ReadWriteMany"),
+    },
+    Elastic: {"min_pods": _COUNTS},
     PodPatch: {
         "metadata": st.sampled_from([{"labels": {"team": "search"}}, {"annotations": {"team": "search"}}]),
         "spec": st.sampled_from(_PATCHES),
@@ -289,7 +312,17 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "gang": _COUNTS,
         "topology": _with(Closeness),
         "peers": _with(Peers),
+        "elastic": _with(Elastic),
+        "checkpoint": _with(Checkpoint),
     },
+    Storage: {
+        "size": st.sampled_from(["50Gi", "1Ti"]),
+        "storage_class": st.just("fast"),
+        "mount_path": st.sampled_from(["/work", "/home/jovyan"]),
+        "access_mode": st.sampled_from(["ReadWriteOnce", "ReadWriteOncePod", "ReadWriteMany"]),
+        "group": st.just(100),
+    },
+    Workspace: {"port": _PORTS, "idle": _DURATIONS, "run_time": _DURATIONS, "storage": _with(Storage)},
     PartOfGpu: {
         "min": st.sampled_from([0.1, 0.25]),
         "max": st.sampled_from([0.5, 1.0]),
@@ -463,7 +496,7 @@ def _fit_kserve(work: Spec, spec: Spec, _: Place) -> None:
     """KServe makes one pod to a replica, and has it asked."""
     if work.get("kind") != "InferenceService":
         return
-    for field in ("podsPerReplica", "worker", "topology"):
+    for field in ("podsPerReplica", "worker", "topology", "canary"):
         work.pop(field, None)
     spec.pop("podPatch", None)
     if work.get("probe", "none" if work.get("port") == "none" else "tcp") == "none":
@@ -488,6 +521,17 @@ def _fit_trials(work: Spec, _: Spec, place: Place) -> None:
         work["maxFailedIndexes"] = min(work["maxFailedIndexes"], work.get("trials", pods))
     if not place.levels:
         work.pop("topology", None)
+    _fit_elastic(work, pods)
+
+
+def _fit_elastic(work: Spec, pods: int) -> None:
+    """Pods that come and go find one another, and only a Job has them."""
+    if "trials" in work or work.get("kind", "Job") != "Job":
+        work.pop("elastic", None)
+    if elastic := work.get("elastic"):
+        elastic["minPods"] = min(elastic["minPods"], pods)
+        work.setdefault("peers", {})
+        work.pop("gang", None)
 
 
 def _fit_model(spec: Spec) -> None:
@@ -508,5 +552,6 @@ FITS: Final[Mapping[str, tuple[Fit, ...]]] = {
     "batch": (_fit_trials,),
     "inference": (_fit_port, _fit_reach, _fit_route, _fit_scaling, _fit_replica, _fit_kserve),
     "training": (_fit_trials,),
+    "workspace": (),
 }
 """What is brought to fit of each kind of work."""

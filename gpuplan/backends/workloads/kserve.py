@@ -39,9 +39,9 @@ _STRATEGY: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "m
 _PREDICTOR: Final = ("spec", "predictor")
 
 
-def deployment_of(workload: Workload) -> Mapping[str, str]:
+def deployment_of(workload: Workload) -> Mapping[str, Any]:
     """The Deployment that KServe makes (`PredictorServiceName` in `pkg/constants/constants.go`)."""
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "name": f"{workload.name}-predictor"}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": f"{workload.name}-predictor"}}
 
 
 def inference_service(plan: Plan, workload: Workload, work: Inference, container: Mapping[str, Any]) -> dict[str, Any]:

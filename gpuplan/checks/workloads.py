@@ -21,6 +21,7 @@ from gpuplan.planning.pod_patches import items, mapping, patched_containers
 from gpuplan.planning.pools import gpu_memory_mib
 from gpuplan.planning.room import room_on_node
 from gpuplan.planning.serving import is_called
+from gpuplan.planning.volumes import volumes_of
 from gpuplan.planning.workspaces import FILES, files_of
 from gpuplan.policy.models import Autoscaling, Batch, Inference, Training, ValueFrom, Workspace
 from gpuplan.wording import count, joined, listing
@@ -251,7 +252,7 @@ def _trials(workload: Workload, batch: Batch) -> Iterator[Finding]:
                 related=in_all,
                 help=f"write `pods: {trials}` or less",
             )
-        if workload.gang is not None and workload.gang > 1:
+        if workload.elastic is None and workload.gang is not None and workload.gang > 1:
             yield Finding(
                 at / "gang",
                 f"trials of `{name}` come one after the other, and {workload.gang} of its pods are to start together",
@@ -428,6 +429,8 @@ def image_not_pinned(plan: Plan) -> Iterator[Finding]:
     """
     for workload in plan.workloads:
         images = [(workload.at / "image", workload.spec.image)]
+        if workload.canary is not None and workload.canary.image is not None:
+            images.append((workload.work_at / "canary" / "image", workload.canary.image))
         if workload.spec.model and workload.spec.model.download:
             images.append((workload.at / "model" / "download" / "image", workload.spec.model.download.image))
         patched = ((found.at / "image", found.body.get("image")) for found in patched_containers(workload))
@@ -451,7 +454,7 @@ def _tag(image: str) -> str:
 
 @check("GPU585", "model-volume-out-of-reach")
 def model_volume_out_of_reach(plan: Plan) -> Iterator[Finding]:
-    """A workload's pods cannot all mount its model volume, or nothing can fill it.
+    """A workload's pods cannot all mount a volume of its own, or nothing can fill it.
 
     ## Why
     A `ReadWriteOnce` volume is attached to one node. The scheduler does not keep pods to it: those on other nodes stay
@@ -461,26 +464,24 @@ def model_volume_out_of_reach(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Use `ReadWriteMany` and a StorageClass that offers it, or have one pod.
     """
-    for workload in plan.workloads:
-        model, pods = workload.spec.model, workload.most_pods
-        if model is None:
-            continue
+    for workload, volume in ((found, volume) for found in plan.workloads for volume in volumes_of(found)):
+        spec, pods = volume.spec, workload.most_pods
         message = ""
         reached = reach(plan, workload)
-        if model.access_mode == "ReadWriteOnce" and pods > 1 and sum(pool.nodes.count for pool in reached) > 1:
+        if spec.access_mode == "ReadWriteOnce" and pods > 1 and sum(pool.nodes.count for pool in reached) > 1:
             message = f"{pods} pods of `{workload.name}` may be on several nodes, and its volume on one"
             widest = max(reached, key=lambda pool: pool.nodes.count)
             has = f"pool `{widest.name}` has {count(widest.nodes.count, 'node')}"
             falls = f", and `{reached[0].name}` falls back" if widest.nodes.count == 1 else ""
             related = Label(widest.nodes.at / "count", f"{has}{falls}")
-        elif model.access_mode == "ReadOnlyMany" and model.download is not None:
+        elif spec.access_mode == "ReadOnlyMany" and spec.download is not None:
             message = f"the download cannot write to the volume of `{workload.name}`"
-            related = Label((workload.at / "model" / "download").key, "writes to the volume")
+            related = Label((volume.at / "download").key, "writes to the volume")
         if message:
             yield Finding(
-                workload.at / "model" / "accessMode",
+                volume.at / "accessMode",
                 message,
-                label="attached to one node" if model.access_mode == "ReadWriteOnce" else "mounted read-only",
+                label="attached to one node" if spec.access_mode == "ReadWriteOnce" else "mounted read-only",
                 related=(related,),
                 help="write `accessMode: ReadWriteMany`, or leave it out",
             )
@@ -515,11 +516,8 @@ def unlikely_quantity(plan: Plan) -> Iterator[Finding]:
             )
         if spec.memory:
             yield from _unlikely_bytes(workload.at / "memory", "memory", spec.memory, workload)
-        if spec.model:
-            yield from _unlikely_bytes(workload.at / "model" / "size", "storage", spec.model.size, workload)
-        if workload.storage:
-            at = workload.work_at / "storage" / "size"
-            yield from _unlikely_bytes(at, "storage", workload.storage.size, workload)
+        for volume in volumes_of(workload):
+            yield from _unlikely_bytes(volume.at / "size", "storage", volume.spec.size, workload)
 
 
 def _unlikely_bytes(at: Origin, what: str, text: str, workload: Workload) -> Iterator[Finding]:
@@ -568,16 +566,12 @@ def unusable_file_name(plan: Plan) -> Iterator[Finding]:
                 help="bring large files in the image or in the `model` volume",
             )
         taken = [*_SYSTEM_PATHS, *([FILES] if files_of(workload) else [])]
-        for volume, where, example in (
-            (spec.model, at / "model", "/models"),
-            (workload.storage, workload.work_at / "storage", "/work"),
-        ):
-            if volume is None:
-                continue
-            if flaw := _flaw_of_path(volume.mount_path, taken):
-                instead = f"a path of its own, such as `{example}`"
-                yield _unusable(where / "mountPath", f"path `{volume.mount_path}`", workload, flaw, instead)
-            taken.append(_plain(volume.mount_path))
+        for volume in volumes_of(workload):
+            path = volume.spec.mount_path
+            if flaw := _flaw_of_path(path, taken):
+                instead = f"a path of its own, such as `{volume.example}`"
+                yield _unusable(volume.at / "mountPath", f"path `{path}`", workload, flaw, instead)
+            taken.append(_plain(path))
 
 
 def _unusable(at: Origin, what: str, workload: Workload, flaw: str, instead: str) -> Finding:
@@ -644,6 +638,8 @@ def unusable_variable(plan: Plan) -> Iterator[Finding]:
 def _environments(workload: Workload) -> Iterator[tuple[Origin, Mapping[str, str | ValueFrom], bool]]:
     """The variables of each container, and whether it asks for GPUs."""
     yield workload.at / "env", workload.spec.env, True
+    if workload.canary is not None:
+        yield workload.work_at / "canary" / "env", workload.canary.env, True
     if workload.spec.model and (download := workload.spec.model.download):
         yield workload.at / "model" / "download" / "env", download.env, False
 

@@ -18,9 +18,11 @@ from gpuplan.policy.models import (
     Api,
     Autoscaling,
     Batch,
+    Checkpoint,
     Closeness,
     ConfigMapKey,
     Download,
+    Elastic,
     Framework,
     Inference,
     ModelVolume,
@@ -31,6 +33,7 @@ from gpuplan.policy.models import (
     Reach,
     Route,
     SecretKey,
+    ServingKind,
     Storage,
     Training,
     TrainingKind,
@@ -275,6 +278,7 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
     },
     Worker: {"command": _WORDS, "args": _WORDS},
     Inference: {
+        "kind": st.sampled_from([kind.value for kind in ServingKind]),
         "replicas": _COUNTS,
         "pods_per_replica": st.integers(1, MOST_UNITS),
         "worker": _with(Worker),
@@ -288,6 +292,13 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "route": _with(Route),
         "autoscaling": _with(Autoscaling),
     },
+    Checkpoint: {
+        "size": st.sampled_from(["5Gi", "1T"]),
+        "storage_class": st.just("fast"),
+        "mount_path": st.sampled_from(["/checkpoints", "/state"]),
+        "access_mode": st.just("ReadWriteMany"),
+    },
+    Elastic: {"min_pods": _COUNTS},
     PodPatch: {
         "metadata": st.sampled_from([{"labels": {"team": "search"}}, {"annotations": {"team": "search"}}]),
         "spec": st.sampled_from(_PATCHES),
@@ -301,6 +312,8 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "gang": _COUNTS,
         "topology": _with(Closeness),
         "peers": _with(Peers),
+        "elastic": _with(Elastic),
+        "checkpoint": _with(Checkpoint),
     },
     Storage: {
         "size": st.sampled_from(["50Gi", "1Ti"]),
@@ -479,6 +492,17 @@ def _fit_replica(work: Spec, _: Spec, place: Place) -> None:
         work.pop("topology", None)
 
 
+def _fit_kserve(work: Spec, spec: Spec, _: Place) -> None:
+    """KServe makes one pod to a replica, and has it asked."""
+    if work.get("kind") != "InferenceService":
+        return
+    for field in ("podsPerReplica", "worker", "topology", "canary"):
+        work.pop(field, None)
+    spec.pop("podPatch", None)
+    if work.get("probe", "none" if work.get("port") == "none" else "tcp") == "none":
+        work["probe"] = {"command": ["true"]}
+
+
 def _fit_trials(work: Spec, _: Spec, place: Place) -> None:
     """Pods that come one after the other neither start together nor wait for one another, and only a Job has them."""
     pods = work.get("pods", 1)
@@ -497,6 +521,17 @@ def _fit_trials(work: Spec, _: Spec, place: Place) -> None:
         work["maxFailedIndexes"] = min(work["maxFailedIndexes"], work.get("trials", pods))
     if not place.levels:
         work.pop("topology", None)
+    _fit_elastic(work, pods)
+
+
+def _fit_elastic(work: Spec, pods: int) -> None:
+    """Pods that come and go find one another, and only a Job has them."""
+    if "trials" in work or work.get("kind", "Job") != "Job":
+        work.pop("elastic", None)
+    if elastic := work.get("elastic"):
+        elastic["minPods"] = min(elastic["minPods"], pods)
+        work.setdefault("peers", {})
+        work.pop("gang", None)
 
 
 def _fit_model(spec: Spec) -> None:
@@ -515,7 +550,7 @@ def _fit_fraction(spec: Spec) -> None:
 
 FITS: Final[Mapping[str, tuple[Fit, ...]]] = {
     "batch": (_fit_trials,),
-    "inference": (_fit_port, _fit_reach, _fit_route, _fit_scaling, _fit_replica),
+    "inference": (_fit_port, _fit_reach, _fit_route, _fit_scaling, _fit_replica, _fit_kserve),
     "training": (_fit_trials,),
     "workspace": (),
 }

@@ -11,7 +11,7 @@ from typing import Final
 from gpuplan.checks.wording import number
 from gpuplan.manifests import to_yaml
 from gpuplan.planning import plan as planned
-from gpuplan.planning.amounts import amount_text, per_node
+from gpuplan.planning.amounts import amount_text, per_node, weight_of_gpu
 from gpuplan.planning.containers import defaults_of
 from gpuplan.planning.drivers import driver_groups
 from gpuplan.planning.fallbacks import reach
@@ -83,11 +83,7 @@ def _gpus_of_unit(pool: Pool, name: str) -> Ratio:
     if unit is None or not unit.gpu_weight:
         return Ratio(0)
     of_node = sum(
-        (
-            Ratio(number * unit.gpu_weight, sum(other.per_gpu[index] * other.gpu_weight for other in pool.units))
-            for index, number in enumerate(unit.per_gpu)
-            if number
-        ),
+        (number * unit.gpu_weight / weight_of_gpu(pool, index) for index, number in enumerate(unit.per_gpu) if number),
         Ratio(0),
     )
     return of_node * pool.nodes.count

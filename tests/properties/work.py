@@ -293,6 +293,7 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "path": st.sampled_from(["/", "/v1"]),
         "port": st.sampled_from(["http", "metrics"]),
         "tls_secret": _NAMES,
+        "grpc": st.booleans(),
         "kind": st.sampled_from(["HTTPRoute", "Ingress"]),
     },
     Worker: {"command": _WORDS, "args": _WORDS},
@@ -483,6 +484,8 @@ def _fit_route(work: Spec, _: Spec, __: Place) -> None:
     route = work.get("route", {})
     if not route or route.get("kind") == "Ingress" or work.get("podsPerReplica", 1) > 1:
         work.pop("canary", None)
+    if route.get("kind") != "HTTPRoute" and "canary" not in work:
+        route.pop("grpc", None)
     if route.get("kind") == "HTTPRoute" or "canary" in work:
         work["route"].pop("tlsSecret", None)
 

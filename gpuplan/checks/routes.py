@@ -100,7 +100,7 @@ def route_asked_for_twice(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     A host and a path lead to one of them: of HTTPRoutes to the older one, which is none that anybody chose
-    (`HTTPRouteRule` in `apis/v1/httproute_types.go` of kubernetes-sigs/gateway-api). Controllers of Ingresses take one
+    (`HTTPRouteRule.Matches` in `apis/v1/httproute_types.go` of kubernetes-sigs/gateway-api). Controllers of Ingresses take one
     of the two, or refuse the second.
 
     ## Instead

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from functools import partial
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 from gpuplan.backends.workloads.bodies import AFTER, Written, workload_object
 from gpuplan.backends.workloads.tracing import Traces
@@ -149,7 +149,7 @@ _HASH: Final = len("-0123456789-")
 """What a ReplicaSet adds to the name of its Deployment, and a pod to that of its ReplicaSet, before five letters."""
 
 _LONGEST_BASE: Final = 58
-"""As much of a name as the API server keeps before the letters that it adds itself, without the hyphen where that is cut
+"""As much of a name as the API server keeps before the letters that it adds, without the hyphen where that is cut
 (`maxNameLength` in `staging/src/k8s.io/apiserver/pkg/storage/names/generate.go` of kubernetes/kubernetes).
 """
 

@@ -266,7 +266,7 @@ def guarantees_hang_on_placement(plan: Plan) -> Iterator[Finding]:
             label=f"{promise.certain} of {promise.guaranteed} are certain",
             related=(Label(promise.pool.sharing.at.key, "made on demand, and never moved"),),
             notes=(_proof(promise),),
-            help=f"guarantee {promise.certain} and set `limit: {promise.guaranteed}`" + _or_static(instances),
+            help=_fewer(promise) + _or_static(instances),
         )
 
 
@@ -300,6 +300,12 @@ def limits_hang_on_placement(plan: Plan) -> Iterator[Finding]:
             + _or_static(static_instances(plan, promise.pool)),
             severity=severity_of_loss(plan, Severity.WARNING),
         )
+
+
+def _fewer(promise: Promise) -> str:
+    if len(promise.quotas) == 1:
+        return f"guarantee {promise.certain} and set `limit: {promise.guaranteed}`"
+    return f"lower these guarantees by {promise.guaranteed - promise.certain} in all, and set limits instead"
 
 
 def _proof(promise: Promise) -> str:

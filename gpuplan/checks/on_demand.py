@@ -182,11 +182,11 @@ def driver_would_dissolve_partitions(plan: Plan) -> Iterator[Finding]:
     """A cluster has pools whose partitions are made on demand, and others that are divided by layouts.
 
     ## Why
-    The gate `DynamicMIG` is one setting of the driver for DRA on all nodes of a cluster. With it the driver removes,
-    when it starts, every MIG instance that it did not make (`DestroyUnknownMIGDevices` in
-    `cmd/gpu-kubelet-plugin/driver.go`): those of a layout, whether pods hold them or not. mig-manager would make them
-    again at the next change of its label, and fail on those that the driver made. So the two do not stand beside each
-    other, on one node or on two.
+    The gate `DynamicMIG` is one setting of the driver for DRA on all nodes of a cluster. With it the driver tries to
+    remove, whenever it starts, every MIG instance that no claim holds (`DestroyUnknownMIGDevices` in
+    `cmd/gpu-kubelet-plugin/device_state.go`): those of a layout that are idle at that moment. mig-manager would make
+    them again at the next change of its label, and fail on those that the driver made. So the two do not stand beside
+    each other, on one node or on two.
 
     ## Instead
     Divide all partitioned pools of a cluster in one way: an overlay can say it for one cluster alone. Whole GPUs stand

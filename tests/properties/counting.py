@@ -35,15 +35,18 @@ class Asked(NamedTuple):
 
 
 def asked_by(objects: Iterable[Body]) -> dict[str, Asked]:
-    """What the pods of each workload ask for at the most, by its name; other pods are under the empty one."""
+    """What the pods of each workload ask for at the most, by its name; other pods are under the empty one.
+
+    Those of a canary are the workload's.
+    """
     bodies = list(objects)
-    scaled = {_target(body): body["spec"]["maxReplicas"] for body in bodies if body["kind"] in _SCALERS}
+    scaled = {_target(body): body["spec"][_SCALERS[body["kind"]]] for body in bodies if body["kind"] in _SCALERS}
     found: dict[str, Asked] = {}
     for body in bodies:
         if body["kind"] in WITHOUT_PODS:
             continue
         for pods, template in PODS_OF[body["kind"]](body, scaled.get((body["kind"], body["metadata"]["name"]))):
-            name = template["metadata"].get("labels", {}).get(WORKLOAD, "")
+            name = template["metadata"].get("labels", {}).get(WORKLOAD, "").removesuffix("-canary")
             found[name] = found.get(name, Asked()).plus(_asked_by_pod(template).times(pods))
     return found
 
@@ -75,6 +78,15 @@ def _of_group_set(body: Body, most: int | None) -> Pods:
     yield replicas * (group["size"] - 1), group["workerTemplate"]
 
 
+def _of_inference_service(body: Body, most: int | None) -> Pods:
+    """As KServe makes a Deployment of it; what else scales that names the Deployment."""
+    predictor = body["spec"]["predictor"]
+    assert predictor["deploymentStrategy"]["rollingUpdate"]["maxSurge"] == 0, "more pods than replicas while it rolls"
+    assert most is None
+    marks = {"labels": predictor["labels"], "annotations": predictor.get("annotations", {})}
+    yield predictor["maxReplicas"], {"metadata": marks, "spec": predictor}
+
+
 def _of_job_set(body: Body, _: int | None) -> Pods:
     for job in body["spec"]["replicatedJobs"]:
         for pods, template in _of_job(job["template"], None):
@@ -88,6 +100,7 @@ def _of_runtime(body: Body, _: int | None) -> Pods:
 
 PODS_OF: Final[Mapping[str, Callable[[Body, int | None], Pods]]] = {
     "Deployment": _of_deployment,
+    "InferenceService": _of_inference_service,
     "Job": _of_job,
     "JobSet": _of_job_set,
     "LeaderWorkerSet": _of_group_set,
@@ -95,7 +108,9 @@ PODS_OF: Final[Mapping[str, Callable[[Body, int | None], Pods]]] = {
 }
 """How many pods come of each template of an object, by its kind; an autoscaler may say how many there are at most."""
 
-_SCALERS: Final = frozenset(("HorizontalPodAutoscaler",))
+_SCALERS: Final = {"HorizontalPodAutoscaler": "maxReplicas", "ScaledObject": "maxReplicaCount"}
+"""Where an autoscaler says how many pods there are at most, by its kind."""
+
 WITHOUT_PODS: Final = frozenset(
     ("ConfigMap", "HTTPRoute", "Ingress", "PersistentVolumeClaim", "Service", "TrainJob", *_SCALERS)
 )

@@ -313,6 +313,23 @@ def test_who_reaches_a_service_is_told() -> None:
     )
 
 
+def test_what_a_training_becomes_is_told() -> None:
+    """Its pods are counted as those that end, and their checkpoints are not said to go."""
+    other, together, by_trainer = (
+        change(before, edit, "Workload", "support-tuning")
+        for before, edit in (
+            (original, edits.change_a_training),
+            (edits.have_job_sets, edits.start_a_training_again_together),
+            (edits.have_trainer_run_a_training, edits.change_a_training_of_trainer),
+        )
+    )
+
+    again = "is another one: the pods end, and the new ones start from the beginning"
+    assert (other.effect, other.pods) == (f"its Job {again}", 4)
+    assert (together.effect, together.pods) == (f"its JobSet {again}", 4)
+    assert (by_trainer.effect, by_trainer.pods) == (f"its TrainJob {again}", 4)
+
+
 def _with_workspace(storage: object) -> Edit:
     def edit(platform: Platform) -> None:
         workspace = {"runTime": "12h", "storage": storage}

@@ -19,7 +19,17 @@ def test_what_comes_of_a_patch_is_what_kubectl_makes_of_it(tmp_path: Path) -> No
     file.write_text(yaml.safe_dump({**head, "spec": {"template": deepcopy(TEMPLATE)}}))
     for patch in yaml.safe_load(PATCHES.read_text()):
         text = json.dumps({"spec": {"template": patch}})
-        command = [program("kubernetes-1.34", "kubectl"), "patch", "--local", "-f", file, "-p", text, "-o", "json"]
+        command = [
+            str(program("kubernetes-1.34", "kubectl")),
+            "patch",
+            "--local",
+            "-f",
+            str(file),
+            "-p",
+            text,
+            "-o",
+            "json",
+        ]
         made = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
         template = made["spec"]["template"]

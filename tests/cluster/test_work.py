@@ -29,13 +29,15 @@ from tests.cluster.lending import CLUSTER, GPU, write_policy
 from tests.cluster.outcomes import in_the_end
 from tests.cluster.processes import until
 from tests.cluster.programs import need_go
-from tests.cluster.released import PROJECTS, serve_released
+from tests.cluster.released import GATEWAY, PROJECTS, serve_released
 from tests.cluster.work import HAND_WRITTEN, LAB, POOL, ROWS, Row, is_bound, is_gated, is_of, owners, platform, pods
 from tests.plans import a_plan
 
 Record = Callable[[str, object, object], None]
 
 SCHEDULERS: Final = ("kubernetes", "kueue", "kai")
+ALL_KINDS: Final = "kueue"
+"""The cluster that serves all kinds of objects, those too of which none is written."""
 GROUPS: Final = f"/apis/scheduling.run.ai/v2alpha2/namespaces/{LAB}/podgroups"
 QUEUE: Final = f"/apis/{API_VERSION}/clusterqueues/{LAB}"
 
@@ -95,7 +97,7 @@ def write(repository: Path, scheduler: str, rows: tuple[Row, ...]) -> None:
 def _beside(control_plane: ControlPlane, *, scheduler: str, repository: Path) -> Iterator[None]:
     """Frameworks are there before Kueue, which looks for their kinds as it starts."""
     with ExitStack() as running:
-        serve_released(control_plane.api)
+        serve_released(control_plane.api, PROJECTS if scheduler == ALL_KINDS else (GATEWAY,))
         running.enter_context(framework_controllers(control_plane))
         if scheduler == "kueue":
             configuration = repository / "out" / CLUSTER / "scheduling" / "kueue-configuration.yaml"
@@ -236,7 +238,7 @@ RELEASED: Final = (
 
 
 @pytest.mark.parametrize("kind", RELEASED)
-@pytest.mark.parametrize("matrix", ["kubernetes"], indirect=True)
+@pytest.mark.parametrize("matrix", [ALL_KINDS], indirect=True)
 def test_an_object_of_each_kind_fits_what_its_project_releases(matrix: Matrix, kind: str) -> None:
     """By server-side apply, and one with a field more is refused: so it is no definition that takes anything."""
     body = next((body for body in matrix.written.values() if body["kind"] == kind), HAND_WRITTEN.get(kind))

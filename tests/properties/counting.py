@@ -34,8 +34,11 @@ class Asked(NamedTuple):
         )
 
 
-def asked_by(objects: Iterable[Body]) -> dict[str, Asked]:
-    """What the pods of each workload ask for at the most, by its name; other pods are under the empty one."""
+def asked_by(objects: Iterable[Body], container: str = "") -> dict[str, Asked]:
+    """What the pods of each workload ask for at the most, by its name; other pods are under the empty one.
+
+    With the name of a ``container``, what that one asks for in each pod.
+    """
     bodies = list(objects)
     scaled = {_target(body): body["spec"]["maxReplicas"] for body in bodies if body["kind"] in _SCALERS}
     found: dict[str, Asked] = {}
@@ -44,7 +47,7 @@ def asked_by(objects: Iterable[Body]) -> dict[str, Asked]:
             continue
         for pods, template in PODS_OF[body["kind"]](body, scaled.get((body["kind"], body["metadata"]["name"]))):
             name = template["metadata"].get("labels", {}).get(WORKLOAD, "")
-            found[name] = found.get(name, Asked()).plus(_asked_by_pod(template).times(pods))
+            found[name] = found.get(name, Asked()).plus(_asked_by_pod(template, container).times(pods))
     return found
 
 
@@ -120,15 +123,17 @@ def amount(text: str) -> Decimal:
     return Decimal(digits) * _SUFFIXES.get(text[len(digits) :], Decimal(1))
 
 
-def _asked_by_pod(template: Body) -> Asked:
-    """A claim is for one device, and a container may claim those of its pod alone."""
+def _asked_by_pod(template: Body, only: str) -> Asked:
+    """A claim is for one device. What a container does not request, it asks for as far as its limit."""
     total: defaultdict[str, Decimal] = defaultdict(Decimal)
     claimed = 0
     for container in template["spec"]["containers"]:
+        if only and container["name"] != only:
+            continue
         resources = container.get("resources", {})
-        assert resources.get("limits", {}) == resources.get("requests", {})
+        requests = {**resources.get("limits", {}), **resources.get("requests", {})}
         claimed += len(resources.get("claims", ()))
-        for name, text in resources.get("limits", {}).items():
+        for name, text in requests.items():
             total[name] += amount(text)
     assert claimed == len(template["spec"].get("resourceClaims", ()))
     says = template["metadata"].get("annotations", {})

@@ -212,6 +212,7 @@ _PATCHES: Final = (
             {
                 "name": "proxy",
                 "image": "registry.example.com/proxy:1",
+                "resources": {"requests": {"cpu": "250m", "memory": "64Mi"}},
                 "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
             }
         ]

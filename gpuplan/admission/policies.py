@@ -59,6 +59,7 @@ from gpuplan.planning.sources import (
     scheduler_of,
     taints_of,
 )
+from gpuplan.policy.models import PodSecurity
 from gpuplan.values import Value
 
 DEVICES_POLICY: Final = "gpuplan-devices"
@@ -76,6 +77,8 @@ _RUNNING: Final = "running"
 """The file on work that is there."""
 _POD_SECURITY: Final = "pod-security"
 """The file on what the host is kept from, where the level of Pod Security is not."""
+_LEVELS: Final = "pod-security-levels"
+"""The file on what that level asks beside it, of which nothing is written."""
 _FILES: Final = (_PODS, _RUNNING, _POD_SECURITY, *(kind for kind, traits in SCHEDULERS.items() if traits.has_queues))
 
 
@@ -99,6 +102,32 @@ def policy(plan: Plan, name: str) -> AdmissionPolicy:
 def holds_for(name: str, tenant: Tenant) -> bool:
     """Whether a policy is bound in a tenant's namespaces."""
     return name != POD_SECURITY_POLICY or is_held_by_rules(tenant)
+
+
+def level_of(plan: Plan, tenant: Tenant) -> tuple[AdmissionPolicy, ...]:
+    """What the API server holds a tenant's pods to by their level of Pod Security, in the form of policies.
+
+    It is nothing where the level is `privileged`, or a policy stands in for it.
+    """
+    level = tenant.spec.allow.pod_security
+    if level is PodSecurity.PRIVILEGED or is_held_by_rules(tenant):
+        return ()
+    setting = _setting(plan)
+    facts = _facts(setting)
+    usual = {**_allowed(setting), "capabilities": _listed(_usual_capabilities()), "but_for_rdma": ""}
+    rows = [(PodSecurity.BASELINE, _read(_POD_SECURITY)[_POD_SECURITY])]
+    if level is PodSecurity.RESTRICTED:
+        rows.append((level, _read(_LEVELS)[level]))
+    return tuple(policy_of(name, found, facts, usual) for name, found in rows)
+
+
+def _usual_capabilities() -> Iterator[str]:
+    """Those that the level allows by itself: our policy has one more, for RDMA."""
+    listed = _read(_POD_SECURITY)[_POD_SECURITY]["allowed"]["capabilities"]
+    return (item for items in listed.values() for item in items if item != _OF_RDMA)
+
+
+_OF_RDMA: Final = "IPC_LOCK"
 
 
 def left_out(plan: Plan) -> tuple[AdmissionRule, ...]:
@@ -348,6 +377,7 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
     fraction = _FRACTION_OF if "fractions" in facts else ""
     return {
         **_allowed(setting),
+        "but_for_rdma": f", but for {_OF_RDMA}",
         "barriers": str([[[*taint] for taint in taints] for taints in setting.barriers]),
         "counted_annotations": str(["pod-group-name", *COUNTED_BY_KAI]),
         "counted_groups": str(_counted_groups()),

@@ -7,7 +7,7 @@ from math import ceil
 from typing import Final
 
 from gpuplan.changes.model import CapacityChange, GrantChange
-from gpuplan.planning.plan import Amount, Fraction, Plan, Pool, Quota, Tenant, Unit
+from gpuplan.planning.plan import Amount, DynamicMig, Fraction, Plan, Pool, Quota, Tenant, Unit
 
 
 def capacities(before: Pool | None, after: Pool | None, nodes: int | None = None) -> tuple[CapacityChange, ...]:
@@ -60,6 +60,8 @@ def pods_on(plan: Plan, pool: Pool, nodes: int) -> int:
     for unit in pool.units:
         there, limit = unit.per_node * nodes, limits.get(unit.name)
         found += ceil((there if limit is None else min(there, limit)) * _pods_per_unit(pool, unit))
+    if isinstance(pool.sharing, DynamicMig):  # of which a GPU has no more at once than compute slices
+        return min(found, pool.gpu.compute_slices * pool.nodes.gpus_per_node * nodes)
     return found
 
 

@@ -15,6 +15,7 @@ from gpuplan.changes.nodes import find_pattern, has_node
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.disturbance import ChangeClass
 from gpuplan.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Taint
+from gpuplan.planning.serving import canary_name
 from gpuplan.values import NamedTuple
 
 LIST_PODS: Final = "kubectl get pods -A -o json"
@@ -173,7 +174,7 @@ def _is_meant(change: Change, pod: Pod, earlier: Plan) -> bool:
         return not change.nodes.names or change.nodes.pattern is not None or pod.node in change.nodes.names
     kind, name = change.subject
     if kind == "Workload":
-        return pod.workload == name
+        return pod.workload in (name, canary_name(name))
     tenant = next((item for item in earlier.tenants if kind == "Tenant" and item.name == name), None)
     return tenant is None or pod.namespace in tenant.spec.namespaces
 

@@ -22,8 +22,9 @@ from gpuplan.planning.rdma import is_held_by_rules
 from gpuplan.planning.schedulers import Protects
 from gpuplan.planning.serving import is_called
 from gpuplan.planning.subjects import subject_of
+from gpuplan.planning.volumes import volumes_of
 from gpuplan.policy.differences import changed_fields
-from gpuplan.policy.models import Inference
+from gpuplan.policy.models import Canary, Inference, Route, WorkloadSpec
 from gpuplan.wording import count, joined
 
 
@@ -415,9 +416,7 @@ def _workload_removed(step: Step, old: Workload) -> Iterator[Change]:
         *of(step.before, old),
         ChangeClass.DESTRUCTIVE,
         "workload is removed",
-        "its pods end, and its volume goes when a person confirms it"
-        if old.spec.model or old.storage
-        else "its pods end",
+        "its pods end, and its volume goes when a person confirms it" if any(volumes_of(old)) else "its pods end",
         "reverting starts it again, from the beginning",
         pods=old.most_pods,
     )
@@ -427,13 +426,19 @@ def _workload_changed(step: Step, old: Workload, new: Workload, differing: Seque
     found, is_unreachable = worst(differing), is_called(old.work) and not is_called(new.work)
     is_made_otherwise = needed_api(old) is not needed_api(new)
     effect, undo, pods = f"more or fewer pods; {NOTHING_RUNS}", REVERT, 0
-    if found is ChangeClass.RECREATE or is_unreachable or is_made_otherwise:
+    if ChangeClass.RECREATE in differing or is_unreachable or is_made_otherwise:
         effect, pods = _recreated(step, old, new), old.most_pods
         undo = "reverting recreates them once more"
         if is_unreachable:
             effect = f"{effect}, and its Service goes: who calls it finds nobody"
     elif found is ChangeClass.ADMISSION and is_called(new.work):
         effect = f"it is reached at other ports, or from elsewhere; {NOTHING_RUNS}"
+    if found.rank <= ChangeClass.ADMISSION.rank and _pods_of(old) == _pods_of(new) and _route(old) != _route(new):
+        effect = f"it is {_reached(new)}; {NOTHING_RUNS}"
+    if canary := _canary_changed(old, new):
+        alone = _without_canary(old) == _without_canary(new)
+        effect = canary if alone else f"{effect.removesuffix(f'; {NOTHING_RUNS}')}; {canary}"
+        pods = _canary_pods(old, new) if alone else pods
     words = _differences(old, new)
     if words or found.rank > ChangeClass.METADATA.rank:
         others = "its pool, its tenant or the scheduler asks something else of pods"
@@ -455,17 +460,65 @@ def _recreated(step: Step, old: Workload, new: Workload) -> str:
     return f"its replicas are recreated, one after the other, each with all of its pods{at_once}"
 
 
+def _route(workload: Workload) -> Route | None:
+    return workload.work.route if isinstance(workload.work, Inference) else None
+
+
+def _reached(workload: Workload) -> str:
+    """From where outside of the cluster, if at all."""
+    route = _route(workload)
+    if route is None:
+        return "no longer reached from outside"
+    return f"reached from outside as {names([f'{host}{route.path}' for host in route.hosts])}"
+
+
+def _canary_changed(old: Workload, new: Workload) -> str:
+    """What becomes of a canary and its part of the requests; empty where it stays as it is."""
+    one, other = old.canary, new.canary
+    if one == other:
+        return ""
+    if other is None:
+        return f"{_pods_end(one)}, and all requests go to the other pods" if one else ""
+    part = f"{other.weight} of 100 requests"
+    if one is None:
+        return f"a canary with {count(other.replicas, 'pod')} gets {part}; {NOTHING_RUNS}"
+    weighed = f"the canary gets {part}{'' if one.weight == other.weight else f', not {one.weight}'}"
+    if _canary_pods(old, new):
+        return f"{weighed}, and its pods are recreated, one after the other"
+    return f"{weighed}; {NOTHING_RUNS}"
+
+
+def _pods_end(canary: Canary) -> str:
+    return "the pod of the canary ends" if canary.replicas == 1 else f"the {canary.replicas} pods of the canary end"
+
+
+def _canary_pods(old: Workload, new: Workload) -> int:
+    """How many pods of the canary end, or become others."""
+    one, other = old.canary, new.canary
+    if one is None:
+        return 0
+    kept = {"weight": 0, "replicas": 1}
+    is_same = other is not None and one.model_copy(update=kept) == other.model_copy(update=kept)
+    return 0 if is_same else one.replicas
+
+
+def _without_canary(workload: Workload) -> WorkloadSpec:
+    work = workload.work
+    if not isinstance(work, Inference):
+        return workload.spec
+    return workload.spec.model_copy(update={"inference": work.model_copy(update={"canary": None})})
+
+
 def _pods_of(workload: Workload) -> str:
     """How many there are: ``4``, or ``2 to 8``."""
     work = workload.work
     scaling = work.autoscaling if isinstance(work, Inference) else None
-    least = scaling.min_replicas * workload.pods_per_replica if scaling else workload.most_pods
-    return f"{least} to {workload.most_pods}" if scaling else str(least)
+    return f"{workload.fewest_pods} to {workload.most_pods}" if scaling else str(workload.most_pods)
 
 
 def _differences(old: Workload, new: Workload) -> str:
     """What the policy says otherwise, by name or meant without one; empty where it says the same."""
-    if _pods_of(old) != _pods_of(new):
+    if _pods_of(old) != _pods_of(new) and old.canary == new.canary:
         return f"there are {_pods_of(new)} pods, not {_pods_of(old)}"
     found = [change.words for change in changed_fields(old.spec, new.spec)]
     found += ["unit"] if old.unit.name != new.unit.name else []

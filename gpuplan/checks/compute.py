@@ -574,7 +574,8 @@ def workloads_over_compute(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     Pods beyond the quota are refused or wait for ever. All services must fit at once, with the largest of the jobs;
-    jobs take turns. What counts is the most pods that there can be.
+    jobs take turns. What counts is the most pods that there can be. On plain Kubernetes a ResourceQuota holds each
+    namespace to its part, of the guarantee where that is the cap.
 
     Where queues count CPU and memory, with every scheduler but plain Kubernetes, preemptible work that a higher class
     of the same tenant may evict is counted by itself: the scheduler makes room by evicting it.
@@ -594,6 +595,38 @@ def workloads_over_compute(plan: Plan) -> Iterator[Finding]:
             groups = standing_together(plan.scheduler, workloads) if plan.scheduler.counts_tenants else (workloads,)
             found = (finding for group in groups for finding in _over_compute(holder, pool, counted, group))
             yield from islice(found, 1)
+        yield from _over_namespaces(plan, counted)
+
+
+def _over_namespaces(plan: Plan, counted: Counted) -> Iterator[Finding]:
+    """What a ResourceQuota refuses that has less than the tenant's limit: by `split`, or where guarantees cap."""
+    for tenant in plan.tenants:
+        for namespace in tenant.spec.namespaces:
+            cap = compute_caps(tenant, namespace, plan.scheduler).get(counted)
+            workloads = [found for found in plan.workloads if found.tenant is tenant and found.namespace == namespace]
+            if cap is None or not workloads:
+                continue
+            parts = _at_once([(workload, _most(workload, counted)) for workload in workloads])
+            total = sum(amount for _, amount in parts)
+            quotas = [quota for quota in tenant.quotas if quota.find_compute(counted)]
+            limits = [found.limit for quota in quotas if (found := quota.find_compute(counted))]
+            is_told = None not in limits and len(limits) == 1 and total > (limits[0] or 0)
+            if total > cap and not is_told:
+                workload, _ = parts[crossing([amount for _, amount in parts], cap)]
+                yield Finding(
+                    workload.pods_at if counted is Counted.PODS else _asked_at(workload, counted),
+                    f"workloads in namespace `{namespace}` ask for {words_for(counted, total)}, and pods there may use "
+                    f"{amount_text(counted, cap)}",
+                    label=f"`{workload.name}` makes it too much",
+                    related=tuple(Label(_cap_at(quota, counted, namespace), "its part") for quota in quotas[:2]),
+                    help="ask for less, or give the namespace a larger part in `split`"
+                    if quotas[0].split
+                    else f"ask for less, or raise what is capped to `{amount_text(counted, total)}`",
+                )
+
+
+def _cap_at(quota: Quota, counted: Counted, namespace: str) -> Origin:
+    return quota.at / "split" / namespace if namespace in quota.split else _place_of(quota, counted)
 
 
 def _over_compute(holder: Tenant, pool: str, counted: Counted, workloads: Sequence[Workload]) -> Iterator[Finding]:

@@ -668,8 +668,8 @@ def _deadline(workload: Workload) -> Uses:
 
 def _gang(workload: Workload) -> Uses:
     match workload.work:
-        case Training(gang=int() as gang, pods=pods) if gang > 1:
-            yield Use(workload.work_at / "gang", f"`{workload.name}` needs {gang} of {pods} pods at once")
+        case Training(pods=pods) if workload.gang and workload.gang > 1:
+            yield Use(workload.gang_at, f"`{workload.name}` needs {workload.gang} of {pods} pods at once")
         case Inference(pods_per_replica=pods) if pods > 1:
             yield Use(workload.gang_at, f"each replica of `{workload.name}` needs {pods} pods at once")
 
@@ -677,7 +677,7 @@ def _gang(workload: Workload) -> Uses:
 def _partial_gang(workload: Workload) -> Uses:
     """A gang that is not all pods of its workload."""
     match workload.work:
-        case Training(gang=int() as gang, pods=pods) if gang < pods:
+        case Training(pods=pods) if workload.gang and workload.gang < pods:
             yield from _gang(workload)
 
 

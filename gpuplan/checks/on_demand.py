@@ -62,9 +62,11 @@ def cluster_makes_no_partitions(plan: Plan) -> Iterator[Finding]:
     """A pool makes partitions on demand, and the cluster's Kubernetes or its driver for DRA does not know them.
 
     ## Why
-    Partitions of one GPU exclude each other, which the driver says by shared counters in its ResourceSlices. The API
-    server drops them, and the scheduler passes such devices over, unless their feature gate `DRAPartitionableDevices`
-    is on; it is by default from Kubernetes 1.36 on. The driver has its own alpha gate `DynamicMIG` since v25.12.0.
+    Partitions of one GPU exclude each other, which the driver says by shared counters in its ResourceSlices. An API
+    server whose feature gate `DRAPartitionableDevices` is off drops the counters
+    (`dropDisabledDRAPartitionableDevicesFields` in `pkg/registry/resource/resourceslice/strategy.go`), so that pods are
+    given partitions that cannot stand beside each other, and do not start. The gate is on by default from Kubernetes
+    1.36 on. The driver has its own alpha gate `DynamicMIG` since v25.12.0.
     That release publishes nothing on nodes without MIG
     ([#1092](https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/issues/1092)) and tries to switch MIG on an A100,
     which takes a reset; v0.4.0 does neither ([#1018](https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/pull/1018)).
@@ -90,7 +92,7 @@ def cluster_makes_no_partitions(plan: Plan) -> Iterator[Finding]:
     if kubernetes < _BY_DEFAULT and not (dra and dra.partitionable_devices):
         yield Finding(
             cluster.at / "kubernetes",
-            f"Kubernetes {cluster.spec.kubernetes} allocates no partitions unless a feature gate is on",
+            f"Kubernetes {cluster.spec.kubernetes} does not keep partitions apart that are made on demand",
             label="`DRAPartitionableDevices` is off by default before 1.36",
             related=related,
             help="switch it on in the API server, the scheduler and the controllers, and write "

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from gpuplan.checks.registry import check
-from gpuplan.diagnostics import Finding, Label, Origin
+from gpuplan.checks.wording import name_of
+from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.plan import Plan, Workload
-from gpuplan.planning.serving import ports_of, route_kind, routed_port
+from gpuplan.planning.serving import canary_name, ports_of, route_kind, routed_port
 from gpuplan.policy.models import Api, Inference, Route, RouteKind
+from gpuplan.policy.names import LONGEST_LABEL
 from gpuplan.wording import joined, listing
 
 
@@ -120,3 +122,80 @@ def route_asked_for_twice(plan: Plan) -> Iterator[Finding]:
                     related=(Label(other[1], "asked for here"),),
                     help="leave one of them out" if again else "write another host or `path`",
                 )
+
+
+@check("GPU523", "canary-without-weights")
+def canary_without_weights(plan: Plan) -> Iterator[Finding]:
+    """A service has a canary, and nothing can give it a part of the requests.
+
+    ## Why
+    Only an HTTPRoute weighs where requests go (`backendRefs` in `apis/v1/httproute_types.go` of
+    kubernetes-sigs/gateway-api). Within the cluster a service is called by the name of its Service, which leads to its
+    own pods alone; an Ingress has one Service for each path. The canary's objects are called `<name>-canary`, and are
+    in the way of a workload with that name.
+
+    ## Instead
+    Add a `route` by the cluster's `gateway`, or try the new version as a Workload of its own.
+    """
+    names = {(found.namespace, found.name): found for found in plan.workloads}
+    for workload in plan.workloads:
+        work = workload.work
+        if not isinstance(work, Inference) or work.canary is None:
+            continue
+        at = workload.work_at / "canary"
+        yield from _weighed(plan, workload, work)
+        if not work.canary.model_fields_set & {"image", "command", "args", "env"}:
+            yield Finding(
+                at.key,
+                f"the canary of `{workload.name}` runs what the service runs",
+                label="tries nothing",
+                help="add the `image`, `args` or `env` that it tries, or leave it out",
+                severity=Severity.WARNING,
+            )
+        name = canary_name(workload.name)
+        if len(name) > LONGEST_LABEL:
+            yield Finding(
+                name_of(workload.at),
+                f"the canary of `{workload.name}` would be called `{name}`",
+                label=f"{len(name)} characters",
+                notes=(f"its pods have the name as a label, in at most {LONGEST_LABEL} characters",),
+                help=f"rename the workload, in at most {LONGEST_LABEL - len(name) + len(workload.name)} characters",
+            )
+        if other := names.get((workload.namespace, name)):
+            yield Finding(
+                name_of(other.at),
+                f"`{name}` is what the canary of `{workload.name}` is called",
+                label="two Deployments with one name",
+                related=(Label(at.key, "has a canary"),),
+                help="rename it, or remove it where it was the canary",
+            )
+
+
+_BY_GATEWAY = ", and `apis: [HTTPRoute]` with `gateway: {name: <Gateway>, namespace: <namespace>}` to the Cluster"
+
+
+def _weighed(plan: Plan, workload: Workload, work: Inference) -> Iterator[Finding]:
+    at, spec = workload.work_at / "canary", plan.cluster.spec
+    if work.pods_per_replica > 1:
+        yield Finding(
+            at.key,
+            f"a replica of `{workload.name}` is several pods, and its canary would be one",
+            label="made by a Deployment",
+            related=(Label(workload.gang_at, "pods that come and go together"),),
+            help="try the new version as a Workload of its own",
+        )
+    if work.route is None:
+        yield Finding(
+            at.key,
+            f"nothing gives the canary of `{workload.name}` requests",
+            label="its pods would get none",
+            help=f"add `route: {{hosts: [<host>]}}`{'' if spec.gateway else _BY_GATEWAY}",
+        )
+    elif route_kind(spec, work) is RouteKind.INGRESS:
+        yield Finding(
+            workload.work_at / "route" / "kind",
+            f"an Ingress gives the canary of `{workload.name}` no part of its requests",
+            label="leads to one Service",
+            related=(Label(at / "weight", "weighs requests"),),
+            help="write `kind: HTTPRoute`",
+        )

@@ -1,4 +1,4 @@
-"""Checks on how services are asked, reached and scaled (GPU596-598)."""
+"""Checks on how services are asked, reached and scaled (GPU524-525, GPU596-598)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,20 @@ from typing import Literal
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
-from gpuplan.planning.plan import Plan, Workload
-from gpuplan.planning.serving import MAIN_PORT, PROBE_PERIOD, metric_of, ports_of, probe_of
-from gpuplan.policy.models import Autoscaling, Inference, Probe, ServiceType
-from gpuplan.wording import joined, listing
+from gpuplan.planning.containers import container_limits
+from gpuplan.planning.plan import Counted, Plan, Workload
+from gpuplan.planning.requests import asked_by_main, silent_containers
+from gpuplan.planning.serving import (
+    MAIN_PORT,
+    PROBE_PERIOD,
+    asks_prometheus,
+    autoscaler_kind,
+    metric_of,
+    ports_of,
+    probe_of,
+)
+from gpuplan.policy.models import Api, AutoscalerKind, Autoscaling, Inference, Probe, ServiceType
+from gpuplan.wording import count, joined, listing
 
 
 def _services(plan: Plan) -> Iterator[tuple[Workload, Inference]]:
@@ -227,8 +237,8 @@ def load_that_cannot_be_measured(plan: Plan) -> Iterator[Finding]:
     ## Why
     The use of CPU is a part of what a pod asks for: without a request the autoscaler says `missing request for cpu` and
     never changes the number of pods (`calculatePodRequests` in `pkg/controller/podautoscaler/replica_calculator.go` of
-    kubernetes/kubernetes). The use of a GPU is that of the whole device: where several pods share it, each is seen to
-    use what all of them use, and more pods make it no less.
+    kubernetes/kubernetes), also where it is one container of several that has none. The use of a GPU is that of the
+    whole device: where several pods share it, each is seen to use what all of them use, and more pods make it no less.
 
     ## Instead
     Write `cpu`. On shares and fractions let the number of pods follow requests: `requestsPerSecond`, or
@@ -246,6 +256,7 @@ def load_that_cannot_be_measured(plan: Plan) -> Iterator[Finding]:
                 label="a part of nothing",
                 help="add `cpu: 4`, or as much as a pod needs",
             )
+        yield from _silent(plan, workload, at, scaling)
         if scaling.gpu_percent is not None and _shares_gpu(workload):
             yield Finding(
                 at / "gpuPercent",
@@ -255,6 +266,21 @@ def load_that_cannot_be_measured(plan: Plan) -> Iterator[Finding]:
                 help="write `requestsPerSecond` or `waitingRequests` in its place",
             )
         yield from _metric(workload, scaling, at)
+
+
+def _silent(plan: Plan, workload: Workload, at: Origin, scaling: Autoscaling) -> Iterator[Finding]:
+    """Containers beside the main one for which nobody says what they ask for, not even a LimitRange."""
+    limits = container_limits(workload.tenant, workload.namespace, plan.scheduler)
+    if scaling.cpu_percent is None or Counted.CPU in limits.get("defaultRequest", {}):
+        return
+    for container in silent_containers(workload, Counted.CPU):
+        yield Finding(
+            container.at,
+            f"pods of `{workload.name}` follow their use of CPU, and container `{container.name}` asks for none",
+            label="the autoscaler then changes nothing",
+            related=(Label(at / "cpuPercent", "a part of what all containers ask for"),),
+            help="add `resources: {requests: {cpu: 100m}}`, or as much as it needs",
+        )
 
 
 def _metric(workload: Workload, scaling: Autoscaling, at: Origin) -> Iterator[Finding]:
@@ -267,10 +293,143 @@ def _metric(workload: Workload, scaling: Autoscaling, at: Origin) -> Iterator[Fi
         )
 
 
+@check("GPU524", "autoscaler-not-possible")
+def autoscaler_not_possible(plan: Plan) -> Iterator[Finding]:
+    """The number of a service's pods is to follow something that its cluster has no program for.
+
+    ## Why
+    A HorizontalPodAutoscaler keeps one pod at least: `minReplicas: 0` needs the feature gate `HPAScaleToZero`, which is
+    off by default and alpha (`ValidateHorizontalPodAutoscaler` in `pkg/apis/autoscaling/validation/validation.go` of
+    kubernetes/kubernetes), and it knows metrics of adapters and no queries. KEDA's ScaledObject knows both, and asks
+    Prometheus by an address. Where its definition is missing, the sync of the namespace's folder fails.
+
+    ## Instead
+    Install KEDA, and write `apis: [ScaledObject]` and `prometheus: {url: http://...}` in the Cluster; or let the number
+    of pods follow a metric of pods, from one pod on.
+    """
+    for workload, work in _services(plan):
+        if work.autoscaling is not None:
+            yield from _by_kind(plan, workload, work.autoscaling, workload.work_at / "autoscaling")
+
+
+def _by_kind(plan: Plan, workload: Workload, scaling: Autoscaling, at: Origin) -> Iterator[Finding]:
+    name = workload.name
+    if autoscaler_kind(scaling) is AutoscalerKind.HORIZONTAL_POD_AUTOSCALER:
+        beyond = (
+            (scaling.min_replicas == 0, at / "minReplicas", "keeps one pod at least", "or write `minReplicas: 1`"),
+            (scaling.query is not None, (at / "query").key, "asks no Prometheus", "or follow a metric of pods"),
+        )
+        for is_asked, place, what, otherwise in beyond:
+            if is_asked:
+                yield Finding(
+                    place,
+                    f"the HorizontalPodAutoscaler of `{name}` {what}",
+                    label="beyond what it can do",
+                    related=(Label(at / "kind", "asked for here"),),
+                    help=f"write `kind: ScaledObject`, {otherwise}",
+                )
+    else:
+        yield from _by_keda(plan, workload, scaling, at)
+    if scaling.cooldown is not None and scaling.min_replicas != 0:
+        yield Finding(
+            at / "cooldown",
+            f"`{name}` always has {count(scaling.min_replicas, 'pod')}, and no last one that could go",
+            label="has no effect",
+            related=(Label(at / "minReplicas", "the fewest"),),
+            help="write `minReplicas: 0`, or leave it out",
+            severity=Severity.WARNING,
+        )
+
+
+def _by_keda(plan: Plan, workload: Workload, scaling: Autoscaling, at: Origin) -> Iterator[Finding]:
+    name, cluster = workload.name, plan.cluster
+    reasons = (
+        (scaling.kind is not None, at / "kind"),
+        (scaling.query is not None, (at / "query").key),
+        (True, at / "minReplicas"),
+    )
+    place = next(found for is_so, found in reasons if is_so)
+    if Api.SCALED_OBJECT not in cluster.spec.apis:
+        yield Finding(
+            place,
+            f"`{name}` needs a ScaledObject, and cluster `{cluster.name}` does not say that it has them",
+            label="KEDA's alone",
+            related=(Label((cluster.at / "apis").key, "not among these"),) if cluster.spec.apis else (),
+            help="install KEDA, and add `ScaledObject` to `apis` of the cluster",
+        )
+    elif asks_prometheus(scaling) and cluster.spec.prometheus is None:
+        yield Finding(
+            place,
+            f"the ScaledObject of `{name}` asks Prometheus, and cluster `{cluster.name}` does not say where it is",
+            label="asks nobody",
+            help="add `prometheus: {url: http://<Service>.<namespace>:9090}` to the Cluster",
+        )
+    if scaling.metric is not None and not _SERIES.fullmatch(scaling.metric):
+        yield Finding(
+            at / "metric",
+            f"`{scaling.metric}` is no name of a metric in Prometheus",
+            label="letters, digits, `_` and `:`",
+            help="write its name as Prometheus has it, or a `query`",
+        )
+
+
+_SERIES = regex(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+
+
+@check("GPU525", "never-wakes")
+def never_wakes(plan: Plan) -> Iterator[Finding]:
+    """A service goes to zero pods, and follows what only pods say: it would never have one again.
+
+    ## Why
+    Without pods nobody counts their requests, their queue or their use of a GPU. Prometheus answers with nothing, which
+    KEDA takes for 0 (`ExecutePromQuery` in `pkg/scalers/prometheus_scaler.go` of kedacore/keda): nothing to do. Its
+    webhook refuses the use of CPU as the only trigger of such a service (`verifyCPUMemoryScalers` in
+    `apis/keda/v1alpha1/scaledobject_webhook.go`).
+
+    ## Instead
+    Follow what is there without pods, by a `query`: requests that a gateway counts, or the length of a queue. Somebody
+    has to hold requests until a pod is ready: a queue does, and most gateways answer 503.
+    """
+    for workload, work in _services(plan):
+        scaling = work.autoscaling
+        if scaling is None or scaling.min_replicas != 0:
+            continue
+        at, zero = workload.work_at / "autoscaling", "no pods, and no metric"
+        measures = (
+            ("requestsPerSecond", scaling.requests_per_second),
+            ("waitingRequests", scaling.waiting_requests),
+            ("cpuPercent", scaling.cpu_percent),
+            ("gpuPercent", scaling.gpu_percent),
+        )
+        for field, value in measures:
+            if value is not None:
+                yield Finding(
+                    at / field,
+                    f"`{workload.name}` would have no pods for ever: `{field}` is what pods say",
+                    label="says nothing without pods",
+                    related=(Label(at / "minReplicas", zero),),
+                    help="write `query: {promql: <what a gateway or a queue counts>, perPod: <how much>}`, "
+                    "or `minReplicas: 1`",
+                )
+        asked = _OF_PODS.search(scaling.query.promql) if scaling.query else None
+        if asked is not None:
+            yield Finding(
+                at / "query" / "promql",
+                f"`{asked[0]}` is what pods say, and `{workload.name}` may have none",
+                label="says nothing without pods",
+                related=(Label(at / "minReplicas", zero),),
+                help="ask what a gateway or a queue counts, or write `minReplicas: 1`",
+                severity=Severity.WARNING,
+            )
+
+
+_OF_PODS = regex(r"\bvllm:[a-z_]+|\bDCGM_FI_[A-Z_]+|\bcontainer_[a-z_]+")
+"""Metrics of servers, of their GPUs and of their containers."""
+
+
 def _asks_cpu(workload: Workload) -> bool:
-    """Whether its pods ask for CPU, or have a request by their tenant's defaults."""
-    default = workload.tenant.spec.containers.cpu
-    return bool(workload.spec.cpu) or (default is not None and bool(default.request or default.limit))
+    """Whether the main container asks for CPU, or has a request by its tenant's defaults."""
+    return asked_by_main(workload, Counted.CPU) is not None
 
 
 def _shares_gpu(workload: Workload) -> bool:

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from math import ceil
+from typing import assert_never
 
 from gpuplan.checks.caps import each_quota
+from gpuplan.checks.compute import words_for
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import add, crossing, number, severity_of_loss, total_text, units
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.amounts import per_node
 from gpuplan.planning.capping import caps_in_queue
 from gpuplan.planning.classes import is_kept
 from gpuplan.planning.fallbacks import landings
-from gpuplan.planning.plan import Amount, Plan, Pool, Quota, Tenant, UnitKey, Workload
+from gpuplan.planning.plan import Amount, Counted, Plan, Quota, Tenant, UnitKey, Workload
 from gpuplan.planning.preemption import may_evict, standing_together
+from gpuplan.planning.requests import asked_by_pod
+from gpuplan.planning.room import Room, Short, room_on_node
 from gpuplan.policy.models import Cap
 from gpuplan.values import NamedTuple
 from gpuplan.wording import count, joined, listing
@@ -358,39 +363,26 @@ def pods_do_not_fit_pool(plan: Plan) -> Iterator[Finding]:
     """A pool has enough units for a workload's pods, but not in pieces of the right size.
 
     ## Why
-    A pod has its units on one node, and a fraction on one GPU. Two nodes with four GPUs each have room for two pods of
-    three, not for the two and two thirds that a sum would allow. A gang that does not fit never starts.
+    A pod has its units, its CPU and its memory on one node, and a fraction on one GPU. Two nodes with four GPUs each
+    have room for two pods of three, not for the two and two thirds that a sum would allow; two nodes with 64 CPUs have
+    room for two pods that ask for 40. Pods that a `podPatch` gives a port of their node, or an affinity that keeps them
+    off each other, have a node each. A gang that does not fit never starts.
 
     ## Instead
-    Ask for fewer pods, for a number of units that divides what a node has, or add nodes.
+    Ask for fewer pods, for a part of what a node has, or add nodes.
     """
     for workload in plan.workloads:
-        parts = workload.pool.parts
-        per_node = max(_pods_per_node(workload, part) for part in parts)
-        most = sum(part.nodes.count * _pods_per_node(workload, part) for part in parts)
+        rooms = [(part.nodes.count, room_on_node(workload, part)) for part in workload.pool.parts]
+        room = max((found for _, found in rooms), key=lambda found: found.pods)
+        most = sum(nodes * found.pods for nodes, found in rooms)
         falls_back = len(landings(plan, workload)) > 1
-        if per_node and workload.most_pods > most and _amount(workload) <= workload.unit.capacity and not falls_back:
-            yield _does_not_fit(workload, per_node, most)
+        if room.pods and workload.most_pods > most and _amount(workload) <= workload.unit.capacity and not falls_back:
+            yield _does_not_fit(workload, room, most)
 
 
-def _pods_per_node(workload: Workload, part: Pool) -> int:
-    unit = part.find_unit(workload.unit.name)
-    if unit is None:
-        return 0
-    if workload.fraction is not None:
-        return workload.fraction.per_gpu * part.nodes.gpus_per_node
-    return unit.per_node // workload.spec.count
-
-
-def _does_not_fit(workload: Workload, per_node: int, most: int) -> Finding:
-    pool, each, pods = workload.pool, number(workload.amount_per_pod), workload.most_pods
+def _does_not_fit(workload: Workload, room: Room, most: int) -> Finding:
+    pool, pods = workload.pool, workload.most_pods
     nodes = count(pool.nodes.count, "node")
-    if workload.fraction is not None:
-        room = count(workload.fraction.per_gpu, "pod")
-        fact = f"a GPU has room for {room} of {each}, {count(pool.gpu_count, 'GPU')} for {most}"
-    else:
-        has = f"a node has {workload.unit.per_node} `{workload.unit.name}`"
-        fact = f"{has}: room for {count(per_node, 'pod')} of {each}, {nodes} for {most}"
     gang, replica = workload.gang, workload.pods_per_replica
     fewer = f"write `{_pods_field(workload)}: {most // replica}`, or " if most >= replica else ""
     return Finding(
@@ -398,9 +390,31 @@ def _does_not_fit(workload: Workload, per_node: int, most: int) -> Finding:
         f"{pods} pods of `{workload.name}` do not fit onto the nodes of pool `{pool.name}`",
         label=f"{most} at most" if gang is None or gang <= most else f"{most} at most: a gang of {gang} never starts",
         related=(Label(pool.nodes.at / "count", nodes),),
-        notes=(fact,),
-        help=f"{fewer}raise `nodes.count` of pool `{pool.name}` to {ceil(pods / per_node)}",
+        notes=(_room_text(workload, room, most),),
+        help=f"{fewer}raise `nodes.count` of pool `{pool.name}` to {ceil(pods / room.pods)}",
     )
+
+
+def _room_text(workload: Workload, room: Room, most: int) -> str:
+    """What a node has, and how many pods there so is room for."""
+    pool, fitting = workload.pool, count(room.pods, "pod")
+    nodes = f"{count(pool.nodes.count, 'node')} for {most}"
+    match room.short:
+        case Short.UNITS if workload.fraction is not None:
+            on_gpu = count(workload.fraction.per_gpu, "pod")
+            each, gpus = number(workload.amount_per_pod), count(pool.gpu_count, "GPU")
+            return f"a GPU has room for {on_gpu} of {each}, {gpus} for {most}"
+        case Short.UNITS:
+            has, each = f"{workload.unit.per_node} `{workload.unit.name}`", number(workload.amount_per_pod)
+        case Short.CPU | Short.MEMORY as short:
+            counted = Counted(short.value)
+            has = words_for(counted, per_node(pool.nodes, counted) or 0)
+            each = words_for(counted, asked_by_pod(workload, counted) or 0)
+        case Short.PLACES:
+            return f"its `podPatch` keeps them off each other: room for {fitting} on a node, {nodes}"
+        case unknown:
+            assert_never(unknown)
+    return f"a node has {has}: room for {fitting} of {each}, {nodes}"
 
 
 # --- Eviction ----------------------------------------------------------------------------------------------------

@@ -17,8 +17,11 @@ from gpuplan.planning.apis import needed_api
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.plan import HOST_LABEL, Fraction, FractionRequest, Isolation, Plan, Workload
+from gpuplan.planning.pod_patches import items, mapping, patched_containers
 from gpuplan.planning.pools import gpu_memory_mib
+from gpuplan.planning.room import room_on_node
 from gpuplan.planning.serving import is_called
+from gpuplan.planning.volumes import volumes_of
 from gpuplan.planning.workspaces import FILES, files_of
 from gpuplan.policy.models import Autoscaling, Batch, Inference, Training, ValueFrom, Workspace
 from gpuplan.wording import count, joined, listing
@@ -249,7 +252,7 @@ def _trials(workload: Workload, batch: Batch) -> Iterator[Finding]:
                 related=in_all,
                 help=f"write `pods: {trials}` or less",
             )
-        if workload.gang is not None and workload.gang > 1:
+        if workload.elastic is None and workload.gang is not None and workload.gang > 1:
             yield Finding(
                 at / "gang",
                 f"trials of `{name}` come one after the other, and {workload.gang} of its pods are to start together",
@@ -340,7 +343,7 @@ def topology_level_not_there(plan: Plan) -> Iterator[Finding]:
 
 def _beyond_node(workload: Workload, at: Origin, level: str) -> Iterator[Finding]:
     """Pods that must share a node, and do not fit on one."""
-    room = _room_on_node(workload)
+    room = max(room_on_node(workload, part).pods for part in workload.pool.parts)
     field, pods = ("pods", workload.most_pods) if workload.ends else ("podsPerReplica", workload.pods_per_replica)
     if room < pods:
         yield Finding(
@@ -350,13 +353,6 @@ def _beyond_node(workload: Workload, at: Origin, level: str) -> Iterator[Finding
             related=(Label(workload.work_at / field, f"{pods} pods"),),
             help=f"write `topology: {{preferred: {level}}}`, or `{field}: {room}`",
         )
-
-
-def _room_on_node(workload: Workload) -> int:
-    """How many pods of a workload one node has room for."""
-    if workload.fraction is not None:
-        return workload.fraction.per_gpu * workload.pool.nodes.gpus_per_node
-    return workload.unit.per_node // workload.spec.count
 
 
 _TRIES_OF_EACH_POD = (1, 29)
@@ -433,8 +429,12 @@ def image_not_pinned(plan: Plan) -> Iterator[Finding]:
     """
     for workload in plan.workloads:
         images = [(workload.at / "image", workload.spec.image)]
+        if workload.canary is not None and workload.canary.image is not None:
+            images.append((workload.work_at / "canary" / "image", workload.canary.image))
         if workload.spec.model and workload.spec.model.download:
             images.append((workload.at / "model" / "download" / "image", workload.spec.model.download.image))
+        patched = ((found.at / "image", found.body.get("image")) for found in patched_containers(workload))
+        images += [(at, image) for at, image in patched if isinstance(image, str)]
         for at, image in images:
             tag = _tag(image)
             if tag in ("", "latest"):
@@ -454,7 +454,7 @@ def _tag(image: str) -> str:
 
 @check("GPU585", "model-volume-out-of-reach")
 def model_volume_out_of_reach(plan: Plan) -> Iterator[Finding]:
-    """A workload's pods cannot all mount its model volume, or nothing can fill it.
+    """A workload's pods cannot all mount a volume of its own, or nothing can fill it.
 
     ## Why
     A `ReadWriteOnce` volume is attached to one node. The scheduler does not keep pods to it: those on other nodes stay
@@ -464,26 +464,24 @@ def model_volume_out_of_reach(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Use `ReadWriteMany` and a StorageClass that offers it, or have one pod.
     """
-    for workload in plan.workloads:
-        model, pods = workload.spec.model, workload.most_pods
-        if model is None:
-            continue
+    for workload, volume in ((found, volume) for found in plan.workloads for volume in volumes_of(found)):
+        spec, pods = volume.spec, workload.most_pods
         message = ""
         reached = reach(plan, workload)
-        if model.access_mode == "ReadWriteOnce" and pods > 1 and sum(pool.nodes.count for pool in reached) > 1:
+        if spec.access_mode == "ReadWriteOnce" and pods > 1 and sum(pool.nodes.count for pool in reached) > 1:
             message = f"{pods} pods of `{workload.name}` may be on several nodes, and its volume on one"
             widest = max(reached, key=lambda pool: pool.nodes.count)
             has = f"pool `{widest.name}` has {count(widest.nodes.count, 'node')}"
             falls = f", and `{reached[0].name}` falls back" if widest.nodes.count == 1 else ""
             related = Label(widest.nodes.at / "count", f"{has}{falls}")
-        elif model.access_mode == "ReadOnlyMany" and model.download is not None:
+        elif spec.access_mode == "ReadOnlyMany" and spec.download is not None:
             message = f"the download cannot write to the volume of `{workload.name}`"
-            related = Label((workload.at / "model" / "download").key, "writes to the volume")
+            related = Label((volume.at / "download").key, "writes to the volume")
         if message:
             yield Finding(
-                workload.at / "model" / "accessMode",
+                volume.at / "accessMode",
                 message,
-                label="attached to one node" if model.access_mode == "ReadWriteOnce" else "mounted read-only",
+                label="attached to one node" if spec.access_mode == "ReadWriteOnce" else "mounted read-only",
                 related=(related,),
                 help="write `accessMode: ReadWriteMany`, or leave it out",
             )
@@ -518,11 +516,8 @@ def unlikely_quantity(plan: Plan) -> Iterator[Finding]:
             )
         if spec.memory:
             yield from _unlikely_bytes(workload.at / "memory", "memory", spec.memory, workload)
-        if spec.model:
-            yield from _unlikely_bytes(workload.at / "model" / "size", "storage", spec.model.size, workload)
-        if workload.storage:
-            at = workload.work_at / "storage" / "size"
-            yield from _unlikely_bytes(at, "storage", workload.storage.size, workload)
+        for volume in volumes_of(workload):
+            yield from _unlikely_bytes(volume.at / "size", "storage", volume.spec.size, workload)
 
 
 def _unlikely_bytes(at: Origin, what: str, text: str, workload: Workload) -> Iterator[Finding]:
@@ -571,16 +566,12 @@ def unusable_file_name(plan: Plan) -> Iterator[Finding]:
                 help="bring large files in the image or in the `model` volume",
             )
         taken = [*_SYSTEM_PATHS, *([FILES] if files_of(workload) else [])]
-        for volume, where, example in (
-            (spec.model, at / "model", "/models"),
-            (workload.storage, workload.work_at / "storage", "/work"),
-        ):
-            if volume is None:
-                continue
-            if flaw := _flaw_of_path(volume.mount_path, taken):
-                instead = f"a path of its own, such as `{example}`"
-                yield _unusable(where / "mountPath", f"path `{volume.mount_path}`", workload, flaw, instead)
-            taken.append(_plain(volume.mount_path))
+        for volume in volumes_of(workload):
+            path = volume.spec.mount_path
+            if flaw := _flaw_of_path(path, taken):
+                instead = f"a path of its own, such as `{volume.example}`"
+                yield _unusable(volume.at / "mountPath", f"path `{path}`", workload, flaw, instead)
+            taken.append(_plain(path))
 
 
 def _unusable(at: Origin, what: str, workload: Workload, flaw: str, instead: str) -> Finding:
@@ -647,6 +638,8 @@ def unusable_variable(plan: Plan) -> Iterator[Finding]:
 def _environments(workload: Workload) -> Iterator[tuple[Origin, Mapping[str, str | ValueFrom], bool]]:
     """The variables of each container, and whether it asks for GPUs."""
     yield workload.at / "env", workload.spec.env, True
+    if workload.canary is not None:
+        yield workload.work_at / "canary" / "env", workload.canary.env, True
     if workload.spec.model and (download := workload.spec.model.download):
         yield workload.at / "model" / "download" / "env", download.env, False
 
@@ -701,12 +694,24 @@ def secret_in_a_policy(plan: Plan) -> Iterator[Finding]:
             for name, value in env.items():
                 lets_in = isinstance(workload.work, Workspace) and name in _LETS_IN and bool(value)
                 if isinstance(value, str) and (is_credential(value) or lets_in):
-                    yield Finding(
-                        (at / name).key,
-                        f"variable `{name}` of workload `{workload.name}` has what looks like a secret",
-                        label="in Git, and in the cluster for all to read",
-                        help=f"revoke it, and write `{name}: {{secretKeyRef: {{name: <Secret>, key: <key>}}}}`",
-                    )
+                    instead = f"`{name}: {{secretKeyRef: {{name: <Secret>, key: <key>}}}}`"
+                    yield _secret(workload, (at / name).key, name, instead)
+        for found in patched_containers(workload):
+            for index, item in enumerate(items(found.body.get("env"))):
+                variable = mapping(item)
+                if isinstance(variable.get("value"), str) and is_credential(variable["value"]):
+                    instead = "`valueFrom: {secretKeyRef: {name: <Secret>, key: <key>}}` in place of it"
+                    at = (found.at / "env" / index / "value").key
+                    yield _secret(workload, at, str(variable.get("name")), instead)
+
+
+def _secret(workload: Workload, at: Origin, variable: str, instead: str) -> Finding:
+    return Finding(
+        at,
+        f"variable `{variable}` of workload `{workload.name}` has what looks like a secret",
+        label="in Git, and in the cluster for all to read",
+        help=f"revoke it, and write {instead}",
+    )
 
 
 _LETS_IN = ("JUPYTER_TOKEN", "PASSWORD", "HASHED_PASSWORD")

@@ -37,13 +37,15 @@ class Patched(NamedTuple):
     """What comes of a patch. Whatever is at fault in it was left out.
 
     ``decided`` are the leaves that it sets, ``removed`` the parts that it takes away; ``replaced`` are the routes of
-    what it sets whole, such as a list that is not merged.
+    what it sets whole, such as a list that is not merged. ``chosen`` are the places in the patch that say which item of
+    a list is meant that is there already.
     """
 
     body: dict[str, Any]
     decided: tuple[Decided, ...] = ()
     removed: tuple[Decided, ...] = ()
     replaced: tuple[Path, ...] = ()
+    chosen: tuple[Path, ...] = ()
     faults: tuple[Fault, ...] = ()
 
 
@@ -82,7 +84,8 @@ def patched(body: Mapping[str, Any], patch: Mapping[str, Any], shape: Shape) -> 
     """The body with the patch laid over it."""
     run = _Run()
     merged = run.mapping(_Here(body, shape, (), ()), patch)
-    return Patched(merged or {}, tuple(run.decided), tuple(run.removed), tuple(run.replaced), tuple(run.faults))
+    found = tuple(run.decided), tuple(run.removed), tuple(run.replaced), tuple(run.chosen), tuple(run.faults)
+    return Patched(merged or {}, *found)
 
 
 class _Here(NamedTuple):
@@ -105,6 +108,7 @@ class _Run:
         self.decided: list[Decided] = []
         self.removed: list[Decided] = []
         self.replaced: list[Path] = []
+        self.chosen: list[Path] = []
         self.faults: list[Fault] = []
 
     def mapping(self, here: _Here, patch: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -187,6 +191,7 @@ class _Run:
                 if at is None:
                     under.append(found)
                 else:
+                    self.chosen.append((*place, key))
                     under[at] = found
             case "delete":
                 self._remove(inner, is_there=at is not None, place=place)

@@ -8,7 +8,7 @@ from fractions import Fraction as Ratio
 from math import ceil, floor
 
 from gpuplan.manifests import byte_quantity, exact_quantity, quantity
-from gpuplan.planning.plan import Amount, Compute, Counted, Nodes, Plan, Pool, Quota, Tenant, Unit
+from gpuplan.planning.plan import Amount, Compute, Counted, DynamicMig, Nodes, Plan, Pool, Quota, Tenant, Unit
 from gpuplan.planning.portions import portion_of
 from gpuplan.planning.tree import Tree
 from gpuplan.policy import models
@@ -73,8 +73,15 @@ def part_of_node(pool: Pool, unit: Unit) -> Ratio:
 
 
 def _part(pool: Pool, unit: Unit) -> Ratio:
-    whole = sum((other.gpu_weight * other.per_node for other in pool.units), Ratio(0))
+    whole = sum((weight_of_gpu(pool, index) for index in range(pool.nodes.gpus_per_node)), Ratio(0))
     return unit.gpu_weight / whole if whole else Ratio(0)
+
+
+def weight_of_gpu(pool: Pool, index: int) -> Ratio:
+    """What all that a GPU of a node gives at once weighs; where partitions are made on demand, its compute slices."""
+    if isinstance(pool.sharing, DynamicMig):
+        return Ratio(pool.gpu.compute_slices)
+    return sum((other.gpu_weight * other.per_gpu[index] for other in pool.units), Ratio(0))
 
 
 _MIB = 2**20

@@ -13,6 +13,7 @@ _GROUPS: Final = {
     Api.HTTP_ROUTE: "gateway.networking.k8s.io",
     Api.JOB_SET: "jobset.x-k8s.io",
     Api.LEADER_WORKER_SET: "leaderworkerset.x-k8s.io",
+    Api.SCALED_OBJECT: "keda.sh",
     Api.TRAIN_JOB: "trainer.kubeflow.org",
 }
 

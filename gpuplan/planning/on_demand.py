@@ -42,10 +42,13 @@ def cap_in(plan: Plan) -> CountOf:
     return lambda quota: quota.limit
 
 
-def certain_units(plan: Plan, pool: Pool) -> Mapping[str, int]:
-    """How many of each unit are had in any order, beside all that tenants may use of the others."""
-    used = _in_use(plan, pool, cap_in(plan))
-    return {unit.name: _certain(pool, unit, used, unit.capacity) for unit in pool.units}
+def certain_units(plan: Plan, pool: Pool, away: int = 0) -> Mapping[str, int]:
+    """How many of each unit are had in any order, beside all that tenants may use of the others.
+
+    ``away`` is how many of the pool's GPUs are not there.
+    """
+    used, gpus = _in_use(plan, pool, cap_in(plan)), max(pool.gpu_count - away, 0)
+    return {unit.name: _certain(pool, unit, used, unit.capacity, gpus=gpus) for unit in pool.units}
 
 
 def broken_promises(plan: Plan, count: CountOf) -> Iterator[Promise]:
@@ -69,20 +72,25 @@ def static_instances(plan: Plan, pool: Pool) -> Mapping[str, int]:
     return needed if fits(pool.gpu, needed) else {}
 
 
-def _certain(pool: Pool, unit: Unit, used: Mapping[str, int], most: int, others: int = 0) -> int:
+def _certain(
+    pool: Pool, unit: Unit, used: Mapping[str, int], most: int, others: int = 0, gpus: int | None = None
+) -> int:
     """The most of a unit that are had beside what else is in use, ``others`` of the same unit among it."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
-        if _blockade(pool, unit, used, middle - 1 + others) is None:
+        if _blockade(pool, unit, used, middle - 1 + others, gpus) is None:
             low = middle
         else:
             high = middle - 1
     return low
 
 
-def _blockade(pool: Pool, unit: Unit, used: Mapping[str, int], own: int) -> tuple[Blockade, ...] | None:
-    return find_blockade(pool.gpu, unit.name, pool.gpu_count, {**used, unit.name: own})
+def _blockade(
+    pool: Pool, unit: Unit, used: Mapping[str, int], own: int, gpus: int | None = None
+) -> tuple[Blockade, ...] | None:
+    there = pool.gpu_count if gpus is None else gpus
+    return find_blockade(pool.gpu, unit.name, there, {**used, unit.name: own})
 
 
 def _in_use(plan: Plan, pool: Pool, count: CountOf) -> Mapping[str, int]:

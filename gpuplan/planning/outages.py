@@ -7,7 +7,8 @@ from typing import Final
 
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.planning.node_patterns import NodePattern, parse
-from gpuplan.planning.plan import Amount, Nodes, Plan, Pool, Total
+from gpuplan.planning.on_demand import certain_units
+from gpuplan.planning.plan import Amount, DynamicMig, Nodes, Plan, Pool, Total
 from gpuplan.values import NamedTuple
 from gpuplan.wording import misspelling
 
@@ -73,12 +74,21 @@ def find_away(plans: Sequence[Plan], asked: Sequence[str]) -> Iterator[tuple[Pla
 
 
 def levels(plan: Plan, aways: Iterable[Away]) -> Iterator[Level]:
-    """The units of the pools whose nodes are away, in the order of the plan."""
+    """The units of the pools whose nodes are away, in the order of the plan.
+
+    Of what is made on demand it is what is certain before, and what is meanwhile.
+    """
     gone: dict[str, list[Away]] = {}
     for away in aways:
         gone.setdefault(away.pool.name, []).append(away)
     totals = {total.key: total for total in plan.totals}
     for pool in plan.pools:
+        if pool.name in gone and isinstance(pool.sharing, DynamicMig) and pool.rollout is None:
+            before = certain_units(plan, pool)
+            after = certain_units(plan, pool, sum(len(away.gpus) for away in gone[pool.name]))
+            for name in before:
+                yield Level(pool, name, before[name], after[name], totals.get((pool.name, name)))
+            continue
         for unit in pool.units if pool.name in gone else ():
             lost = sum(_units(away, unit.name) for away in gone[pool.name])
             yield Level(pool, unit.name, unit.capacity, unit.capacity - lost, totals.get((pool.name, unit.name)))

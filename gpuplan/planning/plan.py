@@ -744,12 +744,19 @@ class Workload(NamedTuple):
     def gang(self) -> int | None:
         """How many pods start together or not at all, where that is asked for: those of each replica of a service."""
         if isinstance(self.work, Training):
-            return self.work.gang
+            return self.work.gang or (self.work.elastic.min_pods if self.work.elastic else None)
         return self.pods_per_replica if self.is_grouped else None
 
     @property
     def gang_at(self) -> Origin:
+        if self.elastic and isinstance(self.work, Training) and self.work.gang is None:
+            return self.work_at / "elastic" / "minPods"
         return self.work_at / ("gang" if self.ends else "podsPerReplica")
+
+    @property
+    def elastic(self) -> models.Elastic | None:
+        """With how few pods it goes on, where it does with fewer than all."""
+        return self.work.elastic if isinstance(self.work, Training) else None
 
     @property
     def pods_per_replica(self) -> int:
@@ -760,6 +767,11 @@ class Workload(NamedTuple):
     def is_grouped(self) -> bool:
         """Whether each replica is a leader and its workers."""
         return self.pods_per_replica > 1
+
+    @property
+    def canary(self) -> models.Canary | None:
+        """A few more pods that run something else, where it has some."""
+        return self.work.canary if isinstance(self.work, Inference) else None
 
     @property
     def peers(self) -> models.Peers | None:
@@ -826,7 +838,15 @@ class Workload(NamedTuple):
         if isinstance(work, Workspace):
             return 1
         replicas = max(work.replicas, work.autoscaling.max_replicas) if work.autoscaling else work.replicas
-        return replicas * work.pods_per_replica
+        return replicas * work.pods_per_replica + (work.canary.replicas if work.canary else 0)
+
+    @property
+    def fewest_pods(self) -> int:
+        """How many there are at least, where their number follows the load."""
+        work = self.work
+        if not isinstance(work, Inference) or work.autoscaling is None:
+            return self.most_pods
+        return work.autoscaling.min_replicas * work.pods_per_replica + (work.canary.replicas if work.canary else 0)
 
     @property
     def amount_per_pod(self) -> Amount:

@@ -9,7 +9,8 @@ from gpuplan.diagnostics import Origin
 from gpuplan.manifests import exact_quantity
 from gpuplan.planning.amounts import amount_of
 from gpuplan.planning.containers import defaults_of
-from gpuplan.planning.plan import MAIN_CONTAINER, Counted, Workload
+from gpuplan.planning.plan import Counted, Workload
+from gpuplan.planning.pod_patches import PatchedContainer, mapping, patched_containers
 from gpuplan.values import NamedTuple
 
 OF_NODES: Final = (Counted.CPU, Counted.MEMORY)
@@ -54,6 +55,13 @@ def _together(found: tuple[Request, ...]) -> int:
     return max(most, sum(request.amount for request in found if request.goes_on))
 
 
+def silent_containers(workload: Workload, counted: Counted) -> tuple[PatchedContainer, ...]:
+    """Those that a workload adds, that go on beside the main one, and that no request is known of."""
+    asking = {request.container for request in _requests(workload, counted)}
+    added = (found for found in patched_containers(workload) if found.is_added and found.goes_on)
+    return tuple(found for found in added if found.name not in asking)
+
+
 def asked_by_main(workload: Workload, counted: Counted) -> Request | None:
     """What the container asks for that the policy describes."""
     return next((found for found in _requests(workload, counted) if not found.container), None)
@@ -63,40 +71,27 @@ def _requests(workload: Workload, counted: Counted) -> Iterator[Request]:
     """In the order in which a pod starts them, init containers first."""
     text = workload.spec.cpu if counted is Counted.CPU else workload.spec.memory
     default = defaults_of(workload.tenant)[counted]
-    for field in ("initContainers", "containers"):
-        for at, container in _added(workload, field):
-            resources = _mapping(container.get("resources"))
+    for container in patched_containers(workload):
+        if container.is_added:
+            resources = mapping(container.body.get("resources"))
             said = next((found for kind in ("requests", "limits") if (found := _said(resources, kind, counted))), None)
-            is_init = field == "initContainers"
-            goes_on = not is_init or container.get("restartPolicy") == "Always"
-            name = str(container.get("name"))
             if said is not None:
                 route, written = said
-                yield Request(at / "resources" / route, name, amount_of(counted, written), is_init, goes_on)
+                yield _request(container, container.at / "resources" / route, amount_of(counted, written))
             elif default.request is not None:
-                yield Request(default.at / default.request_field, name, default.request, is_init, goes_on)
+                yield _request(container, default.at / default.request_field, default.request)
     if text:
         yield Request(workload.at / counted.value, "", amount_of(counted, text))
     elif default.request is not None:
         yield Request(default.at / default.request_field, "", default.request)
 
 
-def _added(workload: Workload, field: str) -> Iterator[tuple[Origin, Mapping[str, Any]]]:
-    """The containers that a workload adds to its pods; what is no container is reported for itself."""
-    items = workload.pod_patch.get("spec", {}).get(field)
-    for index, item in enumerate(items if isinstance(items, list) else ()):
-        container = _mapping(item)
-        is_added = container.get("name") not in (None, MAIN_CONTAINER) and "$patch" not in container
-        if is_added:
-            yield workload.patch_at / ("spec", field, index), container
+def _request(container: PatchedContainer, at: Origin, amount: int) -> Request:
+    return Request(at, container.name, amount, container.is_init, container.goes_on)
 
 
 def _said(resources: Mapping[str, Any], kind: str, counted: Counted) -> tuple[tuple[str, str], str] | None:
     """A limit is a request where there is none beside it."""
-    value = _mapping(resources.get(kind)).get(counted.value)
+    value = mapping(resources.get(kind)).get(counted.value)
     text = str(value) if isinstance(value, str | int | float) else ""
     return None if exact_quantity(text) is None else ((kind, counted.value), text)
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

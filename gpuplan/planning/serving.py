@@ -7,8 +7,10 @@ from typing import Final, Literal, assert_never
 
 from gpuplan.policy.models import (
     Api,
+    AutoscalerKind,
     Autoscaling,
     Batch,
+    Canary,
     ClusterSpec,
     Gateway,
     Inference,
@@ -62,7 +64,17 @@ def route_kind(cluster: ClusterSpec, work: Inference) -> RouteKind:
     """The kind that is asked for, and Kubernetes' own where either would do."""
     if work.route is not None and work.route.kind is not None:
         return work.route.kind
-    return RouteKind.INGRESS if cluster.ingress else RouteKind.HTTP_ROUTE
+    return RouteKind.INGRESS if cluster.ingress and not work.canary else RouteKind.HTTP_ROUTE
+
+
+def canary_name(workload: str) -> str:
+    """What the Deployment and the Service of a workload's canary are called, and their pods have as their label."""
+    return f"{workload}-canary"
+
+
+def canary_of(cluster: ClusterSpec, work: Inference) -> Canary | None:
+    """The canary of a service, where the cluster can weigh its requests: else its pods would have nothing to do."""
+    return work.canary if work.pods_per_replica == 1 and isinstance(way_to(cluster, work), Gateway) else None
 
 
 def routed_port(work: Inference) -> str:
@@ -77,10 +89,28 @@ GPU_METRIC: Final = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 """The part of the time that a GPU or a MIG device computes, from 0 to 1: NVIDIA's exporter has no other for both."""
 
 
+def autoscaler_kind(scaling: Autoscaling) -> AutoscalerKind:
+    """The kind that is asked for, and Kubernetes' own where that can do what is asked."""
+    if scaling.kind is not None:
+        return scaling.kind
+    if scaling.query is not None or scaling.min_replicas == 0:
+        return AutoscalerKind.SCALED_OBJECT
+    return AutoscalerKind.HORIZONTAL_POD_AUTOSCALER
+
+
+def asks_prometheus(scaling: Autoscaling) -> bool:
+    """Whether its ScaledObject needs to know where Prometheus is."""
+    return scaling.cpu_percent is None
+
+
 def metric_of(scaling: Autoscaling) -> str:
-    """The metric of pods that an autoscaler asks for; empty where it needs none but the cluster's own."""
+    """The metric of pods that an autoscaler asks for; empty where it needs none but the cluster's own.
+
+    The counter in Prometheus is that of `prometheus-fastapi-instrumentator`, which vLLM's server has.
+    """
     if scaling.requests_per_second is not None:
-        return scaling.metric or "http_requests_per_second"
+        is_counted = autoscaler_kind(scaling) is AutoscalerKind.SCALED_OBJECT
+        return scaling.metric or ("http_requests_total" if is_counted else "http_requests_per_second")
     if scaling.waiting_requests is not None:
         # `vllm:num_requests_waiting` in `vllm/v1/metrics/loggers.py` of vllm-project/vllm.
         return scaling.metric or "vllm:num_requests_waiting"

@@ -25,16 +25,19 @@ _BY_CLUSTER: Final = Said("by `scheduler.kind` of the Cluster", "docs/schedulers
 _BY_REACH: Final = Said("in `inference.service`, such as `{type: NodePort, nodePort: 30080}`", WORKLOAD)
 _BY_PROBE: Final = Said("in `inference`, by `probe`, `startup` and `liveness`", WORKLOAD)
 _BY_ROUTE: Final = Said("in `inference.route`, such as `{hosts: [chat.example.com]}`", WORKLOAD)
+_BY_CANARY: Final = Said("in `inference.canary`, such as `{weight: 10, image: <image>}`", WORKLOAD)
 _BY_LOAD: Final = Said(
-    "in `autoscaling`, by one of `requestsPerSecond`, `waitingRequests`, `cpuPercent` and `gpuPercent`", WORKLOAD
+    "in `autoscaling`, by `requestsPerSecond`, `waitingRequests`, `cpuPercent`, `gpuPercent` or `query`",
+    WORKLOAD,
 )
 _BY_ENV: Final = Said("in `env`, such as `TOKEN: {secretKeyRef: {name: api, key: token}}`", WORKLOAD)
 _BY_UNITS: Final = Said("by `cpu`, `memory`, and the units of its pool", "docs/how-to/run-a-workload.md")
 _BY_TRAINING: Final = Said(
-    "in `training`, by `kind`, `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`",
+    "in `training`, by `kind`, `pods`, `trials`, `gang`, `peers`, `elastic`, `topology` or `deadline`",
     "docs/how-to/run-a-workload.md",
 )
 _BY_BATCH: Final = Said("by `batch`, such as `{pods: 2, deadline: 1h}`", WORKLOAD)
+_BY_CHECKPOINT: Final = Said("in `training`, by `checkpoint`, such as `{size: 500Gi}`", "docs/how-to/run-a-workload.md")
 _BY_FRACTION: Final = Said("by `fraction`, such as `{memory: 10Gi}`", "docs/how-to/run-a-workload.md")
 _BY_WORKSPACE: Final = Said(
     "by `workspace`, such as `{port: 8888, idle: 2h, runTime: 12h}`", "docs/how-to/run-a-notebook.md"
@@ -65,16 +68,21 @@ _FIELDS: Final[Mapping[str, Mapping[Said, str]]] = {
         _BY_REACH: "nodePort serviceType type",
         _BY_PROBE: "healthCheck httpGet livenessProbe readinessProbe startupProbe",
         _BY_ROUTE: "domain gateway host hostname hostnames httpRoute ingress ingressClassName parentRefs tls url",
-        _BY_LOAD: "averageUtilization hpa metrics queueLength scaleTarget targetCPUUtilizationPercentage utilization",
+        _BY_CANARY: "blueGreen rollout traffic trafficPercent trafficSplit",
+        _BY_LOAD: """
+            averageUtilization hpa keda maxReplicaCount metrics minReplicaCount queueLength scaleTarget scaledObject
+            targetCPUUtilizationPercentage threshold triggers utilization
+            """,
         _BY_ENV: "environment secret secretRef secrets valueFrom",
         _BY_UNITS: "gpu gpus limits requests resources",
         _BY_POOL: "nodeName nodePool nodeSelector",
         _BY_TRAINING: """
-            activeDeadlineSeconds completions deadline failurePolicy gang hyperparameters jobSet masterPort maxRestarts
-            numNodes numProcPerNode parallelism peers podFailurePolicy rendezvous replicatedJobs retries runtimeRef
-            subdomain sweep topology trainJob trials workers
+            activeDeadlineSeconds completions deadline elasticPolicy failurePolicy gang hyperparameters jobSet
+            masterPort maxRestarts numNodes numProcPerNode parallelism peers podFailurePolicy rendezvous
+            replicatedJobs retries runtimeRef subdomain sweep topology trainJob trials workers
             """,
         _BY_BATCH: "job jobs task tasks",
+        _BY_CHECKPOINT: "checkpointDir checkpointVolume checkpoints outputDir",
         _BY_FRACTION: "gpuFraction gpuMemory gpuMemoryLimit",
         _BY_WORKSPACE: "codeServer ide interactive jupyter notebook notebooks workspaces",
     },

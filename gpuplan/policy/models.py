@@ -344,6 +344,7 @@ class Framework(StrEnum):
     JAX_JOB = "JAXJob"
     JOB_SET = "JobSet"
     LEADER_WORKER_SET = "LeaderWorkerSet"
+    SCALED_OBJECT = "ScaledObject"
     MPI_JOB = "MPIJob"
     PADDLE_JOB = "PaddleJob"
     PYTORCH_JOB = "PyTorchJob"
@@ -561,6 +562,7 @@ class Api(StrEnum):
     HTTP_ROUTE = "HTTPRoute"
     JOB_SET = "JobSet"
     LEADER_WORKER_SET = "LeaderWorkerSet"
+    SCALED_OBJECT = "ScaledObject"
     TRAIN_JOB = "TrainJob"
 
 
@@ -580,6 +582,15 @@ class Ingress(Model):
 
     class_name: Annotated[names.IngressClass, Words("IngressClass")]
     """The IngressClass of Ingresses, such as `nginx`."""
+
+
+class Prometheus(Model):
+    """The Prometheus that KEDA asks."""
+
+    url: Annotated[texts.ServerUrl, Words("address")]
+    """Its address within the cluster, such as `http://prometheus-operated.monitoring:9090`."""
+    authentication: names.TriggerAuthentication | None = None
+    """The ClusterTriggerAuthentication with the token that it asks for, as OpenShift's does."""
 
 
 class ClusterSpec(Model):
@@ -611,6 +622,8 @@ class ClusterSpec(Model):
     """Prometheus and Grafana watch this cluster; absent, no alerts, rules or dashboards are written."""
     admission: Admission = Admission.model_construct()
     """What the API server refuses of tenants' pods and Jobs."""
+    prometheus: Prometheus | None = None
+    """The Prometheus that autoscalers of the kind `ScaledObject` ask."""
     gateway: Gateway | None = None
     """The Gateway that services with a `route` are reached by; `apis` has `HTTPRoute`."""
     ingress: Ingress | None = None
@@ -1255,11 +1268,33 @@ class ModelVolume(Model):
     """A Job that fills the volume before the pods need it."""
 
 
-class Autoscaling(Model):
-    """A HorizontalPodAutoscaler: on requests per second, on requests that wait, or on the use of CPU or GPU."""
+class AutoscalerKind(StrEnum):
+    """The kind of object that lets the number of pods follow the load."""
 
-    min_replicas: Annotated[Positive, Words("fewest pods")] = 1
-    """The fewest pods."""
+    HORIZONTAL_POD_AUTOSCALER = "HorizontalPodAutoscaler"
+    SCALED_OBJECT = "ScaledObject"
+
+
+class Query(Model):
+    """A number that Prometheus knows, and that the number of pods follows."""
+
+    promql: Annotated[texts.Line, Field(min_length=1), Words("query")]
+    """What Prometheus is asked: one number, such as `sum(rate(requests_total{service="chat"}[2m]))`. A service that may
+    have no pods needs one that is there without them.
+    """
+    per_pod: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    """How much of it there may be for each pod."""
+    idle: Annotated[float, Field(ge=0, allow_inf_nan=False), Words("idle up to")] = 0
+    """Up to what number the service has nothing to do, and needs no pods (`minReplicas: 0`)."""
+
+
+class Autoscaling(Model):
+    """How many pods there are, by what they have to do: requests per second, requests that wait, the use of CPU or GPU,
+    or what Prometheus says.
+    """
+
+    min_replicas: Annotated[int, Field(ge=0, le=1_000_000), Words("fewest pods")] = 1
+    """The fewest pods. With 0 the last one goes when there is nothing to do: only by a ScaledObject and a `query`."""
     max_replicas: Annotated[Positive, Words("most pods")]
     """The most pods; all of them must fit into the quota."""
     requests_per_second: Positive | None = None
@@ -1270,15 +1305,23 @@ class Autoscaling(Model):
     """How much of the CPU that they ask for pods use, on average, such as `70`."""
     gpu_percent: Annotated[int | None, Field(ge=1, le=100), Words("use of GPUs")] = None
     """How much of the time pods use their GPU, on average, such as `80`: the metric `DCGM_FI_PROF_GR_ENGINE_ACTIVE` of
-    each pod in the cluster's custom metrics API.
+    each pod.
     """
+    query: Query | None = None
+    """A query of Prometheus, such as the requests that a gateway counts."""
     metric: texts.Metric | None = None
-    """What requests are called in the cluster's custom metrics API, by pod. Absent: `http_requests_per_second`, and
-    `vllm:num_requests_waiting` for those that wait.
+    """What requests are called, by pod. Absent: `http_requests_per_second` in the cluster's custom metrics API, or the
+    counter `http_requests_total` in Prometheus; and `vllm:num_requests_waiting` for those that wait.
     """
+    kind: Annotated[AutoscalerKind, Field(strict=False), ESSENTIAL] | None = None
+    """A `HorizontalPodAutoscaler`, or KEDA's `ScaledObject`, which asks the cluster's `prometheus` and no adapter.
+    Absent: a ScaledObject only where nothing else can do what is asked.
+    """
+    cooldown: texts.Duration | None = None
+    """How long there must be nothing to do before the last pod goes, such as `30m`. Absent: five minutes."""
 
     _one_measure = _exactly_one(
-        "requests_per_second", "waiting_requests", "cpu_percent", "gpu_percent", "what an autoscaler follows"
+        "requests_per_second", "waiting_requests", "cpu_percent", "gpu_percent", "query", "what an autoscaler follows"
     )
 
 
@@ -1364,6 +1407,26 @@ class Worker(Model):
     """The arguments."""
 
 
+class Canary(Model):
+    """A few pods that run something else, and get a part of a service's requests by its HTTPRoute.
+
+    What it leaves out is as in the workload.
+    """
+
+    weight: Annotated[int, Field(ge=0, le=100)]
+    """How many of a hundred requests it gets, such as `10`."""
+    replicas: Annotated[Positive, Words("pods of the canary")] = 1
+    """How many pods it has, beside those of the service."""
+    image: texts.Image | None = None
+    """The image to try, with a tag or digest."""
+    command: Annotated[list[str] | None, OF_PROGRAM] = None
+    """What its container runs."""
+    args: Annotated[list[str] | None, Words("arguments"), OF_PROGRAM] = None
+    """The arguments."""
+    env: Environment = Field(default_factory=dict)
+    """Environment variables that have other values, or that the service's own pods do not have."""
+
+
 class Inference(Model):
     """A service that runs all the time: a Deployment and a Service, or a LeaderWorkerSet in place of the Deployment."""
 
@@ -1400,6 +1463,10 @@ class Inference(Model):
     """How it is reached."""
     route: Annotated[Route | None, ESSENTIAL] = None
     """How it is reached from outside of the cluster, by the cluster's `gateway` or `ingress`."""
+    canary: Annotated[Canary | None, ESSENTIAL] = None
+    """Let a few pods run something else and get a part of the requests that come by its `route`: a Deployment and a
+    Service called `<name>-canary`. To promote it, write what it runs into the workload and leave it out.
+    """
     autoscaling: Autoscaling | None = None
     """Let the number of pods follow the load."""
 
@@ -1409,6 +1476,26 @@ class Peers(Model):
 
     port: Annotated[int, Field(ge=1, le=65535)] = 29500
     """The port on which the first pod waits for the others."""
+
+
+class Elastic(Model):
+    """A training that goes on with fewer pods than it has at most."""
+
+    min_pods: Annotated[Positive, Words("fewest pods")]
+    """With how many pods it starts and goes on."""
+
+
+class Checkpoint(Model):
+    """A volume in which a training keeps how far it has come; it stays when the training becomes another one."""
+
+    size: texts.Line
+    """The volume's size, such as `500Gi`."""
+    storage_class: names.StorageClass | None = None
+    """The StorageClass; absent means the cluster's default."""
+    mount_path: texts.Line = "/checkpoints"
+    """Where pods see it. What they write there is there for those of the next try, and of the next training."""
+    access_mode: Literal["ReadWriteOnce", "ReadWriteMany"] = "ReadWriteMany"
+    """How many nodes may mount it; pods on several nodes need `ReadWriteMany`."""
 
 
 class TrainingKind(StrEnum):
@@ -1478,6 +1565,12 @@ class Training(Batch):
     """Let its pods find one another: a headless Service gives each a name, and variables say where the first one is,
     how many there are, and which of them a pod is. `{}` is enough. Absent, pods have no names.
     """
+    elastic: Elastic | None = None
+    """Let it start with fewer pods than `pods`, and go on when some leave or come, as torchrun does. It needs `peers`.
+    `minPods` of them are its gang, and it has succeeded when the first one has. Absent, it needs all of them.
+    """
+    checkpoint: Checkpoint | None = None
+    """A volume in which it keeps how far it has come, such as `{size: 500Gi}`."""
 
 
 class Storage(Model):

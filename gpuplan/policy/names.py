@@ -101,3 +101,7 @@ ConfigMap = Annotated[str, Naming("ConfigMap", "the ConfigMap is called so", is_
 Gateway = Annotated[str, Naming("Gateway", "the Gateway is called so", is_subdomain=True)]
 Listener = Annotated[str, Naming("listener", "the listener of the Gateway is called so", is_subdomain=True)]
 IngressClass = Annotated[str, Naming("IngressClass", "the IngressClass is called so", is_subdomain=True)]
+TriggerAuthentication = Annotated[
+    str,
+    Naming("ClusterTriggerAuthentication", "the ClusterTriggerAuthentication is called so", is_subdomain=True),
+]

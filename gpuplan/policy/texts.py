@@ -203,6 +203,14 @@ PageUrl = Annotated[
     ),
 ]
 
+_SERVER: Final = r"^https?://[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?(/[A-Za-z0-9._~%/-]{0,200})?$"
+
+ServerUrl = Annotated[
+    str,
+    _matching(_SERVER, "an address without credentials, such as `http://prometheus-operated.monitoring:9090`"),
+]
+"""Where a program of the cluster answers. Everybody reads it in Git."""
+
 # --- Names of things elsewhere -------------------------------------------------------------------------------------
 
 

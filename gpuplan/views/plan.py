@@ -11,7 +11,7 @@ from typing import Final
 from gpuplan.checks.wording import number
 from gpuplan.manifests import to_yaml
 from gpuplan.planning import plan as planned
-from gpuplan.planning.amounts import amount_text, per_node
+from gpuplan.planning.amounts import amount_text, per_node, weight_of_gpu
 from gpuplan.planning.containers import defaults_of
 from gpuplan.planning.drivers import driver_groups
 from gpuplan.planning.fallbacks import reach
@@ -83,11 +83,7 @@ def _gpus_of_unit(pool: Pool, name: str) -> Ratio:
     if unit is None or not unit.gpu_weight:
         return Ratio(0)
     of_node = sum(
-        (
-            Ratio(number * unit.gpu_weight, sum(other.per_gpu[index] * other.gpu_weight for other in pool.units))
-            for index, number in enumerate(unit.per_gpu)
-            if number
-        ),
+        (number * unit.gpu_weight / weight_of_gpu(pool, index) for index, number in enumerate(unit.per_gpu) if number),
         Ratio(0),
     )
     return of_node * pool.nodes.count
@@ -429,9 +425,9 @@ def _pods(workload: Workload) -> str:
     """How many there are at once, and how many of them start together or come in all."""
     work = workload.work
     if isinstance(work, Inference):
-        scaling, each = work.autoscaling, work.pods_per_replica
-        pods = f"{scaling.min_replicas * each} to {workload.most_pods}" if scaling else str(workload.most_pods)
-        return f"{pods}, {each} together" if workload.is_grouped else pods
+        pods = f"{workload.fewest_pods} to {workload.most_pods}" if work.autoscaling else str(workload.most_pods)
+        together = f", {work.pods_per_replica} together" if workload.is_grouped else ""
+        return f"{pods}{together}, {work.canary.replicas} as canary" if work.canary else f"{pods}{together}"
     if isinstance(work, Workspace):
         return "1, a workspace"
     in_all = f" of {work.trials}" if work.trials else ""

@@ -22,9 +22,9 @@ from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Plan, said
 from gpuplan.planning.preemption import evictions
 from gpuplan.planning.projects import seconds
-from gpuplan.planning.serving import metric_of, probe_of
+from gpuplan.planning.serving import autoscaler_kind, metric_of, probe_of
 from gpuplan.policy.documentation import document
-from gpuplan.policy.models import KINDS_OF_WORK, Autoscaling, Cap, Guard, Inference, ModelVolume
+from gpuplan.policy.models import KINDS_OF_WORK, Autoscaling, Canary, Cap, Guard, Inference, ModelVolume, Training
 from gpuplan.values import NamedTuple
 
 FORMAT_VERSION = "1.6"
@@ -217,6 +217,10 @@ def _served(work: Inference) -> Mapping[str, object]:
     return {"port": None if work.port == "none" else work.port, "probe": probe_of(work)}
 
 
+def _scaled(scaling: Autoscaling) -> Mapping[str, object]:
+    return {"metric": metric_of(scaling) or None, "kind": autoscaler_kind(scaling)}
+
+
 def _volume(model: ModelVolume) -> Mapping[str, object]:
     image = model.download.image if model.download else None
     return {"storage_class": model.storage_class or None, "download_image": image}
@@ -261,8 +265,10 @@ _CONTRACT: Final[Mapping[type, Published]] = {
     parts.Workload: Published(
         left_out=("command", "args", "env", "config", *KINDS_OF_WORK, "count", "fraction"), more=_work
     ),
+    Training: Published(renamed={"kind": "made_by"}),
     Inference: Published(more=_served),
-    Autoscaling: Published(more=lambda scaling: {"metric": metric_of(scaling) or None}),
+    Autoscaling: Published(more=_scaled),
+    Canary: Published(left_out=("command", "args", "env")),
     ModelVolume: Published(left_out=("download",), more=_volume),
     parts.Retained: Published(left_out=("mig_layout", "device_plugin_config", "object", "what"), more=_defined),
 }

@@ -163,6 +163,45 @@ def ask_a_service_by_http(platform: Platform) -> None:
     platform.spec("Workload", "embeddings")["inference"]["probe"] = {"http": "/health"}
 
 
+def route_a_service(platform: Platform) -> None:
+    platform.cluster("prod")["apis"] = ["HTTPRoute", "ScaledObject"]
+    platform.cluster("prod")["gateway"] = {"name": "public", "namespace": "gateways"}
+    platform.cluster("prod")["prometheus"] = {"url": "http://prometheus.monitoring:9090"}
+    platform.spec("Workload", "embeddings")["inference"]["route"] = {"hosts": ["embeddings.example.com"]}
+
+
+def route_by_another_gateway(platform: Platform) -> None:
+    platform.cluster("prod")["gateway"]["name"] = "private"
+
+
+def try_a_canary(platform: Platform) -> None:
+    route_a_service(platform)
+    canary = {"weight": 10, "image": "registry.example.com/embeddings:9.0.0"}
+    platform.spec("Workload", "embeddings")["inference"]["canary"] = canary
+
+
+def weigh_a_canary(platform: Platform) -> None:
+    platform.spec("Workload", "embeddings")["inference"]["canary"]["weight"] = 50
+
+
+def try_another_canary(platform: Platform) -> None:
+    platform.spec("Workload", "embeddings")["inference"]["canary"]["image"] = "registry.example.com/embeddings:9.0.1"
+
+
+def promote_a_canary(platform: Platform) -> None:
+    spec = platform.spec("Workload", "embeddings")
+    spec["image"] = spec["inference"].pop("canary")["image"]
+
+
+def give_up_a_canary(platform: Platform) -> None:
+    del platform.spec("Workload", "embeddings")["inference"]["canary"]
+
+
+def let_keda_scale(platform: Platform) -> None:
+    scaling = platform.spec("Workload", "chat")["inference"]["autoscaling"]
+    scaling["kind"] = "ScaledObject"
+
+
 def take_the_port_of_a_service(platform: Platform) -> None:
     platform.spec("Workload", "embeddings")["inference"]["port"] = "none"
 
@@ -1065,6 +1104,14 @@ CASES = (
     Case(close_visible_devices, PLUGIN_RESTART, cluster("prod")),
     Case(stop_monitoring, PLUGIN_RESTART, cluster("prod")),
     Case(reach_a_service_at_the_nodes, ADMISSION, workload("embeddings")),
+    Case(route_a_service, QUOTA, workload("embeddings")),
+    Case(route_by_another_gateway, ADMISSION, workload("embeddings"), before=route_a_service),
+    Case(try_a_canary, QUOTA, workload("embeddings")),
+    Case(weigh_a_canary, ADMISSION, workload("embeddings"), before=try_a_canary),
+    Case(try_another_canary, RECREATE, workload("embeddings"), before=try_a_canary),
+    Case(promote_a_canary, DESTRUCTIVE, workload("embeddings"), before=try_a_canary),
+    Case(give_up_a_canary, DESTRUCTIVE, workload("embeddings"), before=try_a_canary),
+    Case(let_keda_scale, QUOTA, workload("chat"), before=route_a_service),
     Case(add_a_tainted_pool, ADMISSION, pool("spare")),
     Case(move_whole_nodes_between_pools, ADMISSION, pool("left"), before=add_whole_pools),
     Case(move_nodes_that_others_label, ADMISSION, pool("left"), before=add_pools_alike_that_others_label),

@@ -66,6 +66,7 @@ ROUTE = (
     "{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: x, namespace: x},"
     " spec: {hostnames: [%s]}}"
 )
+SCALED = "{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {name: x, namespace: x}, spec: {a: %d}}"
 INGRESS = (
     "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: x, namespace: x}, spec: {rules: [{host: %s}]}}"
 )
@@ -204,6 +205,8 @@ KEY = "nvidia.com/device-plugin.config"
         ("workloads/x", ROUTE % "a.example.com", "", "admission"),
         ("workloads/x", INGRESS % "a.example.com", INGRESS % "b.example.com", "admission"),
         ("workloads/x", INGRESS % "a.example.com", "", "admission"),
+        ("workloads/x", SCALED % 1, SCALED % 2, "quota"),
+        ("workloads/x", SCALED % 1, "", "quota"),
         ("workloads/x", LEADER_WORKER_SET % "replicas: 1", LEADER_WORKER_SET % "replicas: 2", "quota"),
         ("workloads/x", LEADER_WORKER_SET % "startupPolicy: a", LEADER_WORKER_SET % "startupPolicy: b", "quota"),
         (

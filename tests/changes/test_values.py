@@ -313,6 +313,38 @@ def test_who_reaches_a_service_is_told() -> None:
     )
 
 
+def test_what_a_canary_gets_and_what_becomes_of_it_is_told() -> None:
+    tried, weighed, other, promoted, given_up = (
+        change(before, edit, "Workload", "embeddings")
+        for before, edit in (
+            (edits.route_a_service, edits.try_a_canary),
+            (edits.try_a_canary, edits.weigh_a_canary),
+            (edits.try_a_canary, edits.try_another_canary),
+            (edits.try_a_canary, edits.promote_a_canary),
+            (edits.try_a_canary, edits.give_up_a_canary),
+        )
+    )
+
+    at_ease = "nothing that runs is disturbed"
+    assert (tried.effect, tried.pods) == (f"a canary with 1 pod gets 10 of 100 requests; {at_ease}", 0)
+    assert (weighed.effect, weighed.pods) == (f"the canary gets 50 of 100 requests, not 10; {at_ease}", 0)
+    assert (other.effect, other.pods) == (
+        "the canary gets 10 of 100 requests, and its pods are recreated, one after the other",
+        1,
+    )
+    gone = "the pod of the canary ends, and all requests go to the other pods"
+    assert (promoted.effect, promoted.pods) == (f"its pods are recreated, one after the other; {gone}", 9)
+    assert (given_up.effect, given_up.pods) == (gone, 1)
+
+
+def test_who_reaches_a_service_from_outside_is_told() -> None:
+    routed = change(original, edits.route_a_service, "Workload", "embeddings")
+    moved = change(edits.route_a_service, edits.route_by_another_gateway, "Workload", "embeddings")
+
+    assert routed.effect == "it is reached from outside as `embeddings.example.com/`; nothing that runs is disturbed"
+    assert moved.what == "what leads to it on the cluster is another one"
+
+
 def test_how_nodes_are_chosen_is_said_in_the_words_of_the_pool() -> None:
     def match_more(platform: Platform) -> None:
         platform.spec("Pool", "a100-shared")["nodes"]["namePattern"] = "gpu-a100-shared-[0-9a-f]+"

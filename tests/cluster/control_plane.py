@@ -41,8 +41,9 @@ class ControlPlane:
     processes: tuple[Process, ...]
 
     @classmethod
-    def start(cls, minor: str, *, extra_api_args: Sequence[str] = ()) -> Self:
-        """One of a minor release, as in `1.34`."""
+    def start(cls, minor: str, *, extra_api_args: Sequence[str] = (), gates: Sequence[str] = ()) -> Self:
+        """One of a minor release, as in `1.34`, with these feature gates in all of its programs."""
+        features = [f"--feature-gates={','.join(f'{gate}=true' for gate in gates)}"] if gates else []
         family = f"kubernetes-{minor}"
         folder = Path(tempfile.mkdtemp(prefix="gpuplan-control-plane-"))
         processes: list[Process] = []
@@ -52,11 +53,11 @@ class ControlPlane:
             token = secrets.token_hex()
             etcd, etcd_port = _start_etcd(folder)
             processes.append(etcd)
-            server, port = _start_api_server(family, folder, ca, token, etcd_port, extra_api_args)
+            server, port = _start_api_server(family, folder, ca, token, etcd_port, [*extra_api_args, *features])
             processes.append(server)
             kubeconfig = _write_kubeconfig(folder, port, token)
-            processes.append(_start_controller_manager(family, folder, kubeconfig))
-            processes.append(_start_scheduler(family, folder, kubeconfig))
+            processes.append(_start_controller_manager(family, folder, kubeconfig, features))
+            processes.append(_start_scheduler(family, folder, kubeconfig, features))
             api = Api(port, token, _trusting(ca))
             until(
                 lambda: api.find("/api/v1/namespaces/default/serviceaccounts/default"),
@@ -153,7 +154,7 @@ def _start_api_server(
     )
 
 
-def _start_controller_manager(family: str, folder: Path, kubeconfig: Path) -> Process:
+def _start_controller_manager(family: str, folder: Path, kubeconfig: Path, extra: Sequence[str]) -> Process:
     command: list[str | Path] = [
         program(family, "kube-controller-manager"),
         f"--kubeconfig={kubeconfig}",
@@ -165,17 +166,19 @@ def _start_controller_manager(family: str, folder: Path, kubeconfig: Path) -> Pr
         f"--root-ca-file={folder / 'ca.crt'}",
         "--resource-quota-sync-period=2s",  # what quotas count may be old where the program has stood still
         *_AS_FAST_AS_IT_GOES,
+        *extra,
     ]
     return Process(command, folder / "kube-controller-manager.log")
 
 
-def _start_scheduler(family: str, folder: Path, kubeconfig: Path) -> Process:
+def _start_scheduler(family: str, folder: Path, kubeconfig: Path, extra: Sequence[str]) -> Process:
     command: list[str | Path] = [
         program(family, "kube-scheduler"),
         f"--kubeconfig={kubeconfig}",
         "--secure-port=0",
         "--leader-elect=false",
         *_AS_FAST_AS_IT_GOES,
+        *extra,
     ]
     return Process(command, folder / "kube-scheduler.log")
 

@@ -47,7 +47,7 @@ class ExampleCluster:
         """
         plan = show(name, repository)
         with ExitStack() as running:
-            control_plane = running.enter_context(ControlPlane.start(plan["kubernetes"]))
+            control_plane = running.enter_context(ControlPlane.start(plan["kubernetes"], gates=_gates(plan)))
             if beside is not None:
                 running.enter_context(beside(control_plane))
             api = control_plane.api
@@ -79,6 +79,12 @@ class ExampleCluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def _gates(plan: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the policy says that the cluster has."""
+    dra = plan.get("dra")
+    return ("DRAPartitionableDevices",) if dra and dra["partitionable_devices"] else ()
 
 
 def show(name: str, repository: Path = REPOSITORY) -> dict[str, Any]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
+from gpuplan.changes.capacity import pods_on
+from gpuplan.planning.amounts import part_of_node
 from gpuplan.planning.on_demand import broken_promises, cap_in, certain_units, guarantee_of, static_instances
 from gpuplan.planning.placement.blocking import Blockade
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, MIG_MANAGER_LABEL, Isolation, Plan
@@ -65,6 +69,20 @@ def test_what_others_have_of_the_same_unit_counts() -> None:
     (promise,) = broken_promises(found, cap_in(found))
     assert (promise.guaranteed, promise.certain) == (6, 5)
     assert promise.blockades == (Blockade({"3g.40gb": 2}, 4),)
+
+
+def test_a_unit_is_its_compute_slices_of_a_node() -> None:
+    """Seven and six of them would be more than a GPU: what can be made adds up to more than can be at once."""
+    found = plan().pools[0]
+    assert [part_of_node(found, unit) for unit in found.units] == [Fraction(1, 28), Fraction(3, 28)]
+
+
+def test_a_gpu_never_holds_more_pods_than_compute_slices() -> None:
+    found = plan(
+        tenant("a", "pool: parts, unit: 3g.40gb, guaranteed: 0, limit: none"),
+        tenant("b", "pool: parts, unit: 1g.10gb, guaranteed: 0, limit: none"),
+    )
+    assert pods_on(found, found.pools[0], 1) == 28
 
 
 def test_a_tenant_without_namespaces_uses_nothing() -> None:

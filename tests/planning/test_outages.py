@@ -141,3 +141,27 @@ def test_for_good_a_gpu_takes_its_node_with_it() -> None:
     page = outage_page(plan, aways, PLAIN)
     assert "all of them hold" in page
     assert "lower guarantees on 3g.40gb of pool named by 1" in page
+
+
+def test_what_is_made_on_demand_is_counted_as_far_as_it_is_certain() -> None:
+    """Of the four GPUs that are left two `1g.10gb` may keep both halves off one; eight halves are all four of them."""
+    plan = a_plan("""
+    apiVersion: gpuplan.dev/v1
+    kind: Pool
+    metadata: {name: parts}
+    spec:
+      gpu: H100-80GB
+      nodes: {count: 2, gpusPerNode: 4, names: [n1, n2]}
+      sharing: {dynamicMig: {profiles: [1g.10gb, 3g.40gb]}}
+      allocation: dra
+    ---
+    apiVersion: gpuplan.dev/v1
+    kind: Tenant
+    metadata: {name: lab}
+    spec:
+      namespaces: [lab]
+      quotas: [{pool: parts, unit: 1g.10gb, guaranteed: 2}, {pool: parts, unit: 3g.40gb, guaranteed: 8}]
+    """)
+    [(_, aways)] = find_away([plan], ["n1"])
+    found = [(level.unit, level.capacity, level.left, level.short) for level in levels(plan, aways)]
+    assert found == [("1g.10gb", 24, 0, 2), ("3g.40gb", 14, 6, 2)]

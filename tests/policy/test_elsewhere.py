@@ -55,13 +55,13 @@ def test_a_strategy_is_patched_by_hand() -> None:
         (
             "Workload",
             "deadline",
-            "in `training`, by `kind`, `pods`, `trials`, `gang`, `peers`, `topology` or `deadline`",
+            "in `training`, by `kind`, `pods`, `trials`, `gang`, `peers`, `elastic`, `topology` or `deadline`",
         ),
         ("Workload", "serviceType", "in `inference.service`, such as `{type: NodePort, nodePort: 30080}`"),
         (
             "Workload",
             "queueLength",
-            "in `autoscaling`, by one of `requestsPerSecond`, `waitingRequests`, `cpuPercent` and `gpuPercent`",
+            "in `autoscaling`, by `requestsPerSecond`, `waitingRequests`, `cpuPercent`, `gpuPercent` or `query`",
         ),
         ("Workload", "readinessProbe", "in `inference`, by `probe`, `startup` and `liveness`"),
         ("Workload", "gpuMemory", "by `fraction`, such as `{memory: 10Gi}`"),

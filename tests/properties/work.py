@@ -18,9 +18,11 @@ from gpuplan.policy.models import (
     Api,
     Autoscaling,
     Batch,
+    Checkpoint,
     Closeness,
     ConfigMapKey,
     Download,
+    Elastic,
     Framework,
     Inference,
     ModelVolume,
@@ -289,6 +291,13 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "route": _with(Route),
         "autoscaling": _with(Autoscaling),
     },
+    Checkpoint: {
+        "size": st.sampled_from(["5Gi", "1T"]),
+        "storage_class": st.just("fast"),
+        "mount_path": st.sampled_from(["/checkpoints", "/state"]),
+        "access_mode": st.just("ReadWriteMany"),
+    },
+    Elastic: {"min_pods": _COUNTS},
     PodPatch: {
         "metadata": st.sampled_from([{"labels": {"team": "search"}}, {"annotations": {"team": "search"}}]),
         "spec": st.sampled_from(_PATCHES),
@@ -302,6 +311,8 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "gang": _COUNTS,
         "topology": _with(Closeness),
         "peers": _with(Peers),
+        "elastic": _with(Elastic),
+        "checkpoint": _with(Checkpoint),
     },
     Storage: {
         "size": st.sampled_from(["50Gi", "1Ti"]),
@@ -498,6 +509,17 @@ def _fit_trials(work: Spec, _: Spec, place: Place) -> None:
         work["maxFailedIndexes"] = min(work["maxFailedIndexes"], work.get("trials", pods))
     if not place.levels:
         work.pop("topology", None)
+    _fit_elastic(work, pods)
+
+
+def _fit_elastic(work: Spec, pods: int) -> None:
+    """Pods that come and go find one another, and only a Job has them."""
+    if "trials" in work or work.get("kind", "Job") != "Job":
+        work.pop("elastic", None)
+    if elastic := work.get("elastic"):
+        elastic["minPods"] = min(elastic["minPods"], pods)
+        work.setdefault("peers", {})
+        work.pop("gang", None)
 
 
 def _fit_model(spec: Spec) -> None:

@@ -108,3 +108,11 @@ def test_parts_of_a_job_share_a_rack() -> None:
 def test_workspaces_end_when_their_time_is_over() -> None:
     rules = {"interactiveJobTimeLimitSeconds": 12 * 3600, "interactiveJobMaxIdleDurationSeconds": 3600}
     assert project()["schedulingRules"] == rules
+
+
+def test_a_pod_claims_a_partition_that_is_made_for_it() -> None:
+    job = an_object(NAME, "on-demand", "workloads/runai-user-agm/job-anand-*.yaml")
+    [claim] = job["spec"]["template"]["spec"]["resourceClaims"]
+    assert claim["resourceClaimTemplateName"] == "gpuplan-a100-80gb-1g.10gb"
+    values = an_object(NAME, "on-demand", "gpu-operator/dra-driver-values.yaml")
+    assert values["featureGates"] == {"DynamicMIG": True}

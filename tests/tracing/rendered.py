@@ -7,10 +7,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 from gpuplan import checks
+from gpuplan.checks.generated import PATCH_CHECKS
 from gpuplan.diagnostics import Diagnostic, Path, has_errors
 from gpuplan.manifests import File, Identity, Manifest
 from gpuplan.manifests.provenance import How, Link
 from gpuplan.pipeline.between_clusters import check_together
+from gpuplan.pipeline.generated import judge_asked
 from gpuplan.pipeline.loading import Repository, load_tree
 from gpuplan.pipeline.retaining import judge_retained
 from gpuplan.pipeline.tracing import Leaf, Traced, trace_artifact
@@ -143,11 +145,17 @@ def render(policies: Policies, clusters: frozenset[str] = frozenset()) -> Render
     return Rendered(repository.plans)
 
 
+_OF_PATCHES = frozenset(check.rule.code for check in PATCH_CHECKS)
+"""Another key makes a patch another one, which no object may have."""
+
+
 def findings_of(repository: Repository) -> Iterator[Diagnostic]:
     """What is said of policies before anything is rendered."""
     yield from repository.diagnostics
     for plan in repository.plans:
         yield from checks.run(plan)
+        if any(workload.pod_patch for workload in plan.workloads):
+            yield from (found for found in judge_asked(plan, ()) if found.code in _OF_PATCHES)
         if plan.retained:
             yield from judge_retained(plan)
     yield from check_together(repository.plans)

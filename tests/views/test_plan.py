@@ -349,7 +349,10 @@ def test_workloads_are_told_to_programs() -> None:
                 "waiting_requests": None,
                 "cpu_percent": None,
                 "gpu_percent": None,
+                "query": None,
                 "metric": "http_requests_per_second",
+                "kind": "HorizontalPodAutoscaler",
+                "cooldown": None,
             },
             "most_pods": 4,
             "pool": "research",
@@ -456,6 +459,24 @@ def test_a_service_says_how_many_pods_of_it_go_together() -> None:
     assert (found["replicas"], found["pods_per_replica"], found["most_pods"]) == (2, 3, 6)
     assert found["worker"] == {"command": [], "args": ["--join"]}
     assert "  6, 3 together  " in plan_page(plan, PLAIN)
+
+
+def test_a_service_says_its_route_its_canary_and_what_its_autoscaler_asks() -> None:
+    scaled = "autoscaling: {minReplicas: 0, maxReplicas: 2, query: {promql: up, perPod: 2}}"
+    canary = "canary: {weight: 10, image: 'example.com/a:2', env: {A: b}}"
+    asked = f"route: {{hosts: [a.example.com]}}, {canary}, {scaled}"
+    loud = document("Workload", "loud", f"tenant: lab, pool: whole, image: 'example.com/a:1', inference: {{{asked}}}")
+    plan = a_plan(f"{pool('whole')}{tenant('lab', 'pool: whole, guaranteed: 8')}{loud}")
+    told = plans_as_data([plan])
+    jsonschema.validate(told, strictly(schema("plan")))
+    [found] = told["clusters"][0]["workloads"]
+
+    assert found["route"]["hosts"] == ["a.example.com"]
+    assert found["canary"] == {"weight": 10, "replicas": 1, "image": "example.com/a:2"}
+    assert found["autoscaling"]["kind"] == "ScaledObject"
+    assert found["autoscaling"]["query"] == {"promql": "up", "per_pod": 2, "idle": 0}
+    assert found["most_pods"] == 3
+    assert "  1 to 3, 1 as canary  " in plan_page(plan, PLAIN)
 
 
 def test_a_service_says_how_it_is_asked_and_reached() -> None:

@@ -52,14 +52,6 @@ def selector_of(workload: Workload) -> dict[str, str]:
     return {WORKLOAD_LABEL: workload.name}
 
 
-def claim_name(workload: Workload) -> str:
-    return f"{workload.name}-model"
-
-
-def storage_name(workload: Workload) -> str:
-    return f"{workload.name}-storage"
-
-
 def config_name(workload: Workload) -> str:
     return f"{workload.name}-{digest(files_of(workload))}"
 

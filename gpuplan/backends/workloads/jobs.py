@@ -69,6 +69,10 @@ EVICTED: Final = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTa
 """A pod that has to make way, for another or for a node's maintenance, has not failed."""
 
 
+_WITH_THE_FIRST: Final = {"rules": [{"succeededIndexes": "0"}]}
+"""Where pods come and go, those that never came are not waited for. The first one is always there."""
+
+
 def job_spec(
     plan: Plan, workload: Workload, batch: Batch, tries: Mapping[str, int], pod: Mapping[str, Any], first: str
 ) -> dict[str, Any]:
@@ -80,6 +84,7 @@ def job_spec(
         "completions": batch.completions,
         "completionMode": "Indexed",
         **tries,
+        **({"successPolicy": _WITH_THE_FIRST} if workload.elastic else {}),
         **({"activeDeadlineSeconds": seconds(batch.deadline)} if batch.deadline else {}),
         "podFailurePolicy": {"rules": [EVICTED, *_fatal(batch)]},
         "template": pod_template(plan, workload, asked, {"restartPolicy": "Never", **pod}, {}, variables),
@@ -178,6 +183,8 @@ def job_spec_routes(of: Traces, work: Batch) -> Routes:
     yield ("parallelism",), copied(at / "pods")
     yield ("completions",), copied(at / ("pods" if work.trials is None else "trials"))
     yield ("activeDeadlineSeconds",), copied(at / "deadline")
+    if of.workload.elastic:
+        yield ("successPolicy",), chosen(at / "elastic")
     codes = work.fatal_exit_codes
     fatal = ("podFailurePolicy", "rules", 1)
     yield (*fatal, "action"), chosen(at / "trials", at / "backoffLimitPerIndex")

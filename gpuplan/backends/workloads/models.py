@@ -1,4 +1,4 @@
-"""What work needs before it runs: files, the volume that holds a model, and the Job that fills it."""
+"""What work needs before it runs: files, its volumes, and the Job that fills one."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from gpuplan.backends.workloads.bodies import (
     BEFORE,
     TEMPLATE,
     Written,
-    claim_name,
     config_name,
     job_name,
     workload_object,
 )
 from gpuplan.backends.workloads.pods import (
+    claimed,
     container_security,
-    model_mount,
-    model_volume,
+    mounted,
     pod_security,
     pull_secrets,
     variables_of,
@@ -27,26 +26,29 @@ from gpuplan.backends.workloads.pods import (
 )
 from gpuplan.backends.workloads.terms import Terms, terms_of
 from gpuplan.backends.workloads.tracing import Traces, program, variable
-from gpuplan.diagnostics import Origin
 from gpuplan.manifests.bodies import given
 from gpuplan.manifests.provenance import Routes, below, copied, multiplied
 from gpuplan.planning.amounts import counted_pools
 from gpuplan.planning.plan import TENANT_LABEL, Plan, Workload
 from gpuplan.planning.sources import counted_in, named, scheduler_of
+from gpuplan.planning.volumes import Volume, checkpoint_of, model_of
 from gpuplan.planning.workspaces import SETTINGS, files_of
-from gpuplan.policy.models import Download, ModelVolume, Storage
+from gpuplan.policy.models import Download
 
 
 def objects(plan: Plan, workload: Workload) -> Iterator[Written]:
-    """A ConfigMap, a claim and a download Job, as far as they are asked for."""
+    """A ConfigMap, claims and a download Job, as far as they are asked for."""
     of = Traces(plan, workload)
     if files_of(workload):
         yield BEFORE, _config(workload), partial(_config_routes, of)
-    if model := workload.spec.model:
-        body = claim(workload, claim_name(workload), model)
-        yield BEFORE if model.download else AFTER, body, partial(claim_routes, of, workload.at / "model")
-        if model.download:
-            yield BEFORE, _download_job(plan, workload, model.download), partial(_download_job_routes, of)
+    if (model := model_of(workload)) and workload.spec.model:
+        download = workload.spec.model.download
+        yield BEFORE if download else AFTER, claim(workload, model), partial(claim_routes, of, model)
+        if download:
+            job = _download_job(plan, workload, model, download)
+            yield BEFORE, job, partial(_download_job_routes, of, model)
+    if checkpoint := checkpoint_of(workload):
+        yield AFTER, claim(workload, checkpoint), partial(claim_routes, of, checkpoint)
 
 
 def _config(workload: Workload) -> dict[str, Any]:
@@ -54,17 +56,17 @@ def _config(workload: Workload) -> dict[str, Any]:
     return workload_object("v1", "ConfigMap", config_name(workload), workload, immutable=True, data=data)
 
 
-def claim(workload: Workload, name: str, volume: ModelVolume | Storage) -> dict[str, Any]:
+def claim(workload: Workload, volume: Volume) -> dict[str, Any]:
     """Of a claim only the size can be changed."""
     spec = given(
-        accessModes=[volume.access_mode],
-        storageClassName=volume.storage_class,
-        resources={"requests": {"storage": volume.size}},
+        accessModes=[volume.spec.access_mode],
+        storageClassName=volume.spec.storage_class,
+        resources={"requests": {"storage": volume.spec.size}},
     )
-    return workload_object("v1", "PersistentVolumeClaim", name, workload, spec=spec)
+    return workload_object("v1", "PersistentVolumeClaim", volume.claim(workload), workload, spec=spec)
 
 
-def _download_job(plan: Plan, workload: Workload, download: Download) -> dict[str, Any]:
+def _download_job(plan: Plan, workload: Workload, model: Volume, download: Download) -> dict[str, Any]:
     """The Job, where the pods will be: a volume of one zone is made where its first pod runs.
 
     It is in the workload's own pool, also where the pods may go to others: it needs none of what that has run out of.
@@ -80,7 +82,7 @@ def _download_job(plan: Plan, workload: Workload, download: Download) -> dict[st
         args=list(download.args),
         env=variables_of(download.env),
         securityContext=container_security(workload.tenant),
-        volumeMounts=model_mount(workload, is_filled=False),
+        volumeMounts=[mounted(model)],
     )
     pod = {
         "restartPolicy": "OnFailure",
@@ -89,7 +91,7 @@ def _download_job(plan: Plan, workload: Workload, download: Download) -> dict[st
         **pod_security(workload.tenant),
         **given(imagePullSecrets=pull_secrets(workload)),
         "containers": [container],
-        "volumes": model_volume(workload),
+        "volumes": [claimed(workload, model)],
     }
     labels = {TENANT_LABEL: workload.tenant.name, **asked.pod_labels}
     spec = {"template": {"metadata": {"labels": labels}, "spec": pod}}
@@ -113,21 +115,21 @@ def _config_routes(of: Traces) -> Routes:
         yield ("data", SETTINGS), multiplied(of.workload.work_at / "idle")
 
 
-def claim_routes(of: Traces, at: Origin) -> Routes:
-    """``at`` is where the volume is written."""
+def claim_routes(of: Traces, volume: Volume) -> Routes:
+    at = volume.at
     yield from of.metadata(named(of.workload))
     yield ("spec", "accessModes"), copied(at / "accessMode")
     yield ("spec", "storageClassName"), copied(at / "storageClass")
     yield ("spec", "resources"), copied(at / "size")
 
 
-def _download_job_routes(of: Traces) -> Routes:
-    content = list(below(TEMPLATE, _download(of)))
+def _download_job_routes(of: Traces, model: Volume) -> Routes:
+    content = list(below(TEMPLATE, _download(of, model)))
     yield from of.metadata(of.content_name(content))
     yield from content
 
 
-def _download(of: Traces) -> Routes:
+def _download(of: Traces, model: Volume) -> Routes:
     yield ("metadata", "labels", TENANT_LABEL), of.tenant()
     if (asked := _download_terms(of.plan, of.workload)).scheduler:
         yield from of.asked(asked.pod_labels, ())
@@ -142,6 +144,6 @@ def _download(of: Traces) -> Routes:
         for index, (name, value) in enumerate(download.env.items()):
             yield from below(("spec", "containers", 0, "env", index), variable(at / "env" / name, value))
     yield from of.pulled()
-    yield from below(("spec", "containers", 0), of.mount(0))
+    yield from below(("spec", "containers", 0), of.mount(0, model))
     yield from of.security()
     yield ("spec", "volumes"), named(of.workload)

@@ -9,11 +9,11 @@ from typing import Any, Final, assert_never
 from gpuplan.backends.workloads.bodies import AFTER, Written, workload_object
 from gpuplan.backends.workloads.tracing import Traces
 from gpuplan.manifests.bodies import given
-from gpuplan.manifests.provenance import Links, Routes, chosen, copied
+from gpuplan.manifests.provenance import Links, Routes, chosen, copied, summed
 from gpuplan.planning.plan import Plan, Workload
-from gpuplan.planning.serving import MAIN_PORT, routed_port, service_port, way_to
+from gpuplan.planning.serving import MAIN_PORT, canary_name, canary_of, routed_port, service_port, way_to
 from gpuplan.planning.sources import named
-from gpuplan.policy.models import Gateway, Inference, Ingress, Route
+from gpuplan.policy.models import Canary, Gateway, Inference, Ingress, Route
 
 
 def objects(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written]:
@@ -23,7 +23,8 @@ def objects(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written
         return
     match way_to(plan.cluster.spec, work):
         case Gateway() as gateway:
-            yield AFTER, _http_route(workload, work, route, gateway), partial(_http_route_routes, of, route)
+            backends = [*_backends(workload, work, canary_of(plan.cluster.spec, work))]
+            yield AFTER, _http_route(workload, route, gateway, backends), partial(_http_route_routes, of, route)
         case Ingress() as ingress:
             yield AFTER, _ingress(workload, work, route, ingress), partial(_ingress_routes, of, route)
         case None:
@@ -35,7 +36,7 @@ def objects(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written
 _GROUP: Final = "gateway.networking.k8s.io"
 
 
-def _http_route(workload: Workload, work: Inference, route: Route, gateway: Gateway) -> dict[str, Any]:
+def _http_route(workload: Workload, route: Route, gateway: Gateway, backends: list[dict[str, Any]]) -> dict[str, Any]:
     """The route. What the API server would add to items of lists is there already: Argo CD would see a difference."""
     parent = given(
         group=_GROUP, kind="Gateway", namespace=gateway.namespace, name=gateway.name, sectionName=gateway.listener
@@ -46,11 +47,19 @@ def _http_route(workload: Workload, work: Inference, route: Route, gateway: Gate
         "rules": [
             {
                 "matches": [{"path": {"type": "PathPrefix", "value": route.path}}],
-                "backendRefs": [_backend(workload.name, service_port(work, routed_port(work)), 1)],
+                "backendRefs": backends,
             }
         ],
     }
     return workload_object(f"{_GROUP}/v1", "HTTPRoute", workload.name, workload, spec=spec)
+
+
+def _backends(workload: Workload, work: Inference, canary: Canary | None) -> Iterator[dict[str, Any]]:
+    """The service, and its canary with so many of a hundred requests."""
+    port = service_port(work, routed_port(work))
+    yield _backend(workload.name, port, 1 if canary is None else 100 - canary.weight)
+    if canary is not None:
+        yield _backend(canary_name(workload.name), port, canary.weight)
 
 
 def _backend(service: str, port: int, weight: int) -> dict[str, Any]:
@@ -82,8 +91,13 @@ def _http_route_routes(of: Traces, route: Route) -> Routes:
         yield ("spec", "hostnames", index), copied(at / "hosts" / index)
     rule = ("spec", "rules", 0)
     yield (*rule, "matches", 0, "path", "value"), copied(at / "path")
-    yield (*rule, "backendRefs", 0, "name"), named(of.workload)
-    yield (*rule, "backendRefs", 0, "port"), _port(of, route)
+    weight = of.workload.work_at / "canary" / "weight"
+    for index, link in enumerate((summed, copied)):
+        backend = (*rule, "backendRefs", index)
+        yield (*backend, "name"), named(of.workload)
+        yield (*backend, "port"), _port(of, route)
+        yield (*backend, "weight"), link(weight)
+    yield (*rule, "backendRefs", 1), chosen(of.workload.work_at / "canary")
 
 
 def _port(of: Traces, route: Route) -> Links:

@@ -24,10 +24,24 @@ def meeting_point(workload: Workload, batch: Batch, first: str) -> dict[str, Var
     torchrun reads those that begin with `PET_` in place of its arguments (`torch/distributed/argparse_util.py` of
     PyTorch), and sets the other four for each process that it starts. A program that is started without it reads them
     as they are: it is one process in each pod.
+
+    Where pods come and go, they meet at a store that the first one keeps (`c10d_rendezvous_backend.py` in
+    `torch/distributed/elastic/rendezvous`), and ranks are what they agree on. A pod that leaves makes the processes of
+    the others fail, which torchrun starts again so many times.
     """
     if workload.peers is None:
         return {}
     port, pods = str(workload.peers.port), str(batch.pods)
+    processes = {"PET_NPROC_PER_NODE": str(_processes(workload))}
+    if workload.elastic:
+        return {
+            "PET_NNODES": f"{workload.elastic.min_pods}:{pods}",
+            "PET_RDZV_BACKEND": "c10d",
+            "PET_RDZV_ENDPOINT": f"{first}:{port}",
+            "PET_RDZV_ID": first,
+            "PET_MAX_RESTARTS": str(batch.backoff_limit),
+            **processes,
+        }
     return {
         "MASTER_ADDR": first,
         "MASTER_PORT": port,
@@ -37,7 +51,7 @@ def meeting_point(workload: Workload, batch: Batch, first: str) -> dict[str, Var
         "PET_MASTER_PORT": port,
         "PET_NNODES": pods,
         "PET_NODE_RANK": _INDEX,
-        "PET_NPROC_PER_NODE": str(_processes(workload)),
+        **processes,
     }
 
 
@@ -54,7 +68,8 @@ def meeting_variables(of: Traces, batch: Batch) -> Mapping[str, Several]:
     """Where each variable comes from; where the first pod is follows from all that the object is."""
     if of.workload.peers is None:
         return NO_VARIABLES
-    peers = chosen(of.workload.work_at / "peers")
+    at = of.workload.work_at
+    peers = chosen(at / "peers", at / "elastic")
     return {name: [((), peers), (("value",), _LINKS[name](of))] for name in meeting_point(of.workload, batch, "")}
 
 
@@ -62,7 +77,8 @@ def meeting_names(of: Traces, batch: Batch, env: Path, name: Links) -> Routes:
     """The variables that say where the first pod is, in the container's ``env``; ``name`` is what its name follows."""
     for index, variable in enumerate(of.variables(meeting_point(of.workload, batch, ""))):
         if variable in _FIRST and variable not in of.workload.spec.env:
-            yield (*env, index, "value"), name
+            own = _LINKS[variable](of)
+            yield (*env, index, "value"), (*name, *own)
 
 
 def _port_from(of: Traces) -> Links:
@@ -71,6 +87,15 @@ def _port_from(of: Traces) -> Links:
 
 def _pods_from(of: Traces) -> Links:
     return copied(of.workload.work_at / "pods")
+
+
+def _range_from(of: Traces) -> Links:
+    fewest = copied(of.workload.work_at / "elastic" / "minPods") if of.workload.elastic else ()
+    return (*_pods_from(of), *fewest)
+
+
+def _restarts_from(of: Traces) -> Links:
+    return copied(of.workload.work_at / "backoffLimit")
 
 
 def _processes_from(of: Traces) -> Links:
@@ -84,9 +109,13 @@ _LINKS: Final[Mapping[str, Callable[[Traces], Links]]] = {
     "RANK": lambda _: (),
     "PET_MASTER_ADDR": lambda _: (),
     "PET_MASTER_PORT": _port_from,
-    "PET_NNODES": _pods_from,
+    "PET_NNODES": _range_from,
+    "PET_RDZV_BACKEND": lambda _: (),
+    "PET_RDZV_ENDPOINT": _port_from,
+    "PET_RDZV_ID": lambda _: (),
+    "PET_MAX_RESTARTS": _restarts_from,
     "PET_NODE_RANK": lambda _: (),
     "PET_NPROC_PER_NODE": _processes_from,
 }
 
-_FIRST: Final = ("MASTER_ADDR", "PET_MASTER_ADDR")
+_FIRST: Final = ("MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT", "PET_RDZV_ID")

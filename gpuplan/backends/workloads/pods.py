@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from gpuplan.backends.workloads.bodies import MAIN, claim_name, config_name, labels_of, storage_name
+from gpuplan.backends.workloads.bodies import MAIN, config_name, labels_of
 from gpuplan.backends.workloads.terms import Terms
 from gpuplan.manifests.bodies import given
 from gpuplan.manifests.strategic import Patched, patched, shape_of_pods
@@ -13,8 +13,9 @@ from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.grants import GRACE_SECONDS, most_grace_seconds
 from gpuplan.planning.plan import POOL_LABEL, Plan, Pool, Tenant, Workload
+from gpuplan.planning.volumes import Volume, volumes_of
 from gpuplan.planning.workspaces import FILES, files_of
-from gpuplan.policy.models import Allocation, ConfigMapKey, Inference, PodSecurity, SecretKey, ValueFrom
+from gpuplan.policy.models import Allocation, ConfigMapKey, Inference, ModelVolume, PodSecurity, SecretKey, ValueFrom
 
 
 def pod_template(
@@ -39,7 +40,7 @@ def pod_template(
         imagePullSecrets=pull_secrets(workload),
         resourceClaims=resource_claims(workload),
         containers=[_container(workload, container, variables)],
-        volumes=[*_config_volume(workload), *model_volume(workload), *_storage_volume(workload)],
+        volumes=pod_volumes(workload),
     )
     return laid_over(plan, workload, {"metadata": metadata, "spec": {**spec, **_grace(plan, workload), **more}}).body
 
@@ -121,7 +122,7 @@ def _container(workload: Workload, more: Mapping[str, Any], variables: Mapping[s
         **more,
         resources=_resources(workload),
         securityContext=container_security(workload.tenant),
-        volumeMounts=[*config_mount(workload), *model_mount(workload), *_storage_mount(workload)],
+        volumeMounts=[*config_mount(workload), *(_mount(workload, found) for found in volumes_of(workload))],
     )
 
 
@@ -204,6 +205,11 @@ def container_security(tenant: Tenant) -> dict[str, Any]:
 # --- Volumes -----------------------------------------------------------------------------------------------------
 
 
+def pod_volumes(workload: Workload) -> list[dict[str, Any]]:
+    """All that its pods have, less what the workload lays over them."""
+    return [*_config_volume(workload), *(claimed(workload, found) for found in volumes_of(workload))]
+
+
 def _config_volume(workload: Workload) -> list[dict[str, Any]]:
     return [{"name": "config", "configMap": {"name": config_name(workload)}}] if files_of(workload) else []
 
@@ -212,27 +218,18 @@ def config_mount(workload: Workload) -> list[dict[str, Any]]:
     return [{"name": "config", "mountPath": FILES, "readOnly": True}] if files_of(workload) else []
 
 
-def model_volume(workload: Workload) -> list[dict[str, Any]]:
-    claim = {"name": "model", "persistentVolumeClaim": {"claimName": claim_name(workload)}}
-    return [claim] if workload.spec.model else []
+def claimed(workload: Workload, volume: Volume) -> dict[str, Any]:
+    """A pod's volume that is a claim."""
+    return {"name": volume.name, "persistentVolumeClaim": {"claimName": volume.claim(workload)}}
 
 
-def model_mount(workload: Workload, *, is_filled: bool = True) -> list[dict[str, Any]]:
-    """A service only reads a model that a Job has downloaded; training may write into the volume.
-
-    ``is_filled`` is false for the Job.
-    """
-    if workload.spec.model is None:
-        return []
-    is_read = is_filled and bool(workload.spec.model.download) and isinstance(workload.work, Inference)
-    mount = {"name": "model", "mountPath": workload.spec.model.mount_path}
-    return [{**mount, "readOnly": True} if is_read else mount]
+def mounted(volume: Volume) -> dict[str, Any]:
+    """Where a container sees a volume that it may write to."""
+    return {"name": volume.name, "mountPath": volume.spec.mount_path}
 
 
-def _storage_volume(workload: Workload) -> list[dict[str, Any]]:
-    claim = {"name": "storage", "persistentVolumeClaim": {"claimName": storage_name(workload)}}
-    return [claim] if workload.storage else []
-
-
-def _storage_mount(workload: Workload) -> list[dict[str, Any]]:
-    return [{"name": "storage", "mountPath": workload.storage.mount_path}] if workload.storage else []
+def _mount(workload: Workload, volume: Volume) -> dict[str, Any]:
+    """A service only reads a model that a Job has downloaded; training may write into the volume."""
+    is_filled = isinstance(volume.spec, ModelVolume) and volume.spec.download is not None
+    is_read = is_filled and isinstance(workload.work, Inference)
+    return {**mounted(volume), **({"readOnly": True} if is_read else {})}

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from decimal import Decimal
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from math import ceil
 from typing import Any, Final, Literal, assert_never
 
 from gpuplan.backends.workloads import outside
 from gpuplan.backends.workloads.bodies import AFTER, TEMPLATE, Written, selector_of, workload_object
+from gpuplan.backends.workloads.canary import as_canary, as_canary_routes, variant
 from gpuplan.backends.workloads.groups import LEADERS, group_set, name_from, routes
 from gpuplan.backends.workloads.pods import pod_template
+from gpuplan.backends.workloads.scaling import autoscaler
 from gpuplan.backends.workloads.terms import terms_of
 from gpuplan.backends.workloads.tracing import Traces
 from gpuplan.diagnostics import Origin
-from gpuplan.manifests import quantity
 from gpuplan.manifests.bodies import given
-from gpuplan.manifests.provenance import Routes, below, chosen, copied, multiplied
+from gpuplan.manifests.provenance import Links, Routes, below, chosen, copied, multiplied
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.projects import seconds
-from gpuplan.planning.serving import MAIN_PORT, PROBE_PERIOD, metric_of, ports_of, probe_of
+from gpuplan.planning.serving import MAIN_PORT, PROBE_PERIOD, canary_of, ports_of, probe_of
 from gpuplan.planning.sources import named
-from gpuplan.policy.models import Autoscaling, Inference, Probe, ServiceType
+from gpuplan.policy.models import Canary, Inference, Probe, ServiceType
 
 
 def objects(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written]:
@@ -33,8 +33,22 @@ def objects(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written
     if ports_of(work):
         yield AFTER, _service(workload, work), partial(_service_routes, of, work)
     yield from outside.objects(plan, workload, work)
+    yield from _canary(plan, workload, work)
     if work.autoscaling:
-        yield AFTER, _autoscaler(workload, work.autoscaling, maker), partial(_autoscaler_routes, of, work)
+        yield from autoscaler(plan, workload, work.autoscaling, maker, _maker_name(of, work))
+
+
+def _canary(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written]:
+    """A Deployment and a Service of its own, where an HTTPRoute weighs the two."""
+    canary = canary_of(plan.cluster.spec, work)
+    if canary is None:
+        return
+    of, other = Traces(plan, workload), variant(workload, work, canary)
+    if isinstance(other.work, Inference):
+        made, service = _maker(plan, other, other.work), _service(other, other.work)
+        of_other = Traces(plan, other)
+        yield AFTER, as_canary(workload, made), partial(_canary_routes, of, canary, _maker_routes, of_other)
+        yield AFTER, as_canary(workload, service), partial(_canary_routes, of, canary, _service_routes, of_other)
 
 
 def _maker(plan: Plan, workload: Workload, work: Inference) -> dict[str, Any]:
@@ -134,33 +148,6 @@ def _has_own_port(workload: Workload) -> bool:
     return isinstance(workload.work, Inference) and workload.work.service.port is not None
 
 
-def _autoscaler(workload: Workload, scaling: Autoscaling, maker: Mapping[str, Any]) -> dict[str, Any]:
-    """So many pods that each has at most its part of the load; metrics of pods come from an adapter.
-
-    Of a LeaderWorkerSet it counts replicas, and looks at their leaders (`hpaPodSelector` of its scale).
-    """
-    spec = {
-        "scaleTargetRef": {
-            "apiVersion": maker["apiVersion"],
-            "kind": maker["kind"],
-            "name": maker["metadata"]["name"],
-        },
-        "minReplicas": scaling.min_replicas,
-        "maxReplicas": scaling.max_replicas,
-        "metrics": [_load(scaling)],
-    }
-    return workload_object("autoscaling/v2", "HorizontalPodAutoscaler", workload.name, workload, spec=spec)
-
-
-def _load(scaling: Autoscaling) -> dict[str, Any]:
-    if scaling.cpu_percent is not None:
-        target = {"type": "Utilization", "averageUtilization": scaling.cpu_percent}
-        return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
-    each = scaling.requests_per_second or scaling.waiting_requests or Decimal(scaling.gpu_percent or 0) / 100
-    target = {"type": "AverageValue", "averageValue": quantity(each)}
-    return {"type": "Pods", "pods": {"metric": {"name": metric_of(scaling)}, "target": target}}
-
-
 # --- Where it comes from -------------------------------------------------------------------------------------------
 
 
@@ -168,6 +155,11 @@ def _maker_routes(of: Traces, work: Inference) -> Routes:
     if of.workload.is_grouped:
         return routes(of, work, [*_listening(of, work)])
     return _deployment_routes(of, work)
+
+
+def _canary_routes(of: Traces, canary: Canary, routes: Callable[[Traces, Inference], Routes], other: Traces) -> Routes:
+    if isinstance(other.workload.work, Inference):
+        yield from as_canary_routes(of, canary, routes(other, other.workload.work))
 
 
 def _deployment_routes(of: Traces, work: Inference) -> Routes:
@@ -195,23 +187,8 @@ def _service_routes(of: Traces, work: Inference) -> Routes:
         yield ("spec", "ports", index, "port"), copied(at / "ports" / name)
 
 
-def _autoscaler_routes(of: Traces, work: Inference) -> Routes:
-    at = of.workload.work_at / "autoscaling"
-    yield from of.metadata(named(of.workload))
-    target = name_from(of, [*_listening(of, work)]) if of.workload.is_grouped else named(of.workload)
-    yield ("spec", "scaleTargetRef"), chosen(of.workload.work_at / "podsPerReplica")
-    yield ("spec", "scaleTargetRef", "name"), target
-    yield ("spec", "minReplicas"), copied(at / "minReplicas")
-    yield ("spec", "maxReplicas"), copied(at / "maxReplicas")
-    pods, measures = ("spec", "metrics", 0, "pods"), ("requestsPerSecond", "waitingRequests", "gpuPercent")
-    measured = chosen(*(at / measure for measure in (*measures, "cpuPercent")))
-    yield ("spec", "metrics", 0, "type"), measured
-    yield (*pods, "metric"), (*measured, *copied(at / "metric"))
-    yield (*pods, "target", "averageValue"), copied(at / "requestsPerSecond", at / "waitingRequests")
-    yield (*pods, "target", "averageValue"), multiplied(at / "gpuPercent")
-    resource = ("spec", "metrics", 0, "resource")
-    yield resource, chosen(at / "cpuPercent")
-    yield (*resource, "target", "averageUtilization"), copied(at / "cpuPercent")
+def _maker_name(of: Traces, work: Inference) -> Links:
+    return name_from(of, [*_listening(of, work)]) if of.workload.is_grouped else named(of.workload)
 
 
 def _listening(of: Traces, work: Inference) -> Routes:

@@ -10,8 +10,8 @@ from gpuplan.backends.workloads.pods import (
     REQUIRED,
     config_mount,
     laid_over,
-    model_mount,
     pod_template,
+    pod_volumes,
     resource_claims,
     tolerations_among,
     units_of,
@@ -36,6 +36,7 @@ from gpuplan.planning.kueue import ANY_TOPOLOGY, PREFERRED_TOPOLOGY, REQUIRED_TO
 from gpuplan.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Workload
 from gpuplan.planning.schedulers import kai, kueue, runai
 from gpuplan.planning.sources import asked_by, named, namespace_of, scheduler_of, tolerations_of
+from gpuplan.planning.volumes import Volume, volumes_of
 from gpuplan.policy.models import PartOfGpu, ValueFrom
 from gpuplan.values import NamedTuple
 
@@ -61,14 +62,14 @@ class Traces(NamedTuple):
 
     def metadata(self, name: Links) -> Routes:
         yield ("metadata", "name"), name
-        yield ("metadata", "namespace"), self._namespace()
+        yield ("metadata", "namespace"), self.namespace()
         yield from self.labels()
 
     def labels(self) -> Routes:
         yield ("metadata", "labels", TENANT_LABEL), self.tenant()
         yield ("metadata", "labels", WORKLOAD_LABEL), named(self.workload)
 
-    def _namespace(self) -> Links:
+    def namespace(self) -> Links:
         """One that is named need not be the tenant's; that it must be is said in a finding."""
         at, tenant, namespace = self.workload.at, self.workload.tenant, self.workload.namespace
         known = copied(namespace_of(tenant, namespace)) if namespace in tenant.spec.namespaces else ()
@@ -101,7 +102,9 @@ class Traces(NamedTuple):
         gone = {*found.replaced, *(route for route, _ in found.removed)}
         yield from ((route, links) for route, links in routes if not any(route[: len(at)] == at for at in gone))
         for route, inner in found.decided:
-            yield route, copied(self.workload.patch_at / inner)
+            keys = [key for key in found.chosen if inner[: len(key) - 1] == key[:-1]]
+            at = self.workload.patch_at
+            yield route, (*copied(at / inner), *chosen(*(at / key for key in keys)))
         for route, inner in found.removed:
             yield route, chosen(self.workload.patch_at / inner)
 
@@ -177,8 +180,10 @@ class Traces(NamedTuple):
         yield ("spec", "containers", 0, "securityContext", "capabilities"), level
 
     def _volumes(self) -> Routes:
-        yield ("spec", "volumes", 0, "configMap"), self.config_name()
-        yield ("spec", "volumes", len(config_mount(self.workload)), "persistentVolumeClaim"), named(self.workload)
+        for index, volume in enumerate(pod_volumes(self.workload)):
+            is_config = "configMap" in volume
+            field = "configMap" if is_config else "persistentVolumeClaim"
+            yield ("spec", "volumes", index, field), self.config_name() if is_config else named(self.workload)
 
     def _container(self, own: Several, variables: Mapping[str, Several]) -> Routes:
         at, spec = self.workload.at, self.workload.spec
@@ -199,19 +204,15 @@ class Traces(NamedTuple):
         for name in units_of(self.workload):
             yield ("resources", ANY, name), (*copied(at / "count"), *asked_by(self.plan, self.workload))
         yield from below(("resources", "claims"), self._claims())
-        configured = len(config_mount(self.workload))
-        if self.workload.spec.model:
-            yield from self.mount(configured)
-        if self.workload.storage:
-            index = configured + len(model_mount(self.workload))
-            yield ("volumeMounts", index, "mountPath"), copied(self.workload.work_at / "storage" / "mountPath")
+        for index, volume in enumerate(volumes_of(self.workload), start=len(config_mount(self.workload))):
+            yield from self.mount(index, volume)
 
     def variables(self, of_work: Iterable[str]) -> Iterable[str]:
         """The names of the container's variables in their order; ``of_work`` are those of this kind of work."""
         return dict.fromkeys([*terms_of(self.plan, self.workload).env, *of_work, *self.workload.spec.env])
 
-    def mount(self, index: int) -> Routes:
-        yield ("volumeMounts", index, "mountPath"), copied(self.workload.at / "model" / "mountPath")
+    def mount(self, index: int, volume: Volume) -> Routes:
+        yield ("volumeMounts", index, "mountPath"), copied(volume.at / "mountPath")
 
     def _claims(self) -> Routes:
         """Those of a pod, by their number, where it has any."""
@@ -231,7 +232,7 @@ class Traces(NamedTuple):
         return (*self.tenant(), *self._pool())
 
     def _gang(self) -> Links:
-        return copied(self.workload.work_at / "gang")
+        return copied(self.workload.gang_at)
 
     def _together(self) -> Links:
         return (*named(self.workload), *self._level())

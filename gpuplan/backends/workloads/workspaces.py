@@ -12,7 +12,6 @@ from gpuplan.backends.workloads.bodies import (
     Written,
     job_name,
     selector_of,
-    storage_name,
     workload_object,
 )
 from gpuplan.backends.workloads.jobs import EVICTED
@@ -25,6 +24,7 @@ from gpuplan.manifests.provenance import Links, Routes, below, chosen, copied, m
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.sources import named
+from gpuplan.planning.volumes import storage_of
 from gpuplan.planning.workspaces import FILES, SEARCH_PATH
 from gpuplan.policy.models import Workspace
 
@@ -32,9 +32,8 @@ from gpuplan.policy.models import Workspace
 def objects(plan: Plan, workload: Workload, work: Workspace) -> Iterator[Written]:
     """A Job, the Service that leads to its pod, and the volume that outlives both."""
     of = Traces(plan, workload)
-    if work.storage:
-        body = claim(workload, storage_name(workload), work.storage)
-        yield AFTER, body, partial(claim_routes, of, workload.work_at / "storage")
+    if storage := storage_of(workload):
+        yield AFTER, claim(workload, storage), partial(claim_routes, of, storage)
     yield AFTER, _job(plan, workload, work), partial(_job_routes, of)
     yield AFTER, _service(workload, work), partial(_service_routes, of)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from gpuplan.admission import level_of
 from gpuplan.admission.arriving import templates
-from gpuplan.checks.generated.work import Generated, GeneratedWork
+from gpuplan.admission.verdicts import refused
+from gpuplan.checks.generated.work import Generated, GeneratedWork, RefusedWork
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity, field_path
 from gpuplan.manifests import check_schemas
@@ -45,8 +47,9 @@ class _Laid(NamedTuple):
     def links(self, route: Path) -> Sequence[Link]:
         """Where what is there without the patch comes from, the nearest places of the workload first."""
         trace = self.work.unpatched.trace if self.work.unpatched else None
-        found = Linked(trace).about((*self.at, *route))
-        own = self.workload.at.source
+        linked, own = Linked(trace), self.workload.at.source
+        whole = linked.of(())  # why there is an object at all
+        found = [link for link in linked.about((*self.at, *route)) if link not in whole]
         return sorted(found, key=lambda link: (link.at.source is not own, link.how is not How.COPIED))
 
 
@@ -324,3 +327,36 @@ def _find_place(work: GeneratedWork, route: Path) -> Origin | None:
             path, wanted = link.at.path, route[-1]
             return link.at._replace(path=path[: len(path) - path[::-1].index(wanted)] if wanted in path else path)
     return None
+
+
+# --- What the tenant's level allows ------------------------------------------------------------------------------
+
+
+@check("GPU443", "pod-patch-above-its-level")
+def pod_patch_above_its_level(generated: Generated) -> Iterator[Finding]:
+    """With its `podPatch`, a workload's pods are more than the Pod Security level of their tenant allows.
+
+    ## Why
+    The API server holds each namespace to its level: the object is applied without an error, and its pods are refused.
+    `baseline` keeps pods from the host. Under `restricted` every container says besides that it is no root, gains no
+    privileges and drops all capabilities; what gpuplan writes says so, and containers that a patch adds have to.
+
+    ## Instead
+    Write what the level asks for. The level is `allow.podSecurity` of the tenant.
+    """
+    for work in generated.work:
+        workload = work.workload
+        tenant, levels = workload.tenant, level_of(generated.plan, workload.tenant)
+        is_known = workload.namespace in tenant.spec.namespaces and workload.name not in generated.faulty
+        if not is_known or tenant.name in generated.plan.broken.incomplete_tenants:
+            continue
+        for item in refused(generated.plan, levels, work.manifest.body, tenant, workload.namespace):
+            level, at = item.refusal.policy.name, tenant.at / "allow" / "podSecurity"
+            yield Finding(
+                RefusedWork(work, item).find_place() or workload.patch_at,
+                f"the level `{level}` refuses pods of workload `{workload.name}`: {item.refusal.message}",
+                label="refused by the API server",
+                related=(Label(at, "the level"),) if find_written(Link(How.CHOSEN, at)) else (),
+                notes=(f"namespace `{workload.namespace}` has the level `{tenant.spec.allow.pod_security}`",),
+                help="change it as the level says",
+            )

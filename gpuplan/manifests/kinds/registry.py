@@ -55,6 +55,7 @@ def known_kinds() -> Mapping[tuple[str, str], Kind]:
         gpu_operator,
         jobset,
         kai,
+        keda,
         kubernetes,
         kueue,
         lws,
@@ -62,7 +63,7 @@ def known_kinds() -> Mapping[tuple[str, str], Kind]:
         trainer,
     )
 
-    modules = (kubernetes, kueue, kai, jobset, lws, trainer, gpu_operator, monitoring, gitops, gateway_api)
+    modules = (kubernetes, kueue, kai, jobset, lws, trainer, gpu_operator, monitoring, gitops, gateway_api, keda)
     return by_name(kind for module in modules for kind in module.KINDS)
 
 

@@ -407,6 +407,84 @@ def test_names_of_pods_that_find_one_another_fit_a_label() -> None:
     assert len(f"{job}-999") == 63
 
 
+# --- Pods that come and go ---------------------------------------------------------------------------------------
+
+ELASTIC = "training: {pods: 4, backoffLimit: 7, peers: {port: 23456}, elastic: {minPods: 2}}"
+
+
+def test_pods_that_come_and_go_meet_at_the_first_one() -> None:
+    """The variables are torchrun's arguments (`torch/distributed/run.py`): `--nnodes`, `--rdzv-backend` and so on."""
+    first = "{0}-0.{0}".format(get("Job", ELASTIC)["metadata"]["name"])
+    assert variables_of(ELASTIC) == {
+        "PET_NNODES": "2:4",
+        "PET_RDZV_BACKEND": "c10d",
+        "PET_RDZV_ENDPOINT": f"{first}:23456",
+        "PET_RDZV_ID": first,
+        "PET_MAX_RESTARTS": "7",
+        "PET_NPROC_PER_NODE": "1",
+    }
+
+
+def test_an_elastic_training_has_succeeded_with_its_first_pod() -> None:
+    spec = get("Job", ELASTIC)["spec"]
+    assert spec["successPolicy"] == {"rules": [{"succeededIndexes": "0"}]}
+    assert (spec["parallelism"], spec["completions"]) == (4, 4)
+    assert "successPolicy" not in get("Job", PEERS)["spec"]
+
+
+@pytest.mark.parametrize("scheduler", ["kai", "runai"])
+def test_the_fewest_pods_of_an_elastic_training_are_its_gang(scheduler: str) -> None:
+    annotations = get("Job", ELASTIC, scheduler=scheduler)["metadata"]["annotations"]
+    assert annotations == {"kai.scheduler/batch-min-member": "2"}
+
+
+def test_an_elastic_training_is_counted_at_its_largest() -> None:
+    (workload,) = planned(ELASTIC).workloads
+    assert workload.most_pods == 4
+
+
+# --- Checkpoints -------------------------------------------------------------------------------------------------
+
+CHECKPOINT = "training: {pods: 2, checkpoint: {size: 500Gi, storageClass: fast, mountPath: /state}}"
+
+
+def test_checkpoints_are_in_a_volume_that_the_pods_may_write_to() -> None:
+    claim = get("PersistentVolumeClaim", CHECKPOINT)
+    assert claim["metadata"]["name"] == "app-checkpoint"
+    assert claim["spec"] == {
+        "accessModes": ["ReadWriteMany"],
+        "storageClassName": "fast",
+        "resources": {"requests": {"storage": "500Gi"}},
+    }
+    pod = pod_of("Job", CHECKPOINT)["spec"]
+    assert pod["volumes"] == [{"name": "checkpoint", "persistentVolumeClaim": {"claimName": "app-checkpoint"}}]
+    assert pod["containers"][0]["volumeMounts"] == [{"name": "checkpoint", "mountPath": "/state"}]
+
+
+def test_another_job_has_the_volume_of_the_one_before() -> None:
+    jobs, claims = (
+        {get(kind, f"{CHECKPOINT}\nargs: [{word}]")["metadata"]["name"] for word in ("a", "b")}
+        for kind in ("Job", "PersistentVolumeClaim")
+    )
+    assert (len(jobs), len(claims)) == (2, 1)
+
+
+def test_a_model_and_checkpoints_are_two_volumes() -> None:
+    both = f"{CHECKPOINT}\nmodel: {{size: 1Gi, download: {{image: 'registry.example.com/get:1'}}}}"
+    claims = [item.name for item in manifests(both) if item.kind == "PersistentVolumeClaim"]
+    assert claims == ["app-model", "app-checkpoint"]
+    download, job = (item.body for item in manifests(both) if item.kind == "Job")
+    names = [[found["name"] for found in body["spec"]["template"]["spec"]["volumes"]] for body in (download, job)]
+    assert names == [["model"], ["model", "checkpoint"]]
+
+
+@pytest.mark.parametrize("kind", ["JobSet", "TrainJob"])
+def test_a_set_has_its_checkpoints_too(kind: str) -> None:
+    spec = f"training: {{kind: {kind}, pods: 2, checkpoint: {{size: 5Gi}}}}"
+    pod = pod_of("JobSet" if kind == "JobSet" else "TrainingRuntime", spec)["spec"]
+    assert pod["containers"][0]["volumeMounts"] == [{"name": "checkpoint", "mountPath": "/checkpoints"}]
+
+
 # --- Devices -----------------------------------------------------------------------------------------------------
 
 

@@ -219,6 +219,41 @@ def test_a_route_is_traced_to_the_service_and_to_the_cluster() -> None:
     assert two["spec.rules[0].http.paths[0].path"] == [f"copied {at}.route.path"]
 
 
+def test_a_canary_is_traced_to_what_it_says_and_else_to_the_workload() -> None:
+    canary = "canary: {weight: 10, replicas: 2, image: 'registry.example.com/app:2', env: {B: '2'}}"
+    spec = f"inference: {{route: {{hosts: [a.b]}}, {canary}}}\nargs: [--fast]\nenv: {{A: '1', B: '1'}}"
+    cluster = "apis: [HTTPRoute]\ngateway: {name: public, namespace: gateways}"
+    written = manifests(spec, cluster=cluster)
+    (deployment,) = (item for item in written if (item.kind, item.name) == ("Deployment", "app-canary"))
+    found = told(planned(spec, cluster=cluster), deployment)
+    route = leaves("HTTPRoute", spec, cluster=cluster)
+
+    at = "Workload/app spec.inference.canary"
+    assert f"copied {at}.replicas" in found["spec.replicas"]
+    assert f"copied {at}.image" in found[f"{CONTAINER}.image"]
+    assert f"copied {at}.env.B" in found[f"{CONTAINER}.env[1].value"]
+    assert "copied Workload/app spec.env.A" in found[f"{CONTAINER}.env[0].value"]
+    assert "copied Workload/app spec.args[0]" in found[f"{CONTAINER}.args[0]"]
+    assert f"sum of {at}.weight" in route["spec.rules[0].backendRefs[0].weight"]
+    assert f"copied {at}.weight" in route["spec.rules[0].backendRefs[1].weight"]
+
+
+def test_a_scaled_object_is_traced_to_the_query_and_to_prometheus() -> None:
+    query = "query: {promql: up, perPod: 2, idle: 1}"
+    spec = f"inference: {{autoscaling: {{minReplicas: 0, maxReplicas: 4, cooldown: 30m, {query}}}}}"
+    cluster = "apis: [ScaledObject]\nprometheus: {url: 'http://a.b:9090', authentication: token}"
+    found = leaves("ScaledObject", spec, cluster=cluster)
+
+    at, metadata = "Workload/app spec.inference.autoscaling", "spec.triggers[0].metadata"
+    assert found["spec.minReplicaCount"] == [f"copied {at}.minReplicas"]
+    assert f"product of {at}.cooldown" in found["spec.cooldownPeriod"]
+    assert found[f"{metadata}.query"] == [f"copied {at}.query.promql"]
+    assert found[f"{metadata}.threshold"] == [f"copied {at}.query.perPod"]
+    assert found[f"{metadata}.activationThreshold"] == [f"copied {at}.query.idle"]
+    assert found[f"{metadata}.serverAddress"] == ["copied Cluster/test spec.prometheus.url"]
+    assert found["spec.triggers[0].authenticationRef.name"] == ["copied Cluster/test spec.prometheus.authentication"]
+
+
 # --- Schedulers --------------------------------------------------------------------------------------------------
 
 

@@ -344,7 +344,6 @@ class Framework(StrEnum):
     JAX_JOB = "JAXJob"
     JOB_SET = "JobSet"
     LEADER_WORKER_SET = "LeaderWorkerSet"
-    SCALED_OBJECT = "ScaledObject"
     MPI_JOB = "MPIJob"
     PADDLE_JOB = "PaddleJob"
     PYTORCH_JOB = "PyTorchJob"

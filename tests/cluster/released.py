@@ -34,14 +34,15 @@ GATEWAY: Final = Project(
     "config/crd/standard",
     ("HTTPRoute",),
 )
+KEDA: Final = Project(
+    "github.com/kedacore/keda/v2@v2.21.0",
+    "h1:R6z2HZvstK4RLUMxroNACzBj74xGxt3kG59b5Xc+Xps=",
+    "config/crd/bases",
+    ("ScaledObject",),
+)
 PROJECTS: Final = (
     GATEWAY,
-    Project(
-        "github.com/kedacore/keda/v2@v2.21.0",
-        "h1:R6z2HZvstK4RLUMxroNACzBj74xGxt3kG59b5Xc+Xps=",
-        "config/crd/bases",
-        ("ScaledObject",),
-    ),
+    KEDA,
     Project(
         "github.com/kserve/kserve@v0.17.0",
         "h1:IaynaBFzVQz1Xyrw5n3ncqzd5Y7L1RkO+YWvVwwtMQE=",

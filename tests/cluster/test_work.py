@@ -29,7 +29,7 @@ from tests.cluster.lending import CLUSTER, GPU, write_policy
 from tests.cluster.outcomes import in_the_end
 from tests.cluster.processes import until
 from tests.cluster.programs import need_go
-from tests.cluster.released import GATEWAY, PROJECTS, serve_released
+from tests.cluster.released import GATEWAY, KEDA, PROJECTS, serve_released
 from tests.cluster.work import HAND_WRITTEN, LAB, POOL, ROWS, Row, is_bound, is_gated, is_of, owners, platform, pods
 from tests.plans import a_plan
 
@@ -88,7 +88,11 @@ def write(repository: Path, scheduler: str, rows: tuple[Row, ...]) -> None:
     frameworks = sorted({name for row in ROWS for name in row.frameworks})
     kueue = f", kueue: {{frameworks: [{', '.join(frameworks)}]}}" if scheduler == "kueue" and frameworks else ""
     apis = sorted({name for row in ROWS for name in row.apis})
-    more = (f"apis: [{', '.join(apis)}]", "gateway: {name: public, namespace: gateways}")
+    more = (
+        f"apis: [{', '.join(apis)}]",
+        "gateway: {name: public, namespace: gateways}",
+        "prometheus: {url: 'http://prometheus.monitoring:9090'}",
+    )
     documents = [*platform(), *(row.document() for row in rows)]
     write_policy(repository, f"kind: {scheduler}{kueue}", documents, *more)
 
@@ -97,7 +101,7 @@ def write(repository: Path, scheduler: str, rows: tuple[Row, ...]) -> None:
 def _beside(control_plane: ControlPlane, *, scheduler: str, repository: Path) -> Iterator[None]:
     """Frameworks are there before Kueue, which looks for their kinds as it starts."""
     with ExitStack() as running:
-        serve_released(control_plane.api, PROJECTS if scheduler == ALL_KINDS else (GATEWAY,))
+        serve_released(control_plane.api, PROJECTS if scheduler == ALL_KINDS else (GATEWAY, KEDA))
         running.enter_context(framework_controllers(control_plane))
         if scheduler == "kueue":
             configuration = repository / "out" / CLUSTER / "scheduling" / "kueue-configuration.yaml"

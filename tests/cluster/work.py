@@ -58,6 +58,13 @@ ROWS: Final = (
     ),
     Row("quiet", "inference: {port: none, probe: {command: [ready]}}", "Deployment", 1),
     Row(
+        "scaled",
+        "inference: {autoscaling: {kind: ScaledObject, maxReplicas: 1, requestsPerSecond: 10}}",
+        "Deployment",
+        1,
+        apis=("ScaledObject",),
+    ),
+    Row(
         "large",
         "inference: {replicas: 2, podsPerReplica: 2}",
         "LeaderWorkerSet",
@@ -93,12 +100,6 @@ HAND_WRITTEN: Final[Mapping[str, Mapping[str, Any]]] = {
         "kind": "InferenceService",
         "metadata": {"name": "served", "namespace": LAB},
         "spec": {"predictor": {"containers": [_container("1")]}},
-    },
-    "ScaledObject": {
-        "apiVersion": "keda.sh/v1alpha1",
-        "kind": "ScaledObject",
-        "metadata": {"name": "scaled", "namespace": LAB},
-        "spec": {"scaleTargetRef": {"name": "service"}, "triggers": [{"type": "cpu", "metadata": {"value": "50"}}]},
     },
     "RayCluster": {
         "apiVersion": "ray.io/v1",

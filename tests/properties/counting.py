@@ -40,13 +40,15 @@ def asked_by(objects: Iterable[Body], container: str = "") -> dict[str, Asked]:
     With the name of a ``container``, what that one asks for in each pod.
     """
     bodies = list(objects)
-    scaled = {_target(body): body["spec"]["maxReplicas"] for body in bodies if body["kind"] in _SCALERS}
+    scaled = {_target(body): body["spec"][_SCALERS[body["kind"]]] for body in bodies if body["kind"] in _SCALERS}
     found: dict[str, Asked] = {}
     for body in bodies:
         if body["kind"] in WITHOUT_PODS:
             continue
         for pods, template in PODS_OF[body["kind"]](body, scaled.get((body["kind"], body["metadata"]["name"]))):
-            name = template["metadata"].get("labels", {}).get(WORKLOAD, "")
+            # A canary's pods have a name of their own, and are its workload's all the same.
+            is_work = WORKLOAD in template["metadata"].get("labels", {})
+            name = body["metadata"]["labels"][WORKLOAD] if is_work else ""
             found[name] = found.get(name, Asked()).plus(_asked_by_pod(template, container).times(pods))
     return found
 
@@ -98,7 +100,8 @@ PODS_OF: Final[Mapping[str, Callable[[Body, int | None], Pods]]] = {
 }
 """How many pods come of each template of an object, by its kind; an autoscaler may say how many there are at most."""
 
-_SCALERS: Final = frozenset(("HorizontalPodAutoscaler",))
+_SCALERS: Final = {"HorizontalPodAutoscaler": "maxReplicas", "ScaledObject": "maxReplicaCount"}
+"""Kinds that say how many pods another object has, and where they say how many at the most."""
 WITHOUT_PODS: Final = frozenset(
     ("ConfigMap", "HTTPRoute", "Ingress", "PersistentVolumeClaim", "Service", "TrainJob", *_SCALERS)
 )

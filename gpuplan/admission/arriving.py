@@ -22,22 +22,27 @@ Body = Mapping[str, Any]
 class Arrival(Value):
     """An object as policies see it, and the route in its maker to what it was made of.
 
-    ``sources`` are the routes in the maker of the object's parts, where it has another shape.
+    ``sources`` are the routes in the maker of the object's parts, where it has another shape. One ``is_flat`` where
+    what is in the `metadata` and the `spec` of a pod is side by side there.
     """
 
     body: Body
     route: Route
     sources: Mapping[Route, Route] | None = None
+    is_flat: bool = False
 
     def source(self, route: Route) -> Route:
         """Where the maker says a part; the route is empty where that is missing."""
-        return (*self.route, *route) if self.sources is None else self.sources.get(route, ())
+        if self.sources is not None:
+            return self.sources.get(route, ())
+        return (*self.route, *(route[1:] if self.is_flat else route))
 
 
 _OWNERS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("apps", "Deployment"): ("apps/v1", "ReplicaSet"),
     ("batch", "CronJob"): ("batch/v1", "Job"),
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): ("apps/v1", "StatefulSet"),
+    ("serving.kserve.io", "InferenceService"): ("apps/v1", "ReplicaSet"),
     ("trainer.kubeflow.org", "TrainingRuntime"): ("batch/v1", "Job"),
 }
 """Whose pods the work of some kinds runs in, beside what Kueue's table says of kinds that make others of it."""
@@ -63,6 +68,38 @@ def arrivals(plan: Plan, body: Body, values: Mapping[str, int]) -> Iterator[Arri
         if all(map(_is_valid, _list(pod["spec"].get("containers")))):
             yield Arrival(pod, route)
             yield from _pod_groups(plan, body, route, pod)
+    yield from _predictors(plan, body, owner, classes)
+
+
+_COMPONENTS: Final = ("predictor", "transformer", "explainer")
+
+_MARKS: Final = ("labels", "annotations")
+_OF_COMPONENTS: Final = (
+    *("minReplicas", "maxReplicas", "scaleTarget", "scaleMetric", "scaleMetricType", "autoScaling", "timeout"),
+    *("containerConcurrency", "canaryTrafficPercent", "logger", "batcher", "deploymentStrategy", *_MARKS),
+)
+"""What parts say beside what their pods are (`ComponentExtensionSpec` in `pkg/apis/serving/v1beta1/component.go`)."""
+
+
+def _predictors(plan: Plan, body: Body, owner: tuple[str, str], classes: Mapping[str, int]) -> Iterator[Arrival]:
+    """The pods of an InferenceService of KServe, whose parts have containers without a `spec` around them.
+
+    Labels and annotations are those of the object and of the part (`buildObjectMeta` in
+    `pkg/controller/v1beta1/inferenceservice/components/predictor.go` there). Containers that KServe makes itself, of a
+    model and its runtime, are not known here.
+    """
+    if body.get("kind") != "InferenceService" or not str(body.get("apiVersion")).startswith("serving.kserve.io/"):
+        return
+    own = _map(body.get("metadata"))
+    for name in _COMPONENTS:
+        part = _map(_map(body.get("spec")).get(name))
+        if not isinstance(part.get("containers"), list):
+            continue
+        marks = {field: {**_map(own.get(field)), **_map(part.get(field))} for field in _MARKS}
+        spec = {key: value for key, value in part.items() if key not in _OF_COMPONENTS}
+        pod = _pod(plan, {"apiVersion": "v1", "kind": "Pod", "metadata": marks, "spec": spec}, owner, classes)
+        if all(map(_is_valid, _list(pod["spec"].get("containers")))):
+            yield Arrival(pod, ("spec", name), is_flat=True)
 
 
 def _owner(api: str, kind: str) -> tuple[str, str]:

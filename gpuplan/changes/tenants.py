@@ -453,7 +453,7 @@ def _recreated(step: Step, old: Workload, new: Workload) -> str:
     if new.is_job:
         return f"its {needed_api(new) or 'Job'} is another one: the pods end, and the new ones start from the beginning"
     if needed_api(old) is not needed_api(new):
-        return f"its pods end, and a {needed_api(new) or 'Deployment'} makes others"
+        return f"its pods end, and others come of another kind of object, {needed_api(new) or 'Deployment'}"
     if not new.is_grouped:
         return "its pods are recreated, one after the other"
     at_once = "; all at once where Kueue counts them otherwise" if step.after.scheduler.suspends_jobs else ""

@@ -9,6 +9,7 @@ from gpuplan.diagnostics import Finding, Label, Origin
 from gpuplan.planning.apis import needed_api
 from gpuplan.planning.kueue import frameworks
 from gpuplan.planning.plan import Plan, Workload
+from gpuplan.policy.models import Api
 
 
 @check("GPU526", "kind-not-in-cluster")
@@ -17,9 +18,9 @@ def kind_not_in_cluster(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     Kubernetes itself has nothing that makes replicas of several pods which come and go together; a LeaderWorkerSet does
-    (kubernetes-sigs/lws). Pods of a Job are tried again one by one; those of a JobSet start again together. Where its
-    definition is missing, Argo CD and Flux fail to sync the namespace's folder; where its controller is, nothing makes
-    pods.
+    (kubernetes-sigs/lws). Pods of a Job are tried again one by one; those of a JobSet start again together. An
+    InferenceService is KServe's. Where its definition is missing, Argo CD and Flux fail to sync the namespace's folder;
+    where its controller is, nothing makes pods.
 
     ## Instead
     Install the controller, and name the kind in the cluster's `apis`. Kubeflow Trainer, which makes JobSets of
@@ -30,8 +31,8 @@ def kind_not_in_cluster(plan: Plan) -> Iterator[Finding]:
         if api is not None and api not in plan.cluster.spec.apis:
             yield Finding(
                 _asked_at(workload),
-                f"`{workload.name}` needs a {api}, and cluster `{plan.cluster.name}` does not say that it has them",
-                label=_why(workload),
+                f"`{workload.name}` needs {_a(api)}, and cluster `{plan.cluster.name}` does not say that it has them",
+                label=_why(workload, api),
                 related=(Label((plan.cluster.at / "apis").key, "not among these"),) if plan.cluster.spec.apis else (),
                 help=f"install its controller, and add `{api}` to `apis` of the cluster",
             )
@@ -53,7 +54,7 @@ def kind_not_admitted_as_a_whole(plan: Plan) -> Iterator[Finding]:
     known = {found.kind for found in frameworks(plan.cluster)}
     for workload in plan.workloads:
         api = needed_api(workload)
-        if api is not None and api.value not in known:
+        if api is not None and api is not Api.INFERENCE_SERVICE and api.value not in known:
             yield Finding(
                 _asked_at(workload),
                 f"Kueue takes the pods of {'a replica of ' if workload.is_grouped else ''}`{workload.name}` one by one",
@@ -64,9 +65,15 @@ def kind_not_admitted_as_a_whole(plan: Plan) -> Iterator[Finding]:
 
 
 def _asked_at(workload: Workload) -> Origin:
-    return workload.gang_at if workload.is_grouped else workload.work_at / "kind"
+    return workload.gang_at if needed_api(workload) is Api.LEADER_WORKER_SET else workload.work_at / "kind"
 
 
-def _why(workload: Workload) -> str:
+def _a(api: Api) -> str:
+    return f"an {api}" if api is Api.INFERENCE_SERVICE else f"a {api}"
+
+
+def _why(workload: Workload, api: Api) -> str:
+    if api is Api.INFERENCE_SERVICE:
+        return "pods that KServe makes"
     grouped = f"{workload.pods_per_replica} pods that come and go together"
     return grouped if workload.is_grouped else "pods that start again together"

@@ -7,10 +7,11 @@ from typing import Final
 
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.plan import Cluster, Workload
-from gpuplan.policy.models import Api, TrainingKind
+from gpuplan.policy.models import Api, Inference, ServingKind, TrainingKind
 
 _GROUPS: Final = {
     Api.HTTP_ROUTE: "gateway.networking.k8s.io",
+    Api.INFERENCE_SERVICE: "serving.kserve.io",
     Api.JOB_SET: "jobset.x-k8s.io",
     Api.LEADER_WORKER_SET: "leaderworkerset.x-k8s.io",
     Api.SCALED_OBJECT: "keda.sh",
@@ -45,6 +46,9 @@ def api_at(cluster: Cluster, group: str, kind: str) -> tuple[Origin, ...]:
 
 def needed_api(workload: Workload) -> Api | None:
     """The kind that makes a workload's pods, where Kubernetes' own cannot."""
+    work = workload.work
+    if isinstance(work, Inference) and work.kind is ServingKind.INFERENCE_SERVICE:
+        return Api.INFERENCE_SERVICE
     if workload.is_grouped:
         return Api.LEADER_WORKER_SET
     return _MAKING[workload.training_kind]

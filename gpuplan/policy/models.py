@@ -559,6 +559,7 @@ class Api(StrEnum):
     """A kind of object that Kubernetes itself has not."""
 
     HTTP_ROUTE = "HTTPRoute"
+    INFERENCE_SERVICE = "InferenceService"
     JOB_SET = "JobSet"
     LEADER_WORKER_SET = "LeaderWorkerSet"
     SCALED_OBJECT = "ScaledObject"
@@ -1406,6 +1407,13 @@ class Worker(Model):
     """The arguments."""
 
 
+class ServingKind(StrEnum):
+    """Which object a service is."""
+
+    DEPLOYMENT = "Deployment"
+    INFERENCE_SERVICE = "InferenceService"
+
+
 class Canary(Model):
     """A few pods that run something else, and get a part of a service's requests by its HTTPRoute.
 
@@ -1429,6 +1437,10 @@ class Canary(Model):
 class Inference(Model):
     """A service that runs all the time: a Deployment and a Service, or a LeaderWorkerSet in place of the Deployment."""
 
+    kind: Annotated[ServingKind, Field(strict=False), ESSENTIAL] = ServingKind.DEPLOYMENT
+    """The object that makes its pods. `InferenceService`: KServe makes the Deployment, in its mode without Knative, and
+    what leads to the pods stays as it is. The cluster's `apis` say that it has KServe.
+    """
     replicas: Annotated[Positive, Words("pods")] = 1
     """How many pods, or with `podsPerReplica` how many times so many; with `autoscaling` the load decides."""
     pods_per_replica: Annotated[Positive, Words("pods of each replica")] = 1

@@ -214,7 +214,8 @@ def _work(workload: parts.Workload) -> Mapping[str, object]:
 
 
 def _served(work: Inference) -> Mapping[str, object]:
-    return {"port": None if work.port == "none" else work.port, "probe": probe_of(work)}
+    made_by = "LeaderWorkerSet" if work.pods_per_replica > 1 else work.kind.value
+    return {"made_by": made_by, "port": None if work.port == "none" else work.port, "probe": probe_of(work)}
 
 
 def _scaled(scaling: Autoscaling) -> Mapping[str, object]:
@@ -266,7 +267,7 @@ _CONTRACT: Final[Mapping[type, Published]] = {
         left_out=("command", "args", "env", "config", *KINDS_OF_WORK, "count", "fraction"), more=_work
     ),
     Training: Published(renamed={"kind": "made_by"}),
-    Inference: Published(more=_served),
+    Inference: Published(left_out=("kind",), more=_served),
     Autoscaling: Published(more=_scaled),
     Canary: Published(left_out=("command", "args", "env")),
     ModelVolume: Published(left_out=("download",), more=_volume),

@@ -57,6 +57,10 @@ def test_a_kind_says_where_its_facts_are_from(kind: Kind) -> None:
     assert re.fullmatch(rf"([\w-]+/[\w-]+#[0-9]+; )?[\w-]+/[\w-]+: {file}(; {file})*", kind.source)
 
 
+MAKERS = ("Deployment", "InferenceService", "LeaderWorkerSet", "StatefulSet")
+"""What recreates its pods where they change."""
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_kind_contradicts_itself_in_nothing(kind: Kind) -> None:
     fields = [*kind.fields, *(item.field for item in kind.immutable)]
@@ -64,9 +68,7 @@ def test_a_kind_contradicts_itself_in_nothing(kind: Kind) -> None:
 
     assert len(fields) == len(set(fields)), "what cannot be changed needs no class of its own"
     assert kind.changed is not ChangeClass.RECREATE
-    assert not recreated or kind.kind in ("Deployment", "LeaderWorkerSet", "StatefulSet"), (
-        "pods are recreated, not the object"
-    )
+    assert not recreated or kind.kind in MAKERS, "pods are recreated, not the object"
     assert ("SPACE" in kind.needed_until) == (kind.is_namespaced and bool(kind.needed_until))
 
 

@@ -80,6 +80,15 @@ def _of_group_set(body: Body, most: int | None) -> Pods:
     yield replicas * (group["size"] - 1), group["workerTemplate"]
 
 
+def _of_inference_service(body: Body, most: int | None) -> Pods:
+    """As KServe makes a Deployment of it; what else scales that names the Deployment."""
+    predictor = body["spec"]["predictor"]
+    assert predictor["deploymentStrategy"]["rollingUpdate"]["maxSurge"] == 0, "more pods than replicas while it rolls"
+    assert most is None
+    marks = {"labels": predictor["labels"], "annotations": predictor.get("annotations", {})}
+    yield predictor["maxReplicas"], {"metadata": marks, "spec": predictor}
+
+
 def _of_job_set(body: Body, _: int | None) -> Pods:
     for job in body["spec"]["replicatedJobs"]:
         for pods, template in _of_job(job["template"], None):
@@ -93,6 +102,7 @@ def _of_runtime(body: Body, _: int | None) -> Pods:
 
 PODS_OF: Final[Mapping[str, Callable[[Body, int | None], Pods]]] = {
     "Deployment": _of_deployment,
+    "InferenceService": _of_inference_service,
     "Job": _of_job,
     "JobSet": _of_job_set,
     "LeaderWorkerSet": _of_group_set,

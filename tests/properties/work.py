@@ -36,6 +36,7 @@ from gpuplan.policy.models import (
     Reach,
     Route,
     SecretKey,
+    ServingKind,
     Storage,
     Training,
     TrainingKind,
@@ -298,6 +299,7 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
     },
     Worker: {"command": _WORDS, "args": _WORDS},
     Inference: {
+        "kind": st.sampled_from([kind.value for kind in ServingKind]),
         "replicas": _COUNTS,
         "pods_per_replica": st.integers(1, MOST_UNITS),
         "worker": _with(Worker),
@@ -522,6 +524,17 @@ def _fit_replica(work: Spec, _: Spec, place: Place) -> None:
         work.pop("topology", None)
 
 
+def _fit_kserve(work: Spec, spec: Spec, _: Place) -> None:
+    """KServe makes one pod to a replica, and has it asked."""
+    if work.get("kind") != "InferenceService":
+        return
+    for field in ("podsPerReplica", "worker", "topology", "canary"):
+        work.pop(field, None)
+    spec.pop("podPatch", None)
+    if work.get("probe", "none" if work.get("port") == "none" else "tcp") == "none":
+        work["probe"] = {"command": ["true"]}
+
+
 def _fit_trials(work: Spec, _: Spec, place: Place) -> None:
     """Pods that come one after the other neither start together nor wait for one another, and only a Job has them."""
     pods = work.get("pods", 1)
@@ -569,7 +582,7 @@ def _fit_fraction(spec: Spec) -> None:
 
 FITS: Final[Mapping[str, tuple[Fit, ...]]] = {
     "batch": (_fit_trials,),
-    "inference": (_fit_port, _fit_reach, _fit_route, _fit_scaling, _fit_replica),
+    "inference": (_fit_port, _fit_reach, _fit_route, _fit_scaling, _fit_replica, _fit_kserve),
     "training": (_fit_trials,),
     "workspace": (),
 }

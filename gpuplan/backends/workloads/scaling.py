@@ -148,7 +148,7 @@ def _autoscaler_routes(of: Traces, target: Links) -> Routes:
     at = of.workload.work_at / "autoscaling"
     yield (), chosen(at / "kind")
     yield from of.metadata(named(of.workload))
-    yield ("spec", "scaleTargetRef"), chosen(of.workload.work_at / "podsPerReplica")
+    yield ("spec", "scaleTargetRef"), chosen(of.workload.work_at / "podsPerReplica", of.workload.work_at / "kind")
     yield ("spec", "scaleTargetRef", "name"), target
     yield ("spec", "minReplicas"), copied(at / "minReplicas")
     yield ("spec", "maxReplicas"), copied(at / "maxReplicas")
@@ -167,7 +167,7 @@ def _scaled_routes(of: Traces, scaling: Autoscaling, target: Links) -> Routes:
     at, prometheus = of.workload.work_at / "autoscaling", of.plan.cluster.at / "prometheus"
     yield (), chosen(at / "kind")
     yield from of.metadata(named(of.workload))
-    yield ("spec", "scaleTargetRef"), chosen(of.workload.work_at / "podsPerReplica")
+    yield ("spec", "scaleTargetRef"), chosen(of.workload.work_at / "podsPerReplica", of.workload.work_at / "kind")
     yield ("spec", "scaleTargetRef", "name"), target
     yield ("spec", "minReplicaCount"), copied(at / "minReplicas")
     yield ("spec", "maxReplicaCount"), copied(at / "maxReplicas")

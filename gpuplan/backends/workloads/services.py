@@ -11,6 +11,7 @@ from gpuplan.backends.workloads import outside
 from gpuplan.backends.workloads.bodies import AFTER, TEMPLATE, Written, selector_of, workload_object
 from gpuplan.backends.workloads.canary import as_canary, as_canary_routes, variant
 from gpuplan.backends.workloads.groups import LEADERS, group_set, name_from, routes
+from gpuplan.backends.workloads.kserve import deployment_of, inference_service, kserve_routes
 from gpuplan.backends.workloads.pods import pod_template
 from gpuplan.backends.workloads.scaling import autoscaler
 from gpuplan.backends.workloads.terms import terms_of
@@ -18,11 +19,12 @@ from gpuplan.backends.workloads.tracing import Traces
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests.bodies import given
 from gpuplan.manifests.provenance import Links, Routes, below, chosen, copied, multiplied
+from gpuplan.planning.apis import needed_api
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.serving import MAIN_PORT, PROBE_PERIOD, canary_of, ports_of, probe_of
 from gpuplan.planning.sources import named
-from gpuplan.policy.models import Canary, Inference, Probe, ServiceType
+from gpuplan.policy.models import Api, Canary, Inference, Probe, ServiceType
 
 
 def objects(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written]:
@@ -35,7 +37,7 @@ def objects(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written
     yield from outside.objects(plan, workload, work)
     yield from _canary(plan, workload, work)
     if work.autoscaling:
-        yield from autoscaler(plan, workload, work.autoscaling, maker, _maker_name(of, work))
+        yield from autoscaler(plan, workload, work.autoscaling, _scaled(workload, maker), _maker_name(of, work))
 
 
 def _canary(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written]:
@@ -52,7 +54,7 @@ def _canary(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written
 
 
 def _maker(plan: Plan, workload: Workload, work: Inference) -> dict[str, Any]:
-    """What makes the pods: a Deployment, or a LeaderWorkerSet where a replica is several of them."""
+    """What makes the pods: a Deployment, a LeaderWorkerSet where a replica is several of them, or KServe."""
     container = given(
         ports=[{"name": name, "containerPort": port} for name, port in ports_of(work).items()],
         startupProbe=_startup_probe(work),
@@ -60,8 +62,18 @@ def _maker(plan: Plan, workload: Workload, work: Inference) -> dict[str, Any]:
         readinessProbe=_probe(work, probe_of(work)),
         livenessProbe=_probe(work, work.liveness),
     )
-    make = group_set if workload.is_grouped else _deployment
-    return make(plan, workload, work, container)
+    match needed_api(workload):
+        case Api.LEADER_WORKER_SET:
+            return group_set(plan, workload, work, container)
+        case Api.INFERENCE_SERVICE:
+            return inference_service(plan, workload, work, container)
+        case _:
+            return _deployment(plan, workload, work, container)
+
+
+def _scaled(workload: Workload, maker: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What has the number of pods."""
+    return deployment_of(workload) if needed_api(workload) is Api.INFERENCE_SERVICE else maker
 
 
 _STRATEGY: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
@@ -152,9 +164,13 @@ def _has_own_port(workload: Workload) -> bool:
 
 
 def _maker_routes(of: Traces, work: Inference) -> Routes:
-    if of.workload.is_grouped:
-        return routes(of, work, [*_listening(of, work)])
-    return _deployment_routes(of, work)
+    match needed_api(of.workload):
+        case Api.LEADER_WORKER_SET:
+            return routes(of, work, [*_listening(of, work)])
+        case Api.INFERENCE_SERVICE:
+            return kserve_routes(of, work, [*_listening(of, work)])
+        case _:
+            return _deployment_routes(of, work)
 
 
 def _canary_routes(of: Traces, canary: Canary, routes: Callable[[Traces, Inference], Routes], other: Traces) -> Routes:
@@ -163,7 +179,7 @@ def _canary_routes(of: Traces, canary: Canary, routes: Callable[[Traces, Inferen
 
 
 def _deployment_routes(of: Traces, work: Inference) -> Routes:
-    yield (), chosen(of.workload.work_at / "podsPerReplica")
+    yield (), chosen(of.workload.work_at / "podsPerReplica", of.workload.work_at / "kind")
     yield from of.metadata(named(of.workload))
     asked = terms_of(of.plan, of.workload)
     yield from of.asked(asked.labels, asked.annotations)

@@ -56,6 +56,7 @@ def known_kinds() -> Mapping[tuple[str, str], Kind]:
         jobset,
         kai,
         keda,
+        kserve,
         kubernetes,
         kueue,
         lws,
@@ -63,7 +64,9 @@ def known_kinds() -> Mapping[tuple[str, str], Kind]:
         trainer,
     )
 
-    modules = (kubernetes, kueue, kai, jobset, lws, trainer, gpu_operator, monitoring, gitops, gateway_api, keda)
+    modules = (
+        *(kubernetes, kueue, kai, jobset, lws, trainer, kserve, gpu_operator, monitoring, gitops, gateway_api, keda),
+    )
     return by_name(kind for module in modules for kind in module.KINDS)
 
 

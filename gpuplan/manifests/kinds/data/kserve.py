@@ -1,0 +1,34 @@
+"""Kinds of KServe.
+
+Without Knative its controller makes a Deployment of an InferenceService, and owns it: pods are recreated where they
+change, and go with it (`pkg/controller/v1beta1/inferenceservice/reconcilers/deployment` there).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpuplan.disturbance import ChangeClass
+from gpuplan.manifests.kinds.model import Care, Judgement, Kind
+
+KINDS: Final = (
+    Kind(
+        group="serving.kserve.io",
+        kind="InferenceService",
+        source="kserve/kserve: pkg/apis/serving/v1beta1/inference_service_validation.go (ValidateUpdate)",
+        is_namespaced=True,
+        is_custom=True,
+        care=Care(),
+        added=ChangeClass.QUOTA,
+        changed=ChangeClass.QUOTA,
+        removed=Judgement.BY_FOLDER,
+        fields={
+            "spec": ChangeClass.RECREATE,
+            "spec.predictor.deploymentStrategy": ChangeClass.QUOTA,
+            "spec.predictor.maxReplicas": ChangeClass.QUOTA,
+            "spec.predictor.minReplicas": ChangeClass.QUOTA,
+        },
+        immutable=(),
+        outlives_policy=True,
+    ),
+)

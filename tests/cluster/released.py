@@ -28,27 +28,30 @@ class Project:
     kinds: tuple[str, ...]
 
 
-GATEWAY: Final = Project(
-    "sigs.k8s.io/gateway-api@v1.6.0",
-    "h1:735YBRj5NXFrOGX0GoSjwzUIzbz8kiEOfADsqHFmHgE=",
-    "config/crd/standard",
-    ("HTTPRoute",),
-)
-KEDA: Final = Project(
-    "github.com/kedacore/keda/v2@v2.21.0",
-    "h1:R6z2HZvstK4RLUMxroNACzBj74xGxt3kG59b5Xc+Xps=",
-    "config/crd/bases",
-    ("ScaledObject",),
-)
-PROJECTS: Final = (
-    GATEWAY,
-    KEDA,
+WRITTEN: Final = (
+    Project(
+        "github.com/kedacore/keda/v2@v2.21.0",
+        "h1:R6z2HZvstK4RLUMxroNACzBj74xGxt3kG59b5Xc+Xps=",
+        "config/crd/bases",
+        ("ScaledObject",),
+    ),
     Project(
         "github.com/kserve/kserve@v0.17.0",
         "h1:IaynaBFzVQz1Xyrw5n3ncqzd5Y7L1RkO+YWvVwwtMQE=",
         "config/crd/full",
         ("InferenceService",),
     ),
+    Project(
+        "sigs.k8s.io/gateway-api@v1.6.0",
+        "h1:735YBRj5NXFrOGX0GoSjwzUIzbz8kiEOfADsqHFmHgE=",
+        "config/crd/standard",
+        ("HTTPRoute",),
+    ),
+)
+"""Those of whose kinds gpuplan writes objects."""
+
+PROJECTS: Final = (
+    *WRITTEN,
     Project(
         "github.com/ray-project/kuberay/ray-operator@v1.6.2",
         "h1:XUckRswLMyk71D00L62d2Vanh0fVkNqu56+IF/rr+O0=",

@@ -1,7 +1,7 @@
 """Each kind of work on each scheduler: let in, held where a queue holds, scheduled, bound, and counted.
 
 Controllers are the real ones: Kubernetes' own, and of JobSet, LeaderWorkerSet and Trainer the releases that
-`go/frameworks` pins, each with the rights of its own account.
+`go/frameworks` pins, each with the rights of its own account. KServe is played, and KEDA does not run.
 """
 
 from __future__ import annotations
@@ -29,8 +29,21 @@ from tests.cluster.lending import CLUSTER, GPU, write_policy
 from tests.cluster.outcomes import in_the_end
 from tests.cluster.processes import until
 from tests.cluster.programs import need_go
-from tests.cluster.released import GATEWAY, KEDA, PROJECTS, serve_released
-from tests.cluster.work import HAND_WRITTEN, LAB, POOL, ROWS, Row, is_bound, is_gated, is_of, owners, platform, pods
+from tests.cluster.released import PROJECTS, WRITTEN, serve_released
+from tests.cluster.work import (
+    HAND_WRITTEN,
+    LAB,
+    POOL,
+    ROWS,
+    Row,
+    deployment_by_kserve,
+    is_bound,
+    is_gated,
+    is_of,
+    owners,
+    platform,
+    pods,
+)
 from tests.plans import a_plan
 
 Record = Callable[[str, object, object], None]
@@ -101,7 +114,7 @@ def write(repository: Path, scheduler: str, rows: tuple[Row, ...]) -> None:
 def _beside(control_plane: ControlPlane, *, scheduler: str, repository: Path) -> Iterator[None]:
     """Frameworks are there before Kueue, which looks for their kinds as it starts."""
     with ExitStack() as running:
-        serve_released(control_plane.api, PROJECTS if scheduler == ALL_KINDS else (GATEWAY, KEDA))
+        serve_released(control_plane.api, PROJECTS if scheduler == ALL_KINDS else WRITTEN)
         running.enter_context(framework_controllers(control_plane))
         if scheduler == "kueue":
             configuration = repository / "out" / CLUSTER / "scheduling" / "kueue-configuration.yaml"
@@ -119,7 +132,9 @@ def apply_work(cluster: ExampleCluster, repository: Path, scheduler: str) -> dic
     provide_volumes(cluster.api, folders)
     bodies = [body for folder in folders for body in folder.objects if identity(body) not in before]
     for body in bodies:
-        cluster.api.apply(body, manager=MANAGER)
+        made = cluster.api.apply(body, manager=MANAGER)
+        if made["kind"] == "InferenceService":
+            cluster.api.apply(deployment_by_kserve(made), manager="kserve")
     return {identity(body): body for body in bodies}
 
 

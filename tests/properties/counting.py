@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
@@ -34,10 +34,10 @@ class Asked(NamedTuple):
         )
 
 
-def asked_by(objects: Iterable[Body], container: str = "") -> dict[str, Asked]:
+def asked_by(objects: Iterable[Body], *containers: str) -> dict[str, Asked]:
     """What the pods of each workload ask for at the most, by its name; other pods are under the empty one.
 
-    With the name of a ``container``, what that one asks for in each pod.
+    Where ``containers`` are named, what those ask for in each pod, and no others.
     """
     bodies = list(objects)
     scaled = {_target(body): body["spec"][_SCALERS[body["kind"]]] for body in bodies if body["kind"] in _SCALERS}
@@ -49,7 +49,7 @@ def asked_by(objects: Iterable[Body], container: str = "") -> dict[str, Asked]:
             # A canary's pods have a name of their own, and are its workload's all the same.
             is_work = WORKLOAD in template["metadata"].get("labels", {})
             name = body["metadata"]["labels"][WORKLOAD] if is_work else ""
-            found[name] = found.get(name, Asked()).plus(_asked_by_pod(template, container).times(pods))
+            found[name] = found.get(name, Asked()).plus(_asked_by_pod(template, containers).times(pods))
     return found
 
 
@@ -136,12 +136,12 @@ def amount(text: str) -> Decimal:
     return Decimal(digits) * _SUFFIXES.get(text[len(digits) :], Decimal(1))
 
 
-def _asked_by_pod(template: Body, only: str) -> Asked:
+def _asked_by_pod(template: Body, only: Collection[str]) -> Asked:
     """A claim is for one device. What a container does not request, it asks for as far as its limit."""
     total: defaultdict[str, Decimal] = defaultdict(Decimal)
     claimed = 0
     for container in template["spec"]["containers"]:
-        if only and container["name"] != only:
+        if only and container["name"] not in only:
             continue
         resources = container.get("resources", {})
         requests = {**resources.get("limits", {}), **resources.get("requests", {})}

@@ -18,6 +18,7 @@ from gpuplan.admission import rules_of
 from gpuplan.admission.arriving import arrivals
 from gpuplan.admission.verdicts import refused
 from gpuplan.backends import workloads
+from gpuplan.backends.workloads import kserve
 from gpuplan.diagnostics import Path
 from gpuplan.manifests import Manifest, check_schemas
 from gpuplan.manifests.builtin_schemas import builtin_schemas
@@ -52,7 +53,7 @@ def test_random_workloads_are_valid_let_in_and_counted(scheduler: str, data: st.
     assert invalid(plan, manifests) == []
     assert refusals(plan, manifests) == []
     work = [manifest.body for manifest in manifests if not is_download(manifest)]
-    assert asked_by(work, MAIN_CONTAINER) == shown(plan)
+    assert asked_by(work, MAIN_CONTAINER, kserve.CONTAINER) == shown(plan)
     assert {name: (asked.cpu, asked.memory) for name, asked in asked_by(work).items()} == counted(plan)
     downloads = asked_by(manifest.body for manifest in manifests if is_download(manifest))
     assert set(downloads) <= {""}

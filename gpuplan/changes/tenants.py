@@ -24,7 +24,7 @@ from gpuplan.planning.serving import is_called
 from gpuplan.planning.subjects import subject_of
 from gpuplan.planning.volumes import volumes_of
 from gpuplan.policy.differences import changed_fields
-from gpuplan.policy.models import Canary, Inference, Route, WorkloadSpec
+from gpuplan.policy.models import Canary, Inference, Route, WorkloadSpec, Workspace
 from gpuplan.wording import count, joined
 
 
@@ -450,6 +450,9 @@ def _workload_changed(step: Step, old: Workload, new: Workload, differing: Seque
 
 def _recreated(step: Step, old: Workload, new: Workload) -> str:
     """How its pods become others."""
+    if isinstance(new.work, Workspace):
+        kept = "its volume stays" if new.storage and old.storage else "nothing of it stays"
+        return f"its Job is another one: the pod ends, whoever works in it or not, and a new one starts; {kept}"
     if new.is_job:
         return f"its {needed_api(new) or 'Job'} is another one: the pods end, and the new ones start from the beginning"
     if needed_api(old) is not needed_api(new):

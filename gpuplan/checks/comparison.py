@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from gpuplan.catalog.schedulers import Concept, Needs, concepts
 from gpuplan.checks.losses import Use, losses, uses
-from gpuplan.diagnostics import Diagnostic
-from gpuplan.planning.plan import Plan
+from gpuplan.diagnostics import Diagnostic, Origin
+from gpuplan.planning.fallbacks import reach
+from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.values import NamedTuple, Value
 
@@ -19,12 +20,22 @@ class ConceptChange(NamedTuple):
     places: tuple[Use, ...]
 
 
+class WorkloadChange(NamedTuple):
+    """What becomes of a workload: by what it says itself, its class, its pools and its tenant's quota on them."""
+
+    name: str
+    gained: tuple[Concept, ...]
+    lost: tuple[Concept, ...]
+    errors: tuple[Diagnostic, ...]
+
+
 class SchedulerComparison(Value):
     """What the policy of one cluster asks for, by what becomes of it; what it does not ask for is nowhere.
 
     ``gained`` is lost today and kept by the other, ``lost`` the other way round; one concept may be in both, at
     different places. ``settings`` is what the other keeps only if its own configuration says so; ``errors`` are those
-    that the policy would have with it and does not have today.
+    that the policy would have with it and does not have today. ``workloads`` are all there are, by name, each with the
+    part of this that it feels.
     """
 
     cluster: str
@@ -36,6 +47,7 @@ class SchedulerComparison(Value):
     lost_by_both: tuple[ConceptChange, ...]
     settings: tuple[ConceptChange, ...]
     errors: tuple[Diagnostic, ...]
+    workloads: tuple[WorkloadChange, ...]
 
 
 def compare(plan: Plan, other: SchedulerTraits) -> SchedulerComparison:
@@ -48,17 +60,44 @@ def compare(plan: Plan, other: SchedulerTraits) -> SchedulerComparison:
         found = (ConceptChange(concept, places(concept.id)) for concept in concepts())
         return tuple(change for change in found if change.places)
 
+    gained = changes(lambda name: _without(before[name], after[name]))
+    lost = changes(lambda name: _without(after[name], before[name]))
+    errors = _new_errors(plan, other)
     return SchedulerComparison(
         plan.cluster.name,
         present,
         other,
-        gained=changes(lambda name: _without(before[name], after[name])),
-        lost=changes(lambda name: _without(after[name], before[name])),
+        gained=gained,
+        lost=lost,
         kept=changes(lambda name: () if before[name] or after[name] else uses(plan, name)),
         lost_by_both=changes(lambda name: _without(after[name], _without(after[name], before[name]))),
         settings=changes(lambda name: uses(plan, name) if other.capability(name).needs is Needs.CONFIGURATION else ()),
-        errors=_new_errors(plan, other),
+        errors=errors,
+        workloads=tuple(_of_workload(plan, workload, gained, lost, errors) for workload in plan.workloads),
     )
+
+
+def _of_workload(
+    plan: Plan,
+    workload: Workload,
+    gained: tuple[ConceptChange, ...],
+    lost: tuple[ConceptChange, ...],
+    errors: tuple[Diagnostic, ...],
+) -> WorkloadChange:
+    parts = (workload, *reach(plan, workload), *((workload.priority_class,) if workload.priority_class else ()))
+    sources = {id(part.at.source) for part in parts}
+    quota = plan.tree.find_quota(workload.tenant, workload.key)
+
+    def felt(changes: tuple[ConceptChange, ...]) -> tuple[Concept, ...]:
+        return tuple(change.concept for change in changes if any(is_felt(use.at) for use in change.places))
+
+    def is_felt(at: Origin) -> bool:
+        if quota is not None and quota.at.source is at.source and at.path[: len(quota.at.path)] == quota.at.path:
+            return True
+        return id(at.source) in sources
+
+    refused = tuple(error for error in errors if is_felt(error.finding.at))
+    return WorkloadChange(workload.name, felt(gained), felt(lost), refused)
 
 
 def _new_errors(plan: Plan, other: SchedulerTraits) -> tuple[Diagnostic, ...]:

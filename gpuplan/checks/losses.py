@@ -661,8 +661,8 @@ def _level(workload: Workload) -> Uses:
 
 
 def _deadline(workload: Workload) -> Uses:
-    if workload.limit:
-        at, time = workload.limit
+    if workload.time_limit:
+        at, time = workload.time_limit
         yield Use(at, f"`{workload.name}` may take {time}")
 
 

@@ -105,7 +105,7 @@ def _beyond_tenant(workload: Workload, work: Workspace) -> Iterator[Finding]:
             )
 
 
-_JUPYTER = regex(r"(?i).*(jupyter|notebook)(?s:.*)")
+_JUPYTER = regex(r"(?is).*(jupyter|notebook).*")
 
 
 @check("GPU438", "idle-time-that-nobody-keeps", Severity.NOTE)

@@ -730,7 +730,7 @@ class Workload(NamedTuple):
         return self.work.storage if isinstance(self.work, Workspace) else None
 
     @property
-    def limit(self) -> tuple[Origin, str] | None:
+    def time_limit(self) -> tuple[Origin, str] | None:
         """How long it may take, and where that is written."""
         match self.work:
             case Batch(deadline=str(time)):

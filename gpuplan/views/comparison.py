@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from gpuplan.catalog.schedulers import Capability
-from gpuplan.checks.comparison import ConceptChange, SchedulerComparison
+from gpuplan.checks.comparison import ConceptChange, SchedulerComparison, WorkloadChange
 from gpuplan.checks.losses import Use
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests import to_yaml
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.text import Style, Theme, indent, marked_up, printable, section
 
-FORMAT_VERSION: Final = "1.0"
+FORMAT_VERSION: Final = "1.1"
 """A minor step only adds keys."""
 _SHOWN: Final = 3
 
@@ -38,6 +38,7 @@ def comparison_page(comparison: SchedulerComparison, theme: Theme) -> str:
         _part("Gained", comparison.gained, other.kind.value, lambda kept: f"by {kept.how}", theme),
         _part("Lost", comparison.lost, other.kind.value, lambda kept: kept.loss, theme),
         _errors(comparison, theme),
+        _workloads(comparison, theme),
         _part("Needs configuration", comparison.settings, other.kind.value, lambda kept: kept.setting, theme),
         *(
             section(heading, "".join(f"{change.concept.title}\n" for change in changes), theme)
@@ -63,6 +64,22 @@ def _errors(comparison: SchedulerComparison, theme: Theme) -> str:
         for found in comparison.errors
     )
     return section("Refused", lines, theme)
+
+
+def _workloads(comparison: SchedulerComparison, theme: Theme) -> str:
+    """What each workload feels of it; the others go on as they are."""
+    lines = "".join(_workload(found, theme) for found in comparison.workloads)
+    return section("Workloads", lines, theme)
+
+
+def _workload(found: WorkloadChange, theme: Theme) -> str:
+    parts = (
+        ("is refused", [error.code for error in found.errors]),
+        ("loses", [concept.title for concept in found.lost]),
+        ("gains", [concept.title for concept in found.gained]),
+    )
+    text = "".join(f"{verb}: {', '.join(dict.fromkeys(named))}\n" for verb, named in parts if named)
+    return f"{theme.paint(printable(found.name), Style.STRONG)}\n{indent(text)}" if text else ""
 
 
 def _change(change: ConceptChange, fact: str, theme: Theme) -> str:
@@ -106,6 +123,15 @@ def _comparison(comparison: SchedulerComparison) -> dict[str, Any]:
         "errors": [
             {"code": found.code, "message": found.finding.message, **_place_as_data(found.finding.at)}
             for found in comparison.errors
+        ],
+        "workloads": [
+            {
+                "name": found.name,
+                "gained": [concept.id for concept in found.gained],
+                "lost": [concept.id for concept in found.lost],
+                "errors": list(dict.fromkeys(error.code for error in found.errors)),
+            }
+            for found in comparison.workloads
         ],
     }
 

@@ -631,6 +631,33 @@ def change_a_training(platform: Platform) -> None:
     platform.spec("Workload", "support-tuning")["env"]["EPOCHS"] = "4"
 
 
+def have_job_sets(platform: Platform) -> None:
+    cluster = platform.spec("Cluster", "prod", "overlays/prod")
+    cluster["apis"] = ["JobSet", "TrainJob"]
+    cluster["scheduler"]["kueue"] = {"frameworks": ["TrainJob"]}
+
+
+def start_a_training_again_together(platform: Platform) -> None:
+    platform.spec("Workload", "support-tuning")["training"]["kind"] = "JobSet"
+
+
+def have_trainer_run_a_training(platform: Platform) -> None:
+    have_job_sets(platform)
+    platform.spec("Workload", "support-tuning")["training"]["kind"] = "TrainJob"
+
+
+def change_a_training_of_trainer(platform: Platform) -> None:
+    change_a_training(platform)
+
+
+def keep_checkpoints(platform: Platform) -> None:
+    platform.spec("Workload", "support-tuning")["training"]["checkpoint"] = {"size": "50Gi"}
+
+
+def go_on_with_fewer_pods(platform: Platform) -> None:
+    platform.spec("Workload", "support-tuning")["training"] |= {"peers": {}, "elastic": {"minPods": 2}}
+
+
 def change_the_image_of_a_service(platform: Platform) -> None:
     platform.spec("Workload", "embeddings")["image"] = "registry.example.com/inference/embeddings:5.1.0"
 
@@ -1168,6 +1195,10 @@ CASES = (
     Case(let_a_class_preempt, RECREATE, priority("research")),
     Case(ask_a_service_by_http, RECREATE, workload("embeddings")),
     Case(change_a_training, RECREATE, workload("support-tuning")),
+    Case(start_a_training_again_together, DESTRUCTIVE, workload("support-tuning"), before=have_job_sets),
+    Case(change_a_training_of_trainer, RECREATE, workload("support-tuning"), before=have_trainer_run_a_training),
+    Case(keep_checkpoints, RECREATE, workload("support-tuning")),
+    Case(go_on_with_fewer_pods, RECREATE, workload("support-tuning")),
     Case(change_the_image_of_a_service, RECREATE, workload("embeddings")),
     Case(change_a_topology, RECREATE, pool("h100-training"), before=state_a_topology),
     Case(rename_the_cluster_policy, RECREATE, cluster("openshift")),

@@ -313,6 +313,62 @@ def test_who_reaches_a_service_is_told() -> None:
     )
 
 
+def test_what_a_training_becomes_is_told() -> None:
+    """Its pods are counted as those that end, and their checkpoints are not said to go."""
+    other, together, by_trainer = (
+        change(before, edit, "Workload", "support-tuning")
+        for before, edit in (
+            (original, edits.change_a_training),
+            (edits.have_job_sets, edits.start_a_training_again_together),
+            (edits.have_trainer_run_a_training, edits.change_a_training_of_trainer),
+        )
+    )
+
+    again = "is another one: the pods end, and the new ones start from the beginning"
+    assert (other.effect, other.pods) == (f"its Job {again}", 4)
+    assert (together.effect, together.pods) == (f"its JobSet {again}", 4)
+    assert (by_trainer.effect, by_trainer.pods) == (f"its TrainJob {again}", 4)
+
+
+def _with_workspace(storage: object) -> Edit:
+    def edit(platform: Platform) -> None:
+        workspace = {"runTime": "12h", "storage": storage}
+        spec = {"tenant": "research", "pool": "a100-shared", "image": "example.com/lab:1", "workspace": workspace}
+        platform.add("Workload", "notebook", spec)
+
+    return edit
+
+
+def _run_longer(platform: Platform) -> None:
+    platform.spec("Workload", "notebook")["workspace"]["runTime"] = "24h"
+
+
+def _make_it_a_batch(platform: Platform) -> None:
+    spec = platform.spec("Workload", "notebook")
+    spec["batch"] = {"deadline": spec.pop("workspace")["runTime"]}
+
+
+def _remove_it(platform: Platform) -> None:
+    platform.remove("Workload", "notebook")
+
+
+def test_whoever_works_in_a_workspace_is_told_what_stays() -> None:
+    begins = "its Job is another one: the pod ends, whoever works in it or not, and a new one starts"
+    kept, lost, gone, removed = (
+        change(before, edit, "Workload", "notebook")
+        for before, edit in (
+            (_with_workspace({"size": "10Gi"}), _run_longer),
+            (_with_workspace(None), _run_longer),
+            (_with_workspace(None), _make_it_a_batch),
+            (_with_workspace({"size": "10Gi"}), _remove_it),
+        )
+    )
+    assert (kept.what, kept.effect, kept.pods) == ("changes: workspace run time", f"{begins}; its volume stays", 1)
+    assert lost.effect == f"{begins}; nothing of it stays"
+    assert gone.effect.endswith("and its Service goes: who calls it finds nobody")
+    assert removed.effect == "its pods end, and its volume goes when a person confirms it"
+
+
 def test_what_a_canary_gets_and_what_becomes_of_it_is_told() -> None:
     tried, weighed, other, promoted, given_up = (
         change(before, edit, "Workload", "embeddings")

@@ -71,3 +71,34 @@ def test_what_a_build_would_refuse_is_said_before_it() -> None:
     found = compare(plan, SCHEDULERS["kai"])
     assert [error.code for error in found.errors] == ["GPU516"]
     assert compare(plan, SCHEDULERS["kubernetes"]).errors == ()
+
+
+def a_gang(*more: str, scheduler: str = "kueue") -> Plan:
+    return a_plan(a_cluster(f"kind: {scheduler}") + LOST["gang"].replace("gang: 2", "gang: 4") + "".join(more))
+
+
+def felt(plan: Plan, other: str) -> tuple[list[str], list[str], list[str]]:
+    [found] = compare(plan, SCHEDULERS[other]).workloads
+    gained, lost = ([concept.id for concept in concepts] for concepts in (found.gained, found.lost))
+    return gained, lost, [error.code for error in found.errors]
+
+
+def test_a_workload_feels_what_it_asks_for_and_what_its_pool_is() -> None:
+    assert felt(a_gang(), "kubernetes") == ([], ["gang"], [])
+    assert felt(a_gang(), "kai") == ([], ["shares"], ["GPU516"])
+    assert felt(a_gang(), "kueue") == ([], [], [])
+    assert felt(a_gang(scheduler="kai"), "kueue") == (["shares"], [], [])
+
+
+def test_a_workload_feels_its_tenants_quota_and_no_other_one() -> None:
+    assert felt(a_gang(HUNGRY), "kubernetes") == ([], ["guaranteed", "gang"], [])
+
+
+def test_a_workload_feels_nothing_of_pools_that_it_is_not_in() -> None:
+    racks = a_pool("sharing: {exclusive: {}}\n  topology: [example.com/rack]", "h100")
+
+    assert [change.concept.id for change in compare(a_gang(racks), SCHEDULERS["kubernetes"]).lost] == [
+        "gang",
+        "topology",
+    ]
+    assert felt(a_gang(racks), "kubernetes") == ([], ["gang"], [])

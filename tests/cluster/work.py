@@ -51,19 +51,22 @@ def _container(gpus: str = "") -> dict[str, Any]:
 ROWS: Final = (
     Row(
         "service",
-        "inference: {replicas: 2, route: {hosts: [chat.example.com], kind: HTTPRoute}}",
+        "inference: {replicas: 2, route: {hosts: [chat.example.com], kind: HTTPRoute}, "
+        "canary: {weight: 10, image: 'registry.example.com/app:2'}}",
         "Deployment",
         2,
         apis=("HTTPRoute",),
     ),
-    Row("quiet", "inference: {port: none, probe: {command: [ready]}}", "Deployment", 1),
+    # No KEDA runs here, so it keeps the one pod that it begins with.
     Row(
-        "scaled",
-        "inference: {autoscaling: {kind: ScaledObject, maxReplicas: 1, requestsPerSecond: 10}}",
+        "asleep",
+        "inference: {route: {hosts: [asleep.example.com], kind: Ingress, tlsSecret: asleep-tls}, "
+        "autoscaling: {minReplicas: 0, maxReplicas: 1, cooldown: 30m, query: {promql: up, perPod: 2, idle: 0.5}}}",
         "Deployment",
         1,
         apis=("ScaledObject",),
     ),
+    Row("quiet", "inference: {port: none, probe: {command: [ready]}}", "Deployment", 1),
     Row("served", "inference: {kind: InferenceService}", "InferenceService", 1, apis=("InferenceService",)),
     Row(
         "large",

@@ -74,7 +74,8 @@ class Place(NamedTuple):
 
 RACK: Final = "example.com/rack"
 HOST: Final = "kubernetes.io/hostname"
-NODES: Final = 48
+NODES: Final = 160
+"""Enough for all workloads of a platform at once, in half of a tenant's third, where each is as large as can be."""
 RESOURCES: Final = frozenset(("kubernetes", "kueue"))
 GPUS: Final = frozenset(("kai", "runai"))
 PLACES: Final[Mapping[str, Place]] = {
@@ -253,22 +254,30 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "access_mode": st.sampled_from(["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany"]),
         "download": _with(Download),
     },
-    Query: {
-        "promql": st.just("sum(rate(gateway_requests_total[2m]))"),
-        "per_pod": st.sampled_from([0.5, 20.0]),
-        "idle": st.sampled_from([0.0, 1.5]),
-    },
     Autoscaling: {
         "min_replicas": st.integers(0, MOST_PODS),
         "max_replicas": _COUNTS,
-        "query": _with(Query),
-        "kind": st.sampled_from([kind.value for kind in AutoscalerKind]),
-        "cooldown": _DURATIONS,
         "requests_per_second": st.integers(1, 100),
         "waiting_requests": st.integers(1, 100),
         "cpu_percent": st.integers(1, 100),
         "gpu_percent": st.integers(1, 100),
+        "query": _with(Query),
         "metric": st.just("queue_length"),
+        "kind": st.sampled_from([kind.value for kind in AutoscalerKind]),
+        "cooldown": _DURATIONS,
+    },
+    Query: {
+        "promql": st.just('sum(rate(gateway_requests_total{route="a"}[2m]))'),
+        "per_pod": st.sampled_from([1, 0.5, 20]),
+        "idle": st.sampled_from([0, 0.1]),
+    },
+    Canary: {
+        "weight": st.integers(0, 100),
+        "replicas": st.integers(1, 2),
+        "image": st.just("registry.example.com/app:2"),
+        "command": _WORDS,
+        "args": _WORDS,
+        "env": _environment(),
     },
     Probe: {
         "http": st.just("/health"),
@@ -288,14 +297,6 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "port": st.sampled_from(["http", "metrics"]),
         "tls_secret": _NAMES,
         "kind": st.sampled_from(["HTTPRoute", "Ingress"]),
-    },
-    Canary: {
-        "weight": st.integers(0, 100),
-        "replicas": st.integers(1, 2),
-        "image": st.just("registry.example.com/app:2"),
-        "command": _WORDS,
-        "args": _WORDS,
-        "env": _environment(),
     },
     Worker: {"command": _WORDS, "args": _WORDS},
     Inference: {

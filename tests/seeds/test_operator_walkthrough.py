@@ -122,3 +122,26 @@ def test_pods_carry_the_name_of_the_service() -> None:
     #: app=llm-inference
     spec = an_object(NAME, CLUSTER, "workloads/llm/deployment-llm-inference.yaml")["spec"]
     assert spec["selector"]["matchLabels"] == {"gpuplan.dev/workload": "llm-inference"}
+
+
+def test_two_pods_are_kept_on_one_node(tmp_path: Path) -> None:
+    #: Exercise 3: Pod Affinity
+    near = (
+        "{requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname,"
+        " labelSelector: {matchLabels: {gpuplan.dev/workload: llm-inference}}}]}"
+    )
+    change = (
+        document(
+            "Workload",
+            "llm-inference",
+            f"inference: {{replicas: 2}}, podPatch: {{spec: {{affinity: {{podAffinity: {near}}}}}}}",
+        )
+        + document("Pool", "gpus", "nodes: {gpusPerNode: 2}")
+        + document("Tenant", "llm", "quotas: [{pool: gpus, guaranteed: 2}]")
+    )
+    root = with_change(NAME, CLUSTER, change, tmp_path)
+    made = build(root, (CLUSTER,), kustomize="off")
+    assert [item for item in made.report.diagnostics if item.is_error] == []
+    pod = yaml.safe_load(made.tree[f"{CLUSTER}/workloads/llm/deployment-llm-inference.yaml"])["spec"]["template"]
+    [term] = pod["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert term["labelSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()

@@ -110,6 +110,31 @@ def test_workspaces_end_when_their_time_is_over() -> None:
     assert project()["schedulingRules"] == rules
 
 
+def test_a_workspace_is_a_jupyter_session_on_a_tenth_of_a_gpu() -> None:
+    for cluster in ("kai", "runai"):
+        job = an_object(NAME, cluster, "workloads/runai-user-agm/job-anand-workspace-*.yaml")["spec"]
+        assert job["template"]["metadata"]["annotations"]["gpu-fraction"] == "0.1"
+        assert job["activeDeadlineSeconds"] == 12 * 3600
+        claim = an_object(NAME, cluster, "workloads/runai-user-agm/persistentvolumeclaim-anand-workspace-storage.yaml")
+        assert claim["spec"]["resources"]["requests"] == {"storage": "20Gi"}
+
+
+def test_nobody_evicts_a_workspace_of_people() -> None:
+    job = an_object(NAME, "kai", "workloads/runai-user-agm/job-anand-workspace-*.yaml")
+    assert job["spec"]["template"]["metadata"]["labels"]["kai.scheduler/preemptibility"] == "non-preemptible"
+
+
+def test_a_workspace_that_is_longer_than_the_rules_of_its_project_is_told_of(tmp_path: Path) -> None:
+    change = document("Workload", "anand-workspace", "workspace: {idle: 3h, runTime: 24h}")
+    assert "GPU437" in {item.code for item in findings(NAME, "runai", change, tmp_path)}
+
+
+def test_ports_of_an_interactive_build_are_open_to_people() -> None:
+    service = an_object(NAME, "runai", "workloads/runai-user-agm/service-build.yaml")["spec"]
+    assert [port["port"] for port in service["ports"]] == [8080]
+    assert service["selector"] == {"gpuplan.dev/workload": "build"}
+
+
 def test_a_pod_claims_a_partition_that_is_made_for_it() -> None:
     job = an_object(NAME, "on-demand", "workloads/runai-user-agm/job-anand-*.yaml")
     [claim] = job["spec"]["template"]["spec"]["resourceClaims"]

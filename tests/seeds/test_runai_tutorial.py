@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from gpuplan.pipeline import validate
-from tests.seeds.platforms import SEEDS, an_object, built, container, document, findings
+from gpuplan.pipeline import build, validate
+from tests.seeds.platforms import SEEDS, an_object, built, container, document, findings, with_change
 
 NAME = "runai-tutorial"
 
@@ -112,3 +113,16 @@ def test_runai_is_told_of_the_cluster_by_a_placeholder() -> None:
     #: runai.controlPlane.url
     page = built(NAME, "runai").tree["runai/scheduling/runai/README.md"].decode()
     assert "clusterId" in page
+
+
+def test_a_new_model_gets_a_part_of_the_requests(tmp_path: Path) -> None:
+    #: Implement model versioning
+    serving = "replicas: 2, canary: {weight: 10, image: registry.example.com/llm:2}, route: {hosts: [llm.example.com]}"
+    root = with_change(NAME, "kai", document("Workload", "llm-inference-runai", f"inference: {{{serving}}}"), tmp_path)
+    with (root / "overlays" / "kai" / "cluster.yaml").open("a", encoding="utf-8") as cluster:
+        cluster.write("  apis: [HTTPRoute]\n  gateway: {name: public, namespace: gateways}\n")
+    made = build(root, ("kai",), kustomize="off")
+    assert [item for item in made.report.diagnostics if item.is_error] == []
+    [route] = [yaml.safe_load(text) for path, text in made.tree.items() if "/httproute-llm" in path]
+    [rule] = route["spec"]["rules"]
+    assert [backend["weight"] for backend in rule["backendRefs"]] == [90, 10]

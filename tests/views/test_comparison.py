@@ -9,7 +9,7 @@ from gpuplan.planning.schedulers import SCHEDULERS
 from gpuplan.views.comparison import comparison_page, comparisons_as_data
 from gpuplan.views.schemas import schema
 from gpuplan.views.text import PLAIN
-from tests.checks.test_comparison import a_policy
+from tests.checks.test_comparison import a_gang, a_policy
 from tests.checks.test_uses import a_pool, a_tenant
 from tests.plans import a_cluster, a_plan
 from tests.views.test_plan import strictly
@@ -41,6 +41,21 @@ Kept by both
   whole GPUs
 """
     )
+
+
+def test_a_page_says_what_each_workload_feels() -> None:
+    page = comparison_page(compare(a_gang(), SCHEDULERS["kai"]), PLAIN)
+
+    assert (
+        """
+Workloads
+  run
+    is refused: GPU516
+    loses: shares of the device plugin (time-slicing, MPS)
+"""
+        in page
+    )
+    assert "Workloads" not in comparison_page(compare(a_gang(), SCHEDULERS["kueue"]), PLAIN)
 
 
 def test_where_nothing_changes_the_page_says_so() -> None:

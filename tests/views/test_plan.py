@@ -448,6 +448,27 @@ def test_what_is_retained_is_told_to_programs() -> None:
     ]
 
 
+def test_a_workspace_is_told_with_its_times_and_what_stays_of_it() -> None:
+    asked = "idle: 2h, runTime: 12h, storage: {size: 50Gi, group: 100}"
+    image = "image: 'quay.io/jupyter/base-notebook:1'"
+    work = document("Workload", "notes", f"tenant: lab, pool: whole, {image}, workspace: {{{asked}}}")
+    plan = a_plan(f"{pool('whole')}{tenant('lab', 'pool: whole, guaranteed: 8')}{work}")
+    told = plans_as_data([plan])
+    jsonschema.validate(told, strictly(schema("plan")))
+    [found] = told["clusters"][0]["workloads"]
+
+    assert (found["kind"], found["port"], found["idle"], found["run_time"]) == ("workspace", 8888, "2h", "12h")
+    assert found["storage"] == {
+        "size": "50Gi",
+        "storage_class": None,
+        "mount_path": "/work",
+        "access_mode": "ReadWriteOnce",
+        "group": 100,
+    }
+    assert found["most_pods"] == 1
+    assert "  1, a workspace  " in plan_page(plan, PLAIN)
+
+
 def test_a_service_says_how_many_pods_of_it_go_together() -> None:
     asked = "replicas: 2, podsPerReplica: 3, worker: {args: [--join]}, topology: {required: example.com/rack}"
     large = document("Workload", "large", f"tenant: lab, pool: whole, image: 'example.com/a:1', inference: {{{asked}}}")

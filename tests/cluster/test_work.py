@@ -35,6 +35,7 @@ from tests.plans import a_plan
 
 Record = Callable[[str, object, object], None]
 
+REACHED: Final = ("gateway: {name: public, namespace: gateways}", "ingress: {className: nginx}")
 SCHEDULERS: Final = ("kubernetes", "kueue", "kai")
 GROUPS: Final = f"/apis/scheduling.run.ai/v2alpha2/namespaces/{LAB}/podgroups"
 QUEUE: Final = f"/apis/{API_VERSION}/clusterqueues/{LAB}"
@@ -86,7 +87,7 @@ def write(repository: Path, scheduler: str, rows: tuple[Row, ...]) -> None:
     frameworks = sorted({name for row in ROWS for name in row.frameworks})
     kueue = f", kueue: {{frameworks: [{', '.join(frameworks)}]}}" if scheduler == "kueue" and frameworks else ""
     apis = sorted({name for row in ROWS for name in row.apis})
-    more = (f"apis: [{', '.join(apis)}]", "gateway: {name: public, namespace: gateways}")
+    more = (f"apis: [{', '.join(apis)}]", *REACHED, "prometheus: {url: 'http://prometheus.monitoring:9090'}")
     documents = [*platform(), *(row.document() for row in rows)]
     write_policy(repository, f"kind: {scheduler}{kueue}", documents, *more)
 
@@ -232,6 +233,7 @@ def counted(matrix: Matrix) -> int:
 RELEASED: Final = (
     *(kind for framework in FRAMEWORKS for _, kind in framework.kinds),
     *(kind for project in PROJECTS for kind in project.kinds),
+    "Ingress",
 )
 
 

@@ -51,10 +51,20 @@ def _container(gpus: str = "") -> dict[str, Any]:
 ROWS: Final = (
     Row(
         "service",
-        "inference: {replicas: 2, route: {hosts: [chat.example.com], kind: HTTPRoute}}",
+        "inference: {replicas: 2, route: {hosts: [chat.example.com], kind: HTTPRoute}, "
+        "canary: {weight: 10, image: 'registry.example.com/app:2'}}",
         "Deployment",
         2,
         apis=("HTTPRoute",),
+    ),
+    # No KEDA runs here, so it keeps the one pod that it begins with.
+    Row(
+        "asleep",
+        "inference: {route: {hosts: [asleep.example.com], kind: Ingress, tlsSecret: asleep-tls}, "
+        "autoscaling: {minReplicas: 0, maxReplicas: 1, cooldown: 30m, query: {promql: up, perPod: 2, idle: 0.5}}}",
+        "Deployment",
+        1,
+        apis=("ScaledObject",),
     ),
     Row("quiet", "inference: {port: none, probe: {command: [ready]}}", "Deployment", 1),
     Row(
@@ -93,12 +103,6 @@ HAND_WRITTEN: Final[Mapping[str, Mapping[str, Any]]] = {
         "kind": "InferenceService",
         "metadata": {"name": "served", "namespace": LAB},
         "spec": {"predictor": {"containers": [_container("1")]}},
-    },
-    "ScaledObject": {
-        "apiVersion": "keda.sh/v1alpha1",
-        "kind": "ScaledObject",
-        "metadata": {"name": "scaled", "namespace": LAB},
-        "spec": {"scaleTargetRef": {"name": "service"}, "triggers": [{"type": "cpu", "metadata": {"value": "50"}}]},
     },
     "RayCluster": {
         "apiVersion": "ray.io/v1",

@@ -35,15 +35,18 @@ class Asked(NamedTuple):
 
 
 def asked_by(objects: Iterable[Body]) -> dict[str, Asked]:
-    """What the pods of each workload ask for at the most, by its name; other pods are under the empty one."""
+    """What the pods of each workload ask for at the most, by its name; other pods are under the empty one.
+
+    Those of a canary are the workload's.
+    """
     bodies = list(objects)
-    scaled = {_target(body): body["spec"]["maxReplicas"] for body in bodies if body["kind"] in _SCALERS}
+    scaled = {_target(body): body["spec"][_SCALERS[body["kind"]]] for body in bodies if body["kind"] in _SCALERS}
     found: dict[str, Asked] = {}
     for body in bodies:
         if body["kind"] in WITHOUT_PODS:
             continue
         for pods, template in PODS_OF[body["kind"]](body, scaled.get((body["kind"], body["metadata"]["name"]))):
-            name = template["metadata"].get("labels", {}).get(WORKLOAD, "")
+            name = template["metadata"].get("labels", {}).get(WORKLOAD, "").removesuffix("-canary")
             found[name] = found.get(name, Asked()).plus(_asked_by_pod(template).times(pods))
     return found
 
@@ -105,7 +108,9 @@ PODS_OF: Final[Mapping[str, Callable[[Body, int | None], Pods]]] = {
 }
 """How many pods come of each template of an object, by its kind; an autoscaler may say how many there are at most."""
 
-_SCALERS: Final = frozenset(("HorizontalPodAutoscaler",))
+_SCALERS: Final = {"HorizontalPodAutoscaler": "maxReplicas", "ScaledObject": "maxReplicaCount"}
+"""Where an autoscaler says how many pods there are at most, by its kind."""
+
 WITHOUT_PODS: Final = frozenset(
     ("ConfigMap", "HTTPRoute", "Ingress", "PersistentVolumeClaim", "Service", "TrainJob", *_SCALERS)
 )

@@ -18,6 +18,7 @@ from gpuplan.policy.models import (
     Api,
     Autoscaling,
     Batch,
+    Canary,
     Checkpoint,
     Closeness,
     ConfigMapKey,
@@ -30,6 +31,7 @@ from gpuplan.policy.models import (
     Peers,
     PodPatch,
     Probe,
+    Query,
     Reach,
     Route,
     SecretKey,
@@ -153,6 +155,7 @@ def _quota(name: str, of: str, unit: str, each: int) -> str:
 
 _KINDS: Final = (
     f"  apis: [{', '.join(Api)}]\n  gateway: {{name: public, namespace: gateways}}\n  ingress: {{className: nginx}}\n"
+    "  prometheus: {url: 'http://prometheus.monitoring:9090'}\n"
 )
 """What every platform has beside Kubernetes."""
 
@@ -249,13 +252,29 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "download": _with(Download),
     },
     Autoscaling: {
-        "min_replicas": _COUNTS,
+        "min_replicas": st.integers(0, MOST_PODS),
         "max_replicas": _COUNTS,
         "requests_per_second": st.integers(1, 100),
         "waiting_requests": st.integers(1, 100),
         "cpu_percent": st.integers(1, 100),
         "gpu_percent": st.integers(1, 100),
+        "query": _with(Query),
         "metric": st.just("queue_length"),
+        "kind": st.sampled_from(["HorizontalPodAutoscaler", "ScaledObject"]),
+        "cooldown": _DURATIONS,
+    },
+    Query: {
+        "promql": st.just('sum(rate(gateway_requests_total{route="a"}[2m]))'),
+        "per_pod": st.sampled_from([1, 0.5, 20]),
+        "idle": st.sampled_from([0, 0.1]),
+    },
+    Canary: {
+        "weight": st.integers(0, 100),
+        "replicas": _COUNTS,
+        "image": st.just("registry.example.com/app:2"),
+        "command": _WORDS,
+        "args": _WORDS,
+        "env": _environment(),
     },
     Probe: {
         "http": st.just("/health"),
@@ -290,6 +309,7 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "liveness": _with(Probe) | st.sampled_from(["tcp", "grpc", "none"]),
         "service": _with(Reach),
         "route": _with(Route),
+        "canary": _with(Canary),
         "autoscaling": _with(Autoscaling),
     },
     Checkpoint: {
@@ -353,7 +373,7 @@ LEFT_OUT: Final[Mapping[tuple[type[BaseModel], str], str]] = {}
 
 ONE_OF: Final[Mapping[type[BaseModel], tuple[str, ...]]] = {
     ValueFrom: ("secret_key_ref", "config_map_key_ref"),
-    Autoscaling: ("requests_per_second", "waiting_requests", "cpu_percent", "gpu_percent"),
+    Autoscaling: ("requests_per_second", "waiting_requests", "cpu_percent", "gpu_percent", "query"),
     Probe: ("http", "grpc", "command"),
     Closeness: ("required", "preferred"),
     PartOfGpu: ("min", "memory"),
@@ -459,8 +479,11 @@ def _fit_probe(work: Spec, field: str) -> None:
 
 
 def _fit_route(work: Spec, _: Spec, __: Place) -> None:
-    """The certificate of a Gateway is its listener's."""
-    if work.get("route", {}).get("kind") == "HTTPRoute":
+    """The certificate of a Gateway is its listener's, and only an HTTPRoute leads to a canary, which is one pod."""
+    route = work.get("route", {})
+    if not route or route.get("kind") == "Ingress" or work.get("podsPerReplica", 1) > 1:
+        work.pop("canary", None)
+    if route.get("kind") == "HTTPRoute" or "canary" in work:
         work["route"].pop("tlsSecret", None)
 
 
@@ -473,11 +496,15 @@ def _fit_scaling(work: Spec, spec: Spec, place: Place) -> None:
     if (scaling := work.get("autoscaling")) is None:
         return
     most = scaling["maxReplicas"]
+    if "query" not in scaling:
+        scaling["minReplicas"] = max(scaling.get("minReplicas", 1), 1)
+    elif scaling.get("kind") == "HorizontalPodAutoscaler":
+        del scaling["kind"]
     scaling["minReplicas"] = min(scaling.get("minReplicas", 1), most)
     work["replicas"] = min(max(work.get("replicas", 1), scaling["minReplicas"]), most)
     if place.is_shared and "gpuPercent" in scaling:
         scaling["waitingRequests"] = scaling.pop("gpuPercent")
-    if "cpuPercent" in scaling or "gpuPercent" in scaling:
+    if scaling.keys() & {"cpuPercent", "gpuPercent", "query"}:
         scaling.pop("metric", None)
     if "cpuPercent" in scaling:
         spec.setdefault("cpu", "2")

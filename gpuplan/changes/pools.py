@@ -334,8 +334,8 @@ def _makes_otherwise(moved: Transition) -> bool:
 def _made_otherwise(step: Step, new: Pool, moved: Transition) -> Change:
     """The driver for DRA takes over from mig-manager, or gives back.
 
-    When it starts with its gate it removes each instance that it did not make (`DestroyUnknownMIGDevices` in
-    `cmd/gpu-kubelet-plugin/driver.go` of NVIDIA's driver for DRA). Without the gate it publishes what it finds.
+    When it starts with its gate it removes each instance that no claim holds (`DestroyUnknownMIGDevices` in
+    `cmd/gpu-kubelet-plugin/device_state.go` of NVIDIA's driver for DRA). Without the gate it publishes what it finds.
     """
     old, sharing = moved.before.sharing, moved.after.sharing
     begins = isinstance(sharing, DynamicMig)
@@ -343,7 +343,7 @@ def _made_otherwise(step: Step, new: Pool, moved: Transition) -> Change:
         *of(step.after, new),
         ChangeClass.DESTRUCTIVE if begins else ChangeClass.REPARTITION,
         f"GPUs are shared otherwise: {from_to(shared_as(old), shared_as(sharing))}",
-        "mig-manager leaves, and the driver for DRA removes all partitions that it did not make, as it starts with its "
+        "mig-manager leaves, and the driver for DRA removes the partitions that no claim holds, as it starts with its "
         f"gate `DynamicMIG`: pods on {nodes_of(moved.nodes)} that hold GPUs must end first"
         if begins
         else "mig-manager comes back and sets up the GPUs, which fails where pods hold partitions: pods on "

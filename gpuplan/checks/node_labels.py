@@ -12,7 +12,9 @@ from gpuplan.planning.node_patterns import LONGEST_NAME
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
+    MIG_MANAGER_LABEL,
     POOL_LABEL,
+    DynamicMig,
     Mig,
     Plan,
     Pool,
@@ -53,6 +55,7 @@ _OWN_LABELS = {
     POOL_LABEL: "the pool's name",
     DEVICE_PLUGIN_CONFIG_LABEL: "the key of the pool's device-plugin configuration",
     MIG_CONFIG_LABEL: "the pool's MIG layout",
+    MIG_MANAGER_LABEL: "mig-manager, which is kept off where partitions are made on demand,",
     NODE_POOL_LABEL: "the pool's shard of KAI-Scheduler",
 }
 
@@ -65,7 +68,8 @@ def node_label_with_two_values(plan: Plan) -> Iterator[Finding]:
     `gpuplan.dev/pool`, `nvidia.com/mig.config` and `nvidia.com/device-plugin.config` follow from the policy, and
     with KAI-Scheduler so does `kai.scheduler/node-pool`. A label has one value: another one here would point nodes at a
     layout, a configuration or a shard that does not exist. mig-manager then reports `failed`, the device plugin
-    publishes no GPUs, and nothing is placed on the nodes.
+    publishes no GPUs, and nothing is placed on the nodes. Where partitions are made on demand,
+    `nvidia.com/gpu.deploy.mig-manager` follows as well.
 
     ## Instead
     Remove the label; change `sharing` to change what nodes get.
@@ -73,13 +77,16 @@ def node_label_with_two_values(plan: Plan) -> Iterator[Finding]:
     for pool in plan.pools:
         for key, value in pool.spec.node_labels.items():
             # What gpuplan gives the label hides what the policy says; nodes of a GPU without MIG get no layout.
-            has_none = key == MIG_CONFIG_LABEL and not pool.gpu.supports_mig and not isinstance(pool.sharing, Mig)
-            own = None if has_none else pool.labels[key]
-            if key in _OWN_LABELS and value != own:
+            is_dynamic = isinstance(pool.sharing, DynamicMig)
+            is_whole = is_dynamic or (not pool.gpu.supports_mig and not isinstance(pool.sharing, Mig))
+            own = None if key == MIG_CONFIG_LABEL and is_whole else pool.labels[key]
+            is_own = key in _OWN_LABELS and (is_dynamic or key != MIG_MANAGER_LABEL)
+            if is_own and value != own:
+                none = f"pool `{pool.name}` has no layout" if is_dynamic else f"{pool.gpu.id} has no MIG to configure"
                 more = "" if key == NODE_POOL_LABEL else "; change `sharing` to change what nodes get"
                 yield Finding(
                     pool.at / "nodeLabels" / key,
-                    f"node label `{key}` would have two values" if own else f"{pool.gpu.id} has no MIG to configure",
+                    f"node label `{key}` would have two values" if own else none,
                     label=f"gpuplan writes `{own}`" if own else "gpuplan writes no such label here",
                     notes=(f"it stands for {_OWN_LABELS[key]} and follows from the policy",),
                     help=f"remove the label{more}",

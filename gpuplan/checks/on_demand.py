@@ -182,11 +182,11 @@ def driver_would_dissolve_partitions(plan: Plan) -> Iterator[Finding]:
     """A cluster has pools whose partitions are made on demand, and others that are divided by layouts.
 
     ## Why
-    The gate `DynamicMIG` is one setting of the driver for DRA on all nodes of a cluster. With it the driver removes,
-    when it starts, every MIG instance that it did not make (`DestroyUnknownMIGDevices` in
-    `cmd/gpu-kubelet-plugin/driver.go`): those of a layout, whether pods hold them or not. mig-manager would make them
-    again at the next change of its label, and fail on those that the driver made. So the two do not stand beside each
-    other, on one node or on two.
+    The gate `DynamicMIG` is one setting of the driver for DRA on all nodes of a cluster. With it the driver tries to
+    remove, whenever it starts, every MIG instance that no claim holds (`DestroyUnknownMIGDevices` in
+    `cmd/gpu-kubelet-plugin/device_state.go`): those of a layout that are idle at that moment. mig-manager would make
+    them again at the next change of its label, and fail on those that the driver made. So the two do not stand beside
+    each other, on one node or on two.
 
     ## Instead
     Divide all partitioned pools of a cluster in one way: an overlay can say it for one cluster alone. Whole GPUs stand
@@ -266,7 +266,7 @@ def guarantees_hang_on_placement(plan: Plan) -> Iterator[Finding]:
             label=f"{promise.certain} of {promise.guaranteed} are certain",
             related=(Label(promise.pool.sharing.at.key, "made on demand, and never moved"),),
             notes=(_proof(promise),),
-            help=f"guarantee {promise.certain} and set `limit: {promise.guaranteed}`" + _or_static(instances),
+            help=_fewer(promise) + _or_static(instances),
         )
 
 
@@ -300,6 +300,12 @@ def limits_hang_on_placement(plan: Plan) -> Iterator[Finding]:
             + _or_static(static_instances(plan, promise.pool)),
             severity=severity_of_loss(plan, Severity.WARNING),
         )
+
+
+def _fewer(promise: Promise) -> str:
+    if len(promise.quotas) == 1:
+        return f"guarantee {promise.certain} and set `limit: {promise.guaranteed}`"
+    return f"lower these guarantees by {promise.guaranteed - promise.certain} in all, and set limits instead"
 
 
 def _proof(promise: Promise) -> str:

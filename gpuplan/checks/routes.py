@@ -100,8 +100,8 @@ def route_asked_for_twice(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     A host and a path lead to one of them: of HTTPRoutes to the older one, which is none that anybody chose
-    (`HTTPRouteRule` in `apis/v1/httproute_types.go` of kubernetes-sigs/gateway-api). Controllers of Ingresses take one
-    of the two, or refuse the second.
+    (`HTTPRouteRule.Matches` in `apis/v1/httproute_types.go` of kubernetes-sigs/gateway-api). Controllers of Ingresses
+    take one of the two, or refuse the second.
 
     ## Instead
     Write another host or `path` for one of them. Two versions of one service are a `canary`.

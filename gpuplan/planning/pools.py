@@ -228,7 +228,7 @@ def divided(pool: Pool, at: Origin, sharing: Sharing, moved: Sequence[str]) -> P
 
 def moved_to(pool: Pool, sharing: Sharing) -> Pool:
     """The pool as a rollout leads it to another way of sharing, with all of its nodes."""
-    own = (MIG_CONFIG_LABEL, MIG_MANAGER_LABEL)
+    own = {MIG_CONFIG_LABEL, MIG_MANAGER_LABEL} - pool.spec.node_labels.keys()
     labels = {key: value for key, value in pool.labels.items() if key not in own}
     labels |= _division_labels(pool.gpu, sharing)
     units = _units(pool.gpu, pool.nodes, sharing, pool.spec.allocation)

@@ -106,7 +106,8 @@ def asks_prometheus(scaling: Autoscaling) -> bool:
 def metric_of(scaling: Autoscaling) -> str:
     """The metric of pods that an autoscaler asks for; empty where it needs none but the cluster's own.
 
-    The counter in Prometheus is that of `prometheus-fastapi-instrumentator`, which vLLM's server has.
+    The counter in Prometheus is that of prometheus-fastapi-instrumentator, which vLLM's server has
+    (`docs/design/metrics.md` of vllm-project/vllm).
     """
     if scaling.requests_per_second is not None:
         is_counted = autoscaler_kind(scaling) is AutoscalerKind.SCALED_OBJECT

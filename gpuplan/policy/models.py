@@ -1446,7 +1446,8 @@ class Inference(Model):
     pods_per_replica: Annotated[Positive, Words("pods of each replica")] = 1
     """How many pods serve together, for a model that one node cannot hold: a leader, which requests reach, and workers.
     A LeaderWorkerSet makes them, which the cluster must have (`apis`). Each finds the leader in `LWS_LEADER_ADDRESS`,
-    how many they are in `LWS_GROUP_SIZE` and which one it is in `LWS_WORKER_INDEX`, where 0 is the leader.
+    how many they are in `LWS_GROUP_SIZE` and which one it is in `LWS_WORKER_INDEX`, where 0 is the leader. It takes
+    LeaderWorkerSet v0.6.0 or newer.
     """
     worker: Worker | None = None
     """What the workers of a replica run. Absent, they run what the leader does."""

@@ -243,6 +243,11 @@ CASES: dict[str, tuple[str, list[str], str]] = {
         ["pool `a100`"],
         a_pool("sharing: {exclusive: {}}\n  allocation: devicePlugin"),
     ),
+    "dynamic-mig": (
+        a_pool("sharing: {dynamicMig: {profiles: [1g.10gb]}}\n  allocation: dra"),
+        ["pool `a100`"],
+        a_pool("sharing: {mig: {instances: {1g.10gb: 7}}}\n  allocation: dra"),
+    ),
 }
 
 

@@ -38,6 +38,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "kubectl annotate": ("--overwrite", "-n"),
     "kubectl apply": ("--dry-run", "--field-manager", "--force-conflicts", "--server-side", "-f", "-k", "-n"),
     "kubectl cordon": (),
+    "kubectl create secret generic": ("--from-literal", "-n"),
     "kubectl debug": ("--", "--image", "-T", "-i"),
     "kubectl delete job": ("-l", "-n"),
     "kubectl delete namespace": (),
@@ -75,7 +76,7 @@ _APPLICATION = re.compile(r"gpu-[a-z0-9-]+")
 def problems(command: str, folder: Path) -> list[str]:
     """What is wrong with a command: a subcommand or a flag that nobody knows, a path that is not there."""
     words = shlex.split(command, comments=True)
-    name = next((" ".join(words[:count]) for count in (3, 2) if " ".join(words[:count]) in KNOWN), None)
+    name = next((" ".join(words[:count]) for count in (4, 3, 2) if " ".join(words[:count]) in KNOWN), None)
     if name is None:
         return [f"`{command}` is no known command"]
     flags = {word.partition("=")[0] for word in words if word.startswith("-") and word != "-"}

@@ -16,8 +16,10 @@ from pydantic import BaseModel
 from gpuplan.policy.models import (
     KINDS_OF_WORK,
     Api,
+    AutoscalerKind,
     Autoscaling,
     Batch,
+    Canary,
     Checkpoint,
     Closeness,
     ConfigMapKey,
@@ -30,6 +32,7 @@ from gpuplan.policy.models import (
     Peers,
     PodPatch,
     Probe,
+    Query,
     Reach,
     Route,
     SecretKey,
@@ -71,7 +74,8 @@ class Place(NamedTuple):
 
 RACK: Final = "example.com/rack"
 HOST: Final = "kubernetes.io/hostname"
-NODES: Final = 48
+NODES: Final = 160
+"""Enough for all workloads of a platform at once, in half of a tenant's third, where each is as large as can be."""
 RESOURCES: Final = frozenset(("kubernetes", "kueue"))
 GPUS: Final = frozenset(("kai", "runai"))
 PLACES: Final[Mapping[str, Place]] = {
@@ -153,6 +157,7 @@ def _quota(name: str, of: str, unit: str, each: int) -> str:
 
 _KINDS: Final = (
     f"  apis: [{', '.join(Api)}]\n  gateway: {{name: public, namespace: gateways}}\n  ingress: {{className: nginx}}\n"
+    "  prometheus: {url: 'http://prometheus.monitoring:9090'}\n"
 )
 """What every platform has beside Kubernetes."""
 
@@ -215,6 +220,7 @@ _PATCHES: Final = (
             {
                 "name": "proxy",
                 "image": "registry.example.com/proxy:1",
+                "resources": {"requests": {"cpu": "250m", "memory": "64Mi"}},
                 "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
             }
         ]
@@ -249,13 +255,29 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "download": _with(Download),
     },
     Autoscaling: {
-        "min_replicas": _COUNTS,
+        "min_replicas": st.integers(0, MOST_PODS),
         "max_replicas": _COUNTS,
         "requests_per_second": st.integers(1, 100),
         "waiting_requests": st.integers(1, 100),
         "cpu_percent": st.integers(1, 100),
         "gpu_percent": st.integers(1, 100),
+        "query": _with(Query),
         "metric": st.just("queue_length"),
+        "kind": st.sampled_from([kind.value for kind in AutoscalerKind]),
+        "cooldown": _DURATIONS,
+    },
+    Query: {
+        "promql": st.just('sum(rate(gateway_requests_total{route="a"}[2m]))'),
+        "per_pod": st.sampled_from([1, 0.5, 20]),
+        "idle": st.sampled_from([0, 0.1]),
+    },
+    Canary: {
+        "weight": st.integers(0, 100),
+        "replicas": st.integers(1, 2),
+        "image": st.just("registry.example.com/app:2"),
+        "command": _WORDS,
+        "args": _WORDS,
+        "env": _environment(),
     },
     Probe: {
         "http": st.just("/health"),
@@ -290,6 +312,7 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "liveness": _with(Probe) | st.sampled_from(["tcp", "grpc", "none"]),
         "service": _with(Reach),
         "route": _with(Route),
+        "canary": _with(Canary),
         "autoscaling": _with(Autoscaling),
     },
     Checkpoint: {
@@ -353,7 +376,7 @@ LEFT_OUT: Final[Mapping[tuple[type[BaseModel], str], str]] = {}
 
 ONE_OF: Final[Mapping[type[BaseModel], tuple[str, ...]]] = {
     ValueFrom: ("secret_key_ref", "config_map_key_ref"),
-    Autoscaling: ("requests_per_second", "waiting_requests", "cpu_percent", "gpu_percent"),
+    Autoscaling: ("requests_per_second", "waiting_requests", "cpu_percent", "gpu_percent", "query"),
     Probe: ("http", "grpc", "command"),
     Closeness: ("required", "preferred"),
     PartOfGpu: ("min", "memory"),
@@ -459,9 +482,14 @@ def _fit_probe(work: Spec, field: str) -> None:
 
 
 def _fit_route(work: Spec, _: Spec, __: Place) -> None:
-    """The certificate of a Gateway is its listener's."""
-    if work.get("route", {}).get("kind") == "HTTPRoute":
-        work["route"].pop("tlsSecret", None)
+    """Only a Gateway weighs requests, between services of single pods; its certificate is its listener's."""
+    route = work.get("route")
+    if route is None or work.get("podsPerReplica", 1) > 1:
+        work.pop("canary", None)
+    if route is not None and "canary" in work:
+        route["kind"] = "HTTPRoute"
+    if route is not None and route.get("kind") == "HTTPRoute":
+        route.pop("tlsSecret", None)
 
 
 def _fit_reach(work: Spec, _: Spec, __: Place) -> None:
@@ -470,14 +498,19 @@ def _fit_reach(work: Spec, _: Spec, __: Place) -> None:
 
 
 def _fit_scaling(work: Spec, spec: Spec, place: Place) -> None:
+    """Only by a query may there be no pods, which only a ScaledObject follows."""
     if (scaling := work.get("autoscaling")) is None:
         return
-    most = scaling["maxReplicas"]
-    scaling["minReplicas"] = min(scaling.get("minReplicas", 1), most)
+    most, fewest = scaling["maxReplicas"], 0 if "query" in scaling else 1
+    scaling["minReplicas"] = min(max(scaling.get("minReplicas", 1), fewest), most)
     work["replicas"] = min(max(work.get("replicas", 1), scaling["minReplicas"]), most)
+    if "query" in scaling:
+        scaling.pop("kind", None)
+    if scaling["minReplicas"] > 0:
+        scaling.pop("cooldown", None)
     if place.is_shared and "gpuPercent" in scaling:
         scaling["waitingRequests"] = scaling.pop("gpuPercent")
-    if "cpuPercent" in scaling or "gpuPercent" in scaling:
+    if "requestsPerSecond" not in scaling and "waitingRequests" not in scaling:
         scaling.pop("metric", None)
     if "cpuPercent" in scaling:
         spec.setdefault("cpu", "2")

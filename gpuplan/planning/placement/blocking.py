@@ -106,26 +106,25 @@ def _cover(kinds: Sequence[Counts], most: Counts, gpus: int) -> tuple[int, ...] 
     Branch and bound on the linear relaxation, in exact fractions: what it gives, rounded down, is often enough, and its
     bound is often too small. In between it divides at a kind that has a fraction.
     """
-    bounds = (min([gpus, *(have // need for have, need in zip(most, kind, strict=True) if need)]) for kind in kinds)
-    states = [((0,) * len(kinds), tuple(bounds))]
+    states: list[tuple[Counts, Mapping[int, int]]] = [((0,) * len(kinds), {})]
     while states:
         low, high = states.pop()
         left = tuple(
             have - sum(times * kind[index] for times, kind in zip(low, kinds, strict=True))
             for index, have in enumerate(most)
         )
-        if min(left, default=0) < 0 or any(map(int.__gt__, low, high)):
+        if min(left, default=0) < 0 or any(low[index] > bound for index, bound in high.items()):
             continue
         if sum(low) >= gpus:
             return _only(low, gpus)
-        more = _relaxed(kinds, left, tuple(map(int.__sub__, high, low)))
+        more = _relaxed(kinds, left, {index: bound - low[index] for index, bound in high.items()})
         if sum(low) + int(sum(more, Fraction())) < gpus:
             continue
         whole = tuple(times + int(extra) for times, extra in zip(low, more, strict=True))
         if sum(whole) >= gpus:
             return _only(whole, gpus)
         index = max(range(len(kinds)), key=lambda index: (more[index] % 1 != 0, more[index] % 1))
-        states.append((low, (*high[:index], whole[index], *high[index + 1 :])))
+        states.append((low, {**high, index: whole[index]}))
         states.append(((*low[:index], whole[index] + 1, *low[index + 1 :]), high))
     return None
 
@@ -139,17 +138,18 @@ def _only(times: Sequence[int], gpus: int) -> tuple[int, ...]:
     return tuple(kept)
 
 
-def _relaxed(kinds: Sequence[Counts], left: Counts, most: Counts) -> list[Fraction]:
+def _relaxed(kinds: Sequence[Counts], left: Counts, most: Mapping[int, int]) -> list[Fraction]:
     """The most GPUs in all, in fractions: the simplex method, by Bland's rule, which ends.
 
-    One row for each profile, what is left of it; one for each kind that has a bound.
+    One row for each profile, what is left of it; one for each kind that has a bound. Every kind takes something, so
+    that there is a most.
     """
-    count, slacks = len(kinds), len(left) + len(kinds)
+    count, slacks = len(kinds), len(left) + len(most)
     needs = [[kind[index] for kind in kinds] for index in range(len(left))]
-    needs += [[int(other == index) for other in range(count)] for index in range(count)]
+    needs += [[int(other == index) for other in range(count)] for index in most]
     rows = [
         [Fraction(value) for value in (*need, *(int(slack == index) for slack in range(slacks)), bound)]
-        for index, (need, bound) in enumerate(zip(needs, (*left, *most), strict=True))
+        for index, (need, bound) in enumerate(zip(needs, (*left, *most.values()), strict=True))
     ]
     gains = [Fraction(1)] * count + [Fraction(0)] * (slacks + 1)
     basis = [count + index for index in range(slacks)]

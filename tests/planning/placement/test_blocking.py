@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
@@ -13,6 +13,7 @@ from gpuplan.catalog import Gpu
 from gpuplan.planning.placement.blocking import Blockade, blocking, find_blockade
 
 H100 = catalog.load().get("H100-80GB")
+B200 = catalog.load().get("B200-180GB")
 A30 = catalog.load().get("A30-24GB")
 
 Device = tuple[int, str, int]
@@ -60,6 +61,40 @@ def test_many_gpus_are_decided_exactly() -> None:
     for item in found:
         used.update({name: number * item.gpus for name, number in item.on_each.items()})
     assert all(used[name] <= number for name, number in most.items())
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_numbers_of_gpus_add_up_as_trying_all_of_them_does(seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(30):
+        gpu = chance.choice([A30, H100])
+        names = tuple(sorted(chance.sample([profile.name for profile in gpu.profiles], 3)))
+        most = {name: chance.randint(0, 9) for name in names}
+        gpus, wanted = chance.randint(1, 5), chance.choice(names)
+        kinds = blocking(gpu, wanted, names)
+        tried = _add_up(kinds, tuple(most.values()), gpus)
+        assert (find_blockade(gpu, wanted, gpus, most) is not None) == tried
+
+
+@pytest.mark.parametrize(
+    ("gpu", "wanted", "gpus", "most"),
+    [
+        (H100, "1g.20gb", 2, {"1g.20gb": 6, "2g.20gb": 3}),
+        (B200, "1g.23gb", 1, {"1g.23gb": 3, "1g.23gb+me": 2, "1g.45gb": 2}),
+        (B200, "1g.23gb", 3, {"1g.23gb": 9, "1g.23gb+me": 7, "2g.45gb": 1, "4g.90gb": 1}),
+    ],
+)
+def test_what_fractions_leave_open_is_tried_both_ways(gpu: Gpu, wanted: str, gpus: int, most: dict[str, int]) -> None:
+    found = find_blockade(gpu, wanted, gpus, most)
+    assert found is not None
+    assert sum(item.gpus for item in found) == gpus
+    used = {name: sum(item.on_each.get(name, 0) * item.gpus for item in found) for name in most}
+    assert all(used[name] <= number for name, number in most.items())
+
+
+def _add_up(kinds: Sequence[tuple[int, ...]], left: tuple[int, ...], gpus: int) -> bool:
+    rests = (tuple(map(int.__sub__, left, kind)) for kind in kinds)
+    return not gpus or any(min(rest) >= 0 and _add_up(kinds, rest, gpus - 1) for rest in rests)
 
 
 # --- Every state that can be -------------------------------------------------------------------------------------

@@ -43,8 +43,11 @@ def kind_not_admitted_as_a_whole(plan: Plan) -> Iterator[Finding]:
     """Kueue is not told of a kind that makes pods which need one another.
 
     ## Why
-    Kueue then takes the pods one by one: some hold GPUs while the others wait for quota, and none gets on. The label
-    that names the queue is on the whole, which it does not look at.
+    The label that names the queue is on the whole, which Kueue does not look at. Pods of a LeaderWorkerSet it takes one
+    by one: some hold GPUs while the others wait for quota, and none gets on. Of a set, a JobSet or what a TrainJob
+    makes, it finds the Jobs, gives each the queue `default`, and suspends it until there is quota. JobSet resumes a Job
+    that is suspended while its set is not (`resumeJobsIfNecessary` in `pkg/controllers/jobset_controller.go`, v0.12.0),
+    and Kueue stops it again: its pods come and go until there is quota for all of it.
 
     ## Instead
     Name the kind in `scheduler.kueue.frameworks`, and merge the Configuration that gpuplan writes into Kueue's own.
@@ -57,8 +60,12 @@ def kind_not_admitted_as_a_whole(plan: Plan) -> Iterator[Finding]:
         if api is not None and api is not Api.INFERENCE_SERVICE and api.value not in known:
             yield Finding(
                 _asked_at(workload),
-                f"Kueue takes the pods of {'a replica of ' if workload.is_grouped else ''}`{workload.name}` one by one",
-                label="some may start while others wait",
+                f"Kueue takes the pods of a replica of `{workload.name}` one by one"
+                if workload.is_grouped
+                else f"Kueue and JobSet contradict each other about `{workload.name}` until there is quota",
+                label="some may start while others wait"
+                if workload.is_grouped
+                else "suspended by one, resumed by the other",
                 related=(Label(plan.cluster.scheduler.at / "kind", f"Kueue is not told of {api}"),),
                 help=f"add `{api}` to `kueue.frameworks` in the cluster's `scheduler`",
             )

@@ -12,7 +12,7 @@ from gpuplan.planning.fallbacks import landings
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.preemption import Party, evictions
 from gpuplan.planning.projects import seconds
-from gpuplan.planning.workspaces import FILES, SEARCH_PATH, SETTINGS, WITHOUT_SETTINGS
+from gpuplan.planning.workspaces import FILES, SEARCH_PATH, SETTINGS, WITHOUT_SETTINGS, overruling
 from gpuplan.policy.models import Workspace
 from gpuplan.wording import listing
 
@@ -31,19 +31,23 @@ def workspace_contradicts_itself(plan: Plan) -> Iterator[Finding]:
     """What ends a workspace is taken away again, or comes later than something else that ends it.
 
     ## Why
-    `idle` is a file for the Jupyter server, `jupyter_server_config.json` in `/etc/workload`, and the variable
-    `JUPYTER_CONFIG_PATH` that leads there. A file of `config` with that name, another value of the variable, or
-    `JUPYTER_NO_CONFIG` leaves the server without it. A time that is longer than `runTime` is never reached. And a
-    tenant that says in `timeLimits` how long its workspaces may take means those that are Workloads, too: Run:ai ends
-    its own by it, and nobody ends these.
+    `idle` is a file for Jupyter Server (JupyterLab 3, Notebook 7 or newer), `jupyter_server_config.json` in
+    `/etc/workload`, and the variable `JUPYTER_CONFIG_PATH` that leads there. A file of `config` with that name, another
+    value of the variable, or `JUPYTER_NO_CONFIG` leaves the server without it. With `--config` it reads the file that
+    is named there in place of all others of that name (`load_config_file` in `jupyter_core/application.py`), and a
+    setting of the command line, such as `--MappingKernelManager.cull_idle_timeout=0`, wins over every file. A time that
+    is longer than `runTime` is never reached. And a tenant that says in `timeLimits` how long its workspaces may take
+    means those that are Workloads, too: Run:ai ends its own by it, and nobody ends these.
 
     ## Instead
-    Leave one of the two out. Other settings of Jupyter go into `jupyter_config.json`, which it reads as well. Times
-    that contradict each other are a warning.
+    Leave one of the two out. Other settings of Jupyter go into `jupyter_config.json` of `config`, which it reads as
+    well, with `--config`, too. Times that contradict each other are a warning, and so is what stands in a command line.
     """
     for workload, work in _workspaces(plan):
         if work.idle:
             yield from _unread(workload)
+            if _is_jupyter(workload):
+                yield from _overruled(workload)
         yield from _too_late(workload, work)
         yield from _beyond_tenant(workload, work)
 
@@ -77,6 +81,21 @@ def _unread(workload: Workload) -> Iterator[Finding]:
         )
 
 
+def _overruled(workload: Workload) -> Iterator[Finding]:
+    for field, index, setting in overruling(workload):
+        said = f"says its own `{setting}`, which wins over" if setting else "has Jupyter read another file than"
+        yield Finding(
+            workload.at / field / index,
+            f"the command line of `{workload.name}` {said} the one that ends it when it is idle",
+            label="wins over the file" if setting else "read in its place",
+            related=(Label(workload.work_at / "idle", "is said in that file"),),
+            help="leave one of the two out"
+            if setting
+            else "leave it out, and put its settings into `jupyter_config.json` of `config`",
+            severity=Severity.WARNING,
+        )
+
+
 def _too_late(workload: Workload, work: Workspace) -> Iterator[Finding]:
     if work.idle and work.run_time and seconds(work.idle) >= seconds(work.run_time):
         yield Finding(
@@ -105,6 +124,10 @@ def _beyond_tenant(workload: Workload, work: Workspace) -> Iterator[Finding]:
             )
 
 
+def _is_jupyter(workload: Workload) -> bool:
+    return any(map(_JUPYTER.fullmatch, (workload.spec.image, *workload.spec.command, *workload.spec.args)))
+
+
 _JUPYTER = regex(r"(?is).*(jupyter|notebook).*")
 
 
@@ -114,16 +137,16 @@ def idle_time_that_nobody_keeps(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     Nothing in a cluster ends a program that holds a GPU and does not use it, but for Run:ai, and that by its own
-    workspaces. A Jupyter server can end itself, and `idle` tells it to. code-server, an SSH server and others know
-    nothing of that file and go on. Neither the image's name nor the command of this workspace says that it is Jupyter.
+    workspaces. Jupyter Server (JupyterLab 3, Notebook 7 or newer) can end itself, and `idle` tells it to. code-server,
+    an SSH server, a Notebook before 7 and others know nothing of that file and go on. Neither the image's name nor the
+    command of this workspace says that it is Jupyter.
 
     ## Instead
     Write `runTime`, which ends any program, and look at the alert `GpuAllocatedIdle`. Where the image does start a
     Jupyter server, say so by its command: `command: [jupyter, lab]`.
     """
     for workload, work in _workspaces(plan):
-        started = (workload.spec.image, *workload.spec.command, *workload.spec.args)
-        if work.idle and not any(map(_JUPYTER.fullmatch, started)):
+        if work.idle and not _is_jupyter(workload):
             yield Finding(
                 workload.work_at / "idle",
                 f"`{workload.name}` is not seen to be a Jupyter server, and no other program reads its idle time",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Final
 
 from gpuplan.planning.plan import Workload
 from gpuplan.planning.projects import seconds
+from gpuplan.values import NamedTuple
 
 FILES: Final = "/etc/workload"
 """Where a container has the files of its workload."""
@@ -35,12 +37,17 @@ def files_of(workload: Workload) -> Mapping[str, str]:
 def _ending_after(idle: str) -> str:
     """What ends kernels and terminals that nobody uses, and the server when it has none and nobody asks it anything.
 
-    A kernel that computes is never idle; one that waits is, also where somebody's browser still shows it.
-    (`cull_kernels` in `jupyter_server/services/kernels/kernelmanager.py` and `shutdown_no_activity` in
-    `jupyter_server/serverapp.py`, 2.21; `cull_terminals` in `jupyter_server_terminals/terminalmanager.py`, 0.5.)
+    A kernel that computes is never idle; one that waits is, also where somebody's browser still shows it. A terminal is
+    when nothing is typed and nothing written, whatever runs in it. (`cull_kernels` in
+    `jupyter_server/services/kernels/kernelmanager.py` and `shutdown_no_activity` in `jupyter_server/serverapp.py`,
+    2.21; `_cull_inactive_terminal` and `pre_pty_read_hook` in `jupyter_server_terminals/terminalmanager.py`, 0.5.)
     """
-    length = seconds(idle)
-    settings = {
+    return json.dumps(_settings(seconds(idle)), indent=2) + "\n"
+
+
+def _settings(length: int) -> Mapping[str, Mapping[str, object]]:
+    """By the class that has them; ``length`` is in seconds."""
+    return {
         "ServerApp": {"shutdown_no_activity_timeout": length},
         "MappingKernelManager": {
             "cull_idle_timeout": length,
@@ -49,4 +56,44 @@ def _ending_after(idle: str) -> str:
         },
         "TerminalManager": {"cull_inactive_timeout": length, "cull_interval": _LOOKS_EVERY},
     }
-    return json.dumps(settings, indent=2) + "\n"
+
+
+# --- What takes it away --------------------------------------------------------------------------------------------
+
+
+class Overruling(NamedTuple):
+    """A word of a command line, as ``field[index]``, that keeps Jupyter from reading or heeding what ends it.
+
+    ``setting`` is what it says otherwise, None where it names a file that is read in place of the others.
+    """
+
+    field: str
+    index: int
+    setting: str | None
+
+
+def overruling(workload: Workload) -> Iterator[Overruling]:
+    """What is said on the command line wins over files; `--config` has the server look into one folder, and for that
+    name alone (`load_config_file` in `jupyter_core/application.py`, 5.9).
+    """
+    said = {setting for settings in _settings(0).values() for setting in settings}
+    for field, items in (("command", workload.spec.command), ("args", workload.spec.args)):
+        words = [(index, word.strip("'\"")) for index, item in enumerate(items) for word in item.split()]
+        for (index, word), (_, after) in pairwise([*words, (0, "")]):
+            option, has_value, value = word.partition("=")
+            name = option.removeprefix("--").rpartition(".")[2]
+            if not option.startswith("--"):
+                continue
+            if name in said and name != option.removeprefix("--"):
+                yield Overruling(field, index, name)
+            if name in _FILE_OPTIONS and not _is_own(value if has_value else after):
+                yield Overruling(field, index, None)
+
+
+_FILE_OPTIONS: Final = ("config", "config_file")
+"""`config_file` is the setting of a class that `--config` is short for (`_jupyter_aliases` there)."""
+
+
+def _is_own(file: str) -> bool:
+    """Whether it is the file that ends the server, which is read as Python and as JSON, whatever its name ends in."""
+    return file.rpartition(".")[0] == f"{FILES}/{SETTINGS.rpartition('.')[0]}"

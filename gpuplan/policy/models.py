@@ -1441,7 +1441,8 @@ class Inference(Model):
 
     kind: Annotated[ServingKind, Field(strict=False), ESSENTIAL] = ServingKind.DEPLOYMENT
     """The object that makes its pods. `InferenceService`: KServe makes the Deployment, in its mode without Knative, and
-    what leads to the pods stays as it is. The cluster's `apis` say that it has KServe.
+    what leads to the pods stays as it is. It takes KServe v0.14 or newer: older ones leave one pod of a service when it
+    changes, and v0.15.0 holds one with `autoscaling` at `minReplicas`. The cluster's `apis` say that it has KServe.
     """
     replicas: Annotated[Positive, Words("pods")] = 1
     """How many pods, or with `podsPerReplica` how many times so many; with `autoscaling` the load decides."""
@@ -1610,7 +1611,8 @@ class Workspace(Model):
     port: Annotated[int, Field(ge=1, le=65535)] = 8888
     """The port that the program listens on."""
     idle: texts.Duration | None = None
-    """How long a Jupyter server may be idle, such as `2h`: then it ends its kernels and itself. Other programs do not
+    """How long Jupyter Server (JupyterLab 3, Notebook 7 or newer) may be idle, such as `2h`: then it ends its kernels
+    and itself. A terminal is idle when nothing is typed or written there, whatever runs in it. Other programs do not
     read it. Absent, it may be idle for any time.
     """
     run_time: texts.Duration | None = None

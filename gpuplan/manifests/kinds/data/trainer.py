@@ -28,8 +28,9 @@ KINDS: Final = (
         ),
         outlives_policy=True,
     ),
-    # Trainer reads it when it makes the JobSet, and again when the TrainJob has been suspended (`Build` in
-    # `pkg/runtime/framework/plugins/jobset/jobset.go`).
+    # Trainer reads it when it makes the JobSet and, up to v2.2, again when the TrainJob has been suspended (`Build` in
+    # `pkg/runtime/framework/plugins/jobset/jobset.go`). v2.3 keeps what it has read first (`NewObjects` in
+    # `pkg/runtime/core/trainingruntime.go`, `getRuntimeSnapshot`).
     Kind(
         group="trainer.kubeflow.org",
         kind="TrainingRuntime",

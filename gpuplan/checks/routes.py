@@ -82,6 +82,14 @@ def _way(plan: Plan, workload: Workload, work: Inference, route: Route) -> Itera
                     help="leave it out",
                 )
         case RouteKind.INGRESS:
+            if route.grpc:
+                yield Finding(
+                    at / "grpc",
+                    f"nothing in the Ingress of `{workload.name}` says that its server speaks gRPC",
+                    label="a Gateway reads it",
+                    notes=("each controller of Ingresses has an annotation of its own for it",),
+                    help="write `kind: HTTPRoute`, or leave it out and patch the annotation in",
+                )
             if spec.ingress is None:
                 yield Finding(
                     place,
@@ -100,8 +108,8 @@ def route_asked_for_twice(plan: Plan) -> Iterator[Finding]:
 
     ## Why
     A host and a path lead to one of them: of HTTPRoutes to the older one, which is none that anybody chose
-    (`HTTPRouteRule` in `apis/v1/httproute_types.go` of kubernetes-sigs/gateway-api). Controllers of Ingresses take one
-    of the two, or refuse the second.
+    (`HTTPRouteRule.Matches` in `apis/v1/httproute_types.go` of kubernetes-sigs/gateway-api). Controllers of Ingresses
+    take one of the two, or refuse the second.
 
     ## Instead
     Write another host or `path` for one of them. Two versions of one service are a `canary`.

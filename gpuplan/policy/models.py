@@ -1383,6 +1383,8 @@ class Route(Model):
     """The Secret with an Ingress's certificate, in the workload's namespace. A Gateway's certificates are those of its
     listeners.
     """
+    grpc: Annotated[bool, Words("gRPC")] = False
+    """Whether the server speaks gRPC, which is HTTP/2 without TLS: the Service's port says so to the Gateway."""
     kind: Annotated[RouteKind, Field(strict=False), ESSENTIAL] | None = None
     """An `HTTPRoute` of the cluster's `gateway`, or an `Ingress`. Absent: an Ingress where the cluster has one."""
 
@@ -1446,7 +1448,8 @@ class Inference(Model):
     pods_per_replica: Annotated[Positive, Words("pods of each replica")] = 1
     """How many pods serve together, for a model that one node cannot hold: a leader, which requests reach, and workers.
     A LeaderWorkerSet makes them, which the cluster must have (`apis`). Each finds the leader in `LWS_LEADER_ADDRESS`,
-    how many they are in `LWS_GROUP_SIZE` and which one it is in `LWS_WORKER_INDEX`, where 0 is the leader.
+    how many they are in `LWS_GROUP_SIZE` and which one it is in `LWS_WORKER_INDEX`, where 0 is the leader. It takes
+    LeaderWorkerSet v0.6.0 or newer.
     """
     worker: Worker | None = None
     """What the workers of a replica run. Absent, they run what the leader does."""

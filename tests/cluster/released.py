@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -28,7 +28,7 @@ class Project:
     kinds: tuple[str, ...]
 
 
-PROJECTS: Final = (
+WRITTEN: Final = (
     Project(
         "github.com/kedacore/keda/v2@v2.21.0",
         "h1:R6z2HZvstK4RLUMxroNACzBj74xGxt3kG59b5Xc+Xps=",
@@ -42,16 +42,21 @@ PROJECTS: Final = (
         ("InferenceService",),
     ),
     Project(
-        "github.com/ray-project/kuberay/ray-operator@v1.6.2",
-        "h1:XUckRswLMyk71D00L62d2Vanh0fVkNqu56+IF/rr+O0=",
-        "config/crd/bases",
-        ("RayCluster",),
-    ),
-    Project(
         "sigs.k8s.io/gateway-api@v1.6.0",
         "h1:735YBRj5NXFrOGX0GoSjwzUIzbz8kiEOfADsqHFmHgE=",
         "config/crd/standard",
         ("HTTPRoute",),
+    ),
+)
+"""Those of whose kinds gpuplan writes objects."""
+
+PROJECTS: Final = (
+    *WRITTEN,
+    Project(
+        "github.com/ray-project/kuberay/ray-operator@v1.6.2",
+        "h1:XUckRswLMyk71D00L62d2Vanh0fVkNqu56+IF/rr+O0=",
+        "config/crd/bases",
+        ("RayCluster",),
     ),
 )
 """Those whose controllers are not run here. JobSet's, LeaderWorkerSet's and Trainer's come with their controllers."""
@@ -59,9 +64,9 @@ PROJECTS: Final = (
 _SETTINGS: Final = {"GOFLAGS": "", "GOTOOLCHAIN": "local", "GOWORK": "off"}
 
 
-def serve_released(api: Api) -> None:
-    """Serve the kinds of all these projects, where the API server does not yet."""
-    definitions = [found for project in PROJECTS for found in _definitions(project)]
+def serve_released(api: Api, projects: Iterable[Project]) -> None:
+    """Serve the kinds of these projects."""
+    definitions = [found for project in projects for found in _definitions(project)]
     for definition in definitions:
         api.apply(definition, manager="definitions", force=True)
     until(lambda: all(map(_is_served(api), definitions)), "released kinds are served", seconds=60)

@@ -1,7 +1,7 @@
 """Each kind of work on each scheduler: let in, held where a queue holds, scheduled, bound, and counted.
 
 Controllers are the real ones: Kubernetes' own, and of JobSet, LeaderWorkerSet and Trainer the releases that
-`go/frameworks` pins, each with the rights of its own account.
+`go/frameworks` pins, each with the rights of its own account. KServe is played, and KEDA does not run.
 """
 
 from __future__ import annotations
@@ -29,14 +29,29 @@ from tests.cluster.lending import CLUSTER, GPU, write_policy
 from tests.cluster.outcomes import in_the_end
 from tests.cluster.processes import until
 from tests.cluster.programs import need_go
-from tests.cluster.released import PROJECTS, serve_released
-from tests.cluster.work import HAND_WRITTEN, LAB, POOL, ROWS, Row, is_bound, is_gated, is_of, owners, platform, pods
+from tests.cluster.released import PROJECTS, WRITTEN, serve_released
+from tests.cluster.work import (
+    HAND_WRITTEN,
+    LAB,
+    POOL,
+    ROWS,
+    Row,
+    deployment_by_kserve,
+    is_bound,
+    is_gated,
+    is_of,
+    owners,
+    platform,
+    pods,
+)
 from tests.plans import a_plan
 
 Record = Callable[[str, object, object], None]
 
 REACHED: Final = ("gateway: {name: public, namespace: gateways}", "ingress: {className: nginx}")
 SCHEDULERS: Final = ("kubernetes", "kueue", "kai")
+ALL_KINDS: Final = "kueue"
+"""The cluster that serves all kinds of objects, those too of which none is written."""
 GROUPS: Final = f"/apis/scheduling.run.ai/v2alpha2/namespaces/{LAB}/podgroups"
 QUEUE: Final = f"/apis/{API_VERSION}/clusterqueues/{LAB}"
 
@@ -96,7 +111,7 @@ def write(repository: Path, scheduler: str, rows: tuple[Row, ...]) -> None:
 def _beside(control_plane: ControlPlane, *, scheduler: str, repository: Path) -> Iterator[None]:
     """Frameworks are there before Kueue, which looks for their kinds as it starts."""
     with ExitStack() as running:
-        serve_released(control_plane.api)
+        serve_released(control_plane.api, PROJECTS if scheduler == ALL_KINDS else WRITTEN)
         running.enter_context(framework_controllers(control_plane))
         if scheduler == "kueue":
             configuration = repository / "out" / CLUSTER / "scheduling" / "kueue-configuration.yaml"
@@ -114,7 +129,9 @@ def apply_work(cluster: ExampleCluster, repository: Path, scheduler: str) -> dic
     provide_volumes(cluster.api, folders)
     bodies = [body for folder in folders for body in folder.objects if identity(body) not in before]
     for body in bodies:
-        cluster.api.apply(body, manager=MANAGER)
+        made = cluster.api.apply(body, manager=MANAGER)
+        if made["kind"] == "InferenceService":
+            cluster.api.apply(deployment_by_kserve(made), manager="kserve")
     return {identity(body): body for body in bodies}
 
 
@@ -238,7 +255,7 @@ RELEASED: Final = (
 
 
 @pytest.mark.parametrize("kind", RELEASED)
-@pytest.mark.parametrize("matrix", ["kubernetes"], indirect=True)
+@pytest.mark.parametrize("matrix", [ALL_KINDS], indirect=True)
 def test_an_object_of_each_kind_fits_what_its_project_releases(matrix: Matrix, kind: str) -> None:
     """By server-side apply, and one with a field more is refused: so it is no definition that takes anything."""
     body = next((body for body in matrix.written.values() if body["kind"] == kind), HAND_WRITTEN.get(kind))

@@ -67,6 +67,7 @@ ROWS: Final = (
         apis=("ScaledObject",),
     ),
     Row("quiet", "inference: {port: none, probe: {command: [ready]}}", "Deployment", 1),
+    Row("served", "inference: {kind: InferenceService}", "InferenceService", 1, apis=("InferenceService",)),
     Row(
         "large",
         "inference: {replicas: 2, podsPerReplica: 2}",
@@ -98,12 +99,6 @@ ROWS: Final = (
 """Each kind of work, and each kind of object that it can be written as."""
 
 HAND_WRITTEN: Final[Mapping[str, Mapping[str, Any]]] = {
-    "InferenceService": {
-        "apiVersion": "serving.kserve.io/v1beta1",
-        "kind": "InferenceService",
-        "metadata": {"name": "served", "namespace": LAB},
-        "spec": {"predictor": {"containers": [_container("1")]}},
-    },
     "RayCluster": {
         "apiVersion": "ray.io/v1",
         "kind": "RayCluster",
@@ -168,3 +163,37 @@ def owners(api: Api, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             maker = {**found, "apiVersion": reference["apiVersion"], "kind": reference["kind"]}
             yield maker
             yield from owners(api, maker)
+
+
+def deployment_by_kserve(made: Mapping[str, Any]) -> dict[str, Any]:
+    """What KServe makes of an InferenceService that is there: its controller is not run here.
+
+    (`createRawDefaultDeployment` in `pkg/controller/v1beta1/inferenceservice/reconcilers/deployment/
+    deployment_reconciler.go` of kserve/kserve v0.17.0, and the predictor's metadata in
+    `pkg/controller/v1beta1/inferenceservice/components/predictor.go`.)
+    """
+    metadata, predictor = made["metadata"], made["spec"]["predictor"]
+    name, own = f"{metadata['name']}-predictor", ("minReplicas", "maxReplicas", "deploymentStrategy")
+    marks = {"app": f"isvc.{name}"}
+    labels = {**metadata["labels"], **predictor["labels"], "component": "predictor", **marks}
+    reference = {"apiVersion": made["apiVersion"], "kind": made["kind"], "name": metadata["name"]}
+    spec = {key: part for key, part in predictor.items() if key not in (*own, "labels", "annotations")}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": name,
+            "namespace": metadata["namespace"],
+            "labels": labels,
+            "ownerReferences": [{**reference, "uid": metadata["uid"], "controller": True}],
+        },
+        "spec": {
+            "replicas": predictor["minReplicas"],
+            "selector": {"matchLabels": marks},
+            "strategy": predictor["deploymentStrategy"],
+            "template": {
+                "metadata": {"labels": labels, "annotations": predictor.get("annotations", {})},
+                "spec": spec,
+            },
+        },
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
@@ -34,10 +34,10 @@ class Asked(NamedTuple):
         )
 
 
-def asked_by(objects: Iterable[Body]) -> dict[str, Asked]:
+def asked_by(objects: Iterable[Body], *containers: str) -> dict[str, Asked]:
     """What the pods of each workload ask for at the most, by its name; other pods are under the empty one.
 
-    Those of a canary are the workload's.
+    Where ``containers`` are named, what those ask for in each pod, and no others.
     """
     bodies = list(objects)
     scaled = {_target(body): body["spec"][_SCALERS[body["kind"]]] for body in bodies if body["kind"] in _SCALERS}
@@ -46,8 +46,10 @@ def asked_by(objects: Iterable[Body]) -> dict[str, Asked]:
         if body["kind"] in WITHOUT_PODS:
             continue
         for pods, template in PODS_OF[body["kind"]](body, scaled.get((body["kind"], body["metadata"]["name"]))):
-            name = template["metadata"].get("labels", {}).get(WORKLOAD, "").removesuffix("-canary")
-            found[name] = found.get(name, Asked()).plus(_asked_by_pod(template).times(pods))
+            # A canary's pods have a name of their own, and are its workload's all the same.
+            is_work = WORKLOAD in template["metadata"].get("labels", {})
+            name = body["metadata"]["labels"][WORKLOAD] if is_work else ""
+            found[name] = found.get(name, Asked()).plus(_asked_by_pod(template, containers).times(pods))
     return found
 
 
@@ -109,8 +111,7 @@ PODS_OF: Final[Mapping[str, Callable[[Body, int | None], Pods]]] = {
 """How many pods come of each template of an object, by its kind; an autoscaler may say how many there are at most."""
 
 _SCALERS: Final = {"HorizontalPodAutoscaler": "maxReplicas", "ScaledObject": "maxReplicaCount"}
-"""Where an autoscaler says how many pods there are at most, by its kind."""
-
+"""Kinds that say how many pods another object has, and where they say how many at the most."""
 WITHOUT_PODS: Final = frozenset(
     ("ConfigMap", "HTTPRoute", "Ingress", "PersistentVolumeClaim", "Service", "TrainJob", *_SCALERS)
 )
@@ -135,15 +136,17 @@ def amount(text: str) -> Decimal:
     return Decimal(digits) * _SUFFIXES.get(text[len(digits) :], Decimal(1))
 
 
-def _asked_by_pod(template: Body) -> Asked:
-    """A claim is for one device, and a container may claim those of its pod alone."""
+def _asked_by_pod(template: Body, only: Collection[str]) -> Asked:
+    """A claim is for one device. What a container does not request, it asks for as far as its limit."""
     total: defaultdict[str, Decimal] = defaultdict(Decimal)
     claimed = 0
     for container in template["spec"]["containers"]:
+        if only and container["name"] not in only:
+            continue
         resources = container.get("resources", {})
-        assert resources.get("limits", {}) == resources.get("requests", {})
+        requests = {**resources.get("limits", {}), **resources.get("requests", {})}
         claimed += len(resources.get("claims", ()))
-        for name, text in resources.get("limits", {}).items():
+        for name, text in requests.items():
             total[name] += amount(text)
     assert claimed == len(template["spec"].get("resourceClaims", ()))
     says = template["metadata"].get("annotations", {})

@@ -18,13 +18,15 @@ from gpuplan.admission import rules_of
 from gpuplan.admission.arriving import arrivals
 from gpuplan.admission.verdicts import refused
 from gpuplan.backends import workloads
+from gpuplan.backends.workloads import kserve
 from gpuplan.diagnostics import Path
 from gpuplan.manifests import Manifest, check_schemas
 from gpuplan.manifests.builtin_schemas import builtin_schemas
 from gpuplan.manifests.crds import served
 from gpuplan.manifests.kinds import get_kind
 from gpuplan.manifests.model import Gvk
-from gpuplan.planning.plan import Plan
+from gpuplan.planning.plan import MAIN_CONTAINER, Counted, Plan
+from gpuplan.planning.requests import asked_by_pod
 from gpuplan.planning.schedulers import SCHEDULERS
 from gpuplan.policy.models import KINDS_OF_WORK, Sharing, WorkloadSpec
 from gpuplan.views.plan_json import plan_as_data
@@ -50,7 +52,9 @@ def test_random_workloads_are_valid_let_in_and_counted(scheduler: str, data: st.
     manifests = list(workloads.render(plan))
     assert invalid(plan, manifests) == []
     assert refusals(plan, manifests) == []
-    assert asked_by(manifest.body for manifest in manifests if not is_download(manifest)) == shown(plan)
+    work = [manifest.body for manifest in manifests if not is_download(manifest)]
+    assert asked_by(work, MAIN_CONTAINER, kserve.CONTAINER) == shown(plan)
+    assert {name: (asked.cpu, asked.memory) for name, asked in asked_by(work).items()} == counted(plan)
     downloads = asked_by(manifest.body for manifest in manifests if is_download(manifest))
     assert set(downloads) <= {""}
     assert downloads.get("", Asked()).units == 0
@@ -96,7 +100,7 @@ def is_download(manifest: Manifest) -> bool:
 
 
 def shown(plan: Plan) -> dict[str, Asked]:
-    """What `gpuplan show -o json` says of each workload at its largest."""
+    """What `gpuplan show -o json` says of each workload at its largest; CPU and memory are its own container's."""
     return {
         work["name"]: Asked(
             1,
@@ -106,6 +110,17 @@ def shown(plan: Plan) -> dict[str, Asked]:
             amount(work["memory"] or "0"),
         ).times(work["most_pods"])
         for work in plan_as_data(plan)["workloads"]
+    }
+
+
+def counted(plan: Plan) -> dict[str, tuple[Decimal, Decimal]]:
+    """CPUs and bytes that quotas are held against: containers are among them that `podPatch` adds."""
+    return {
+        workload.name: (
+            Decimal((asked_by_pod(workload, Counted.CPU) or 0) * workload.most_pods) / 1000,
+            Decimal((asked_by_pod(workload, Counted.MEMORY) or 0) * workload.most_pods),
+        )
+        for workload in plan.workloads
     }
 
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from gpuplan.policy.models import (
     KINDS_OF_WORK,
     Api,
+    AutoscalerKind,
     Autoscaling,
     Batch,
     Canary,
@@ -73,7 +74,8 @@ class Place(NamedTuple):
 
 RACK: Final = "example.com/rack"
 HOST: Final = "kubernetes.io/hostname"
-NODES: Final = 48
+NODES: Final = 160
+"""Enough for all workloads of a platform at once, in half of a tenant's third, where each is as large as can be."""
 RESOURCES: Final = frozenset(("kubernetes", "kueue"))
 GPUS: Final = frozenset(("kai", "runai"))
 PLACES: Final[Mapping[str, Place]] = {
@@ -218,6 +220,7 @@ _PATCHES: Final = (
             {
                 "name": "proxy",
                 "image": "registry.example.com/proxy:1",
+                "resources": {"requests": {"cpu": "250m", "memory": "64Mi"}},
                 "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
             }
         ]
@@ -260,7 +263,7 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "gpu_percent": st.integers(1, 100),
         "query": _with(Query),
         "metric": st.just("queue_length"),
-        "kind": st.sampled_from(["HorizontalPodAutoscaler", "ScaledObject"]),
+        "kind": st.sampled_from([kind.value for kind in AutoscalerKind]),
         "cooldown": _DURATIONS,
     },
     Query: {
@@ -270,7 +273,7 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
     },
     Canary: {
         "weight": st.integers(0, 100),
-        "replicas": _COUNTS,
+        "replicas": st.integers(1, 2),
         "image": st.just("registry.example.com/app:2"),
         "command": _WORDS,
         "args": _WORDS,
@@ -293,6 +296,7 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "path": st.sampled_from(["/", "/v1"]),
         "port": st.sampled_from(["http", "metrics"]),
         "tls_secret": _NAMES,
+        "grpc": st.booleans(),
         "kind": st.sampled_from(["HTTPRoute", "Ingress"]),
     },
     Worker: {"command": _WORDS, "args": _WORDS},
@@ -479,12 +483,16 @@ def _fit_probe(work: Spec, field: str) -> None:
 
 
 def _fit_route(work: Spec, _: Spec, __: Place) -> None:
-    """The certificate of a Gateway is its listener's, and only an HTTPRoute leads to a canary, which is one pod."""
-    route = work.get("route", {})
-    if not route or route.get("kind") == "Ingress" or work.get("podsPerReplica", 1) > 1:
+    """Only a Gateway weighs requests, between services of single pods; its certificate is its listener's."""
+    route = work.get("route")
+    if route is None or work.get("podsPerReplica", 1) > 1:
         work.pop("canary", None)
-    if route.get("kind") == "HTTPRoute" or "canary" in work:
-        work["route"].pop("tlsSecret", None)
+    if route is not None and "canary" in work:
+        route["kind"] = "HTTPRoute"
+    if route is not None and route.get("kind") == "HTTPRoute":
+        route.pop("tlsSecret", None)
+    if route is not None and route.get("kind") != "HTTPRoute":
+        route.pop("grpc", None)
 
 
 def _fit_reach(work: Spec, _: Spec, __: Place) -> None:
@@ -493,18 +501,19 @@ def _fit_reach(work: Spec, _: Spec, __: Place) -> None:
 
 
 def _fit_scaling(work: Spec, spec: Spec, place: Place) -> None:
+    """Only by a query may there be no pods, which only a ScaledObject follows."""
     if (scaling := work.get("autoscaling")) is None:
         return
-    most = scaling["maxReplicas"]
-    if "query" not in scaling:
-        scaling["minReplicas"] = max(scaling.get("minReplicas", 1), 1)
-    elif scaling.get("kind") == "HorizontalPodAutoscaler":
-        del scaling["kind"]
-    scaling["minReplicas"] = min(scaling.get("minReplicas", 1), most)
+    most, fewest = scaling["maxReplicas"], 0 if "query" in scaling else 1
+    scaling["minReplicas"] = min(max(scaling.get("minReplicas", 1), fewest), most)
     work["replicas"] = min(max(work.get("replicas", 1), scaling["minReplicas"]), most)
+    if "query" in scaling:
+        scaling.pop("kind", None)
+    if scaling["minReplicas"] > 0:
+        scaling.pop("cooldown", None)
     if place.is_shared and "gpuPercent" in scaling:
         scaling["waitingRequests"] = scaling.pop("gpuPercent")
-    if scaling.keys() & {"cpuPercent", "gpuPercent", "query"}:
+    if "requestsPerSecond" not in scaling and "waitingRequests" not in scaling:
         scaling.pop("metric", None)
     if "cpuPercent" in scaling:
         spec.setdefault("cpu", "2")

@@ -110,7 +110,16 @@ def _is_fixed(plan: Plan) -> bool:
     return plan.scheduler.suspends_jobs
 
 
-_PLACING: Final = ("nodeSelector", "affinity", "tolerations", "resourceClaims")
+_PLACING: Final = (
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "resourceClaims",
+    "resources",
+    "runtimeClassName",
+    "topologySpreadConstraints",
+    "overhead",
+)
 _CONTAINERS: Final = ("initContainers", "containers")
 _ASKING: Final = ("resources", "ports")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from functools import partial
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 from gpuplan.backends.workloads.bodies import AFTER, Written, workload_object
 from gpuplan.backends.workloads.tracing import Traces
@@ -138,7 +138,20 @@ def _query(plan: Plan, workload: Workload, scaling: Autoscaling, maker: Mapping[
 
 def _pods(workload: Workload, maker: Mapping[str, Any]) -> str:
     """What the service's pods are called: by their ReplicaSet, or by the number of their replica."""
-    return f"{maker['metadata']['name']}-{'[0-9]+' if workload.is_grouped else '[a-z0-9]+-[a-z0-9]{5}'}"
+    name = maker["metadata"]["name"]
+    if workload.is_grouped:
+        return f"{name}-[0-9]+"
+    is_cut = len(name) + _HASH > _LONGEST_BASE
+    return f"{name}-[a-z0-9]+{'(-[a-z0-9]+)?' if is_cut else '-[a-z0-9]{5}'}"
+
+
+_HASH: Final = len("-0123456789-")
+"""What a ReplicaSet adds to the name of its Deployment, and a pod to that of its ReplicaSet, before five letters."""
+
+_LONGEST_BASE: Final = 58
+"""As much of a name as the API server keeps before the letters that it adds, without the hyphen where that is cut
+(`maxNameLength` in `staging/src/k8s.io/apiserver/pkg/storage/names/generate.go` of kubernetes/kubernetes).
+"""
 
 
 # --- Where it comes from -------------------------------------------------------------------------------------------

@@ -134,6 +134,8 @@ def test_a_level_is_that_of_the_policy() -> None:
         GROUPED.replace("8080", "8081"),
         f"{GROUPED}\ncount: 2",
         f"{GROUPED}\ncpu: '2'",
+        f"{GROUPED}\npodPatch: {{spec: {{runtimeClassName: kata}}}}",
+        f"{GROUPED}\npodPatch: {{spec: {{overhead: {{cpu: 100m}}}}}}",
     ],
 )
 def test_what_kueue_counts_otherwise_is_another_set(other: str) -> None:

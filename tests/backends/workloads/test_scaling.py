@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from gpuplan.manifests import check_schemas
@@ -119,3 +121,21 @@ def test_without_keda_or_prometheus_nothing_is_written(cluster: str) -> None:
 @pytest.mark.parametrize("scheduler", ["kubernetes", "kueue", "kai", "runai"])
 def test_scaled_objects_fit_their_schema(scheduler: str) -> None:
     assert list(check_schemas(manifests(ZERO, cluster=KEDA, scheduler=scheduler), "1.34")) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "pods"),
+    [
+        ("a" * 46, ["a" * 46 + "-0123456789-abcde"]),
+        # The API server keeps 58 characters before the five that it adds: the hyphen goes, or part of the hash.
+        ("a" * 47, ["a" * 47 + "-0123456789abcde", "a" * 47 + "-012345678-abcde"]),
+        ("a" * 52, ["a" * 52 + "-01234abcde"]),
+    ],
+)
+def test_pods_with_long_names_are_asked_for_too(name: str, pods: list[str]) -> None:
+    spec = "inference: {autoscaling: {maxReplicas: 4, kind: ScaledObject, waitingRequests: 5}}"
+    (trigger,) = get("ScaledObject", spec, cluster=KEDA, name=name)["spec"]["triggers"]
+    asked_for = re.search('pod=~"([^"]+)"', trigger["metadata"]["query"])
+    assert asked_for
+    assert all(re.fullmatch(asked_for[1], pod) for pod in pods)
+    assert not re.fullmatch(asked_for[1], f"{name}-canary-0123456789-abcde")

@@ -52,7 +52,7 @@ def test_what_comes_of_a_patch_is_what_kustomize_makes_of_it(tmp_path: Path) -> 
     for number, patch in enumerate(patches):
         found = laid(patch)
         assert found.faults == (), patch
-        assert _sorted(found.body) == _sorted(built[f"case-{number}"]), patch
+        assert in_order(found.body) == in_order(built[f"case-{number}"]), patch
 
 
 def _built(patches: list[Any], folder: Path) -> dict[str, Any]:
@@ -72,14 +72,14 @@ def _built(patches: list[Any], folder: Path) -> dict[str, Any]:
     }
 
 
-def _sorted(value: Any) -> Any:
+def in_order(value: Any) -> Any:
     """Lists of named items in the order of their names; kustomize leaves out what has become empty."""
     if isinstance(value, dict):
         return {
-            key: part for key, item in value.items() if (part := _sorted(item)) not in ({}, []) or key == "emptyDir"
+            key: part for key, item in value.items() if (part := in_order(item)) not in ({}, []) or key == "emptyDir"
         }
     if isinstance(value, list):
-        items = [_sorted(item) for item in value]
+        items = [in_order(item) for item in value]
         return (
             sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
             if items and all(isinstance(item, dict) for item in items)

@@ -82,6 +82,14 @@ def _way(plan: Plan, workload: Workload, work: Inference, route: Route) -> Itera
                     help="leave it out",
                 )
         case RouteKind.INGRESS:
+            if route.grpc:
+                yield Finding(
+                    at / "grpc",
+                    f"nothing in the Ingress of `{workload.name}` says that its server speaks gRPC",
+                    label="a Gateway reads it",
+                    notes=("each controller of Ingresses has an annotation of its own for it",),
+                    help="write `kind: HTTPRoute`, or leave it out and patch the annotation in",
+                )
             if spec.ingress is None:
                 yield Finding(
                     place,

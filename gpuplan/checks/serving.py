@@ -298,10 +298,11 @@ def autoscaler_not_possible(plan: Plan) -> Iterator[Finding]:
     """The number of a service's pods is to follow something that its cluster has no program for.
 
     ## Why
-    A HorizontalPodAutoscaler keeps one pod at least: `minReplicas: 0` needs the feature gate `HPAScaleToZero`, which is
-    off by default and alpha (`ValidateHorizontalPodAutoscaler` in `pkg/apis/autoscaling/validation/validation.go` of
-    kubernetes/kubernetes), and it knows metrics of adapters and no queries. KEDA's ScaledObject knows both, and asks
-    Prometheus by an address. Where its definition is missing, the sync of the namespace's folder fails.
+    A HorizontalPodAutoscaler follows what pods say, and keeps one of them: the API server refuses `minReplicas: 0`
+    without a metric of something else (`validateMetrics` in `pkg/apis/autoscaling/validation/validation.go` of
+    kubernetes/kubernetes), and before Kubernetes 1.37 without the feature gate `HPAScaleToZero`. It knows metrics of
+    adapters and no queries. KEDA's ScaledObject knows both, and asks Prometheus by an address. Where its definition is
+    missing, the sync of the namespace's folder fails.
 
     ## Instead
     Install KEDA, and write `apis: [ScaledObject]` and `prometheus: {url: http://...}` in the Cluster; or let the number
@@ -316,7 +317,12 @@ def _by_kind(plan: Plan, workload: Workload, scaling: Autoscaling, at: Origin) -
     name = workload.name
     if autoscaler_kind(scaling) is AutoscalerKind.HORIZONTAL_POD_AUTOSCALER:
         beyond = (
-            (scaling.min_replicas == 0, at / "minReplicas", "keeps one pod at least", "or write `minReplicas: 1`"),
+            (
+                scaling.min_replicas == 0,
+                at / "minReplicas",
+                "follows what pods say, and keeps one",
+                "or `minReplicas: 1`",
+            ),
             (scaling.query is not None, (at / "query").key, "asks no Prometheus", "or follow a metric of pods"),
         )
         for is_asked, place, what, otherwise in beyond:

@@ -23,8 +23,14 @@ _INGRESS: Final = ("networking.k8s.io", "Ingress")
 """Every API server knows them, and without a controller nobody serves them."""
 
 
+_BESIDE: Final = {("trainer.kubeflow.org", "TrainingRuntime"): Api.TRAIN_JOB}
+"""What is written with objects of a kind, and comes with its controller."""
+
+
 def api_of(group: str, kind: str) -> Api | None:
     """What a policy calls a kind of which a cluster need not have the controller."""
+    if beside := _BESIDE.get((group, kind)):
+        return beside
     return next((api for api, known in _GROUPS.items() if (known, api.value) == (group, kind)), None)
 
 

@@ -1383,6 +1383,8 @@ class Route(Model):
     """The Secret with an Ingress's certificate, in the workload's namespace. A Gateway's certificates are those of its
     listeners.
     """
+    grpc: Annotated[bool, Words("gRPC")] = False
+    """Whether the server speaks gRPC, which is HTTP/2 without TLS: the Service's port says so to the Gateway."""
     kind: Annotated[RouteKind, Field(strict=False), ESSENTIAL] | None = None
     """An `HTTPRoute` of the cluster's `gateway`, or an `Ingress`. Absent: an Ingress where the cluster has one."""
 

@@ -296,6 +296,7 @@ FIELDS: Final[Mapping[type[BaseModel], Mapping[str, st.SearchStrategy[Any]]]] = 
         "path": st.sampled_from(["/", "/v1"]),
         "port": st.sampled_from(["http", "metrics"]),
         "tls_secret": _NAMES,
+        "grpc": st.booleans(),
         "kind": st.sampled_from(["HTTPRoute", "Ingress"]),
     },
     Worker: {"command": _WORDS, "args": _WORDS},
@@ -490,6 +491,8 @@ def _fit_route(work: Spec, _: Spec, __: Place) -> None:
         route["kind"] = "HTTPRoute"
     if route is not None and route.get("kind") == "HTTPRoute":
         route.pop("tlsSecret", None)
+    if route is not None and route.get("kind") != "HTTPRoute":
+        route.pop("grpc", None)
 
 
 def _fit_reach(work: Spec, _: Spec, __: Place) -> None:

@@ -18,7 +18,7 @@ def variant(workload: Workload, work: Inference, canary: Canary) -> Workload:
     Its name is the service's, as are the volume and the files that all pods mount.
     """
     reach = Reach.model_construct(port=work.service.port)
-    other = {"replicas": canary.replicas, "autoscaling": None, "route": None, "canary": None, "service": reach}
+    other = {"replicas": canary.replicas, "autoscaling": None, "canary": None, "service": reach}
     said = {name: value for name in ("image", "command", "args") if (value := getattr(canary, name)) is not None}
     spec = {**said, "env": {**workload.spec.env, **canary.env}, "inference": work.model_copy(update=other)}
     return workload._replace(spec=workload.spec.model_copy(update=spec))

@@ -51,11 +51,11 @@ def set_spec(plan: Plan, workload: Workload, batch: Batch, name: str) -> dict[st
     The set has succeeded when its Job has.
     """
     first = f"{name}-{_NODE}-0-0.{name}"
-    job = job_spec(plan, workload, batch, {"backoffLimit": 0}, {}, first)
+    job = job_spec(plan, workload, batch, {"backoffLimit": 0}, {}, first, _evicted(batch))
     metadata = given(annotations=dict(terms_of(plan, workload).part_annotations))
     return {
         "network": {"enableDNSHostnames": workload.peers is not None},
-        "failurePolicy": {"maxRestarts": batch.backoff_limit, **given(rules=_final(batch))},
+        "failurePolicy": {"maxRestarts": batch.backoff_limit, **given(rules=[*_final(batch), *_free(batch)])},
         "replicatedJobs": [{"name": _NODE, "replicas": 1, "template": {**given(metadata=metadata), "spec": job}}],
     }
 
@@ -64,6 +64,25 @@ def _final(batch: Batch) -> list[dict[str, Any]]:
     """After what nothing starts again: a fatal exit, or too much time."""
     reasons = list(_reasons(batch).values())
     return [{"name": "final", "action": "FailJobSet", "onJobFailureReasons": reasons}] if reasons else []
+
+
+def _evicted(batch: Batch) -> list[dict[str, Any]]:
+    """A pod that has to make way fails the Job, so that all start again: made anew alone, it would wait for the others,
+    and they for it, until their connections time out.
+
+    Why a Job has failed is not told in more words than `PodFailurePolicy` before JobSet v0.10, so that beside fatal
+    exits it is a failure like others.
+    """
+    failing = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+    return [] if batch.fatal_exit_codes else [failing]
+
+
+def _free(batch: Batch) -> list[dict[str, Any]]:
+    """Making way is none of the restarts that are counted."""
+    if not _evicted(batch):
+        return []
+    action = "RestartJobSetAndIgnoreMaxRestarts"
+    return [{"name": "evicted", "action": action, "onJobFailureReasons": ["PodFailurePolicy"]}]
 
 
 def _reasons(batch: Batch) -> dict[str, str]:
@@ -98,6 +117,7 @@ def set_routes(of: Traces, work: Batch) -> Routes:
     for index, field in enumerate(_reasons(work)):
         yield ("failurePolicy", "rules", 0, "onJobFailureReasons", index), chosen(at / field)
     yield ("failurePolicy", "rules"), chosen(at / "deadline", at / "fatalExitCodes")
+    yield (*_JOB, "spec", "podFailurePolicy", "rules"), chosen(at / "fatalExitCodes")
     yield from below(_JOB, of.asked((), terms_of(of.plan, of.workload).part_annotations))
     yield from below((*_JOB, "spec"), job_spec_routes(of, work))
 

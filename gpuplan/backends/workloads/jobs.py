@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -59,9 +59,10 @@ def _spec(plan: Plan, workload: Workload, batch: Batch, name: str) -> dict[str, 
         plan,
         workload,
         batch,
-        _tries(batch, has_peers=workload.peers is not None),
+        _tries(workload, batch),
         given(subdomain=subdomain),
         f"{name}-0.{name}",
+        [EVICTED],
     )
 
 
@@ -70,13 +71,22 @@ EVICTED: Final = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTa
 
 
 _WITH_THE_FIRST: Final = {"rules": [{"succeededIndexes": "0"}]}
-"""Where pods come and go, those that never came are not waited for. The first one is always there."""
+"""Where pods come and go, those that never came are not waited for: the first one keeps what all meet at."""
 
 
 def job_spec(
-    plan: Plan, workload: Workload, batch: Batch, tries: Mapping[str, int], pod: Mapping[str, Any], first: str
+    plan: Plan,
+    workload: Workload,
+    batch: Batch,
+    tries: Mapping[str, int],
+    pod: Mapping[str, Any],
+    first: str,
+    evicted: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """What a Job does, whoever makes it; ``first`` is the name by which its pods find the first one."""
+    """What a Job does, whoever makes it; ``first`` is the name by which its pods find the first one.
+
+    ``evicted`` are the rules on pods that have to make way.
+    """
     asked = terms_of(plan, workload)
     variables: dict[str, Variable] = {**asked.env, **meeting_point(workload, batch, first)}
     return {
@@ -86,18 +96,25 @@ def job_spec(
         **tries,
         **({"successPolicy": _WITH_THE_FIRST} if workload.elastic else {}),
         **({"activeDeadlineSeconds": seconds(batch.deadline)} if batch.deadline else {}),
-        "podFailurePolicy": {"rules": [EVICTED, *_fatal(batch)]},
+        "podFailurePolicy": {"rules": [*evicted, *_fatal(batch)]},
         "template": pod_template(plan, workload, asked, {"restartPolicy": "Never", **pod}, {}, variables),
     }
 
 
-def _tries(batch: Batch, *, has_peers: bool) -> dict[str, int]:
-    """How often pods come again. Where each has tries of its own, they have none in common, unless somebody says so."""
+def _tries(workload: Workload, batch: Batch) -> dict[str, int]:
+    """How often pods come again. Where each has tries of its own, they have none in common, unless somebody says so.
+
+    Of a training that goes on with fewer each has as many as all have elsewhere: when the first one goes, and with it
+    what they meet at, torchrun ends in all others with an error.
+    """
     each = batch.backoff_limit_per_index
+    if each is None and workload.elastic:
+        return {"backoffLimitPerIndex": batch.backoff_limit}
     if each is None:
         return {"backoffLimit": batch.backoff_limit}
     common = {"backoffLimit": batch.backoff_limit} if "backoff_limit" in batch.model_fields_set else {}
-    most = 0 if batch.max_failed_indexes is None and has_peers else batch.max_failed_indexes
+    waits = workload.peers is not None and workload.elastic is None
+    most = 0 if batch.max_failed_indexes is None and waits else batch.max_failed_indexes
     return {**common, "backoffLimitPerIndex": each, **({} if most is None else {"maxFailedIndexes": most})}
 
 
@@ -168,13 +185,20 @@ def _content(of: Traces, work: Batch) -> list[tuple[Path, Links]]:
     at = of.workload.work_at
     tries = [
         (("spec", "backoffLimit"), copied(at / "backoffLimit")),
-        (("spec", "backoffLimitPerIndex"), copied(at / "backoffLimitPerIndex")),
+        (("spec", "backoffLimitPerIndex"), _tries_of_each(of, work)),
         (
             ("spec", "maxFailedIndexes"),
             (*copied(at / "maxFailedIndexes"), *(chosen(at / "peers") if of.workload.peers else ())),
         ),
     ]
     return [*of.asked(terms_of(of.plan, of.workload).labels, ()), *tries, *below(("spec",), job_spec_routes(of, work))]
+
+
+def _tries_of_each(of: Traces, work: Batch) -> Links:
+    at = of.workload.work_at
+    if work.backoff_limit_per_index is None and of.workload.elastic:
+        return (*copied(at / "backoffLimit"), *chosen(at / "elastic"))
+    return copied(at / "backoffLimitPerIndex")
 
 
 def job_spec_routes(of: Traces, work: Batch) -> Routes:

@@ -27,7 +27,8 @@ def meeting_point(workload: Workload, batch: Batch, first: str) -> dict[str, Var
 
     Where pods come and go, they meet at a store that the first one keeps (`c10d_rendezvous_backend.py` in
     `torch/distributed/elastic/rendezvous`), and ranks are what they agree on. A pod that leaves makes the processes of
-    the others fail, which torchrun starts again so many times.
+    the others fail, which torchrun starts again so many times. For the first one itself they wait as long as the
+    `read_timeout` of the store says, which is a minute where nobody says it; after that they have failed.
     """
     if workload.peers is None:
         return {}
@@ -39,6 +40,7 @@ def meeting_point(workload: Workload, batch: Batch, first: str) -> dict[str, Var
             "PET_RDZV_BACKEND": "c10d",
             "PET_RDZV_ENDPOINT": f"{first}:{port}",
             "PET_RDZV_ID": first,
+            "PET_RDZV_CONF": f"read_timeout={_PATIENCE}",
             "PET_MAX_RESTARTS": str(batch.backoff_limit),
             **processes,
         }
@@ -53,6 +55,10 @@ def meeting_point(workload: Workload, batch: Batch, first: str) -> dict[str, Var
         "PET_NODE_RANK": _INDEX,
         **processes,
     }
+
+
+_PATIENCE: Final = 600
+"""Seconds: the first pod may be the last one to have its node and its image."""
 
 
 def _processes(workload: Workload) -> int:
@@ -113,6 +119,7 @@ _LINKS: Final[Mapping[str, Callable[[Traces], Links]]] = {
     "PET_RDZV_BACKEND": lambda _: (),
     "PET_RDZV_ENDPOINT": _port_from,
     "PET_RDZV_ID": lambda _: (),
+    "PET_RDZV_CONF": lambda _: (),
     "PET_MAX_RESTARTS": _restarts_from,
     "PET_NODE_RANK": lambda _: (),
     "PET_NPROC_PER_NODE": _processes_from,

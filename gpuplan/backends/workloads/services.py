@@ -18,11 +18,11 @@ from gpuplan.backends.workloads.terms import terms_of
 from gpuplan.backends.workloads.tracing import Traces
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests.bodies import given
-from gpuplan.manifests.provenance import Links, Routes, below, chosen, copied, multiplied
+from gpuplan.manifests.provenance import ANY, Links, Routes, below, chosen, copied, multiplied
 from gpuplan.planning.apis import needed_api
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.projects import seconds
-from gpuplan.planning.serving import MAIN_PORT, PROBE_PERIOD, canary_of, ports_of, probe_of
+from gpuplan.planning.serving import MAIN_PORT, PROBE_PERIOD, canary_of, ports_of, probe_of, routed_port
 from gpuplan.planning.sources import named
 from gpuplan.policy.models import Api, Canary, Inference, Probe, ServiceType
 
@@ -149,11 +149,20 @@ def _service(workload: Workload, inference: Inference) -> dict[str, Any]:
         **given(type=None if reach.type is ServiceType.CLUSTER_IP else reach.type.value),
         "selector": {**selector_of(workload), **(LEADERS if workload.is_grouped else {})},
         "ports": [
-            {**main, **given(nodePort=reach.node_port)},
-            *({"name": name, "port": number, "targetPort": name} for name, number in others),
+            {**main, **_protocol(inference, MAIN_PORT), **given(nodePort=reach.node_port)},
+            *(
+                {"name": name, "port": number, "targetPort": name, **_protocol(inference, name)}
+                for name, number in others
+            ),
         ],
     }
     return workload_object("v1", "Service", workload.name, workload, spec=spec)
+
+
+def _protocol(inference: Inference, name: str) -> dict[str, str]:
+    """What a Gateway speaks with the port that requests come to: a name of KEP 3726, which Gateway API reads."""
+    is_asked = inference.route is not None and inference.route.grpc and routed_port(inference) == name
+    return {"appProtocol": "kubernetes.io/h2c"} if is_asked else {}
 
 
 def _has_own_port(workload: Workload) -> bool:
@@ -198,6 +207,7 @@ def _service_routes(of: Traces, work: Inference) -> Routes:
     yield ("spec", "type"), copied(reach / "type")
     yield ("spec", "ports", 0, "port"), copied(reach / "port" if _has_own_port(of.workload) else at / "port")
     yield ("spec", "ports", 0, "nodePort"), copied(reach / "nodePort")
+    yield ("spec", "ports", ANY, "appProtocol"), chosen(at / "route" / "grpc", at / "route" / "port")
     for index, name in enumerate(work.ports, start=1):
         yield ("spec", "ports", index), chosen(at / "ports" / name)
         yield ("spec", "ports", index, "port"), copied(at / "ports" / name)

@@ -420,9 +420,17 @@ def test_pods_that_come_and_go_meet_at_the_first_one() -> None:
         "PET_RDZV_BACKEND": "c10d",
         "PET_RDZV_ENDPOINT": f"{first}:23456",
         "PET_RDZV_ID": first,
+        "PET_RDZV_CONF": "read_timeout=600",
         "PET_MAX_RESTARTS": "7",
         "PET_NPROC_PER_NODE": "1",
     }
+
+
+def test_each_pod_of_an_elastic_training_has_tries_of_its_own() -> None:
+    """All others fail with the first one, which would use up what they have in common."""
+    spec = get("Job", ELASTIC)["spec"]
+    assert spec["backoffLimitPerIndex"] == 7
+    assert not {"backoffLimit", "maxFailedIndexes"} & spec.keys()
 
 
 def test_an_elastic_training_has_succeeded_with_its_first_pod() -> None:

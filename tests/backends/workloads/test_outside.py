@@ -84,6 +84,16 @@ def test_requests_come_to_a_port_that_the_service_has(inference: str, port: int)
     assert port in [found["port"] for found in get("Service", spec)["spec"]["ports"]]
 
 
+def test_the_gateway_is_told_which_port_speaks_grpc() -> None:
+    both = "canary: {weight: 10, image: 'registry.example.com/app:2'}"
+    spec = f"inference: {{ports: {{rpc: 9000}}, route: {{hosts: [a], port: rpc, grpc: true}}, {both}}}"
+
+    services = [item.body for item in manifests(spec, cluster=GATEWAY) if item.kind == "Service"]
+    assert len(services) == 2
+    for service in services:
+        assert [port.get("appProtocol") for port in service["spec"]["ports"]] == [None, "kubernetes.io/h2c"]
+
+
 @pytest.mark.parametrize(
     ("cluster", "asked", "kinds"),
     [

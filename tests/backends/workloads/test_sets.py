@@ -44,7 +44,7 @@ def variables_of(kind: str, spec: str) -> dict[str, object]:
 def test_a_set_is_one_job_that_fails_with_its_first_pod_and_is_made_again() -> None:
     """`Recreate` in `api/jobset/v1alpha2/jobset_types.go`: what starts again are all pods."""
     spec = get("JobSet", a_set(", backoffLimit: 5"))["spec"]
-    assert spec["failurePolicy"] == {"maxRestarts": 5}
+    assert spec["failurePolicy"]["maxRestarts"] == 5
     job = job_of(a_set(", backoffLimit: 5"))
     assert (job["name"], job["replicas"]) == ("node", 1)
     counts = {field: job["template"]["spec"][field] for field in ("parallelism", "completions", "backoffLimit")}
@@ -52,9 +52,20 @@ def test_a_set_is_one_job_that_fails_with_its_first_pod_and_is_made_again() -> N
     assert job["template"]["spec"]["completionMode"] == "Indexed"
 
 
-def test_a_pod_that_makes_way_starts_nothing_again() -> None:
+def test_all_start_again_when_one_pod_makes_way_and_that_is_no_failure() -> None:
     (rule,) = job_of(a_set())["template"]["spec"]["podFailurePolicy"]["rules"]
-    assert rule == {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+    assert rule == {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+    (rule,) = get("JobSet", a_set())["spec"]["failurePolicy"]["rules"]
+    action = "RestartJobSetAndIgnoreMaxRestarts"
+    assert rule == {"name": "evicted", "action": action, "onJobFailureReasons": ["PodFailurePolicy"]}
+
+
+def test_beside_fatal_exits_making_way_is_a_failure_like_others() -> None:
+    """Both have the reason `PodFailurePolicy`, and a fatal exit must not start for ever."""
+    (rule,) = job_of(a_set(", fatalExitCodes: [2]"))["template"]["spec"]["podFailurePolicy"]["rules"]
+    assert "onExitCodes" in rule
+    rules = get("JobSet", a_set(", fatalExitCodes: [2]"))["spec"]["failurePolicy"]["rules"]
+    assert [found["action"] for found in rules] == ["FailJobSet"]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +77,7 @@ def test_a_pod_that_makes_way_starts_nothing_again() -> None:
     ],
 )
 def test_what_is_final_for_the_job_is_final_for_the_set(training: str, reasons: list[str]) -> None:
-    (rule,) = get("JobSet", a_set(training))["spec"]["failurePolicy"]["rules"]
+    rule = get("JobSet", a_set(training))["spec"]["failurePolicy"]["rules"][0]
     assert rule == {"name": "final", "action": "FailJobSet", "onJobFailureReasons": reasons}
 
 
@@ -205,7 +216,7 @@ def test_the_parts_of_a_set_are_traced() -> None:
     found = leaves("JobSet", a_set(", peers: {}, deadline: 2h, backoffLimit: 1"))
     job = "spec.replicatedJobs[0].template.spec"
     assert found["spec.failurePolicy.maxRestarts"] == ["copied Workload/app spec.training.backoffLimit"]
-    (reason,) = (links for path, links in found.items() if "onJobFailureReasons" in path)
+    reason = found["spec.failurePolicy.rules[0].onJobFailureReasons[0]"]
     assert "chosen by Workload/app spec.training.deadline" in reason
     assert "copied Workload/app spec.training.pods" in found[f"{job}.parallelism"]
     assert "copied Workload/app spec.image" in found[f"{job}.template.spec.containers[0].image"]

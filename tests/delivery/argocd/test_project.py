@@ -107,6 +107,24 @@ def test_what_the_policy_has_the_chart_add_is_allowed() -> None:
     assert ("", "Secret") in kinds(project, "namespace")
 
 
+@pytest.mark.parametrize(
+    ("apis", "allowed"),
+    [
+        ("", set()),
+        ("apis: [JobSet]", {("jobset.x-k8s.io", "JobSet")}),
+        (
+            "apis: [TrainJob]",
+            {("trainer.kubeflow.org", "TrainJob"), ("trainer.kubeflow.org", "TrainingRuntime")},
+        ),
+    ],
+)
+def test_kinds_of_trainings_are_allowed_where_the_cluster_has_them(apis: str, allowed: set[tuple[str, str]]) -> None:
+    """Also without any in the policy: those that were there have to be removed."""
+    found = kinds(the_project(a_cluster(spec=apis)), "namespace")
+    groups = {"jobset.x-k8s.io", "trainer.kubeflow.org"}
+    assert {item for item in found if item[0] in groups} == allowed
+
+
 def test_rules_stay_allowed_without_pools_since_argo_cd_ignores_what_is_not() -> None:
     assert ("nfd.k8s-sigs.io", "NodeFeatureRule") in kinds(the_project(a_cluster()), "cluster")
     older = a_cluster(**{**OLM, "kubernetes": "1.31"})

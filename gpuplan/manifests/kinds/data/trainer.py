@@ -42,6 +42,6 @@ KINDS: Final = (
         removed=Judgement.BY_FOLDER,
         fields={},
         immutable=(),
-        outlives_policy=False,
+        outlives_policy=True,
     ),
 )

@@ -13,7 +13,7 @@ from gpuplan.changes.step import Step
 from gpuplan.changes.wording import nodes_of
 from gpuplan.diagnostics import Origin
 from gpuplan.disturbance import ChangeClass
-from gpuplan.planning.plan import Pool
+from gpuplan.planning.plan import MIG_MANAGER_LABEL, Pool
 from gpuplan.values import NamedTuple
 from gpuplan.wording import listing
 
@@ -81,7 +81,10 @@ def _runs_mps(step: Step) -> list[Pool]:
 
 
 def _divisible(step: Step) -> list[Pool]:
-    return [pool for pool in step.after.pools if pool.gpu.supports_mig]
+    """Pools with nodes on which mig-manager runs."""
+    return [
+        part for part in step.after.parts if part.gpu.supports_mig and part.labels.get(MIG_MANAGER_LABEL) != "false"
+    ]
 
 
 def _texts(causes: Sequence[Cause]) -> str:

@@ -10,7 +10,7 @@ from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.node_patterns import NodePattern, parse
-from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Plan, Pool, Rollout, Unit
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, DynamicMig, Plan, Pool, Rollout, Unit
 from gpuplan.planning.pools import LONGEST_ROLLOUT_NAME, clashes, is_alike
 from gpuplan.planning.projects import seconds
 from gpuplan.policy.models import Guard, NodeLabels
@@ -220,18 +220,23 @@ def guard_has_nothing_to_guard(plan: Plan) -> Iterator[Finding]:
     ## Why
     The guard reads the label `nvidia.com/mig.config`. Nodes whose GPU model has no MIG do not have it: a change of
     how they are shared restarts the device plugin, and pods that hold GPUs go on. Under MPS they do not, but the
-    daemons restart with the GPU Operator's files, which a guard of the pool's nodes does not see.
+    daemons restart with the GPU Operator's files, which a guard of the pool's nodes does not see. Where partitions are
+    made on demand, nodes do not have the label either.
 
     ## Instead
     Remove `disruption.guard`.
     """
     for pool, at, _ in _guards(plan):
         if not any(MIG_CONFIG_LABEL in part.labels for part in pool.parts):
+            is_dynamic = isinstance(pool.sharing, DynamicMig)
+            why = "its partitions are made on demand" if is_dynamic else f"{pool.gpu.id} has no MIG"
             yield Finding(
                 at.key,
-                f"there is nothing to guard in pool `{pool.name}`: {pool.gpu.id} has no MIG",
+                f"there is nothing to guard in pool `{pool.name}`: {why}",
                 label="never repartitioned",
-                related=(Label(pool.at / "gpu", "has no MIG"),),
+                related=(
+                    Label(pool.sharing.at.key, "on demand") if is_dynamic else Label(pool.at / "gpu", "has no MIG"),
+                ),
                 help="remove `guard`",
             )
 

@@ -1,4 +1,4 @@
-"""Checks on pools whose partitions are made on demand (GPU444, GPU492-497)."""
+"""Checks on pools whose partitions are made on demand (GPU444, GPU492-498)."""
 
 from __future__ import annotations
 
@@ -131,6 +131,25 @@ def _switched_by_reset(pools: Sequence[Pool]) -> Iterator[Finding]:
                 help="run `nvidia-smi -mig 1` on each node and reboot it, before the driver for DRA starts there",
                 severity=Severity.NOTE,
             )
+
+
+@check("GPU498", "dra-for-no-pool", Severity.WARNING)
+def dra_for_no_pool(plan: Plan) -> Iterator[Finding]:
+    """A cluster says what partitions on demand need of it, and no pool has any.
+
+    ## Why
+    What `dra` says of the cluster is asked where a pool has `sharing: {dynamicMig: ...}`, and nowhere else.
+
+    ## Instead
+    Remove it.
+    """
+    if plan.cluster.spec.dra is not None and not dynamic_pools(plan) and not plan.broken.pools:
+        yield Finding(
+            (plan.cluster.at / "dra").key,
+            "`dra` says what partitions on demand need, and no pool has any",
+            label="has no effect",
+            help="remove it",
+        )
 
 
 @check("GPU494", "unknown-profile-on-demand")

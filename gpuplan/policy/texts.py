@@ -40,7 +40,9 @@ def form_of(pattern: str) -> Form:
 
 
 def _matching(pattern: str, words: str, mend: Callable[[str], str] = _nothing) -> Any:  # noqa: ANN401 - pydantic's own
-    FORMS[pattern] = Form(words, mend)
+    form = Form(words, mend)
+    if FORMS.setdefault(pattern, form) != form:
+        raise ValueError(f"two forms have the pattern {pattern}, by which their words are found")
     return Field(pattern=pattern)
 
 
@@ -94,7 +96,7 @@ SchedulerVersion = Annotated[
     str, _matching(r"^v?[0-9]+\.[0-9]+\.[0-9]+$", "a release of three numbers, such as v0.19.2")
 ]
 DraDriverVersion = Annotated[
-    str, _matching(r"^v?[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}$", "a release of three numbers, such as v0.4.1")
+    str, _matching(r"^v?[0-9]{1,6}\.[0-9]{1,6}\.[0-9]{1,6}$", "a release of three numbers, such as v0.4.1")
 ]
 Duration = Annotated[
     str, _matching(r"^([0-9]{1,6}[sm]|[0-9]{1,5}h){1,3}$", "a duration, such as 30s, 10m or 4h", _in_hours)

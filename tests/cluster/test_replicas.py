@@ -1,4 +1,8 @@
-"""Services of several pods to a replica, by the real controller of LeaderWorkerSets: bound, found and admitted."""
+"""Services of several pods to a replica, by the real controller of LeaderWorkerSets: bound, found and admitted.
+
+KServe is played: what it makes of an InferenceService has the shape of `createRawDefaultDeployment` in
+`pkg/controller/v1beta1/inferenceservice/reconcilers/deployment/deployment_reconciler.go` of kserve/kserve v0.20.0.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ import pytest
 from gpuplan.planning.plan import WORKLOAD_LABEL
 from tests.cluster.api import Api
 from tests.cluster.control_plane import ControlPlane
+from tests.cluster.definitions import define
 from tests.cluster.example import ExampleCluster
 from tests.cluster.framework_controllers import LEADER_WORKER_SET, framework_controllers
 from tests.cluster.kueue_controller import API_VERSION, kueue_controller
@@ -31,11 +36,22 @@ DOCUMENTS = (
         "large",
         f"tenant: {LAB}",
         "pool: gpus",
-        "count: 4",
+        "count: 3",
         f"inference: {{replicas: {REPLICAS}, podsPerReplica: {SIZE}, worker: {{args: [--join]}}}}",
         "image: registry.example.com/lab/large:1",
     ),
+    document(
+        "Workload",
+        "chat",
+        f"tenant: {LAB}",
+        "pool: gpus",
+        "cpu: '1'",
+        "memory: 1Gi",
+        f"inference: {{kind: InferenceService, replicas: {REPLICAS}}}",
+        "image: registry.example.com/lab/chat:1",
+    ),
 )
+SERVED = {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "metadata": {"namespace": LAB}}
 SCHEDULERS = {"kubernetes": "kind: kubernetes", "kueue": "kind: kueue, kueue: {frameworks: [LeaderWorkerSet]}"}
 
 
@@ -43,12 +59,13 @@ SCHEDULERS = {"kubernetes": "kind: kubernetes", "kueue": "kind: kueue, kueue: {f
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExampleCluster]:
     need_go()
     repository: Path = tmp_path_factory.mktemp(request.param)
-    write_policy(repository, SCHEDULERS[request.param], DOCUMENTS, "apis: [LeaderWorkerSet]")
+    write_policy(repository, SCHEDULERS[request.param], DOCUMENTS, "apis: [InferenceService, LeaderWorkerSet]")
     configuration = repository / "out" / CLUSTER / "scheduling" / "kueue-configuration.yaml"
 
     @contextmanager
     def beside(control_plane: ControlPlane) -> Iterator[object]:
         """The kind is there before Kueue, which looks for it as it starts."""
+        define(control_plane.api, [SERVED])
         with ExitStack() as running:
             running.enter_context(framework_controllers(control_plane, LEADER_WORKER_SET))
             if request.param == "kueue":
@@ -77,9 +94,7 @@ def test_its_pods_are_let_in_and_bound_and_know_their_leader(cluster: ExampleClu
 def test_its_service_leads_to_leaders_alone(cluster: ExampleCluster, record: Record) -> None:
     assert in_the_end(REPLICAS * SIZE, lambda: len(_running(cluster.api))) == REPLICAS * SIZE
     for number, pod in enumerate(_running(cluster.api), start=1):
-        address = f"10.0.0.{number}"
-        path = f"/api/v1/namespaces/{LAB}/pods/{pod['metadata']['name']}/status"
-        cluster.api.patch(path, {"status": {"podIP": address, "podIPs": [{"ip": address}]}}, kind="strategic")
+        _give_address(cluster.api, pod, f"10.0.0.{number}")
     name = _name(cluster.api)
     leaders = {f"{name}-{group}" for group in range(REPLICAS)}
     found = in_the_end(leaders, lambda: _served(cluster.api))
@@ -93,7 +108,8 @@ def test_kueue_admits_each_replica_as_a_whole(cluster: ExampleCluster, record: R
         return [
             {part["name"]: part["count"] for part in item["spec"]["podSets"]}
             for item in work
-            if any(
+            if len(item["spec"]["podSets"]) > 1
+            and any(
                 found["type"] == "Admitted" and found["status"] == "True"
                 for found in item.get("status", {}).get("conditions", ())
             )
@@ -103,17 +119,71 @@ def test_kueue_admits_each_replica_as_a_whole(cluster: ExampleCluster, record: R
     record("kueue: pods of the Workloads of two replicas of two", planned, in_the_end(planned, admitted))
 
 
+def test_what_kserve_makes_of_a_service_is_let_in_and_found(cluster: ExampleCluster, record: Record) -> None:
+    [served] = cluster.api.list(f"/apis/serving.kserve.io/v1beta1/namespaces/{LAB}/inferenceservices")
+    cluster.api.apply(_deployment(served), manager="kserve")
+    scheduler = cluster.plan["scheduler"]["kind"]
+    running = in_the_end(REPLICAS, lambda: len(_running(cluster.api, "chat")))
+    record(f"{scheduler}: pods of an InferenceService that run", REPLICAS, running)
+    for number, pod in enumerate(_running(cluster.api, "chat"), start=1):
+        _give_address(cluster.api, pod, f"10.0.1.{number}")
+    pods = {pod["metadata"]["name"] for pod in _running(cluster.api, "chat")}
+    found = in_the_end(pods, lambda: _served(cluster.api, "chat"))
+    record(f"{scheduler}: pods that its Service leads to", REPLICAS, len(found & pods))
+
+
+def _deployment(served: dict[str, Any]) -> dict[str, Any]:
+    """With as many pods as KServe's own autoscaler keeps."""
+    predictor, name = dict(served["spec"]["predictor"]), f"{served['metadata']['name']}-predictor"
+    own = {"serving.kserve.io/inferenceservice": served["metadata"]["name"], "component": "predictor"}
+    selected = {"app": f"isvc.{name}"}
+    labels = {**served["metadata"]["labels"], **predictor.pop("labels"), **own, **selected}
+    marks = {**served["metadata"].get("annotations", {}), **predictor.pop("annotations", {})}
+    strategy, replicas = predictor.pop("deploymentStrategy"), predictor.pop("minReplicas")
+    del predictor["maxReplicas"]
+    predictor["containers"][0].setdefault("env", []).append({"name": "INFERENCE_SERVICE_NAME", "value": "chat"})
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": name,
+            "namespace": LAB,
+            "labels": labels,
+            "annotations": marks,
+            "ownerReferences": [
+                {
+                    **{key: served[key] for key in ("apiVersion", "kind")},
+                    **{key: served["metadata"][key] for key in ("name", "uid")},
+                    "controller": True,
+                    "blockOwnerDeletion": True,
+                }
+            ],
+        },
+        "spec": {
+            "replicas": replicas,
+            "strategy": strategy,
+            "selector": {"matchLabels": selected},
+            "template": {"metadata": {"labels": labels, "annotations": marks}, "spec": predictor},
+        },
+    }
+
+
 def _name(api: Api) -> str:
     [found] = api.list(f"/apis/leaderworkerset.x-k8s.io/v1/namespaces/{LAB}/leaderworkersets")
     return str(found["metadata"]["name"])
 
 
-def _running(api: Api) -> list[dict[str, Any]]:
+def _give_address(api: Api, pod: dict[str, Any], address: str) -> None:
+    path = f"/api/v1/namespaces/{LAB}/pods/{pod['metadata']['name']}/status"
+    api.patch(path, {"status": {"podIP": address, "podIPs": [{"ip": address}]}}, kind="strategic")
+
+
+def _running(api: Api, workload: str = "large") -> list[dict[str, Any]]:
     pods = api.list(f"/api/v1/namespaces/{LAB}/pods")
     return [
         pod
         for pod in pods
-        if pod["metadata"]["labels"].get(WORKLOAD_LABEL) == "large" and pod["status"]["phase"] == "Running"
+        if pod["metadata"]["labels"].get(WORKLOAD_LABEL) == workload and pod["status"]["phase"] == "Running"
     ]
 
 
@@ -123,10 +193,10 @@ def _told(pod: dict[str, Any]) -> tuple[str, ...]:
     return tuple(variables[name] for name in ("LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX"))
 
 
-def _served(api: Api) -> set[str]:
+def _served(api: Api, service: str = "large") -> set[str]:
     return {
         endpoint["targetRef"]["name"]
         for found in api.list(f"/apis/discovery.k8s.io/v1/namespaces/{LAB}/endpointslices")
-        if found["metadata"]["labels"]["kubernetes.io/service-name"] == "large"
+        if found["metadata"]["labels"]["kubernetes.io/service-name"] == service
         for endpoint in found["endpoints"] or ()
     }

@@ -29,7 +29,9 @@ def test_mapping_lists_its_children() -> None:
     field = find_field("Pool.spec.sharing")
     assert field is not None
     names = [child.path for child in field.children]
-    assert names == [f"Pool.spec.sharing.{kind}" for kind in ("exclusive", "timeSlicing", "mps", "mig", "fraction")]
+    assert names == [
+        f"Pool.spec.sharing.{kind}" for kind in ("exclusive", "timeSlicing", "mps", "mig", "dynamicMig", "fraction")
+    ]
 
 
 @pytest.mark.parametrize("path", ["Poool", "Pool.spec.gpuu", "Pool.spec.gpu.more", ""])

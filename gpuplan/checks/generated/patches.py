@@ -131,7 +131,7 @@ def _changes(laid: _Laid) -> Iterator[_Change]:
         before, after = laid.before(route), _get(laid.found.body, route)
         if (instead := _decided_elsewhere(laid, route)) is not None:
             yield inner, f"sets `{_shown(laid, route)}`", None, instead
-        elif route == ("spec", "tolerations") and isinstance(before, list):
+        elif route == ("spec", "tolerations") and isinstance(before, list) and isinstance(after, list):
             yield from _tolerations(laid, inner, before, after)
         elif not _is_missing(before) and before != after:
             yield from _changed(laid, route, inner, "changes")

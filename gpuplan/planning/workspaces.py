@@ -62,13 +62,13 @@ def _settings(length: int) -> Mapping[str, Mapping[str, object]]:
 
 
 class Overruling(NamedTuple):
-    """A word of a command line, as ``field[index]``, that keeps Jupyter from reading or heeding what ends it.
+    """A word of a command line, as ``field[place]``, that keeps Jupyter from reading or heeding what ends it.
 
     ``setting`` is what it says otherwise, None where it names a file that is read in place of the others.
     """
 
     field: str
-    index: int
+    place: int
     setting: str | None
 
 

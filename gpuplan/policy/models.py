@@ -1441,8 +1441,8 @@ class Inference(Model):
 
     kind: Annotated[ServingKind, Field(strict=False), ESSENTIAL] = ServingKind.DEPLOYMENT
     """The object that makes its pods. `InferenceService`: KServe makes the Deployment, in its mode without Knative, and
-    what leads to the pods stays as it is. It takes KServe v0.14 or newer: older ones leave one pod of a service when it
-    changes, and v0.15.0 holds one with `autoscaling` at `minReplicas`. The cluster's `apis` say that it has KServe.
+    what leads to the pods stays as it is. It takes KServe v0.14, v0.15.1 or newer: others set a service to one pod when
+    it changes, or hold it at `minReplicas`. The cluster's `apis` say that it has KServe.
     """
     replicas: Annotated[Positive, Words("pods")] = 1
     """How many pods, or with `podsPerReplica` how many times so many; with `autoscaling` the load decides."""

@@ -34,8 +34,9 @@ workload's own (`pkg/controller/v1beta1/inferenceservice/reconcilers/ingress`)."
 
 _STRATEGY: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
 """As a Deployment has it: KServe's own adds a quarter more pods (`setDefaultDeploymentSpec` in its
-`reconcilers/deployment/deployment_reconciler.go`). Releases before v0.13 do not know the field, and those before v0.14
-write `replicas: 1` into the Deployment with each change of it (`checkDeploymentExist` there)."""
+`reconcilers/deployment/deployment_reconciler.go`). Releases before v0.13 do not know the field, and those before v0.14,
+and v0.15.0, write `replicas: 1` into the Deployment with each change of it (`checkDeploymentExist`, `Reconcile`
+there)."""
 
 _PREDICTOR: Final = ("spec", "predictor")
 

@@ -1570,7 +1570,8 @@ class Training(Batch):
     kind: Annotated[TrainingKind, Field(strict=False), ESSENTIAL] = TrainingKind.JOB
     """The object that it is. `Job`: each pod is tried again by itself. `JobSet`: when one has failed, all start again
     together, `backoffLimit` times, and each time has the whole `deadline`. `TrainJob` of Kubeflow Trainer, with a
-    TrainingRuntime of its own: the same, by Trainer. The cluster's `apis` say that it has the last two.
+    TrainingRuntime of its own: the same, by Trainer. The cluster's `apis` say that it has the last two. Kueue v0.17 and
+    newer start TrainJobs of Trainer v2.2 and newer alone, v0.14.5 to v0.16 those of v2.1.
     """
     gang: Positive | None = None
     """How many of them must be able to start together; fewer do not start at all."""

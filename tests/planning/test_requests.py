@@ -32,7 +32,9 @@ def test_a_limit_is_a_request_where_there_is_none() -> None:
 
 
 def test_every_form_of_an_amount_counts_and_what_is_none_does_not() -> None:
-    signed = a_patch("{name: a, resources: {requests: {cpu: '+100'}}}", "{name: b, resources: {requests: {cpu: 1e2}}}")
+    signed = a_patch(
+        "{name: a, resources: {requests: {cpu: '+100'}}}", "{name: b, resources: {requests: {cpu: '1e2'}}}"
+    )
     unreadable = a_patch(
         "{name: a, resources: {requests: {cpu: abc}}}", "{name: b, resources: {requests: {cpu: '-1'}}}"
     )

@@ -132,4 +132,4 @@ def _is_by_patch(item: RefusedWork) -> bool:
     """Whether what a workload lays over its pods is to blame."""
     workload, at = item.work.workload, item.find_place()
     patch, is_granted = workload.patch_at, workload.priority_class in workload.tenant.priority_classes
-    return is_granted or at is not None and at.source is patch.source and at.path[: len(patch.path)] == patch.path
+    return is_granted or (at is not None and at.source is patch.source and at.path[: len(patch.path)] == patch.path)

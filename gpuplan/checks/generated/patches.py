@@ -118,9 +118,10 @@ def pod_patch_changes_what_policy_says(generated: Generated) -> Iterator[Finding
     ## Why
     Quotas, sums and findings count what the policy says: units of GPUs, the pool, the class, the queue, how many pods
     there are. A patch of these would make all of it wrong without a word. Units in further containers would be counted
-    by no check, and so would claims of further devices. A pod that does not tolerate the taints of its pool never starts,
-    nor does one with an affinity to other pools. What a kind of work needs is decided as well: that pods of a Job are
-    not started again in place, what its volumes are and where they are mounted, and the ports that the Service leads to.
+    by no check, and so would claims of further devices. A pod that does not tolerate the taints of its pool never
+    starts, nor does one with an affinity to other pools. What a kind of work needs is decided as well: that pods of a
+    Job are not started again in place, what its volumes are and where they are mounted, and the ports that the Service
+    leads to.
 
     ## Instead
     Write it in the field that the help names. What the policy language does not say may be patched.

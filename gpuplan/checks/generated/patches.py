@@ -13,6 +13,7 @@ from gpuplan.checks.generated.work import Generated, GeneratedWork, RefusedWork
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity, field_path
 from gpuplan.manifests import check_schemas
+from gpuplan.manifests.pod_rules import misfits
 from gpuplan.manifests.provenance import How, Link
 from gpuplan.manifests.strategic import Patched, patched, shape_of_pods
 from gpuplan.patterns import regex
@@ -394,22 +395,27 @@ _UNKNOWN_FIELD: Final = regex(r"unknown field `([^`]+)`")
 
 @check("GPU442", "pod-patch-does-not-fit")
 def pod_patch_does_not_fit(generated: Generated) -> Iterator[Finding]:
-    """With its `podPatch`, a workload's object does not fit the schema of the cluster's Kubernetes.
+    """With its `podPatch`, a workload's pods are none that the API server takes.
 
     ## Why
     The API server refuses an object with a field of the wrong type, and one with a field that it does not know where
-    it is asked to be strict, as Argo CD and Flux ask it; elsewhere it drops that field without a word.
+    it is asked to be strict, as Argo CD and Flux ask it; elsewhere it drops that field without a word. It refuses as
+    well what its schema lets through: a mount of no volume, a volume with two sources, a request above its limit, a
+    probe with two handlers, names that are no DNS label. A quantity that nobody can read counts nowhere.
 
     ## Instead
     Correct the field: `kubectl explain pod.spec` shows what there is.
     """
+    found = list(_misfits(generated))
+    yield from found
+    known = {(item.at.source.title, item.at.path) for item in found}
     patching = {id(work.manifest): work for work in generated.work if work.unpatched}
     manifests = [work.manifest for work in patching.values()]
     for problem in check_schemas(manifests, generated.plan.cluster.spec.kubernetes):
         work = patching[id(problem.manifest)]
         unknown = _UNKNOWN_FIELD.fullmatch(problem.message)
         at = _find_place(work, (*problem.path, *(unknown.groups() if unknown else ())))
-        if at is not None:
+        if at is not None and (at.source.title, at.path) not in known:
             yield Finding(
                 at.key if unknown else at,
                 f"`{field_path(at.path[1:])}` of workload `{work.workload.name}`: {problem.message}",
@@ -417,6 +423,33 @@ def pod_patch_does_not_fit(generated: Generated) -> Iterator[Finding]:
                 notes=(f"judged by the schema of {problem.source}",),
                 help="remove it, or correct it" if unknown else "correct it",
             )
+
+
+def _misfits(generated: Generated) -> Iterator[Finding]:
+    """What is wrong with patched pods, and not without the patch, nor said by another rule."""
+    for laid in _laid(generated):
+        ends = not isinstance(laid.workload.work, Inference)
+        told = [inner for inner, *_ in _changes(laid)]
+        known = {(found.route, found.message) for found in misfits(mapping(laid.before(("spec",))), ends=ends)}
+        for found in misfits(mapping(laid.found.body.get("spec")), ends=ends):
+            inner = _inner(laid, ("spec", *found.route))
+            is_told = any(inner[: len(other)] == other or other[: len(inner)] == inner for other in told)
+            if (found.route, found.message) not in known and not is_told:
+                yield Finding(
+                    laid.place(inner),
+                    f"`{field_path(('podPatch', *inner))}` of workload `{laid.workload.name}`: {found.message}",
+                    label="does not fit",
+                    help=found.help,
+                )
+
+
+def _inner(laid: _Laid, route: Path) -> Path:
+    """The nearest part of the patch to what is at a route of the patched template."""
+    for length in range(len(route), 0, -1):
+        for at, inner in laid.found.decided:
+            if at[:length] == route[:length]:
+                return inner[:length]
+    return ()
 
 
 def _find_place(work: GeneratedWork, route: Path) -> Origin | None:

@@ -25,8 +25,8 @@ KINDS: Final = (
         fields={
             "spec": ChangeClass.RECREATE,
             "spec.predictor.deploymentStrategy": ChangeClass.QUOTA,
-            "spec.predictor.maxReplicas": ChangeClass.QUOTA,
-            "spec.predictor.minReplicas": ChangeClass.QUOTA,
+            "spec.predictor.maxReplicas": Judgement.NUMBER_OF_PODS,
+            "spec.predictor.minReplicas": Judgement.NUMBER_OF_PODS,
         },
         immutable=(),
         outlives_policy=True,

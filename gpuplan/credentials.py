@@ -18,15 +18,15 @@ _TOKENS: Final = (
 https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns
 """
 
-_WHOLE: Final = regex(rf"({_TOKENS}|-----BEGIN [A-Z ]*PRIVATE KEY-----)(?s:.*)")
+_FOUND: Final = regex(rf"(^|[^A-Za-z0-9_-])({_TOKENS})|-----BEGIN [A-Z ]*PRIVATE KEY-----|https?://[^/\s@:]*:[^/\s@]+@")
 
 # Tokens; lines of a key, which are nothing but base64; and what stands before the host in an address of HTTP.
 _PARTS: Final = regex(rf"\b({_TOKENS})|^\s*[A-Za-z0-9+/]{{60,}}={{0,2}}\s*$|(?<=://)[^/\s@]*:[^/\s@]*(?=@)")
 
 
-def is_credential(text: str) -> bool:
-    """Whether it is a token or a private key, as far as its form tells."""
-    return _WHOLE.fullmatch(text.strip()) is not None
+def holds_credential(text: str) -> bool:
+    """Whether there is a token, a private key or an address with a password in it, as far as their forms tell."""
+    return _FOUND.search(text) is not None
 
 
 def hidden(text: str) -> str:

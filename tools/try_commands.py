@@ -28,6 +28,7 @@ READING = (
     "explain GPU101",
     "explain Pool.spec.sharing",
     "explain scheduler/kueue",
+    "check out/prod/gpu-operator",
     "catalog A100-80GB",
     "rules",
     "trace policies/layouts.yaml --output-format json",

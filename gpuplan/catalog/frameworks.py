@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from gpuplan.catalog.loading import facts, frozen
+from gpuplan.catalog.operators import parse_version
 from gpuplan.values import Value
 
 
@@ -28,6 +29,23 @@ class Says(StrEnum):
     WHOLE = "whole"
 
 
+class Filled(Value):
+    """A field of the spec that Kueue fills in ``since`` a release of its own.
+
+    The kind's controller has it from the minor release ``first`` on, ``before`` another one where that is not empty.
+    """
+
+    since: str
+    field: str
+    first: str
+    before: str = ""
+
+    @property
+    def releases(self) -> str:
+        """Those of the controller that have it."""
+        return self.first if self.before else f"{self.first} or newer"
+
+
 class Framework(Value):
     """A kind. ``suspend`` is the field of one that is held back as a whole, empty for others.
 
@@ -35,7 +53,8 @@ class Framework(Value):
     where it ``owns_pods``. ``since`` is the first release of Kueue that has it; one that is ``always`` there needs no
     word in the policy. Its spec ``says`` in the field ``at`` how many pods there are, and names one count alone in a
     subresource where it ``scales``. ``elastic`` is the first release of Kueue that counts one which grows by slices,
-    empty where none does.
+    empty where none does. ``fills`` is what Kueue writes into one that it admits, the oldest first, for a controller of
+    the ``project``.
     """
 
     kind: str
@@ -53,6 +72,15 @@ class Framework(Value):
     at: str = ""
     scales: bool = False
     elastic: str = ""
+    project: str = ""
+    fills: tuple[Filled, ...] = ()
+
+    def filled_by(self, release: str) -> Filled | None:
+        """What a release of Kueue fills in."""
+        known, found = parse_version(release) or (), None
+        for item in self.fills:
+            found = item if (parse_version(item.since) or ()) <= known else found
+        return found
 
     @property
     def group(self) -> str:
@@ -83,7 +111,9 @@ def _table(name: str) -> Mapping[str, Framework]:
 
 def _framework(row: Mapping[str, Any], sources: str) -> Framework:
     says = Says(row["says"]) if "says" in row else None
-    return Framework(**{**frozen(row), "held": Held(row["held"]), "says": says, "source": f"{sources}{row['source']}"})
+    fills = tuple(Filled(**item) for item in row.get("fills", ()))
+    read = {"held": Held(row["held"]), "says": says, "source": f"{sources}{row['source']}", "fills": fills}
+    return Framework(**{**frozen(row), **read})
 
 
 class Slices(Value):

@@ -34,7 +34,7 @@ class Pair(NamedTuple):
 
 
 def class_of(pair: Pair) -> ChangeClass:
-    """How far a change disturbs. Labels and annotations alone do not."""
+    """How far a change disturbs. Labels and annotations alone do not, unless the kind says so."""
     identity, before, after = pair.identity, pair.before, pair.after
     if (identity.kind == "ConfigMap" and identity.name.startswith(_METRICS)) or _guards(before or after):
         return ChangeClass.NONE if before == after else ChangeClass.METADATA

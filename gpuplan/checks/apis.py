@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpuplan.catalog.frameworks import frameworks as known_to_kueue
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin
 from gpuplan.planning.apis import needed_api
-from gpuplan.planning.kueue import frameworks
+from gpuplan.planning.kueue import frameworks, release_of
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.policy.models import Api
 
@@ -43,14 +44,17 @@ def kind_not_admitted_as_a_whole(plan: Plan) -> Iterator[Finding]:
     """Kueue is not told of a kind that makes pods which need one another.
 
     ## Why
-    The label that names the queue is on the whole, which Kueue does not look at. Pods of a LeaderWorkerSet it takes one
-    by one: some hold GPUs while the others wait for quota, and none gets on. Of a set, a JobSet or what a TrainJob
-    makes, it finds the Jobs, gives each the queue `default`, and suspends it until there is quota. JobSet resumes a Job
-    that is suspended while its set is not (`resumeJobsIfNecessary` in `pkg/controllers/jobset_controller.go`, v0.12.0),
-    and Kueue stops it again: its pods come and go until there is quota for all of it.
+    The label that names the queue is on the whole, which Kueue does not look at. Pods of a LeaderWorkerSet it takes
+    one by one: some hold GPUs while the others wait for quota, and none gets on. Of a set, a JobSet or what a TrainJob
+    makes, it finds the Jobs, gives each the queue `default`, and suspends it until there is quota. JobSet resumes a
+    Job that is suspended while its set is not (`resumeJobsIfNecessary` in `pkg/controllers/jobset_controller.go`,
+    v0.12.0), and Kueue stops it again: its pods come and go until there is quota for all of it.
 
     ## Instead
-    Name the kind in `scheduler.kueue.frameworks`, and merge the Configuration that gpuplan writes into Kueue's own.
+    Name the kind in `scheduler.kueue.frameworks`, and merge the Configuration that gpuplan writes into Kueue's own. For
+    TrainJobs the releases of Kueue and of Kubeflow Trainer have to fit each other: Kueue fills in a field when it
+    admits one, and where Trainer's definition does not have that field, the TrainJob never starts. A note says which
+    releases do, and so does the page on schedulers.
     """
     if not plan.scheduler.suspends_jobs:
         return
@@ -67,8 +71,18 @@ def kind_not_admitted_as_a_whole(plan: Plan) -> Iterator[Finding]:
                 if workload.is_grouped
                 else "suspended by one, resumed by the other",
                 related=(Label(plan.cluster.scheduler.at / "kind", f"Kueue is not told of {api}"),),
+                notes=tuple(_filled(plan, api)),
                 help=f"add `{api}` to `kueue.frameworks` in the cluster's `scheduler`",
             )
+
+
+def _filled(plan: Plan, api: Api) -> Iterator[str]:
+    framework, release = known_to_kueue()[api.value], release_of(plan.cluster)
+    if filled := framework.filled_by(release):
+        yield (
+            f"Kueue {release} then fills in `{filled.field}` of {_a(api)}, which {framework.project} "
+            f"{filled.releases} has"
+        )
 
 
 def _asked_at(workload: Workload) -> Origin:

@@ -9,8 +9,8 @@ from string import digits
 from gpuplan.catalog.operators import parse_version
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of, number
-from gpuplan.credentials import is_credential
-from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.credentials import holds_credential
+from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.manifests import parse_quantity
 from gpuplan.patterns import regex
 from gpuplan.planning.apis import needed_api
@@ -240,6 +240,12 @@ def workload_contradicts_itself(plan: Plan) -> Iterator[Finding]:
             )
 
 
+_MANY = 100_000
+_MOST_FAILED_OF_MANY = 10_000
+"""`completionsSoftLimit` and `maxFailedIndexesLimitForHighCompletions` in `pkg/apis/batch/validation/validation.go` of
+kubernetes/kubernetes, for Jobs whose pods have tries of their own."""
+
+
 def _trials(workload: Workload, batch: Batch) -> Iterator[Finding]:
     name, at, trials, pods = workload.name, workload.work_at, batch.trials, batch.pods
     if trials is not None:
@@ -268,6 +274,14 @@ def _trials(workload: Workload, batch: Batch) -> Iterator[Finding]:
                 related=in_all,
                 help="leave `peers` out, or `trials`",
             )
+    has_many = batch.completions > _MANY and batch.backoff_limit_per_index is not None
+    if has_many and (batch.max_failed_indexes is None or batch.max_failed_indexes > _MOST_FAILED_OF_MANY):
+        yield Finding(
+            at / ("pods" if trials is None else "trials"),
+            f"of more than {_MANY:,} pods of `{name}` no more than {_MOST_FAILED_OF_MANY:,} may fail for good",
+            label="refused by the API server",
+            help=f"add `maxFailedIndexes: {_MOST_FAILED_OF_MANY}`, or less",
+        )
     if batch.max_failed_indexes is not None and batch.backoff_limit_per_index is None:
         yield Finding(
             at / "maxFailedIndexes",
@@ -678,7 +692,7 @@ _NO_DEVICES = ("void", "none")
 
 @check("GPU599", "secret-in-a-policy", Severity.WARNING)
 def secret_in_a_policy(plan: Plan) -> Iterator[Finding]:
-    """A variable of a workload has what looks like a token or a private key for its value, or is read as a password.
+    """A workload says what looks like a token, a private key or an address with a password.
 
     ## Why
     A policy is in Git, what is built of it too, and a Deployment can be read by everybody who may look at the
@@ -693,16 +707,33 @@ def secret_in_a_policy(plan: Plan) -> Iterator[Finding]:
         for at, env, _ in _environments(workload):
             for name, value in env.items():
                 lets_in = isinstance(workload.work, Workspace) and name in _LETS_IN and bool(value)
-                if isinstance(value, str) and (is_credential(value) or lets_in):
+                if isinstance(value, str) and (holds_credential(value) or lets_in):
                     instead = f"`{name}: {{secretKeyRef: {{name: <Secret>, key: <key>}}}}`"
                     yield _secret(workload, (at / name).key, name, instead)
         for found in patched_containers(workload):
             for index, item in enumerate(items(found.body.get("env"))):
                 variable = mapping(item)
-                if isinstance(variable.get("value"), str) and is_credential(variable["value"]):
+                if isinstance(variable.get("value"), str) and holds_credential(variable["value"]):
                     instead = "`valueFrom: {secretKeyRef: {name: <Secret>, key: <key>}}` in place of it"
                     at = (found.at / "env" / index / "value").key
                     yield _secret(workload, at, str(variable.get("name")), instead)
+        for route, text in _texts_beside_variables(workload.spec.model_dump(by_alias=True, exclude_unset=True), ()):
+            if holds_credential(text):
+                yield Finding(
+                    workload.at / route,
+                    f"`{'.'.join(map(str, route))}` of workload `{workload.name}` has what looks like a secret",
+                    label="in Git, and in the cluster for all to read",
+                    help="revoke it, put the new one into a Secret, and read it from a variable with `secretKeyRef`",
+                )
+
+
+def _texts_beside_variables(value: object, route: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str):
+        yield route, value
+    elif isinstance(value, Mapping | list):
+        for key, item in value.items() if isinstance(value, Mapping) else enumerate(value):
+            if key != "env":
+                yield from _texts_beside_variables(item, (*route, key))
 
 
 def _secret(workload: Workload, at: Origin, variable: str, instead: str) -> Finding:

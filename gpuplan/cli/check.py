@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -83,7 +84,10 @@ def command(
 
 
 def _contents(names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """What is in the files, by the names that findings have; a folder's in the order of their paths."""
+    """What is in the files, by the names that findings have; a folder's in the order of their paths.
+
+    Of a folder only regular files count: somebody else may have put a link or a pipe there.
+    """
     for name in names:
         if name != "-" and os.path.isdir(name):  # noqa: PTH112 - as the user typed it
             yield from ((path, read_list(path, _WAY)) for path in _below(name))
@@ -99,10 +103,14 @@ def _below(folder: str) -> Iterator[str]:
         found += (
             os.path.join(here, name)  # noqa: PTH118 - as the user typed the first part
             for name in files
-            if name.endswith(_ENDINGS) and not name.startswith(".")
+            if name.endswith(_ENDINGS) and not name.startswith(".") and _is_regular(os.path.join(here, name))  # noqa: PTH118
         )
     if not found:
         from gpuplan.diagnostics import GpuplanError
 
         raise GpuplanError(f"there is no file below `{folder}` that ends in {', '.join(_ENDINGS)}", "name another one")
     yield from sorted(found)
+
+
+def _is_regular(path: str) -> bool:
+    return stat.S_ISREG(os.lstat(path).st_mode)

@@ -32,7 +32,7 @@ _SECTIONS = {
         "rollout": "Plan how a pool gets another sharing, node by node.",
     },
     "Look at files of others": {
-        "check": "Judge files of the MIG manager, quotas, queues and workloads, without a platform.",
+        "check": "Judge files of others as they are, without a platform.",
     },
     "Ask": {
         "explain": "Explain a rule, a field, a GPU or a scheduler.",

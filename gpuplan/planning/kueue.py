@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpuplan.catalog.frameworks import Framework, enabled
+from gpuplan.catalog.schedulers import release_read
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.plan import Cluster, Pool, Tenant, Unit
 from gpuplan.policy.models import Allocation
@@ -39,6 +40,11 @@ def frameworks(cluster: Cluster) -> tuple[Framework, ...]:
     """The kinds of work that Kueue knows on a cluster, in the order of the catalog."""
     kueue = cluster.scheduler.spec.kueue
     return enabled([kind.value for kind in kueue.frameworks] if kueue else [])
+
+
+def release_of(cluster: Cluster) -> str:
+    """Kueue's release, or where the policy does not say it, the one in which it was read what it keeps."""
+    return cluster.scheduler.version or release_read(cluster.scheduler.kind.value)
 
 
 def counted_resource(pool: Pool, unit: Unit) -> str | None:

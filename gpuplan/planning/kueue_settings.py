@@ -7,12 +7,11 @@ from typing import Any, Final
 
 from gpuplan.catalog.frameworks import Slices, slices
 from gpuplan.catalog.operators import Version, parse_version
-from gpuplan.catalog.schedulers import release_read
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests.bodies import given
 from gpuplan.manifests.provenance import Links, Routes, as_written, below, chosen
 from gpuplan.planning.dra import device_class_name
-from gpuplan.planning.kueue import counted_resource, frameworks
+from gpuplan.planning.kueue import counted_resource, frameworks, release_of
 from gpuplan.planning.plan import TENANT_LABEL, Plan, Workload
 from gpuplan.planning.rdma import network_resources
 from gpuplan.policy.models import Allocation
@@ -94,10 +93,9 @@ def uncounted(plan: Plan) -> list[str]:
 
 def elastic_kinds(plan: Plan) -> tuple[str, ...]:
     """The kinds of which Kueue counts objects that grow while they run, in its release and with its feature gates."""
-    scheduler = plan.cluster.scheduler
     if not plan.scheduler.suspends_jobs:
         return ()
-    release = parse_version(scheduler.version or release_read(scheduler.kind.value)) or ()
+    release = parse_version(release_of(plan.cluster)) or ()
     if not _is_on(slices(), release, _feature_gates(plan)):
         return ()
     found = [known for known in frameworks(plan.cluster) if known.elastic]

@@ -1317,7 +1317,7 @@ class Autoscaling(Model):
     """A `HorizontalPodAutoscaler`, or KEDA's `ScaledObject`, which asks the cluster's `prometheus` and no adapter.
     Absent: a ScaledObject only where nothing else can do what is asked.
     """
-    cooldown: texts.Duration | None = None
+    cooldown: texts.PositiveDuration | None = None
     """How long there must be nothing to do before the last pod goes, such as `30m`. Absent: five minutes."""
 
     _one_measure = _exactly_one(
@@ -1338,7 +1338,7 @@ class Probe(Model):
     """This command in the container ends with 0, such as `[cat, /tmp/ready]`."""
     port: Annotated[str | None, Judged("GPU598")] = None
     """Which of `ports` is asked, by its name. Absent: `port`."""
-    timeout: texts.Duration | None = None
+    timeout: texts.PositiveDuration | None = None
     """How long the answer may take. Absent: one second."""
 
     _one_action = _exactly_one("http", "grpc", "command", "a probe")
@@ -1466,7 +1466,7 @@ class Inference(Model):
     """What is asked before requests reach a pod: `tcp` whether it listens, `grpc` whether it is well, `none` nothing;
     `{http: /health}` and others below. Absent: `tcp`.
     """
-    startup: Annotated[texts.Duration | None, Words("time to start")] = None
+    startup: Annotated[texts.PositiveDuration | None, Words("time to start")] = None
     """How long a container may take until its probe is answered for the first time, such as `15m`; then it is started
     again. Absent, it may take any time.
     """
@@ -1542,7 +1542,7 @@ class Batch(Model):
     """Exit codes after which nothing is tried again: the job has failed, or of a job with `trials` and
     `backoffLimitPerIndex` that trial.
     """
-    deadline: texts.Duration | None = None
+    deadline: texts.PositiveDuration | None = None
     """How long the job may take, all tries included, such as `12h`: then its pods are ended and it has failed. Absent,
     it may take any time.
     """
@@ -1570,7 +1570,8 @@ class Training(Batch):
     kind: Annotated[TrainingKind, Field(strict=False), ESSENTIAL] = TrainingKind.JOB
     """The object that it is. `Job`: each pod is tried again by itself. `JobSet`: when one has failed, all start again
     together, `backoffLimit` times, and each time has the whole `deadline`. `TrainJob` of Kubeflow Trainer, with a
-    TrainingRuntime of its own: the same, by Trainer. The cluster's `apis` say that it has the last two.
+    TrainingRuntime of its own: the same, by Trainer. The cluster's `apis` say that it has the last two. Kueue v0.17 and
+    newer start TrainJobs of Trainer v2.2 and newer alone, v0.14.5 to v0.16 those of v2.1.
     """
     gang: Positive | None = None
     """How many of them must be able to start together; fewer do not start at all."""
@@ -1610,12 +1611,12 @@ class Workspace(Model):
 
     port: Annotated[int, Field(ge=1, le=65535)] = 8888
     """The port that the program listens on."""
-    idle: texts.Duration | None = None
+    idle: texts.PositiveDuration | None = None
     """How long Jupyter Server (JupyterLab 3, Notebook 7 or newer) may be idle, such as `2h`: then it ends its kernels
     and itself. A terminal is idle when nothing is typed or written there, whatever runs in it. Other programs do not
     read it. Absent, it may be idle for any time.
     """
-    run_time: texts.Duration | None = None
+    run_time: texts.PositiveDuration | None = None
     """How long it may run, such as `12h`: then it is ended, whatever it does. Absent, for any time."""
     storage: Storage | None = None
     """A volume of its own, which stays when the program ends."""

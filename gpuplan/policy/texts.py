@@ -102,6 +102,15 @@ Duration = Annotated[
     str, _matching(r"^([0-9]{1,6}[sm]|[0-9]{1,5}h){1,3}$", "a duration, such as 30s, 10m or 4h", _in_hours)
 ]
 """As Go reads them, which overflows after 292 years: a controller that cannot read one object of a kind reads none."""
+PositiveDuration = Annotated[
+    str,
+    _matching(
+        r"^([0-9]{1,6}[sm]|[0-9]{1,5}h){0,2}(0{0,5}[1-9][0-9]{0,5}[sm]|0{0,4}[1-9][0-9]{0,4}h)([0-9]{1,6}[sm]|[0-9]{1,5}h){0,2}$",
+        "a duration above zero, such as 30s, 10m or 4h",
+        _in_hours,
+    ),
+]
+"""A time in which something can be done."""
 
 # --- Boards --------------------------------------------------------------------------------------------------------
 

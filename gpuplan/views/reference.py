@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import click
 
 from gpuplan.catalog import Gpu
-from gpuplan.catalog.frameworks import Held, frameworks
+from gpuplan.catalog.frameworks import Framework, Held, frameworks
 from gpuplan.catalog.schedulers import Capability, Concept, Support, concepts, release_read
 from gpuplan.diagnostics import Rule
 from gpuplan.planning.schedulers import SCHEDULERS
@@ -166,8 +166,22 @@ def _frameworks_section() -> str:
         )
         for found in frameworks().values()
     ]
-    return f"## Kinds of work with Kueue\n\n{text}" + _table(
-        ("Kind", "Kueue's name", "Until it is admitted", "Comes with", "Since", "Read in"), rows
+    return (
+        f"## Kinds of work with Kueue\n\n{text}"
+        + _table(("Kind", "Kueue's name", "Until it is admitted", "Comes with", "Since", "Read in"), rows)
+        + "".join(_filled_section(found) for found in frameworks().values() if found.fills)
+    )
+
+
+def _filled_section(framework: Framework) -> str:
+    """Which releases of Kueue and of a kind's own controller fit each other."""
+    text = (
+        f"When Kueue admits a {framework.kind}, it fills in a field that some releases of {framework.project} have. "
+        f"Where the definition does not have it, it is dropped, and the {framework.kind} never starts.\n\n"
+    )
+    rows = [(filled.since, f"`{filled.field}`", filled.releases) for filled in framework.fills]
+    return f"\n### {framework.kind}s and {framework.project}\n\n{text}" + _table(
+        ("Kueue from", "Fills in", framework.project), rows
     )
 
 

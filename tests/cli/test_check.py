@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -212,6 +213,16 @@ def test_a_folder_is_read_whole_and_a_file_by_its_name(tmp_path: Path) -> None:
     done = run("check", "a", "-o", "concise", cwd=tmp_path)
     assert (done.code, done.err) == (1, "1 error in 1 file; `gpuplan explain GPU632` says more\n")
     assert done.out.startswith("a/mig.yaml:8:20: error[GPU632] ")
+
+
+def test_links_and_pipes_of_a_folder_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "secret.yaml").write_text("a: [")
+    (tmp_path / "a/link.yaml").symlink_to("../secret.yaml")
+    os.mkfifo(tmp_path / "a/pipe.yaml")
+    (tmp_path / "a/mig.yaml").write_text(MIG % '"3g.40gb": 2')
+    done = run("check", "a", cwd=tmp_path)
+    assert (done.code, done.err) == (0, "no findings in 1 file\n")
 
 
 def test_what_comes_by_a_pipe_is_called_stdin(tmp_path: Path) -> None:

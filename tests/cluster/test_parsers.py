@@ -271,7 +271,7 @@ NO_BUSINESS_OF_PARSERS = (
     # `assertAllMigDevicesAreValid` lets compute instances be, `AddDefaultResourcesToConfig` gives them no resource.
     "a compute instance",
     # The driver refuses it when the instances are made.
-    "no GPU can have what entry",
+    "can have what entry",
     # cmd/mps-control-daemon/mps/device.go of the device plugin, when its daemon starts.
     "MPS divides a GPU among at most",
     # internal/plugin/mps.go of the device plugin, once there are such devices.

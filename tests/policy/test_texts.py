@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from gpuplan.diagnostics import Finding
 from gpuplan.documents import read_text
-from gpuplan.policy import parse
+from gpuplan.policy import parse, texts
 from gpuplan.policy.schema import schema_of
 from gpuplan.policy.texts import FORMS
 
@@ -280,3 +281,14 @@ def test_credentials_are_not_repeated_in_what_to_write() -> None:
     operator = {**FIELDS["gpuOperator"], "chartRepoURL": "https://bot:secret@charts.example.com/nvidia?a=b"}
     [finding] = findings(gpuOperator=operator)
     assert finding.help == "write `https://charts.example.com/nvidia`"
+
+
+@pytest.mark.parametrize("text", ["1s", "0h1m", "0m0s1h", "999999s", "99999h", "1h30m", "1m0s"])
+def test_a_time_in_which_something_is_done_is_above_zero(text: str) -> None:
+    assert TypeAdapter(texts.PositiveDuration).validate_python(text) == text
+
+
+@pytest.mark.parametrize("text", ["0s", "0h0m", "000000s", "1d", "", "1", "-1s", "1234567s"])
+def test_no_time_at_all_is_refused(text: str) -> None:
+    with pytest.raises(ValidationError):
+        TypeAdapter(texts.PositiveDuration).validate_python(text)

@@ -146,16 +146,16 @@ def helm_values(plan: Plan) -> Routes:
 def _images(plan: Plan, found: Mapping[str, Any], own: object, route: tuple[str, ...] = ()) -> Routes:
     """Of blocks with a repository or pull secrets; the policy's own values are above these."""
     operator = plan.cluster.gpu_operator
-    yield (*route, ANY), chosen(operator.at / "version")  # which operands have an image of their own
+    has_image = chosen(operator.at / "version")
     for key, value in found.items():
         stated = own.get(key) if isinstance(own, Mapping) else None
         if isinstance(value, Mapping):
             yield from _images(plan, value, stated, (*route, key))
         elif stated is None and key == "repository":
-            yield (*route, key), copied(operator.at / "registry")
+            yield (*route, key), (*copied(operator.at / "registry"), *has_image)
         elif stated is None:
             for index in range(len(value)):
-                yield (*route, key, index), copied(operator.at / "imagePullSecrets" / index)
+                yield (*route, key, index), (*copied(operator.at / "imagePullSecrets" / index), *has_image)
 
 
 def _users(at: Origin, values: Mapping[str, object], decided: object) -> Routes:

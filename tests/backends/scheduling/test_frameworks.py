@@ -11,6 +11,7 @@ import yaml
 from gpuplan.backends import kueue, scheduling
 from gpuplan.catalog.frameworks import frameworks
 from gpuplan.manifests import File
+from gpuplan.manifests.crds import served
 from gpuplan.planning.plan import Plan
 from gpuplan.policy.models import Framework
 from tests.backends.scheduling.cel import refusals
@@ -51,6 +52,40 @@ def policy_names(plan: Plan) -> set[str]:
 
 def test_every_kind_that_a_policy_may_name_is_known() -> None:
     assert {kind.value for kind in Framework} == {name for name, found in frameworks().items() if not found.always}
+
+
+def test_a_field_that_kueue_fills_in_is_in_the_definitions_of_the_releases_that_are_said_to_have_it() -> None:
+    found = frameworks()["TrainJob"]
+    assert [item.field for item in found.fills] == ["podSpecOverrides", "podTemplateOverrides", "runtimePatches"]
+    for item in served(found.group, found.kind):
+        (release,), schema = item.releases, item.schema(found.api.rpartition("/")[2])
+        has = [filled.field for filled in found.fills if f'"{filled.field}"' in schema]
+        said = [filled.field for filled in found.fills if minor(filled.first) <= minor(release) < minor(filled.before)]
+        assert (release, has) == (release, said)
+        assert len(has) == 1
+
+
+def minor(release: str) -> tuple[int, ...]:
+    """Of a release or of what a row says; what it does not say is later than any."""
+    return tuple(map(int, release.removeprefix("v").split(".")[:2])) if release else (999,)
+
+
+@pytest.mark.parametrize(
+    ("release", "field"),
+    [
+        ("v0.13.9", None),
+        ("v0.14.0", "podSpecOverrides"),
+        ("v0.14.4", "podSpecOverrides"),
+        ("v0.14.5", "podTemplateOverrides"),
+        ("v0.16.9", "podTemplateOverrides"),
+        ("v0.17.0", "runtimePatches"),
+        ("v0.19.2", "runtimePatches"),
+    ],
+)
+def test_what_kueue_fills_in_follows_from_its_release(release: str, field: str | None) -> None:
+    """As `RunWithPodSetsInfo` in `pkg/controller/jobs/trainjob/trainjob_controller.go` does in each of them."""
+    filled = frameworks()["TrainJob"].filled_by(release)
+    assert (filled.field if filled else None) == field
 
 
 def test_all_that_a_kind_is_made_of_is_known() -> None:

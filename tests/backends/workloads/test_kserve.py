@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
-from gpuplan.manifests import check_schemas
+from gpuplan.changes.kinds import Pair, class_of
+from gpuplan.disturbance import ChangeClass
+from gpuplan.manifests import Identity, check_schemas
 from gpuplan.manifests.crds import served
 from tests.backends.workloads.rendered import get, manifests, pod_of
 
 SERVED = "inference: {kind: InferenceService, port: 8080, replicas: 2}"
 SCALED = "inference: {kind: InferenceService, autoscaling: {minReplicas: 2, maxReplicas: 4, waitingRequests: 5}}"
+DEPLOYMENT = Identity("apps", "Deployment", "lab", "app")
 SCHEDULERS = ("kubernetes", "kueue", "kai", "runai")
 LABELS = {"gpuplan.dev/tenant": "research", "gpuplan.dev/workload": "app"}
 
@@ -47,6 +50,17 @@ def test_its_pods_are_those_of_a_deployment(scheduler: str) -> None:
     assert {key: value for key, value in found.items() if key not in own} == template["spec"]
     assert found["labels"] == template["metadata"]["labels"]
     assert found.get("annotations") == template["metadata"].get("annotations")
+
+
+@pytest.mark.parametrize("field", ["labels", "annotations"])
+def test_another_label_or_annotation_recreates_its_pods(field: str) -> None:
+    """KServe hands them on; a Deployment's own are nobody's but its own."""
+    before = served_by_kserve()
+    metadata = before["metadata"]
+    after = {**before, "metadata": {**metadata, field: {**metadata[field], "example.com/a": "b"}}}
+    identity = Identity("serving.kserve.io", "InferenceService", "lab", "app")
+    assert class_of(Pair("workloads/lab", identity, before, after)) is ChangeClass.RECREATE
+    assert class_of(Pair("workloads/lab", DEPLOYMENT, before, after)) is ChangeClass.METADATA
 
 
 def test_a_fixed_number_is_kept_by_the_autoscaler_of_kserve() -> None:

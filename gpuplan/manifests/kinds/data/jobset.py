@@ -25,6 +25,7 @@ KINDS: Final = (
             Immutable("spec.successPolicy"),
             Immutable("spec.failurePolicy"),
             Immutable("spec.startupPolicy"),
+            Immutable("spec.volumeClaimPolicies"),
             Immutable("spec.managedBy"),
         ),
         outlives_policy=True,

@@ -11,6 +11,10 @@ from typing import Final
 from gpuplan.disturbance import ChangeClass
 from gpuplan.manifests.kinds.model import Care, Judgement, Kind
 
+# Labels and annotations are its pods', too, but for five annotations (`buildObjectMeta` in
+# `pkg/controller/v1beta1/inferenceservice/components/predictor.go`, `createRawDefaultDeployment` in
+# `reconcilers/deployment/deployment_reconciler.go`, `ServiceAnnotationDisallowedList` in
+# `pkg/constants/constants.go`, v0.20.0).
 KINDS: Final = (
     Kind(
         group="serving.kserve.io",
@@ -23,6 +27,8 @@ KINDS: Final = (
         changed=ChangeClass.QUOTA,
         removed=Judgement.BY_FOLDER,
         fields={
+            "metadata.annotations": ChangeClass.RECREATE,
+            "metadata.labels": ChangeClass.RECREATE,
             "spec": ChangeClass.RECREATE,
             "spec.predictor.deploymentStrategy": ChangeClass.QUOTA,
             "spec.predictor.maxReplicas": Judgement.NUMBER_OF_PODS,

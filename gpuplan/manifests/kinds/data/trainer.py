@@ -42,7 +42,13 @@ KINDS: Final = (
         changed=Judgement.BY_FOLDER,
         removed=Judgement.BY_FOLDER,
         fields={},
-        immutable=(),
+        immutable=(
+            Immutable("spec.template.spec.network"),
+            Immutable("spec.template.spec.successPolicy"),
+            Immutable("spec.template.spec.failurePolicy"),
+            Immutable("spec.template.spec.startupPolicy"),
+            Immutable("spec.template.spec.volumeClaimPolicies"),
+        ),
         outlives_policy=True,
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from gpuplan.changes.capacity import grants, pods_of, quotas
@@ -22,6 +22,7 @@ from gpuplan.planning.plan import Plan, PriorityClass, Quota, Stage, Tenant, Wor
 from gpuplan.planning.preemption import evicts_within
 from gpuplan.planning.projects import times_of
 from gpuplan.planning.rdma import is_held_by_rules
+from gpuplan.planning.routing import Taking, routed, takings
 from gpuplan.planning.schedulers import Protects
 from gpuplan.planning.serving import is_called, way_to
 from gpuplan.planning.subjects import subject_of
@@ -394,6 +395,11 @@ def _whose(plan: Plan, priority: PriorityClass) -> str:
 
 def workload_changes(step: Step, found: Iterable[ObjectChange]) -> Iterator[Change]:
     """``found`` is all that differs in the cluster."""
+    moved = _moved_requests(step)
+
+    def added(step: Step, new: Workload) -> Iterator[Change]:
+        return (_with_requests(change, moved.get(_key(new), ())) for change in _workload_added(step, new))
+
     objects: dict[Subject, list[ObjectChange]] = {}
     for item in found:
         for subject in item.about if item.folder.startswith(f"{Stage.WORKLOADS}/") else ():
@@ -401,11 +407,41 @@ def workload_changes(step: Step, found: Iterable[ObjectChange]) -> Iterator[Chan
 
     def changed(step: Step, old: Workload, new: Workload) -> Iterator[Change]:
         if differing := objects.get(subject_of(new)):
-            yield from _workload_changed(step, old, new, differing)
+            for change in _workload_changed(step, old, new, differing):
+                yield _with_requests(change, moved.get(_key(new), ()))
 
     sides = step.before.workloads, step.after.workloads
     pairs = successors(*sides, key=lambda item: (item.namespace, item.name))
-    return told(step, pairs, _workload_added, _workload_removed, changed)
+    return told(step, pairs, added, _workload_removed, changed)
+
+
+def _key(workload: Workload) -> tuple[str, str]:
+    return workload.namespace, workload.name
+
+
+def _moved_requests(step: Step) -> Mapping[tuple[str, str], list[str]]:
+    """The requests that come to another service now, by that service: in words, with whom they came to before."""
+    known = {_moving(taking) for taking in takings(step.before)}
+    reached = {_key(workload) for workload, *_ in routed(step.before)}
+    found: dict[tuple[str, str], list[str]] = {}
+    for taking in takings(step.after):
+        if _moving(taking) not in known and _key(taking.of) in reached:
+            whose = "" if taking.of.tenant.name == taking.by.tenant.name else f" of tenant `{taking.of.tenant.name}`"
+            text = f"requests for `{taking.address}` come to it, and no longer to `{taking.of.name}`{whose}"
+            found.setdefault(_key(taking.by), []).append(text)
+    return found
+
+
+def _moving(taking: Taking) -> tuple[object, ...]:
+    return _key(taking.by), _key(taking.of), taking.address
+
+
+def _with_requests(change: Change, moved: Sequence[str]) -> Change:
+    """Who is reached by them differs, whatever else does."""
+    if not moved:
+        return change
+    effect = "; ".join((change.effect.removesuffix(f"; {NOTHING_RUNS}"), *moved))
+    return change._replace(effect=effect, change_class=worst((change.change_class, ChangeClass.ADMISSION)))
 
 
 def _workload_added(step: Step, new: Workload) -> Iterator[Change]:

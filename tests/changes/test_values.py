@@ -447,6 +447,20 @@ def test_another_way_to_a_service_is_named() -> None:
     assert "by Gateway `gateways/private`, and no longer by Gateway `gateways/public`; its hosts" in moved.effect
 
 
+def test_whose_requests_move_is_told() -> None:
+    def take_a_path(platform: Platform) -> None:
+        platform.spec("Workload", "chat")["inference"]["route"] = {"hosts": ["embeddings.example.com"], "path": "/v1"}
+
+    def take_another(platform: Platform) -> None:
+        platform.spec("Workload", "chat")["inference"]["route"] = {"hosts": ["chat.example.com"], "path": "/v1"}
+
+    found = change(edits.route_a_service, take_a_path, "Workload", "chat")
+    moved = "; requests for `embeddings.example.com/v1` come to it, and no longer to `embeddings` of tenant "
+    assert found.effect.endswith(f"{moved}`small-inference`")
+    assert found.change_class is ChangeClass.ADMISSION
+    assert "requests for" not in change(edits.route_a_service, take_another, "Workload", "chat").effect
+
+
 def test_what_a_canary_gets_and_what_becomes_of_it_is_told() -> None:
     tried, weighed, other, promoted, given_up = (
         change(before, edit, "Workload", "embeddings")

@@ -32,7 +32,10 @@ class ChangeClass(StrEnum):
     REPARTITION = "repartition"
     """GPUs of nodes are set up again, or their driver or MPS daemons are: pods that hold them must end first."""
     RECREATE = "recreate"
-    """A field that cannot be changed, changes: an object, or pods, must be deleted and recreated."""
+    """A field that cannot be changed, changes: an object, or pods, must be deleted and recreated.
+
+    Pods end as well where there are fewer of them from then on.
+    """
     TWO_STEP = "two-step"
     """In one step it fails or sticks: something is removed that is still in use, or that a finalizer holds."""
     DESTRUCTIVE = "destructive"

@@ -11,7 +11,7 @@ from gpuplan.planning.grants import GRACE_SECONDS
 from gpuplan.planning.kueue import ADMISSION_GATE
 from gpuplan.planning.kueue import frameworks as known_to
 from gpuplan.planning.plan import Cluster, Plan
-from gpuplan.planning.schedulers.kai import OWN_CLASSES, QUEUE_LABEL
+from gpuplan.planning.schedulers.kai import CLASS_LABEL, OWN_CLASSES, QUEUE_LABEL
 from gpuplan.planning.schedulers.kubernetes import DEFAULT_SCHEDULER
 from gpuplan.values import Value
 
@@ -201,8 +201,6 @@ def _list(value: object) -> Sequence[object]:
 
 # --- What KAI-Scheduler makes of pods --------------------------------------------------------------------------------
 
-_CLASS_LABEL: Final = "priorityClassName"
-
 
 def _pod_groups(plan: Plan, owner: Body, template: Route, pod: Body) -> Iterator[Arrival]:
     """The PodGroup that the pod grouper makes of a pod; labels of its owner come first.
@@ -222,7 +220,7 @@ def _pod_groups(plan: Plan, owner: Body, template: Route, pod: Body) -> Iterator
     queue_at, queue = labels.get(QUEUE_LABEL, ((), "default-queue"))
     named = spec.get("priorityClassName")
     class_at, priority = labels.get(
-        _CLASS_LABEL, ((*template, "spec", "priorityClassName"), named) if named else ((), next(iter(OWN_CLASSES)))
+        CLASS_LABEL, ((*template, "spec", "priorityClassName"), named) if named else ((), next(iter(OWN_CLASSES)))
     )
     body = {
         "apiVersion": "scheduling.run.ai/v2alpha2",

@@ -13,6 +13,7 @@ from gpuplan.changes.node_rules import class_of_arrival, class_of_labels, class_
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.manifests import Identity
 from gpuplan.manifests.kinds import Disturbance, Immutable, Judgement, Kind, Route, assume_kind, route_of
+from gpuplan.manifests.quantities import parse_quantity
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.plan import TENANT_LABEL, Stage
 from gpuplan.planning.rdma import RDMA_LABEL
@@ -72,13 +73,25 @@ def locked_fields(identity: Identity, before: Body, after: Body) -> tuple[Route,
 
 def _is_other(item: Immutable, before: Body, after: Body) -> bool:
     old, new = (value_of(body, item.route, item.default) for body in (before, after))
+    if item.may_grow:
+        return _is_fewer(old, new)
     return old != new and not (item.may_go and (old is None or new is None))
 
 
-def _class_of_fields(kind: Kind, pair: Pair) -> ChangeClass:
+def is_of_number(pair: Pair) -> bool:
+    """Whether fewer pods are the worst of a change, so that those which stay are the same."""
+    if pair.before is None or pair.after is None:
+        return False
+    kind = assume_kind(pair.identity.group, pair.identity.kind)
+    found = class_of(pair)
+    rest = _class_of_fields(kind, pair, but=Judgement.NUMBER_OF_PODS)
+    return rest.rank < found.rank and not locked_fields(pair.identity, pair.before, pair.after)
+
+
+def _class_of_fields(kind: Kind, pair: Pair, but: Disturbance | None = None) -> ChangeClass:
     routes = kind.routes
     old, new = (body if _LABELS in routes else _bare(body) for body in pair.both())
-    disturbances = {routes.get(route, kind.changed) for route in _differing(routes, old, new)}
+    disturbances = {routes.get(route, kind.changed) for route in _differing(routes, old, new)} - {but}
     judged = pair._replace(before=old, after=new)
     return worst((ChangeClass.METADATA, *(_judge(item, judged) for item in disturbances)))
 
@@ -197,6 +210,30 @@ def _class_of_restart(restart: Restart, *, has_mps: bool) -> ChangeClass:
             assert_never(restart)
 
 
+# --- Pods --------------------------------------------------------------------------------------------------------
+
+
+def _number_of_pods(pair: Pair) -> ChangeClass:
+    """What ends pods: `QUOTA` says that what runs goes on.
+
+    An absent number of replicas is 1 (`SetDefaults_Deployment` in `pkg/apis/apps/v1/defaults.go` of
+    kubernetes/kubernetes, and the definition of a LeaderWorkerSet). Of an autoscaler only what is stated is compared.
+    """
+    routes = assume_kind(pair.identity.group, pair.identity.kind).routes
+    numbers = (route for route, disturbance in routes.items() if disturbance is Judgement.NUMBER_OF_PODS)
+    both = ([value_of(body, route, _REPLICAS.get(route)) for body in pair.both()] for route in numbers)
+    return ChangeClass.RECREATE if any(_is_fewer(old, new) for old, new in both) else ChangeClass.QUOTA
+
+
+_REPLICAS: Final[Mapping[Route, int]] = {("spec", "replicas"): 1}
+
+
+def _is_fewer(old: object, new: object) -> bool:
+    """Whether a number, or a quantity, is less than another one; what is none is not."""
+    before, after = (parse_quantity(str(value)) for value in (old, new))
+    return before is not None and after is not None and after < before
+
+
 # --- Queues ------------------------------------------------------------------------------------------------------
 
 
@@ -294,6 +331,7 @@ JUDGES: Final[Mapping[Judgement, Callable[[Pair], ChangeClass]]] = {
     Judgement.CHARTS: _charts,
     Judgement.NODE_LABELS: _node_labels,
     Judgement.NODE_RULES: _node_rules,
+    Judgement.NUMBER_OF_PODS: _number_of_pods,
     Judgement.OPERATOR_FILES: _operator_files,
     Judgement.OWN_NAMESPACE: _own_namespace,
     Judgement.SELECTED_NAMESPACES: _selected_namespaces,

@@ -107,6 +107,8 @@ class ObjectChange(NamedTuple):
     """The first edit that its trace leads to, in the later policy, or in the earlier one for what is removed."""
     is_earlier: bool = False
     """Whether that place is in the earlier policy."""
+    is_of_number: bool = False
+    """Whether its class is for fewer pods alone: those that stay are the same."""
 
 
 class Comparison(NamedTuple):

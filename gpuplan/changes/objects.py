@@ -14,7 +14,7 @@ from gpuplan.backends.gpu_operator.settings import OWNERS_PATCH_FILE, OWNERS_VAL
 from gpuplan.backends.partitions import is_kept
 from gpuplan.catalog.operands import HELM, Setup
 from gpuplan.changes.bodies import Body, mappings, section, value_of
-from gpuplan.changes.kinds import Pair, class_of, class_of_settings, class_of_stage, runs_mps, stage_of
+from gpuplan.changes.kinds import Pair, class_of, class_of_settings, class_of_stage, is_of_number, runs_mps, stage_of
 from gpuplan.changes.model import ObjectChange
 from gpuplan.changes.node_rules import (
     Counts,
@@ -143,7 +143,8 @@ def _differing(
             was_about = before.about.get(was, ()) if was else ()
             about = frozenset((*was_about, *after.about.get((pair.folder, pair.identity), ())))
             was_in = was[0] if was else ""
-            yield ObjectChange(cluster, found, pair.folder, pair.identity, verb, about, was_in)
+            item = ObjectChange(cluster, found, pair.folder, pair.identity, verb, about, was_in)
+            yield item._replace(is_of_number=found is ChangeClass.RECREATE and is_of_number(pair))
 
 
 def _is_unapplied(pair: Pair, before: Written, after: Written) -> bool:

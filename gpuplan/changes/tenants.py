@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from gpuplan.changes.capacity import grants, pods_of, quotas
 from gpuplan.changes.model import NOTHING_RUNS, REVERT, Change, GrantChange, ObjectChange, of
+from gpuplan.changes.scaling import scalings
 from gpuplan.changes.step import Step, successors, told
+from gpuplan.changes.volumes import fates, is_refused
 from gpuplan.changes.wording import amount, fate_of_queues, from_to, listed, names
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.manifests import Subject
@@ -19,12 +22,13 @@ from gpuplan.planning.plan import Plan, PriorityClass, Quota, Stage, Tenant, Wor
 from gpuplan.planning.preemption import evicts_within
 from gpuplan.planning.projects import times_of
 from gpuplan.planning.rdma import is_held_by_rules
+from gpuplan.planning.routing import Taking, routed, takings
 from gpuplan.planning.schedulers import Protects
-from gpuplan.planning.serving import is_called
+from gpuplan.planning.serving import is_called, way_to
 from gpuplan.planning.subjects import subject_of
 from gpuplan.planning.volumes import volumes_of
 from gpuplan.policy.differences import changed_fields
-from gpuplan.policy.models import Canary, Inference, Route, WorkloadSpec, Workspace
+from gpuplan.policy.models import Canary, Gateway, Inference, Ingress, Route, WorkloadSpec, Workspace
 from gpuplan.wording import count, joined
 
 
@@ -391,18 +395,53 @@ def _whose(plan: Plan, priority: PriorityClass) -> str:
 
 def workload_changes(step: Step, found: Iterable[ObjectChange]) -> Iterator[Change]:
     """``found`` is all that differs in the cluster."""
-    classes: dict[Subject, list[ChangeClass]] = {}
+    moved = _moved_requests(step)
+
+    def added(step: Step, new: Workload) -> Iterator[Change]:
+        return (_with_requests(change, moved.get(_key(new), ())) for change in _workload_added(step, new))
+
+    objects: dict[Subject, list[ObjectChange]] = {}
     for item in found:
         for subject in item.about if item.folder.startswith(f"{Stage.WORKLOADS}/") else ():
-            classes.setdefault(subject, []).append(item.change_class)
+            objects.setdefault(subject, []).append(item)
 
     def changed(step: Step, old: Workload, new: Workload) -> Iterator[Change]:
-        if differing := classes.get(subject_of(new)):
-            yield from _workload_changed(step, old, new, differing)
+        if differing := objects.get(subject_of(new)):
+            for change in _workload_changed(step, old, new, differing):
+                yield _with_requests(change, moved.get(_key(new), ()))
 
     sides = step.before.workloads, step.after.workloads
     pairs = successors(*sides, key=lambda item: (item.namespace, item.name))
-    return told(step, pairs, _workload_added, _workload_removed, changed)
+    return told(step, pairs, added, _workload_removed, changed)
+
+
+def _key(workload: Workload) -> tuple[str, str]:
+    return workload.namespace, workload.name
+
+
+def _moved_requests(step: Step) -> Mapping[tuple[str, str], list[str]]:
+    """The requests that come to another service now, by that service: in words, with whom they came to before."""
+    known = {_moving(taking) for taking in takings(step.before)}
+    reached = {_key(workload) for workload, *_ in routed(step.before)}
+    found: dict[tuple[str, str], list[str]] = {}
+    for taking in takings(step.after):
+        if _moving(taking) not in known and _key(taking.of) in reached:
+            whose = "" if taking.of.tenant.name == taking.by.tenant.name else f" of tenant `{taking.of.tenant.name}`"
+            text = f"requests for `{taking.address}` come to it, and no longer to `{taking.of.name}`{whose}"
+            found.setdefault(_key(taking.by), []).append(text)
+    return found
+
+
+def _moving(taking: Taking) -> tuple[object, ...]:
+    return _key(taking.by), _key(taking.of), taking.address
+
+
+def _with_requests(change: Change, moved: Sequence[str]) -> Change:
+    """Who is reached by them differs, whatever else does."""
+    if not moved:
+        return change
+    effect = "; ".join((change.effect.removesuffix(f"; {NOTHING_RUNS}"), *moved))
+    return change._replace(effect=effect, change_class=worst((change.change_class, ChangeClass.ADMISSION)))
 
 
 def _workload_added(step: Step, new: Workload) -> Iterator[Change]:
@@ -422,23 +461,31 @@ def _workload_removed(step: Step, old: Workload) -> Iterator[Change]:
     )
 
 
-def _workload_changed(step: Step, old: Workload, new: Workload, differing: Sequence[ChangeClass]) -> Iterator[Change]:
-    found, is_unreachable = worst(differing), is_called(old.work) and not is_called(new.work)
+def _workload_changed(step: Step, old: Workload, new: Workload, differing: Sequence[ObjectChange]) -> Iterator[Change]:
+    scaled = scalings(old, new)
+    found = worst([*(item.change_class for item in differing), *(item.change_class for item in scaled)])
+    is_unreachable = is_called(old.work) and not is_called(new.work)
     is_made_otherwise = needed_api(old) is not needed_api(new)
-    effect, undo, pods = f"more or fewer pods; {NOTHING_RUNS}", REVERT, 0
-    if ChangeClass.RECREATE in differing or is_unreachable or is_made_otherwise:
+    effect, undo, pods = f"{_NUMBER}; {NOTHING_RUNS}", REVERT, 0
+    is_recreated = any(map(_recreates, differing)) or is_unreachable or is_made_otherwise
+    if is_recreated:
         effect, pods = _recreated(step, old, new), old.most_pods
         undo = "reverting recreates them once more"
         if is_unreachable:
             effect = f"{effect}, and its Service goes: who calls it finds nobody"
     elif found is ChangeClass.ADMISSION and is_called(new.work):
         effect = f"it is reached at other ports, or from elsewhere; {NOTHING_RUNS}"
-    if found.rank <= ChangeClass.ADMISSION.rank and _pods_of(old) == _pods_of(new) and _route(old) != _route(new):
-        effect = f"it is {_reached(new)}; {NOTHING_RUNS}"
+    if not is_recreated and (_route(old) != _route(new) or _way(step.before, old) != _way(step.after, new)):
+        effect = f"it is {_reached(new)}{_otherwise(step, old, new)}; {NOTHING_RUNS}"
     if canary := _canary_changed(old, new):
         alone = _without_canary(old) == _without_canary(new)
         effect = canary if alone else f"{effect.removesuffix(f'; {NOTHING_RUNS}')}; {canary}"
         pods = _canary_pods(old, new) if alone else pods
+    if told := [*(item.effect for item in scaled), *fates(old, new)]:
+        before = effect.removesuffix(f"; {NOTHING_RUNS}").removeprefix(_NUMBER).removeprefix("; ")
+        effect = "; ".join([*([before] if before else ()), *told])
+        pods = min(max(pods, sum(item.pods for item in scaled)), old.most_pods)
+        undo = next((item.undo for item in scaled if not is_recreated), undo)
     words = _differences(old, new)
     if words or found.rank > ChangeClass.METADATA.rank:
         others = "its pool, its tenant or the scheduler asks something else of pods"
@@ -448,10 +495,20 @@ def _workload_changed(step: Step, old: Workload, new: Workload, differing: Seque
         yield Change(*of(step.after, new), found, what, effect, undo, pods=pods)
 
 
+_NUMBER: Final = "more or fewer pods"
+
+
+def _recreates(item: ObjectChange) -> bool:
+    """Whether pods are made again; a claim makes none."""
+    is_claim = item.identity.kind == "PersistentVolumeClaim"
+    return item.change_class is ChangeClass.RECREATE and not item.is_of_number and not is_claim
+
+
 def _recreated(step: Step, old: Workload, new: Workload) -> str:
     """How its pods become others."""
     if isinstance(new.work, Workspace):
-        kept = "its volume stays" if new.storage and old.storage else "nothing of it stays"
+        is_kept = bool(new.storage and old.storage) and not is_refused(old, new)
+        kept = "its volume stays" if is_kept else "nothing of it stays"
         return f"its Job is another one: the pod ends, whoever works in it or not, and a new one starts; {kept}"
     if new.is_job:
         return f"its {needed_api(new) or 'Job'} is another one: the pods end, and the new ones start from the beginning"
@@ -475,6 +532,29 @@ def _reached(workload: Workload) -> str:
     return f"reached from outside as {names([f'{host}{route.path}' for host in route.hosts])}"
 
 
+def _way(plan: Plan, workload: Workload) -> Gateway | Ingress | None:
+    return way_to(plan.cluster.spec, workload.work) if isinstance(workload.work, Inference) else None
+
+
+def _otherwise(step: Step, old: Workload, new: Workload) -> str:
+    """By what it is reached now, and what leads to it no longer: the two have addresses of their own."""
+    one, other = _way(step.before, old), _way(step.after, new)
+    if one is None or other is None or one == other:
+        return ""
+    goes = "" if type(one) is type(other) else f": its {_kind_of(one)} goes, and its {_kind_of(other)} comes"
+    return f" by {_named(other)}, and no longer by {_named(one)}{goes}; its hosts must lead there"
+
+
+def _named(way: Gateway | Ingress) -> str:
+    if isinstance(way, Gateway):
+        return f"Gateway `{way.namespace}/{way.name}`" + (f", listener `{way.listener}`" if way.listener else "")
+    return f"the controller of IngressClass `{way.class_name}`"
+
+
+def _kind_of(way: Gateway | Ingress) -> str:
+    return "HTTPRoute" if isinstance(way, Gateway) else "Ingress"
+
+
 def _canary_changed(old: Workload, new: Workload) -> str:
     """What becomes of a canary and its part of the requests; empty where it stays as it is."""
     one, other = old.canary, new.canary
@@ -487,6 +567,8 @@ def _canary_changed(old: Workload, new: Workload) -> str:
         return f"a canary with {count(other.replicas, 'pod')} gets {part}; {NOTHING_RUNS}"
     weighed = f"the canary gets {part}{'' if one.weight == other.weight else f', not {one.weight}'}"
     if _canary_pods(old, new):
+        if other.replicas < one.replicas and _is_same_canary(one, other):
+            return f"{weighed}, and {one.replicas - other.replicas} of its {one.replicas} pods end"
         return f"{weighed}, and its pods are recreated, one after the other"
     return f"{weighed}; {NOTHING_RUNS}"
 
@@ -500,9 +582,14 @@ def _canary_pods(old: Workload, new: Workload) -> int:
     one, other = old.canary, new.canary
     if one is None:
         return 0
+    is_same = other is not None and _is_same_canary(one, other)
+    return max(one.replicas - other.replicas, 0) if other is not None and is_same else one.replicas
+
+
+def _is_same_canary(one: Canary, other: Canary) -> bool:
+    """But for the number of its pods, and of its requests."""
     kept = {"weight": 0, "replicas": 1}
-    is_same = other is not None and one.model_copy(update=kept) == other.model_copy(update=kept)
-    return 0 if is_same else one.replicas
+    return one.model_copy(update=kept) == other.model_copy(update=kept)
 
 
 def _without_canary(workload: Workload) -> WorkloadSpec:

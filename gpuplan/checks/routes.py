@@ -9,16 +9,11 @@ from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.plan import Plan, Workload
+from gpuplan.planning.routing import routed, takings
 from gpuplan.planning.serving import canary_name, ports_of, route_kind, routed_port
 from gpuplan.policy.models import Api, Inference, Route, RouteKind
 from gpuplan.policy.names import LONGEST_LABEL
 from gpuplan.wording import joined, listing
-
-
-def _routed(plan: Plan) -> Iterator[tuple[Workload, Inference, Route]]:
-    for workload in plan.workloads:
-        if isinstance(workload.work, Inference) and workload.work.route is not None and workload.work.port != "none":
-            yield workload, workload.work, workload.work.route
 
 
 @check("GPU564", "route-leads-nowhere")
@@ -35,7 +30,7 @@ def route_leads_nowhere(plan: Plan) -> Iterator[Finding]:
     Say once in the Cluster what it has: `apis: [HTTPRoute]` with `gateway: {name: public, namespace: gateways}`, or
     `ingress: {className: nginx}`.
     """
-    for workload, work, route in _routed(plan):
+    for workload, work, route in routed(plan):
         at = workload.work_at / "route"
         known = ports_of(work)
         if routed_port(work) not in known:
@@ -111,11 +106,15 @@ def route_asked_for_twice(plan: Plan) -> Iterator[Finding]:
     (`HTTPRouteRule.Matches` in `apis/v1/httproute_types.go` of kubernetes-sigs/gateway-api). Controllers of Ingresses
     take one of the two, or refuse the second.
 
+    Where a host with a longer path, or one beneath another's `*`, is another tenant's, it is a warning: it takes these
+    requests, and whoever got them before has no say in it. Within a tenant nothing is found.
+
     ## Instead
-    Write another host or `path` for one of them. Two versions of one service are a `canary`.
+    Write another host or `path` for one of them. Two versions of one service are a `canary`. Where the tenants agree,
+    say so in a comment.
     """
     first: dict[tuple[str, str], tuple[Workload, Origin]] = {}
-    for workload, _, route in _routed(plan):
+    for workload, _, route in routed(plan):
         for index, host in enumerate(route.hosts):
             at = workload.work_at / "route" / "hosts" / index
             other = first.setdefault((host, route.path), (workload, at))
@@ -130,6 +129,21 @@ def route_asked_for_twice(plan: Plan) -> Iterator[Finding]:
                     related=(Label(other[1], "asked for here"),),
                     help="leave one of them out" if again else "write another host or `path`",
                 )
+    yield from _taken(plan)
+
+
+def _taken(plan: Plan) -> Iterator[Finding]:
+    for taking in takings(plan):
+        by, of = taking.by, taking.of
+        if by.tenant.name != of.tenant.name:
+            yield Finding(
+                by.work_at / "route" / "hosts" / taking.host,
+                f"`{by.name}` of tenant `{by.tenant.name}` gets requests of `{of.name}`, tenant `{of.tenant.name}`'s",
+                label=f"`{taking.address}` is part of `{taking.whole}`",
+                related=(Label(of.work_at / "route" / "hosts" / taking.other_host, "asked for here"),),
+                help="write another host or `path`; where the tenants agree: `# gpuplan: ignore[GPU569] REASON`",
+                severity=Severity.WARNING,
+            )
 
 
 @check("GPU523", "canary-without-weights")

@@ -182,11 +182,11 @@ class _Quantity(Value):
 def _quantity(value: object) -> _Quantity:
     """What is finer than a billionth is rounded away from zero (`ParseQuantity` in `pkg/api/resource` there)."""
     text = _string(value)
-    parsed = parse_quantity(text[1:] if text[:1] in ("+", "-") else text)
+    parsed = parse_quantity(text)
     if parsed is None:
         raise CelError(f"quantity must match the regular expression: {text}")
-    amount = min(Decimal(_MOST), parsed.quantize(_NANO, ROUND_UP) if parsed % _NANO else parsed)
-    return _Quantity(-amount if text.startswith("-") else amount)
+    exact = parsed.quantize(_NANO, ROUND_UP) if parsed % _NANO else parsed
+    return _Quantity(max(Decimal(-_MOST), min(Decimal(_MOST), exact)))
 
 
 _NANO: Final = Decimal("1e-9")

@@ -30,7 +30,7 @@ def quantity(amount: int | Decimal) -> str:
 
 # `validSuffixes` and `parseQuantityString` in `pkg/api/resource/{suffix,quantity}.go` of kubernetes/apimachinery.
 _QUANTITY: Final = regex(
-    r"(?P<number>[0-9]+(\.[0-9]*)?|\.[0-9]+)(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})?", re.ASCII
+    r"(?P<number>[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+))(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})?", re.ASCII
 )
 _BINARY: Final = {f"{letter}i": Decimal(2) ** (10 * power) for power, letter in enumerate("KMGTPE", start=1)}
 _POWERS_OF_TEN: Final = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}

@@ -163,6 +163,7 @@ class _Run:
             self.removed += [((*here.at, index), here.patch_at) for index in range(len(under))]
             under = []
         gone: set[int] = set()
+        said: set[str] = set()
         for index, item in enumerate(items):
             place = (*here.patch_at, index)
             if not isinstance(item, Mapping):
@@ -174,7 +175,11 @@ class _Run:
             elif item.get(key) is None:
                 message = f"an item of `{here.at[-1]}` has no `{key}`, by which it is told from others"
                 self._fault(place, message, f"add `{key}:`")
+            elif str(item[key]) in said and DIRECTIVE not in item:
+                message = f"another item of `{here.at[-1]}` has the `{key}` `{item[key]}`, and both would become one"
+                self._fault(place, message, "write one item")
             else:
+                said |= set() if DIRECTIVE in item else {str(item[key])}
                 self._item(here, under, gone, index, item)
         return [item for index, item in enumerate(under) if index not in gone]
 

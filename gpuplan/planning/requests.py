@@ -91,7 +91,8 @@ def _request(container: PatchedContainer, at: Origin, amount: int) -> Request:
 
 
 def _said(resources: Mapping[str, Any], kind: str, counted: Counted) -> tuple[tuple[str, str], str] | None:
-    """A limit is a request where there is none beside it."""
+    """A limit is a request where there is none beside it. What is no amount, or less than none, is found by a check."""
     value = mapping(resources.get(kind)).get(counted.value)
     text = str(value) if isinstance(value, str | int | float) else ""
-    return None if exact_quantity(text) is None else ((kind, counted.value), text)
+    amount = exact_quantity(text)
+    return None if amount is None or amount < 0 else ((kind, counted.value), text)

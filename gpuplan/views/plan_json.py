@@ -15,6 +15,7 @@ from typing import Any, Final, get_type_hints
 from pydantic import BaseModel
 
 from gpuplan.catalog import Gpu
+from gpuplan.credentials import hidden
 from gpuplan.planning import plan as parts
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.on_demand import certain_units, dynamic_pools
@@ -24,7 +25,19 @@ from gpuplan.planning.preemption import evictions
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.serving import autoscaler_kind, metric_of, probe_of
 from gpuplan.policy.documentation import document
-from gpuplan.policy.models import KINDS_OF_WORK, Autoscaling, Canary, Cap, Guard, Inference, ModelVolume, Training
+from gpuplan.policy.models import (
+    KINDS_OF_WORK,
+    Autoscaling,
+    Canary,
+    Cap,
+    Guard,
+    Inference,
+    ModelVolume,
+    PodPatch,
+    Probe,
+    Query,
+    Training,
+)
 from gpuplan.values import NamedTuple
 
 FORMAT_VERSION = "1.6"
@@ -218,6 +231,27 @@ def _served(work: Inference) -> Mapping[str, object]:
     return {"made_by": made_by, "port": None if work.port == "none" else work.port, "probe": probe_of(work)}
 
 
+def _patched(patch: PodPatch) -> Mapping[str, object]:
+    return {"metadata": _without_credentials(patch.metadata), "spec": _without_credentials(patch.spec)}
+
+
+def _asked(probe: Probe) -> Mapping[str, object]:
+    return {"command": _without_credentials(probe.command)}
+
+
+def _without_credentials(value: object) -> object:
+    """The same with stars for what looks like a credential: whoever reads the plan need not be who may read these."""
+    match value:
+        case str():
+            return hidden(value)
+        case Mapping():
+            return {key: _without_credentials(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_without_credentials(item) for item in value]
+        case _:
+            return value
+
+
 def _scaled(scaling: Autoscaling) -> Mapping[str, object]:
     return {"metric": metric_of(scaling) or None, "kind": autoscaler_kind(scaling)}
 
@@ -269,6 +303,9 @@ _CONTRACT: Final[Mapping[type, Published]] = {
     Training: Published(renamed={"kind": "made_by"}),
     Inference: Published(left_out=("kind",), more=_served),
     Autoscaling: Published(more=_scaled),
+    PodPatch: Published(more=_patched),
+    Probe: Published(more=_asked),
+    Query: Published(more=lambda query: {"promql": hidden(query.promql)}),
     Canary: Published(left_out=("command", "args", "env")),
     ModelVolume: Published(left_out=("download",), more=_volume),
     parts.Retained: Published(left_out=("mig_layout", "device_plugin_config", "object", "what"), more=_defined),

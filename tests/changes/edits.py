@@ -151,6 +151,58 @@ def change_replicas_of_a_workload(platform: Platform) -> None:
     platform.spec("Workload", "embeddings")["inference"]["replicas"] = 6
 
 
+def raise_replicas_of_a_workload(platform: Platform) -> None:
+    platform.spec("Workload", "embeddings")["inference"]["replicas"] = 7
+
+
+def have_the_load_say_how_many(platform: Platform) -> None:
+    inference = platform.spec("Workload", "embeddings")["inference"]
+    inference["autoscaling"] = {"minReplicas": inference.pop("replicas"), "maxReplicas": 8, "requestsPerSecond": 50}
+
+
+def have_one_replica(platform: Platform) -> None:
+    platform.spec("Workload", "embeddings")["inference"]["replicas"] = 1
+
+
+def bound_the_load(platform: Platform) -> None:
+    platform.spec("Workload", "embeddings")["inference"]["autoscaling"]["maxReplicas"] = 7
+
+
+def need_fewer_pods_at_least(platform: Platform) -> None:
+    platform.spec("Workload", "embeddings")["inference"]["autoscaling"]["minReplicas"] = 2
+
+
+def state_fewer_replicas(platform: Platform) -> None:
+    inference = platform.spec("Workload", "embeddings")["inference"]
+    inference["replicas"] = 6
+    del inference["autoscaling"]
+
+
+def state_all_replicas(platform: Platform) -> None:
+    state_fewer_replicas(platform)
+    platform.spec("Workload", "embeddings")["inference"]["replicas"] = 8
+
+
+def let_keda_scale_to_zero(platform: Platform) -> None:
+    route_a_service(platform)
+    query = {"promql": "sum(rate(requests_total[2m]))", "perPod": 5}
+    scaling = {"minReplicas": 0, "maxReplicas": 8, "query": query}
+    inference = platform.spec("Workload", "embeddings")["inference"]
+    inference.pop("replicas")
+    inference["autoscaling"] = scaling
+
+
+def let_keda_keep_one(platform: Platform) -> None:
+    let_keda_scale_to_zero(platform)
+    platform.spec("Workload", "embeddings")["inference"]["autoscaling"]["minReplicas"] = 1
+
+
+def scale_without_keda(platform: Platform) -> None:
+    scaling = platform.spec("Workload", "embeddings")["inference"]["autoscaling"]
+    scaling |= {"minReplicas": 1, "requestsPerSecond": 50}
+    del scaling["query"]
+
+
 def change_autoscaling_of_a_workload(platform: Platform) -> None:
     platform.spec("Workload", "chat")["inference"]["autoscaling"]["maxReplicas"] = 6
 
@@ -654,6 +706,22 @@ def keep_checkpoints(platform: Platform) -> None:
     platform.spec("Workload", "support-tuning")["training"]["checkpoint"] = {"size": "50Gi"}
 
 
+def keep_fewer_checkpoints(platform: Platform) -> None:
+    platform.spec("Workload", "support-tuning")["training"]["checkpoint"]["size"] = "40Gi"
+
+
+def keep_more_checkpoints(platform: Platform) -> None:
+    platform.spec("Workload", "support-tuning")["training"]["checkpoint"]["size"] = "60Gi"
+
+
+def keep_checkpoints_elsewhere(platform: Platform) -> None:
+    platform.spec("Workload", "support-tuning")["training"]["checkpoint"]["storageClass"] = "fast"
+
+
+def keep_no_checkpoints(platform: Platform) -> None:
+    del platform.spec("Workload", "support-tuning")["training"]["checkpoint"]
+
+
 def go_on_with_fewer_pods(platform: Platform) -> None:
     platform.spec("Workload", "support-tuning")["training"] |= {"peers": {}, "elastic": {"minPods": 2}}
 
@@ -1117,8 +1185,21 @@ CASES = (
     Case(raise_a_limit, QUOTA, tenant("batch-inference")),
     Case(add_a_tenant, QUOTA, tenant("robotics")),
     Case(add_a_namespace, QUOTA, tenant("batch-inference")),
-    Case(change_replicas_of_a_workload, QUOTA, workload("embeddings")),
-    Case(change_autoscaling_of_a_workload, QUOTA, workload("chat")),
+    Case(change_replicas_of_a_workload, RECREATE, workload("embeddings")),
+    Case(raise_replicas_of_a_workload, QUOTA, workload("embeddings"), before=change_replicas_of_a_workload),
+    Case(have_the_load_say_how_many, RECREATE, workload("embeddings")),
+    Case(have_the_load_say_how_many, QUOTA, workload("embeddings"), before=have_one_replica),
+    Case(bound_the_load, RECREATE, workload("embeddings"), before=have_the_load_say_how_many),
+    Case(need_fewer_pods_at_least, RECREATE, workload("embeddings"), before=have_the_load_say_how_many),
+    Case(state_fewer_replicas, RECREATE, workload("embeddings"), before=have_the_load_say_how_many),
+    Case(state_all_replicas, QUOTA, workload("embeddings"), before=have_the_load_say_how_many),
+    Case(scale_without_keda, TWO_STEP, workload("embeddings"), before=let_keda_scale_to_zero),
+    Case(scale_without_keda, QUOTA, workload("embeddings"), before=let_keda_keep_one),
+    Case(keep_fewer_checkpoints, RECREATE, workload("support-tuning"), before=keep_checkpoints),
+    Case(keep_more_checkpoints, QUOTA, workload("support-tuning"), before=keep_checkpoints),
+    Case(keep_checkpoints_elsewhere, RECREATE, workload("support-tuning"), before=keep_checkpoints),
+    Case(keep_no_checkpoints, DESTRUCTIVE, workload("support-tuning"), before=keep_checkpoints),
+    Case(change_autoscaling_of_a_workload, RECREATE, workload("chat")),
     Case(add_a_workload, QUOTA, workload("scoring")),
     Case(change_replicas_of_a_pool, PLUGIN_RESTART, pool("a100-shared")),
     Case(add_an_unused_layout, PLUGIN_RESTART, layout("whole")),

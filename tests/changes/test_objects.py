@@ -78,6 +78,8 @@ RUNTIME = (
 )
 SECRET = "{apiVersion: v1, kind: Secret, metadata: {name: x, namespace: x}, %s}"
 GRANTS = '{apiVersion: v1, kind: ConfigMap, metadata: {name: grants-x, namespace: s}, data: {grants: "%s"}}'
+SIZE = "resources: {requests: {storage: %s}}"
+SCALER = "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: x, namespace: x}, spec: {%s}}"
 CLAIM = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x, namespace: x}, spec: {%s}}"
 NODE = "{apiVersion: v1, kind: Node, metadata: {name: n, labels: {%s}}}"
 KAI_QUEUE = "{apiVersion: scheduling.run.ai/v2, kind: Queue, metadata: {name: x}, spec: {resources: {gpu: {%s}}}}"
@@ -198,6 +200,11 @@ KEY = "nvidia.com/device-plugin.config"
         ),
         ("namespaces/x", NAMESPACE % "a: b", "", "destructive"),
         ("workloads/x", DEPLOYMENT % "replicas: 1", DEPLOYMENT % "replicas: 2", "quota"),
+        ("workloads/x", DEPLOYMENT % "replicas: 2", DEPLOYMENT % "replicas: 1", "recreate"),
+        ("workloads/x", DEPLOYMENT % "replicas: 2", DEPLOYMENT % "", "recreate"),
+        ("workloads/x", DEPLOYMENT % "replicas: 1", DEPLOYMENT % "", "quota"),
+        ("workloads/x", SCALER % "maxReplicas: 4", SCALER % "maxReplicas: 5", "quota"),
+        ("workloads/x", SCALER % "maxReplicas: 4", SCALER % "maxReplicas: 3", "recreate"),
         ("workloads/x", DEPLOYMENT % "template: a", DEPLOYMENT % "template: b", "recreate"),
         ("workloads/x", DEPLOYMENT % "template: a", "", "destructive"),
         ("workloads/x", "", ROUTE % "a.example.com", "quota"),
@@ -217,6 +224,8 @@ KEY = "nvidia.com/device-plugin.config"
         ),
         ("workloads/x", LEADER_WORKER_SET % "replicas: 1", "", "destructive"),
         ("workloads/x", CLAIM % "resources: 1", CLAIM % "resources: 2", "quota"),
+        ("workloads/x", CLAIM % (SIZE % "1Gi"), CLAIM % (SIZE % "1025Mi"), "quota"),
+        ("workloads/x", CLAIM % (SIZE % "1Gi"), CLAIM % (SIZE % "1023Mi"), "recreate"),
         ("workloads/x", CLAIM % "storageClassName: a", CLAIM % "storageClassName: b", "recreate"),
         ("argocd", APPLICATION % ("", CHART % ("v1", "b")), APPLICATION % ("", CHART % ("v2", "b")), "plugin-restart"),
         ("argocd", APPLICATION % ("", CHART % ("v1", "b")), APPLICATION % ("", CHART % ("v1", "c")), "metadata"),

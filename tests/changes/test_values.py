@@ -369,6 +369,98 @@ def test_whoever_works_in_a_workspace_is_told_what_stays() -> None:
     assert removed.effect == "its pods end, and its volume goes when a person confirms it"
 
 
+def _scaled(before: Edit, edit: Edit) -> tuple[str, int]:
+    found = change(before, edit, "Workload", "embeddings")
+    return found.effect, found.pods
+
+
+def test_pods_that_end_are_counted() -> None:
+    assert _scaled(original, edits.change_replicas_of_a_workload) == ("2 of 8 pods end", 2)
+    by_load = edits.have_the_load_say_how_many
+    assert _scaled(by_load, edits.state_fewer_replicas) == ("up to 2 of 8 pods end", 2)
+    assert _scaled(by_load, edits.need_fewer_pods_at_least) == ("6 pods may end when there is less to do", 6)
+    assert _scaled(by_load, edits.state_all_replicas)[1] == 0
+
+
+def test_a_number_that_is_stated_no_more_is_one_at_first() -> None:
+    effect, pods = _scaled(original, edits.have_the_load_say_how_many)
+    assert pods == 7
+    assert effect.startswith(
+        "`spec.replicas` leaves its Deployment and is 1: 7 of 8 pods end, and its autoscaler then starts 8 replicas at"
+    )
+    assert effect.endswith(
+        "none ends where another field manager has `replicas: 8` before the sync "
+        "(`kubectl apply --server-side --field-manager=handover`)"
+    )
+
+
+def test_what_keda_leaves_idle_stays_so() -> None:
+    goes = "the HorizontalPodAutoscaler that KEDA made goes with the ScaledObject that owns it, and nothing scales "
+    goes += "until the next sync makes one again"
+    idle, _ = _scaled(edits.let_keda_scale_to_zero, edits.scale_without_keda)
+    busy, _ = _scaled(edits.let_keda_keep_one, edits.scale_without_keda)
+    assert idle.startswith("where it is idle it stays at 0 pods")
+    assert "kubectl scale -n small-inference deployment/embeddings --replicas=1" in idle
+    assert idle.endswith(goes)
+    assert busy == goes
+
+
+def test_what_becomes_of_a_volume_is_told() -> None:
+    smaller, larger, elsewhere, none = (
+        change(edits.keep_checkpoints, edit, "Workload", "support-tuning")
+        for edit in (
+            edits.keep_fewer_checkpoints,
+            edits.keep_more_checkpoints,
+            edits.keep_checkpoints_elsewhere,
+            edits.keep_no_checkpoints,
+        )
+    )
+    refuses, claim = "the API server refuses", "`support-tuning-checkpoint`"
+    without = "and its folder is not synced: it takes its claim to be deleted first, and all that is in it goes"
+    assert (smaller.effect, smaller.pods) == (f"{refuses} a smaller size of volume {claim}, {without}", 0)
+    assert elsewhere.effect == f"{refuses} another StorageClass of volume {claim}, {without}"
+    assert "grows where its StorageClass has `allowVolumeExpansion: true`" in larger.effect
+    assert none.effect.endswith(f"; its volume {claim} goes when a person confirms it, with all that is in it")
+
+
+def test_a_workspace_keeps_no_volume_that_is_refused() -> None:
+    def keep_less(platform: Platform) -> None:
+        _run_longer(platform)
+        platform.spec("Workload", "notebook")["workspace"]["storage"]["size"] = "5Gi"
+
+    found = change(_with_workspace({"size": "10Gi"}), keep_less, "Workload", "notebook")
+    assert "its volume stays" not in found.effect
+    assert "refuses a smaller size of volume `notebook-storage`" in found.effect
+
+
+def test_another_way_to_a_service_is_named() -> None:
+    def serve_ingresses(platform: Platform) -> None:
+        platform.cluster("prod")["ingress"] = {"className": "nginx"}
+
+    found = change(edits.route_a_service, serve_ingresses, "Workload", "embeddings")
+    assert found.effect == (
+        "it is reached from outside as `embeddings.example.com/` by the controller of IngressClass `nginx`, and no "
+        "longer by Gateway `gateways/public`: its HTTPRoute goes, and its Ingress comes; its hosts must lead there; "
+        "nothing that runs is disturbed"
+    )
+    moved = change(edits.route_a_service, edits.route_by_another_gateway, "Workload", "embeddings")
+    assert "by Gateway `gateways/private`, and no longer by Gateway `gateways/public`; its hosts" in moved.effect
+
+
+def test_whose_requests_move_is_told() -> None:
+    def take_a_path(platform: Platform) -> None:
+        platform.spec("Workload", "chat")["inference"]["route"] = {"hosts": ["embeddings.example.com"], "path": "/v1"}
+
+    def take_another(platform: Platform) -> None:
+        platform.spec("Workload", "chat")["inference"]["route"] = {"hosts": ["chat.example.com"], "path": "/v1"}
+
+    found = change(edits.route_a_service, take_a_path, "Workload", "chat")
+    moved = "; requests for `embeddings.example.com/v1` come to it, and no longer to `embeddings` of tenant "
+    assert found.effect.endswith(f"{moved}`small-inference`")
+    assert found.change_class is ChangeClass.ADMISSION
+    assert "requests for" not in change(edits.route_a_service, take_another, "Workload", "chat").effect
+
+
 def test_what_a_canary_gets_and_what_becomes_of_it_is_told() -> None:
     tried, weighed, other, promoted, given_up = (
         change(before, edit, "Workload", "embeddings")

@@ -33,7 +33,7 @@ def test_a_quantity_stands_for_an_exact_number(text: str, number: Fraction) -> N
     assert exact_quantity(text) == number
 
 
-@pytest.mark.parametrize("text", ["", "GB", "1 Gi", "32GB", "1gi", "1K", "1.5.5", "64 cores"])
+@pytest.mark.parametrize("text", ["", "GB", "1 Gi", "32GB", "1gi", "1K", "1.5.5", "64 cores", "+-1", "+"])
 def test_other_texts_are_none(text: str) -> None:
     assert exact_quantity(text) is None
 

@@ -31,6 +31,18 @@ def test_a_limit_is_a_request_where_there_is_none() -> None:
     assert asked_by_main(workload, Counted.CPU) is None
 
 
+def test_every_form_of_an_amount_counts_and_what_is_none_does_not() -> None:
+    signed = a_patch(
+        "{name: a, resources: {requests: {cpu: '+100'}}}", "{name: b, resources: {requests: {cpu: '1e2'}}}"
+    )
+    unreadable = a_patch(
+        "{name: a, resources: {requests: {cpu: abc}}}", "{name: b, resources: {requests: {cpu: '-1'}}}"
+    )
+
+    assert asked_by_pod(a_workload(signed), Counted.CPU) == 200_000
+    assert asked_by_pod(a_workload(unreadable), Counted.CPU) is None
+
+
 def test_an_init_container_asks_for_itself_and_for_those_before_it_that_go_on() -> None:
     init = (
         "{name: agent, restartPolicy: Always, resources: {requests: {cpu: 1}}}, "

@@ -514,3 +514,24 @@ def test_a_service_says_how_it_is_asked_and_reached() -> None:
     assert found["loud"]["probe"] == {"http": "/health", "grpc": None, "command": None, "port": None, "timeout": None}
     assert found["loud"]["service"] == {"type": "NodePort", "port": None, "node_port": 30080}
     assert found["loud"]["autoscaling"]["metric"] == "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
+
+
+def test_what_looks_like_a_credential_is_not_published() -> None:
+    token = "ghp_" + "b" * 36
+    work = document(
+        "Workload",
+        "chat",
+        "tenant: lab",
+        "pool: a",
+        'image: "x:1"',
+        f"podPatch: {{metadata: {{annotations: {{t: {token}}}}}, "
+        f"spec: {{containers: [{{name: s, args: [-t={token}]}}]}}}}",
+        f"inference: {{probe: {{command: [ask, {token}]}}, "
+        f"autoscaling: {{maxReplicas: 2, query: {{promql: 'x{{t=\"{token}\"}}', perPod: 1}}}}}}",
+    )
+    plan = a_plan("---\n".join((pool("a"), tenant("lab", "pool: a, guaranteed: 8"), work)))
+
+    told = json.dumps(plans_as_data([plan]))
+
+    assert token not in told
+    assert told.count("*" * 40) == 4

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Final
 
 from gpuplan.backends import backends
 from gpuplan.changes.bodies import Body, value_of
@@ -14,8 +16,9 @@ from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Family, Finding, Origin, Severity
 from gpuplan.manifests import Identity, Manifest, identity_of
-from gpuplan.manifests.kinds import Route
+from gpuplan.manifests.kinds import Route, assume_kind
 from gpuplan.planning.plan import WORKLOAD_LABEL, Plan, RetainedObject
+from gpuplan.planning.volumes import volumes_of
 from gpuplan.policy.models import Install
 from gpuplan.wording import joined
 
@@ -110,11 +113,13 @@ def immutable_field_changes(step: Step) -> Iterator[Finding]:
     The API server refuses the object, and with it Argo CD and Flux fail to sync the whole folder: everything else in it
     stays as it was. Such are the value of a PriorityClass and whether it preempts, the ClusterQueue that a LocalQueue
     names, the levels of a Topology, the labels, tolerations and Topology of a ResourceFlavor that has one, and the
-    class and mode of a volume.
+    class and mode of a volume. A volume's size may grow, where its StorageClass has `allowVolumeExpansion`, and is
+    refused when it is smaller (`ValidatePersistentVolumeClaimUpdate` in `pkg/apis/core/validation/validation.go` of
+    kubernetes/kubernetes).
 
     ## Instead
     Give what is new another name, and remove the old one when nothing uses it any more. Or delete the object in the
-    cluster before the change is synced, and say so in a comment.
+    cluster before the change is synced, and say so in a comment. With the claim of a volume goes all that is in it.
     """
     earlier = _objects(step.before)
     for identity, (body, at) in _objects(step.after).items():
@@ -122,11 +127,16 @@ def immutable_field_changes(step: Step) -> Iterator[Finding]:
             fields = joined([f"`{'.'.join(route)}`" for route in found])
             yield Finding(
                 at if at is not None else _place(step.after, identity, body, found[0]),
-                f"{fields} of {identity.kind} `{identity.name}` cannot be changed",
+                f"{fields} of {identity.kind} `{identity.name}` cannot be {_verb(identity, found)}",
                 label="the API server refuses it",
                 notes=(f"in namespace `{identity.namespace}`",) if identity.namespace else (),
                 help=_help(identity, is_named=at is not None or identity.kind == "PriorityClass"),
             )
+
+
+def _verb(identity: Identity, found: tuple[Route, ...]) -> str:
+    fields = {item.route: item for item in assume_kind(identity.group, identity.kind).immutable}
+    return "made smaller" if all(fields[route].may_grow for route in found) else "changed"
 
 
 def _help(identity: Identity, *, is_named: bool) -> str:
@@ -134,6 +144,8 @@ def _help(identity: Identity, *, is_named: bool) -> str:
     kind = identity.kind.lower() + (f".{identity.group}" if identity.group else "")
     where = f" -n {identity.namespace}" if identity.namespace else ""
     delete = f"`kubectl delete {kind} {identity.name}{where}` just before it is synced"
+    if identity.kind == "PersistentVolumeClaim":
+        delete += ": all that is in the volume goes with it, once no pod uses it"
     return (
         f"add one with another name and leave this; or run {delete}" if is_named else f"take it back, or run {delete}"
     )
@@ -159,6 +171,14 @@ def _objects(plan: Plan) -> dict[Identity, tuple[Body, Origin | None]]:
     return found
 
 
+_FIELDS: Final[Mapping[Route, str]] = {
+    ("spec", "resources", "requests", "storage"): "size",
+    ("spec", "storageClassName"): "storageClass",
+    ("spec", "accessModes"): "accessMode",
+}
+"""What the policies call a field of a claim."""
+
+
 def _place(plan: Plan, identity: Identity, body: Body, route: Route) -> Origin:
     """Where the policies say what an object is made of."""
     found: Iterator[Origin]
@@ -169,7 +189,11 @@ def _place(plan: Plan, identity: Identity, body: Body, route: Route) -> Origin:
         found = ((pool.at / "topology").key for pool in plan.pools if pool.name == identity.name)
     elif workload := value_of(body, ("metadata", "labels", WORKLOAD_LABEL)):
         key = identity.namespace, workload
-        found = (item.at for item in plan.workloads if (item.namespace, item.name) == key)
+        owners = [item for item in plan.workloads if (item.namespace, item.name) == key]
+        volumes = (volume for item in owners for volume in volumes_of(item) if volume.claim(item) == identity.name)
+        found = chain(
+            (volume.at / _FIELDS[route] for volume in volumes if route in _FIELDS), (item.at for item in owners)
+        )
     else:
         tenants = (tenant for tenant in plan.tenants if identity.namespace in tenant.spec.namespaces)
         found = (tenant.at / "namespaces" for tenant in tenants)

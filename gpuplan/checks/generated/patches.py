@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from posixpath import normpath
 from typing import Any, Final
 
 from gpuplan.admission import level_of
@@ -12,13 +13,16 @@ from gpuplan.checks.generated.work import Generated, GeneratedWork, RefusedWork
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity, field_path
 from gpuplan.manifests import check_schemas
+from gpuplan.manifests.pod_rules import misfits
 from gpuplan.manifests.provenance import How, Link
 from gpuplan.manifests.strategic import Patched, patched, shape_of_pods
 from gpuplan.patterns import regex
+from gpuplan.planning.dra import CLASS_PREFIX
 from gpuplan.planning.grants import gpu_resources
 from gpuplan.planning.linking import Linked, find_written
-from gpuplan.planning.plan import MAIN_CONTAINER, WORKLOAD_LABEL, Plan, Workload
-from gpuplan.planning.schedulers.kai import CONTAINER_ANNOTATIONS
+from gpuplan.planning.plan import MAIN_CONTAINER, POOL_LABEL, WORKLOAD_LABEL, Plan, Workload
+from gpuplan.planning.pod_patches import items, mapping
+from gpuplan.planning.schedulers.kai import CLASS_LABEL, CONTAINER_ANNOTATIONS
 from gpuplan.planning.schedulers.runai import FRACTION_ANNOTATIONS
 from gpuplan.policy.models import Inference
 from gpuplan.values import NamedTuple
@@ -42,7 +46,20 @@ class _Laid(NamedTuple):
         return self.workload.patch_at / inner
 
     def before(self, route: Path) -> object:
-        return _get(self.template, route)
+        """What is there without the patch, and stays; nothing of what the patch takes away."""
+        is_gone = any(len(at) < len(route) and route[: len(at)] == at for at, _ in self.found.removed)
+        return _MISSING if is_gone else _get(self.template, route)
+
+    def said(self, inner: Path) -> object:
+        """What the patch itself says."""
+        return _get(self.workload.pod_patch, inner)
+
+    def name(self, route: Path, inner: Path) -> str | None:
+        """The name of an item of a list, as the patch calls it, or as it is called without that."""
+        for item in (self.said(inner), _get(self.template, route)):
+            if isinstance(item, Mapping) and "name" in item:
+                return str(item["name"])
+        return None
 
     def links(self, route: Path) -> Sequence[Link]:
         """Where what is there without the patch comes from, the nearest places of the workload first."""
@@ -102,7 +119,10 @@ def pod_patch_changes_what_policy_says(generated: Generated) -> Iterator[Finding
     ## Why
     Quotas, sums and findings count what the policy says: units of GPUs, the pool, the class, the queue, how many pods
     there are. A patch of these would make all of it wrong without a word. Units in further containers would be counted
-    by no check, and a pod that does not tolerate the taints of its pool never starts.
+    by no check, and so would claims of further devices. A pod that does not tolerate the taints of its pool never
+    starts, nor does one with an affinity to other pools. What a kind of work needs is decided as well: that pods of a
+    Job are not started again in place, what its volumes are and where they are mounted, and the ports that the Service
+    leads to.
 
     ## Instead
     Write it in the field that the help names. What the policy language does not say may be patched.
@@ -128,15 +148,17 @@ _Change = tuple[Path, str, Origin | None, str]
 
 def _changes(laid: _Laid) -> Iterator[_Change]:
     for route, inner in _set(laid.found).items():
-        before, after = laid.before(route), _get(laid.found.body, route)
-        if (instead := _decided_elsewhere(laid, route)) is not None:
-            yield inner, f"sets `{_shown(laid, route)}`", None, instead
-        elif route == ("spec", "tolerations") and isinstance(before, list) and isinstance(after, list):
-            yield from _tolerations(laid, inner, before, after)
-        elif not _is_missing(before) and before != after:
+        before, after = laid.before(route), laid.said(inner)
+        if _is_missing(before):
+            if (instead := _decided_elsewhere(laid, route, inner)) is not None:
+                yield inner, f"sets `{_shown(laid, route, inner)}`", None, instead
+        elif isinstance(before, list) and isinstance(after, list) and (what := _MAY_BE_LONGER.get(route[-1])):
+            yield from _shortened(laid, route, inner, what, before, after)
+        elif before != after:
             yield from _changed(laid, route, inner, "changes")
     for route, inner in laid.found.removed:
         yield from _changed(laid, route, inner, "removes")
+    yield from _kept_off(laid)
 
 
 def _set(found: Patched) -> Mapping[Path, Path]:
@@ -150,21 +172,72 @@ def _set(found: Patched) -> Mapping[Path, Path]:
 
 
 def _changed(laid: _Laid, route: Path, inner: Path, verb: str) -> Iterator[_Change]:
-    """Nothing, where no field of the policy decides it, or what admission judges it by."""
-    if _FREE.isdisjoint(route) and (links := laid.links(route)):
-        yield inner, f"{verb} `{_shown(laid, route)}`", links[0].at, _instead(laid, links[0])
+    """Nothing where anybody may decide it. What no field of the policy says follows from the kind of work."""
+    route = _GROUP if route == _GROUP[: len(route)] and not _is_missing(laid.before(_GROUP)) else route
+    if route != _GROUP and not _FREE.isdisjoint(route):
+        return
+    what, links = f"{verb} `{_shown(laid, route, inner)}`", laid.links(route)
+    if links:
+        yield inner, what, links[0].at, _instead(laid, links[0])
+    else:
+        yield inner, what, None, _added(route) or "leave it out: it follows from the kind of work"
 
 
-_FREE: Final = frozenset(("securityContext", "terminationGracePeriodSeconds"))
-"""What a level or a bound of the tenant decides only as far as admission goes."""
+_FREE: Final = frozenset(
+    ("securityContext", "terminationGracePeriodSeconds", "automountServiceAccountToken", "enableServiceLinks")
+)
+"""What a level or a bound of the tenant decides only as far as admission goes, and what pods are safer with."""
+
+_GROUP: Final = ("spec", "securityContext", "fsGroup")
+"""Who may write to volumes, which is there where the policy says it."""
+
+_MAY_BE_LONGER: Final[Mapping[str | int, str]] = {
+    "tolerations": "tolerations of the pool's taints",
+    "claims": "claims of the units",
+}
+"""What is in lists that are replaced, and may hold more than a pod needs for its pool."""
 
 
-def _tolerations(laid: _Laid, inner: Path, before: Sequence[Any], after: Sequence[Any]) -> Iterator[_Change]:
-    """A pod may have more of them than its pool needs."""
+def _shortened(
+    laid: _Laid, route: Path, inner: Path, what: str, before: Sequence[Any], after: Sequence[Any]
+) -> Iterator[_Change]:
     if missing := [item for item in before if item not in after]:
         add = ", ".join(map(_flow, missing))
-        at = laid.links(("spec", "tolerations"))[0].at
-        yield inner, "takes away tolerations of the pool's taints", at, f"the list is replaced: add {add}"
+        yield inner, f"takes away {what}", laid.links(route)[0].at, f"the list is replaced: add {add}"
+
+
+# An affinity beside the pool's own selector.
+
+_TERMS: Final = (
+    "spec",
+    "affinity",
+    "nodeAffinity",
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "nodeSelectorTerms",
+)
+
+
+def _kept_off(laid: _Laid) -> Iterator[_Change]:
+    """Both have to hold, and one of the terms is enough."""
+    terms, pool = laid.said(_TERMS), laid.before(("spec", "nodeSelector", POOL_LABEL))
+    if isinstance(terms, list) and isinstance(pool, str) and not any(_admits(mapping(term), pool) for term in terms):
+        message, instead = (
+            f"keeps its pods off pool `{pool}`",
+            "leave it out: `pool` of the workload says where it runs",
+        )
+        yield _TERMS, message, laid.links(("spec", "nodeSelector"))[0].at, instead
+
+
+def _admits(term: Mapping[str, Any], pool: str) -> bool:
+    """Whether a term may choose a node of the pool, by the pool's label."""
+    return all(_is_met(mapping(item), pool) for item in items(term.get("matchExpressions")))
+
+
+def _is_met(expression: Mapping[str, Any], pool: str) -> bool:
+    if expression.get("key") != POOL_LABEL:
+        return True
+    is_among = pool in items(expression.get("values"))
+    return {"In": is_among, "NotIn": not is_among, "DoesNotExist": False}.get(str(expression.get("operator")), True)
 
 
 def _flow(item: Mapping[str, object]) -> str:
@@ -191,6 +264,7 @@ _ADDED: Final[Mapping[Path, str]] = {
     ("spec", "hostname"): "write `training.peers`",
     ("spec", "ephemeralContainers"): "leave them out: a template has none",
     ("spec", "schedulingGates"): "leave it out: nobody would open the gate",
+    ("spec", "overhead"): "leave it out: it belongs to the RuntimeClass that `runtimeClassName` names",
     ("spec", "resources"): "write `cpu` and `memory` of the workload, and those of each further container",
 }
 """What the policy decides also where nothing is written of it, by the route in the template, and what to do."""
@@ -213,37 +287,68 @@ _OF_SCHEDULERS: Final = (
 )
 
 
-def _decided_elsewhere(laid: _Laid, route: Path) -> str | None:
-    """What to do about a part that is for the policy to say; None where anybody may say it, or it is there already."""
-    if not _is_missing(laid.before(route)):
-        return None
+def _decided_elsewhere(laid: _Laid, route: Path, inner: Path) -> str | None:
+    """What to do about a part that is not there yet, and is for the policy to say; None where anybody may say it."""
     match route:
+        case ("metadata", "labels", str(key)) if key == CLASS_LABEL and laid.plan.scheduler.has_queues_by_pool:
+            return _ADDED["spec", "priorityClassName"]
         case ("metadata", "labels" | "annotations", str(key), *_):
             is_theirs = key.startswith(_OF_SCHEDULERS) or key in FRACTION_ANNOTATIONS
-            return (
-                "leave it out: it follows from `pool`, `priorityClass`, `fraction` and `training`"
-                if is_theirs
-                else None
-            )
+            return _BY_TERMS if is_theirs else None
         case ("metadata", *_):
             return "leave it out: pods have labels and annotations of their own, and nothing else"
-        case ("spec", "containers" | "initContainers" as field, int(index), *rest):
-            container = _get(laid.found.body, ("spec", field, index))
-            name = container.get("name") if isinstance(container, Mapping) else None
-            is_main = name == MAIN_CONTAINER
+        case ("spec", "containers" | "initContainers" as field, int(), *rest):
+            is_main = laid.name(route[:3], inner[:3]) == MAIN_CONTAINER
             if is_main and field == "initContainers":
                 return "write another name: the policy describes `main`" if rest == ["name"] else None
-            return _in_container(laid, tuple(rest), is_main=is_main)
+            return _in_item(laid, route[3:], route, inner) or _in_container(laid, tuple(rest), inner, is_main=is_main)
+        case ("spec", "resourceClaims", int(), "resourceClaimTemplateName"):
+            return _BY_COUNT if str(laid.said(inner)).startswith(CLASS_PREFIX) else None
         case _:
-            return next((text for prefix, text in _ADDED.items() if route[: len(prefix)] == prefix), None)
+            return _in_item(laid, route[1:], route, inner) or _added(route)
 
 
-def _in_container(laid: _Laid, rest: Path, *, is_main: bool) -> str | None:
+def _added(route: Path) -> str | None:
+    return next((text for prefix, text in _ADDED.items() if route[: len(prefix)] == prefix), None)
+
+
+_ITEMS: Final[Mapping[str | int, str]] = {
+    "volumes": "write another name: the policy says what this volume is",
+    "volumeMounts": "mount it elsewhere: the policy says what is here",
+    "env": "leave it out: the policy says what this variable is",
+    "resourceClaims": "write another name: the policy says what this claim is",
+}
+"""Lists of which an item that is there is whole, and what to do instead of adding to it."""
+
+_OF_PORT: Final = ("protocol",)
+
+
+def _in_item(laid: _Laid, rest: Path, route: Path, inner: Path) -> str | None:
+    """About a part of an item that the policy made; ``rest`` begins with the list that it is in."""
     match rest:
+        case (str(field), int(), *_) if not _is_missing(laid.before(route[: len(route) - len(rest) + 2])):
+            return "leave it out: the Service leads to this port" if rest[2:] == _OF_PORT else _ITEMS.get(field)
+        case ("volumeMounts", int(), "mountPath"):
+            mounts = [mapping(item).get("mountPath") for item in items(laid.before(route[:-2]))]
+            is_taken = normpath(str(laid.said(inner))) in map(normpath, map(str, mounts))
+            return _ITEMS["volumeMounts"] if is_taken else None
+        case _:
+            return None
+
+
+_BY_COUNT: Final = "leave it out: the units of a pod are those of its main container, by `count` of the workload"
+
+
+def _in_container(laid: _Laid, rest: Path, inner: Path, *, is_main: bool) -> str | None:
+    match rest:
+        case ("resources", "claims"):
+            units = items(laid.before(("spec", "resourceClaims")))
+            used = [mapping(item).get("name") for item in items(laid.said(inner))]
+            return _BY_COUNT if any(unit["name"] in used for unit in units) else None
         case ("resources", "limits" | "requests", str(resource)) if _is_of_gpus(laid.plan, resource):
             if is_main:
                 return "write `count` of the workload"
-            return "leave it out: the units of a pod are those of its main container, by `count` of the workload"
+            return _BY_COUNT
         case ("resources", "limits" | "requests", "cpu" | "memory" as amount) if is_main:
             return f"write `{amount}` of the workload"
         case ("readinessProbe" | "startupProbe", *_) if is_main and isinstance(laid.workload.work, Inference):
@@ -258,15 +363,12 @@ def _is_of_gpus(plan: Plan, resource: str) -> bool:
     return resource in gpu_resources(plan) or resource.startswith(("nvidia.com/gpu", "nvidia.com/mig-"))
 
 
-def _shown(laid: _Laid, route: Path) -> str:
+def _shown(laid: _Laid, route: Path, inner: Path) -> str:
     """A route with the names of containers, volumes and variables in place of their numbers."""
     shown: list[str | int] = []
-    for length, part in enumerate(route):
-        item = _get(laid.found.body, route[: length + 1])
-        if _is_missing(item):
-            item = laid.before(route[: length + 1])
-        name = item.get("name") if isinstance(part, int) and isinstance(item, Mapping) else None
-        shown.append(part if name is None else str(name))
+    for length, part in enumerate(route, start=1):
+        name = laid.name(route[:length], inner[:length]) if isinstance(part, int) else None
+        shown.append(part if name is None else name)
     return field_path(tuple(shown))
 
 
@@ -293,22 +395,27 @@ _UNKNOWN_FIELD: Final = regex(r"unknown field `([^`]+)`")
 
 @check("GPU442", "pod-patch-does-not-fit")
 def pod_patch_does_not_fit(generated: Generated) -> Iterator[Finding]:
-    """With its `podPatch`, a workload's object does not fit the schema of the cluster's Kubernetes.
+    """With its `podPatch`, a workload's pods are none that the API server takes.
 
     ## Why
     The API server refuses an object with a field of the wrong type, and one with a field that it does not know where
-    it is asked to be strict, as Argo CD and Flux ask it; elsewhere it drops that field without a word.
+    it is asked to be strict, as Argo CD and Flux ask it; elsewhere it drops that field without a word. It refuses as
+    well what its schema lets through: a mount of no volume, a volume with two sources, a request above its limit, a
+    probe with two handlers, names that are no DNS label. A quantity that nobody can read counts nowhere.
 
     ## Instead
     Correct the field: `kubectl explain pod.spec` shows what there is.
     """
+    found = list(_misfits(generated))
+    yield from found
+    known = {(item.at.source.title, item.at.path) for item in found}
     patching = {id(work.manifest): work for work in generated.work if work.unpatched}
     manifests = [work.manifest for work in patching.values()]
     for problem in check_schemas(manifests, generated.plan.cluster.spec.kubernetes):
         work = patching[id(problem.manifest)]
         unknown = _UNKNOWN_FIELD.fullmatch(problem.message)
         at = _find_place(work, (*problem.path, *(unknown.groups() if unknown else ())))
-        if at is not None:
+        if at is not None and (at.source.title, at.path) not in known:
             yield Finding(
                 at.key if unknown else at,
                 f"`{field_path(at.path[1:])}` of workload `{work.workload.name}`: {problem.message}",
@@ -316,6 +423,33 @@ def pod_patch_does_not_fit(generated: Generated) -> Iterator[Finding]:
                 notes=(f"judged by the schema of {problem.source}",),
                 help="remove it, or correct it" if unknown else "correct it",
             )
+
+
+def _misfits(generated: Generated) -> Iterator[Finding]:
+    """What is wrong with patched pods, and not without the patch, nor said by another rule."""
+    for laid in _laid(generated):
+        ends = not isinstance(laid.workload.work, Inference)
+        told = [inner for inner, *_ in _changes(laid)]
+        known = {(found.route, found.message) for found in misfits(mapping(laid.before(("spec",))), ends=ends)}
+        for found in misfits(mapping(laid.found.body.get("spec")), ends=ends):
+            inner = _inner(laid, ("spec", *found.route))
+            is_told = any(inner[: len(other)] == other or other[: len(inner)] == inner for other in told)
+            if (found.route, found.message) not in known and not is_told:
+                yield Finding(
+                    laid.place(inner),
+                    f"`{field_path(('podPatch', *inner))}` of workload `{laid.workload.name}`: {found.message}",
+                    label="does not fit",
+                    help=found.help,
+                )
+
+
+def _inner(laid: _Laid, route: Path) -> Path:
+    """The nearest part of the patch to what is at a route of the patched template."""
+    for length in range(len(route), 0, -1):
+        for at, inner in laid.found.decided:
+            if at[:length] == route[:length]:
+                return inner[:length]
+    return ()
 
 
 def _find_place(work: GeneratedWork, route: Path) -> Origin | None:

@@ -55,6 +55,8 @@ class Judgement(StrEnum):
     NODE_LABELS = "node-labels"
     NODE_RULES = "node-rules"
     """By what a NodeFeatureRule says to the nodes that it chooses."""
+    NUMBER_OF_PODS = "number-of-pods"
+    """By whether there are fewer pods, so that some end."""
     OPERATOR_FILES = "operator-files"
     """By what a ConfigMap holds: files of the GPU Operator, or lists that admission reads."""
     OWN_NAMESPACE = "own-namespace"
@@ -77,13 +79,15 @@ class Immutable(Value):
     """A field that the API server lets nobody change, such as ``spec.clusterQueue``.
 
     ``default`` is what the server makes of it where it is absent. ``where`` is a field: only objects that have
-    something there keep this one. What ``may_go`` may be taken away or added all the same.
+    something there keep this one. What ``may_go`` may be taken away or added all the same, and an amount that
+    ``may_grow`` may become greater.
     """
 
     field: str
     default: object = None
     where: str = ""
     may_go: bool = False
+    may_grow: bool = False
 
     @property
     def route(self) -> Route:

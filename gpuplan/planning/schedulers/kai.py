@@ -39,6 +39,9 @@ used (`pkg/podgroupcontroller/controllers/resources/received.go` of v0.17.0), an
 CONTAINER_ANNOTATIONS: Final = ("kai.scheduler/container.", "nvidia.com/container.")
 """How such annotations of a single container begin, on the branch `main`; its name follows and what is asked for."""
 
+CLASS_LABEL: Final = "priorityClassName"
+"""What pods may name their class by beside `priorityClassName`; it comes first."""
+
 OWN_CLASSES: Final[Mapping[str, int]] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
 """The priority classes that its chart creates (`docs/priority/README.md` there); work that names none gets one."""
 

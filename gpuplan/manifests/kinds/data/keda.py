@@ -19,7 +19,7 @@ KINDS: Final = (
         added=Judgement.BY_FOLDER,
         changed=ChangeClass.QUOTA,
         removed=ChangeClass.QUOTA,
-        fields={},
+        fields={"spec.minReplicaCount": Judgement.NUMBER_OF_PODS, "spec.maxReplicaCount": Judgement.NUMBER_OF_PODS},
         immutable=(),
         outlives_policy=True,
     ),

@@ -24,7 +24,7 @@ KINDS: Final = (
         removed=Judgement.BY_FOLDER,
         fields={
             "spec": ChangeClass.RECREATE,
-            "spec.replicas": ChangeClass.QUOTA,
+            "spec.replicas": Judgement.NUMBER_OF_PODS,
             "spec.rolloutStrategy": ChangeClass.QUOTA,
             "spec.startupPolicy": ChangeClass.QUOTA,
         },

@@ -30,6 +30,10 @@ def misfits(spec: Mapping[str, Any], *, ends: bool) -> Iterator[Misfit]:
             yield from (found._replace(route=(*route, *found.route)) for found in judge(value))
     yield from _dns(spec)
     yield from _mounts(spec)
+    yield from _twice(_parts(spec, ("initContainers|containers", "", "name")), "container")
+    for route, container in _parts(spec, (_EVERY, "")):
+        ports = _twice(_parts(container, ("ports", "", "name")), "port")
+        yield from (found._replace(route=(*route, *found.route)) for found in ports)
     if not ends and spec.get("activeDeadlineSeconds") is not None:  # `pkg/apis/apps/validation/validation.go`
         yield Misfit(("activeDeadlineSeconds",), "pods that run all the time may not have it", "leave it out")
 
@@ -212,3 +216,12 @@ def _mounts(spec: Mapping[str, Any]) -> Iterator[Misfit]:
     for route, name in _parts(spec, (_EVERY, "", "volumeMounts", "", "name")):
         if isinstance(name, str) and name not in names:
             yield Misfit(route, f"there is no volume `{name}`", f"add `{name}` to `volumes`, or name one of them")
+
+
+def _twice(named: Iterator[tuple[Path, object]], what: str) -> Iterator[Misfit]:
+    """Names that one before has. Containers of both lists are told apart by them, and ports of one container."""
+    seen: set[str] = set()
+    for route, name in named:
+        if isinstance(name, str) and name in seen:
+            yield Misfit(route, f"another {what} is `{name}`", "write another name")
+        seen |= {name} if isinstance(name, str) else set()

@@ -28,7 +28,8 @@ def scalings(old: Workload, new: Workload) -> list[Scaling]:
     one, other = old.work, new.work
     if not isinstance(one, Inference) or not isinstance(other, Inference):
         return []
-    found = _unstated(new, one, other) or _fewer(one, other)
+    is_same_kind = needed_api(old) is needed_api(new)
+    found = (_unstated(new, one, other) if is_same_kind else None) or _fewer(one, other)
     left = _left_by_keda(new, one.autoscaling, other.autoscaling)
     return [item for item in (found, left) if item is not None]
 

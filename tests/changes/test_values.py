@@ -394,6 +394,16 @@ def test_a_number_that_is_stated_no_more_is_one_at_first() -> None:
     )
 
 
+def test_of_another_kind_of_object_no_number_leaves() -> None:
+    def have_groups_by_load(platform: Platform) -> None:
+        edits.give_replicas_a_worker(platform)
+        edits.have_the_load_say_how_many(platform)
+
+    effect, pods = _scaled(edits.have_leader_worker_sets, have_groups_by_load)
+    assert "spec.replicas" not in effect
+    assert pods == 8
+
+
 def test_what_keda_leaves_idle_stays_so() -> None:
     goes = "the HorizontalPodAutoscaler that KEDA made goes with the ScaledObject that owns it, and nothing scales "
     goes += "until the next sync makes one again"

@@ -57,6 +57,8 @@ FOUND: Mapping[str, set[str]] = {
     "leave_kueue": {"GPU705", "GPU711"},
     "go_from_kueue_to_kai": {"GPU705", "GPU711"},
     "remove_the_spare_pool": {"GPU704"},
+    "keep_fewer_checkpoints": {"GPU705"},
+    "keep_checkpoints_elsewhere": {"GPU705"},
     "match_names_with_a_driver": {"GPU704"},
     "leave_nodes_out_of_a_pattern": {"GPU704"},
     "evict_by_a_taint": {"GPU710"},
@@ -119,7 +121,12 @@ def an_object(kind: tuple[str, str], route: tuple[str, ...], value: object) -> d
 
 @pytest.mark.parametrize(
     ("kind", "route"),
-    [(name, item.route) for name, kind in known_kinds().items() for item in kind.immutable if not item.where],
+    [
+        (name, item.route)
+        for name, kind in known_kinds().items()
+        for item in kind.immutable
+        if not item.where and not item.may_grow
+    ],
 )
 def test_a_field_that_cannot_be_changed(kind: tuple[str, str], route: tuple[str, ...]) -> None:
     identity = Identity(*kind, "", "a")
@@ -127,6 +134,19 @@ def test_a_field_that_cannot_be_changed(kind: tuple[str, str], route: tuple[str,
 
     assert locked_fields(identity, one, other) == (route,)
     assert locked_fields(identity, one, one) == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "route"),
+    [(name, item.route) for name, kind in known_kinds().items() for item in kind.immutable if item.may_grow],
+)
+def test_a_field_that_can_only_grow(kind: tuple[str, str], route: tuple[str, ...]) -> None:
+    identity = Identity(*kind, "", "a")
+    small, large = (an_object(kind, route, value) for value in ("900Mi", "1Gi"))
+
+    assert locked_fields(identity, large, small) == (route,)
+    assert locked_fields(identity, small, large) == ()
+    assert locked_fields(identity, small, small) == ()
 
 
 @pytest.mark.parametrize(

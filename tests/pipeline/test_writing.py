@@ -38,7 +38,7 @@ def test_a_new_file_is_written_over_nothing(root: Path, target: str) -> None:
     (root / FILE).parent.mkdir()
     (root / FILE).symlink_to(target)
 
-    with pytest.raises(GpuplanError, match=f"`{FILE}` is there already"):
+    with pytest.raises(GpuplanError, match="is there already"):
         writing.create(root, FILE, "x")
 
     assert victim(root) == {"a.yaml": "original"}
@@ -117,7 +117,7 @@ def test_of_several_files_all_are_written_or_none(root: Path) -> None:
     (root / "policies").mkdir()
     (root / "policies/b.yaml").write_text("mine")
 
-    with pytest.raises(GpuplanError, match="`policies/b.yaml` is there already"):
+    with pytest.raises(GpuplanError, match="is there already"):
         writing.create_all(root, {"policies/a.yaml": "a", "policies/b.yaml": "b", "policies/c.yaml": "c"})
 
     assert {path.name: path.read_text() for path in (root / "policies").iterdir()} == {"b.yaml": "mine"}

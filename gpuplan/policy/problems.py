@@ -61,7 +61,7 @@ def unknown_kind(document: Document) -> Diagnostic:
     known = ", ".join(f"`{kind}`" for kind in KINDS)
     if not document.kind:
         is_nvidias = any(name in document.data for name in _FILES_OF_NVIDIA)
-        help_ = f"run `gpuplan import {document.file.path}` for policies that say it" if is_nvidias else None
+        help_ = f"run `gpuplan import {document.file.path}` for policies that say it" if is_nvidias else ""
         finding = Finding(document.origin, "document has no `kind`", notes=(f"the kinds are {known}",), help=help_)
         return UNKNOWN_KIND.report(finding)
     close = closest(document.kind, KINDS)

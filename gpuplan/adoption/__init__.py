@@ -1,0 +1,42 @@
+"""Policies from what runs: readers of dumps, one for each kind of thing, which make drafts of policy documents.
+
+Nothing here reads a disk or prints. `pipeline.importing` calls the stages in order, and makes a plan of what each wrote
+for the next one.
+"""
+
+from __future__ import annotations
+
+from gpuplan.adoption.draft import Draft, Found, joined
+from gpuplan.adoption.dump import Dump, Item, read_dump
+from gpuplan.adoption.kinds import unread
+from gpuplan.planning.plan import Plan
+
+__all__ = ["Draft", "Dump", "Found", "Item", "name_of", "platform", "read_dump", "tenants", "unread", "workloads"]
+
+
+def name_of(dump: Dump) -> str:
+    """What the cluster is called, where objects that gpuplan wrote say it; else empty."""
+    from gpuplan.adoption import clusters
+
+    return clusters.name_of(dump)
+
+
+def platform(dump: Dump, cluster: str) -> Found:
+    """The cluster, its pools, and what these name: layouts, models, priority classes, what is retained."""
+    from gpuplan.adoption import clusters, pools, priorities
+
+    return joined((clusters.read(dump, cluster), pools.read(dump, cluster), priorities.read(dump)))
+
+
+def tenants(dump: Dump, plan: Plan) -> Found:
+    """The tenants, with the quotas that objects give their namespaces on what the plan's pools hand out."""
+    from gpuplan.adoption import teams
+
+    return teams.read(dump, plan)
+
+
+def workloads(dump: Dump, plan: Plan) -> Found:
+    """The work of the plan's tenants, where it is plain."""
+    from gpuplan.adoption import work
+
+    return work.read(dump, plan)

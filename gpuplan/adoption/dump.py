@@ -1,0 +1,195 @@
+"""What `kubectl get -o yaml|json` printed, and files from Git: the objects in them, each with its place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, Final
+
+from gpuplan.adoption.rules import TOLD_TWICE
+from gpuplan.checks.handwritten.reading import mapping, sequence, text
+from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, SourceFile, WholeFile
+from gpuplan.documents import MAX_BYTES, Document, read_bytes
+from gpuplan.manifests import Identity, identity_of
+from gpuplan.values import Value
+
+
+class Item(Value):
+    """An object of a dump. Its ``body`` may have any shape."""
+
+    at: Origin
+    body: Mapping[str, Any]
+
+    @property
+    def identity(self) -> Identity:
+        return identity_of(self.body)
+
+    @property
+    def kind(self) -> str:
+        return self.identity.kind
+
+    @property
+    def group(self) -> str:
+        return self.identity.group
+
+    @property
+    def name(self) -> str:
+        return self.identity.name
+
+    @property
+    def namespace(self) -> str:
+        return self.identity.namespace
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        found = mapping(mapping(self.body.get("metadata")).get("labels"))
+        return {key: value for key, value in found.items() if isinstance(value, str)}
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        found = mapping(mapping(self.body.get("metadata")).get("annotations"))
+        return {key: value for key, value in found.items() if isinstance(value, str)}
+
+    @property
+    def title(self) -> str:
+        """What to call it: `` ConfigMap `x` in namespace `y` ``."""
+        where = f" in namespace `{self.namespace}`" if self.namespace else ""
+        return f"{self.kind or 'object'} `{self.name}`{where}"
+
+    @property
+    def file(self) -> str:
+        """The file that it is in, as the user named it."""
+        return self.at.locate().file.path
+
+    @property
+    def source(self) -> str:
+        """What it is and where, for a comment: ``ConfigMap `x` in namespace `y` (cluster.yaml)``."""
+        return f"{self.title} ({self.file})"
+
+
+class Dump(Value):
+    """The objects of all files, and ``others``: documents that are no Kubernetes objects, such as a mig-parted file.
+
+    Secrets are none of them: they are dropped as they are read.
+    """
+
+    objects: tuple[Item, ...] = ()
+    others: tuple[Document, ...] = ()
+
+    def of_kind(self, group: str, *kinds: str) -> tuple[Item, ...]:
+        return tuple(item for kind in kinds for item in self._by_kind.get((group, kind), ()))
+
+    def find(self, group: str, kind: str, name: str, namespace: str = "") -> Item | None:
+        return self._by_identity.get(Identity(group, kind, namespace, name))
+
+    @cached_property
+    def _by_kind(self) -> Mapping[tuple[str, str], list[Item]]:
+        found: dict[tuple[str, str], list[Item]] = {}
+        for item in self.objects:
+            identity = item.identity
+            found.setdefault((identity.group, identity.kind), []).append(item)
+        return found
+
+    @cached_property
+    def _by_identity(self) -> Mapping[Identity, Item]:
+        return {item.identity: item for item in reversed(self.objects)}
+
+
+def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]:
+    """The objects in files by name, those of Lists one by one; what cannot be read is a finding."""
+    objects: list[Item] = []
+    others: list[Document] = []
+    found: list[Diagnostic] = []
+    for name, content in files.items():
+        documents, unread = _read(name, content)
+        found += unread
+        for origin, data, document in documents:
+            body = mapping(data)
+            if _is_kustomization(body):
+                continue
+            if "kind" in body and "apiVersion" in body:
+                objects += _items(origin, body)
+            elif document is not None and body:
+                others.append(document)
+    chosen, twice = _once(objects)
+    return Dump(chosen, tuple(others)), (*found, *twice)
+
+
+def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:
+    """Each object once: the fuller one where the other says nothing else, such as a file from Git; else the first."""
+    chosen: dict[Identity, Item] = {}
+    found: list[Diagnostic] = []
+    for item in objects:
+        there = chosen.setdefault(item.identity, item)
+        if there is item or _is_part(_meaning(item), _meaning(there)):
+            continue
+        if _is_part(_meaning(there), _meaning(item)):
+            chosen[item.identity] = item
+            continue
+        finding = Finding(
+            item.at,
+            f"{item.title} is in the dump twice, and not the same",
+            label="not read",
+            related=(Label(there.at, "this one was read"),),
+            help="leave one of them out, or name the file with what runs first",
+        )
+        found.append(TOLD_TWICE.report(finding))
+    return tuple(chosen.values()), found
+
+
+def _meaning(item: Item) -> Mapping[str, object]:
+    """What an object says, without what the API server and those who apply it add."""
+    spoken = {key: value for key, value in item.body.items() if key not in ("metadata", "status")}
+    return spoken | ({"labels": item.labels} if item.labels else {})
+
+
+def _is_part(some: object, whole: object) -> bool:
+    if isinstance(some, Mapping) and isinstance(whole, Mapping):
+        return all(key in whole and _is_part(value, whole[key]) for key, value in some.items())
+    return some == whole
+
+
+def _read(name: str, content: bytes) -> tuple[Iterable[tuple[Origin, object, Document | None]], tuple[Diagnostic, ...]]:
+    """Documents with their places; of JSON that is larger than any policy may be, nobody knows lines."""
+    if len(content) > MAX_BYTES and content.lstrip()[:1] == b"{":
+        try:
+            data = json.loads(content)
+        except (ValueError, RecursionError):
+            pass
+        else:
+            return [(Origin(WholeFile(SourceFile(name, ""))), data, None)], ()
+    documents, unread = read_bytes(name, content)
+    if b"Secret" in content:
+        unread = tuple(map(_without_lines, unread))
+    return [(document.origin, document.data, document) for document in documents if document.is_whole], unread
+
+
+def _without_lines(diagnostic: Diagnostic) -> Diagnostic:
+    """A finding that shows no line of its file, which may be one of a Secret."""
+    finding = diagnostic.finding
+    location = finding.at.locate()
+    at = Origin(WholeFile(SourceFile(location.file.path, "")))
+    place = f"in line {location.span.start.line}, which is not shown: the file has a Secret"
+    return diagnostic.rule.report(Finding(at, finding.message, label=place, help=finding.help))
+
+
+def _is_kustomization(body: Mapping[str, object]) -> bool:
+    """Whether it says how files are put together: what comes of it is meant."""
+    return text(body.get("apiVersion")).startswith("kustomize.config.k8s.io/")
+
+
+_SECRET: Final = ("v1", "Secret")
+
+
+def _items(at: Origin, body: Mapping[str, Any]) -> Iterator[Item]:
+    kind = text(body.get("kind"))
+    if kind.endswith("List") and isinstance(body.get("items"), list):
+        of = kind.removesuffix("List")
+        for index, part in enumerate(sequence(body.get("items"))):
+            inner = mapping(part)
+            if of:  # `kubectl get --raw` prints items without them
+                inner = {"apiVersion": body.get("apiVersion"), "kind": of, **inner}
+            yield from _items(at / "items" / index, inner)
+    elif (text(body.get("apiVersion")), kind) != _SECRET:
+        yield Item(at, body)

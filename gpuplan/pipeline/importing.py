@@ -1,0 +1,165 @@
+"""Make policies of what runs: the stages of `gpuplan.adoption` in order, with a plan between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from gpuplan.adoption import Draft, Dump, Found, name_of, platform, read_dump, tenants, unread, workloads
+from gpuplan.diagnostics import GpuplanError
+from gpuplan.documents import DiskTree, Document, FileTree, find_folders, has_folder, read_folder
+from gpuplan.pipeline import Report, report_on
+from gpuplan.pipeline.drafting import Written, files_of, text_of_deletions
+from gpuplan.pipeline.findings import tidy
+from gpuplan.pipeline.loading import DEFAULT_BASES, OVERLAYS, Repository, load_tree
+from gpuplan.policy.names import CLUSTER
+from gpuplan.values import NamedTuple, Value
+
+
+class Difference(NamedTuple):
+    """A document that is there already and says something else than the dump; it is left as it is."""
+
+    path: str
+    title: str
+
+
+class Import(Value):
+    """What was made of dumps.
+
+    ``files`` are to be written, by path below the root; none of them is there yet. ``same`` are the documents that are
+    there and say the same, ``differing`` those that say something else. ``report`` has what was found in the dumps and
+    the errors of the policies; ``judged`` is all that `validate` would find in them.
+    """
+
+    report: Report
+    cluster: str
+    files: Mapping[str, str]
+    drafts: tuple[Draft, ...]
+    same: tuple[str, ...] = ()
+    differing: tuple[Difference, ...] = ()
+    judged: Report | None = None
+
+
+def adopt(
+    dumps: Mapping[str, bytes], root: str | PathLike[str] = ".", cluster: str = "", *, merges: bool = False
+) -> Import:
+    """Make policies of dumps, contents by name, for a cluster of the repository at ``root``; nothing is written.
+
+    Without a ``cluster`` the dumps must say its name. Trouble where the cluster has policies that say something else,
+    unless it ``merges``: then documents that are missing are made, and none is changed.
+    """
+    root = Path(root)
+    dump, found = read_dump(dumps)
+    name = _name(cluster, dump)
+    known = _Known(root, name)
+    made = Found(diagnostics=found) + platform(dump, name)
+    for stage in (tenants, workloads):
+        for plan in known.with_drafts(made.drafts).plans:
+            made += stage(dump, plan)
+    made += Found(diagnostics=tuple(unread(dump)))
+    files, same, differing = known.compare(made.drafts)
+    if known.has_overlay and not merges and (files or differing):
+        raise GpuplanError(
+            f"`{OVERLAYS}/{name}` has policies that say something else than the dump",
+            "say `--merge` to add what is missing, or import as another cluster: `-c NAME`",
+        )
+    repository = known.with_files(files)
+    judged = report_on(repository)
+    errors = (item for item in judged.diagnostics if item.is_error)
+    diagnostics = tidy((*made.diagnostics, *errors), (), needed=())
+    report = Report(diagnostics, judged.plans, (name,), len(dumps))
+    return Import(report, name, files, made.drafts, same, differing, judged)
+
+
+def _name(wish: str, dump: Dump) -> str:
+    name = wish or name_of(dump)
+    if not name:
+        raise GpuplanError("the dump does not say what the cluster is called", "name it: `gpuplan import -c NAME`")
+    if not CLUSTER.is_spelt(name) or len(name) > CLUSTER.longest:
+        raise GpuplanError(f"`{name}` cannot be a cluster's name", "use lower-case letters, digits and `-`")
+    return name
+
+
+def write_import(
+    imported: Import, root: str | PathLike[str] = ".", beside: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Write the files of an import, and others ``beside`` them, all or none; trouble where one of them is there."""
+    from gpuplan.pipeline.writing import create_all
+
+    create_all(Path(root), {**beside, **imported.files})
+
+
+# --- What is there -----------------------------------------------------------------------------------------------
+
+
+class _Known:
+    """The policies that the repository has already, of one cluster and of the base that it shares with others."""
+
+    def __init__(self, root: Path, cluster: str) -> None:
+        self.tree = DiskTree(root)
+        self.cluster = cluster
+        self.clusters = find_folders(root, OVERLAYS)
+        self.has_overlay = cluster in self.clusters
+        self.documents = {(item.kind, item.name): item for item in self._documents()}
+
+    def _documents(self) -> Sequence[Document]:
+        if self.has_overlay:
+            return load_tree(self.tree, self.clusters, (self.cluster,)).documents[self.cluster]
+        base = DEFAULT_BASES[0]
+        return read_folder(self.tree, base)[0] if has_folder(self.tree, base) else ()
+
+    def with_drafts(self, drafts: Iterable[Draft]) -> Repository:
+        """What the drafts make, as if nothing were there."""
+        return _load({}, files_of(drafts, self.cluster, shares=True), self.cluster, None)
+
+    def with_files(self, files: Mapping[str, str]) -> Repository:
+        return _load(dict.fromkeys(self.clusters), files, self.cluster, self.tree)
+
+    def compare(self, drafts: Sequence[Draft]) -> tuple[dict[str, str], tuple[str, ...], tuple[Difference, ...]]:
+        """The files of what is missing, and what is there, the same or otherwise."""
+        missing: list[Draft] = []
+        same: list[str] = []
+        differing: list[Difference] = []
+        for draft in drafts:
+            there = self.documents.get((draft.kind, draft.name))
+            if there is None:
+                missing.append(draft)
+            elif _says(there) == draft.spec:
+                same.append(draft.title)
+            elif self.has_overlay:
+                differing.append(Difference(there.file.path, draft.title))
+            else:
+                missing.append(replace(draft, spec=_patch(_says(there), draft.spec)))
+        files = files_of(missing, self.cluster, shares=not set(self.clusters) - {self.cluster} and not self.documents)
+        if not self.has_overlay:
+            meant = {(draft.kind, draft.name) for draft in drafts}
+            if gone := [key for key in self.documents if key not in meant and all(key)]:
+                files[f"{OVERLAYS}/{self.cluster}/not-here.yaml"] = text_of_deletions(gone)
+        return files, tuple(same), tuple(differing)
+
+
+def _says(document: Document) -> Mapping[str, Any]:
+    spec = document.data.get("spec") if isinstance(document.data, dict) else None
+    return spec if isinstance(spec, Mapping) else {}
+
+
+def _patch(base: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The merge patch (RFC 7386) that makes one of the other."""
+    found: dict[str, Any] = {key: None for key in base if key not in wanted}
+    for key, value in wanted.items():
+        there = base.get(key)
+        if isinstance(value, Mapping) and isinstance(there, Mapping):
+            if inner := _patch(there, value):
+                found[key] = inner
+        elif key not in base or there != value:
+            found[key] = value
+    return found
+
+
+def _load(known: Mapping[str, None], files: Mapping[str, str], cluster: str, below: FileTree | None) -> Repository:
+    tree = Written(below, {path: text.encode() for path, text in files.items()})
+    return load_tree(tree, tuple(dict.fromkeys((*known, cluster))), (cluster,))

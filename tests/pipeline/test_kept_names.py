@@ -110,7 +110,7 @@ def root(tmp_path: Path) -> Path:
 
 def labels(root: Path, to: str, label: str) -> list[list[str]]:
     """The label of each node after each step to another sharing; each step is valid, and defines what nodes name."""
-    seen = []
+    seen: list[list[str]] = []
     for _ in range(9):
         _, proposal = propose(root, ("test",), Wish("a", to))
         assert proposal is not None

@@ -162,7 +162,7 @@ def compare_with(plan: Plan, dump: Dump) -> Comparison:
     compared = compare(cluster.judged(dump), dump, plan.cluster.spec.kubernetes)
     found = [drift for item in compared.differing for drift in cluster.differing(item)]
     found += map(cluster.missing, compared.missing)
-    found += (cluster.left(item) for item in leftovers(dump, cluster.bodies, cluster.folders, cluster.kinds))
+    found += (cluster.left(item) for item in leftovers(dump, {*cluster.bodies, *cluster.hooks}, cluster.folders, cluster.kinds))
     found.sort(key=lambda drift: (-drift.change_class.rank, drift.title, drift.path))
     is_left = [drift.next_sync is NextSync.LEAVES for drift in found]
     told, left = (tuple(d for d, left in zip(found, is_left, strict=True) if left is side) for side in (False, True))
@@ -176,9 +176,14 @@ class _Cluster:
         self.plan = plan
         self._places = Places()
         self._written: dict[Identity, Written] = {}
+        self.hooks: set[Identity] = set()
         for item in written_for(plan):
-            if isinstance(item.artifact, Manifest) and item.artifact.hook is None:
-                self._written.setdefault(item.artifact.identity, item)
+            if isinstance(item.artifact, Manifest):
+                identity = item.artifact.identity
+                if item.artifact.hook is None:
+                    self._written.setdefault(identity, item)
+                else:
+                    self.hooks.add(identity)
 
     @cached_property
     def bodies(self) -> Mapping[Identity, Mapping[str, Any]]:

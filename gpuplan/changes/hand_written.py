@@ -10,7 +10,8 @@ from gpuplan.changes.kinds import Pair, class_of, class_of_stage
 from gpuplan.changes.meaning import means_same
 from gpuplan.changes.model import NOTHING_RUNS, Change, of
 from gpuplan.changes.node_rules import class_of_departure
-from gpuplan.changes.nodes import find_pattern, has_node, impact
+from gpuplan.changes.nodes import impact
+from gpuplan.planning.pool_nodes import find_pattern, has_node
 from gpuplan.changes.step import Step, successors
 from gpuplan.changes.wording import names, who_names
 from gpuplan.diagnostics import Origin

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from gpuplan.changes.bodies import Body, items, mappings, section, without
-from gpuplan.changes.nodes import find_pattern
+from gpuplan.planning.pool_nodes import find_pattern
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.patterns import regex
 from gpuplan.planning.node_patterns import NodePattern, find_common_name, find_other_name

@@ -23,13 +23,14 @@ from gpuplan.adoption.drift import (
     compare_nodes,
     find_owner,
     leftovers,
+    opponents,
 )
 from gpuplan.changes.kinds import locked_fields
 from gpuplan.changes.node_rules import class_of_labels
 from gpuplan.changes.objects import Objects, compare_objects
 from gpuplan.delivery import TOOLS
 from gpuplan.delivery.appliers import Applier, find_applier
-from gpuplan.diagnostics import GpuplanError
+from gpuplan.diagnostics import Diagnostic, GpuplanError
 from gpuplan.diagnostics import Path as Route
 from gpuplan.disturbance import ChangeClass
 from gpuplan.documents import find_folders
@@ -142,7 +143,7 @@ def drift(dumps: Mapping[str, bytes], root: str | PathLike[str] = ".", cluster: 
         return Drifting(report, name)
     [plan] = report.plans
     compared = compare_with(plan, dump)
-    report = Report(tidy(found, (), needed=()), report.plans, (name,), len(dumps))
+    report = Report(tidy((*found, *compared.opponents), (), needed=()), report.plans, (name,), len(dumps))
     return Drifting(report, name, compared.drifts, compared.left_alone, compared.unjudged, compared.number)
 
 
@@ -155,11 +156,15 @@ def _cluster(root: Path, wish: str, dump: Dump) -> str:
 
 
 class Comparison(NamedTuple):
-    """What a dump shows of a cluster beside its plan; ``number`` is how many objects were compared."""
+    """What a dump shows of a cluster beside its plan; ``number`` is how many objects were compared.
+
+    ``opponents`` are objects of others that act against the policies.
+    """
 
     drifts: tuple[Drift, ...]
     left_alone: tuple[Drift, ...]
     unjudged: tuple[Unjudged, ...]
+    opponents: tuple[Diagnostic, ...]
     number: int
 
 
@@ -167,14 +172,16 @@ def compare_with(plan: Plan, dump: Dump) -> Comparison:
     """What runs of a plan that was made in memory."""
     cluster = _Cluster(plan)
     compared = compare(cluster.judged(dump), dump, plan.cluster.spec.kubernetes)
+    ours = {*cluster.bodies, *cluster.hooks}
     found = [drift for item in compared.differing for drift in cluster.differing(item)]
     found += map(cluster.missing, compared.missing)
-    found += (cluster.left(item) for item in leftovers(dump, {*cluster.bodies, *cluster.hooks}, cluster.folders, cluster.kinds))
+    found += map(cluster.left, leftovers(dump, ours, cluster.folders, cluster.kinds))
     found += map(cluster.node, compare_nodes(plan, dump))
     found.sort(key=lambda drift: (-drift.change_class.rank, drift.title, drift.path))
     is_left = [drift.next_sync is NextSync.LEAVES for drift in found]
     told, left = (tuple(d for d, left in zip(found, is_left, strict=True) if left is side) for side in (False, True))
-    return Comparison(told, left, compared.unjudged, len(compared.found))
+    foreign = tuple(opponents(plan, dump, ours))
+    return Comparison(told, left, compared.unjudged, foreign, len(compared.found))
 
 
 class _Cluster:

@@ -175,7 +175,8 @@ def _units(part: Pool, item: Item) -> Iterator[NodeDifference]:
     capacity, allocatable = ({**mapping(status.get(key))} for key in ("capacity", "allocatable"))
     others = {key for key in allocatable if key.startswith(_RESOURCES) and _number(allocatable[key])}
     for resource in sorted(planned.keys() | others) if allocatable else ():
-        field = "capacity" if resource in capacity and _number(capacity[resource]) != planned[resource] else "allocatable"
+        has_others = resource in capacity and _number(capacity[resource]) != planned[resource]
+        field = "capacity" if has_others else "allocatable"
         live = (capacity if field == "capacity" else allocatable).get(resource, ABSENT)
         if _number(live) != planned[resource]:
             note = "the rest is not healthy, or not set up" if field == "allocatable" and planned[resource] else ""

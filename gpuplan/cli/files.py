@@ -20,9 +20,10 @@ def contents(names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     """
     for name in names:
         if name != "-" and os.path.isdir(name):  # noqa: PTH112 - as the user typed it
-            yield from ((path, read_list(path, _WAY)) for path in _below(name))
+            # Servers of CI know `a.yaml`, and not `./a.yaml`.
+            yield from ((path.removeprefix("./"), read_list(path, _WAY, is_judged=True)) for path in _below(name))
         else:
-            yield "stdin" if name == "-" else name, read_list(name, _WAY)
+            yield "stdin" if name == "-" else name, read_list(name, _WAY, is_judged=True)
 
 
 def _below(folder: str) -> Iterator[str]:

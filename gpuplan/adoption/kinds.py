@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -10,7 +9,7 @@ from gpuplan.adoption.dump import Dump
 from gpuplan.adoption.rules import NOT_READ
 from gpuplan.diagnostics import Diagnostic, Finding
 from gpuplan.values import NamedTuple
-from gpuplan.wording import count, joined
+from gpuplan.wording import count, count_kinds
 
 
 class Collected(NamedTuple):
@@ -117,6 +116,9 @@ COLLECTED: Final = (
         ),
         "OLM",
     ),
+    Collected(
+        "openshift-quotas.yaml", (("quota.openshift.io", "ClusterResourceQuota", "clusterresourcequotas"),), "OpenShift"
+    ),
     Collected("openshift.yaml", (("config.openshift.io", "ClusterVersion", "clusterversions"),), "OpenShift"),
     Collected(
         "monitoring.yaml",
@@ -139,13 +141,11 @@ def unread(dump: Dump) -> Iterator[Diagnostic]:
     others = [item for item in dump.objects if (item.group, item.kind) not in READ]
     if not others:
         return
-    kinds = Counter(item.kind for item in others)
-    told = [count(number, kind) for kind, number in sorted(kinds.items())]
     finding = Finding(
         others[0].at,
         f"no policy is made of {count(len(others), 'object')} of the dump",
         label="the first of them",
-        notes=(f"these are {joined(told)}",),
+        notes=(f"these are {count_kinds(item.kind for item in others)}",),
         help="keep what belongs to the platform as a Component in `overlays/<cluster>/kustomize/`",
     )
     yield NOT_READ.report(finding)

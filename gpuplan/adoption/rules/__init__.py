@@ -9,6 +9,8 @@ from gpuplan.diagnostics import Rule, rules_among
 
 _HERE: Final = Path(__file__).parent
 
+QUEUE_NOT_SAID = Rule("GPU813", _HERE)
+QUEUE_WITHOUT_EFFECT = Rule("GPU814", _HERE)
 NOT_READ = Rule("GPU818", _HERE)
 TOLD_TWICE = Rule("GPU819", _HERE)
 

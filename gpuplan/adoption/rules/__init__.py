@@ -9,6 +9,9 @@ from gpuplan.diagnostics import Rule, rules_among
 
 _HERE: Final = Path(__file__).parent
 
+LAYOUT_NOT_SAID = Rule("GPU808", _HERE)
+SHARING_NOT_SAID = Rule("GPU809", _HERE)
+NODES_NOT_SAID = Rule("GPU810", _HERE)
 NOT_READ = Rule("GPU818", _HERE)
 TOLD_TWICE = Rule("GPU819", _HERE)
 

@@ -160,7 +160,18 @@ def _read(name: str, content: bytes) -> tuple[Iterable[tuple[Origin, object, Doc
         else:
             return [(Origin(WholeFile(SourceFile(name, ""))), data, None)], ()
     documents, unread = read_bytes(name, content)
+    if b"Secret" in content:
+        unread = tuple(map(_without_lines, unread))
     return [(document.origin, document.data, document) for document in documents if document.is_whole], unread
+
+
+def _without_lines(diagnostic: Diagnostic) -> Diagnostic:
+    """A finding that shows no line of its file, which may be one of a Secret."""
+    finding = diagnostic.finding
+    location = finding.at.locate()
+    at = Origin(WholeFile(SourceFile(location.file.path, "")))
+    place = f"in line {location.span.start.line}, which is not shown: the file has a Secret"
+    return diagnostic.rule.report(Finding(at, finding.message, label=place, help=finding.help))
 
 
 def _is_kustomization(body: Mapping[str, object]) -> bool:

@@ -69,6 +69,8 @@ COLLECTED: Final = (
     Collected("operator.yaml", ((_NVIDIA, "ClusterPolicy", "clusterpolicies"),), "the GPU Operator"),
     Collected("drivers.yaml", ((_NVIDIA, "NVIDIADriver", "nvidiadrivers"),), "the GPU Operator with NVIDIADrivers"),
     Collected("operator-files.yaml", (("", "ConfigMap", "configmaps"),), "the GPU Operator", "gpu-operator"),
+    Collected("openshift-files.yaml", (("", "ConfigMap", "configmaps"),), "OpenShift", "nvidia-gpu-operator"),
+    Collected("dashboards.yaml", (("", "ConfigMap", "configmaps"),), "Grafana", "monitoring"),
     Collected("gpuplan-files.yaml", (("", "ConfigMap", "configmaps"),), "gpuplan", "gpuplan-system"),
     Collected("nfd.yaml", (("nfd.k8s-sigs.io", "NodeFeatureRule", "nodefeaturerules"),), "Node Feature Discovery"),
     Collected(
@@ -104,6 +106,7 @@ COLLECTED: Final = (
         "Argo CD",
     ),
     Collected("flux.yaml", (("kustomize.toolkit.fluxcd.io", "Kustomization", "kustomizations"),), "Flux"),
+    Collected("helm-repositories.yaml", (("source.toolkit.fluxcd.io", "HelmRepository", "helmrepositories"),), "Flux"),
     Collected("helm.yaml", (("helm.toolkit.fluxcd.io", "HelmRelease", "helmreleases"),), "Flux"),
     Collected(
         "olm.yaml",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import click
 
 from gpuplan.cli.commands import option, verb
@@ -64,8 +67,17 @@ def command(
     if dry_run:
         terminal.print(view.files(imported))
     else:
-        write_import(imported, terminal.root)
+        write_import(imported, terminal.root, _beside(terminal.root))
     if imported.report.diagnostics or outputs:
         write_findings(terminal, imported.report, outputs, to_stderr=dry_run)
     terminal.say(view.summary(imported, dry=dry_run))
     return 0 if imported.report.is_valid else 1
+
+
+def _beside(root: Path) -> dict[str, str]:
+    """What a new platform has for Git and for editors, as far as it is not there; nothing where policies are."""
+    if any(os.path.lexists(root / name) for name in ("policies", "overlays")):
+        return {}
+    from gpuplan.views.schemas import beside_policies
+
+    return {path: text for path, text in beside_policies().items() if not os.path.lexists(root / path)}

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from gpuplan.adoption import Draft, Dump, Found, name_of, platform, read_dump, tenants, unread, workloads
@@ -83,11 +84,13 @@ def _name(wish: str, dump: Dump) -> str:
     return name
 
 
-def write_import(imported: Import, root: str | PathLike[str] = ".") -> None:
-    """Write the files of an import, all or none of them; trouble where one of them is there."""
+def write_import(
+    imported: Import, root: str | PathLike[str] = ".", beside: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Write the files of an import, and others ``beside`` them, all or none; trouble where one of them is there."""
     from gpuplan.pipeline.writing import create_all
 
-    create_all(Path(root), imported.files)
+    create_all(Path(root), {**beside, **imported.files})
 
 
 # --- What is there -----------------------------------------------------------------------------------------------

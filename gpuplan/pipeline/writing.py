@@ -1,4 +1,4 @@
-"""Write documents into a cluster's overlay and into the bases, and nowhere else.
+"""Write documents below the repository's root, and nowhere else.
 
 A work tree may hold links that a branch brought along. The overlay's folder may be one, to another folder of the
 repository; below it none is followed, whether it is a folder's, the file's, or in the place of an unfinished file.
@@ -72,7 +72,7 @@ def remove(root: Path, path: str) -> None:
 def _folder(root: Path, path: str) -> Iterator[tuple[int, str]]:
     """A handle of the folder that a file is in, and the file's name; what goes wrong there is trouble."""
     *parts, name = path.split("/")
-    top = _OVERLAY if parts[0] == _OVERLAYS else 1
+    top = _OVERLAY if parts[:1] == [_OVERLAYS] else 1
     try:
         with handles.open_folder(_top(root, "/".join(parts[:top])), parts[top:]) as handle:
             yield handle, name

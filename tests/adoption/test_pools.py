@@ -262,6 +262,7 @@ def test_what_the_device_plugin_ignores_is_told() -> None:
     found = read(node("a", "Tesla-T4", 1, labels=label), config_map("plugin", {"odd": odd}))
 
     assert draft(found, "Pool").spec["sharing"] == {"exclusive": {}}
+    assert {code for code, _, _ in told(found)} == {"GPU809"}
     assert {message for _, _, message in told(found)} == {
         "`odd`: `nvidia.com/gpu` has `replicas: 1`",
         "`odd`: the flag `failOnInitError` of the device plugin is not said in a policy",

@@ -1,0 +1,19 @@
+"""Rules on what others wrote, as `gpuplan import` and `gpuplan drift` read it (GPU806-GPU819)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from gpuplan.diagnostics import Rule, rules_among
+
+_HERE: Final = Path(__file__).parent
+
+TEAM_SAID_IN_PART = Rule("GPU811", _HERE)
+QUOTA_CAPS_NOTHING = Rule("GPU812", _HERE)
+QUEUE_NOT_SAID = Rule("GPU813", _HERE)
+QUEUE_WITHOUT_EFFECT = Rule("GPU814", _HERE)
+NOT_READ = Rule("GPU818", _HERE)
+TOLD_TWICE = Rule("GPU819", _HERE)
+
+RULES: Final = rules_among(globals())

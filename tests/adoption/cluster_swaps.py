@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 from gpuplan.adoption import Draft, read_dump
 from gpuplan.adoption.clusters import read
 from gpuplan.diagnostics import Diagnostic
+from gpuplan.manifests import to_yaml
 from gpuplan.pipeline import build
-from gpuplan.pipeline.importing import text_of
+from gpuplan.pipeline.writing import document
 from tests.adoption.rich_clusters import random_rich_platform
 from tests.adoption.round_trip import NODES, applied, is_dumped, nodes_of
 from tests.orders.platforms import CLUSTER
@@ -52,7 +53,8 @@ def swapped(root: Path, cluster: str) -> Swap:
     dump, _ = read_dump(files | {NODES: nodes_of(plan)})
     found = read(dump, cluster)
     (draft,) = found.drafts
-    (root / "overlays" / cluster / "cluster.yaml").write_text(text_of(draft), encoding="utf-8")
+    text = to_yaml(document("Cluster", cluster, draft.spec))
+    (root / "overlays" / cluster / "cluster.yaml").write_text(text, encoding="utf-8")
     again = build(root, (cluster,))
     assert again.tree, [item.finding.message for item in again.report.diagnostics if item.is_error]
     return Swap(applied(built.tree), applied(again.tree), draft, found.diagnostics)

@@ -40,7 +40,9 @@ def test_a_flavor_keeps_its_name_in_queues_and_cohorts() -> None:
 
 
 def test_a_queue_keeps_its_name_and_its_cohort_has_the_cluster_s() -> None:
-    plan = platform(RESEARCH, tenant("vision", "namespaces: [vision], parent: research, quotas: [{pool: slow, guaranteed: 1}]"))
+    plan = platform(
+        RESEARCH, tenant("vision", "namespaces: [vision], parent: research, quotas: [{pool: slow, guaranteed: 1}]")
+    )
 
     assert names(plan, "ClusterQueue") == ["research-cq", "vision"]
     assert names(plan, "Cohort") == ["all-gpus", "research"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gpuplan.backends import kai, workloads
-from gpuplan.manifests import Manifest
 from gpuplan.planning.grants import parameters
 from tests.plans import a_cluster, a_plan
 from tests.platforms import document, pool, tenant
@@ -32,7 +31,7 @@ def test_a_queue_keeps_its_name_below_one_that_does() -> None:
 
 def test_work_names_it_and_admission_lets_it_in() -> None:
     plan = a_plan(PLATFORM)
-    (job,) = (item for item in workloads.render(plan) if isinstance(item, Manifest) and item.kind == "Job")
+    (job,) = (item for item in workloads.render(plan) if item.kind == "Job")
     (vision,) = (found for found in plan.tenants if found.name == "vision")
 
     assert job.body["spec"]["template"]["metadata"]["labels"]["kai.scheduler/queue"] == "cv"

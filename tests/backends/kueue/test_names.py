@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gpuplan.backends import workloads
-from gpuplan.manifests import Manifest
 from gpuplan.planning.plan import Plan
 from tests.backends.kueue.platform import cells, found, manifests, tenant
 from tests.plans import a_cluster, a_plan
@@ -53,7 +52,7 @@ def test_a_queue_keeps_its_name_and_its_cohort_has_the_cluster_s() -> None:
 def test_work_names_a_queue_that_is_kept_and_what_names_none_has_the_default() -> None:
     plan = platform(RESEARCH, document("Workload", "train", WORK))
     ways = [item for item in manifests(plan) if item.kind == "LocalQueue"]
-    (job,) = (item for item in workloads.render(plan) if isinstance(item, Manifest) and item.kind == "Job")
+    (job,) = (item for item in workloads.render(plan) if item.kind == "Job")
 
     assert [(item.namespace, item.name, item.body["spec"]["clusterQueue"]) for item in ways] == [
         ("lab", "user-queue", "research-cq"),

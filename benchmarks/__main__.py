@@ -59,6 +59,17 @@ class Target:
 
 
 MOST_OF_START = 1.7
+MOST_OF_VALIDATE = 1.5
+"""What `check` of one file may take of the time of `validate dev`."""
+JUDGED = {
+    "check mig": "out/dev/gpu-operator/configmap-gpuplan-mig-parted-*.yaml",
+    "check plugin": "out/dev/gpu-operator/configmap-gpuplan-device-plugin-*.yaml",
+    "check values": "out/dev/gpu-operator/values.yaml",
+    "check operator": "out/openshift/gpu-operator/clusterpolicy-*.yaml",
+    "check queue": "out/prod/scheduling/clusterqueue-model-services.yaml",
+    "check work": "out/dev/workloads/research/*.yaml",
+}
+"""A file of each kind that `check` knows, the first by its name."""
 TARGETS = {1000: Target(0.75, 75), 5000: Target(0.45, 153)}
 
 
@@ -83,6 +94,7 @@ def measure_start_up(rounds: int) -> dict[str, list[Sample]]:
         Case("S", (sys.executable, str(REPOSITORY / "benchmarks" / "start.py"))),
         Case("validate", (GPUPLAN, "validate", "-q")),
         Case("validate dev", (GPUPLAN, "validate", "-q", "-c", "dev")),
+        *(Case(name, (GPUPLAN, "check", "-q", str(min(REPOSITORY.glob(files))))) for name, files in JUDGED.items()),
     ]
     return measure(cases, rounds * 3)
 
@@ -168,6 +180,8 @@ def report_targets(measured: dict[int, dict[str, list[Sample]]], start_up: dict[
     figures: list[tuple[str, float, float]] = [
         (f"{name} / S", ratio(start_up[name], start_up["S"]), MOST_OF_START) for name in ("validate", "validate dev")
     ]
+    slowest = max((ratio(start_up[name], start_up["validate dev"]), name) for name in JUDGED)
+    figures.append((f"{slowest[1]} / validate dev", slowest[0], MOST_OF_VALIDATE))
     for size, target in TARGETS.items():
         if size in measured:
             build = measured[size]["build"]

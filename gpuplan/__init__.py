@@ -1,7 +1,7 @@
 """gpuplan: GPU sharing for Kubernetes, described in Git, proven, and compiled into kustomize overlays.
 
 From Python, `validate`, `build` and `trace` do what the commands of these names do, but print and write nothing;
-`check_files` is `check`.
+`check_files` is `check`, and `adopt` makes policies of dumps as `import` does, for `write_import` to write.
 `read_nodes` reads what `kubectl get nodes -o json` prints, for `validate` to judge a step by.
 """
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gpuplan.diagnostics import Diagnostic, GpuplanError, Severity
     from gpuplan.pipeline import Build, Report, build, validate
     from gpuplan.pipeline.checking import check_files
+    from gpuplan.pipeline.importing import Import, adopt, write_import
     from gpuplan.pipeline.tracing import Tracing, trace
     from gpuplan.planning.plan import Plan
 
@@ -21,17 +22,20 @@ __all__ = [
     "Build",
     "Diagnostic",
     "GpuplanError",
+    "Import",
     "Node",
     "Plan",
     "Report",
     "Severity",
     "Tracing",
     "__version__",
+    "adopt",
     "build",
     "check_files",
     "read_nodes",
     "trace",
     "validate",
+    "write_import",
 ]
 
 __version__ = "0.1.0"
@@ -41,6 +45,7 @@ _HOMES = {
     "gpuplan.diagnostics": ("Diagnostic", "GpuplanError", "Severity"),
     "gpuplan.pipeline": ("Build", "Report", "build", "validate"),
     "gpuplan.pipeline.checking": ("check_files",),
+    "gpuplan.pipeline.importing": ("Import", "adopt", "write_import"),
     "gpuplan.pipeline.tracing": ("Tracing", "trace"),
     "gpuplan.planning.plan": ("Plan",),
 }

@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from gpuplan.adoption.draft import Draft, Found, joined
 from gpuplan.adoption.dump import Dump, Item, read_dump
+from gpuplan.adoption.kinds import unread
 from gpuplan.planning.plan import Plan
 
-__all__ = ["Draft", "Dump", "Found", "Item", "platform", "read_dump", "tenants", "workloads"]
+__all__ = ["Draft", "Dump", "Found", "Item", "name_of", "platform", "read_dump", "tenants", "unread", "workloads"]
+
+
+def name_of(dump: Dump) -> str:
+    """What the cluster is called, where objects that gpuplan wrote say it; else empty."""
+    from gpuplan.adoption import clusters
+
+    return clusters.name_of(dump)
 
 
 def platform(dump: Dump, cluster: str) -> Found:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final
 
+from gpuplan.adoption.rules import TOLD_TWICE
 from gpuplan.checks.handwritten.reading import mapping, sequence, text
-from gpuplan.diagnostics import Diagnostic, Origin, SourceFile, WholeFile
+from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, SourceFile, WholeFile
 from gpuplan.documents import MAX_BYTES, Document, read_bytes
 from gpuplan.manifests import Identity, identity_of
 from gpuplan.values import Value
@@ -105,11 +106,48 @@ def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]
         found += unread
         for origin, data, document in documents:
             body = mapping(data)
+            if _is_kustomization(body):
+                continue
             if "kind" in body and "apiVersion" in body:
                 objects += _items(origin, body)
             elif document is not None and body:
                 others.append(document)
-    return Dump(tuple(objects), tuple(others)), tuple(found)
+    chosen, twice = _once(objects)
+    return Dump(chosen, tuple(others)), (*found, *twice)
+
+
+def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:
+    """Each object once: the fuller one where the other says nothing else, such as a file from Git; else the first."""
+    chosen: dict[Identity, Item] = {}
+    found: list[Diagnostic] = []
+    for item in objects:
+        there = chosen.setdefault(item.identity, item)
+        if there is item or _is_part(_meaning(item), _meaning(there)):
+            continue
+        if _is_part(_meaning(there), _meaning(item)):
+            chosen[item.identity] = item
+            continue
+        finding = Finding(
+            item.at,
+            f"{item.title} is in the dump twice, and not the same",
+            label="not read",
+            related=(Label(there.at, "this one was read"),),
+            help="leave one of them out, or name the file with what runs first",
+        )
+        found.append(TOLD_TWICE.report(finding))
+    return tuple(chosen.values()), found
+
+
+def _meaning(item: Item) -> Mapping[str, object]:
+    """What an object says, without what the API server and those who apply it add."""
+    spoken = {key: value for key, value in item.body.items() if key not in ("metadata", "status")}
+    return spoken | ({"labels": item.labels} if item.labels else {})
+
+
+def _is_part(some: object, whole: object) -> bool:
+    if isinstance(some, Mapping) and isinstance(whole, Mapping):
+        return all(key in whole and _is_part(value, whole[key]) for key, value in some.items())
+    return some == whole
 
 
 def _read(name: str, content: bytes) -> tuple[Iterable[tuple[Origin, object, Document | None]], tuple[Diagnostic, ...]]:
@@ -122,7 +160,23 @@ def _read(name: str, content: bytes) -> tuple[Iterable[tuple[Origin, object, Doc
         else:
             return [(Origin(WholeFile(SourceFile(name, ""))), data, None)], ()
     documents, unread = read_bytes(name, content)
+    if b"Secret" in content:
+        unread = tuple(map(_without_lines, unread))
     return [(document.origin, document.data, document) for document in documents if document.is_whole], unread
+
+
+def _without_lines(diagnostic: Diagnostic) -> Diagnostic:
+    """A finding that shows no line of its file, which may be one of a Secret."""
+    finding = diagnostic.finding
+    location = finding.at.locate()
+    at = Origin(WholeFile(SourceFile(location.file.path, "")))
+    place = f"in line {location.span.start.line}, which is not shown: the file has a Secret"
+    return diagnostic.rule.report(Finding(at, finding.message, label=place, help=finding.help))
+
+
+def _is_kustomization(body: Mapping[str, object]) -> bool:
+    """Whether it says how files are put together: what comes of it is meant."""
+    return text(body.get("apiVersion")).startswith("kustomize.config.k8s.io/")
 
 
 _SECRET: Final = ("v1", "Secret")

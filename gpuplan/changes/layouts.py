@@ -36,9 +36,12 @@ def _removed(step: Step, old: Layout) -> Iterator[Change]:
 def _changed(step: Step, old: Layout, new: Layout) -> Iterator[Change]:
     if old.name != new.name:
         what = f"layout `{old.name}` is called `{new.name}`"
+    elif _is_alike(old, new):
+        what = f"the entry of an unused layout is called `{new.config_name}`"
     else:
         what = f"unused layout is edited: {from_to(division(old), division(new))}"
-    if not _is_used(step.before, old) and (old.name != new.name or not _is_alike(old, new)):
+    is_same = (old.name, old.config_name) == (new.name, new.config_name) and _is_alike(old, new)
+    if not _is_used(step.before, old) and not is_same:
         yield Change(*of(step.after, new), *_judged(step, old, what))
 
 

@@ -20,7 +20,7 @@ from gpuplan.changes.wording import from_to, listed, names
 from gpuplan.disturbance import ChangeClass
 from gpuplan.planning.drivers import are_drivers_by_pool, has_default_driver
 from gpuplan.planning.plan import UNREAD, GpuOperator, Plan, Stage
-from gpuplan.planning.plugin_configs import pool_of
+from gpuplan.planning.plugin_configs import has_own, pool_of
 from gpuplan.planning.visible_devices import closing_environment
 from gpuplan.policy.models import Install, Platform
 from gpuplan.values import Value
@@ -235,8 +235,8 @@ def _causes_in_files(step: Step, plugin: tuple[Roll, ...], layouts: tuple[Roll, 
     plans, at = (step.after, step.before), step.after.cluster.gpu_operator.at
     files = [device_plugin.configurations(plan) for plan in plans]
     if not step.keeps_plugin_file and (keys := _whole(_differing(*files), step)):
-        pools = {pool_of(key) for key in keys}
-        places = (pool.at / "sharing" for plan in plans for pool in plan.pools if pool.name in pools)
+        pools = (pool for plan in plans for pool in plan.pools if any(has_own(pool, key) for key in keys))
+        places = (pool.at / "sharing" for pool in pools)
         place = next(places, at)
         yield from (Cause(f"the device plugin's file {text}", place, plugin) for text in _difference(keys, *files))
     entries = [mig_parted.configuration(plan)["mig-configs"] for plan in plans]

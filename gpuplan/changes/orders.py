@@ -23,6 +23,7 @@ from gpuplan.changes.model import NodeImpact
 from gpuplan.changes.step import Step
 from gpuplan.changes.wording import amount
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL
+from gpuplan.planning.layouts import content_hash
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
@@ -221,12 +222,13 @@ class Files(Value):
         return cls(layouts, device_plugin.configurations(plan), operator.spec.mig_strategy, is_read_late)
 
     def say_same_as(self, other: Files) -> bool:
-        """The name of an entry changes with what it says."""
-        return (self.layouts.keys(), self.configs, self.strategy) == (
-            other.layouts.keys(),
-            other.configs,
-            other.strategy,
-        )
+        """The name of an entry changes with what it says, but for one that the policy keeps."""
+        return self._said == other._said
+
+    @cached_property
+    def _said(self) -> tuple[object, ...]:
+        divisions = {name: layout and content_hash(layout.entries) for name, layout in self.layouts.items()}
+        return divisions, self.configs, self.strategy
 
     def leave_out(self, rule: LabelRule) -> bool:
         """Whether a rule's labels name what is not there."""

@@ -28,7 +28,7 @@ from gpuplan.changes.wording import (
 )
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.planning.grants import refuses_more_than_one
-from gpuplan.planning.layouts import entry_of
+from gpuplan.planning.layouts import entry_of, is_divided_alike
 from gpuplan.planning.node_features import boards_of
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, DynamicMig, Mig, Mps, Pool, Taint
 from gpuplan.planning.pools import ALL_DISABLED
@@ -262,8 +262,21 @@ def _sharing(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
             yield _repartitioned(step, new, moved, between)
         elif shared_as(moved.before.sharing) != shared_as(moved.after.sharing):
             yield _shared_otherwise(step, new, moved)
-        elif between.labels_first is not None or _reads_other_key(step, moved):
+        elif not _names_another_key(old, new) and (between.labels_first is not None or _reads_other_key(step, moved)):
             yield _named_otherwise(step, new, moved, between)
+
+
+def _names(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
+    """The key that a pool keeps; of nodes that are shared otherwise as well, that tells of it."""
+    for moved in transitions(old, new) if _names_another_key(old, new) else ():
+        is_told = _makes_otherwise(moved) or _has_other_config(moved)
+        is_told |= shared_as(moved.before.sharing) != shared_as(moved.after.sharing)
+        if not is_told and _key(moved.before) != _key(moved.after):
+            yield _named_otherwise(step, new, moved, halves(step, moved))
+
+
+def _names_another_key(old: Pool, new: Pool) -> bool:
+    return old.spec.names.device_plugin_config != new.spec.names.device_plugin_config
 
 
 def _allocation(step: Step, old: Pool, new: Pool) -> Change:
@@ -304,6 +317,10 @@ def _repartitioned(step: Step, new: Pool, moved: Transition, between: Halves) ->
         if is_same
         else f"mig-manager sets up the GPUs of {nodes_of(moved.nodes)} at once and drains none: pods that hold them "
         "must end first",
+        f"`{old_config}` keeps its name, so that no label moves: it is so with the sync of the GPU Operator, whoever "
+        "approves the pool"
+        if is_entry_changed(moved)
+        else "",
         *_between(between),
         "nodes reboot where the mode of their GPUs does not switch without" if may_reboot else "",
     ]
@@ -322,7 +339,7 @@ def _repartitioned(step: Step, new: Pool, moved: Transition, between: Halves) ->
         pods=0 if is_same else pods_on(step.before, moved.before, moved.nodes.count),
         needs_drain=not is_same,
         needs_reboot=may_reboot,
-        windows=new.windows,
+        windows=() if is_entry_changed(moved) else new.windows,
     )
 
 
@@ -380,6 +397,8 @@ def _between(between: Halves) -> Iterator[str]:
 def _repartition_text(moved: Transition, *, is_same: bool) -> str:
     old, new = moved.before.sharing, moved.after.sharing
     if isinstance(old, Mig) and isinstance(new, Mig):
+        if is_same and old.layout.name == new.layout.name:
+            return f"the entry of layout `{old.layout.name}` is called `{new.layout.config_name}`"
         if old.layout.name == new.layout.name:
             return f"layout `{new.layout.name}` is edited: {from_to(division(old.layout), division(new.layout))}"
         if is_same:
@@ -416,7 +435,7 @@ def _shared_otherwise(step: Step, new: Pool, moved: Transition) -> Change:
 
 
 def _named_otherwise(step: Step, new: Pool, moved: Transition, between: Halves) -> Change:
-    """Nodes are shared as they were, such as at the end of a rollout of an earlier release.
+    """Nodes are shared as they were, such as where a pool no longer keeps a key, or a rollout of long ago ends.
 
     Config-manager tells what reads the file of another name as of another content (`updateSymlink` in
     `cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin).
@@ -490,7 +509,16 @@ def is_partitioned_anew(moved: Transition) -> bool:
 
 def _has_other_config(moved: Transition) -> bool:
     configs = {_mig_config(moved.before), _mig_config(moved.after)}
-    return len(configs) > 1 and not configs <= {None, ALL_DISABLED}
+    return is_entry_changed(moved) or (len(configs) > 1 and not configs <= {None, ALL_DISABLED})
+
+
+def is_entry_changed(moved: Transition) -> bool:
+    """Whether the entry that nodes name goes on under its name, and says something else."""
+    old, new = moved.before.sharing, moved.after.sharing
+    if not isinstance(old, Mig) or not isinstance(new, Mig):
+        return False
+    is_kept = old.layout.config_name == new.layout.config_name
+    return is_kept and not is_divided_alike(old.layout, new.layout)
 
 
 def _mig_config(pool: Pool) -> str | None:
@@ -788,5 +816,6 @@ _JUDGES: Final[Mapping[str, Callable[[Step, Pool, Pool], Iterator[Change]]]] = {
     "nodeLabels": _labels,
     "topology": _topology,
     "disruption": _disruption,
+    "names": _names,
 }
 """What each field of a pool does where it changes."""

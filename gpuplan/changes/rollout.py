@@ -260,7 +260,7 @@ class _Way(NamedTuple):
     def _left(self, gone: Sequence[Pool], stay: Sequence[Pool], *, retains: bool) -> tuple[Left, ...]:
         """What the ones had that the others do not, and that nothing else defines."""
         there = {left for part in stay for left in _named(part)}
-        there |= {Left(DEVICE_PLUGIN_CONFIG_LABEL, self.pool.name)} if retains else set()
+        there |= {Left(DEVICE_PLUGIN_CONFIG_LABEL, self.pool.keys.own)} if retains else set()
         found = (*self.defined.kept, *(left for part in gone for left in _named(part)))
         return tuple(dict.fromkeys(x for x in found if x not in there and x.value not in self.defined.elsewhere))
 
@@ -271,7 +271,7 @@ def _key(part: Pool) -> str:
 
 def _has_other_key(part: Pool) -> bool:
     """Whether a document must say what the pool's own name means, since its nodes have another key."""
-    return not part.keys.by_content and _key(part) != part.name
+    return not part.keys.by_content and _key(part) != part.keys.own
 
 
 def _named(part: Pool) -> tuple[Left, ...]:
@@ -318,7 +318,7 @@ def _forgotten(way: _Way, state: RolloutState) -> RolloutStep:
     gone = {left.value for left in state.kept if left.label == DEVICE_PLUGIN_CONFIG_LABEL}
     if state.rollout is not None and way.pool.rollout is not None:
         gone.add(_key(way.pool.rollout.moved))
-    stay = {_key(part), *way.defined.elsewhere, *([way.pool.name] if retains else [])}
+    stay = {_key(part), *way.defined.elsewhere, *([way.pool.keys.own] if retains else [])}
     end = RolloutState(state.sharing, None, (), retains, ())
     return _quiet(StepKind.FORGET, end, changes_file=not gone <= stay)
 

@@ -141,7 +141,8 @@ def pool_name_too_long_for_key(plan: Plan) -> Iterator[Finding]:
     """
     for pool in plan.pools:
         keys = [part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in pool.parts]
-        long = next((key for key in keys if key != pool.name and len(pool.name) > LONGEST_ROLLOUT_NAME), None)
+        own = pool.name, pool.keys.own
+        long = next((key for key in keys if key not in own and len(pool.name) > LONGEST_ROLLOUT_NAME), None)
         if long is not None:
             yield Finding(
                 name_of(pool.at),

@@ -1,4 +1,4 @@
-"""Checks on MIG layouts (GPU200-203, GPU212-220, GPU222-223): whether they fit, for which GPUs, by which driver."""
+"""Checks on MIG layouts (GPU200-203, 212-220, 222-223, 225-226): whether they fit, for which GPUs, by which driver."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from gpuplan.checks.registry import check
 from gpuplan.checks.wording import gpu_numbers, repeats
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.drivers import stated_driver
+from gpuplan.planning.layouts import is_divided_alike
 from gpuplan.planning.placement.layouts import nearest_layouts
 from gpuplan.planning.placement.placing import Refusal, RefusedBy, fits
 from gpuplan.planning.plan import GPU_RESOURCE, Layout, LayoutEntry, Mig, Plan, Pool, with_places
+from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.policy.models import MigStrategy
 from gpuplan.values import Value
 from gpuplan.wording import listing
@@ -411,6 +413,67 @@ def gpu_index_twice(plan: Plan) -> Iterator[Finding]:
                     related=(Label(everything.at / "gpus", "every GPU"),),
                     help="replace `all` by the indexes that are left, or remove this entry",
                 )
+
+
+@check("GPU225", "entry-name-beside-layout")
+def entry_name_beside_layout(plan: Plan) -> Iterator[Finding]:
+    """A pool uses a MigLayout and names the entry of the MIG manager's file itself.
+
+    ## Why
+    A MigLayout is one entry of the file, whichever pools use it, so its name is written with it. In a pool it would
+    rename nothing.
+
+    ## Instead
+    Write `configName` in the MigLayout; or write the pool's `instances` in place of `layout`.
+    """
+    for pool, mig in mig_pools(plan):
+        if mig.spec.config_name is not None and mig.spec.layout is not None:
+            yield Finding(
+                mig.at / "configName",
+                f"the entry of layout `{mig.spec.layout}` is named in the layout, not in pool `{pool.name}`",
+                label="renames nothing",
+                related=(Label(mig.at / "layout", "the pool uses it"),),
+                help=f"write `configName: {mig.spec.config_name}` in MigLayout `{mig.spec.layout}`",
+            )
+
+
+@check("GPU226", "entry-of-two-layouts", ignorable=False)
+def entry_of_two_layouts(plan: Plan) -> Iterator[Finding]:
+    """Two layouts have one entry in the MIG manager's file, or one has the entry that switches MIG off.
+
+    ## Why
+    Nodes name an entry by its name, and a name has one meaning in the file. Of two layouts only one would be written,
+    and nodes of the other would be divided as that one says. `all-disabled` is there anyway: the GPU Operator labels
+    nodes so that have no label, and they stay whole. That two models have the same division under one name is no
+    mistake. NVIDIA's own file has names that stand for another division on each model, by a filter of devices;
+    gpuplan's has one division for a name.
+
+    ## Instead
+    Keep the name (`configName`) for one of the layouts. Without it the other one has an entry of its own, and its nodes
+    get another label; the MIG manager compares their GPUs with that entry, finds them right and touches nothing.
+    """
+    first: dict[str, LayoutUse] = {}
+    uses = (use for use in layout_uses(plan) if not use.is_retained)
+    for use in sorted(uses, key=lambda use: use.layout.keeps_name):
+        layout = use.layout
+        if layout.keeps_name and layout.config_name == ALL_DISABLED:
+            yield Finding(
+                layout.at / "configName",
+                f"`{ALL_DISABLED}` switches MIG off on every node that has no other label",
+                label="means something else to the GPU Operator",
+                help="leave `configName` out",
+            )
+        other = first.setdefault(layout.config_name, use)
+        if layout.keeps_name and not is_divided_alike(layout, other.layout):
+            models = layout.gpu.id, other.layout.gpu.id
+            yield Finding(
+                layout.at / "configName",
+                f"`{layout.config_name}` names the entry of {other.name}, which divides GPUs otherwise",
+                label="one name for two divisions",
+                related=(Label(other.layout.at, f"{other.name} has the name, too"),),
+                notes=(f"they are for two models, {models[0]} and {models[1]}",) if models[0] != models[1] else (),
+                help="leave `configName` out here: the nodes get another label, and their GPUs stay as they are",
+            )
 
 
 @check("GPU216", "entry-without-gpus")

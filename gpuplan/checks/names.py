@@ -108,7 +108,7 @@ def name_too_long(plan: Plan) -> Iterator[Finding]:
             yield _too_long(naming.what, text, _place(part, path), naming.longest, fact)
     for what, layout, at in _layouts(plan):
         room = LONGEST_LABEL - (len(layout.config_name) - len(layout.name))
-        if room < len(layout.name) <= LONGEST_LABEL and LAYOUT.is_spelt(layout.name):
+        if not layout.keeps_name and room < len(layout.name) <= LONGEST_LABEL and LAYOUT.is_spelt(layout.name):
             carried = f"nodes carry it as `{MIG_CONFIG_LABEL}: {layout.config_name}`"
             fact = f"{carried}, {len(layout.config_name)} characters; a label value holds {LONGEST_LABEL}"
             yield _too_long(what, layout.name, at, room, fact)

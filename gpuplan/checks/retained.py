@@ -13,7 +13,7 @@ from gpuplan.checks.handwritten.mig_configs import LABEL_VALUE
 from gpuplan.checks.handwritten.reading import inside, text, value_at
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import mistyped
-from gpuplan.diagnostics import Finding, Label, Severity
+from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.manifests import identity_of
 from gpuplan.manifests.kinds import assume_kind
 from gpuplan.planning.node_patterns import NodePattern, find_common_name, parse
@@ -21,6 +21,7 @@ from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
     POOL_LABEL,
+    Mig,
     Nodes,
     Plan,
     RetainedDevicePluginConfig,
@@ -93,7 +94,7 @@ def _each(plan: Plan, kind: type[T]) -> Iterator[T]:
 
 @check("GPU723", "retained-name-not-selectable", ignorable=False)
 def retained_name_not_selectable(plan: Plan) -> Iterator[Finding]:
-    """A retained entry has a name that no node label can have.
+    """An entry is retained, or keeps its name, under one that no node label can have.
 
     ## Why
     Nodes choose an entry by the value of a label: at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit
@@ -105,6 +106,7 @@ def retained_name_not_selectable(plan: Plan) -> Iterator[Finding]:
     configs = _each(plan, RetainedDevicePluginConfig)
     names = [(what.at / "configName", what.spec.config_name, MIG_CONFIG_LABEL) for what in _each(plan, RetainedLayout)]
     names += ((what.at / "key", what.spec.key, DEVICE_PLUGIN_CONFIG_LABEL) for what in configs)
+    names += _kept_names(plan)
     for at, name, label in names:
         if not LABEL_VALUE.fullmatch(name):
             yield Finding(
@@ -114,6 +116,16 @@ def retained_name_not_selectable(plan: Plan) -> Iterator[Finding]:
                 notes=("at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends",),
                 help=f"write a name that `kubectl get nodes -L {label}` shows",
             )
+
+
+def _kept_names(plan: Plan) -> Iterator[tuple[Origin, str, str]]:
+    """Where layouts and pools write what nodes call their entry already."""
+    layouts = (*plan.layouts, *(part.sharing.layout for part in plan.parts if isinstance(part.sharing, Mig)))
+    kept = {layout.at: layout for layout in layouts if layout.keeps_name}
+    yield from ((at / "configName", layout.config_name, MIG_CONFIG_LABEL) for at, layout in kept.items())
+    for pool in plan.pools:
+        if (key := pool.spec.names.device_plugin_config) is not None:
+            yield pool.at / "names" / "devicePluginConfig", key, DEVICE_PLUGIN_CONFIG_LABEL
 
 
 @check("GPU724", "retained-config-refused")

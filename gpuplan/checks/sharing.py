@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from gpuplan.catalog import Gpu
 from gpuplan.checks.registry import check
+from gpuplan.checks.wording import repeats
 from gpuplan.diagnostics import Finding, Label, Severity
 from gpuplan.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
     Fraction,
     Isolation,
     Mig,
@@ -19,6 +21,7 @@ from gpuplan.planning.plan import (
     TimeSlicing,
     Unit,
 )
+from gpuplan.planning.plugin_configs import configuration
 from gpuplan.planning.pools import gpu_memory_mib
 from gpuplan.policy.models import Allocation, Approval, ClusterMigStrategy, MigStrategy, Platform
 from gpuplan.wording import joined, listing
@@ -317,6 +320,32 @@ def mps_on_openshift(plan: Plan) -> Iterator[Finding]:
                 label="shared by MPS",
                 related=(Label(plan.cluster.at / "platform", "the platform"),),
                 help="try it on one node first, or write `timeSlicing` in place of `mps`",
+            )
+
+
+@check("GPU311", "plugin-key-of-two-pools", ignorable=False)
+def plugin_key_of_two_pools(plan: Plan) -> Iterator[Finding]:
+    """Two pools have one key in the device plugin's file, and are shared in different ways.
+
+    ## Why
+    Nodes name a key by the label `nvidia.com/device-plugin.config`, and a key has one file. Of two files only one would
+    be written, and nodes of the other pool would share their GPUs as that one says.
+
+    ## Instead
+    Keep the key (`names.devicePluginConfig`) for pools that are shared alike, and leave it out of the others: their
+    nodes get another label, and a file that says the same.
+    """
+    strategy = plan.cluster.gpu_operator.spec.mig_strategy
+    parts = sorted(plan.parts, key=lambda part: part.keys.own != part.name)
+    for part, first in repeats(parts, lambda part: part.labels[DEVICE_PLUGIN_CONFIG_LABEL]):
+        key = part.labels[DEVICE_PLUGIN_CONFIG_LABEL]
+        if first.name != part.name and configuration(part, strategy) != configuration(first, strategy):
+            yield Finding(
+                part.at / "names" / "devicePluginConfig",
+                f"`{key}` is the key of pool `{first.name}`, too, which shares its GPUs otherwise",
+                label="one key for two files",
+                related=(Label(first.sharing.at.key, f"pool `{first.name}` is shared so"),),
+                help="leave `devicePluginConfig` out here: the nodes get another label, and share their GPUs as before",
             )
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
 
 import click
 
 from gpuplan.cli.commands import completing, option, verb
-from gpuplan.cli.lists import read_list
+from gpuplan.cli.files import contents
 from gpuplan.cli.options import (
     Output,
     crds_option,
@@ -21,9 +18,6 @@ from gpuplan.cli.options import (
     write_findings,
 )
 from gpuplan.cli.terminal import Terminal
-
-_ENDINGS: Final = (".yaml", ".yml", ".json")
-_WAY: Final = "kubectl get ... -o yaml"
 
 
 def _gpus(_: click.Context) -> Iterable[str]:
@@ -77,40 +71,7 @@ def command(
     """
     from gpuplan.pipeline.checking import check_files
 
-    found = dict(_contents(files))
+    found = dict(contents(files))
     report = check_files(found, gpus=gpus, kubernetes=kubernetes, crds=crds)
     write_findings(terminal, report, outputs)
     return 0 if is_acceptable(report, warnings_as_errors=warnings_as_errors) else 1
-
-
-def _contents(names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """What is in the files, by the names that findings have; a folder's in the order of their paths.
-
-    Of a folder only regular files count: somebody else may have put a link or a pipe there.
-    """
-    for name in names:
-        if name != "-" and os.path.isdir(name):  # noqa: PTH112 - as the user typed it
-            yield from ((path, read_list(path, _WAY)) for path in _below(name))
-        else:
-            yield "stdin" if name == "-" else name, read_list(name, _WAY)
-
-
-def _below(folder: str) -> Iterator[str]:
-    """YAML and JSON of a folder, but for what is hidden."""
-    found: list[str] = []
-    for here, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        found += (
-            os.path.join(here, name)  # noqa: PTH118 - as the user typed the first part
-            for name in files
-            if name.endswith(_ENDINGS) and not name.startswith(".") and _is_regular(os.path.join(here, name))  # noqa: PTH118
-        )
-    if not found:
-        from gpuplan.diagnostics import GpuplanError
-
-        raise GpuplanError(f"there is no file below `{folder}` that ends in {', '.join(_ENDINGS)}", "name another one")
-    yield from sorted(found)
-
-
-def _is_regular(path: str) -> bool:
-    return stat.S_ISREG(os.lstat(path).st_mode)

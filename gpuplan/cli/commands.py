@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any, TypeVar
 
 import click
@@ -146,7 +147,8 @@ class Verbs(_Sections, click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        command: click.Command = import_module(f"gpuplan.cli.{cmd_name}").command
+        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        command: click.Command = import_module(f"gpuplan.cli.{module}").command
         return command
 
     def resolve_command(

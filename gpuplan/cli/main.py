@@ -33,6 +33,7 @@ _SECTIONS = {
     },
     "Look at files of others": {
         "check": "Judge files of others as they are, without a platform.",
+        "import": "Make policies of a cluster that runs.",
     },
     "Ask": {
         "explain": "Explain a rule, a field, a GPU or a scheduler.",

@@ -190,6 +190,7 @@ def _keep_apart(repository: Repository, out: str) -> None:
 def rules() -> tuple[Rule, ...]:
     """Every rule of every stage, by code."""
     from gpuplan import checks, documents, manifests, outtree, planning, policy
+    from gpuplan.adoption import rules as adoption
     from gpuplan.changes import checks as step_checks
     from gpuplan.checks.generated import GENERATED_CHECKS, PATCH_CHECKS
     from gpuplan.checks.handwritten import OBJECT_CHECKS, PATCHED_CHECKS
@@ -197,6 +198,7 @@ def rules() -> tuple[Rule, ...]:
 
     found = (
         *(*documents.RULES, *policy.RULES, *planning.RULES, *RULES, *manifests.RULES, *outtree.RULES),
+        *adoption.RULES,
         *(*(check.rule for check in checks.CHECKS), *(check.rule for check in step_checks.CHECKS)),
         *(*(check.rule for check in OBJECT_CHECKS), *(check.rule for check in PATCHED_CHECKS)),
         *(check.rule for check in (*GENERATED_CHECKS, *PATCH_CHECKS)),

@@ -3,96 +3,163 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
 from pathlib import Path
-from typing import Final
+from types import MappingProxyType
+from typing import Any
 
-from gpuplan.adoption import Draft, Found, platform, read_dump, tenants, workloads
-from gpuplan.documents import DiskTree, Entry, FileTree, Kind, Target, find_folders
-from gpuplan.manifests import to_yaml
-from gpuplan.pipeline import Report
+from gpuplan.adoption import Draft, Dump, Found, name_of, platform, read_dump, tenants, unread, workloads
+from gpuplan.diagnostics import GpuplanError
+from gpuplan.documents import DiskTree, Document, FileTree, find_folders, has_folder, read_folder
+from gpuplan.pipeline import Report, report_on
+from gpuplan.pipeline.drafting import Written, files_of, text_of_deletions
 from gpuplan.pipeline.findings import tidy
 from gpuplan.pipeline.loading import DEFAULT_BASES, OVERLAYS, Repository, load_tree
-from gpuplan.pipeline.writing import document
-from gpuplan.values import Value
+from gpuplan.policy.names import CLUSTER
+from gpuplan.values import NamedTuple, Value
+
+
+class Difference(NamedTuple):
+    """A document that is there already and says something else than the dump; it is left as it is."""
+
+    path: str
+    title: str
 
 
 class Import(Value):
-    """The files to write, by path, and what is said of the dump and of the policies that were made of it."""
+    """What was made of dumps.
+
+    ``files`` are to be written, by path below the root; none of them is there yet. ``same`` are the documents that are
+    there and say the same, ``differing`` those that say something else. ``report`` has what was found in the dumps and
+    the errors of the policies; ``judged`` is all that `validate` would find in them.
+    """
 
     report: Report
+    cluster: str
     files: Mapping[str, str]
-    drafts: tuple[Draft, ...] = ()
+    drafts: tuple[Draft, ...]
+    same: tuple[str, ...] = ()
+    differing: tuple[Difference, ...] = ()
+    judged: Report | None = None
 
 
-def adopt(root: Path, dumps: Mapping[str, bytes], cluster: str) -> Import:
-    """Make policies of dumps, contents by name, for a cluster of a repository; nothing is written."""
-    dump, unread = read_dump(dumps)
-    is_first = not set(find_folders(root, OVERLAYS)) - {cluster}
-    found = Found(diagnostics=unread) + platform(dump, cluster)
+def adopt(
+    dumps: Mapping[str, bytes], root: str | PathLike[str] = ".", cluster: str = "", *, merges: bool = False
+) -> Import:
+    """Make policies of dumps, contents by name, for a cluster of the repository at ``root``; nothing is written.
+
+    Without a ``cluster`` the dumps must say its name. Trouble where the cluster has policies that say something else,
+    unless it ``merges``: then documents that are missing are made, and none is changed.
+    """
+    root = Path(root)
+    dump, found = read_dump(dumps)
+    name = _name(cluster, dump)
+    known = _Known(root, name)
+    made = Found(diagnostics=found) + platform(dump, name)
     for stage in (tenants, workloads):
-        repository = _planned(root, cluster, files_of(found.drafts, cluster, is_first=is_first))
-        for plan in repository.plans:
-            found += stage(dump, plan)
-    files = files_of(found.drafts, cluster, is_first=is_first)
-    repository = _planned(root, cluster, files)
-    diagnostics = (*found.diagnostics, *repository.diagnostics)
-    report = Report(tidy(diagnostics, (), needed=()), repository.plans, (cluster,), len(dumps))
-    return Import(report, files, found.drafts)
+        for plan in known.with_drafts(made.drafts).plans:
+            made += stage(dump, plan)
+    made += Found(diagnostics=tuple(unread(dump)))
+    files, same, differing = known.compare(made.drafts)
+    if known.has_overlay and not merges and (files or differing):
+        raise GpuplanError(
+            f"`{OVERLAYS}/{name}` has policies that say something else than the dump",
+            "say `--merge` to add what is missing, or import as another cluster: `-c NAME`",
+        )
+    repository = known.with_files(files)
+    judged = report_on(repository)
+    errors = (item for item in judged.diagnostics if item.is_error)
+    diagnostics = tidy((*made.diagnostics, *errors), (), needed=())
+    report = Report(diagnostics, judged.plans, (name,), len(dumps))
+    return Import(report, name, files, made.drafts, same, differing, judged)
 
 
-def _planned(root: Path, cluster: str, files: Mapping[str, str]) -> Repository:
-    tree = Written(DiskTree(root), {path: text.encode() for path, text in files.items()})
-    return load_tree(tree, (*find_folders(root, OVERLAYS), cluster), (cluster,))
+def _name(wish: str, dump: Dump) -> str:
+    name = wish or name_of(dump)
+    if not name:
+        raise GpuplanError("the dump does not say what the cluster is called", "name it: `gpuplan import -c NAME`")
+    if not CLUSTER.is_spelt(name) or len(name) > CLUSTER.longest:
+        raise GpuplanError(f"`{name}` cannot be a cluster's name", "use lower-case letters, digits and `-`")
+    return name
 
 
-# --- Files -------------------------------------------------------------------------------------------------------
+def write_import(
+    imported: Import, root: str | PathLike[str] = ".", beside: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Write the files of an import, and others ``beside`` them, all or none; trouble where one of them is there."""
+    from gpuplan.pipeline.writing import create_all
 
-_SHARED: Final = {"Gpu": "gpus", "MigLayout": "layouts", "PriorityClass": "priority-classes"}
-_OWN: Final = {"Pool": "pools", "Tenant": "tenants", "Workload": "workloads", "Retained": "retained"}
+    create_all(Path(root), {**beside, **imported.files})
 
 
-def files_of(drafts: Iterable[Draft], cluster: str, *, is_first: bool) -> dict[str, str]:
-    """The text of each draft by the path of its file; what clusters may share is in `policies/` of the first one."""
-    found: dict[str, str] = {}
-    for draft in drafts:
-        shared = _SHARED.get(draft.kind)
-        top = DEFAULT_BASES[0] if shared and is_first else f"{OVERLAYS}/{cluster}"
-        folder = shared or _OWN.get(draft.kind)
-        path = f"{top}/{folder}/{draft.name}.yaml" if folder else f"{top}/cluster.yaml"
-        found[path] = text_of(draft)
+# --- What is there -----------------------------------------------------------------------------------------------
+
+
+class _Known:
+    """The policies that the repository has already, of one cluster and of the base that it shares with others."""
+
+    def __init__(self, root: Path, cluster: str) -> None:
+        self.tree = DiskTree(root)
+        self.cluster = cluster
+        self.clusters = find_folders(root, OVERLAYS)
+        self.has_overlay = cluster in self.clusters
+        self.documents = {(item.kind, item.name): item for item in self._documents()}
+
+    def _documents(self) -> Sequence[Document]:
+        if self.has_overlay:
+            return load_tree(self.tree, self.clusters, (self.cluster,)).documents[self.cluster]
+        base = DEFAULT_BASES[0]
+        return read_folder(self.tree, base)[0] if has_folder(self.tree, base) else ()
+
+    def with_drafts(self, drafts: Iterable[Draft]) -> Repository:
+        """What the drafts make, as if nothing were there."""
+        return _load({}, files_of(drafts, self.cluster, shares=True), self.cluster, None)
+
+    def with_files(self, files: Mapping[str, str]) -> Repository:
+        return _load(dict.fromkeys(self.clusters), files, self.cluster, self.tree)
+
+    def compare(self, drafts: Sequence[Draft]) -> tuple[dict[str, str], tuple[str, ...], tuple[Difference, ...]]:
+        """The files of what is missing, and what is there, the same or otherwise."""
+        missing: list[Draft] = []
+        same: list[str] = []
+        differing: list[Difference] = []
+        for draft in drafts:
+            there = self.documents.get((draft.kind, draft.name))
+            if there is None:
+                missing.append(draft)
+            elif _says(there) == draft.spec:
+                same.append(draft.title)
+            elif self.has_overlay:
+                differing.append(Difference(there.file.path, draft.title))
+            else:
+                missing.append(replace(draft, spec=_patch(_says(there), draft.spec)))
+        files = files_of(missing, self.cluster, shares=not set(self.clusters) - {self.cluster} and not self.documents)
+        if not self.has_overlay:
+            meant = {(draft.kind, draft.name) for draft in drafts}
+            if gone := [key for key in self.documents if key not in meant and all(key)]:
+                files[f"{OVERLAYS}/{self.cluster}/not-here.yaml"] = text_of_deletions(gone)
+        return files, tuple(same), tuple(differing)
+
+
+def _says(document: Document) -> Mapping[str, Any]:
+    spec = document.data.get("spec") if isinstance(document.data, dict) else None
+    return spec if isinstance(spec, Mapping) else {}
+
+
+def _patch(base: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The merge patch (RFC 7386) that makes one of the other."""
+    found: dict[str, Any] = {key: None for key in base if key not in wanted}
+    for key, value in wanted.items():
+        there = base.get(key)
+        if isinstance(value, Mapping) and isinstance(there, Mapping):
+            if inner := _patch(there, value):
+                found[key] = inner
+        elif key not in base or there != value:
+            found[key] = value
     return found
 
 
-def text_of(draft: Draft) -> str:
-    """A document below comments on where it is from and what it does not say."""
-    comments = [f"From {source}." for source in draft.sources] + [f"Not said here: {item}" for item in draft.remarks]
-    head = "".join(f"# {line}\n" for comment in comments for line in comment.splitlines())
-    return head + to_yaml(document(draft.kind, draft.name, draft.spec))
-
-
-class Written:
-    """A tree with more files than it has; a `gpuplan.documents.FileTree`."""
-
-    def __init__(self, below: FileTree, files: Mapping[str, bytes]) -> None:
-        self._below = below
-        self._files = files
-        self._folders: dict[str, dict[str, Kind]] = {".": {}}
-        for path in files:
-            above, kind = path, Kind.FILE
-            while above:
-                folder, _, name = above.rpartition("/")
-                self._folders.setdefault(folder or ".", {})[name] = kind
-                above, kind = folder, Kind.FOLDER
-
-    def entries(self, folder: str) -> Sequence[Entry]:
-        added = self._folders.get(folder, {})
-        there = self._below.entries(folder) if self._below.target(folder).kind is Kind.FOLDER else ()
-        known = [entry for entry in there if entry.name not in added]
-        return [*known, *(Entry(name, kind) for name, kind in added.items())]
-
-    def target(self, path: str) -> Target:
-        kind = Kind.FILE if path in self._files else Kind.FOLDER if path in self._folders else None
-        return Target(kind) if kind else self._below.target(path)
-
-    def read(self, path: str, most: int) -> bytes:
-        return self._files[path][:most] if path in self._files else self._below.read(path, most)
+def _load(known: Mapping[str, None], files: Mapping[str, str], cluster: str, below: FileTree | None) -> Repository:
+    tree = Written(below, {path: text.encode() for path, text in files.items()})
+    return load_tree(tree, tuple(dict.fromkeys((*known, cluster))), (cluster,))

@@ -21,6 +21,7 @@ from gpuplan.manifests.kinds import Kind, get_kind
 from gpuplan.pipeline.loading import OVERLAYS
 from gpuplan.pipeline.rules import RETAINED_CONTRADICTED, RETAINED_FOR_NOTHING
 from gpuplan.pipeline.writing import document
+from gpuplan.planning.layouts import content_hash
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
@@ -201,7 +202,7 @@ def _defined(plan: Plan, *, with_objects: bool) -> Iterator[_Definition]:
     """What the policies make themselves; all objects if asked for."""
     bare = replace(plan, retained=())
     for layout in bare.mig_layouts:
-        yield _Definition(Named(MIG_CONFIG_LABEL, layout.config_name), (layout.config_name, layout.gpu.id), layout.at)
+        yield _Definition(Named(MIG_CONFIG_LABEL, layout.config_name), _content(layout), layout.at)
     places = {pool.labels[DEVICE_PLUGIN_CONFIG_LABEL]: pool.at for pool in bare.parts}
     for key, text in device_plugin.data(bare).items():
         yield _Definition(Named(DEVICE_PLUGIN_CONFIG_LABEL, key), text, places[key])
@@ -217,8 +218,8 @@ def _definition(
 ) -> _Definition:
     match what:
         case RetainedLayout():
-            content = what.layout.config_name, what.layout.gpu.id
-            return _Definition(Named(MIG_CONFIG_LABEL, what.spec.config_name), content, what.at / "configName")
+            named = Named(MIG_CONFIG_LABEL, what.spec.config_name)
+            return _Definition(named, _content(what.layout), what.at / "configName")
         case RetainedDevicePluginConfig():
             return _Definition(Named(DEVICE_PLUGIN_CONFIG_LABEL, what.spec.key), to_yaml(what.config), what.at / "key")
         case RetainedNodes():
@@ -229,6 +230,11 @@ def _definition(
             return _Definition(Named("", identity_of(what.spec.manifest)), what.spec.manifest, at)
         case _:
             assert_never(what)
+
+
+def _content(layout: Layout) -> tuple[str, str]:
+    """What a name of an entry stands for, whoever gave it."""
+    return content_hash(layout.entries), layout.gpu.id
 
 
 # --- What is missing ---------------------------------------------------------------------------------------------
@@ -331,15 +337,15 @@ def key_spec(plan: Plan, key: str, config: Mapping[str, object]) -> dict[str, An
 
 def _keys_with(plan: Plan, meanings: Mapping[str, Mapping[str, object]]) -> set[str]:
     """The keys that pools have once these are retained again which say what the pools' own names mean."""
-    parts = [part for part in plan.parts if part.name in meanings]
-    found = {key_of(part._replace(keys=part.keys._replace(meaning=meanings[part.name]))) for part in parts}
+    parts = [part for part in plan.parts if part.keys.own in meanings]
+    found = {key_of(part._replace(keys=part.keys._replace(meaning=meanings[part.keys.own]))) for part in parts}
     return found - meanings.keys()
 
 
 def _until_left(plan: Plan, key: str) -> str:
     """A pool's own name means what is retained as long as the pool does otherwise: without it, labels would move."""
-    pool = plan.find_pool(key)
-    again = f"pool `{key}` is removed or shares its GPUs so again, and " if pool is not None else ""
+    pool = next((pool for pool in plan.pools if pool.keys.own == key), None)
+    again = f"pool `{pool.name}` is removed or shares its GPUs so again, and " if pool is not None else ""
     return again + _no_node(DEVICE_PLUGIN_CONFIG_LABEL, key)
 
 
@@ -447,8 +453,9 @@ def _needless(plan: Plan, defined: Iterable[_Definition]) -> dict[Named, _Defini
 
 def _decides_keys(plan: Plan, what: object) -> bool:
     """Whether a document says what a pool's own name means, so that without it nodes of the pool get other labels."""
-    pool = plan.find_pool(what.spec.key) if isinstance(what, RetainedDevicePluginConfig) else None
-    return pool is not None and hangs_on_retained(pool)
+    if not isinstance(what, RetainedDevicePluginConfig):
+        return False
+    return any(pool.keys.own == what.spec.key and hangs_on_retained(pool) for pool in plan.pools)
 
 
 # --- What is retained and made as well ---------------------------------------------------------------------------

@@ -49,7 +49,7 @@ from gpuplan.planning.plan import (
     Sharing,
     TimeSlicing,
 )
-from gpuplan.planning.plugin_configs import configuration, pool_of
+from gpuplan.planning.plugin_configs import configuration, has_own
 from gpuplan.planning.pools import divided, with_meaning
 from gpuplan.policy import models
 from gpuplan.policy.models import ClusterMigStrategy, MigStrategy
@@ -115,7 +115,7 @@ class Proposal(NamedTuple):
 
 def mps_configs(proposal: Proposal, step: RolloutStep) -> tuple[str, ...]:
     """What the label of nodes names whose MPS daemons restart with a step, and end every CUDA process there."""
-    if not step.changes_file or proposal.outcome.pool.keys.by_content:
+    if not step.changes_file or proposal.plan.cluster.gpu_operator.keeps_plugin_file:
         return ()
     pool, target, state = proposal.outcome.pool, proposal.outcome.target, step.state
     own = target if state.sharing is target.sharing else pool.parts[0]
@@ -417,7 +417,7 @@ def _is_own(document: Document, pool: Pool) -> bool:
         return document.name == pool.name and not set(spec) - set(_PARTS)
     config = spec.get("devicePluginConfig")
     key = config.get("key") if isinstance(config, dict) else None
-    return document.kind == "Retained" and ("migLayout" in spec or pool_of(str(key)) == pool.name)
+    return document.kind == "Retained" and ("migLayout" in spec or has_own(pool, str(key)))
 
 
 # --- Sharing as a policy says it ---------------------------------------------------------------------------------
@@ -456,7 +456,7 @@ def _defined(plan: Plan, pool: Pool) -> Defined:
             continue
         if not _is_of_rollout(plan, pool, item):
             elsewhere.add(left.value)
-        elif left.value != pool.name:
+        elif left.value != pool.keys.own:
             own.append(left)
     kept = tuple(left for left in own if left.value not in elsewhere)
     return Defined(frozenset(device_plugin.configurations(plan)), frozenset(elsewhere), kept)
@@ -479,7 +479,7 @@ def _left(item: Retained) -> Left | None:
 def _is_of_rollout(plan: Plan, pool: Pool, item: Retained) -> bool:
     """Whether steps wrote a document, or told somebody to write it beside the pool's own."""
     file, layer = item.at.locate().file.path, _layer(plan, pool)
-    is_its_key = isinstance(item.what, RetainedDevicePluginConfig) and pool_of(item.what.spec.key) == pool.name
+    is_its_key = isinstance(item.what, RetainedDevicePluginConfig) and has_own(pool, item.what.spec.key)
     is_beside = layer is not None and file == layer.file.path and is_its_key
     return file == overlay_path(plan.cluster.name, pool.name) or is_beside
 
@@ -487,7 +487,7 @@ def _is_of_rollout(plan: Plan, pool: Pool, item: Retained) -> bool:
 def _kept(plan: Plan, outcome: RolloutPlan, state: RolloutState) -> Iterator[dict[str, Any]]:
     """The documents of a step that retain something, beside those that other files have."""
     pool = outcome.pool
-    wanted = [*([Left(DEVICE_PLUGIN_CONFIG_LABEL, pool.name)] if state.retains_name else []), *state.kept]
+    wanted = [*([Left(DEVICE_PLUGIN_CONFIG_LABEL, pool.keys.own)] if state.retains_name else []), *state.kept]
     known = {_left(item): item for item in plan.retained}
     taken = {item.name for item in plan.retained}
     for left in wanted:

@@ -1,4 +1,4 @@
-"""Write documents into a cluster's overlay, and nowhere else.
+"""Write documents below the repository's root, and nowhere else.
 
 A work tree may hold links that a branch brought along. The overlay's folder may be one, to another folder of the
 repository; below it none is followed, whether it is a folder's, the file's, or in the place of an unfinished file.
@@ -21,6 +21,7 @@ from gpuplan.policy.models import API_VERSION
 
 _OVERLAY: Final = 2
 """Parts of the path of an overlay's folder: ``overlays/dev``."""
+_OVERLAYS: Final = "overlays"
 
 
 def document(kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,6 +34,20 @@ def create(root: Path, path: str, text: str) -> None:
     """Write a file that is not there; trouble when something is. Folders are made."""
     with _folder(root, path) as (folder, name):
         handles.create(folder, name, text.encode())
+
+
+def create_all(root: Path, files: Mapping[str, str]) -> None:
+    """Write files that are not there, all or none of them; folders are made."""
+    created: list[str] = []
+    try:
+        for path, text in files.items():
+            create(root, path, text)
+            created.append(path)
+    except BaseException:
+        for path in created:
+            with suppress(GpuplanError):
+                remove(root, path)
+        raise
 
 
 def replace(root: Path, path: str, text: str) -> None:
@@ -57,9 +72,12 @@ def remove(root: Path, path: str) -> None:
 def _folder(root: Path, path: str) -> Iterator[tuple[int, str]]:
     """A handle of the folder that a file is in, and the file's name; what goes wrong there is trouble."""
     *parts, name = path.split("/")
+    top = _OVERLAY if parts[:1] == [_OVERLAYS] else 1
     try:
-        with handles.open_folder(_overlay(root, "/".join(parts[:_OVERLAY])), parts[_OVERLAY:]) as handle:
+        with handles.open_folder(_top(root, "/".join(parts[:top])), parts[top:]) as handle:
             yield handle, name
+    except FileExistsError as error:
+        raise GpuplanError(f"`{path}` is there already, so nothing was written", "remove it, or rename it") from error
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise GpuplanError(
@@ -68,8 +86,10 @@ def _folder(root: Path, path: str) -> Iterator[tuple[int, str]]:
         raise GpuplanError(f"cannot write `{path}`: {reason_of(error)}", "check that you may write there") from error
 
 
-def _overlay(root: Path, folder: str) -> str:
+def _top(root: Path, folder: str) -> str:
+    """Where the folder of an overlay or of a base is; it is made where it is missing."""
     real = os.path.realpath(root / folder)
     if not Path(real).is_relative_to(os.path.realpath(root)):
         raise GpuplanError(f"folder `{folder}` is a link out of the repository", "copy the folder into the repository")
+    os.makedirs(real, exist_ok=True)  # noqa: PTH103 - of a path as text
     return real

@@ -21,14 +21,24 @@ def make_layout(
     instances: Mapping[str, int] | None,
     devices: Sequence[Devices] | None,
     *,
+    config_name: str | None = None,
     is_inline: bool = False,
 ) -> Layout:
-    """A layout from either of its spellings; ``at`` is the mapping that holds `instances` or `devices`."""
+    """A layout from either of its spellings; ``at`` is the mapping that holds `instances` or `devices`.
+
+    ``config_name`` is the name that its entry keeps.
+    """
     if devices is None:
         entries: tuple[LayoutEntry, ...] = (_entry(at / "instances", gpu, None, instances or {}, is_enabled=True),)
     else:
         entries = tuple(_device_entry(at / "devices" / index, gpu, device) for index, device in enumerate(devices))
-    return Layout(at, name, gpu, entries, f"{name}-{content_hash(entries)}", is_inline)
+    own = f"{name}-{content_hash(entries)}"
+    return Layout(at, name, gpu, entries, config_name or own, is_inline, keeps_name=config_name is not None)
+
+
+def is_divided_alike(layout: Layout, other: Layout) -> bool:
+    """Whether two layouts make the same of GPUs, whatever their entries are called."""
+    return content_hash(layout.entries) == content_hash(other.entries)
 
 
 def entry_of(layout: Layout, index: int) -> LayoutEntry | None:

@@ -287,7 +287,8 @@ class OwnGpu(NamedTuple):
 class Layout(NamedTuple):
     """A MIG layout. ``config_name`` is its entry in the mig-parted file and the value of `nvidia.com/mig.config`.
 
-    ``is_inline`` says that it stands in a pool, whose name it then has.
+    ``is_inline`` says that it stands in a pool, whose name it then has. ``keeps_name`` says that the policy writes the
+    entry's name, at `configName`: then the name says nothing of the content.
     """
 
     at: Origin
@@ -296,6 +297,7 @@ class Layout(NamedTuple):
     entries: tuple[LayoutEntry, ...]
     config_name: str
     is_inline: bool = False
+    keeps_name: bool = False
 
 
 class Mig(NamedTuple):
@@ -399,11 +401,12 @@ class Nodes(Value):
 class PluginKeys(NamedTuple):
     """What decides the key of a pool's file for the device plugin (`gpuplan.planning.plugin_configs`).
 
-    ``meaning`` is what a `Retained` says that the key with the pool's own name means; None where none does. Where files
-    are ``by_content``, no pool has a key with its own name.
+    ``own`` is the pool's own key: its name, or the one that it keeps. ``meaning`` is what a `Retained` says that it
+    means; None where none does. Where files are ``by_content``, no pool has its own key but one that keeps its name.
     """
 
     strategy: models.ClusterMigStrategy
+    own: str
     meaning: Mapping[str, object] | None = None
     by_content: bool = False
 

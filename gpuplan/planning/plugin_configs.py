@@ -73,19 +73,24 @@ def shared_resources(pool: Pool) -> dict[str, Shares]:
 
 
 def key_of(pool: Pool) -> str:
-    """The key of a pool's file, or of that of a part of it: the pool's name, unless that is retained for another file.
+    """The key of a pool's file, or of that of a part of it: the pool's own, unless that is retained for another file.
 
-    No pool's name has a dot, so no other pool has such a key. Where the ConfigMap keeps its name, each key says what is
-    in its file: whoever reads a file under a name that stays is told of nothing.
+    No pool's name has a dot, so no other pool comes by such a key unless it keeps it. Where the ConfigMap keeps its
+    name, each key says what is in its file: whoever reads a file under a name that stays is told of nothing.
     """
     config, keys = configuration(pool, pool.keys.strategy), pool.keys
     is_own = not keys.by_content and (keys.meaning is None or config == keys.meaning)
-    return pool.name if is_own else f"{pool.name}.{content_hash(config)}"
+    return keys.own if is_own else f"{pool.name}.{content_hash(config)}"
 
 
 def pool_of(key: str) -> str:
-    """The pool whose key this is, or was; no pool's name has a dot."""
+    """The pool whose key this is, or was, unless a pool keeps it; no pool's name has a dot."""
     return key.partition(".")[0]
+
+
+def has_own(pool: Pool, key: str) -> bool:
+    """Whether a key is one that parts of the pool have, or had: its own, or its name with what tells contents apart."""
+    return key == pool.keys.own or pool_of(key) == pool.name
 
 
 def content_hash(config: Mapping[str, object]) -> str:

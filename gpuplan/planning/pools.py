@@ -12,7 +12,7 @@ from gpuplan.diagnostics import Origin
 from gpuplan.planning.amounts import of_node
 from gpuplan.planning.context import Context
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL, class_name
-from gpuplan.planning.layouts import entry_of, make_layout
+from gpuplan.planning.layouts import entry_of, is_divided_alike, make_layout
 from gpuplan.planning.placement.placing import Refusal
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -80,7 +80,7 @@ def resolve_pool(context: Context, at: Origin, pool: models.Pool) -> Pool | None
         sharing=sharing,
         units=_units(gpu, nodes, sharing, spec.allocation),
         labels={},
-        keys=_plugin_keys(context, name),
+        keys=_plugin_keys(context, name, spec.names.device_plugin_config),
         taints=tuple(_taints(context, at / "taints", spec.taints)),
     )
     resolved = resolved._replace(labels={**spec.node_labels, **_own_labels(context, resolved)})
@@ -98,11 +98,12 @@ def _taints(context: Context, at: Origin, written: Sequence[models.Taint]) -> It
         yield Taint(context.taints_pools_at, GPU_RESOURCE, "present", Effect.NO_SCHEDULE)
 
 
-def _plugin_keys(context: Context, name: str) -> PluginKeys:
+def _plugin_keys(context: Context, name: str, kept: str | None) -> PluginKeys:
     """Where every key says what its file does, no document has to say what a pool's own name means."""
-    by_content = context.plugin_config is models.DevicePluginConfig.FIXED
-    meaning = None if by_content else context.retained_configs.get(name)
-    return PluginKeys(context.mig_strategy, meaning, by_content)
+    by_content = context.plugin_config is models.DevicePluginConfig.FIXED and kept is None
+    own = name if kept is None else kept
+    meaning = None if by_content else context.retained_configs.get(own)
+    return PluginKeys(context.mig_strategy, own, meaning, by_content)
 
 
 def _own_labels(context: Context, pool: Pool) -> dict[str, str]:
@@ -153,7 +154,7 @@ def _mig(context: Context, at: Origin, name: str, gpu: Gpu, mig: models.Mig) -> 
         layout = context.refer("MigLayout", mig.layout, at / "layout", context.layouts, _as_instances(gpu, mig.layout))
         layout_at = at / "layout"
     else:
-        layout = make_layout(at, name, gpu, mig.instances, mig.devices, is_inline=True)
+        layout = make_layout(at, name, gpu, mig.instances, mig.devices, config_name=mig.config_name, is_inline=True)
         layout_at = at / ("devices" if mig.instances is None else "instances")
     if layout is None:
         return None
@@ -252,12 +253,12 @@ def hangs_on_retained(pool: Pool) -> bool:
     if pool.keys.meaning is None:  # nobody says it, or nobody has to
         return False
     own, *moved = (part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in pool.parts)
-    return own != pool.name or (pool.rollout is not None and moved != [_key_without_meaning(pool, pool.rollout)])
+    return own != pool.keys.own or (pool.rollout is not None and moved != [_key_without_meaning(pool, pool.rollout)])
 
 
 def _key_without_meaning(pool: Pool, rollout: Rollout) -> str:
     is_same = is_configured_alike(pool.sharing, rollout.moved.sharing)
-    return pool.name if is_same else f"{pool.name}{ROLLOUT_SUFFIX}"
+    return pool.keys.own if is_same else f"{pool.name}{ROLLOUT_SUFFIX}"
 
 
 ROLLOUT_SUFFIX: Final = ".rollout"
@@ -295,7 +296,8 @@ def is_alike(sharing: Sharing, other: Sharing) -> bool:
             return some.profiles == others.profiles
         case Mig() as mig, Mig() as another:
             is_sliced_alike = mig.spec.time_slicing == another.spec.time_slicing
-            is_cut_alike = mig.layout.config_name == another.layout.config_name
+            is_named_alike = mig.layout.config_name == another.layout.config_name
+            is_cut_alike = is_named_alike and is_divided_alike(mig.layout, another.layout)
             return is_cut_alike and mig.spec.strategy is another.spec.strategy and is_sliced_alike
         case _:
             return False

@@ -205,7 +205,9 @@ def _incomplete(parsed: Iterable[Parsed], tenants: Mapping[str, Tenant]) -> froz
 
 def _layout(context: Context, at: Origin, policy: models.MigLayout) -> Layout | None:
     gpu, spec = context.find_gpu(policy.spec.gpu, at / "gpu"), policy.spec
-    return make_layout(at, policy.metadata.name, gpu, spec.instances, spec.devices) if gpu else None
+    if gpu is None:
+        return None
+    return make_layout(at, policy.metadata.name, gpu, spec.instances, spec.devices, config_name=spec.config_name)
 
 
 def _priority_class(at: Origin, policy: models.PriorityClass) -> PriorityClass:

@@ -193,7 +193,9 @@ def gpus_of(entry: LayoutEntry) -> tuple[Origin, ...]:
 
 
 def config_name(layout: Layout) -> Links:
-    """Of a text that names an entry of the mig-parted file: a name and a digest."""
+    """Of a text that names an entry of the mig-parted file: a name and a digest, or what the policy writes."""
+    if layout.keeps_name:
+        return copied(layout.at / "configName")
     name = copied(Origin(layout.at.source, ("metadata", "name")))
     return (*name, *layout_content(layout))
 
@@ -383,7 +385,8 @@ def label_of(plan: Plan, pool: Pool, key: str) -> Links:
     if key == POOL_LABEL:
         return named(pool)
     if key == DEVICE_PLUGIN_CONFIG_LABEL:
-        return (*named(pool), *_moved_config(pool), *plugin_key_of(plan, pool))
+        is_kept = pool.labels[key] == pool.spec.names.device_plugin_config
+        return (*(() if is_kept else named(pool)), *_moved_config(pool), *plugin_key_of(plan, pool))
     if key == plan.scheduler.node_pool_label:
         return (*named(pool), *chosen(plan.cluster.scheduler.at / "kind"))
     if key == DRA_PLUGIN_LABEL and pool.spec.allocation is Allocation.DRA:
@@ -411,14 +414,15 @@ def _moved_config(pool: Pool) -> Links:
 def meaning_of(plan: Plan, pool: Pool) -> tuple[Origin, ...]:
     """Where it says what the pool's own name means in the device plugin's file, if a document does."""
     kept = (item.what for item in plan.retained if isinstance(item.what, RetainedDevicePluginConfig))
-    return tuple(item.at / field for item in kept if item.spec.key == pool.name for field in ("key", "config"))
+    return tuple(item.at / field for item in kept if item.spec.key == pool.keys.own for field in ("key", "config"))
 
 
 def plugin_key_of(plan: Plan, pool: Pool) -> Links:
-    """A key that says what its file does: each of them, or where the pool's name is retained for another file."""
-    choice = plan.cluster.gpu_operator.at / "devicePluginConfig"
+    """A key that the pool keeps, or one that says what its file does, as where its own is retained for another."""
+    is_kept = pool.spec.names.device_plugin_config is not None
+    choice = (pool.at / "names" if is_kept else plan.cluster.gpu_operator.at) / "devicePluginConfig"
     if pool.keys.meaning is None and not pool.keys.by_content:
-        return chosen(choice)
+        return copied(choice) if is_kept else chosen(choice)
     return *chosen(choice), *hashed(
         (
             *chosen(*(() if pool.keys.by_content else meaning_of(plan, pool))),

@@ -749,6 +749,8 @@ class Mig(Model):
     """How many GPU instances of each MIG profile every GPU gets, written here instead of in a MigLayout."""
     devices: Annotated[list[Devices] | None, ESSENTIAL] = None
     """Instances by GPU index, written here instead of in a MigLayout."""
+    config_name: Annotated[str | None, Judged("GPU723"), Words("entry"), ESSENTIAL] = None
+    """The name that the division has on nodes already, beside `instances` or `devices`: as in a MigLayout."""
     strategy: Annotated[MigStrategy, Field(strict=False), ESSENTIAL] = MigStrategy.MIXED
     """`mixed` publishes each profile as its own resource (`nvidia.com/mig-1g.10gb`). `single` publishes all as
     `nvidia.com/gpu` and needs equal instances on every GPU of the node.
@@ -853,6 +855,16 @@ class Placement(StrEnum):
     SPREAD = "spread"
 
 
+class PoolNames(Model):
+    """What things of a pool are called on the cluster already, where gpuplan would call them otherwise."""
+
+    device_plugin_config: Annotated[str | None, Judged("GPU723"), Words("configuration of the device plugin")] = None
+    """The key of the pool's file for the device plugin, and the value of the node label
+    `nvidia.com/device-plugin.config`, such as `tesla-t4`. Several pools may have one, where their files say the same.
+    Where a `Retained` says that the key means something else, the pool has a key of its own. Absent: the pool's name.
+    """
+
+
 class PoolSpec(Model):
     """A set of equal nodes that share their GPUs in one way."""
 
@@ -899,6 +911,8 @@ class PoolSpec(Model):
     """When and how far a change may disturb the nodes."""
     rollout: Rollout | None = None
     """Another way of sharing, which some of the nodes have already; `gpuplan rollout` writes its steps."""
+    names: Annotated[PoolNames, Words("names on the cluster")] = PoolNames.model_construct()
+    """What things of the pool are called on the cluster already."""
 
 
 # --- Gpu ---------------------------------------------------------------------------------------------------------
@@ -943,6 +957,11 @@ class MigLayoutSpec(Model):
     """How many GPU instances of each profile every GPU gets."""
     devices: Annotated[list[Devices] | None, ESSENTIAL] = None
     """Instances by GPU index; together they must cover every GPU."""
+    config_name: Annotated[str | None, Judged("GPU723"), Words("entry"), ESSENTIAL] = None
+    """The name that the division has on nodes already, such as `all-1g.10gb`: that of its entry in the MIG manager's
+    file, and the value of the label `nvidia.com/mig.config`. It stands for one division for good, since an entry that
+    changes under its name divides all nodes at once. Absent: the layout's name and a hash of what it says.
+    """
 
     _one_source = _exactly_one("instances", "devices", "a MIG layout")
 

@@ -60,7 +60,9 @@ def unknown_kind(document: Document) -> Diagnostic:
     at = document.origin / "kind"
     known = ", ".join(f"`{kind}`" for kind in KINDS)
     if not document.kind:
-        finding = Finding(document.origin, "document has no `kind`", notes=(f"the kinds are {known}",))
+        is_nvidias = any(name in document.data for name in _FILES_OF_NVIDIA)
+        help_ = f"run `gpuplan import {document.file.path}` for policies that say it" if is_nvidias else ""
+        finding = Finding(document.origin, "document has no `kind`", notes=(f"the kinds are {known}",), help=help_)
         return UNKNOWN_KIND.report(finding)
     close = closest(document.kind, KINDS)
     return UNKNOWN_KIND.report(
@@ -74,14 +76,23 @@ def unknown_kind(document: Document) -> Diagnostic:
     )
 
 
+_FILES_OF_NVIDIA: Final = ("mig-configs", "sharing")
+"""What stands at the top of files of the MIG manager and of the device plugin, which have no kind."""
+
+
 def _way_of(document: Document) -> str:
-    """Where a document of another kind belongs: a policy may say what it configures."""
-    text = str(document.data.get("data")) if document.kind == "ConfigMap" else ""
-    if "mig-configs" in text:
-        return "write its entries as `MigLayout` documents: `gpuplan explain MigLayout.spec`"
-    if re.search(r"\b(timeSlicing|mps):", text):
-        return "write its sharing into the pool of these nodes: `gpuplan explain Pool.spec.sharing`"
-    return "plain Kubernetes objects go to overlays/<cluster>/kustomize/"
+    """Where a document of another kind belongs: policies may be made of it."""
+    by_hand = "overlays/<cluster>/kustomize/"
+    if not _is_imported(document):
+        return f"plain Kubernetes objects go to {by_hand}"
+    return f"run `gpuplan import {document.file.path}` for policies that say it, or move it to {by_hand}"
+
+
+def _is_imported(document: Document) -> bool:
+    from gpuplan.manifests.kinds import imported_kinds
+
+    group, slash, _ = str(document.data.get("apiVersion")).partition("/")
+    return (group if slash else "", document.kind) in imported_kinds()
 
 
 # --- Fields that stand in the wrong place ---------------------------------------------------------------------------
@@ -266,7 +277,8 @@ def _report(document: Document, model: type[BaseModel], place: Path, error: Erro
             return NOT_EXACTLY_ONE.report(_not_exactly_one(document, model, place, context))
         case "literal_error" if place == ("apiVersion",):
             message = f"unknown apiVersion `{error['input']}`"
-            return UNKNOWN_API_VERSION.report(Finding(at, message, help=f"write `apiVersion: {API_VERSION}`"))
+            help_ = _way_of(document) if _is_imported(document) else f"write `apiVersion: {API_VERSION}`"
+            return UNKNOWN_API_VERSION.report(Finding(at, message, help=help_))
         case kind if kind in _EXPECTED_TYPES:
             return WRONG_TYPE.report(_wrong_type(at, kind, error["input"], context.get("or", ""), model))
         case kind:

@@ -293,7 +293,7 @@ _CONTRACT: Final[Mapping[type, Published]] = {
     parts.Mig: Published(left_out=("instances", "devices"), more=lambda mig: {"config_name": mig.layout.config_name}),
     Guard: Published(left_out=("timeout",), more=lambda guard: {"timeout_seconds": seconds(guard.timeout)}),
     parts.OwnGpu: Published(left_out=("mig", "gpu", "faults"), more=_of_gpu),
-    parts.Layout: Published(renamed={"is_inline": "inline"}),
+    parts.Layout: Published(left_out=("keeps_name",), renamed={"is_inline": "inline"}),
     parts.LayoutEntry: Published(left_out=("placed",), more=_placements),
     parts.Tenant: Published(left_out=("allow", "surplus_weight"), more=_allowed),
     parts.Quota: Published(left_out=("split", "labelled_cap"), more=_counted),

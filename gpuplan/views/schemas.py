@@ -129,8 +129,13 @@ def scaffold(cluster: str) -> dict[str, str]:
         path.replace(CLUSTER_FOLDER, f"overlays/{cluster}/"): environment.from_string(text).render(cluster=cluster)
         for path, text in _templates(resources.files("gpuplan.views") / "scaffold", "")
     }
+    return files | beside_policies()
+
+
+def beside_policies() -> dict[str, str]:
+    """What Git and editors read of a new platform, by path."""
     schemas = {path: schema_text(name) for name, path in SCHEMA_FILES.items()}
-    return files | {GIT_ATTRIBUTES: NO_LINE_ENDS} | schemas | {EDITOR: editor_settings(SCHEMA_FILES)}
+    return {GIT_ATTRIBUTES: NO_LINE_ENDS, **schemas, EDITOR: editor_settings(SCHEMA_FILES)}
 
 
 def editor_settings(schemas: Mapping[str, str]) -> str:

@@ -47,7 +47,7 @@ def round_trip(root: Path, cluster: str) -> Trip:
     dump = {f"out/{path}": data for path, data in built.tree.items() if is_dumped(path)}
     with TemporaryDirectory() as folder:
         other = Path(folder)
-        imported = adopt(other, dump | {NODES: nodes_of(plan)}, cluster)
+        imported = adopt(dump | {NODES: nodes_of(plan)}, other, cluster)
         for path, text in imported.files.items():
             (other / path).parent.mkdir(parents=True, exist_ok=True)
             (other / path).write_text(text, encoding="utf-8")

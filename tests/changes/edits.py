@@ -795,6 +795,22 @@ def edit_a_layout(platform: Platform) -> None:
     platform.spec("Workload", "embeddings")["unit"] = "1g.10gb"
 
 
+def keep_the_name_of_an_entry(platform: Platform) -> None:
+    platform.spec("MigLayout", "seven-small")["configName"] = "all-1g.10gb"
+
+
+def let_an_entry_have_gpuplans_name(platform: Platform) -> None:
+    del platform.spec("MigLayout", "seven-small")["configName"]
+
+
+def edit_a_layout_that_keeps_its_name(platform: Platform) -> None:
+    edit_a_layout(platform)
+
+
+def keep_a_key(platform: Platform) -> None:
+    platform.spec("Pool", "a100-shared")["names"] = {"devicePluginConfig": "tesla-shared"}
+
+
 def rename_a_layout(platform: Platform) -> None:
     platform.rename("MigLayout", "two-large", "halves")
     platform.spec("Pool", "a100-production")["sharing"]["mig"]["layout"] = "halves"
@@ -1305,6 +1321,9 @@ CASES = (
     Case(settle_at_once, TWO_STEP, pool("spare"), before=move_all_without_approval),
     Case(settle, ADMISSION, pool("spare"), before=move_all),
     Case(edit_a_layout, TWO_STEP, pool("a100-small")),
+    Case(edit_a_layout_that_keeps_its_name, REPARTITION, pool("a100-small"), before=keep_the_name_of_an_entry),
+    Case(let_an_entry_have_gpuplans_name, TWO_STEP, pool("a100-small"), before=keep_the_name_of_an_entry),
+    Case(keep_a_key, TWO_STEP, pool("a100-shared")),
     Case(rename_a_layout, TWO_STEP, pool("a100-production")),
     Case(swap_a_layout_and_remove_the_old_one, TWO_STEP, pool("a100-small")),
     Case(rename_a_pool, TWO_STEP, pool("a100-assistants")),

@@ -34,6 +34,9 @@ FOUND: Mapping[str, set[str]] = {
     "make_partitions_by_layout_again": {"GPU709"},
     # On one cluster no pool uses the layout.
     "edit_a_layout": {"GPU700", "GPU709", "GPU736"},
+    "edit_a_layout_that_keeps_its_name": {"GPU709", "GPU750"},
+    "let_an_entry_have_gpuplans_name": {"GPU700", "GPU736"},
+    "keep_a_key": {"GPU702"},
     "rename_a_layout": {"GPU701", "GPU736"},
     "swap_a_layout_and_remove_the_old_one": {"GPU701", "GPU709", "GPU736"},
     "rename_a_pool": {"GPU702", "GPU728", "GPU738"},

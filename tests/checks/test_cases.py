@@ -22,6 +22,7 @@ import pytest
 
 import gpuplan
 from gpuplan import checks, documents, manifests, outtree, planning, policy
+from gpuplan.adoption import rules as adoption
 from gpuplan.changes import checks as step_checks
 from gpuplan.changes.node_list import read_nodes
 from gpuplan.changes.pods import read_pods
@@ -42,12 +43,13 @@ SHOWN_ELSEWHERE = frozenset(
     (
         *("GPU680", "GPU690"),
         *("GPU800", "GPU801", "GPU802"),
+        *(rule.code for rule in adoption.RULES),
         *("GPU901", "GPU902", "GPU903", "GPU904", "GPU905", "GPU906", "GPU907"),
         *("GPU911", "GPU912", "GPU913"),
     )
 )
 """Rules on what is rendered and written, which no repository can break: tests of `pipeline`, `outtree`, `manifests`;
-and those on files without a platform: `tests/cli/test_check.py`.
+and those on files without a platform: `tests/cli/test_check.py`, `tests/adoption`.
 """
 CHECKING = ("gpuplan.checks.", "gpuplan.changes.", "gpuplan.pipeline.")
 """Where checks may be written."""

@@ -215,6 +215,11 @@ def test_a_folder_is_read_whole_and_a_file_by_its_name(tmp_path: Path) -> None:
     assert done.out.startswith("a/mig.yaml:8:20: error[GPU632] ")
 
 
+def test_files_of_the_folder_that_one_is_in_are_called_as_servers_call_them(tmp_path: Path) -> None:
+    (tmp_path / "mig.yaml").write_text(MIG % '"3g.40gb": 3')
+    assert run("check", ".", "-o", "concise", cwd=tmp_path).out.startswith("mig.yaml:8:20: ")
+
+
 def test_links_and_pipes_of_a_folder_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "secret.yaml").write_text("a: [")
@@ -228,6 +233,22 @@ def test_links_and_pipes_of_a_folder_are_left_alone(tmp_path: Path) -> None:
 def test_what_comes_by_a_pipe_is_called_stdin(tmp_path: Path) -> None:
     done = run("check", "-", "-o", "concise", cwd=tmp_path, stdin=POD % "nvidia.com/mig-9g.90gb")
     assert (done.code, done.out[:13]) == (0, "stdin:8:28: w")
+
+
+def test_a_zero_byte_is_a_finding_of_its_file_and_the_others_are_judged(tmp_path: Path) -> None:
+    (tmp_path / "mig.yaml").write_text(MIG % '"3g.40gb": 3')
+    (tmp_path / "zero.yaml").write_bytes(b"a: 1\n\0" + b"x" * 3 * 2**20)
+    done = run("check", "zero.yaml", "mig.yaml", "-o", "concise", cwd=tmp_path)
+    assert done.code == 1
+    assert [line.split("] ")[0] for line in done.out.splitlines()] == [
+        "mig.yaml:8:20: error[GPU632",
+        "zero.yaml:2:1: error[GPU002",
+    ]
+
+
+def test_a_device_without_end_is_a_finding(tmp_path: Path) -> None:
+    done = run("check", "/dev/zero", "-o", "concise", cwd=tmp_path)
+    assert (done.code, done.out[:30]) == (1, "/dev/zero:1:1: error[GPU002] c")
 
 
 @pytest.mark.parametrize(

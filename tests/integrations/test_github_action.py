@@ -20,7 +20,14 @@ from tests.integrations.scripts import fits_schema, put_gpuplan, shell
 ACTION: dict[str, Any] = yaml.safe_load((REPOSITORY / "action.yml").read_text(encoding="utf-8"))
 STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
 CHECK = next(step for step in STEPS if step.get("id") == "check")
+FILES = next(step for step in STEPS if step.get("id") == "files")
 DIFF = next(step for step in STEPS if step.get("id") == "diff")
+QUOTA = """\
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: gpus}
+spec: {hard: {%s: 4}}
+"""
 DEFINITION = """\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -213,6 +220,67 @@ def test_custom_resources_are_checked_against_the_definitions_given(workspace: P
 
     assert check(root, crds="crds").outputs["result"] == "clean"
     assert check(root, crds="gone").outputs["result"] == "trouble"
+
+
+# --- Files without a platform ------------------------------------------------------------------------------------
+
+
+def test_files_are_judged_as_they_are(workspace: Path) -> None:
+    write(workspace / "two words/quota.yaml", QUOTA % "nvidia.com/gpu")
+    write(workspace / "good.yaml", QUOTA % "requests.nvidia.com/gpu")
+
+    job = run_step(FILES, workspace, {}, {"check_files": "two words\n\ngood.yaml\n"})
+
+    assert (job.run.code, job.outputs["result"]) == (1, "findings")
+    assert job.run.out.startswith("::error file=two words/quota.yaml,line=4,")
+    assert "| error | GPU620<br>" in job.summary
+    assert Path(job.outputs["markdown"]).read_text() == job.summary
+    assert json.loads(Path(job.outputs["sarif"]).read_text())["runs"][0]["results"][0]["ruleId"] == "GPU620"
+
+
+def test_files_without_findings_pass(workspace: Path) -> None:
+    write(workspace / "good.yaml", QUOTA % "requests.nvidia.com/gpu")
+
+    job = run_step(FILES, workspace, {}, {"check_files": "good.yaml"})
+
+    assert (job.run.code, job.run.out, job.outputs["result"]) == (0, "", "clean")
+
+
+@pytest.mark.parametrize("name", ["checked out/manifests/quota.yaml", "./checked out/manifests", "checked out"])
+def test_files_are_named_from_their_repository(workspace: Path, name: str) -> None:
+    root = a_repository(workspace / "checked out")
+    write(root / "manifests/quota.yaml", QUOTA % "nvidia.com/gpu")
+
+    job = run_step(FILES, workspace, {}, {"check_files": name})
+
+    assert job.run.out.startswith("::error file=manifests/quota.yaml,line=4,"), job.run
+    assert job.outputs["repository"] == str(root)
+
+
+def test_files_that_are_not_there_are_trouble(workspace: Path) -> None:
+    workspace.mkdir()
+
+    job = run_step(FILES, workspace, {}, {"check_files": "gone.yaml"})
+
+    assert (job.run.code, job.outputs["result"], job.outputs.get("markdown")) == (2, "trouble", None)
+    assert "::error title=gpuplan::the files could not be judged" in job.run.out
+
+
+@pytest.mark.parametrize("value", ["$(touch pwned)", '" && touch pwned; "', "--output-format=json=x", "*"])
+def test_no_file_that_is_named_is_run(workspace: Path, value: str) -> None:
+    write(workspace / "good.yaml", QUOTA % "requests.nvidia.com/gpu")
+
+    job = run_step(FILES, workspace, {}, {"check_files": value})
+
+    assert job.run.code == 2
+    assert not list(workspace.parent.rglob("pwned"))
+    assert not (workspace / "x").exists()
+
+
+def test_each_kind_of_check_runs_only_if_there_is_something_to_judge() -> None:
+    assert CHECK["if"] == "inputs.directory != ''"
+    assert FILES["if"] == "always() && inputs.check-files != '' && steps.install.outcome == 'success'"
+    assert ACTION["inputs"]["check-files"]["default"] == ""
 
 
 # --- What a pull request disturbs --------------------------------------------------------------------------------
@@ -428,11 +496,13 @@ def test_actions_are_pinned_by_commit() -> None:
 
 
 def test_findings_are_uploaded_only_if_asked_for_and_also_if_there_are_some() -> None:
-    [upload] = [step for step in STEPS if step["name"].startswith("Upload ")]
+    uploads = [step for step in STEPS if step["name"].startswith("Upload ")]
 
     assert ACTION["inputs"]["upload-sarif"]["default"] == "false"
-    assert upload["if"].startswith("always() && inputs.upload-sarif == 'true' && ")
-    assert upload["with"]["checkout_path"] == "${{ steps.check.outputs.repository }}"
+    assert len({upload["with"]["category"] for upload in uploads}) == len(uploads) == 2
+    for upload, step in zip(uploads, ("check", "files"), strict=True):
+        assert upload["if"].startswith(f"always() && inputs.upload-sarif == 'true' && steps.{step}.outputs.sarif")
+        assert upload["with"]["checkout_path"] == f"${{{{ steps.{step}.outputs.repository }}}}"
 
 
 def test_what_is_installed_is_locked() -> None:

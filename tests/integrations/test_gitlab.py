@@ -18,7 +18,9 @@ from tests.integrations.scripts import fits_schema, put_gpuplan, shell
 
 TEMPLATE: dict[str, Any] = yaml.safe_load((REPOSITORY / "integrations/gitlab/gpuplan.yml").read_text(encoding="utf-8"))
 JOB = TEMPLATE["gpuplan"]
+FILES = TEMPLATE["gpuplan-files"]
 DIFF = TEMPLATE["gpuplan-diff"]
+QUOTA = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: gpus}, spec: {hard: {nvidia.com/gpu: 4}}}\n"
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 
@@ -159,6 +161,37 @@ def test_a_clusters_name_is_no_pattern(project: Path) -> None:
     (a_platform(project) / "dev").mkdir()
 
     assert job(project, GPUPLAN_CHECK_OUT="false", GPUPLAN_CLUSTERS="d*").code == 2
+
+
+# --- Files without a platform ------------------------------------------------------------------------------------
+
+
+def test_files_are_judged_as_they_are(project: Path) -> None:
+    write(project / "manifests/quota.yaml", QUOTA)
+    write(project / "good.yaml", QUOTA.replace("nvidia.com", "requests.nvidia.com"))
+
+    done = job(project, FILES, GPUPLAN_CHECK_FILES="manifests good.yaml")
+
+    reports = FILES["artifacts"]["reports"]
+    [issue] = json.loads((project / reports["codequality"]).read_text())
+    assert done.code == 1
+    assert issue["location"]["path"] == "manifests/quota.yaml"
+    assert "<testsuites" in (project / reports["junit"]).read_text()
+    assert "error | GPU620" in (project / FILES["artifacts"]["paths"][0]).read_text()
+
+
+@pytest.mark.parametrize("value", ["$(touch pwned)", "--output-format=json=x", "*", "gone.yaml"])
+def test_no_file_that_is_named_is_run(project: Path, value: str) -> None:
+    write(project / "good.yaml", QUOTA)
+
+    assert job(project, FILES, GPUPLAN_CHECK_FILES=value).code == 2
+    assert [path.name for path in project.iterdir()] == ["good.yaml"]
+
+
+def test_each_job_is_there_only_if_there_is_something_to_judge() -> None:
+    for which, variable in ((JOB, "GPUPLAN_DIRECTORY"), (FILES, "GPUPLAN_CHECK_FILES")):
+        assert which["rules"][0] == {"if": f'${variable} == ""', "when": "never"}
+    assert (TEMPLATE["variables"]["GPUPLAN_DIRECTORY"], TEMPLATE["variables"]["GPUPLAN_CHECK_FILES"]) == (".", "")
 
 
 # --- What a merge request disturbs -------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from tests.cli.runs import REPOSITORY, Run, run
 from tests.integrations.scripts import put_gpuplan, shell
 
 MANIFEST = REPOSITORY / ".pre-commit-hooks.yaml"
+QUOTA = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: gpus}, spec: {hard: {nvidia.com/gpu: 4}}}\n"
 HOOKS: list[dict[str, Any]] = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))
 
 
@@ -77,6 +79,26 @@ def test_an_output_that_is_not_built_stops_the_commit(repository: Path) -> None:
     assert done.code == 1
     assert "(no files to check)Skipped" in done.out
     assert "GPU901" in done.out
+
+
+def hook_for_files(repository: Path, files: str) -> None:
+    """The one hook, for what a user says that it is for, as the guide shows it."""
+    [hook] = [{**hook, "language": "system", "files": files} for hook in HOOKS if hook["id"] == "gpuplan-check"]
+    write(repository / ".pre-commit-config.yaml", yaml.safe_dump({"repos": [{"repo": "local", "hooks": [hook]}]}))
+
+
+def test_files_of_others_are_judged_as_they_are_and_each_once(repository: Path) -> None:
+    hook_for_files(repository, "^manifests/")
+    for name in ("quota.yaml", "more/quota.yml", "list.json", "policies/quota.yaml", "readme.md", "chart/out/a.yaml"):
+        write(repository / "manifests" / name, QUOTA)
+    write(repository / "elsewhere.yaml", QUOTA)
+    git(repository, "add", ".")
+
+    done = pre_commit(repository, "run", "--all-files")
+
+    assert done.code == 1
+    judged = re.findall(r"--> (\S+?):", done.out)
+    assert sorted(judged) == ["manifests/list.json", "manifests/more/quota.yml", "manifests/quota.yaml"]
 
 
 def test_other_files_run_no_hook(repository: Path) -> None:

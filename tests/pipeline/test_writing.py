@@ -38,7 +38,7 @@ def test_a_new_file_is_written_over_nothing(root: Path, target: str) -> None:
     (root / FILE).parent.mkdir()
     (root / FILE).symlink_to(target)
 
-    with pytest.raises(GpuplanError, match=f"cannot write `{FILE}`: file exists"):
+    with pytest.raises(GpuplanError, match="is there already"):
         writing.create(root, FILE, "x")
 
     assert victim(root) == {"a.yaml": "original"}
@@ -104,3 +104,29 @@ def test_a_link_is_removed_and_not_what_it_leads_to(root: Path) -> None:
 
     assert victim(root) == {"a.yaml": "original"}
     assert os.listdir(root / "overlays/dev") == []
+
+
+def test_several_files_come_with_the_folders_of_bases_and_overlays(root: Path) -> None:
+    writing.create_all(root, {"policies/layouts/a.yaml": "a", "overlays/prod/pools/b.yaml": "b"})
+
+    assert (root / "policies/layouts/a.yaml").read_text() == "a"
+    assert (root / "overlays/prod/pools/b.yaml").read_text() == "b"
+
+
+def test_of_several_files_all_are_written_or_none(root: Path) -> None:
+    (root / "policies").mkdir()
+    (root / "policies/b.yaml").write_text("mine")
+
+    with pytest.raises(GpuplanError, match="is there already"):
+        writing.create_all(root, {"policies/a.yaml": "a", "policies/b.yaml": "b", "policies/c.yaml": "c"})
+
+    assert {path.name: path.read_text() for path in (root / "policies").iterdir()} == {"b.yaml": "mine"}
+
+
+def test_bases_that_are_a_link_out_of_the_repository_are_not_written_to(root: Path) -> None:
+    (root / "policies").symlink_to("../victim")
+
+    with pytest.raises(GpuplanError, match="is a link out of the repository"):
+        writing.create_all(root, {"policies/c.yaml": "c"})
+
+    assert victim(root) == {"a.yaml": "original"}

@@ -16,6 +16,7 @@ from gpuplan.changes.wording import division, from_to, verb, who_names
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of
 from gpuplan.diagnostics import Family, Finding, Severity
+from gpuplan.planning.layouts import is_divided_alike
 from gpuplan.planning.node_features import writes_nfd
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -42,7 +43,8 @@ def layout_edited_in_use(step: Step) -> Iterator[Finding]:
 
     ## Why
     The entry of a layout in the MIG manager's file is named after what the layout says, so an edit makes another entry,
-    and the old one is gone. Nodes name the old one until their label moves, which is as late as somebody approves it.
+    and the old one is gone; so it is where a layout no longer says what its entry is called (`configName`). Nodes name
+    the old one until their label moves, which is as late as somebody approves it.
     Until then the MIG manager of a node that restarts finds no such entry, calls the node `failed` and does nothing
     more before the label changes; a node that reboots meanwhile comes back without its partitions.
 
@@ -55,17 +57,25 @@ def layout_edited_in_use(step: Step) -> Iterator[Finding]:
     """
     for gone in _gone_layouts(step):
         if (edited := _find_edited(gone.layout, step.after)) is not None and gone.nodes != ():
+            is_same = is_divided_alike(gone.layout, edited)
             yield Finding(
                 edited.at if edited.is_inline else name_of(edited.at),
-                f"layout `{edited.name}` is edited while {_users(gone.pools)} it",
-                label=from_to(division(gone.layout), division(edited)),
+                f"the entry of layout `{edited.name}` gets another name while {_users(gone.pools)} it"
+                if is_same
+                else f"layout `{edited.name}` is edited while {_users(gone.pools)} it",
+                label=from_to(gone.layout.config_name, edited.config_name)
+                if is_same
+                else from_to(division(gone.layout), division(edited)),
                 notes=(
                     labelled(MIG_CONFIG_LABEL, gone.layout.config_name, gone.nodes),
                     *dangling(step, MIG_CONFIG_LABEL, gone.layout.config_name),
                 ),
-                help=f"run `{RETAIN}` and commit what it writes; or leave the layout, write another one, and run "
-                f"`gpuplan rollout {gone.pools[0]} --to LAYOUT`",
+                help=f"run `{RETAIN}` and commit what it writes"
+                + ("" if is_same else _BY_ROLLOUT.format(gone.pools[0])),
             )
+
+
+_BY_ROLLOUT: Final = "; or leave the layout, write another one, and run `gpuplan rollout {} --to LAYOUT`"
 
 
 @check("GPU701", "layout-removed-in-use", family=Family.STEP)
@@ -183,7 +193,7 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
         key = part.labels[DEVICE_PLUGIN_CONFIG_LABEL]
         claims = Allocation.DRA in (part.spec.allocation, heir.spec.allocation if heir is not None else None)
         by = step.naming(DEVICE_PLUGIN_CONFIG_LABEL, key)
-        is_gone = key not in known and part.name not in changed and by != ()
+        is_gone = key not in known and part.keys.own not in changed and by != ()
         if is_gone and key not in told and not claims:
             told.add(key)
             yield Finding(
@@ -199,7 +209,7 @@ def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
     yield from (found for key, found in _keys_of_none(step) if key not in {*known, *told} and key not in changed)
     edited = {retained.spec.key: retained.at / "key" for retained in step.after.retained_plugin_configs}
     for key, retained in changed.items():
-        pool = step.after.find_pool(key)
+        pool = next((pool for pool in step.after.pools if pool.keys.own == key), None)
         yield Finding(
             edited.get(key) or (name_of_cluster(step) if pool is None else name_of(pool.at)),
             f"the configuration `{key}` becomes another one, and nodes may still name it",

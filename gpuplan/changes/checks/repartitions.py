@@ -1,22 +1,23 @@
-"""Checks on nodes that are set up again: how many at once, and what is there meanwhile (GPU708-709, 728-729, 736)."""
+"""Checks on nodes that are set up again: how many, and what is there meanwhile (GPU708-709, 728-729, 736, 750-751)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from gpuplan.backends.gpu_operator import mig_parted
+from gpuplan.backends.gpu_operator import device_plugin, mig_parted
 from gpuplan.changes.checks.nodes import RETAIN
-from gpuplan.changes.checks.places import chosen_by, name_of_cluster, pods_note, pods_on, sharing_of
+from gpuplan.changes.checks.places import chosen_by, labelled, name_of_cluster, pods_note, pods_on, sharing_of
 from gpuplan.changes.keeping import without_labels
 from gpuplan.changes.nodes import Transition, transitions
-from gpuplan.changes.orders import FILES, Hazard, bad_orders
+from gpuplan.changes.orders import FILES, Files, Hazard, bad_orders
 from gpuplan.changes.pools import is_partitioned_anew
 from gpuplan.changes.step import Step
-from gpuplan.changes.wording import amount, verb, who_names
+from gpuplan.changes.wording import amount, division, from_to, verb, who_names
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import total_text
 from gpuplan.diagnostics import Family, Finding, Label, Severity
+from gpuplan.planning.layouts import is_divided_alike
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
@@ -279,6 +280,77 @@ def _keep_meaning(step: Step, pool: Pool) -> str:
         f"run `{RETAIN}` and commit what it writes: then file and partitions switch with one label; or take it back, "
         f"{by_rollout(step, pool)}"
     )
+
+
+# --- Names that stay ---------------------------------------------------------------------------------------------
+
+
+@check("GPU750", "entry-changes-under-its-name", family=Family.STEP)
+def entry_changes_under_its_name(step: Step) -> Iterator[Finding]:
+    """An entry of the MIG manager's file says something else under the name that nodes have.
+
+    ## Why
+    The names that gpuplan gives to entries change with what they say, so that a node is divided again when its label
+    moves, pool by pool and as somebody approves it. A name that the policy keeps (`configName`), or that is retained,
+    does not. As soon as the GPU Operator's files are synced, the MIG manager of each node starts again, compares the
+    GPUs with the entry that the label names, and divides them again (`pkg/mig/reconfigure` of NVIDIA/mig-parted): on
+    all nodes of all pools with this label, without a drain, and without the approval and windows of any pool. With
+    `--nodes` there is no finding where no node names the entry.
+
+    ## Instead
+    Leave `configName` out of the layout that has changed: its entry gets a name of its own, and `gpuplan retain
+    --write` keeps the old one under its name until no node has it. Or write another layout, and move the pool to it
+    with `gpuplan rollout POOL --to LAYOUT`. Where all of the nodes are drained already, say so in a comment.
+    """
+    files = Files.of(step.before), Files.of(step.after)
+    for name, layout in files[1].layouts.items():
+        was = files[0].layouts.get(name)
+        by = step.naming(MIG_CONFIG_LABEL, name)
+        if layout is not None and was is not None and not is_divided_alike(was, layout) and by != ():
+            yield Finding(
+                layout.at / "configName",
+                f"the entry `{name}` keeps its name and divides GPUs otherwise",
+                label=f"all nodes with this label are divided {from_to(division(was), division(layout))}",
+                notes=(labelled(MIG_CONFIG_LABEL, name, by), _NO_APPROVAL),
+                help=f"leave `configName` out, and run `{RETAIN}`; or leave the layout, write another one, and run "
+                "`gpuplan rollout POOL --to LAYOUT`"
+                if layout.keeps_name
+                else "write the layout as it was",
+            )
+
+
+_NO_APPROVAL: Final = "it is so with the sync of the GPU Operator, whatever approval and windows the pools have"
+
+
+@check("GPU751", "plugin-config-changes-unread", Severity.WARNING, family=Family.STEP)
+def plugin_config_changes_unread(step: Step) -> Iterator[Finding]:
+    """The file of a key that nodes keep becomes another one, and the device plugin does not read it again.
+
+    ## Why
+    With `devicePluginConfig: fixed` the ConfigMap keeps its name, so that no pod restarts for what is in it; each key
+    says what is in its file, and nodes follow it with their labels. A key that the policy keeps
+    (`names.devicePluginConfig`) does not. Its file changes in place, and each node goes on with the old one until its
+    device plugin restarts, one today and one in a month: the device plugin reads its file when it starts, and
+    config-manager looks at a node's label alone (`cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin).
+
+    ## Instead
+    Run `gpuplan retain --write`: it writes down what the key means, and the pool gets a key of another name,
+    `POOL.HASH`, which its nodes follow at once.
+    """
+    if not step.keeps_plugin_file:
+        return
+    before, after = (device_plugin.configurations(plan) for plan in (step.before, step.after))
+    for pool in step.after.pools:
+        key, kept = pool.parts[0].labels[DEVICE_PLUGIN_CONFIG_LABEL], pool.spec.names.device_plugin_config
+        by = step.naming(DEVICE_PLUGIN_CONFIG_LABEL, key)
+        if key == kept and before.get(key, after[key]) != after[key] and by != ():
+            yield Finding(
+                pool.at / "names" / "devicePluginConfig",
+                f"the configuration `{key}` becomes another one, and nodes with this label go on with the old one",
+                label="the key stays, and nothing restarts",
+                notes=(labelled(DEVICE_PLUGIN_CONFIG_LABEL, key, by),),
+                help=f"run `{RETAIN}` and commit what it writes",
+            )
 
 
 # --- Entries that nodes may still name ---------------------------------------------------------------------------

@@ -342,7 +342,8 @@ def _label_values(files: HandFiles) -> dict[str, set[str]]:
     if plan is None:
         return {}
     pools = {pool.name for pool in plan.pools}
-    keys, entries = set(pools), {ALL_DISABLED, *(layout.config_name for layout in plan.mig_layouts)}
+    labelled = (part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in plan.parts)
+    keys, entries = {*pools, *labelled}, {ALL_DISABLED, *(layout.config_name for layout in plan.mig_layouts)}
     keys.update(retained.spec.key for retained in plan.retained_plugin_configs)
     entries.update(retained.spec.config_name for retained in plan.retained_layouts)
     for found in files.of_kind("ConfigMap"):

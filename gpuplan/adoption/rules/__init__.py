@@ -1,0 +1,15 @@
+"""Rules on what others wrote, as `gpuplan import` and `gpuplan drift` read it (GPU806-GPU819)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from gpuplan.diagnostics import Rule, rules_among
+
+_HERE: Final = Path(__file__).parent
+
+NOT_READ = Rule("GPU818", _HERE)
+TOLD_TWICE = Rule("GPU819", _HERE)
+
+RULES: Final = rules_among(globals())

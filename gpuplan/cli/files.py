@@ -1,0 +1,47 @@
+"""Files and folders that other programs wrote, as the user names them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from gpuplan.cli.lists import read_list
+
+_ENDINGS: Final = (".yaml", ".yml", ".json")
+_WAY: Final = "kubectl get ... -o yaml"
+
+
+def contents(names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    """What is in the files, by the names that findings have; a folder's in the order of their paths.
+
+    Of a folder only regular files count: somebody else may have put a link or a pipe there.
+    """
+    for name in names:
+        if name != "-" and os.path.isdir(name):  # noqa: PTH112 - as the user typed it
+            # Servers of CI know `a.yaml`, and not `./a.yaml`.
+            yield from ((path.removeprefix("./"), read_list(path, _WAY, is_judged=True)) for path in _below(name))
+        else:
+            yield "stdin" if name == "-" else name, read_list(name, _WAY, is_judged=True)
+
+
+def _below(folder: str) -> Iterator[str]:
+    """YAML and JSON of a folder, but for what is hidden."""
+    found: list[str] = []
+    for here, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += (
+            os.path.join(here, name)  # noqa: PTH118 - as the user typed the first part
+            for name in files
+            if name.endswith(_ENDINGS) and not name.startswith(".") and _is_regular(os.path.join(here, name))  # noqa: PTH118
+        )
+    if not found:
+        from gpuplan.diagnostics import GpuplanError
+
+        raise GpuplanError(f"there is no file below `{folder}` that ends in {', '.join(_ENDINGS)}", "name another one")
+    yield from sorted(found)
+
+
+def _is_regular(path: str) -> bool:
+    return stat.S_ISREG(os.lstat(path).st_mode)

@@ -1,0 +1,76 @@
+"""What is read of a dump, and what is said of the rest."""
+
+from __future__ import annotations
+
+import json
+
+from gpuplan.adoption import read_dump
+from gpuplan.adoption.kinds import unread
+
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "spec": {}}
+SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token"}, "data": {"password": "aHVudGVyMg=="}}
+
+
+def a_list(*items: object) -> bytes:
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}).encode()
+
+
+def test_objects_of_lists_are_read_one_by_one_and_secrets_never() -> None:
+    dump, found = read_dump({"all.yaml": a_list(NODE, SECRET)})
+    assert [item.title for item in dump.objects] == ["Node `a`"]
+    assert str(dump.objects[0].at) == "items[0]"
+    assert found == ()
+    assert "aHVudGVyMg" not in repr(dump)
+
+
+def test_a_list_of_one_kind_says_it_for_its_items() -> None:
+    text = {"apiVersion": "v1", "kind": "NodeList", "items": [{"metadata": {"name": "a"}}]}
+    dump, _ = read_dump({"nodes.json": json.dumps(text).encode()})
+    assert [item.title for item in dump.of_kind("", "Node")] == ["Node `a`"]
+
+
+def test_a_list_of_secrets_is_dropped_as_well() -> None:
+    text = {"apiVersion": "v1", "kind": "SecretList", "items": [{"metadata": {"name": "a"}, "data": {"key": "eA=="}}]}
+    dump, _ = read_dump({"secrets.json": json.dumps(text).encode()})
+    assert dump.objects == ()
+
+
+def test_the_fuller_of_two_that_agree_is_read() -> None:
+    full = {**NODE, "spec": {"taints": []}}
+    dump, found = read_dump({"git.yaml": a_list(NODE), "live.yaml": a_list(full)})
+    assert [item.body["spec"] for item in dump.objects] == [{"taints": []}]
+    assert found == ()
+
+
+def test_two_that_disagree_are_a_finding_and_the_first_counts() -> None:
+    other = {**NODE, "spec": {"unschedulable": True}}
+    dump, found = read_dump({"one.yaml": a_list({**NODE, "spec": {"podCIDR": "x"}}), "two.yaml": a_list(other)})
+    assert [item.body["spec"] for item in dump.objects] == [{"podCIDR": "x"}]
+    assert [item.code for item in found] == ["GPU819"]
+    assert found[0].finding.at.locate().file.path == "two.yaml"
+
+
+def test_kinds_that_no_policy_says_are_counted() -> None:
+    webhook = {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "a"}}
+    dump, _ = read_dump({"all.yaml": a_list(NODE, webhook, webhook | {"metadata": {"name": "b"}})})
+    (note,) = unread(dump)
+    assert note.code == "GPU818"
+    assert note.finding.notes == ("these are 2 Gadgets",)
+
+
+def test_a_dump_of_known_kinds_has_no_note() -> None:
+    dump, _ = read_dump({"all.yaml": a_list(NODE)})
+    assert list(unread(dump)) == []
+
+
+def test_what_says_how_files_are_put_together_is_passed_over() -> None:
+    text = b"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [a.yaml]\n"
+    dump, found = read_dump({"kustomization.yaml": text})
+    assert (dump.objects, dump.others, found) == ((), (), ())
+
+
+def test_json_beyond_what_a_policy_may_be_is_read() -> None:
+    nodes = [{**NODE, "metadata": {"name": f"node-{number}"}} for number in range(100_000)]
+    dump, found = read_dump({"nodes.json": a_list(*nodes)})
+    assert len(dump.objects) == 100_000
+    assert found == ()

@@ -9,6 +9,7 @@ from gpuplan.diagnostics import Rule, rules_among
 
 _HERE: Final = Path(__file__).parent
 
+WORK_LEFT_ALONE = Rule("GPU815", _HERE)
 NOT_READ = Rule("GPU818", _HERE)
 TOLD_TWICE = Rule("GPU819", _HERE)
 

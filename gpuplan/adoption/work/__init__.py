@@ -132,9 +132,7 @@ def _not_right(group: Group, found: Judged | None) -> Found:
         return _left(group, (), f"{found.lacking} is not in the dump, and gpuplan writes it")
     if found.lacking:
         return _left(group, found.route, f"gpuplan would call it `{found.lacking.name}`", item=found.item)
-    return _left(
-        group, found.route, f"gpuplan would write `{field_path(found.route)}` in another way", item=found.item
-    )
+    return _left(group, found.route, f"gpuplan would write `{field_path(found.route)}` in another way", item=found.item)
 
 
 def _left(group: Group, route: Path, reason: str, instead: str = "", item: Item | None = None) -> Found:

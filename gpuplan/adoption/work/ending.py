@@ -11,6 +11,7 @@ from gpuplan.adoption.work.groups import (
     JOB,
     MAKERS,
     SERVICE,
+    TRAINING_RUNTIME,
     Group,
     kind_of,
     main_container,
@@ -36,7 +37,7 @@ def ending(plan: Plan, group: Group, tenant: Tenant, maker: Item) -> Iterator[Sp
     job, retries = _job_of(maker)
     training = _meeting(group, maker, job)
     for tries in _tries(job, retries, training):
-        base = {**_batch(maker, job), **tries}
+        base = {**_batch(job), **tries}
         if training or kind_of(maker) != JOB or _is_training(plan, tenant, maker):
             yield {"training": given(**_kind(maker)) | base | training}
         else:
@@ -49,8 +50,11 @@ def _job_of(maker: Item) -> tuple[Mapping[str, object], object]:
     job = mapping(value_at(maker.body, route))
     if kind_of(maker) == JOB:
         return job, None
-    return job, value_at(maker.body, (*route[:-5], "failurePolicy", "maxRestarts"))
+    return job, value_at(maker.body, (*route[:-_BELOW_SET], "failurePolicy", "maxRestarts"))
 
+
+_BELOW_SET: Final = len(("replicatedJobs", 0, "template", "spec"))
+"""How deep in a set its Job is."""
 
 _KINDS: Final = {"Job": TrainingKind.JOB, "JobSet": TrainingKind.JOB_SET, "TrainingRuntime": TrainingKind.TRAIN_JOB}
 
@@ -69,7 +73,7 @@ def _is_training(plan: Plan, tenant: Tenant, maker: Item) -> bool:
     return False
 
 
-def _batch(maker: Item, job: Mapping[str, object]) -> Spec:
+def _batch(job: Mapping[str, object]) -> Spec:
     pods, completions = number(job.get("parallelism")), number(job.get("completions"))
     rules = [mapping(rule) for rule in sequence(inside(job, "podFailurePolicy").get("rules"))]
     codes = next((rule for rule in rules if "onExitCodes" in rule), {})
@@ -107,11 +111,12 @@ def _meeting(group: Group, maker: Item, job: Mapping[str, object]) -> Spec:
     variables = said(container)
     least, is_range, _ = str(variables.get("PET_NNODES", "")).partition(":")
     is_elastic = bool(inside(job, "successPolicy")) and bool(is_range)
-    gang = number(inside(maker.body, "metadata", "annotations").get(GANG))
+    around = annotations_of(maker)
+    gang = number(around.get(GANG))
     fewest = number(least) if is_elastic else None
     return given(
         gang=None if gang == fewest else gang,
-        topology=topology(template, inside(maker.body, "metadata", "annotations")),
+        topology=topology(inside(template, "metadata", "annotations"), around),
         checkpoint=volume(group, container, "checkpoint"),
     ) | {
         **({"peers": {"port": port}} if (port := _port_of_peers(group, maker, variables)) else {}),
@@ -119,10 +124,15 @@ def _meeting(group: Group, maker: Item, job: Mapping[str, object]) -> Spec:
     }
 
 
-def topology(*annotated: Mapping[str, object]) -> Spec | None:
-    """The level that pods share, of annotations or of a template's."""
-    for part in annotated:
-        found = inside(part, "metadata", "annotations") or part
+def annotations_of(maker: Item) -> Mapping[str, object]:
+    """Those of what makes the pods: a runtime has them where those of its JobSets are."""
+    own = inside(maker.body, "spec", "template") if kind_of(maker) == TRAINING_RUNTIME else maker.body
+    return inside(own, "metadata", "annotations")
+
+
+def topology(*annotations: Mapping[str, object]) -> Spec | None:
+    """The level that pods share."""
+    for found in annotations:
         for field, keys in _PLACEMENTS.items():
             for key in keys:
                 if isinstance(level := found.get(key), str):

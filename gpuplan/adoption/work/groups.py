@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from gpuplan.adoption.dump import Dump, Item
+from gpuplan.backends.workloads.kserve import CONTAINER
 from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text, value_at
 from gpuplan.diagnostics import Path
 from gpuplan.planning.plan import MAIN_CONTAINER, TENANT_LABEL, WORKLOAD_LABEL
@@ -63,7 +64,7 @@ class Group(Value):
 
     @property
     def makers(self) -> tuple[Item, ...]:
-        """What may make its pods; of several Jobs the newest first: a change leaves the one before until it is pruned."""
+        """What may make its pods, the newest first: a Job that has become another one stays until it is pruned."""
         found = [item for item in self.items if kind_of(item) in MAKERS and not self._is_beside(item)]
         return tuple(sorted(found, key=_age, reverse=True))
 
@@ -87,7 +88,7 @@ class Group(Value):
 DOWNLOAD: Final = "download"
 """What the container of a Job is called that fills a model's volume."""
 
-_CONTAINERS: Final = (MAIN_CONTAINER, "kserve-container")
+_CONTAINERS: Final = (MAIN_CONTAINER, CONTAINER)
 """What the container is called that a workload is about, the second one by KServe."""
 
 

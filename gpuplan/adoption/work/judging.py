@@ -30,8 +30,8 @@ class Judged(Value):
     """A guess and what is known of it.
 
     ``route`` is the first place of ``item`` that would be written in another way; None where all would be as it is.
-    ``lacking`` is an object that would be written beside, and is not there. ``problem`` is why no work can be made of the
-    guess at all. ``written`` are the objects that would be.
+    ``lacking`` is an object that would be written beside, and is not there. ``problem`` is why no work can be made of
+    the guess at all. ``written`` are the objects that would be.
     """
 
     spec: Spec
@@ -52,7 +52,7 @@ class Judged(Value):
         return self.is_right, self.workload is not None, len(self.route or ())
 
 
-class _Drafted(Value):
+class _Drafted(Value, eq=False):
     """Stands for a policy that is not there yet; whatever is said of it, is said at the object it came from."""
 
     item: Item
@@ -113,12 +113,12 @@ def _tidy(model: BaseModel, guess: Spec) -> Spec:
 _ALL, _EACH = "backoffLimit", "backoffLimitPerIndex"
 
 
-def _maker_of(plan: Plan, workload: Workload, like: Item) -> Mapping[str, Any]:
+def _maker_of(plan: Plan, workload: Workload, like: Item) -> Mapping[str, object]:
     """What would make its pods, under the name that it has in the dump: a digest follows from all that it is."""
     for _, body, _ in objects(plan, workload):
         identity = identity_of(body)
         if (identity.group, identity.kind) == kind_of(like) and _is_maker(like, body):
-            return _renamed(body, identity.name, like.name)
+            return mapping(_renamed(body, identity.name, like.name))
     return {}
 
 
@@ -136,14 +136,14 @@ def _renamed(value: Any, name: str, other: str) -> Any:  # noqa: ANN401 - any pa
     return value.replace(name, other) if isinstance(value, str) and name != other else value
 
 
-def _variables(maker: Item, written: Mapping[str, Any]) -> Spec:
+def _variables(maker: Item, written: Mapping[str, object]) -> Spec:
     """Those that somebody has said: gpuplan would not write them by itself, or in another way."""
     ours = said(main_container(template_of(Item(maker.at, written))))
     found = said(main_container(template_of(maker)))
     return {name: value for name, value in found.items() if ours.get(name) != value}
 
 
-def _patch(plan: Plan, maker: Item, written: Mapping[str, Any]) -> Spec:
+def _patch(plan: Plan, maker: Item, written: Mapping[str, object]) -> Spec:
     """What makes the pods that would be written those that are there."""
     shape = shape_of_pods(plan.cluster.spec.kubernetes)
     have, want = template_of(Item(maker.at, written)), template_of(maker)

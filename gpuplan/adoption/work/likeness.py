@@ -22,7 +22,8 @@ def difference(written: object, live: object, route: Path = ()) -> Path | None:
         case Mapping(), Mapping():
             return _between_mappings(written, live, route)
         case list(), list() if len(written) == len(live):
-            found = (difference(one, other, (*route, index)) for index, (one, other) in enumerate(zip(written, live)))
+            pairs = enumerate(zip(written, live, strict=True))
+            found = (difference(one, other, (*route, index)) for index, (one, other) in pairs)
             return next((item for item in found if item is not None), None)
         case _:
             return None if written == live or _is_same_amount(written, live) else route
@@ -36,7 +37,7 @@ def _between_mappings(written: Mapping[str, object], live: Mapping[str, object],
         elif (found := difference(value, live[key], (*route, key))) is not None:
             return found
     for key, value in live.items():
-        if key not in written and not is_added((*route, key), value):
+        if key not in written and not is_added((*route, str(key)), value):
             return (*route, str(key))
     return None
 
@@ -59,7 +60,7 @@ def is_added(route: Path, value: object) -> bool:
     parent, field = names[-2] if len(names) > 1 else "", names[-1]
     if parent in ("labels", "annotations") and field.startswith(_NOTES):
         return True
-    if value in _EMPTY:
+    if value in _EMPTY or (isinstance(value, Mapping) and difference({}, value, route) is None):
         return True
     default = _DEFAULTS.get((parent, field), _DEFAULTS.get(("", field), _NONE) if len(names) == 1 else _NONE)
     return default is _ANY or (isinstance(default, tuple) and value in default)

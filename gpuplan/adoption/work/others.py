@@ -8,11 +8,14 @@ from typing import Final
 from gpuplan.adoption.dump import Dump, Item
 from gpuplan.adoption.rules import WORK_LEFT_ALONE
 from gpuplan.adoption.work.groups import JOB, KINDS, is_owned, kind_of
+from gpuplan.backends import kai as kai_objects
+from gpuplan.backends import kueue as kueue_objects
 from gpuplan.backends.workloads.terms import FRACTION, GPU_MEMORY
 from gpuplan.checks import handwritten
 from gpuplan.checks.handwritten.reading import HandFiles, Object, inside, mapping, parts_with, sequence, text
 from gpuplan.checks.registry import run_all
 from gpuplan.diagnostics import Diagnostic, Finding, Severity
+from gpuplan.manifests import Manifest
 from gpuplan.patterns import regex
 from gpuplan.planning.plan import WORKLOAD_LABEL, Plan
 from gpuplan.planning.schedulers import kai, kueue
@@ -38,9 +41,7 @@ _OWN: Final = frozenset(KINDS)
 
 def _is_work(item: Item) -> bool:
     is_ours = WORKLOAD_LABEL in item.labels and kind_of(item) in _OWN
-    return bool(item.namespace) and not (
-        is_ours or item.kind.endswith(_NO_WORK) or is_owned(item) or _has_ended(item)
-    )
+    return bool(item.namespace) and not (is_ours or item.kind.endswith(_NO_WORK) or is_owned(item) or _has_ended(item))
 
 
 def _has_ended(item: Item) -> bool:
@@ -90,13 +91,10 @@ def _judged(plan: Plan, items: list[Item]) -> dict[object, list[str]]:
 
 def _queues(plan: Plan) -> Mapping[str, frozenset[str]]:
     """The queues that work may name, by the label that names them: those that are written."""
-    from gpuplan.backends import kai as kai_objects
-    from gpuplan.backends import kueue as kueue_objects
-
-    local = (item for item in kueue_objects.render(plan) if getattr(item, "kind", "") == "LocalQueue")
-    leaves = (item for item in kai_objects.render(plan) if getattr(item, "kind", "") == "Queue")
+    made = [item for item in (*kueue_objects.render(plan), *kai_objects.render(plan)) if isinstance(item, Manifest)]
+    local, leaves = ([item for item in made if item.kind == kind] for kind in ("LocalQueue", "Queue"))
     found = {
-        kueue.QUEUE_LABEL: frozenset(f"{item.namespace}/{item.name}" for item in local),
+        kueue.QUEUE_LABEL: frozenset(f"{item.identity.namespace}/{item.name}" for item in local),
         kai.QUEUE_LABEL: frozenset(item.name for item in leaves),
     }
     return {label: names for label, names in found.items() if names}

@@ -17,6 +17,7 @@ from gpuplan.adoption.work.groups import (
     texts,
 )
 from gpuplan.backends.workloads.bodies import MAIN
+from gpuplan.backends.workloads.kserve import CONTAINER
 from gpuplan.backends.workloads.terms import FRACTION, GPU_MEMORY, MEMORY_LIMIT, PORTION_LIMIT
 from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text, value_at
 from gpuplan.planning.dra import device_class_name
@@ -103,7 +104,8 @@ def _fraction(template: Template, container: Mapping[str, object]) -> object:
 def _limit_of(template: Template, container: Mapping[str, object]) -> object:
     """The most of a GPU that a container may use: the variable says what the annotation may not."""
     annotations = inside(template, "metadata", "annotations")
-    by_name = annotations.get(PORTION_LIMIT) or annotations.get(PORTION_LIMIT.replace(f".{MAIN}.", ".kserve-container."))
+    by_kserve = PORTION_LIMIT.replace(f".{MAIN}.", f".{CONTAINER}.")
+    by_name = annotations.get(PORTION_LIMIT) or annotations.get(by_kserve)
     return by_name and (named(sequence(container.get("env")), MEMORY_LIMIT).get("value") or by_name)
 
 
@@ -191,15 +193,16 @@ def said(container: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _value(variable: Mapping[str, object]) -> object:
+    """None where it says something else than a policy can."""
     rest = {key: value for key, value in variable.items() if key != "name"}
-    match rest:
-        case {"value": str(value), **others} if not others:
-            return value
-        case {"valueFrom": {"secretKeyRef" | "configMapKeyRef": _} as source} if len(rest) == 1:
-            [(kind, reference)] = source.items() if len(source) == 1 else [("", {})]
-            return {kind: dict(mapping(reference))} if set(mapping(reference)) == {"name", "key"} else None
-        case {}:
-            return None if rest else ""
+    if not rest:
+        return ""
+    if set(rest) == {"value"}:
+        return rest["value"] if isinstance(rest["value"], str) else None
+    source = inside(variable, "valueFrom")
+    for kind in ("secretKeyRef", "configMapKeyRef"):
+        if set(rest) == {"valueFrom"} and set(source) == {kind} and set(inside(source, kind)) == {"name", "key"}:
+            return {kind: dict(inside(source, kind))}
     return None
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from gpuplan.adoption.dump import Item
-from gpuplan.adoption.work.ending import topology
+from gpuplan.adoption.work.ending import annotations_of, topology
 from gpuplan.adoption.work.groups import (
     AUTOSCALER,
     DEPLOYMENT,
@@ -49,10 +49,14 @@ def serving(group: Group, maker: Item) -> Iterator[Spec]:
     ) | _worker(maker)
     if "probe" not in spec and "port" in spec and spec["port"] != "none":
         spec["probe"] = "none"
-    for route in _routes(group, ports):
+    for route in _routes(group):
         for scaling in _scalings(group):
-            replicas = {"replicas": scaling["minReplicas"]} if scaling and number(scaling.get("minReplicas")) else {}
-            yield {**spec, **replicas, **given(route=route, autoscaling=scaling)}
+            yield {**spec, **_begun_with(scaling), **given(route=route, autoscaling=scaling)}
+
+
+def _begun_with(scaling: Spec | None) -> Spec:
+    """With how many it begins: nobody says it beside an autoscaler, and it is what that would make of it."""
+    return {} if scaling is None else {"replicas": max(number(scaling.get("minReplicas")) or 1, 1)}
 
 
 def _pods(maker: Item) -> Spec:
@@ -63,7 +67,7 @@ def _pods(maker: Item) -> Spec:
     if kind_of(maker) != LEADER_WORKER_SET:
         return {"replicas": spec.get("replicas")}
     sets = inside(spec, "leaderWorkerTemplate")
-    found = topology(inside(sets, "leaderTemplate"), inside(maker.body, "metadata", "annotations"))
+    found = topology(inside(sets, "leaderTemplate", "metadata", "annotations"), annotations_of(maker))
     return {
         "replicas": spec.get("replicas"),
         "podsPerReplica": sets.get("size"),
@@ -105,7 +109,7 @@ def _probe(value: object, ports: Mapping[str, int]) -> object:
     """A probe as a policy says it; None where there is none."""
     probe = mapping(value)
     timeout = duration(probe.get("timeoutSeconds")) if probe.get("timeoutSeconds") != 1 else None
-    by_number = {port: name for name, port in reversed(ports.items())}
+    by_number = {port: name for name, port in reversed(tuple(ports.items()))}
     if "tcpSocket" in probe:
         return "tcp"
     if asked := inside(probe, "httpGet"):
@@ -155,7 +159,7 @@ def _reach(group: Group, ports: Mapping[str, int]) -> Spec | None:
     )
 
 
-def _routes(group: Group, ports: Mapping[str, int]) -> Iterator[Spec | None]:
+def _routes(group: Group) -> Iterator[Spec | None]:
     """What leads from outside to it, its kind said or not."""
     found = _http_route(group) or _ingress(group)
     if found is None:

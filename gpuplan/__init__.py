@@ -1,7 +1,8 @@
 """gpuplan: GPU sharing for Kubernetes, described in Git, proven, and compiled into kustomize overlays.
 
 From Python, `validate`, `build` and `trace` do what the commands of these names do, but print and write nothing;
-`check_files` is `check`, and `adopt` makes policies of dumps as `import` does, for `write_import` to write.
+`check_files` is `check`, and `adopt` makes policies of dumps as `import` does, for `write_import` to write;
+`drift` compares dumps with what the policies build.
 `read_nodes` reads what `kubectl get nodes -o json` prints, for `validate` to judge a step by.
 """
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from gpuplan.diagnostics import Diagnostic, GpuplanError, Severity
     from gpuplan.pipeline import Build, Report, build, validate
     from gpuplan.pipeline.checking import check_files
+    from gpuplan.pipeline.drifting import Drifting, drift
     from gpuplan.pipeline.importing import Import, adopt, write_import
     from gpuplan.pipeline.tracing import Tracing, trace
     from gpuplan.planning.plan import Plan
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Build",
     "Diagnostic",
+    "Drifting",
     "GpuplanError",
     "Import",
     "Node",
@@ -32,6 +35,7 @@ __all__ = [
     "adopt",
     "build",
     "check_files",
+    "drift",
     "read_nodes",
     "trace",
     "validate",
@@ -45,6 +49,7 @@ _HOMES = {
     "gpuplan.diagnostics": ("Diagnostic", "GpuplanError", "Severity"),
     "gpuplan.pipeline": ("Build", "Report", "build", "validate"),
     "gpuplan.pipeline.checking": ("check_files",),
+    "gpuplan.pipeline.drifting": ("Drifting", "drift"),
     "gpuplan.pipeline.importing": ("Import", "adopt", "write_import"),
     "gpuplan.pipeline.tracing": ("Tracing", "trace"),
     "gpuplan.planning.plan": ("Plan",),

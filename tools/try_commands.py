@@ -29,6 +29,7 @@ READING = (
     "explain Pool.spec.sharing",
     "explain scheduler/kueue",
     "check out/prod/gpu-operator",
+    "drift out/prod --cluster prod",
     "catalog A100-80GB",
     "rules",
     "trace policies/layouts.yaml --output-format json",

@@ -28,6 +28,7 @@ _SECTIONS = {
         "show": "Show the resolved plan: pools, capacity, tenants, what is free.",
         "trace": "Show where a value comes from, or what depends on a line.",
         "diff": "Show what a change disturbs: nodes, pods, quotas, and how to undo it.",
+        "drift": "Show what runs otherwise than the policies say.",
         "retain": "Write what must outlive a change of the policies.",
         "rollout": "Plan how a pool gets another sharing, node by node.",
     },

@@ -74,7 +74,7 @@ class BuiltinSchemas:
     def find_validator(self, gvk: Gvk) -> Draft202012Validator | None:
         """The validator of a kind, or None when this Kubernetes has no such kind in this version of its group."""
         if gvk not in self._validators:
-            schema = self._find(gvk)
+            schema = self.find_schema(gvk)
             self._validators[gvk] = self.compile(schema) if schema is not None else None
         return self._validators[gvk]
 
@@ -111,7 +111,8 @@ class BuiltinSchemas:
         definitions = {name: self.definitions[name] for name in self._closure(schema)}
         return Registry([(_DEFINITIONS, {"$id": _DEFINITIONS, "$defs": definitions})])
 
-    def _find(self, gvk: Gvk) -> Schema | None:
+    def find_schema(self, gvk: Gvk) -> Schema | None:
+        """The schema of a kind, which refers to `definitions`; None as with `find_validator`."""
         prefix = f"{gvk.group.partition('.')[0]}-" if gvk.group else ""
         file = self._folder / f"{gvk.kind.lower()}-{prefix}{gvk.version}.json"
         if not file.is_file():

@@ -9,16 +9,13 @@ kubernetes/apimachinery), which says nothing and would move a pod's main contain
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any, Final
 
 from gpuplan.diagnostics import Path
-from gpuplan.manifests.builtin_schemas import Schema, builtin_schemas, has_schemas, kubernetes_versions
+from gpuplan.manifests.shapes import Shape
 from gpuplan.values import NamedTuple
 
 DIRECTIVE: Final = "$patch"
-_MERGE_KEY: Final = "x-kubernetes-patch-merge-key"
-_TEMPLATE: Final = "io.k8s.api.core.v1.PodTemplateSpec"
 
 Decided = tuple[Path, Path]
 """A route in what was patched, and the one in the patch that decides what is there."""
@@ -47,37 +44,6 @@ class Patched(NamedTuple):
     replaced: tuple[Path, ...] = ()
     chosen: tuple[Path, ...] = ()
     faults: tuple[Fault, ...] = ()
-
-
-class Shape:
-    """A part of a schema: what its fields are, and by what their items are told apart."""
-
-    def __init__(self, schema: Schema, definitions: Mapping[str, Schema]) -> None:
-        reference = schema.get("$ref")
-        self._schema = definitions.get(reference.rpartition("/")[2], {}) if isinstance(reference, str) else schema
-        self._around = schema
-        self._definitions = definitions
-
-    def field(self, name: str) -> Shape:
-        return Shape(self._schema.get("properties", {}).get(name, {}), self._definitions)
-
-    @property
-    def items(self) -> Shape:
-        items = self._schema.get("items")
-        return Shape(items if isinstance(items, Mapping) else {}, self._definitions)
-
-    @property
-    def merge_key(self) -> str:
-        """The field that tells the items of a list apart; empty where the list is replaced."""
-        return str(self._around.get(_MERGE_KEY, ""))
-
-
-@cache
-def shape_of_pods(kubernetes: str) -> Shape:
-    """That of a template of pods in a version of Kubernetes; of the newest one where its own is not known."""
-    known = kubernetes if has_schemas(kubernetes) else kubernetes_versions()[1]
-    definitions = builtin_schemas(known).definitions
-    return Shape(definitions[_TEMPLATE], definitions)
 
 
 def patched(body: Mapping[str, Any], patch: Mapping[str, Any], shape: Shape) -> Patched:

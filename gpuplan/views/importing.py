@@ -39,7 +39,7 @@ def _made(imported: Import) -> str:
 
 def commands() -> str:
     """The commands of kubectl that collect a dump, each with where it is of use."""
-    from gpuplan.adoption.kinds import COLLECTED
+    from gpuplan.manifests.kinds.imported import COLLECTED
 
     lines = [f"{item.command}{f'  # where {item.where} is' if item.where else ''}\n" for item in COLLECTED]
     return _HEAD + "".join(lines)

@@ -19,6 +19,7 @@ OUTPUTS: Final[Mapping[str, str]] = {
     "plan": "show",
     "comparison": "show --scheduler NAME",
     "diff": "diff",
+    "drift": "drift",
     "rollout": "rollout",
     "trace": "trace",
 }

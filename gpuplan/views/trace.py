@@ -99,17 +99,17 @@ def _assigned(start: str, value: TracedValue, theme: Theme, by: str) -> str:
         start = f"{start.rstrip()}\n{by}"
     head = f"{start}{theme.paint(path, Style.NOTE)}"
     room = theme.width - cells(f"{start}{path} = ".rpartition("\n")[2])
-    shown = _literal(value.value)
+    shown = literal(value.value)
     if room >= min(len(shown), _LEAST):
-        return f"{head} = {_cropped(shown, room)}\n"
-    return f"{head}\n{by}= {_cropped(shown, max(theme.width - cells(by) - 2, _LEAST))}\n"
+        return f"{head} = {cropped(shown, room)}\n"
+    return f"{head}\n{by}= {cropped(shown, max(theme.width - cells(by) - 2, _LEAST))}\n"
 
 
 def _live(value: TracedValue, theme: Theme, by: str) -> str:
     """What a cluster has instead of what is written."""
     if not value.differs:
         return ""
-    has = "has none" if value.live is None else f"has {_cropped(_literal(value.live), max(theme.width - 24, _LEAST))}"
+    has = "has none" if value.live is None else f"has {cropped(literal(value.live), max(theme.width - 24, _LEAST))}"
     return f"{by}{theme.paint(f'the cluster {has}', Style.WARNING)}\n"
 
 
@@ -118,11 +118,11 @@ _LEAST: Final = 16
 """Cells that a value has, however long its path is."""
 
 
-def _literal(value: object) -> str:
+def literal(value: object) -> str:
     return printable(value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False, default=str))
 
 
-def _cropped(text: str, width: int) -> str:
+def cropped(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 3]}..."
 
 
@@ -169,7 +169,7 @@ def _unwritten(title: str, items: Sequence[Unwritten], theme: Theme) -> str:
     """What an object of a cluster has beside what is written, in numbers."""
     text = f"{theme.paint(printable(title), Style.STRONG)}: not written by gpuplan\n"
     for item in items:
-        some = _cropped(", ".join(item.paths), max(theme.width - cells(item.what) - 12, _LEAST))
+        some = cropped(", ".join(item.paths), max(theme.width - cells(item.what) - 12, _LEAST))
         text += f"  {len(item.paths)}  {item.what}: {printable(some)}\n" if item.paths else f"  {item.what}\n"
     return text
 
@@ -182,7 +182,7 @@ def _place(place: TracedPlace, theme: Theme) -> str:
     what = printable(f"{place.title} {place.path}".rstrip())
     is_fitting = cells(f"{theme.path(place.file)}:{place.line}  {what}") <= theme.width
     room = theme.width - cells(what) - 7
-    said = f"{what} = {_cropped(_literal(place.value), max(room, _LEAST))}"
+    said = f"{what} = {cropped(literal(place.value), max(room, _LEAST))}"
     head = (
         f"{where}  {said}\n"
         if is_fitting and cells(f"{theme.path(place.file)}:{place.line}  {said}") <= theme.width

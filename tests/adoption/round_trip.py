@@ -1,6 +1,6 @@
 """Import what gpuplan built, and build that: what differs from what was there, file by file.
 
-python -m tests.adoption.round_trip --platforms 20 --seed 1
+python -m tests.adoption.round_trip --platforms 20
 python -m tests.adoption.round_trip --platforms 5 --show partitions/
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import random
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -21,7 +20,7 @@ import yaml
 from gpuplan.pipeline import build
 from gpuplan.pipeline.importing import Import, adopt
 from gpuplan.planning.plan import Plan, Pool
-from tests.orders.platforms import CLUSTER, SCHEDULERS, random_platform
+from tests.adoption.platforms import CLUSTER, SCHEDULERS, Drawn, platforms
 
 NODES = "nodes.yaml"
 
@@ -53,6 +52,16 @@ def round_trip(root: Path, cluster: str) -> Trip:
             (other / path).write_text(text, encoding="utf-8")
         again = build(other, (cluster,)).tree
     return Trip(applied(built.tree), applied(again), imported)
+
+
+def trip_of(drawn: Drawn) -> Trip | None:
+    """The round trip of a drawn platform; None where its policies have errors."""
+    with TemporaryDirectory() as folder:
+        root = Path(folder)
+        for path, text in drawn.files.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text, encoding="utf-8")
+        return round_trip(root, CLUSTER) if build(root).tree else None
 
 
 def is_dumped(path: str) -> bool:
@@ -101,28 +110,30 @@ def _nodes_of_pool(plan: Plan, pool: Pool) -> Iterator[dict[str, Any]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--platforms", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scheduler", choices=SCHEDULERS)
+    parser.add_argument("--only", default="", help="those whose name holds this, such as `tree` or `work`")
     parser.add_argument("--show", default="", help="print the differences of paths that hold this")
     parser.add_argument("--policies", action="store_true", help="print what was imported")
     options = parser.parse_args()
     counts: Counter[str] = Counter()
     alike = total = 0
-    for seed in range(options.seed, options.seed + options.platforms):
-        fixed = {"scheduler": options.scheduler} if options.scheduler else {}
-        platform = random_platform(random.Random(seed), **fixed)
-        with TemporaryDirectory() as folder:
-            platform.write(Path(folder))
-            if not build(Path(folder)).tree:
-                continue
-            total += 1
-            trip = round_trip(Path(folder), CLUSTER)
+    for drawn in platforms(options.platforms, options.seed):
+        if options.only not in drawn.name or (options.scheduler or "") not in drawn.name:
+            continue
+        trip = trip_of(drawn)
+        if trip is None:
+            continue
+        total += 1
+        seed = drawn.name
         alike += not trip.differing
         if options.policies:
             for path, text in trip.imported.files.items():
                 print(f"--- {path}\n{text}")
         for item in trip.imported.report.diagnostics:
             print(f"{seed}: {item.rule.code} {item.finding.message}")
+        if trip.differing:
+            print(f"{seed}: {', '.join(trip.differing[:6])}")
         for path in trip.differing:
             counts["/".join(path.split("/")[1:3])] += 1
             if options.show and options.show in path:
@@ -133,7 +144,7 @@ def main() -> int:
     return 0 if alike == total else 1
 
 
-def _print(seed: int, path: str, trip: Trip) -> None:
+def _print(seed: str, path: str, trip: Trip) -> None:
     before, after = (tree.get(path, b"").decode().splitlines() for tree in (trip.before, trip.after))
     print(f"=== seed {seed}", *difflib.unified_diff(before, after, path, path, lineterm="", n=2), sep="\n")
 

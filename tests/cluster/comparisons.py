@@ -72,7 +72,7 @@ def _is_changed(cluster: ExampleCluster, body: Mapping[str, Any]) -> bool:
         return True
     if before["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]:
         return False
-    return _applied_fields(before) != _applied_fields(after) or _content(before) != _content(after)
+    return _applied_fields(before) != _applied_fields(after) or content(before) != content(after)
 
 
 def _applied_fields(live: Mapping[str, Any] | None) -> list[object]:
@@ -81,7 +81,8 @@ def _applied_fields(live: Mapping[str, Any] | None) -> list[object]:
     return [entry["fieldsV1"] for entry in entries if entry["manager"] == MANAGER and entry["operation"] == "Apply"]
 
 
-def _content(live: Mapping[str, Any]) -> dict[str, Any]:
+def content(live: Mapping[str, Any]) -> dict[str, Any]:
+    """What an object says, without what the server writes."""
     metadata = {key: value for key, value in live["metadata"].items() if key not in _OF_THE_SERVER}
     return {**{key: value for key, value in live.items() if key != "status"}, "metadata": metadata}
 

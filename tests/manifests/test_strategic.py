@@ -9,7 +9,8 @@ from typing import Any
 
 import yaml
 
-from gpuplan.manifests.strategic import Patched, patched, shape_of_pods
+from gpuplan.manifests.shapes import shape_of_pods
+from gpuplan.manifests.strategic import Patched, patched
 from tests import kustomizing
 
 TEMPLATE: dict[str, Any] = {

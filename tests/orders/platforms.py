@@ -60,16 +60,20 @@ class Platform:
 
     def write(self, root: Path) -> None:
         """``root`` is empty."""
+        for path, text in self.files().items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text, encoding="utf-8", newline="")
+
+    def files(self) -> dict[str, str]:
+        """The texts by path."""
         cluster = _document("Cluster", CLUSTER, self.cluster)
         files = {f"overlays/{CLUSTER}/cluster.yaml": [cluster], "policies/all.yaml": []}
         own = f"overlays/{CLUSTER}/own.yaml"
         for (kind, name), spec in self.documents.items():
             path = own if (kind, name) in self.overlay else "policies/all.yaml"
             files.setdefault(path, []).append(_document(kind, name, spec))
-        for path, bodies in files.items():
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            text = self.text or _dumped
-            (root / path).write_text(text(deepcopy(bodies)), encoding="utf-8", newline="")
+        text = self.text or _dumped
+        return {path: text(deepcopy(bodies)) for path, bodies in files.items()}
 
     def units(self, pool: str) -> dict[str, int]:
         """What a pool hands out, and how many of each."""
@@ -188,7 +192,7 @@ def random_sharing(rng: random.Random, platform: Platform) -> Spec:
             return {"mig": {"layout": rng.choice([*platform.of("MigLayout")])}}
         case "instances":
             return {"mig": {"instances": dict(rng.choice(DIVISIONS))}}
-        case "timeSlicing" if platform.cluster["scheduler"]["kind"] == "kai":
+        case "timeSlicing" if platform.cluster["scheduler"]["kind"] in ("kai", "runai"):
             return {"fraction": {}}
         case "timeSlicing":
             return {"timeSlicing": {"replicas": rng.randint(2, 6)}}

@@ -8,7 +8,8 @@ from typing import Any, Final
 from gpuplan.backends.workloads.bodies import MAIN, config_name, labels_of
 from gpuplan.backends.workloads.terms import Terms
 from gpuplan.manifests.bodies import given
-from gpuplan.manifests.strategic import Patched, patched, shape_of_pods
+from gpuplan.manifests.shapes import shape_of_pods
+from gpuplan.manifests.strategic import Patched, patched
 from gpuplan.planning.dra import device_class_name
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.grants import GRACE_SECONDS, most_grace_seconds

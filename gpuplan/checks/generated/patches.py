@@ -15,7 +15,8 @@ from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity, field_pa
 from gpuplan.manifests import check_schemas
 from gpuplan.manifests.pod_rules import misfits
 from gpuplan.manifests.provenance import How, Link
-from gpuplan.manifests.strategic import Patched, patched, shape_of_pods
+from gpuplan.manifests.shapes import shape_of_pods
+from gpuplan.manifests.strategic import Patched, patched
 from gpuplan.patterns import regex
 from gpuplan.planning.dra import CLASS_PREFIX
 from gpuplan.planning.grants import gpu_resources

@@ -1,0 +1,25 @@
+"""What runs beside what is written: fields that differ, objects that are missing or left, nodes that are otherwise.
+
+Nothing here knows who applies what, nor what a change disturbs: `pipeline.drifting` adds that.
+"""
+
+from __future__ import annotations
+
+from gpuplan.adoption.drift.fields import ABSENT, Difference, as_found
+from gpuplan.adoption.drift.objects import Compared, Differing, Leftover, Unjudged, applied_by, compare, leftovers
+from gpuplan.adoption.drift.owners import Owner, find_owner
+
+__all__ = [
+    "ABSENT",
+    "Compared",
+    "Difference",
+    "Differing",
+    "Leftover",
+    "Owner",
+    "Unjudged",
+    "applied_by",
+    "as_found",
+    "compare",
+    "find_owner",
+    "leftovers",
+]

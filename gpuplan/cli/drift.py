@@ -1,0 +1,64 @@
+"""`gpuplan drift`."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import click
+
+from gpuplan.cli.commands import option, verb
+from gpuplan.cli.files import contents
+from gpuplan.cli.options import Output, outputs_option, write_findings, write_outputs
+from gpuplan.cli.terminal import Terminal
+
+FORMATS = ("table", "markdown", "json")
+
+
+@verb("drift")
+@click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
+@option(
+    "-c",
+    "--cluster",
+    default="",
+    metavar="NAME",
+    section="Selection",
+    help="The cluster that the dump is of [default: the only one, or as gpuplan's own objects in the dump say].",
+)
+@outputs_option(
+    FORMATS,
+    f"How it is written: {', '.join(FORMATS)} (`gpuplan schema drift`). With =FILE it goes to a file, and the terminal"
+    " keeps its own",
+)
+def command(terminal: Terminal, dumps: tuple[str, ...], cluster: str, outputs: tuple[Output, ...]) -> int:
+    """Show what runs otherwise than the policies say.
+
+    DUMP is what `kubectl get -o yaml` printed; folders are read whole, and - is stdin. gpuplan never talks to a
+    cluster. Each field that gpuplan writes is compared, as server-side apply would: with who changed it (where the dump
+    was made with `--show-managed-fields`), the line of the policy that it comes from, and what the next sync does about
+    it. A kind of which the dump has a list is there as a whole; of other kinds nothing is missing.
+
+    \b
+    Exit codes: 0  nothing differs
+                1  something differs
+                2  trouble; the policies cannot be planned
+
+    \b
+      kubectl get nodes,resourcequotas,rolebindings -A -o yaml --show-managed-fields > live.yaml
+      gpuplan drift live.yaml -c prod
+      gpuplan import --commands                 # all that there is to collect
+    """
+    from gpuplan.pipeline.drifting import drift
+    from gpuplan.views.drift import notes, shown_drift, verdict
+    from gpuplan.views.text import printable
+
+    found = drift(dict(contents(dumps)), terminal.root, cluster)
+    if not found.is_comparable:
+        write_findings(terminal, found.report, (), to_stderr=True)
+        return 2
+    write_outputs(outputs, FORMATS[0], terminal.out_theme, terminal.print, partial(shown_drift, found))
+    if found.report.diagnostics:
+        write_findings(terminal, found.report, (), to_stderr=True)
+    for note in notes(found):
+        terminal.say(f"{printable(note)}\n")
+    terminal.say(f"{printable(verdict(found))}\n")
+    return 1 if found.drifts else 0

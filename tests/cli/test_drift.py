@@ -1,0 +1,98 @@
+"""`gpuplan drift`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from gpuplan.views.schemas import schema
+from tests.cli.platforms import a_broken_platform, a_platform
+from tests.cli.runs import run
+
+QUOTA = "out/dev/namespaces/research/resourcequota-gpuplan.yaml"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A platform that was built: a cluster in which its `out/` was applied."""
+    found = a_platform(tmp_path)
+    assert run("build", cwd=found).code == 0
+    return found
+
+
+def edit(root: Path, path: str, key: str, value: object) -> None:
+    """Change what runs."""
+    body = yaml.safe_load((root / path).read_text())
+    body["spec"]["hard"][key] = value
+    (root / path).write_text(yaml.safe_dump(body))
+
+
+def test_what_was_built_is_what_is_compared(root: Path) -> None:
+    done = run("drift", "out/dev", cwd=root)
+
+    assert (done.code, done.out) == (0, "")
+    assert "dev: nothing differs; " in done.err
+
+
+def test_a_difference_is_told_with_the_line_of_the_policy(root: Path) -> None:
+    edit(root, QUOTA, "requests.nvidia.com/gpu.shared", "3")
+
+    done = run("drift", "out/dev", cwd=root)
+
+    assert done.code == 1
+    assert done.out.startswith("ResourceQuota research/gpuplan  [quota]\n")
+    assert "policies/tenant.yaml:10  Tenant research spec.quotas[0].guaranteed\n" in done.out
+    assert "    cluster  3\n" in done.out
+    assert "dev: 1 difference in 1 object; " in done.err
+
+
+def test_json_keeps_its_contract(root: Path) -> None:
+    edit(root, QUOTA, "requests.nvidia.com/gpu.shared", "3")
+
+    done = run("drift", "out/dev", "-o", "json", cwd=root)
+
+    body = json.loads(done.out)
+    jsonschema.validate(body, schema("drift"))
+    [difference] = body["differences"]
+    assert (difference["written"], difference["live"]) == ("16", "3")
+    assert difference["owner"] is None
+
+
+def test_markdown_has_a_row_for_each_difference(root: Path) -> None:
+    edit(root, QUOTA, "requests.nvidia.com/gpu.shared", "3")
+
+    done = run("drift", "out/dev", "-o", "markdown", cwd=root)
+
+    assert done.out.count("\n| <code>ResourceQuota research/gpuplan</code> |") == 1
+
+
+def test_policies_with_errors_are_trouble(tmp_path: Path) -> None:
+    root = a_broken_platform(tmp_path)
+    (root / "live.yaml").write_text("kind: Node\napiVersion: v1\nmetadata: {name: a}\n")
+
+    done = run("drift", "live.yaml", cwd=root)
+
+    assert (done.code, done.out) == (2, "")
+
+
+def test_the_cluster_must_be_known(tmp_path: Path) -> None:
+    root = a_platform(tmp_path, "dev", "prod")
+    (root / "live.yaml").write_text("kind: Node\napiVersion: v1\nmetadata: {name: a}\n")
+
+    done = run("drift", "live.yaml", cwd=root)
+
+    assert done.code == 2
+    assert "help: name it: `gpuplan drift -c NAME`" in done.err
+
+
+def test_a_secret_is_never_printed(root: Path) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "gpuplan-x"}, "stringData": {"a": "hunter2"}}
+    (root / "live.yaml").write_text(yaml.safe_dump(secret))
+
+    for form in ("table", "json", "markdown"):
+        done = run("drift", "live.yaml", "-o", form, cwd=root)
+        assert "hunter2" not in done.out + done.err

@@ -1,0 +1,62 @@
+"""A cluster that gpuplan made is read by the commands that `gpuplan import` names, and comes back as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from gpuplan.manifests.kinds.imported import COLLECTED
+from gpuplan.pipeline import build
+from gpuplan.pipeline.importing import adopt, write_import
+from tests.cluster.comparisons import Record, content
+from tests.cluster.delivery import MANAGER, deliveries, identity
+from tests.cluster.example import ExampleCluster
+
+FROM_GIT = ("gpu-operator/values.yaml", "scheduling/kueue-configuration.yaml", "partitions/node-groups.yaml")
+"""Files of out/ that nothing applies; people have them where they are merged into what is."""
+
+
+def test_what_was_imported_changes_nothing(example: ExampleCluster, tmp_path: Path, record: Record) -> None:
+    imported = adopt(dict(dump(example)), tmp_path, example.name)
+    write_import(imported, tmp_path)
+    built = build(tmp_path, (example.name,), kustomize="off")
+    assert [item.finding.message for item in built.report.diagnostics if item.is_error] == []
+    for path, data in built.tree.items():
+        (tmp_path / "out" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "out" / path).write_bytes(data)
+
+    objects = {
+        identity(body): body
+        for folder in deliveries(example.control_plane, tmp_path, example.name)
+        for body in folder.objects
+    }
+
+    before = {identity(body) for folder in example.folders for body in folder.objects}
+    assert sorted(objects.keys() ^ before) == []
+    changed = [name for name, body in objects.items() if is_changed(example, body)]
+    record(f"{example.name}: objects that an import changes", 0, len(changed))
+    assert changed == []
+
+
+def is_changed(example: ExampleCluster, body: Mapping[str, Any]) -> bool:
+    api = example.api
+    live = api.get(api.path_of(body))
+    return content(live) != content(api.apply(body, manager=MANAGER, dry_run=True))
+
+
+def dump(example: ExampleCluster) -> Iterator[tuple[str, bytes]]:
+    """What kubectl prints for each command that the cluster has kinds for, and files from Git."""
+    answered = 0
+    for collected in COLLECTED:
+        _, *arguments = collected.command.partition(" > ")[0].split()
+        try:
+            yield collected.file, example.control_plane.kubectl(*arguments).encode()
+        except AssertionError:  # no kind of that name is served
+            assert collected.where, f"every cluster has what `{collected.command}` asks for"
+        else:
+            answered += 1
+    assert answered > 2
+    for path in FROM_GIT:
+        if (example.out / path).exists():
+            yield path, (example.out / path).read_bytes()

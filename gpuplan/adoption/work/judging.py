@@ -16,7 +16,7 @@ from gpuplan.backends.workloads import objects
 from gpuplan.checks.handwritten.reading import mapping
 from gpuplan.diagnostics import Location, Origin, Path
 from gpuplan.manifests import Identity, identity_of
-from gpuplan.manifests.strategic import shape_of_pods
+from gpuplan.manifests.shapes import shape_of_pods
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.resolve import resolve_workload
 from gpuplan.policy import models

@@ -8,7 +8,8 @@ from typing import Any
 from gpuplan.adoption.work.likeness import difference, is_added
 from gpuplan.checks.handwritten.reading import mapping, sequence
 from gpuplan.diagnostics import Path
-from gpuplan.manifests.strategic import DIRECTIVE, Shape
+from gpuplan.manifests.shapes import Shape
+from gpuplan.manifests.strategic import DIRECTIVE
 
 
 def patch_between(have: object, want: object, shape: Shape, route: Path = ()) -> dict[str, Any]:

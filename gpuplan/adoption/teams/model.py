@@ -1,0 +1,69 @@
+"""What a dump has of a team: its namespaces, and the objects in each that say what the team may do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gpuplan.adoption.dump import Item
+from gpuplan.adoption.queues import Queue
+from gpuplan.diagnostics import Diagnostic, Finding, Rule
+from gpuplan.values import NamedTuple, Value
+
+
+class Space(Value):
+    """A namespace: its own object and gpuplan's parameters for it, where the dump has them, and what is in it."""
+
+    name: str
+    namespace: Item | None = None
+    parameters: Item | None = None
+    quotas: tuple[Item, ...] = ()
+    limits: tuple[Item, ...] = ()
+    bindings: tuple[Item, ...] = ()
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """All that is read of it."""
+        single = (self.namespace, self.parameters)
+        return (*(item for item in single if item), *self.quotas, *self.limits, *self.bindings)
+
+
+class Team(Value):
+    """Who becomes a tenant. One that ``is_own`` is one already: gpuplan wrote the objects of its namespaces.
+
+    ``labelled`` are gpuplan's parameters for namespaces that are the tenant's by their label.
+    """
+
+    name: str
+    spaces: tuple[Space, ...] = ()
+    is_own: bool = False
+    labelled: Item | None = None
+    queue: Queue | None = None
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        return tuple(space.name for space in self.spaces)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        items = (*((self.labelled,) if self.labelled else ()), *(item for space in self.spaces for item in space.items))
+        return (*(item.source for item in items), *(self.queue.sources if self.queue else ()))
+
+
+class Told(NamedTuple):
+    """A finding about a team, which its draft repeats."""
+
+    team: str
+    diagnostic: Diagnostic
+
+    @property
+    def remark(self) -> str:
+        finding = self.diagnostic.finding
+        return "; ".join(filter(None, (finding.message, *finding.notes, finding.help)))
+
+
+def told(team: str, rule: Rule, finding: Finding) -> Told:
+    return Told(team, rule.report(finding))
+
+
+def diagnostics_of(items: Iterable[Told]) -> tuple[Diagnostic, ...]:
+    return tuple(item.diagnostic for item in items)

@@ -1,0 +1,95 @@
+"""Find out whose a namespace is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from gpuplan.adoption.dump import Dump, Item
+from gpuplan.adoption.queues import Queue
+from gpuplan.adoption.teams.caps import Offers, counts_gpus
+from gpuplan.adoption.teams.model import Space, Team
+from gpuplan.checks.handwritten.reading import mapping, text
+from gpuplan.planning.grants import SYSTEM_NAMESPACE
+from gpuplan.planning.plan import TENANT_LABEL
+
+RBAC: Final = "rbac.authorization.k8s.io"
+_LISTED: Final = "grants-"
+"""How the name of gpuplan's parameters begins for a namespace that a tenant lists; the namespace follows."""
+_LABELLED: Final = "grants."
+"""The same for all that are a tenant's by their label; the tenant follows."""
+
+
+def find_teams(dump: Dump, offers: Offers, queues: Sequence[Queue]) -> tuple[Team, ...]:
+    """By name. A namespace is whose label says so, or whose queue it uses, or is a team of its own that has a quota."""
+    by_namespace = _objects(dump)
+    labelled = {text(_data(item).get("tenant")): item for item in _parameters(dump, _LABELLED)}
+    own = _own(dump, labelled)
+    queued = {namespace: queue.tenant for queue in queues for namespace in queue.namespaces}
+    capped = {
+        name: name
+        for name, items in by_namespace.items()
+        if any(counts_gpus(item, offers) for item in items if item.kind == "ResourceQuota")
+    }
+    spaces: dict[str, list[Space]] = {}
+    for namespace, team in sorted(({**capped, **queued, **own}).items()):
+        space = _space(dump, namespace, by_namespace.get(namespace, ()))
+        spaces.setdefault(team, []).append(space)
+    found = {queue.tenant: queue for queue in queues}
+    return tuple(
+        Team(
+            name,
+            tuple(spaces.get(name, ())),
+            name in labelled or any(own.get(space.name) == name for space in spaces.get(name, ())),
+            labelled.get(name),
+            found.get(name),
+        )
+        for name in sorted({*spaces, *labelled, *found} - {""})
+    )
+
+
+def _own(dump: Dump, labelled: Mapping[str, Item]) -> dict[str, str]:
+    """Namespaces that gpuplan wrote, or that its label gives to a tenant by name."""
+    found: dict[str, str] = {}
+    for item in dump.of_kind("", "Namespace"):
+        team = item.labels.get(TENANT_LABEL, "")
+        if team and team not in labelled:
+            found[item.name] = team
+    for item in _parameters(dump, _LISTED):
+        if team := text(_data(item).get("tenant")):
+            found[item.name.removeprefix(_LISTED)] = team
+    return found
+
+
+def _parameters(dump: Dump, prefix: str) -> Iterable[Item]:
+    for item in dump.of_kind("", "ConfigMap"):
+        if item.namespace == SYSTEM_NAMESPACE and item.name.startswith(prefix):
+            yield item
+
+
+def _data(item: Item) -> Mapping[str, object]:
+    return mapping(item.body.get("data"))
+
+
+def _objects(dump: Dump) -> Mapping[str, Sequence[Item]]:
+    """What says what may be done in a namespace, by namespace."""
+    found: dict[str, list[Item]] = {}
+    for item in (*dump.of_kind("", "ResourceQuota", "LimitRange"), *dump.of_kind(RBAC, "RoleBinding")):
+        if item.namespace:
+            found.setdefault(item.namespace, []).append(item)
+    return found
+
+
+def _space(dump: Dump, name: str, items: Sequence[Item]) -> Space:
+    by_kind = {kind: tuple(item for item in items if item.kind == kind) for kind in _KINDS}
+    return Space(
+        name,
+        dump.find("", "Namespace", name),
+        dump.find("", "ConfigMap", f"{_LISTED}{name}", SYSTEM_NAMESPACE),
+        by_kind["ResourceQuota"],
+        by_kind["LimitRange"],
+        by_kind["RoleBinding"],
+    )
+
+
+_KINDS: Final = ("ResourceQuota", "LimitRange", "RoleBinding")

@@ -1,0 +1,348 @@
+"""Make quotas on units of pools of what ResourceQuotas cap in namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction as Ratio
+from math import ceil, floor
+from typing import Any, Final
+
+from gpuplan.adoption.dump import Item
+from gpuplan.adoption.rules import TEAM_SAID_IN_PART
+from gpuplan.adoption.teams.caps import COMPUTE_KEYS, Cap, Caps, Offer, Offers, read_caps
+from gpuplan.adoption.teams.model import Space, Team, Told, told
+from gpuplan.adoption.teams.recorded import Recorded
+from gpuplan.checks.handwritten.reading import mapping, text
+from gpuplan.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.planning.amounts import amount_text
+from gpuplan.planning.grants import FRACTION
+from gpuplan.planning.plan import Counted, Plan, UnitKey
+from gpuplan.planning.portions import portion_of
+from gpuplan.policy.models import Cap as CappedBy
+from gpuplan.values import Value
+from gpuplan.wording import joined, listing
+
+
+class Share(Value):
+    """What a team has of a unit. ``classes`` are caps of priority classes, each by namespace."""
+
+    team: str
+    offer: Offer
+    at: Origin
+    caps: Mapping[str, int | None]
+    classes: Mapping[str, Mapping[str, int]]
+
+    @property
+    def place(self) -> tuple[str, UnitKey]:
+        return self.team, self.offer.key
+
+    @property
+    def total(self) -> int | None:
+        """None where it is not bounded."""
+        known = [cap for cap in self.caps.values() if cap is not None]
+        return sum(known) if len(known) == len(self.caps) else None
+
+
+# --- Quotas of tenants -------------------------------------------------------------------------------------------
+
+
+def quotas_of(
+    teams: Sequence[Team], plan: Plan, offers: Offers, recorded: Recorded
+) -> tuple[Mapping[str, tuple[Mapping[str, Any], ...]], tuple[Told, ...]]:
+    """The entries of `spec.quotas` of each team: what its queues say, else what ResourceQuotas cap."""
+    divider = Divider(offers, recorded)
+    shares: dict[str, tuple[Share, ...]] = {}
+    unsaid: list[Told] = []
+    for team in teams:
+        shares[team.name], unclear = shares_of(team, divider)
+        unsaid += () if has_queue(team) else unclear
+    unknown = [
+        share
+        for team in teams
+        for share in shares[team.name]
+        if not has_queue(team) and not recorded.find(team.name, share.offer.key)
+    ]
+    own, beyond = guarantees(unknown)
+    unsaid += beyond
+    found: dict[str, tuple[Mapping[str, Any], ...]] = {}
+    for team in teams:
+        if team.queue and has_queue(team):
+            found[team.name] = team.queue.quotas
+            continue
+        quotas = [
+            quota_of(team, share, own.get(share.place, 0), recorded, plan.cluster.cap) for share in shares[team.name]
+        ]
+        compute, undivided = ({}, ()) if plan.scheduler.counts_tenants else compute_of(team, quotas)
+        unsaid += undivided
+        found[team.name] = tuple({**quota, **compute.get(index, {})} for index, quota in enumerate(quotas))
+    return found, tuple(unsaid)
+
+
+def has_queue(team: Team) -> bool:
+    """Whether queues say what it has."""
+    return team.queue is not None and bool(team.queue.quotas)
+
+
+# --- Who has what of which pool ----------------------------------------------------------------------------------
+
+
+class Divider:
+    """Divides what a namespace has of a resource among the pools that hand it out.
+
+    It goes where most is left, so that the guarantees fit into the pools if they can.
+    """
+
+    def __init__(self, offers: Offers, recorded: Recorded) -> None:
+        self.offers = offers
+        self.recorded = recorded
+        self._left = {offer.key: offer.unit.capacity for found in offers.values() for offer in found}
+
+    def divide(self, team: str, amount: int, offers: Sequence[Offer]) -> Mapping[UnitKey, int]:
+        """Each gets one at least, for one that gets none could not be used any more."""
+        parts = self._by_records(team, amount, offers) or self._by_room(amount, offers)
+        for key, part in parts.items():
+            self._left[key] -= part
+        return parts
+
+    def _by_records(self, team: str, amount: int, offers: Sequence[Offer]) -> Mapping[UnitKey, int]:
+        """As the policy has it that gpuplan recorded, where that comes to as much."""
+        found = {offer.key: self.recorded.cap(team, offer.key) for offer in offers}
+        parts = {key: int(cap) for key, cap in found.items() if cap is not None}
+        return parts if len(parts) == len(offers) and sum(parts.values()) == amount else {}
+
+    def _by_room(self, amount: int, offers: Sequence[Offer]) -> Mapping[UnitKey, int]:
+        by_room = sorted(offers, key=lambda offer: -self._left[offer.key])
+        parts = {offer.key: 1 if index < amount else 0 for index, offer in enumerate(by_room)}
+        rest = amount - sum(parts.values())
+        room = {key: Ratio(max(self._left[key] - part, 0)) for key, part in parts.items()}
+        whole = sum(room.values(), Ratio(0))
+        if not whole:
+            room, whole = dict.fromkeys(parts, Ratio(1)), Ratio(len(parts))
+        more = portion_of(rest, room, whole)
+        return {key: part + more[key] for key, part in parts.items()}
+
+
+def shares_of(team: Team, divider: Divider) -> tuple[tuple[Share, ...], tuple[Told, ...]]:
+    """What ResourceQuotas give the team, and what nobody can tell of it."""
+    caps: dict[UnitKey, dict[str, int | None]] = {}
+    classes: dict[UnitKey, dict[str, dict[str, int]]] = {}
+    offers: dict[UnitKey, Offer] = {}
+    places: dict[UnitKey, Origin] = {}
+    unclear: list[Told] = []
+    for space in team.spaces:
+        found = read_caps(space.quotas)
+        for key, candidates in _candidates(space, found, divider.offers).items():
+            cap = found.plain.get(key)
+            parts = _parts(team, cap, candidates, divider)
+            at = cap.at if cap else _place(team, space)
+            for offer in candidates:
+                offers[offer.key], places[offer.key] = offer, at
+                caps.setdefault(offer.key, {})[space.name] = parts[offer.key]
+            for name, capped in found.by_class.items():
+                if limit := capped.get(key):
+                    for offer_key, part in _class_parts(int(limit.amount), parts).items():
+                        classes.setdefault(offer_key, {}).setdefault(name, {})[space.name] = part
+            if not space.parameters and len(candidates) > 1:
+                unclear.append(_ambiguous(team, at, key, parts, candidates))
+    shares = (
+        Share(team.name, offers[key], places[key], dict.fromkeys(team.namespaces, 0) | caps[key], classes.get(key, {}))
+        for key in caps
+    )
+    return (*_ordered(team, shares, divider),), tuple(unclear)
+
+
+def _ordered(team: Team, shares: Iterable[Share], divider: Divider) -> Iterator[Share]:
+    """In the order that gpuplan recorded, with what was recorded and nobody may use; else by pool and unit."""
+    found = {share.offer.key: share for share in sorted(shares, key=lambda share: share.offer.key)}
+    units = {offer.key: offer for known in divider.offers.values() for offer in known}
+    for key in divider.recorded.bounds.get(team.name, {}):
+        if key in found:
+            yield found.pop(key)
+        elif key in units and team.sources:
+            yield Share(team.name, units[key], _place(team, team.spaces[0]), dict.fromkeys(team.namespaces, 0), {})
+    yield from found.values()
+
+
+def _place(team: Team, space: Space) -> Origin:
+    items = (*space.items, *((team.labelled,) if team.labelled else ()))
+    first: Item = items[0]
+    return first.at
+
+
+def _candidates(space: Space, caps: Caps, offers: Offers) -> Mapping[str, tuple[Offer, ...]]:
+    """The units that a namespace may use, by what a quota counts them by.
+
+    gpuplan's parameters say it, else its quotas do.
+    """
+    found: dict[str, list[Offer]] = {}
+    if space.parameters:
+        by_grant = {
+            (offer.pool.name, offer.unit.asked_as or FRACTION): offer for known in offers.values() for offer in known
+        }
+        for pool, resource, _ in granted(space):
+            if offer := by_grant.get((pool, resource)):
+                found.setdefault(offer.counted_as, []).append(offer)
+        return {key: tuple(known) for key, known in found.items()}
+    counted = {key for caps_of in (caps.plain, *caps.by_class.values()) for key in caps_of if key in offers}
+    return {key: offers[key] for key in sorted(counted) if key not in caps.plain or caps.plain[key].amount >= 1}
+
+
+def granted(space: Space) -> Iterator[tuple[str, str, str]]:
+    """What gpuplan's parameters grant: a pool, a resource, and how many of it a container may ask for."""
+    if space.parameters:
+        for line in text(mapping(space.parameters.body.get("data")).get("grants")).splitlines():
+            if len(words := line.split()) == _WORDS_OF_A_GRANT:
+                yield words[0], words[1], words[2]
+
+
+_WORDS_OF_A_GRANT: Final = 3
+
+
+def _parts(team: Team, cap: Cap | None, candidates: Sequence[Offer], divider: Divider) -> Mapping[UnitKey, int | None]:
+    if cap is None:
+        return dict.fromkeys((offer.key for offer in candidates), None)
+    return divider.divide(team.name, int(cap.amount), candidates)
+
+
+def _class_parts(amount: int, parts: Mapping[UnitKey, int | None]) -> Mapping[UnitKey, int]:
+    """The same part of each of its units."""
+    weights = {key: Ratio(1 if part is None else part) for key, part in parts.items()}
+    whole = sum(weights.values(), Ratio(0))
+    return portion_of(amount, weights, whole) if whole else {}
+
+
+def _ambiguous(
+    team: Team, at: Origin, key: str, parts: Mapping[UnitKey, int | None], candidates: Sequence[Offer]
+) -> Told:
+    resource = key.removeprefix("requests.")
+    taken = joined([f"{parts[offer.key]} of {offer.title}" for offer in candidates if parts[offer.key]])
+    unused = [offer.title for offer in candidates if parts[offer.key] == 0]
+    finding = Finding(
+        at.key,
+        f"`{resource}` is handed out by {len(candidates)} pools, and a ResourceQuota does not say which is meant",
+        label=f"{listing([offer.pool.name for offer in candidates])}",
+        notes=(
+            f"tenant `{team.name}` got {taken}, so that the sum stays what it is"
+            if taken
+            else f"tenant `{team.name}` may use all of them",
+            *((f"it may use none of {joined(unused)} any more",) if unused else ()),
+        ),
+        help="divide the number among the pools that the team is meant to use",
+    )
+    return told(team.name, TEAM_SAID_IN_PART, finding)
+
+
+# --- One quota ---------------------------------------------------------------------------------------------------
+
+
+def guarantees(shares: Iterable[Share]) -> tuple[Mapping[tuple[str, UnitKey], int], tuple[Told, ...]]:
+    """What is each team's own, by team and unit: as much as its cap, or where all caps together are too many, its part.
+
+    A ResourceQuota promises nothing: with caps beyond what there is, who comes first has it.
+    """
+    by_unit: dict[UnitKey, list[Share]] = {}
+    for share in shares:
+        by_unit.setdefault(share.offer.key, []).append(share)
+    found: dict[tuple[str, UnitKey], int] = {}
+    beyond: list[Told] = []
+    for key, whose in by_unit.items():
+        caps = {share.team: share.total or 0 for share in whose}
+        promised, capacity = sum(caps.values()), whose[0].offer.unit.capacity
+        if promised > capacity:
+            weights = {team: Ratio(cap) for team, cap in caps.items()}
+            beyond += [_beyond(share, promised) for share in whose if share.total]
+            caps = dict(portion_of(capacity, weights, Ratio(promised)))
+        found |= {(team, key): cap for team, cap in caps.items()}
+    return found, tuple(beyond)
+
+
+def _beyond(share: Share, promised: int) -> Told:
+    unit = share.offer.unit
+    finding = Finding(
+        share.at,
+        f"quotas on {share.offer.title} add up to {promised} of {unit.capacity}",
+        label=f"the cap of `{share.team}` stays",
+        notes=(
+            f"a guarantee on more than there is, is none: `{share.team}` is guaranteed its part of {unit.capacity}",
+        ),
+        help="set `guaranteed` in the Tenants to what each of them is meant to have at any time",
+    )
+    return told(share.team, TEAM_SAID_IN_PART, finding)
+
+
+def quota_of(team: Team, share: Share, guaranteed: int, recorded: Recorded, capped_by: CappedBy) -> dict[str, Any]:
+    """An entry of `spec.quotas`."""
+    pool, unit = share.offer.key
+    entry: dict[str, Any] = {"pool": pool, "unit": unit}
+    known, total = recorded.find(team.name, share.offer.key), share.total
+    if known:
+        entry["guaranteed"] = known.guaranteed
+        if known.limit != known.guaranteed:
+            entry["limit"] = "none" if known.limit is None else known.limit
+    else:
+        entry["guaranteed"] = guaranteed if capped_by is not CappedBy.GUARANTEED else (total or 0)
+        if total != guaranteed:
+            entry["limit"] = "none" if total is None else total
+    if len(team.namespaces) > 1 and total is not None:
+        entry["split"] = {name: cap for name, cap in share.caps.items() if cap is not None}
+    if share.classes:
+        entry["classLimits"] = {name: sum(parts.values()) for name, parts in sorted(share.classes.items())}
+    return entry
+
+
+# --- CPU, memory and pods ----------------------------------------------------------------------------------------
+
+
+def compute_of(
+    team: Team, quotas: Sequence[Mapping[str, Any]]
+) -> tuple[Mapping[int, dict[str, Any]], tuple[Told, ...]]:
+    """What quotas say of CPU, memory and pods, by the index of each.
+
+    A ResourceQuota counts them in all pools at once: the first quota in each pool gets a part of it.
+    """
+    found: dict[int, dict[str, Any]] = {}
+    unsaid: list[Told] = []
+    firsts = {quota["pool"]: index for index, quota in reversed([*enumerate(quotas)])}
+    caps = {space.name: read_caps(space.quotas).plain for space in team.spaces}
+    for key, counted in COMPUTE_KEYS.items():
+        stated = {name: plain[key] for name, plain in caps.items() if key in plain}
+        if not stated or not firsts:
+            continue
+        one = 1000 if counted is Counted.CPU else 1
+        amounts = {name: ceil(cap.amount * one) for name, cap in stated.items()}
+        whole = _whole(amounts, quotas[min(firsts.values())].get("split"), team.namespaces)
+        if whole is None:
+            unsaid.append(_undivided(team, key, stated))
+            whole = sum(amounts.values())
+        weights = dict.fromkeys(sorted(firsts), Ratio(1))
+        for pool, part in portion_of(whole, weights, Ratio(len(weights))).items():
+            entry = found.setdefault(firsts[pool], {})
+            entry[counted.value] = part if counted is Counted.PODS else amount_text(counted, part)
+    return found, tuple(unsaid)
+
+
+def _whole(amounts: Mapping[str, int], split: Mapping[str, int] | None, namespaces: Sequence[str]) -> int | None:
+    """What is divided among namespaces into these amounts, by the parts of ``split``; None where nothing is."""
+    if split is None:
+        return next(iter(amounts.values())) if len(set(amounts.values())) == 1 else None
+    all_parts = sum(split.values())
+    parts = {name: Ratio(split.get(name, 0), all_parts) if all_parts else Ratio(0) for name in namespaces}
+    whole = max((ceil(amounts[name] / part) for name, part in parts.items() if part and name in amounts), default=None)
+    is_exact = whole is not None and all(
+        floor(whole * part) == amounts.get(name) for name, part in parts.items() if part
+    )
+    return whole if is_exact else None
+
+
+def _undivided(team: Team, key: str, stated: Mapping[str, Cap]) -> Told:
+    first = next(iter(stated.values()))
+    finding = Finding(
+        first.at.key,
+        f"namespaces of tenant `{team.name}` have caps on `{key}` in other parts than on GPUs",
+        label="the sum is kept",
+        related=tuple(Label(cap.at.key, f"namespace `{name}`") for name, cap in list(stated.items())[1:]),
+        notes=("a `split` divides GPUs, CPU and memory by the same parts",),
+        help="make a Tenant of each namespace where that matters",
+        severity=Severity.WARNING,
+    )
+    return told(team.name, TEAM_SAID_IN_PART, finding)

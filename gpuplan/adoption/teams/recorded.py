@@ -1,0 +1,69 @@
+"""Read what gpuplan's recording rules say of tenants: what each is guaranteed, and what it may have at most."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+
+from gpuplan.adoption.dump import Dump
+from gpuplan.backends.monitoring.rules import TENANT_GUARANTEED_UNITS, TENANT_LIMIT_UNITS
+from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text
+from gpuplan.planning.plan import Amount, UnitKey
+from gpuplan.policy.models import Cap
+from gpuplan.values import NamedTuple, Value
+
+
+class Bounds(NamedTuple):
+    """In units; ``limit`` is None where unbounded."""
+
+    guaranteed: int | float
+    limit: int | float | None
+
+
+class Recorded(Value):
+    """By tenant, and by unit in the order of its quotas; ``capped_by`` is which of the two ResourceQuotas have."""
+
+    bounds: Mapping[str, Mapping[UnitKey, Bounds]]
+    capped_by: Cap
+
+    def find(self, tenant: str, unit: UnitKey) -> Bounds | None:
+        return self.bounds.get(tenant, {}).get(unit)
+
+    def cap(self, tenant: str, unit: UnitKey) -> int | float | None:
+        """What a ResourceQuota has of it."""
+        found = self.find(tenant, unit)
+        if found is None:
+            return None
+        return found.guaranteed if self.capped_by is Cap.GUARANTEED else found.limit
+
+
+def read_recorded(dump: Dump, capped_by: Cap) -> Recorded:
+    guaranteed: dict[str, dict[UnitKey, int | float]] = {}
+    limits: dict[str, dict[UnitKey, int | float]] = {}
+    for record, labels, amount in _rules(dump):
+        into = guaranteed if record == TENANT_GUARANTEED_UNITS else limits
+        into.setdefault(labels[0], {}).setdefault(labels[1:], amount)
+    bounds = {
+        tenant: {unit: Bounds(amount, limits.get(tenant, {}).get(unit)) for unit, amount in units.items()}
+        for tenant, units in guaranteed.items()
+    }
+    return Recorded(bounds, capped_by)
+
+
+def _rules(dump: Dump) -> Iterator[tuple[str, tuple[str, str, str], int | float]]:
+    for item in dump.of_kind("monitoring.coreos.com", "PrometheusRule"):
+        for group in sequence(inside(item.body, "spec").get("groups")):
+            for rule in map(mapping, sequence(mapping(group).get("rules"))):
+                amount = _VECTOR.fullmatch(text(rule.get("expr")))
+                record, labels = text(rule.get("record")), mapping(rule.get("labels"))
+                if amount and record in (TENANT_GUARANTEED_UNITS, TENANT_LIMIT_UNITS):
+                    names = text(labels.get("tenant")), text(labels.get("pool")), text(labels.get("unit"))
+                    yield record, names, _number(Decimal(amount[1]))
+
+
+_VECTOR = re.compile(r"vector\(([0-9]{1,12}(?:\.[0-9]{1,9})?)\)")
+
+
+def _number(amount: Amount) -> int | float:
+    return int(amount) if amount == int(amount) else float(amount)

@@ -1,0 +1,165 @@
+"""What tenants are made of quotas, members and labels, written by hand or by gpuplan."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+import yaml
+
+from gpuplan.adoption import Draft, Found, priorities, read_dump, teams
+from gpuplan.pipeline import build
+from gpuplan.planning.plan import Plan
+from tests.adoption.round_trip import is_dumped
+from tests.orders.platforms import CLUSTER, random_platform
+from tests.platforms import a_platform, pool
+
+Spec = dict[str, Any]
+
+# --- Written by hand ---------------------------------------------------------------------------------------------
+
+
+def imported(plan: Plan, text: str) -> Found:
+    dump, unread = read_dump({"dump.yaml": dedent(text).encode()})
+    assert unread == ()
+    return teams.read(dump, plan)
+
+
+def specs(found: Found) -> dict[str, Any]:
+    return {draft.name: draft.spec for draft in found.drafts}
+
+
+def messages(found: Found) -> list[tuple[str, str]]:
+    return [(item.code, item.finding.message) for item in found.diagnostics]
+
+
+A_QUOTA = """\
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: gpus, namespace: vision}
+spec:
+  hard: {requests.nvidia.com/gpu: "4"}
+"""
+
+
+def test_a_namespace_with_a_quota_on_gpus_is_a_tenant_of_its_name() -> None:
+    found = imported(a_platform(pool("a")), A_QUOTA)
+    assert specs(found) == {
+        "vision": {"namespaces": ["vision"], "quotas": [{"pool": "a", "unit": "gpu", "guaranteed": 4}]}
+    }
+    assert found.drafts[0].sources == ("ResourceQuota `gpus` in namespace `vision` (dump.yaml)",)
+    assert found.diagnostics == ()
+
+
+def test_a_quota_that_bans_gpus_makes_no_tenant() -> None:
+    assert imported(a_platform(pool("a")), A_QUOTA.replace('"4"', '"0"')).drafts == ()
+
+
+def test_each_profile_is_counted_in_the_pool_that_hands_it_out() -> None:
+    plan = a_platform(pool("a", "mig: {instances: {3g.40gb: 1, 2g.20gb: 2}}"), pool("b"))
+    text = A_QUOTA.replace("requests.nvidia.com/gpu", "requests.nvidia.com/mig-2g.20gb")
+    assert specs(imported(plan, text))["vision"]["quotas"] == [{"pool": "a", "unit": "2g.20gb", "guaranteed": 4}]
+
+
+def test_what_several_pools_hand_out_is_divided_so_that_the_sum_stays() -> None:
+    plan = a_platform(pool("a", nodes="count: 1, gpusPerNode: 8"), pool("b", nodes="count: 3, gpusPerNode: 8"))
+    found = imported(plan, A_QUOTA)
+    assert specs(found)["vision"]["quotas"] == [
+        {"pool": "a", "unit": "gpu", "guaranteed": 1},
+        {"pool": "b", "unit": "gpu", "guaranteed": 3},
+    ]
+    (item,) = found.diagnostics
+    assert item.code == "GPU811"
+    assert item.finding.message == (
+        "`nvidia.com/gpu` is handed out by 2 pools, and a ResourceQuota does not say which is meant"
+    )
+    assert item.finding.notes == (
+        "tenant `vision` got 1 of `gpu` of pool `a` and 3 of `gpu` of pool `b`, so that the sum stays what it is",
+    )
+    assert item.finding.at.locate().span.start.line == 5
+    assert found.drafts[0].remarks[0].startswith("`nvidia.com/gpu` is handed out by 2 pools")
+
+
+def test_quotas_beyond_what_there_is_stay_as_caps() -> None:
+    plan = a_platform(pool("a", nodes="count: 1, gpusPerNode: 8"))
+    found = imported(plan, f"{A_QUOTA.replace('4', '6')}---\n{A_QUOTA.replace('vision', 'speech').replace('4', '10')}")
+    assert {name: spec["quotas"][0] for name, spec in specs(found).items()} == {
+        "speech": {"pool": "a", "unit": "gpu", "guaranteed": 5, "limit": 10},
+        "vision": {"pool": "a", "unit": "gpu", "guaranteed": 3, "limit": 6},
+    }
+    assert messages(found) == [
+        ("GPU811", "quotas on `gpu` of pool `a` add up to 16 of 8"),
+        ("GPU811", "quotas on `gpu` of pool `a` add up to 16 of 8"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("limits.nvidia.com/gpu", "`limits.nvidia.com/gpu` in ResourceQuota `gpus` caps nothing"),
+        ("nvidia.com/gpu", "`nvidia.com/gpu` in ResourceQuota `gpus` caps nothing"),
+        ("requests.nvidia.com/gpus", "`requests.nvidia.com/gpus` in ResourceQuota `gpus` in namespace `vision`"),
+        ("requests.nvidia.com/mig-1g.5gb", "`requests.nvidia.com/mig-1g.5gb` in ResourceQuota `gpus` in namespace"),
+    ],
+)
+def test_a_key_that_caps_nothing_is_named_and_makes_no_tenant(key: str, message: str) -> None:
+    found = imported(a_platform(pool("a")), A_QUOTA.replace("requests.nvidia.com/gpu", key))
+    assert found.drafts == ()
+    assert [item.code for item in found.diagnostics] == ["GPU812"]
+    assert found.diagnostics[0].finding.message.startswith(message)
+    assert found.diagnostics[0].finding.at.locate().span.start.line == 5
+
+
+# --- Written by gpuplan ------------------------------------------------------------------------------------------
+
+
+def built_again(documents: list[Spec], tmp_path: Path) -> tuple[dict[str, bytes], dict[str, bytes], tuple[Draft, ...]]:
+    """What is written about teams for a platform, and for one whose tenants are made of what is written."""
+    before = build(_written(tmp_path / "before", documents))
+    (plan,) = before.report.plans
+    dump, _ = read_dump({path: data for path, data in before.tree.items() if is_dumped(path)})
+    drafts = (*priorities.read(dump).drafts, *teams.read(dump, plan).drafts)
+    kept = [document for document in documents if document["kind"] not in ("Tenant", "PriorityClass")]
+    again = build(_written(tmp_path / "again", kept + [_document(draft) for draft in drafts]))
+    assert [item.finding.message for item in again.report.diagnostics if item.is_error] == []
+    return _about_teams(before.tree), _about_teams(again.tree), drafts
+
+
+def _written(root: Path, documents: list[Spec]) -> Path:
+    (root / "overlays" / CLUSTER).mkdir(parents=True)
+    (root / "policies").mkdir()
+    for document in documents:
+        kind, name = document["kind"], document["metadata"]["name"]
+        path = f"overlays/{CLUSTER}/cluster.yaml" if kind == "Cluster" else f"policies/{kind}-{name}.yaml"
+        (root / path).write_text(yaml.safe_dump(document, sort_keys=False))
+    return root
+
+
+def _document(draft: Draft) -> Spec:
+    metadata = {"name": draft.name}
+    return {"apiVersion": "gpuplan.dev/v1", "kind": draft.kind, "metadata": metadata, "spec": dict(draft.spec)}
+
+
+def _about_teams(tree: Any) -> dict[str, bytes]:
+    return {path: data for path, data in tree.items() if "/namespaces/" in path or "priorityclass" in path}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_teams_are_written_again_byte_by_byte(seed: int, tmp_path: Path) -> None:
+    platform = random_platform(random.Random(seed), scheduler="kubernetes")
+    cluster = {
+        "apiVersion": "gpuplan.dev/v1",
+        "kind": "Cluster",
+        "metadata": {"name": CLUSTER},
+        "spec": platform.cluster,
+    }
+    documents = [cluster] + [
+        {"apiVersion": "gpuplan.dev/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+        for (kind, name), spec in platform.documents.items()
+    ]
+    before, again, _ = built_again(documents, tmp_path)
+    assert before
+    assert again == before

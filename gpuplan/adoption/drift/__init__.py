@@ -8,7 +8,16 @@ from __future__ import annotations
 from gpuplan.adoption.drift.fields import ABSENT, Difference, as_found
 from gpuplan.adoption.drift.foreign import opponents
 from gpuplan.adoption.drift.nodes import NodeDifference, compare_nodes
-from gpuplan.adoption.drift.objects import Compared, Differing, Leftover, Unjudged, applied_by, compare, leftovers
+from gpuplan.adoption.drift.objects import (
+    Compared,
+    Differing,
+    Leftover,
+    Unjudged,
+    applied_by,
+    compare,
+    gvk_of,
+    leftovers,
+)
 from gpuplan.adoption.drift.owners import Owner, find_owner
 
 __all__ = [
@@ -25,6 +34,7 @@ __all__ = [
     "compare",
     "compare_nodes",
     "find_owner",
+    "gvk_of",
     "leftovers",
     "opponents",
 ]

@@ -55,7 +55,7 @@ def compare(written: Mapping[Identity, Mapping[str, Any]], dump: Dump, kubernete
             else:
                 unjudged[_kind(identity), _NOT_THERE] += 1
             continue
-        gvk, live = _gvk(body), _gvk(item.body)
+        gvk, live = gvk_of(body), gvk_of(item.body)
         found.append(identity)
         if gvk.version != live.version:
             unjudged[_kind(identity), f"the dump has version {live.version}, and gpuplan writes {gvk.version}"] += 1
@@ -68,7 +68,7 @@ def compare(written: Mapping[Identity, Mapping[str, Any]], dump: Dump, kubernete
 _NOT_THERE: Final = "the dump has no list of them"
 
 
-def _gvk(body: Mapping[str, Any]) -> Gvk:
+def gvk_of(body: Mapping[str, Any]) -> Gvk:
     group, _, version = text(body.get("apiVersion")).rpartition("/")
     return Gvk(group, version, text(body.get("kind")))
 

@@ -73,7 +73,8 @@ def what(drift: Drift) -> str:
 
 def coming(drift: Drift) -> str:
     """What the next sync does, and who starts it."""
-    does, applier = _DOES[drift.next_sync], drift.applier
+    is_more = drift.next_sync is NextSync.OVERWRITES and not drift.is_written
+    does, applier = "takes it away" if is_more else _DOES[drift.next_sync], drift.applier
     if applier is None or drift.next_sync in (NextSync.NOTHING, NextSync.RELABELS):
         return does
     return f"{applier.kind} `{applier.name}` {does}, {_started(applier)}"

@@ -5,7 +5,6 @@ Nothing here knows who applies what, nor what a change disturbs: `pipeline.drift
 
 from __future__ import annotations
 
-from gpuplan.adoption.drift.fields import ABSENT, Difference, as_found
 from gpuplan.adoption.drift.foreign import opponents
 from gpuplan.adoption.drift.nodes import NodeDifference, compare_nodes
 from gpuplan.adoption.drift.objects import (
@@ -15,10 +14,11 @@ from gpuplan.adoption.drift.objects import (
     Unjudged,
     applied_by,
     compare,
-    gvk_of,
     leftovers,
 )
 from gpuplan.adoption.drift.owners import Owner, find_owner
+from gpuplan.manifests.applied import Difference, as_found, with_left
+from gpuplan.manifests.shapes import ABSENT
 
 __all__ = [
     "ABSENT",
@@ -34,7 +34,7 @@ __all__ = [
     "compare",
     "compare_nodes",
     "find_owner",
-    "gvk_of",
     "leftovers",
     "opponents",
+    "with_left",
 ]

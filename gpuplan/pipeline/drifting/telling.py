@@ -14,7 +14,7 @@ from gpuplan.adoption.drift import (
     NodeDifference,
     as_found,
     find_owner,
-    gvk_of,
+    with_left,
 )
 from gpuplan.changes.kinds import locked_fields
 from gpuplan.changes.node_rules import class_of_labels
@@ -23,7 +23,7 @@ from gpuplan.checks.handwritten.reading import value_at
 from gpuplan.delivery.appliers import APPLICATION, Applier, find_applier
 from gpuplan.diagnostics import Path as Route
 from gpuplan.disturbance import ChangeClass
-from gpuplan.manifests import Identity
+from gpuplan.manifests import Identity, gvk_of
 from gpuplan.manifests.provenance import How, Link
 from gpuplan.manifests.shapes import shape_of
 from gpuplan.pipeline.drifting.model import Differs, Drift, NextSync
@@ -61,7 +61,7 @@ class Telling:
         """Each field of an object that is not as it is written."""
         one = self.platform.objects[item.identity]
         shape = shape_of(gvk_of(one.body), self.plan.cluster.spec.kubernetes)
-        found = as_found(one.body, item.item.body, shape)
+        found = with_left(as_found(one.body, item.item.body, shape), item.differences)
         change_class = self._class_of(item.identity, found, one.body)
         locked = locked_fields(item.identity, found, one.body)
         applier = self._applier(one)

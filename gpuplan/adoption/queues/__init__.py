@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from gpuplan.adoption.dump import Dump
+from gpuplan.adoption.queues.kueue import root_cohort
 from gpuplan.adoption.queues.model import Queue
+from gpuplan.adoption.queues.nodes import KUEUE, Scheduling, Schedulings
 from gpuplan.diagnostics import Diagnostic
 from gpuplan.planning.plan import Plan
 
-__all__ = ["Queue", "read"]
+__all__ = ["Queue", "Scheduling", "Schedulings", "read", "root_cohort"]
 
 
-def read(dump: Dump, plan: Plan) -> tuple[tuple[Queue, ...], tuple[Diagnostic, ...]]:  # noqa: ARG001
-    """A `Queue` for each tenant that has queues."""
-    return (), ()
+def read(dump: Dump, plan: Plan) -> tuple[tuple[Queue, ...], tuple[Diagnostic, ...]]:
+    """A `Queue` for each tenant that has queues, each after the one that it is part of."""
+    from gpuplan.adoption.queues import kueue
+
+    return kueue.read(dump, plan) if dump.of_kind(KUEUE, "ClusterQueue") else ((), ())

@@ -70,7 +70,7 @@ class Book(NamedTuple):
         return named if self.counted is None or named is None else self.counted.value
 
 
-_PLENTY: Final = {Counted.CPU: 10**9, Counted.MEMORY: 2**50, Counted.PODS: 10**6}
+PLENTY: Final = {Counted.CPU: 10**9, Counted.MEMORY: 2**50, Counted.PODS: 10**6}
 """A million CPUs, a Pi of memory, a million pods: more than there is, in numbers that can be added up."""
 
 
@@ -80,7 +80,7 @@ def books(plan: Plan) -> tuple[Book, ...]:
     For Kueue's Configuration excludes a resource everywhere or nowhere, and what a queue does not cover no workload
     gets (`assignFlavors` in `pkg/scheduler/flavorassigner/flavorassigner.go`). Pods count only where a queue has them.
     """
-    counted = (Book(tree, item, _PLENTY[item]) for item, tree in plan.compute_trees.items())
+    counted = (Book(tree, item, PLENTY[item]) for item, tree in plan.compute_trees.items())
     return (Book(plan.tree, None, None), *counted)
 
 

@@ -1,0 +1,45 @@
+"""Collect what policies cannot say of queues: each a finding, and a remark on the tenants that it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from gpuplan.adoption.dump import Item
+from gpuplan.adoption.rules import QUEUE_NOT_SAID, QUEUE_WITHOUT_EFFECT
+from gpuplan.diagnostics import Diagnostic, Finding, Severity
+from gpuplan.manifests import Identity
+
+
+class Told:
+    """Findings in the order in which they came, and remarks by the objects that they are about."""
+
+    def __init__(self) -> None:
+        self.diagnostics: list[Diagnostic] = []
+        self._remarks: dict[Identity, list[str]] = {}
+        self.seen: set[Identity] = set()
+        """Objects that something was said of that is said once."""
+
+    def lost(self, item: Item, finding: Finding) -> None:
+        """Something that changes what a team gets."""
+        self.add(item, QUEUE_NOT_SAID.report(finding))
+
+    def otherwise(self, item: Item, finding: Finding) -> None:
+        """Something that gpuplan has in a way of its own."""
+        self.add(item, QUEUE_NOT_SAID.report(replace(finding, severity=Severity.NOTE)))
+
+    def broken(self, item: Item, finding: Finding) -> None:
+        """Something that never worked."""
+        self.add(item, QUEUE_WITHOUT_EFFECT.report(finding))
+
+    def add(self, item: Item, diagnostic: Diagnostic) -> None:
+        self.diagnostics.append(diagnostic)
+        self._remarks.setdefault(item.identity, []).append(diagnostic.finding.message)
+
+    def note_on(self, item: Item, finding: Finding) -> None:
+        """A remark on another object, whose tenant it concerns as well."""
+        self._remarks.setdefault(item.identity, []).append(finding.message)
+
+    def remarks(self, items: Iterable[Item]) -> tuple[str, ...]:
+        """Those on some objects, each once."""
+        return tuple(dict.fromkeys(text for item in items for text in self._remarks.get(item.identity, ())))

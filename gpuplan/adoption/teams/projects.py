@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
 from typing import Any, Final, TypeVar
@@ -294,16 +295,18 @@ def _exact(total: Ratio, parts: Sequence[_Part]) -> list[Ratio] | None:
         fits = part.least <= units and (part.most is None or units <= part.most)
         return [units] if fits and abs(units * part.weight - total) < _TOLERANCE else None
     top = int(units if part.most is None else min(units, part.most))
-    hint = Ratio(top) if part.hint is None else part.hint
-    numbers = range(int(part.least), top + 1)
-    for number in sorted(numbers, key=lambda number: abs(number - hint))[:_MOST_TRIED]:
+    low = int(part.least)
+    hint = min(max(top if part.hint is None else int(part.hint), low), top)
+    around = range(max(hint - _REACH[len(rest)], low), min(hint + _REACH[len(rest)], top) + 1)
+    for number in sorted(around, key=lambda number: abs(number - hint)):
         found = _exact(total - number * part.weight, rest)
         if found:
             return [Ratio(number), *found]
     return None
 
 
-_MOST_TRIED: Final = 50
+_REACH: Final = defaultdict(lambda: 1, {1: 500, 2: 20, 3: 5})
+"""How far from its hint a number is looked for, by how many other units there are to be tried with each."""
 _TOLERANCE: Final = Ratio(1, 1000)
 
 

@@ -7,7 +7,6 @@ from fractions import Fraction as Ratio
 from math import ceil, floor
 from typing import Any, Final
 
-from gpuplan.adoption.dump import Item
 from gpuplan.adoption.rules import TEAM_SAID_IN_PART
 from gpuplan.adoption.teams.caps import COMPUTE_KEYS, Cap, Caps, Offer, Offers, offers_in, read_caps
 from gpuplan.adoption.teams.model import Space, Team, Told, told
@@ -22,11 +21,14 @@ from gpuplan.wording import joined, listing
 
 
 class Share(Value):
-    """What a team has of a unit. ``classes`` are caps of priority classes, each by namespace."""
+    """What a team has of a unit; ``at`` is where a quota caps it. ``classes`` are caps of priority classes.
+
+    Caps are by namespace, and None where nothing caps it.
+    """
 
     team: str
     offer: Offer
-    at: Origin
+    at: Origin | None
     caps: Mapping[str, int | None]
     classes: Mapping[str, Mapping[str, int]]
 
@@ -48,10 +50,8 @@ def quotas_of(
     teams: Sequence[Team], plan: Plan, offers: Offers, recorded: Recorded
 ) -> tuple[Mapping[str, tuple[Mapping[str, Any], ...]], tuple[Told, ...]]:
     """The entries of `spec.quotas` of each team: what its queues say, else what ResourceQuotas cap."""
-    divider = Divider(
-        offers,
-        recorded.with_quotas({team.name: team.queue.quotas for team in teams if team.queue and team.queue.quotas}),
-    )
+    queued = {team.name: _with_units(team.queue.quotas, plan) for team in teams if team.queue and has_queue(team)}
+    divider = Divider(offers, recorded.with_quotas(queued))
     shares: dict[str, tuple[Share, ...]] = {}
     unsaid: list[Told] = []
     for team in teams:
@@ -67,8 +67,8 @@ def quotas_of(
     unsaid += beyond
     found: dict[str, tuple[Mapping[str, Any], ...]] = {}
     for team in teams:
-        if team.queue and has_queue(team):
-            known = _as_recorded(team.queue.quotas, recorded.bounds.get(team.name, {}))
+        if team.name in queued:
+            known = _as_recorded(queued[team.name], recorded.bounds.get(team.name, {}))
             found[team.name] = tuple(_completed(quota, shares[team.name]) for quota in known)
             continue
         quotas = [
@@ -78,6 +78,17 @@ def quotas_of(
         unsaid += undivided
         found[team.name] = tuple({**quota, **compute.get(index, {})} for index, quota in enumerate(quotas))
     return found, tuple(unsaid)
+
+
+def _with_units(quotas: Iterable[Mapping[str, Any]], plan: Plan) -> tuple[Mapping[str, Any], ...]:
+    """A quota need not name the only unit of its pool."""
+    only = {pool.name: pool.units[0].name for pool in plan.pools if len(pool.units) == 1}
+    return tuple(
+        {"pool": pool, "unit": only[pool], **quota}
+        if "unit" not in quota and (pool := quota.get("pool")) in only
+        else quota
+        for quota in quotas
+    )
 
 
 def _as_recorded(
@@ -185,14 +196,14 @@ def shares_of(team: Team, divider: Divider) -> tuple[tuple[Share, ...], tuple[To
     caps: dict[UnitKey, dict[str, int | None]] = {}
     classes: dict[UnitKey, dict[str, dict[str, int]]] = {}
     offers: dict[UnitKey, Offer] = {}
-    places: dict[UnitKey, Origin] = {}
+    places: dict[UnitKey, Origin | None] = {}
     unclear: list[Told] = []
     for space in team.spaces:
         found = read_caps(space.quotas)
         for key, candidates in _candidates(space, found, divider.offers).items():
             cap = found.plain.get(key)
             parts = _parts(team, cap, candidates, divider)
-            at = cap.at if cap else _place(team, space)
+            at = cap.at if cap else None
             for offer in candidates:
                 offers[offer.key], places[offer.key] = offer, at
                 caps.setdefault(offer.key, {})[space.name] = parts[offer.key]
@@ -200,7 +211,7 @@ def shares_of(team: Team, divider: Divider) -> tuple[tuple[Share, ...], tuple[To
                 if limit := capped.get(key):
                     for offer_key, part in _class_parts(int(limit.amount), parts).items():
                         classes.setdefault(offer_key, {}).setdefault(name, {})[space.name] = part
-            if not space.parameters and len(candidates) > 1:
+            if at and not space.parameters and len(candidates) > 1:
                 unclear.append(_ambiguous(team, at, key, parts, candidates))
     shares = (
         Share(team.name, offers[key], places[key], dict.fromkeys(team.namespaces, 0) | caps[key], classes.get(key, {}))
@@ -216,15 +227,9 @@ def _ordered(team: Team, shares: Iterable[Share], divider: Divider) -> Iterator[
     for key in divider.recorded.bounds.get(team.name, {}):
         if key in found:
             yield found.pop(key)
-        elif key in units and team.spaces:
-            yield Share(team.name, units[key], _place(team, team.spaces[0]), dict.fromkeys(team.namespaces, 0), {})
+        elif key in units and team.spaces and not has_queue(team):
+            yield Share(team.name, units[key], None, dict.fromkeys(team.namespaces, 0), {})
     yield from found.values()
-
-
-def _place(team: Team, space: Space) -> Origin:
-    items = (*space.items, *((team.labelled,) if team.labelled else ()))
-    first: Item = items[0]
-    return first.at
 
 
 def _candidates(space: Space, caps: Caps, offers: Offers) -> Mapping[str, tuple[Offer, ...]]:
@@ -293,16 +298,16 @@ def guarantees(shares: Iterable[Share]) -> tuple[Mapping[tuple[str, UnitKey], in
         promised, capacity = sum(caps.values()), whose[0].offer.unit.capacity
         if promised > capacity:
             weights = {team: Ratio(cap) for team, cap in caps.items()}
-            beyond += [_beyond(share, promised) for share in whose if share.total]
+            beyond += [_beyond(share, share.at, promised) for share in whose if share.at and share.total]
             caps = dict(portion_of(capacity, weights, Ratio(promised)))
         found |= {(team, key): cap for team, cap in caps.items()}
     return found, tuple(beyond)
 
 
-def _beyond(share: Share, promised: int) -> Told:
+def _beyond(share: Share, at: Origin, promised: int) -> Told:
     unit = share.offer.unit
     finding = Finding(
-        share.at,
+        at,
         f"quotas on {share.offer.title} add up to {promised} of {unit.capacity}",
         label=f"the cap of `{share.team}` stays",
         notes=(

@@ -114,15 +114,23 @@ def test_a_driver_of_the_nodes_image_is_the_one_that_runs() -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        "{kind: Deployment, apiVersion: apps/v1, metadata: {name: gpu-operator, namespace: nvidia, "
-        "labels: {helm.sh/chart: gpu-operator-v25.3.4}}}",
-        "{kind: Deployment, apiVersion: apps/v1, metadata: {name: gpu-operator, namespace: nvidia}, spec: {template: "
-        "{spec: {containers: [{name: a, image: 'nvcr.io/nvidia/gpu-operator:v25.3.4'}]}}}}",
-        "{kind: Subscription, apiVersion: operators.coreos.com/v1alpha1, metadata: {name: gpu-operator-certified, "
-        "namespace: nvidia}, spec: {name: gpu-operator-certified}, "
-        "status: {installedCSV: gpu-operator-certified.v25.3.4}}",
-        "{kind: HelmRelease, apiVersion: helm.toolkit.fluxcd.io/v2, metadata: {name: gpu, namespace: flux}, spec: "
-        "{targetNamespace: nvidia, chart: {spec: {chart: gpu-operator, version: 25.3.4}}}}",
+        (
+            "{kind: Deployment, apiVersion: apps/v1, metadata: {name: gpu-operator, namespace: nvidia, "
+            "labels: {helm.sh/chart: gpu-operator-v25.3.4}}}"
+        ),
+        (
+            "{kind: Deployment, apiVersion: apps/v1, metadata: {name: gpu-operator, namespace: nvidia}, spec: {template: "
+            "{spec: {containers: [{name: a, image: 'nvcr.io/nvidia/gpu-operator:v25.3.4'}]}}}}"
+        ),
+        (
+            "{kind: Subscription, apiVersion: operators.coreos.com/v1alpha1, metadata: {name: gpu-operator-certified, "
+            "namespace: nvidia}, spec: {name: gpu-operator-certified}, "
+            "status: {installedCSV: gpu-operator-certified.v25.3.4}}"
+        ),
+        (
+            "{kind: HelmRelease, apiVersion: helm.toolkit.fluxcd.io/v2, metadata: {name: gpu, namespace: flux}, spec: "
+            "{targetNamespace: nvidia, chart: {spec: {chart: gpu-operator, version: 25.3.4}}}}"
+        ),
     ],
 )
 def test_the_release_is_said_by_whoever_installs_it(said: str) -> None:
@@ -190,8 +198,10 @@ def test_what_the_dump_does_not_tell_is_assumed_and_said() -> None:
         ("serverVersion: {gitVersion: v1.33.7-eks-1, major: '1', minor: 33+}", "1.33"),
         (f"{NODE}---\nserverVersion: {{gitVersion: v1.35.0}}", "1.35"),
         (
-            "{apiVersion: config.openshift.io/v1, kind: ClusterVersion, metadata: {name: version}, status: {desired: "
-            "{version: 4.20.3}}}",
+            (
+                "{apiVersion: config.openshift.io/v1, kind: ClusterVersion, metadata: {name: version}, status: {desired: "
+                "{version: 4.20.3}}}"
+            ),
             "1.33",
         ),
         (NODE + "---" + NODE.replace("{name: a}", "{name: b}").replace("v1.34", "v1.33"), "1.34"),
@@ -206,8 +216,10 @@ def test_the_version_is_that_of_the_server_or_of_its_newest_kubelet(said: str, v
     [
         "{apiVersion: config.openshift.io/v1, kind: ClusterVersion, metadata: {name: version}}",
         "{apiVersion: v1, kind: Node, metadata: {name: b, labels: {node.openshift.io/os_id: rhcos}}, status: {a: b}}",
-        "{apiVersion: nvidia.com/v1, kind: ClusterPolicy, metadata: {name: gpu-cluster-policy}, spec: {operator: "
-        "{use_ocp_driver_toolkit: true}}}",
+        (
+            "{apiVersion: nvidia.com/v1, kind: ClusterPolicy, metadata: {name: gpu-cluster-policy}, spec: {operator: "
+            "{use_ocp_driver_toolkit: true}}}"
+        ),
     ],
 )
 def test_openshift_is_known_by_what_it_has_alone(sign: str) -> None:
@@ -234,8 +246,10 @@ def test_node_groups_of_a_cloud_label_nodes_and_else_node_feature_discovery(labe
         ("{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: a}}", {"kind": "kueue"}),
         ("{apiVersion: scheduling.run.ai/v2, kind: Queue, metadata: {name: a}}", {"kind": "kai"}),
         (
-            "{apiVersion: scheduling.run.ai/v2, kind: Queue, metadata: {name: a}}\n---\n"
-            "{apiVersion: run.ai/v2, kind: Project, metadata: {name: a}}",
+            (
+                "{apiVersion: scheduling.run.ai/v2, kind: Queue, metadata: {name: a}}\n---\n"
+                "{apiVersion: run.ai/v2, kind: Project, metadata: {name: a}}"
+            ),
             {"kind": "runai"},
         ),
         ("{apiVersion: v1, kind: ResourceQuota, metadata: {name: a, namespace: a}}", None),

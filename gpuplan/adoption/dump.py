@@ -64,8 +64,12 @@ class Item(Value):
 
     @property
     def source(self) -> str:
-        """What it is and where, for a comment: ``ConfigMap `x` in namespace `y` (cluster.yaml)``."""
-        return f"{self.title} ({self.file})"
+        """What it is and where, for a comment: ``ConfigMap `x` in namespace `y` (cluster.yaml)``.
+
+        Where the user named the file from the root of the disk the comment has its name alone: policies are committed.
+        """
+        file = self.file
+        return f"{self.title} ({file.rpartition('/')[2] if file.startswith('/') else file})"
 
 
 class Dump(Value):
@@ -118,14 +122,15 @@ def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]
 
 def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:
     """Each object once: the fuller one where the other says nothing else, such as a file from Git; else the first."""
-    chosen: dict[Identity, Item] = {}
+    chosen: dict[tuple[Identity, bool], Item] = {}
     found: list[Diagnostic] = []
     for item in objects:
-        there = chosen.setdefault(item.identity, item)
+        key = item.identity, _is_applied_to_node(item)
+        there = chosen.setdefault(key, item)
         if there is item or _is_part(_meaning(item), _meaning(there)):
             continue
         if _is_part(_meaning(there), _meaning(item)):
-            chosen[item.identity] = item
+            chosen[key] = item
             continue
         finding = Finding(
             item.at,
@@ -136,6 +141,11 @@ def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:
         )
         found.append(TOLD_TWICE.report(finding))
     return tuple(chosen.values()), found
+
+
+def _is_applied_to_node(item: Item) -> bool:
+    """Whether it is what somebody has a node get, and no node: the kubelet makes those, with a status."""
+    return item.kind == "Node" and not item.group and "status" not in item.body
 
 
 def _meaning(item: Item) -> Mapping[str, object]:

@@ -66,7 +66,14 @@ COLLECTED: Final = (
     Collected("openshift-files.yaml", (("", "ConfigMap", "configmaps"),), "OpenShift", "nvidia-gpu-operator"),
     Collected("dashboards.yaml", (("", "ConfigMap", "configmaps"),), "Grafana", "monitoring"),
     Collected("gpuplan-files.yaml", (("", "ConfigMap", "configmaps"),), "gpuplan", "gpuplan-system"),
-    Collected("nfd.yaml", (("nfd.k8s-sigs.io", "NodeFeatureRule", "nodefeaturerules"),), "Node Feature Discovery"),
+    Collected(
+        "nfd.yaml",
+        (
+            ("nfd.k8s-sigs.io", "NodeFeatureRule", "nodefeaturerules"),
+            ("nfd.k8s-sigs.io", "NodeFeature", "nodefeatures"),
+        ),
+        "Node Feature Discovery",
+    ),
     Collected(
         "kueue.yaml",
         (
@@ -110,6 +117,9 @@ COLLECTED: Final = (
             ("operators.coreos.com", "ClusterServiceVersion", "clusterserviceversions"),
         ),
         "OLM",
+    ),
+    Collected(
+        "openshift-quotas.yaml", (("quota.openshift.io", "ClusterResourceQuota", "clusterresourcequotas"),), "OpenShift"
     ),
     Collected("openshift.yaml", (("config.openshift.io", "ClusterVersion", "clusterversions"),), "OpenShift"),
     Collected(

@@ -59,7 +59,7 @@ def told(*bodies: Body, operator: str = "", gpu: str = "") -> list[tuple[str, st
 READS_PARTS = {"migManager": {"config": {"name": "parts", "default": "all-disabled"}}}
 READS_PLUGIN = {"devicePlugin": {"config": {"name": "plugin"}}}
 FREE = {"migManager": {"config": {"name": "parts"}}, "mig": {"strategy": ""}}
-NFD = {"node-feature-discovery": {"master": {}}}
+NFD: Body = {"node-feature-discovery": {"master": {}}}
 
 
 # --- Each rule, and the nearest that is right --------------------------------------------------------------------
@@ -237,7 +237,7 @@ def test_a_files_own_map_in_values_is_judged_by_the_values() -> None:
 
 # --- Where values are, and for which release ---------------------------------------------------------------------
 
-WRONG = {"migManagerr": {}, "mig": {}}
+WRONG: Body = {"migManagerr": {}, "mig": {}}
 TEXT = "migManagerr: {}\nmig: {}\n"
 
 

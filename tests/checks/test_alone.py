@@ -25,7 +25,7 @@ Body = dict[str, Any]
 
 
 def a_policy(**spec: Any) -> Body:
-    needed = {
+    needed: Body = {
         name: {} for name in ("daemonsets", "dcgm", "dcgmExporter", "driver", "gfd", "nodeStatusExporter", "toolkit")
     }
     operands: Body = {"operator": {"defaultRuntime": "containerd"}, "devicePlugin": {}, **needed}

@@ -199,8 +199,8 @@ def test_what_the_dump_does_not_tell_is_assumed_and_said() -> None:
         (f"{NODE}---\nserverVersion: {{gitVersion: v1.35.0}}", "1.35"),
         (
             (
-                "{apiVersion: config.openshift.io/v1, kind: ClusterVersion, metadata: {name: version}, status: {desired: "
-                "{version: 4.20.3}}}"
+                "{apiVersion: config.openshift.io/v1, kind: ClusterVersion, metadata: {name: version}, status: "
+                "{desired: {version: 4.20.3}}}"
             ),
             "1.33",
         ),

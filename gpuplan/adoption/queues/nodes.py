@@ -15,6 +15,7 @@ from gpuplan.values import Value
 
 KUEUE: Final = "kueue.x-k8s.io"
 KAI: Final = "kai.scheduler"
+KAI_QUEUES: Final = "scheduling.run.ai"
 
 
 class Scheduling(Value):

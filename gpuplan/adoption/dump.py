@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final
 
 from gpuplan.adoption.rules import TOLD_TWICE
-from gpuplan.checks.handwritten.reading import mapping, sequence, text
-from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, SourceFile, WholeFile
-from gpuplan.documents import MAX_BYTES, Document, read_bytes
+from gpuplan.checks.handwritten.reading import mapping, text
+from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin
+from gpuplan.documents import Document
+from gpuplan.documents.printed import Printed, objects_in, read_printed
 from gpuplan.manifests import Identity, identity_of
 from gpuplan.values import Value
 
@@ -64,8 +64,12 @@ class Item(Value):
 
     @property
     def source(self) -> str:
-        """What it is and where, for a comment: ``ConfigMap `x` in namespace `y` (cluster.yaml)``."""
-        return f"{self.title} ({self.file})"
+        """What it is and where, for a comment: ``ConfigMap `x` in namespace `y` (cluster.yaml)``.
+
+        Where the user named the file from the root of the disk the comment has its name alone: policies are committed.
+        """
+        file = self.file
+        return f"{self.title} ({file.rpartition('/')[2] if file.startswith('/') else file})"
 
 
 class Dump(Value):
@@ -102,30 +106,31 @@ def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]
     others: list[Document] = []
     found: list[Diagnostic] = []
     for name, content in files.items():
-        documents, unread = _read(name, content)
+        documents, unread = read_printed(name, content)
         found += unread
-        for origin, data, document in documents:
-            body = mapping(data)
+        for printed in documents:
+            body = mapping(printed.data)
             if _is_kustomization(body):
                 continue
             if "kind" in body and "apiVersion" in body:
-                objects += _items(origin, body)
-            elif document is not None and body:
-                others.append(document)
+                objects += _items(printed)
+            elif printed.document is not None and body:
+                others.append(printed.document)
     chosen, twice = _once(objects)
     return Dump(chosen, tuple(others)), (*found, *twice)
 
 
 def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:
     """Each object once: the fuller one where the other says nothing else, such as a file from Git; else the first."""
-    chosen: dict[Identity, Item] = {}
+    chosen: dict[tuple[Identity, bool], Item] = {}
     found: list[Diagnostic] = []
     for item in objects:
-        there = chosen.setdefault(item.identity, item)
+        key = item.identity, _is_applied_to_node(item)
+        there = chosen.setdefault(key, item)
         if there is item or _is_part(_meaning(item), _meaning(there)):
             continue
         if _is_part(_meaning(there), _meaning(item)):
-            chosen[item.identity] = item
+            chosen[key] = item
             continue
         finding = Finding(
             item.at,
@@ -136,6 +141,11 @@ def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:
         )
         found.append(TOLD_TWICE.report(finding))
     return tuple(chosen.values()), found
+
+
+def _is_applied_to_node(item: Item) -> bool:
+    """Whether it is what somebody has a node get, and no node: the kubelet makes those, with a status."""
+    return item.kind == "Node" and not item.group and "status" not in item.body
 
 
 def _meaning(item: Item) -> Mapping[str, object]:
@@ -150,30 +160,6 @@ def _is_part(some: object, whole: object) -> bool:
     return some == whole
 
 
-def _read(name: str, content: bytes) -> tuple[Iterable[tuple[Origin, object, Document | None]], tuple[Diagnostic, ...]]:
-    """Documents with their places; of JSON that is larger than any policy may be, nobody knows lines."""
-    if len(content) > MAX_BYTES and content.lstrip()[:1] == b"{":
-        try:
-            data = json.loads(content)
-        except (ValueError, RecursionError):
-            pass
-        else:
-            return [(Origin(WholeFile(SourceFile(name, ""))), data, None)], ()
-    documents, unread = read_bytes(name, content)
-    if b"Secret" in content:
-        unread = tuple(map(_without_lines, unread))
-    return [(document.origin, document.data, document) for document in documents if document.is_whole], unread
-
-
-def _without_lines(diagnostic: Diagnostic) -> Diagnostic:
-    """A finding that shows no line of its file, which may be one of a Secret."""
-    finding = diagnostic.finding
-    location = finding.at.locate()
-    at = Origin(WholeFile(SourceFile(location.file.path, "")))
-    place = f"in line {location.span.start.line}, which is not shown: the file has a Secret"
-    return diagnostic.rule.report(Finding(at, finding.message, label=place, help=finding.help))
-
-
 def _is_kustomization(body: Mapping[str, object]) -> bool:
     """Whether it says how files are put together: what comes of it is meant."""
     return text(body.get("apiVersion")).startswith("kustomize.config.k8s.io/")
@@ -182,14 +168,8 @@ def _is_kustomization(body: Mapping[str, object]) -> bool:
 _SECRET: Final = ("v1", "Secret")
 
 
-def _items(at: Origin, body: Mapping[str, Any]) -> Iterator[Item]:
-    kind = text(body.get("kind"))
-    if kind.endswith("List") and isinstance(body.get("items"), list):
-        of = kind.removesuffix("List")
-        for index, part in enumerate(sequence(body.get("items"))):
-            inner = mapping(part)
-            if of:  # `kubectl get --raw` prints items without them
-                inner = {"apiVersion": body.get("apiVersion"), "kind": of, **inner}
-            yield from _items(at / "items" / index, inner)
-    elif (text(body.get("apiVersion")), kind) != _SECRET:
-        yield Item(at, body)
+def _items(printed: Printed) -> Iterator[Item]:
+    for found in objects_in(printed):
+        body = mapping(found.data)
+        if (text(body.get("apiVersion")), text(body.get("kind"))) != _SECRET:
+            yield Item(found.at, body)

@@ -1,137 +1,14 @@
-"""The kinds that an import reads, and the commands of kubectl that collect them."""
+"""What of a dump no reader reads."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from typing import Final
 
 from gpuplan.adoption.dump import Dump
 from gpuplan.adoption.rules import NOT_READ
 from gpuplan.diagnostics import Diagnostic, Finding
-from gpuplan.values import NamedTuple
-from gpuplan.wording import count, joined
-
-
-class Collected(NamedTuple):
-    """Kinds that one command collects: ``resources`` by their plural names, as kinds of the ``group`` of each.
-
-    ``where`` says on which clusters there are such kinds; it is empty where all have them. Objects of the ``namespace``
-    alone are collected, or of all namespaces.
-    """
-
-    file: str
-    kinds: tuple[tuple[str, str, str], ...]
-    where: str = ""
-    namespace: str = ""
-
-    @property
-    def command(self) -> str:
-        resources = ",".join(f"{plural}.{group}" if group else plural for group, _, plural in self.kinds)
-        scope = f"-n {self.namespace}" if self.namespace else "-A"
-        return f"kubectl get {resources} {scope} -o yaml > {self.file}"
-
-
-_ADMISSION: Final = "admissionregistration.k8s.io"
-_KUEUE: Final = "kueue.x-k8s.io"
-_NVIDIA: Final = "nvidia.com"
-_RBAC: Final = "rbac.authorization.k8s.io"
-
-COLLECTED: Final = (
-    Collected(
-        "cluster.yaml",
-        (
-            ("", "Node", "nodes"),
-            ("", "Namespace", "namespaces"),
-            ("", "ResourceQuota", "resourcequotas"),
-            ("", "LimitRange", "limitranges"),
-            ("scheduling.k8s.io", "PriorityClass", "priorityclasses"),
-            (_RBAC, "RoleBinding", "rolebindings"),
-            (_ADMISSION, "ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
-            (_ADMISSION, "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
-        ),
-    ),
-    Collected(
-        "work.yaml",
-        (
-            ("apps", "Deployment", "deployments"),
-            ("apps", "StatefulSet", "statefulsets"),
-            ("batch", "CronJob", "cronjobs"),
-            ("batch", "Job", "jobs"),
-            ("", "Service", "services"),
-            ("", "PersistentVolumeClaim", "persistentvolumeclaims"),
-            ("autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
-            ("policy", "PodDisruptionBudget", "poddisruptionbudgets"),
-            ("networking.k8s.io", "Ingress", "ingresses"),
-            ("networking.k8s.io", "NetworkPolicy", "networkpolicies"),
-        ),
-    ),
-    Collected("operator.yaml", ((_NVIDIA, "ClusterPolicy", "clusterpolicies"),), "the GPU Operator"),
-    Collected("drivers.yaml", ((_NVIDIA, "NVIDIADriver", "nvidiadrivers"),), "the GPU Operator with NVIDIADrivers"),
-    Collected("operator-files.yaml", (("", "ConfigMap", "configmaps"),), "the GPU Operator", "gpu-operator"),
-    Collected("openshift-files.yaml", (("", "ConfigMap", "configmaps"),), "OpenShift", "nvidia-gpu-operator"),
-    Collected("dashboards.yaml", (("", "ConfigMap", "configmaps"),), "Grafana", "monitoring"),
-    Collected("gpuplan-files.yaml", (("", "ConfigMap", "configmaps"),), "gpuplan", "gpuplan-system"),
-    Collected("nfd.yaml", (("nfd.k8s-sigs.io", "NodeFeatureRule", "nodefeaturerules"),), "Node Feature Discovery"),
-    Collected(
-        "kueue.yaml",
-        (
-            (_KUEUE, "ResourceFlavor", "resourceflavors"),
-            (_KUEUE, "Topology", "topologies"),
-            (_KUEUE, "Cohort", "cohorts"),
-            (_KUEUE, "ClusterQueue", "clusterqueues"),
-            (_KUEUE, "LocalQueue", "localqueues"),
-            (_KUEUE, "WorkloadPriorityClass", "workloadpriorityclasses"),
-        ),
-        "Kueue",
-    ),
-    Collected("kueue-files.yaml", (("", "ConfigMap", "configmaps"),), "Kueue", "kueue-system"),
-    Collected("kai-queues.yaml", (("scheduling.run.ai", "Queue", "queues"),), "KAI-Scheduler"),
-    Collected(
-        "kai.yaml",
-        (
-            ("kai.scheduler", "SchedulingShard", "schedulingshards"),
-            ("kai.scheduler", "Topology", "topologies"),
-            ("kai.scheduler", "Config", "configs"),
-        ),
-        "KAI-Scheduler",
-    ),
-    Collected(
-        "argocd.yaml",
-        (
-            ("argoproj.io", "AppProject", "appprojects"),
-            ("argoproj.io", "Application", "applications"),
-            ("argoproj.io", "ApplicationSet", "applicationsets"),
-        ),
-        "Argo CD",
-    ),
-    Collected("flux.yaml", (("kustomize.toolkit.fluxcd.io", "Kustomization", "kustomizations"),), "Flux"),
-    Collected("helm-repositories.yaml", (("source.toolkit.fluxcd.io", "HelmRepository", "helmrepositories"),), "Flux"),
-    Collected("helm.yaml", (("helm.toolkit.fluxcd.io", "HelmRelease", "helmreleases"),), "Flux"),
-    Collected(
-        "olm.yaml",
-        (
-            ("operators.coreos.com", "Subscription", "subscriptions"),
-            ("operators.coreos.com", "OperatorGroup", "operatorgroups"),
-            ("operators.coreos.com", "ClusterServiceVersion", "clusterserviceversions"),
-        ),
-        "OLM",
-    ),
-    Collected("openshift.yaml", (("config.openshift.io", "ClusterVersion", "clusterversions"),), "OpenShift"),
-    Collected(
-        "monitoring.yaml",
-        (
-            ("monitoring.coreos.com", "PrometheusRule", "prometheusrules"),
-            ("monitoring.coreos.com", "ServiceMonitor", "servicemonitors"),
-            ("monitoring.coreos.com", "PodMonitor", "podmonitors"),
-        ),
-        "the Prometheus operator",
-    ),
-    Collected("dra.yaml", (("resource.k8s.io", "DeviceClass", "deviceclasses"),), "Kubernetes 1.34 or newer, for DRA"),
-)
-"""What there is to collect, each in a file of its own: kubectl fails as a whole where one kind is not known."""
-
-READ: Final = frozenset((group, kind) for collected in COLLECTED for group, kind, _ in collected.kinds)
+from gpuplan.manifests.kinds.imported import READ
+from gpuplan.wording import count, count_kinds
 
 
 def unread(dump: Dump) -> Iterator[Diagnostic]:
@@ -139,13 +16,11 @@ def unread(dump: Dump) -> Iterator[Diagnostic]:
     others = [item for item in dump.objects if (item.group, item.kind) not in READ]
     if not others:
         return
-    kinds = Counter(item.kind for item in others)
-    told = [count(number, kind) for kind, number in sorted(kinds.items())]
     finding = Finding(
         others[0].at,
         f"no policy is made of {count(len(others), 'object')} of the dump",
         label="the first of them",
-        notes=(f"these are {joined(told)}",),
+        notes=(f"these are {count_kinds(item.kind for item in others)}",),
         help="keep what belongs to the platform as a Component in `overlays/<cluster>/kustomize/`",
     )
     yield NOT_READ.report(finding)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -10,15 +9,16 @@ from typing import Final
 
 from gpuplan.catalog.operators import is_tolerated
 from gpuplan.changes.bodies import Body, items, mappings, section, value_of
+from gpuplan.changes.listed import Wanted, find_objects
 from gpuplan.changes.model import Change, NodeImpact
 from gpuplan.changes.nodes import find_pattern, has_node
-from gpuplan.diagnostics import GpuplanError
 from gpuplan.disturbance import ChangeClass
 from gpuplan.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Taint
 from gpuplan.planning.serving import canary_name
 from gpuplan.values import NamedTuple
 
 LIST_PODS: Final = "kubectl get pods -A -o json"
+PODS: Final = Wanted("Pod", "pods", LIST_PODS)
 
 
 class Pod(NamedTuple):
@@ -61,21 +61,21 @@ class Holder(NamedTuple):
     units: Mapping[str, int]
 
 
-def read_pods(text: str, name: str) -> tuple[Pod, ...]:
+def read_pods(text: str, name: str = "") -> tuple[Pod, ...]:
     """The pods of a cluster that hold something; trouble when the text, called ``name``, is no list of objects."""
-    try:
-        body = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _no_list(name, f"it is not JSON: {error}") from error
-    objects = body.get("items") if isinstance(body, dict) else None
-    if not isinstance(objects, list) or not all(isinstance(item, dict) for item in objects):
-        raise _no_list(name, "it has no list `items`")
-    spaces = (item for item in objects if item.get("kind") == "Namespace")
-    tenants = {_text(item, "metadata", "name"): _text(item, "metadata", "labels", TENANT_LABEL) for item in spaces}
-    listed = [item for item in objects if item.get("kind") == "Pod"]
-    if objects and not listed:
-        raise _no_list(name, f"it lists {_text(objects[0], 'kind') or 'objects without a kind'}, and no Pod")
-    found = (_pod(item, tenants) for item in listed if _is_running(item))
+    return pods_in(find_objects({name: text}, PODS))
+
+
+def pods_in(objects: Iterable[tuple[str, Body]]) -> tuple[Pod, ...]:
+    """The pods among objects that hold something, with the tenants of namespaces that are there as well."""
+    tenants: dict[str, str] = {}
+    listed: dict[tuple[str, str], Body] = {}
+    for _, item in objects:
+        if item.get("kind") == "Namespace":
+            tenants[_text(item, "metadata", "name")] = _text(item, "metadata", "labels", TENANT_LABEL)
+        elif item.get("kind") == PODS.kind:
+            listed[_text(item, "metadata", "namespace"), _text(item, "metadata", "name")] = item
+    found = (_pod(item, tenants) for item in listed.values() if _is_running(item))
     return tuple(sorted(found, key=lambda pod: (pod.namespace, pod.name)))
 
 
@@ -221,10 +221,6 @@ def _units(pod: Pod, pool: Pool, wanted: frozenset[str] | None) -> dict[str, int
 _ENDED: Final = ("Succeeded", "Failed")
 _FRACTIONS: Final = ("gpu-fraction", "gpu-memory")
 _FRACTIONS_OF_CONTAINERS: Final = "nvidia.com/container."
-
-
-def _no_list(name: str, why: str) -> GpuplanError:
-    return GpuplanError(f"`{name}` is no list of pods: {why}", f"write it with `{LIST_PODS}`")
 
 
 def _is_running(item: Body) -> bool:

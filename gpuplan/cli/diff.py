@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from gpuplan.cli.commands import option, verb
-from gpuplan.cli.lists import nodes_option, read_list, read_node_list
+from gpuplan.cli.lists import in_one, nodes_of, nodes_option, read_texts
 from gpuplan.cli.options import Output, cluster_option, outputs_option, write_outputs
 from gpuplan.cli.terminal import Terminal
 from gpuplan.disturbance import ChangeClass
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gpuplan.changes.node_list import Node
     from gpuplan.changes.pods import Pod
     from gpuplan.pipeline.comparing import Diff, Platform
 
@@ -35,11 +38,12 @@ CLASSES = tuple(item.value for item in ChangeClass if item is not ChangeClass.NO
 @cluster_option
 @option(
     "--pods",
+    multiple=True,
     metavar="FILE",
     section="Input",
     help=(
-        "The cluster's pods, from `kubectl get pods -A -o json`, or - for stdin: those that hold what goes, or do not "
-        "tolerate a new taint, are named."
+        "The cluster's pods, from `kubectl get pods -A -o json` (or yaml): a file, a folder of them, or - for stdin, "
+        "whatever else is in it; may be repeated. Those that hold what goes, or do not tolerate a new taint, are named."
     ),
 )
 @nodes_option
@@ -60,8 +64,8 @@ def command(
     span: str,
     against: str,
     clusters: tuple[str, ...],
-    pods: str | None,
-    nodes: str | None,
+    pods: tuple[str, ...],
+    nodes: tuple[str, ...],
     outputs: tuple[Output, ...],
     fail_on: str | None,
 ) -> int:
@@ -80,30 +84,30 @@ def command(
       gpuplan diff main...HEAD                  # a branch, from where it left main
       gpuplan diff --against ./out              # against what was built, object by object
       gpuplan diff --fail-on repartition        # in CI
-      kubectl get pods -A -o json | gpuplan diff -c prod --pods -
+      kubectl get pods,nodes -A -o json | gpuplan diff -c prod --pods - --nodes -
     """
     from gpuplan import pipeline
     from gpuplan.views.diff import shown_diff
 
     if span and against:
         raise click.UsageError(f"{span!r} names both sides: leave --against out.")
-    if pods == nodes == "-":
-        raise click.UsageError("--pods and --nodes both read stdin: write one of them to a file.")
-    listed = read_node_list(nodes)
-    diff = pipeline.compare(terminal.root, clusters, span=span, against=against, pods=_read_pods(pods), nodes=listed)
+    found, listed = _read_lists(pods, nodes)
+    diff = pipeline.compare(terminal.root, clusters, span=span, against=against, pods=found, nodes=listed)
     write_outputs(outputs, FORMATS[0], terminal.out_theme, terminal.print, partial(shown_diff, diff))
     for platform in (diff.earlier, diff.later):
         _write_errors(terminal, platform)
     return _exit_code(diff, fail_on)
 
 
-def _read_pods(file: str | None) -> tuple[Pod, ...] | None:
-    if file is None:
-        return None
-    from gpuplan.changes.pods import LIST_PODS, read_pods
+def _read_lists(pods: Sequence[str], nodes: Sequence[str]) -> tuple[tuple[Pod, ...] | None, tuple[Node, ...] | None]:
+    """The pods and the nodes, which may be in the same files; None of what no file was named for."""
+    from gpuplan.changes.listed import find_objects
+    from gpuplan.changes.node_list import LIST_NODES
+    from gpuplan.changes.pods import LIST_PODS, PODS, pods_in
 
-    data = read_list(file, LIST_PODS)
-    return read_pods(data.decode("utf-8-sig", errors="replace"), "stdin" if file == "-" else file)
+    of_pods = read_texts(pods, LIST_PODS)
+    listed = nodes_of(read_texts(nodes, LIST_NODES, of_pods))
+    return pods_in(find_objects(in_one(of_pods), PODS)) if pods else None, listed
 
 
 def _write_errors(terminal: Terminal, platform: Platform) -> None:

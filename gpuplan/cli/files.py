@@ -13,17 +13,18 @@ _ENDINGS: Final = (".yaml", ".yml", ".json")
 _WAY: Final = "kubectl get ... -o yaml"
 
 
-def contents(names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+def contents(names: Iterable[str], way: str = _WAY, *, is_judged: bool = True) -> Iterator[tuple[str, bytes]]:
     """What is in the files, by the names that findings have; a folder's in the order of their paths.
 
-    Of a folder only regular files count: somebody else may have put a link or a pipe there.
+    Of a folder only regular files count: somebody else may have put a link or a pipe there. ``way`` and ``is_judged``
+    are for what `read_list` tells.
     """
     for name in names:
         if name != "-" and os.path.isdir(name):  # noqa: PTH112 - as the user typed it
             # Servers of CI know `a.yaml`, and not `./a.yaml`.
-            yield from ((path.removeprefix("./"), read_list(path, _WAY, is_judged=True)) for path in _below(name))
+            yield from ((path.removeprefix("./"), read_list(path, way, is_judged=is_judged)) for path in _below(name))
         else:
-            yield "stdin" if name == "-" else name, read_list(name, _WAY, is_judged=True)
+            yield "stdin" if name == "-" else name, read_list(name, way, is_judged=is_judged)
 
 
 def _below(folder: str) -> Iterator[str]:

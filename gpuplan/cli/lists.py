@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from gpuplan.cli.commands import option
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 LARGEST: Final = 2**30
 """Bytes: a hundred thousand pods."""
 _CHUNK: Final = 2**20
+_NONE: Final[Mapping[str, Mapping[str, str]]] = {}
 
 
 def read_list(file: str, way: str, *, is_judged: bool = False) -> bytes:
@@ -29,21 +31,52 @@ def read_list(file: str, way: str, *, is_judged: bool = False) -> bytes:
 
 nodes_option = option(
     "--nodes",
+    multiple=True,
     metavar="FILE",
     section="Input",
-    help="The cluster's nodes, from `kubectl get nodes -o json` (or yaml), or - for stdin: what they name, and which of"
-    " them patterns match, are facts then.",
+    help="The cluster's nodes, from `kubectl get nodes -o json` (or yaml): a file, a folder of them, or - for stdin,"
+    " whatever else is in it; may be repeated. What they name, and which of them patterns match, are facts then.",
 )
 
 
-def read_node_list(file: str | None) -> tuple[Node, ...] | None:
-    """The nodes in a file as kubectl writes it; None without a file."""
-    if file is None:
-        return None
-    from gpuplan.changes.node_list import LIST_NODES, read_nodes
+def read_texts(
+    files: Iterable[str], way: str, known: Mapping[str, Mapping[str, str]] = _NONE
+) -> dict[str, dict[str, str]]:
+    """The texts of each file or folder by their names; what is ``known`` is not read again, since a pipe cannot be."""
+    from gpuplan.cli.files import contents
 
-    name = "stdin" if file == "-" else file
-    return read_nodes(read_list(file, LIST_NODES).decode("utf-8-sig", errors="replace"), name)
+    return {
+        file: dict(known.get(file) or {name: _text(data) for name, data in contents((file,), way, is_judged=False)})
+        for file in files
+    }
+
+
+def in_one(texts: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """The texts of several files and folders by their names."""
+    return {name: text for found in texts.values() for name, text in found.items()}
+
+
+def read_node_list(files: Sequence[str]) -> tuple[Node, ...] | None:
+    """The nodes in files as kubectl writes them; None without a file."""
+    if not files:
+        return None
+    from gpuplan.changes.node_list import LIST_NODES
+
+    return nodes_of(read_texts(files, LIST_NODES))
+
+
+def nodes_of(texts: Mapping[str, Mapping[str, str]]) -> tuple[Node, ...] | None:
+    """The nodes in the texts of files; None where there are none."""
+    if not texts:
+        return None
+    from gpuplan.changes.listed import find_objects
+    from gpuplan.changes.node_list import NODES, nodes_in
+
+    return nodes_in(find_objects(in_one(texts), NODES))
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8-sig", errors="replace")
 
 
 def _read(stream: BinaryIO, name: str, way: str, *, is_judged: bool) -> bytes:

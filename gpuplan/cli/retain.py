@@ -47,7 +47,7 @@ def command(
     terminal: Terminal,
     clusters: tuple[str, ...],
     against: str,
-    nodes: str | None,
+    nodes: tuple[str, ...],
     *,
     write: bool,
     prune: bool,
@@ -71,14 +71,14 @@ def command(
     from gpuplan.pipeline.retaining import retain
     from gpuplan.views import retaining as view
 
-    if without_evidence and (nodes is not None or not prune):
+    if without_evidence and (nodes or not prune):
         raise click.UsageError("--without-evidence is said to --prune in place of --nodes.")
     retention = retain(terminal.root, clusters, against, read_node_list(nodes))
     if not retention.is_compared:
         write_findings(terminal, retention.report, (), to_stderr=True)
         terminal.say("nothing was compared\n")
         return 1
-    is_guess = without_evidence or nodes is None
+    is_guess = without_evidence or not nodes
     pruned = [item for item in retention.leftovers if prune and item.is_ours and (is_guess or item.may_go)]
     if write:
         if not without_evidence:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -35,10 +36,11 @@ def _check_share(_: click.Context, parameter: click.Parameter, share: str) -> st
 @option("--back", is_flag=True, section="Input", help="Take nodes back to the pool's own sharing.")
 @option(
     "--nodes",
+    multiple=True,
     metavar="FILE",
     section="Input",
-    help="Nodes as `kubectl get nodes -o json` (or yaml) lists them, or a name a line; - is stdin [default: the pool's"
-    " names].",
+    help="Nodes as `kubectl get nodes -o json` (or yaml) lists them, whatever else is in it, or a name a line: a file,"
+    " a folder of them, or - for stdin; may be repeated [default: the pool's names].",
 )
 @option("--batch", type=click.IntRange(min=1), metavar="N", section="Input", help="How many nodes go together at most.")
 @option(
@@ -56,7 +58,7 @@ def command(
     terminal: Terminal,
     pool: str,
     to: str,
-    nodes: str | None,
+    nodes: tuple[str, ...],
     batch: int | None,
     max_unavailable: str,
     clusters: tuple[str, ...],
@@ -86,7 +88,7 @@ def command(
         raise click.UsageError("--to and --back lead to different ends: give one of them.")
     if batch is not None and max_unavailable:
         raise click.UsageError("--batch and --max-unavailable both say how many nodes go together: give one of them.")
-    wish = Wish(pool, to, back, batch, max_unavailable, _text(nodes))
+    wish = Wish(pool, to, back, batch, max_unavailable, _texts(nodes))
     report, proposal = propose(terminal.root, clusters, wish)
     if proposal is None:
         write_findings(terminal, report, (), to_stderr=True)
@@ -97,20 +99,14 @@ def command(
     return 0 if proposal.is_safe and is_written else 1
 
 
-def _text(file: str | None) -> str | None:
+def _texts(files: Sequence[str]) -> Mapping[str, str] | None:
     from gpuplan.changes.node_list import LIST_NODES
-    from gpuplan.cli.lists import read_list
-    from gpuplan.diagnostics import GpuplanError
+    from gpuplan.cli.lists import in_one, read_texts
 
-    if file is None:
-        return None
-    try:
-        return read_list(file, LIST_NODES).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise GpuplanError("the list of nodes is not UTF-8", f"pass what `{LIST_NODES}` prints") from error
+    return in_one(read_texts(files, LIST_NODES)) if files else None
 
 
-def _write_next(terminal: Terminal, proposal: Proposal, listed: str | None) -> tuple[str, bool]:
+def _write_next(terminal: Terminal, proposal: Proposal, listed: Mapping[str, str] | None) -> tuple[str, bool]:
     """Write the first step, say so, and whether it was."""
     from gpuplan.diagnostics import GpuplanError
     from gpuplan.pipeline.rollouts import Action, find_hindrance, write

@@ -41,7 +41,7 @@ def command(
     terminal: Terminal,
     clusters: tuple[str, ...],
     against: str,
-    nodes: str | None,
+    nodes: tuple[str, ...],
     outputs: tuple[Output, ...],
     crds: Path | None,
     kustomize: str,
@@ -61,7 +61,7 @@ def command(
     """
     from gpuplan import pipeline
 
-    if nodes is not None and not against:
+    if nodes and not against:
         raise click.UsageError("--nodes is what a step is judged by: add --against.")
     known = read_node_list(nodes)
     report = pipeline.validate(terminal.root, clusters, crds=crds, kustomize=kustomize, against=against, nodes=known)

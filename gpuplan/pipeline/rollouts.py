@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from gpuplan import checks
 from gpuplan.backends.gpu_operator import device_plugin
-from gpuplan.changes.node_list import LIST_NODES, is_list_of_objects, read_nodes
+from gpuplan.changes.listed import find_objects, is_list_of_objects
+from gpuplan.changes.node_list import LIST_NODES, NODES, nodes_in
 from gpuplan.changes.rollout import (
     Defined,
     Left,
@@ -61,8 +62,8 @@ from gpuplan.wording import listing, misspelling
 class Wish(NamedTuple):
     """What is asked for. ``to`` is empty for the target of the rollout under way, and where nodes go ``back``.
 
-    ``listed`` are nodes as text, None where the pool's own names are to do. ``max_unavailable`` is a number of nodes,
-    or a part of them in percent; ``batch`` is at most what the pool's policy allows.
+    ``listed`` are nodes as texts by name, None where the pool's own names are to do. ``max_unavailable`` is a number of
+    nodes, or a part of them in percent; ``batch`` is at most what the pool's policy allows.
     """
 
     pool: str
@@ -70,7 +71,7 @@ class Wish(NamedTuple):
     back: bool = False
     batch: int | None = None
     max_unavailable: str = ""
-    listed: str | None = None
+    listed: Mapping[str, str] | None = None
 
 
 class Action(StrEnum):
@@ -196,7 +197,7 @@ def _limit(pool: Pool, wish: Wish) -> int:
 # --- Nodes -------------------------------------------------------------------------------------------------------
 
 
-def _node_names(pool: Pool, listed: str | None) -> tuple[str, ...]:
+def _node_names(pool: Pool, listed: Mapping[str, str] | None) -> tuple[str, ...]:
     """The names of all of the pool's nodes, numbers in them counted: `gpu-2` comes before `gpu-10`."""
     names = sorted({*pool.nodes.names} if listed is None else set(_of_pool(pool, listed)), key=_natural)
     if not names and listed is None:
@@ -219,7 +220,7 @@ def _node_names(pool: Pool, listed: str | None) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _of_pool(pool: Pool, listed: str) -> Iterator[str]:
+def _of_pool(pool: Pool, listed: Mapping[str, str]) -> Iterator[str]:
     """Those of the nodes that are the pool's: by its own names, by its pattern, or by the label that they have."""
     pattern = None if pool.nodes.name_pattern is None else parse(pool.nodes.name_pattern)
     for name, labels in _listed(listed):
@@ -244,12 +245,13 @@ def _checked(name: str) -> str:
     return name
 
 
-def _listed(text: str) -> Iterator[tuple[str, Mapping[str, str] | None]]:
-    """The nodes of a list as `kubectl` writes it, with their labels, or one name a line."""
-    if is_list_of_objects(text):
-        yield from ((node.name, node.labels) for node in read_nodes(text))
-    else:
-        yield from ((line.strip().removeprefix("node/"), None) for line in text.splitlines() if line.strip())
+def _listed(texts: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, str] | None]]:
+    """The nodes of lists as `kubectl` writes them, with their labels, or one name a line."""
+    lists = {name: text for name, text in texts.items() if is_list_of_objects(text)}
+    yield from ((node.name, node.labels) for node in nodes_in(find_objects(lists, NODES)))
+    for name, text in texts.items():
+        if name not in lists:
+            yield from ((line.strip().removeprefix("node/"), None) for line in text.splitlines() if line.strip())
 
 
 def _natural(name: str) -> tuple[tuple[bool, int, str], ...]:
@@ -512,8 +514,8 @@ def _retained(plan: Plan, outcome: RolloutPlan, left: Left) -> tuple[str, dict[s
 # --- Writing -----------------------------------------------------------------------------------------------------
 
 
-def find_hindrance(root: Path, proposal: Proposal, listed: str | None) -> str:
-    """Why the first step cannot be written yet; empty where it can. ``listed`` are nodes as text."""
+def find_hindrance(root: Path, proposal: Proposal, listed: Mapping[str, str] | None) -> str:
+    """Why the first step cannot be written yet; empty where it can. ``listed`` are nodes as texts by name."""
     if find_uncommitted(root, proposal):
         path = overlay_path(proposal.plan.cluster.name, proposal.outcome.pool.name)
         return f"the step before is not committed yet ({path})"
@@ -538,9 +540,9 @@ def _dropped(proposal: Proposal) -> tuple[Left, ...]:
     return tuple(left for left in found if left.value not in stays)
 
 
-def _naming(left: Left, listed: str | None) -> list[str]:
+def _naming(left: Left, listed: Mapping[str, str] | None) -> list[str]:
     """The listed nodes that have a label; names alone show none."""
-    return [name for name, labels in _listed(listed or "") if labels and labels.get(left.label) == left.value]
+    return [name for name, labels in _listed(listed or {}) if labels and labels.get(left.label) == left.value]
 
 
 def find_uncommitted(root: Path, proposal: Proposal) -> bool:

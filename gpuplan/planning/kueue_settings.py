@@ -67,7 +67,7 @@ def decided(plan: Plan) -> dict[str, Any]:
         managedJobsNamespaceSelector={"matchExpressions": [{"key": TENANT_LABEL, "operator": "Exists"}]},
         metrics={"enableClusterQueueResources": True} if plan.cluster.monitoring else None,
         resources=given(excludeResourcePrefixes=uncounted(plan), deviceClassMappings=device_class_mappings(plan)),
-        waitForPodsReady=_WAIT_FOR_PODS_READY if any(gangs(plan)) else None,
+        waitForPodsReady=WAIT_FOR_PODS_READY if any(gangs(plan)) else None,
     )
 
 
@@ -143,7 +143,7 @@ def _since(text: str) -> Version:
     return parse_version(text) or ()
 
 
-_WAIT_FOR_PODS_READY: Final = {"timeout": "10m", "recoveryTimeout": "10m", "blockAdmission": False}
+WAIT_FOR_PODS_READY: Final = {"timeout": "10m", "recoveryTimeout": "10m", "blockAdmission": False}
 """A gang of which some pods find no place gives its quota back after a while, and comes again later."""
 
 

@@ -89,10 +89,11 @@ def _way_of(document: Document) -> str:
 
 
 def _is_imported(document: Document) -> bool:
-    from gpuplan.manifests.kinds import imported_kinds
+    from gpuplan.manifests.kinds.imported import READ
 
     group, slash, _ = str(document.data.get("apiVersion")).partition("/")
-    return (group if slash else "", document.kind) in imported_kinds()
+    kind = group if slash else "", document.kind
+    return kind in READ or kind == ("", "List")
 
 
 # --- Fields that stand in the wrong place ---------------------------------------------------------------------------

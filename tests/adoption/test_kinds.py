@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import gpuplan.adoption
-from gpuplan.adoption.kinds import COLLECTED, READ
+from gpuplan.manifests.kinds.imported import COLLECTED, READ
 from gpuplan.views.importing import commands
 
 FOLDER = Path(gpuplan.adoption.__file__).parent

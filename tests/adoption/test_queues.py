@@ -27,7 +27,7 @@ def dump_of(bodies: Iterable[Mapping[str, Any]]) -> Dump:
 
 def granted(plan: Plan) -> list[Mapping[str, Any]]:
     """What tells admission which units a tenant's pods may ask for."""
-    found = [item.body for item in namespaces.render(plan) if isinstance(item, Manifest)]
+    found = [item.body for item in namespaces.render(plan)]
     return [body for body in found if body["kind"] == "ConfigMap"]
 
 

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from gpuplan.changes.node_list import Node, NodeTaint, is_list_of_objects, read_nodes
+from gpuplan.changes.listed import is_list_of_objects
+from gpuplan.changes.node_list import Node, NodeTaint, read_nodes
 from gpuplan.diagnostics import GpuplanError
 
 YAML = """\
@@ -50,13 +51,22 @@ def test_yaml_of_kubectl_gives_names_labels_and_taints() -> None:
     [
         A_NODE,
         {"kind": "List", "items": [A_NODE]},
+        {"items": [A_NODE]},
+        {"kind": "List", "items": [{"kind": "List", "items": [A_NODE]}, {"kind": "Secret", "data": {"a": "b"}}]},
         {"kind": "List", "items": [{"kind": "Pod", "metadata": {"name": "notebook-0"}}, A_NODE]},
         {"kind": "NodeList", "items": [{"metadata": {"name": "gpu-2"}}]},  # as `kubectl get --raw` prints it
     ],
-    ids=["one node", "a list", "pods beside nodes", "from the API"],
+    ids=["one node", "a list", "of jq", "lists in one", "pods beside nodes", "from the API"],
 )
 def test_json_of_kubectl_is_read_whatever_was_asked_for(body: object) -> None:
     assert [node.name for node in read_nodes(json.dumps(body))] == ["gpu-2"]
+
+
+def test_lists_behind_one_another_are_one() -> None:
+    json_ = json.dumps({"kind": "List", "items": [A_NODE]})
+
+    assert read_nodes(json_ + "\n" + json_) == read_nodes(json_)
+    assert [node.name for node in read_nodes(f"kind: Pod\n---\n{YAML}\n---\n{YAML}")] == ["gpu-10", "gpu-2"]
 
 
 def test_a_list_of_no_node_is_a_list() -> None:
@@ -71,11 +81,10 @@ def test_a_list_of_no_node_is_a_list() -> None:
         ("node/gpu-2\n", "a table or names alone show no labels"),
         ('{"kind": "List", "items": [{"kind": "Pod"}]}', "it lists Pod, and no Node"),
         ('{"items": [{"kind": "Node", "meta', "it is not JSON: "),
-        (json.dumps({"items": [A_NODE]}), "it has no `kind` beside `items`, as one that was cut off"),
         (YAML[: YAML.index("kind: List")], "it has no `kind` beside `items`, as one that was cut off"),
         (YAML[: YAML.index('"8') + 2], "is no YAML: "),
         (YAML.replace("kind: Node", "kind: Pod"), "it lists Pod, and no Node"),
-        (YAML + "---\nkind: List\n", "it holds 2 documents"),
+        (YAML + "---\n- kind: Node\n", "it is no object and no list of objects"),
         (YAML.replace('"8"', "8"), "labels of node `gpu-2` are no texts"),
         (YAML.replace("name: gpu-10", "name: gpu-2"), "it lists node `gpu-2` twice, as two lists in one do"),
         (YAML.replace("name: gpu-10", "name: GPU 10"), "a node in it has no name that a node can have"),

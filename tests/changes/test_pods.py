@@ -138,6 +138,28 @@ def test_a_namespace_in_the_list_says_whose_it_is() -> None:
     assert pod.tenant == "them"
 
 
+def test_pods_are_read_from_whatever_was_collected_with_them() -> None:
+    """Namespaces may come in another list than the pods that are in them, and Secrets are left alone."""
+    space = {"kind": "Namespace", "metadata": {"name": "lab", "labels": {"gpuplan.dev/tenant": "them"}}}
+    text = f"""\
+kind: Secret
+data: {{a: b}}
+---
+{json.dumps({"kind": "List", "items": [an_item(), {"kind": "Node", "metadata": {"name": "mig-a"}}]})}
+---
+{json.dumps({"kind": "NamespaceList", "items": [space]})}
+"""
+    [pod] = read_pods(text, "all.yaml")
+
+    assert (pod.name, pod.tenant) == ("p", "them")
+
+
+def test_a_pod_in_two_lists_is_one() -> None:
+    text = json.dumps({"kind": "List", "items": [an_item()]})
+
+    assert len(read_pods(text * 2, "pods.json")) == 1
+
+
 def test_an_empty_cluster_has_no_pods() -> None:
     assert listed() == ()
 
@@ -145,12 +167,12 @@ def test_an_empty_cluster_has_no_pods() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "it is not JSON: "),
-        ("NAME READY\n", "it is not JSON: "),
+        ("", "it is empty"),
+        ("NAME READY\n", "it is neither JSON nor YAML of kubectl; a table or names alone show "),
         ("[" * 100_000, "it is not JSON: "),
-        ("[]", "it has no list `items`"),
-        ('{"items": 1}', "it has no list `items`"),
-        ('{"items": [1]}', "it has no list `items`"),
+        ("[]", "it is no object and no list of objects"),
+        ('{"items": 1}', "its `items` is no list of objects"),
+        ('{"items": [1]}', "its `items` is no list of objects"),
         ('{"items": [{"kind": "Node"}]}', "it lists Node, and no Pod"),
         ('{"items": [{}]}', "it lists objects without a kind, and no Pod"),
     ],

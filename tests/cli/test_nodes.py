@@ -120,8 +120,46 @@ def test_nodes_judge_a_step_and_nothing_else(root: Path) -> None:
     assert "--nodes is what a step is judged by: add --against." in done.err
 
 
-def test_one_list_comes_by_standard_input(root: Path) -> None:
-    done = run("diff", "--nodes", "-", "--pods", "-", cwd=root, stdin="{}")
+def test_one_dump_by_standard_input_may_hold_pods_and_nodes(root: Path) -> None:
+    pod = {"kind": "Pod", "metadata": {"name": "a", "namespace": "b"}, "spec": {"nodeName": "spare-1"}}
+    dump = json.dumps({"kind": "List", "items": [pod, *NODES["items"]]})
+    done = run("diff", "--nodes", "-", "--pods", "-", cwd=root, stdin=dump)
+
+    assert done.err == ""
+    assert "lose" not in done.out
+    assert run("diff", "--nodes", "-", "--pods", "-", cwd=root, stdin=json.dumps(NODES)).code == 2
+
+
+@EACH
+def test_nodes_may_be_in_several_files_and_folders_beside_all_else(root: Path, command: str) -> None:
+    pods = {"kind": "List", "items": [{"kind": "Pod"}, {"kind": "Secret", "data": {"a": "c2VjcmV0"}}]}
+    first, *others = NODES["items"]
+    write(root / "dump/pods.json", json.dumps(pods))
+    write(root / "dump/some.yaml", yaml.safe_dump_all([{"kind": "List", "items": others}, {"mig-configs": {}}]))
+    write(root / "one.json", json.dumps(first))
+
+    done = asked(root, command, "--nodes", "dump", "--nodes", "one.json", "--nodes", "nodes.yaml")
+
+    assert "GPU704" not in done.out
+    assert "lose" not in done.out
+    assert done.code != 2
+
+
+@EACH
+def test_two_files_that_contradict_each_other_are_trouble(root: Path, command: str) -> None:
+    write(root / "later.json", json.dumps(NODES).replace("spare", "spare-3", 2).replace("spare-3-1", "spare-1"))
+
+    done = asked(root, command, "--nodes", "nodes.json", "--nodes", "later.json")
+
+    assert (done.code, "`later.json` is no list of nodes: it lists node `spare-1` twice" in done.err) == (2, True)
+
+
+@EACH
+def test_files_without_a_node_are_trouble_by_the_first(root: Path, command: str) -> None:
+    for name in "ab":
+        write(root / f"{name}.json", '{"kind": "Pod"}')
+
+    done = asked(root, command, "--nodes", "a.json", "--nodes", "b.json")
 
     assert done.code == 2
-    assert "--pods and --nodes both read stdin" in done.err
+    assert "`a.json` is no list of nodes: it lists Pod, and no Node, and 1 other file has none" in done.err

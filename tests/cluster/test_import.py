@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gpuplan.adoption.kinds import COLLECTED
+from gpuplan.manifests.kinds.imported import COLLECTED
 from gpuplan.pipeline import build
 from gpuplan.pipeline.importing import adopt, write_import
 from tests.cluster.comparisons import Record, content

@@ -160,7 +160,7 @@ def test_what_is_no_list_of_pods_is_trouble(raw: bytes) -> None:
 
 def roll_out_with(root: Path, raw: bytes) -> None:
     with suppress(GpuplanError, UnicodeDecodeError):  # the latter is told before
-        _, proposal = propose(root, (), Wish("research", "small", listed=raw.decode("utf-8-sig")))
+        _, proposal = propose(root, (), Wish("research", "small", listed={"": raw.decode("utf-8-sig")}))
         assert proposal is not None
         for name in FORMATS:
             shown_rollout(proposal, name, Theme()).encode(errors="backslashreplace")
@@ -208,7 +208,7 @@ def passed(root: Path, command: str, file: str) -> Run:
         ("/dev/zero", "`/dev/zero` holds a zero byte, so it is no UTF-8 text"),
         ("/dev/urandom", "`/dev/urandom` holds a zero byte, so it is no UTF-8 text"),
         ("/dev/null", ""),
-        (".", "`.`: is a directory"),
+        (".", "/cluster.yaml` is no list of "),
         ("gone", "`gone`: no such file or directory"),
     ],
 )

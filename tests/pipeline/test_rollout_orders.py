@@ -34,7 +34,7 @@ BACK = {SHARES: "time-slicing=3", WHOLE: "exclusive", MPS: "mps=2", NAMED: "seve
 
 
 def a_wish(to: str = "", *, back: bool = False) -> Wish:
-    return Wish("a100-shared", to, back=back, max_unavailable="3", listed="\n".join(SHARED))
+    return Wish("a100-shared", to, back=back, max_unavailable="3", listed={"": "\n".join(SHARED)})
 
 
 def plan_of(root: Path) -> Plan:

@@ -35,7 +35,7 @@ def a_proposal(root: Path, *, cluster: dict[str, Any] | None = None, **disruptio
     tenants = [a_document("Tenant", name, nothing) for name in ("research", "development", "batch-inference")]
     text = yaml.safe_dump_all([*tenants, a_document("Pool", POOL, {"disruption": disruption})])
     (root / "overlays/prod/between.yaml").write_text(text, encoding="utf-8")
-    wish = Wish(POOL, "seven-small", max_unavailable="2", listed=NODES)
+    wish = Wish(POOL, "seven-small", max_unavailable="2", listed={"": NODES})
     report, proposal = propose(root, ("prod",), wish)
     assert proposal is not None, report.diagnostics
     jsonschema.validate(rollout_as_data(proposal), schema("rollout"))
@@ -125,7 +125,7 @@ def test_the_window_of_a_pool_with_mps_counts_where_its_daemons_restart(tmp_path
         f"  disruption: {{windows: [{yaml.safe_dump(WINDOW, default_flow_style=True).strip()}]}}\n",
         encoding="utf-8",
     )
-    report, found = propose(tmp_path, ("prod",), Wish(POOL, "seven-small", max_unavailable="2", listed=NODES))
+    report, found = propose(tmp_path, ("prod",), Wish(POOL, "seven-small", max_unavailable="2", listed={"": NODES}))
     assert found is not None, report.diagnostics
     prepare = rollout_as_data(found)["steps"][0]
     assert prepare["syncs"][0]["disturbs"] == ["h100-training"]

@@ -49,7 +49,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def a_wish(to: str = "", *, back: bool = False, at_once: int = 2, pool: str = "a100-shared") -> Wish:
-    return Wish(pool, to, back=back, max_unavailable=str(at_once), listed="\n".join(SHARED))
+    return Wish(pool, to, back=back, max_unavailable=str(at_once), listed={"": "\n".join(SHARED)})
 
 
 def proposed(root: Path, wish: Wish, cluster: str = "prod") -> Proposal:
@@ -323,7 +323,7 @@ def test_a_target_that_would_be_an_error_is_refused_before_its_first_step(
 
 def test_an_overlay_of_the_users_own_is_to_be_changed_by_hand(root: Path) -> None:
     """`dev` changes the pool already, and an overlay has one document for it."""
-    wish = Wish("a100-shared", "seven-small", listed="gpu-a100-shared-1")
+    wish = Wish("a100-shared", "seven-small", listed={"": "gpu-a100-shared-1"})
     for tenant in ("development", "research"):
         path = root / "overlays/dev/policies.yaml"
         text = path.read_text(encoding="utf-8")
@@ -372,7 +372,7 @@ def test_a_step_that_is_not_committed_is_known(root: Path) -> None:
 def test_nodes_are_taken_from_what_kubectl_lists_in_the_order_of_their_numbers(root: Path) -> None:
     names = ["gpu-a100-shared-10", "gpu-a100-shared-9", "gpu-other-1", "gpu-a100-shared-2", "gpu-a100-shared-1"]
     items = [{"kind": "Node", "metadata": {"name": name, "labels": {}}} for name in names]
-    wish = a_wish("seven-small", at_once=1)._replace(listed=json.dumps({"kind": "List", "items": items}))
+    wish = a_wish("seven-small", at_once=1)._replace(listed={"": json.dumps({"kind": "List", "items": items})})
     outcome = proposed(root, wish).outcome
     assert isinstance(outcome, RolloutPlan)
     assert [name for step in outcome.steps if step.kind is StepKind.MOVE for name in step.nodes] == [
@@ -387,9 +387,9 @@ def test_nodes_are_taken_from_what_kubectl_lists_in_the_order_of_their_numbers(r
     ("change", "message"),
     [
         ({"listed": None}, "pool `a100-shared` does not say which nodes it has"),
-        ({"listed": "gpu-a100-shared-1\nother\n"}, "pool `a100-shared` counts 4 nodes, and 1 are listed"),
-        ({"listed": "{"}, "this is no list of nodes: it is not JSON: "),
-        ({"listed": '{"items": [1]}'}, "this is no list of nodes: its `items` is no list of objects"),
+        ({"listed": {"": "gpu-a100-shared-1\nother\n"}}, "pool `a100-shared` counts 4 nodes, and 1 are listed"),
+        ({"listed": {"": "{"}}, "this is no list of nodes: it is not JSON: "),
+        ({"listed": {"": '{"items": [1]}'}}, "this is no list of nodes: its `items` is no list of objects"),
         ({"to": "seven-smal"}, "`seven-smal` is no layout"),
         ({"to": "time-slicing=0"}, "`time-slicing=0` is no layout"),
         ({"to": ""}, "pool `a100-shared` has no rollout to go on with"),
@@ -556,5 +556,5 @@ def test_a_pool_of_one_node_goes_from_shares_to_partitions_in_steps(
     """The way that an error on the direct edit names."""
     one = "apiVersion: gpuplan.dev/v1\nkind: Pool\nmetadata: {name: a100-shared}\nspec: {nodes: {count: 1}}\n"
     (root / "overlays/prod/one.yaml").write_text(one, encoding="utf-8")
-    wish = a_wish("seven-small")._replace(listed=SHARED[0])
+    wish = a_wish("seven-small")._replace(listed={"": SHARED[0]})
     assert kinds(proposed(root, wish)) == ["prepare", "move", "settle"]

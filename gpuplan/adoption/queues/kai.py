@@ -16,6 +16,7 @@ from gpuplan.adoption.queues.naming import Names
 from gpuplan.adoption.queues.nodes import KAI_QUEUES
 from gpuplan.adoption.queues.shares import Share, UnitShare, quotas
 from gpuplan.adoption.queues.told import Told
+from gpuplan.adoption.teams.recorded import Bounds as RecordedBounds
 from gpuplan.adoption.teams.recorded import Recorded, read_recorded
 from gpuplan.checks.handwritten.reading import inside, text
 from gpuplan.diagnostics import Diagnostic, Finding
@@ -24,6 +25,7 @@ from gpuplan.planning.kai import queue_name, weight
 from gpuplan.planning.plan import Counted, Plan, Pool
 from gpuplan.planning.portions import portion_of
 from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL
+from gpuplan.planning.tenants import amount
 from gpuplan.policy.names import TENANT
 from gpuplan.values import Value
 from gpuplan.wording import joined
@@ -198,7 +200,7 @@ class _Reader:
         self, tenant: str, pool: Pool, held: _Held, whole: Bounds, rest: Bounds | None, below: Found, *, is_needed: bool
     ) -> Found:
         recorded = self.recorded.bounds.get(tenant, {})
-        known = {unit: UnitBounds(*bounds) for (name, unit), bounds in recorded.items() if name == pool.name}
+        known = {unit: _in_units(bounds) for (name, unit), bounds in recorded.items() if name == pool.name}
         units = [*known] or self._granted(tenant, pool)
         is_needed = is_needed or rest is not None or any(_share(held.whole, counted) for counted in _COMPUTE)
         found = own_bounds(pool, whole, rest, below, units=units, may_be_none=not is_needed)
@@ -484,6 +486,11 @@ def _granted(dump: Dump) -> Mapping[str, set[tuple[str, ...]]]:
             lines = text(data.get("grants")).splitlines()
             found.setdefault(tenant, set()).update(tuple(line.split()[:2]) for line in lines)
     return found
+
+
+def _in_units(recorded: RecordedBounds) -> UnitBounds:
+    limit = None if recorded.limit is None else amount(recorded.limit)
+    return UnitBounds(amount(recorded.guaranteed), limit)
 
 
 def _number(value: object) -> Ratio | None:

@@ -9,10 +9,14 @@ from gpuplan.diagnostics import Rule, rules_among
 
 _HERE: Final = Path(__file__).parent
 
+LAYOUT_NOT_SAID = Rule("GPU808", _HERE)
+SHARING_NOT_SAID = Rule("GPU809", _HERE)
+NODES_NOT_SAID = Rule("GPU810", _HERE)
 TEAM_SAID_IN_PART = Rule("GPU811", _HERE)
 QUOTA_CAPS_NOTHING = Rule("GPU812", _HERE)
 QUEUE_NOT_SAID = Rule("GPU813", _HERE)
 QUEUE_WITHOUT_EFFECT = Rule("GPU814", _HERE)
+WORK_LEFT_ALONE = Rule("GPU815", _HERE)
 NOT_READ = Rule("GPU818", _HERE)
 TOLD_TWICE = Rule("GPU819", _HERE)
 

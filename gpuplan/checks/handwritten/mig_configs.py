@@ -37,11 +37,11 @@ def mig_config_refused(files: HandFiles) -> Iterator[Finding]:
     """
     fact = "one bad entry fails the file, and with it all nodes"
     for config in mig_configs(files):
-        yield from config.findings(_mig_errors(config.body, files.gpus), fact)
+        yield from config.findings(mig_errors(config.body, files.gpus), fact)
     yield from broken_configs(files, are_plugins=False, fact=fact)
 
 
-def _mig_errors(body: Mapping[str, object], gpus: Sequence[Gpu]) -> Iterator[Problem]:
+def mig_errors(body: Mapping[str, object], gpus: Sequence[Gpu]) -> Iterator[Problem]:
     yield from find_problems("mig-parted", body)
     for name, entry in mapping(body.get("mig-configs")).items():
         route, items = ("mig-configs", name), [mapping(item) for item in sequence(entry)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.manifests.kinds.model import Care, Disturbance, Immutable, Judgement, Kind, Removal, Route, route_of
-from gpuplan.manifests.kinds.registry import assume_kind, find_kind, get_kind, imported_kinds, known_kinds
+from gpuplan.manifests.kinds.registry import assume_kind, find_kind, get_kind, known_kinds
 
 __all__ = [
     "Care",
@@ -18,7 +18,6 @@ __all__ = [
     "assume_kind",
     "find_kind",
     "get_kind",
-    "imported_kinds",
     "known_kinds",
     "route_of",
     "worst",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Final
 
 from gpuplan.manifests.crds import fixed_fields
 from gpuplan.manifests.kinds.model import Care, Immutable, Judgement, Kind
@@ -45,25 +44,6 @@ def assume_kind(group: str, kind: str) -> Kind:
         immutable=tuple(Immutable(field, may_go=True) for field in fixed_fields(group, kind)),
         outlives_policy=False,
     )
-
-
-@cache
-def imported_kinds() -> frozenset[tuple[str, str]]:
-    """The kinds, by group and name, of which `gpuplan import` makes policies, written here or by others."""
-    return frozenset((group, kind) for group, kinds in _IMPORTED.items() for kind in kinds)
-
-
-_IMPORTED: Final[Mapping[str, tuple[str, ...]]] = {
-    "": ("ConfigMap", "LimitRange", "List", "Namespace", "Node", "Pod", "ResourceQuota"),
-    "apps": ("Deployment", "StatefulSet"),
-    "batch": ("CronJob", "Job"),
-    "kueue.x-k8s.io": ("ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "Topology"),
-    "nfd.k8s-sigs.io": ("NodeFeatureRule",),
-    "nvidia.com": ("ClusterPolicy",),
-    "rbac.authorization.k8s.io": ("RoleBinding",),
-    "scheduling.k8s.io": ("PriorityClass",),
-    "scheduling.run.ai": ("Queue",),
-}
 
 
 @cache

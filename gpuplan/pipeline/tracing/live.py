@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from math import isfinite
 from typing import Any, Final
 
 from gpuplan.diagnostics import GpuplanError, Path
-from gpuplan.documents import read_text
+from gpuplan.documents.printed import Printed, is_json, objects_in, read_json, read_plain
 from gpuplan.manifests import Identity, Manifest, identity_of, is_object
 from gpuplan.patterns import regex
 from gpuplan.pipeline.tracing.by_hand import HandValue, objects_of, patches_of, traced
@@ -65,29 +65,27 @@ def trace_live(
 
 def read_objects(text: str) -> tuple[_Body, ...]:
     """The objects of a text, those of lists one by one; trouble where there is anything else, or nothing."""
-    bodies = [item for body in _documents(text) for item in _items(body)]
+    bodies = [_as_json(item.data) for document in _documents(text) for item in objects_in(document)]
     if not bodies:
         raise GpuplanError("there is no object on stdin", f"pass what `{LIST}` prints")
     for body in bodies:
         if not is_object(body):
             raise GpuplanError(f"{_outline(body)} is no object", f"pass what `{LIST}` prints")
-    return tuple(bodies)
+    return tuple(body for body in bodies if isinstance(body, dict))
 
 
-def _documents(text: str) -> Sequence[object]:
-    if text.lstrip().startswith("{"):
-        try:
-            return [_as_json(json.loads(text))]
-        except (ValueError, RecursionError):
-            pass
-    documents, problems = read_text("stdin", text, strict=False)
+def _documents(text: str) -> Sequence[Printed]:
+    if is_json(text):
+        with suppress(ValueError):
+            return read_json("stdin", text)
+    documents, problems = read_plain("stdin", text)
     if problems:
         raise GpuplanError(
             f"what is on stdin cannot be read: {problems[0].finding.message}", f"pass what `{LIST}` prints"
         )
     if not documents and text.strip():
         raise GpuplanError("what is on stdin is no object", f"pass what `{LIST}` prints")
-    return [_as_json(document.data) for document in documents]
+    return documents
 
 
 def _outline(body: object) -> str:
@@ -114,11 +112,6 @@ def _as_json(value: object) -> object:
             return value
         case _:
             return _HALF.sub("\ufffd", str(value))
-
-
-def _items(body: object) -> Sequence[Any]:
-    items = body.get("items") if isinstance(body, Mapping) and str(body.get("kind", "")).endswith("List") else None
-    return items if isinstance(items, list) else [body]
 
 
 # --- Comparing ---------------------------------------------------------------------------------------------------

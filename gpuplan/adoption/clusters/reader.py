@@ -1,0 +1,207 @@
+"""A dump as it is read for one cluster: what has been used of it, and what cannot be said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+from gpuplan import catalog
+from gpuplan.admission import CLAIMS_POLICY
+from gpuplan.adoption.dump import Dump, Item
+from gpuplan.checks.handwritten.reading import mapping, sequence, text
+from gpuplan.credentials import holds_credential
+from gpuplan.diagnostics import Diagnostic, Finding, Origin, Rule
+from gpuplan.documents import Document, read_text
+from gpuplan.manifests import to_yaml
+from gpuplan.planning import resolve
+from gpuplan.planning.plan import POOL_LABEL, Plan
+from gpuplan.planning.sync_names import FLUX_SSA, SYNC_OPTIONS
+from gpuplan.policy import parse
+from gpuplan.policy.models import API_VERSION
+
+Spec = dict[str, Any]
+
+ARGOCD: Final = "argoproj.io"
+FLUX: Final = "kustomize.toolkit.fluxcd.io"
+HELM: Final = "helm.toolkit.fluxcd.io"
+ABOUT_PROJECT: Final = "GPU configuration of the cluster "
+"""What an AppProject of gpuplan says of itself."""
+
+
+class Reader:
+    """What readers of one cluster share; ``cluster`` is the name that its own objects have."""
+
+    def __init__(self, dump: Dump, cluster: str) -> None:
+        self.dump = dump
+        self.cluster = cluster
+        self.diagnostics: list[Diagnostic] = []
+        self.remarks: dict[str, None] = {}
+        self.sources: dict[str, None] = {}
+
+    def use(self, *found: Item | Document) -> None:
+        """What the cluster's document comes from."""
+        for item in found:
+            source = item.source if isinstance(item, Item) else item.file.path
+            self.sources[source] = None
+
+    def report(self, rule: Rule, finding: Finding, remark: str = "") -> None:
+        self.diagnostics.append(rule.report(finding))
+        self.remarks[remark or finding.message] = None
+
+    @cached_property
+    def documents(self) -> tuple[tuple[Document, Mapping[str, Any]], ...]:
+        """Those that are no objects, with their data."""
+        return tuple((document, mapping(document.data)) for document in self.dump.others)
+
+    @cached_property
+    def kinds(self) -> frozenset[tuple[str, str]]:
+        """Group and kind of all objects."""
+        return frozenset((item.group, item.kind) for item in self.dump.objects)
+
+    @cached_property
+    def groups(self) -> frozenset[str]:
+        return frozenset(group for group, _ in self.kinds)
+
+    @cached_property
+    def nodes(self) -> tuple[Item, ...]:
+        """Nodes as a cluster tells of them; those that somebody is to apply have no state."""
+        return tuple(item for item in self.dump.of_kind("", "Node") if mapping(item.body.get("status")))
+
+    @cached_property
+    def applied_nodes(self) -> tuple[Item, ...]:
+        """Nodes that gpuplan labels, as it writes them or as they are after that."""
+        return tuple(
+            item
+            for item in self.dump.of_kind("", "Node")
+            if POOL_LABEL in item.labels and (SYNC_OPTIONS in item.annotations or FLUX_SSA in item.annotations)
+        )
+
+    @cached_property
+    def rules(self) -> tuple[Item, ...]:
+        """The NodeFeatureRules of pools that gpuplan writes."""
+        found = (item for item in self.dump.objects if item.kind == "NodeFeatureRule")
+        return tuple(item for item in found if item.name.startswith(_OF_POOLS))
+
+    @cached_property
+    def node_groups(self) -> tuple[Mapping[str, Any], ...]:
+        """The rows of the table for those who label nodes outside of the cluster."""
+        tables = (data for _, data in self.documents if "nodeGroups" in data and "formatVersion" in data)
+        return tuple(mapping(row) for table in tables for row in sequence(table.get("nodeGroups")))
+
+    @cached_property
+    def taints(self) -> frozenset[tuple[str, str]]:
+        """Key and effect of all taints that pools have."""
+        listed = [*self.pool_taints, *(sequence(part(item.body, "spec", "taints")) for item in self.nodes)]
+        found = (mapping(taint) for taints in listed for taint in taints)
+        return frozenset((text(taint.get("key")), text(taint.get("effect"))) for taint in found)
+
+    @cached_property
+    def pool_taints(self) -> tuple[Sequence[Any], ...]:
+        """Those of each pool, as gpuplan writes them."""
+        return tuple(sequence(pool.get("taints")) for pool in (*self._pool_rules, *self.node_groups))
+
+    @cached_property
+    def label_keys(self) -> frozenset[str]:
+        """Keys of the labels that rules of pools put on nodes."""
+        return frozenset(str(key) for rule in self._pool_rules for key in mapping(rule.get("labels")))
+
+    @cached_property
+    def _pool_rules(self) -> tuple[Mapping[str, Any], ...]:
+        return tuple(mapping(rule) for item in self.rules for rule in sequence(part(item.body, "spec", "rules")))
+
+    @cached_property
+    def has_claims(self) -> bool:
+        """Whether gpuplan has pods claim devices."""
+        return any(item.name == CLAIMS_POLICY for item in self.dump.objects)
+
+    def is_own_project(self, item: Item) -> bool:
+        return part(item.body, "spec", "description") == f"{ABOUT_PROJECT}{self.cluster}"
+
+    def applications(self) -> Iterator[tuple[Item, Mapping[str, Any], list[Mapping[str, Any]]]]:
+        """What Argo CD syncs: each Application with its spec and its sources, ApplicationSets by their template."""
+        for item in self.dump.of_kind(ARGOCD, "Application", "ApplicationSet"):
+            spec = mapping(item.body.get("spec"))
+            if item.kind == "ApplicationSet":
+                spec = mapping(part(spec, "template", "spec"))
+            sources = [mapping(spec.get("source")), *map(mapping, sequence(spec.get("sources")))]
+            yield item, spec, [source for source in sources if source]
+
+    def config_map(self, start: str) -> Item | None:
+        """The ConfigMap of gpuplan's own whose name is this, or begins so and ends in a digest."""
+        found = (item for item in self.dump.of_kind("", "ConfigMap") if is_named(item.name, start))
+        return next(found, None)
+
+
+_OF_POOLS: Final = ("gpuplan-pool-", "gpuplan-openshift-pool-")
+_DIGITS: Final = frozenset("0123456789abcdef")
+_LENGTH: Final = 8
+
+
+def is_named(name: str, start: str) -> bool:
+    """Whether it is this name, or this name with a digest."""
+    digest = name.removeprefix(f"{start}-")
+    return name == start or (digest != name and len(digest) == _LENGTH and set(digest) <= _DIGITS)
+
+
+def part(body: object, *route: str) -> object:
+    """What is at a route, None where nothing is."""
+    for key in route:
+        body = mapping(body).get(key)
+    return body
+
+
+def cleaned(labels: object) -> dict[str, str]:
+    """Labels without those that tools write on what they apply."""
+    own = {key: value for key, value in mapping(labels).items() if isinstance(value, str)}
+    return {key: value for key, value in own.items() if not key.startswith(_OF_TOOLS)}
+
+
+_OF_TOOLS: Final = ("argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "app.kubernetes.io/instance")
+
+
+def differing(found: Mapping[str, object], usual: Mapping[str, object]) -> Spec:
+    """The fields that are given and are not what holds anyway."""
+    return {key: value for key, value in found.items() if value is not None and value != usual.get(key)}
+
+
+def less(values: Mapping[str, Any], expected: Mapping[str, Any]) -> Spec:
+    """What of the values is not as expected."""
+    found: Spec = {}
+    for key, value in values.items():
+        if key not in expected:
+            found[key] = value
+        elif isinstance(value, Mapping) and isinstance(expected[key], Mapping):
+            if inner := less(value, expected[key]):
+                found[key] = inner
+        elif value != expected[key]:
+            found[key] = value
+    return found
+
+
+def plan_of(spec: Mapping[str, Any], cluster: str) -> Plan | None:
+    """The plan of a cluster without pools and tenants, to see what a back end makes of a document."""
+    body = {"apiVersion": API_VERSION, "kind": "Cluster", "metadata": {"name": cluster}, "spec": dict(spec)}
+    documents, _ = read_text("cluster.yaml", to_yaml(body))
+    found = [parse(document) for document in documents]
+    return resolve(found[0], (), catalog.load())[0] if found and found[0].policy else None
+
+
+def without_credentials(value: object, at: Origin, hidden: list[Origin]) -> Any:  # noqa: ANN401 - plain data
+    """Plain data less what looks like a credential; the places of those are added to a list."""
+    if isinstance(value, Mapping):
+        kept = ((key, without_credentials(inner, at / str(key), hidden)) for key, inner in value.items())
+        return {key: inner for key, inner in kept if inner is not None}
+    if isinstance(value, list):
+        found = [without_credentials(inner, at / index, hidden) for index, inner in enumerate(value)]
+        return [inner for inner in found if inner is not None]
+    if isinstance(value, str) and holds_credential(value):
+        hidden.append(at)
+        return None
+    return value
+
+
+def only(values: Iterable[str]) -> str:
+    """The value, if it is one and the same."""
+    found = set(values) - {""}
+    return found.pop() if len(found) == 1 else ""

@@ -1,0 +1,245 @@
+"""The scheduler that divides a cluster's GPUs: which one, its release, and what it is told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from gpuplan.adoption.clusters.reader import HELM, Reader, Spec, less, only, part, plan_of
+from gpuplan.adoption.dump import Item
+from gpuplan.backends import kai, kueue
+from gpuplan.catalog.charts import SchedulerChart, find_scheduler_chart
+from gpuplan.catalog.frameworks import known_to_kueue
+from gpuplan.checks.handwritten.reading import mapping, read_text, sequence, text
+from gpuplan.manifests.bodies import merged
+from gpuplan.patterns import regex
+from gpuplan.planning.kueue_settings import UNCOUNTED, WAIT_FOR_PODS_READY, decided
+from gpuplan.planning.plan import Plan, Stage
+from gpuplan.planning.sync_names import folder_name, sync_name
+from gpuplan.policy.models import Framework, SchedulerInstall, SchedulerKind
+
+KUEUE: Final = "kueue.x-k8s.io"
+KAI: Final = "scheduling.run.ai"
+RUNAI: Final = "run.ai"
+_SHARDS: Final = "kai.scheduler"
+_PROJECTS: Final = "gpuplan-projects"
+
+
+def kind(reader: Reader) -> SchedulerKind:
+    """Run:ai has queues of the same group as KAI-Scheduler, so that its projects count first."""
+    if RUNAI in reader.groups or any(item.name == _PROJECTS for item in reader.dump.objects) or [*_requests(reader)]:
+        return SchedulerKind.RUNAI
+    if KUEUE in reader.groups:
+        return SchedulerKind.KUEUE
+    if _SHARDS in reader.groups or (KAI, "Queue") in reader.kinds:
+        return SchedulerKind.KAI
+    return SchedulerKind.KUBERNETES
+
+
+def read(reader: Reader, beside: Mapping[str, Any]) -> Spec:
+    """Its part of the policy; ``beside`` is what else is known of the cluster."""
+    found = kind(reader)
+    spec: Spec = {} if found is SchedulerKind.KUBERNETES else {"kind": found.value}
+    chart = find_scheduler_chart(found.value)
+    if chart is not None:
+        spec |= _installed(reader, found, chart, beside)
+    if found is SchedulerKind.RUNAI and (cluster := only(_cluster_ids(reader))):
+        spec["runai"] = {"clusterId": cluster}
+    order = ("kind", "version", "runai", "kueue", "install", "chartRepoURL", "values")
+    return {key: spec[key] for key in order if key in spec}
+
+
+# --- Run:ai ------------------------------------------------------------------------------------------------------
+
+
+def _requests(reader: Reader) -> Iterator[Mapping[str, Any]]:
+    """The bodies of requests that gpuplan writes for its API."""
+    for _, data in reader.documents:
+        if {"labelKey", "labelValue"} <= set(data) or {"requestedNamespace", "resources"} <= set(data):
+            yield data
+
+
+def _cluster_ids(reader: Reader) -> Iterator[str]:
+    return (text(data.get("clusterId")) for data in _requests(reader))
+
+
+# --- Its chart ---------------------------------------------------------------------------------------------------
+
+_IN_COMMENT: Final = regex(r"^# Values for the chart ([a-z-]+), (v?\d+\.\d+\.\d+)\.", re.MULTILINE)
+
+
+def _installed(reader: Reader, scheduler: SchedulerKind, chart: SchedulerChart, beside: Mapping[str, Any]) -> Spec:
+    """What gpuplan has Argo CD or Flux install, or else the release that runs, and what Kueue is told."""
+    version, repository, values = _own_chart(reader, chart)
+    spec: Spec = {"kind": scheduler.value}
+    if values is not None or version:
+        release = f"v{version.removeprefix('v')}" if version else ""
+        spec |= {"version": release} if release else {}
+        spec["install"] = SchedulerInstall.HELM.value
+        if repository and repository != chart.repository:
+            spec["chartRepoURL"] = repository
+    elif running := next(_running(reader, scheduler), ""):
+        spec["version"] = running
+    if scheduler is SchedulerKind.KUEUE and (told := _configuration(reader, values or {})):
+        settings = _kueue(reader, told, {**beside, "scheduler": spec}, chart)
+        spec |= {"kueue": settings} if settings else {}
+    if values:
+        plan = plan_of({**beside, "scheduler": spec}, reader.cluster)
+        if more := _more_values(values, plan, scheduler):
+            spec["values"] = more
+    return spec
+
+
+def _own_chart(reader: Reader, chart: SchedulerChart) -> tuple[str, str, Mapping[str, Any] | None]:
+    """Version, repository and values of the chart, as gpuplan's files and objects have them."""
+    version, repository, values = "", "", None
+    for document, data in reader.documents:
+        said = _IN_COMMENT.search(document.file.text)
+        if said and said[1] == chart.chart:
+            reader.use(document)
+            version, values = said[2], data
+    for item, _, sources in reader.applications():
+        for source in sources:
+            if item.name == sync_name(reader.cluster, Stage.SCHEDULER) and source.get("chart") == chart.chart:
+                url = text(source.get("repoURL"))
+                repository = url if "://" in url else f"oci://{url}"
+                version = version or text(source.get("targetRevision"))
+    for item in reader.dump.of_kind(HELM, "HelmRelease"):
+        found = mapping(part(item.body, "spec", "chart", "spec"))
+        if item.name == folder_name(reader.cluster, Stage.SCHEDULER) and found.get("chart") == chart.chart:
+            version = version or text(found.get("version"))
+            values = values if values is not None else mapping(part(item.body, "spec", "values"))
+            name = text(part(found, "sourceRef", "name"))
+            place = reader.dump.find("source.toolkit.fluxcd.io", "HelmRepository", name, item.namespace)
+            repository = text(part(place.body, "spec", "url")) if place else repository
+    return version, repository, values
+
+
+def _more_values(values: Mapping[str, Any], plan: Plan | None, scheduler: SchedulerKind) -> Spec:
+    """Values that gpuplan does not write by itself."""
+    if plan is None:
+        return {}
+    expected = kueue.helm_values(plan) if scheduler is SchedulerKind.KUEUE else kai.helm_values(plan)
+    shares = {"global": {"gpuSharing": True}}
+    found = less(values, expected)
+    if scheduler is SchedulerKind.KAI:
+        found = less(found, shares)
+    manager = found.get("managerConfig")
+    if isinstance(manager, dict):
+        manager.pop("controllerManagerConfigYaml", None)
+        if not manager:
+            del found["managerConfig"]
+    return found
+
+
+# --- The release that runs ---------------------------------------------------------------------------------------
+
+_DEPLOYMENTS: Final = {
+    SchedulerKind.KUEUE: ("kueue-controller-manager",),
+    SchedulerKind.KAI: ("kai-operator", "kai-scheduler-default", "podgrouper", "queue-controller"),
+}
+_RELEASE: Final = regex(r"v?\d+\.\d+\.\d+$")
+
+
+def _running(reader: Reader, scheduler: SchedulerKind) -> Iterator[str]:
+    """By the labels of its Deployments, or the tags of their images."""
+    for item in reader.dump.of_kind("apps", "Deployment"):
+        if item.name in _DEPLOYMENTS.get(scheduler, ()):
+            for said in _said(item):
+                if found := _RELEASE.search(said):
+                    reader.use(item)
+                    yield f"v{found[0].removeprefix('v')}"
+
+
+def _said(item: Item) -> Iterator[str]:
+    yield item.labels.get("app.kubernetes.io/version", "")
+    yield item.labels.get("helm.sh/chart", "")
+    for container in sequence(part(item.body, "spec", "template", "spec", "containers")):
+        yield text(mapping(container).get("image"))
+
+
+# --- Kueue -------------------------------------------------------------------------------------------------------
+
+_CONFIG: Final = "config.kueue.x-k8s.io"
+_MANAGER: Final = ("kueue-manager-config", "controller_manager_config.yaml")
+
+
+def _configuration(reader: Reader, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What Kueue reads when it starts: in its chart's values, in gpuplan's file, or in its ConfigMap.
+
+    Of that last one only what matters to a plan: gpuplan merges its own into it, and leaves the rest as it is.
+    """
+    if inner := _inner(part(values, "managerConfig", "controllerManagerConfigYaml")):
+        return inner
+    for item in reader.dump.of_kind(_CONFIG, "Configuration"):
+        reader.use(item)
+        return item.body
+    for item in reader.dump.of_kind("", "ConfigMap"):
+        if item.name == _MANAGER[0]:
+            reader.use(item)
+            inner = _inner(mapping(item.body.get("data")).get(_MANAGER[1]))
+            return {key: inner[key] for key in _MATTERS if key in inner}
+    return {}
+
+
+_MATTERS: Final = ("integrations", "resources", "featureGates")
+
+
+def _inner(written: object) -> Mapping[str, Any]:
+    return next((mapping(body) for body in read_text(written)), {})
+
+
+def _kueue(reader: Reader, told: Mapping[str, Any], beside: Mapping[str, Any], chart: SchedulerChart) -> Spec:
+    """The frameworks that it knows, and what it is told that gpuplan does not tell it by itself."""
+    listed = sequence(part(told, "integrations", "frameworks"))
+    known = {found.integration: found.kind for found in known_to_kueue() if found.kind in _FRAMEWORKS}
+    frameworks = [known[name] for name in map(text, listed) if name in known]
+    settings: Spec = {"frameworks": frameworks} if frameworks else {}
+    scheduler = {**beside["scheduler"], **({"kueue": settings} if settings else {})}
+    plan = plan_of({**beside, "scheduler": scheduler}, reader.cluster)
+    if plan is None:
+        return settings
+    usual = decided(plan)
+    if scheduler.get("install") == SchedulerInstall.HELM:
+        usual = merged(chart.defaults, usual)
+    more = _added(told, usual)
+    if more.get("waitForPodsReady") == WAIT_FOR_PODS_READY:
+        del more["waitForPodsReady"]
+    resources = mapping(more.get("resources"))
+    left = {
+        **resources,
+        "deviceClassMappings": [item for item in sequence(resources.get(_MAPPINGS)) if not _is_own(item)],
+        "excludeResourcePrefixes": [item for item in sequence(resources.get(_PREFIXES)) if item not in UNCOUNTED],
+    }
+    kept = {**more, "resources": {key: value for key, value in left.items() if value}}
+    configuration = {key: value for key, value in kept.items() if value or key != "resources"}
+    return {**settings, **({"configuration": configuration} if configuration else {})}
+
+
+_FRAMEWORKS: Final = frozenset(framework.value for framework in Framework)
+_MAPPINGS: Final = "deviceClassMappings"
+_PREFIXES: Final = "excludeResourcePrefixes"
+
+
+def _is_own(item: object) -> bool:
+    """Whether a DeviceClass is mapped to a name that gpuplan counts it by."""
+    return text(mapping(item).get("name")).startswith("gpuplan.dev/")
+
+
+def _added(told: Mapping[str, Any], usual: Mapping[str, Any]) -> Spec:
+    """What is in one and not in the other; of lists the items that are added."""
+    found: Spec = {}
+    for key, value in told.items():
+        there = usual.get(key)
+        if there is None:
+            found[key] = value
+        elif isinstance(value, Mapping) and isinstance(there, Mapping):
+            if inner := _added(value, there):
+                found[key] = inner
+        elif isinstance(value, list) and isinstance(there, list):
+            if added := [item for item in value if item not in there]:
+                found[key] = added
+        elif value != there:
+            found[key] = value
+    return found

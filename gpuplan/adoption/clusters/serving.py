@@ -1,0 +1,67 @@
+"""What a cluster has beyond Kubernetes' own: kinds of objects, and what brings requests to services."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuplan.adoption.clusters.reader import ARGOCD, Reader, Spec, only, part
+from gpuplan.checks.handwritten.reading import mapping, sequence, text
+from gpuplan.planning.apis import api_of
+from gpuplan.policy.models import Api
+
+
+def apis(reader: Reader) -> list[str]:
+    """Kinds of which there are objects or definitions, or that gpuplan's project of Argo CD may write."""
+    found = {api_of(*kind) for kind in (*reader.kinds, *_defined(reader), *_allowed(reader))}
+    return [api.value for api in Api if api in found]
+
+
+def _defined(reader: Reader) -> Iterator[tuple[str, str]]:
+    for item in reader.dump.of_kind("apiextensions.k8s.io", "CustomResourceDefinition"):
+        yield text(part(item.body, "spec", "group")), text(part(item.body, "spec", "names", "kind"))
+
+
+def _allowed(reader: Reader) -> Iterator[tuple[str, str]]:
+    for item in filter(reader.is_own_project, reader.dump.of_kind(ARGOCD, "AppProject")):
+        for entry in map(mapping, sequence(part(item.body, "spec", "namespaceResourceWhitelist"))):
+            yield text(entry.get("group")), text(entry.get("kind"))
+
+
+def routes(reader: Reader) -> Spec:
+    """The Gateway, the IngressClass and the Prometheus, where all that use one use the same."""
+    gateways = [*_parents(reader)]
+    found: Spec = {}
+    if prometheus := _prometheus(reader):
+        found["prometheus"] = prometheus
+    if gateways and all(item == gateways[0] for item in gateways):
+        found["gateway"] = dict(gateways[0])
+    classes = (text(part(item.body, "spec", "ingressClassName")) for item in _ingresses(reader))
+    if name := only(classes):
+        found["ingress"] = {"className": name}
+    return found
+
+
+def _parents(reader: Reader) -> Iterator[Mapping[str, Any]]:
+    for item in reader.dump.of_kind("gateway.networking.k8s.io", "HTTPRoute"):
+        for parent in map(mapping, sequence(part(item.body, "spec", "parentRefs"))):
+            if text(parent.get("kind")) in ("", "Gateway"):
+                namespace = text(parent.get("namespace")) or item.namespace
+                listener = text(parent.get("sectionName"))
+                named = {"name": text(parent.get("name")), "namespace": namespace}
+                yield {**named, **({"listener": listener} if listener else {})}
+
+
+def _ingresses(reader: Reader) -> Iterator[Any]:
+    yield from reader.dump.of_kind("networking.k8s.io", "Ingress")
+
+
+def _prometheus(reader: Reader) -> Spec:
+    asked = []
+    for item in reader.dump.of_kind("keda.sh", "ScaledObject"):
+        for trigger in map(mapping, sequence(part(item.body, "spec", "triggers"))):
+            if trigger.get("type") == "prometheus":
+                url = text(part(trigger, "metadata", "serverAddress"))
+                authentication = text(part(trigger, "authenticationRef", "name"))
+                asked.append({"url": url, **({"authentication": authentication} if authentication else {})})
+    return asked[0] if asked and all(item == asked[0] for item in asked) and asked[0]["url"] else {}

@@ -1,0 +1,186 @@
+"""Who syncs a cluster's folders: gpuplan's own Applications of Argo CD, or Kustomizations of Flux."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from posixpath import normpath
+from typing import Any, Final
+
+from gpuplan.adoption.clusters.reader import ABOUT_PROJECT, ARGOCD, FLUX, HELM, Reader, Spec, cleaned, differing, part
+from gpuplan.adoption.dump import Dump, Item
+from gpuplan.checks.handwritten.reading import mapping, sequence, text
+from gpuplan.planning.plan import Stage
+from gpuplan.planning.sync_names import CONTENT, fit, folder_name, root_name, sync_name
+from gpuplan.policy.models import Approval, Flux, FluxSource, Platform
+
+_IN_CLUSTER: Final = "https://kubernetes.default.svc"
+
+
+def names(dump: Dump) -> Iterator[str]:
+    """The names of the clusters that gpuplan's objects for Argo CD or Flux are about."""
+    for item in dump.of_kind(ARGOCD, "AppProject"):
+        about = text(part(item.body, "spec", "description"))
+        if about.startswith(ABOUT_PROJECT):
+            yield about.removeprefix(ABOUT_PROJECT)
+    for item in dump.of_kind(FLUX, "Kustomization"):
+        *_, cluster, folder = ["", "", *text(part(item.body, "spec", "path")).split("/")]
+        if folder == Stage.GPU_OPERATOR and item.name in (folder_name(cluster, folder), _subscriptions(cluster)):
+            yield cluster
+
+
+def _subscriptions(cluster: str) -> str:
+    return fit(f"gpu-subscriptions-{cluster}")
+
+
+# --- Argo CD -----------------------------------------------------------------------------------------------------
+
+
+def argocd(reader: Reader, platform: Platform, usual: Approval) -> Spec | None:
+    """What gpuplan's AppProject and Applications say; ``usual`` is the approval that holds where none is stated."""
+    project = _project(reader)
+    if project is None:
+        return None
+    reader.use(project)
+    spec = mapping(project.body.get("spec"))
+    applications = {item.name: (item, found) for item, found, _ in reader.applications()}
+    operator, found = applications.get(sync_name(reader.cluster, Stage.GPU_OPERATOR), (None, {}))
+    if operator is not None:
+        reader.use(operator)
+    repository = text(next(iter(sequence(spec.get("sourceRepos"))), ""))
+    source = _git_source(reader, repository)
+    name = reader.cluster
+    stated = _approval(operator, found) if operator is not None else None
+    return {
+        "repoURL": repository,
+        **differing(
+            {
+                "revision": text(source.get("targetRevision")) or None,
+                "path": _out(text(source.get("path")), name),
+                "namespace": project.namespace or None,
+                "project": project.name,
+                "destination": _destination(spec),
+                "labels": cleaned(project.labels),
+                "root": root_name(name) in applications,
+                "operatorApproval": stated,
+            },
+            {
+                "revision": "main",
+                "path": "out",
+                "namespace": "openshift-gitops" if platform is Platform.OPENSHIFT else "argocd",
+                "project": f"gpuplan-{name}",
+                "destination": {"server": _IN_CLUSTER},
+                "labels": {},
+                "root": False,
+                "operatorApproval": usual.value,
+            },
+        ),
+    }
+
+
+def _project(reader: Reader) -> Item | None:
+    return next(filter(reader.is_own_project, reader.dump.of_kind(ARGOCD, "AppProject")), None)
+
+
+def _git_source(reader: Reader, repository: str) -> Mapping[str, Any]:
+    """What an Application of one folder has of the repository."""
+    for item, _, sources in reader.applications():
+        for source in sources:
+            path = text(source.get("path"))
+            is_own = item.name == sync_name(reader.cluster, path.rpartition("/")[2]) if _is_stage(path) else False
+            if is_own and source.get("repoURL") == repository:
+                return source
+    return {}
+
+
+def _is_stage(path: str) -> bool:
+    return path.rpartition("/")[2] in (stage.value for stage in Stage)
+
+
+def _out(path: str, cluster: str) -> str | None:
+    """Where the output lies, by the path of a folder two levels below."""
+    if not path:
+        return None
+    above = path.removeprefix("./").rpartition("/")[0]
+    return normpath(above.removesuffix(cluster) or ".")
+
+
+def _destination(spec: Mapping[str, Any]) -> Spec | None:
+    for found in map(mapping, sequence(spec.get("destinations"))):
+        for key in ("name", "server"):
+            if value := text(found.get(key)):
+                return {key: value}
+    return None
+
+
+def _approval(operator: Item, spec: Mapping[str, Any]) -> str:
+    """What a root syncs by itself has no automated sync, and a digest of what it applies."""
+    is_automatic = "automated" in mapping(spec.get("syncPolicy")) or CONTENT in operator.annotations
+    return (Approval.AUTOMATIC if is_automatic else Approval.MANUAL).value
+
+
+# --- Flux --------------------------------------------------------------------------------------------------------
+
+
+def flux(reader: Reader, usual: Approval) -> Spec | None:
+    """What gpuplan's Kustomizations say."""
+    found = [*_kustomizations(reader)]
+    if not found:
+        return None
+    item, folder = found[0]
+    reader.use(item)
+    spec = mapping(item.body.get("spec"))
+    source = mapping(spec.get("sourceRef"))
+    defaults = Flux.model_construct()
+    by_name = {name: text(source.get(name)) or None for name in ("kind", "name", "namespace")}
+    usual_source = FluxSource.model_construct()
+    of_source = {"kind": usual_source.kind.value, "name": usual_source.name}
+    named = {} if (different := differing(by_name, of_source)) == {} else different
+    path = text(spec.get("path")).removesuffix(f"/{folder}") + "/x"
+    return differing(
+        {
+            "source": named,
+            "path": _out(path, reader.cluster),
+            "namespace": item.namespace,
+            "interval": _short(text(spec.get("interval"))) or None,
+            "serviceAccountName": text(spec.get("serviceAccountName")) or None,
+            "kubeConfigSecret": text(part(spec, "kubeConfig", "secretRef", "name")) or None,
+            "labels": cleaned(item.labels),
+            "operatorApproval": _approval_of_flux(reader),
+        },
+        {
+            "source": {},
+            "path": defaults.path,
+            "namespace": defaults.namespace,
+            "interval": defaults.interval,
+            "labels": {},
+            "operatorApproval": usual.value,
+        },
+    )
+
+
+def _kustomizations(reader: Reader) -> Iterator[tuple[Item, str]]:
+    """Those of the cluster's folders, with the folder."""
+    for item in reader.dump.of_kind(FLUX, "Kustomization"):
+        _, found, folder = f"/{text(part(item.body, 'spec', 'path'))}".rpartition(f"/{reader.cluster}/")
+        is_stage = found and folder.partition("/")[0] in (stage.value for stage in Stage)
+        if is_stage and item.name == folder_name(reader.cluster, folder):
+            yield item, folder
+
+
+def _approval_of_flux(reader: Reader) -> str | None:
+    """A release of the chart is suspended, or else the folder's Kustomization."""
+    name = folder_name(reader.cluster, Stage.GPU_OPERATOR)
+    found = [item for item in reader.dump.of_kind(HELM, "HelmRelease") if item.name == name]
+    found = found or [item for item in reader.dump.of_kind(FLUX, "Kustomization") if item.name == name]
+    if not found:
+        return None
+    is_suspended = any(part(item.body, "spec", "suspend") is True for item in found)
+    return (Approval.MANUAL if is_suspended else Approval.AUTOMATIC).value
+
+
+def _short(duration: str) -> str:
+    """A duration as people write it: Go prints `10m0s`."""
+    for end in ("m0s", "h0m"):
+        if duration.endswith(end):
+            duration = duration[: 1 - len(end)]
+    return duration

@@ -1,0 +1,113 @@
+"""Which nodes make a pool: those that something claims for it, else nodes that are alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from gpuplan.adoption.pools.boards import bare_product
+from gpuplan.adoption.pools.claims import Claim, Part
+from gpuplan.adoption.pools.divisions import policy_name
+from gpuplan.adoption.pools.machines import Machine
+from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL
+from gpuplan.values import Value
+
+NODE_POOL_LABELS: Final = (
+    "cloud.google.com/gke-nodepool",
+    "eks.amazonaws.com/nodegroup",
+    "kubernetes.azure.com/agentpool",
+    "karpenter.sh/nodepool",
+)
+"""By what managed services tell which group a node is made in; nodes of one group are alike."""
+
+
+class Group(Value):
+    """A pool to be: its name, what claims its nodes, and those of the dump that are in it."""
+
+    pool: str
+    claim: Claim
+    machines: tuple[Machine, ...]
+    is_claimed: bool = False
+
+    @property
+    def source(self) -> str:
+        return self.claim.first.source
+
+
+def group(
+    claims: Iterable[Claim], machines: Sequence[Machine], flavors: Mapping[str, tuple[str, ...]]
+) -> Iterator[Group]:
+    """Claimed pools first, each with its nodes; nodes that nobody claims by what they are and what they are told.
+
+    ``flavors`` are names of ResourceFlavors by node: nodes of two flavors are two pools.
+    """
+    left = {machine.name: machine for machine in machines}
+    for claim in claims:
+        own = [
+            machine
+            for machine in machines
+            if machine.name in left and (any(part.has(machine) for part in claim.parts) or machine.pool == claim.pool)
+        ]
+        for machine in own:
+            del left[machine.name]
+        yield Group(claim.pool, claim, tuple(own), is_claimed=True)
+    alike: dict[tuple[object, ...], list[Machine]] = {}
+    for machine in left.values():
+        alike.setdefault(_key(machine, flavors.get(machine.name, ())), []).append(machine)
+    taken = {claim.pool for claim in claims}
+    for found in alike.values():
+        name = found[0].pool or _free(_name(found[0]), taken)
+        taken.add(name)
+        yield Group(name, Claim(name, (_part(found),)), tuple(found))
+
+
+def _key(machine: Machine, flavors: tuple[str, ...]) -> tuple[object, ...]:
+    if machine.pool:
+        return (machine.pool,)
+    told = tuple(machine.labels.get(label, "") for label in (MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL))
+    selector = tuple(sorted(selector_of(machine).items()))
+    product = bare_product(machine.product) or tuple(sorted(machine.devices))
+    return (product, machine.counted, *told, machine.taints, selector, flavors)
+
+
+def selector_of(machine: Machine) -> dict[str, str]:
+    """The label by which a managed service tells the nodes of one group."""
+    return next(({label: machine.labels[label]} for label in NODE_POOL_LABELS if machine.labels.get(label)), {})
+
+
+def _part(machines: Sequence[Machine]) -> Part:
+    """What nodes that are alike are told: their own labels, so far as a program of NVIDIA reads them."""
+    first = machines[0]
+    taints = Counter(taint for machine in machines for taint in machine.taints)
+    selector = selector_of(first)
+    return Part(
+        at=first.at,
+        source=first.source,
+        labels=first.labels,
+        taints=tuple(sorted(taint for taint, number in taints.items() if number == len(machines))),
+        names=() if selector else tuple(sorted(machine.name for machine in machines)),
+        selector=selector,
+        count=len(machines),
+    )
+
+
+_NAMED_WELL: Final = 40
+
+
+def _name(machine: Machine) -> str:
+    """After the node pool of a managed service, else after the board and what it is told."""
+    selector = selector_of(machine)
+    if selector:
+        return policy_name(next(iter(selector.values())))[:_NAMED_WELL].strip("-")
+    product = policy_name(bare_product(machine.product).removeprefix("NVIDIA-")) if machine.product else "gpus"
+    config = machine.labels.get(MIG_CONFIG_LABEL, "")
+    told = policy_name(config) if config and config != "all-disabled" else ""
+    key = machine.labels.get(DEVICE_PLUGIN_CONFIG_LABEL, "")
+    shared = policy_name(key) if key and not told else ""
+    return "-".join(filter(None, (product, told or shared)))[:_NAMED_WELL].strip("-")
+
+
+def _free(name: str, taken: set[str]) -> str:
+    tries = (name, *(f"{name}-{number}" for number in range(2, 10_000)))
+    return next(found for found in tries if found not in taken)

@@ -1,0 +1,219 @@
+"""The MigLayouts that pools of a dump need: an entry of the MIG manager's file for one model each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from gpuplan.adoption.draft import Draft
+from gpuplan.adoption.pools.divisions import (
+    Division,
+    Entry,
+    Spec,
+    divide,
+    divide_instances,
+    find_own,
+    find_stock,
+    layout_of,
+    policy_name,
+)
+from gpuplan.adoption.pools.telling import Told
+from gpuplan.adoption.rules import LAYOUT_NOT_SAID
+from gpuplan.catalog import Gpu, load
+from gpuplan.diagnostics import Origin, Severity
+from gpuplan.planning.layouts import content_hash
+from gpuplan.values import NamedTuple, Value
+from gpuplan.wording import count, joined
+
+
+class Use(Value):
+    """A pool whose nodes name an entry. ``published`` is what one node has of each profile, as far as it is known."""
+
+    pool: str
+    gpu: Gpu
+    entry: str
+    nodes: int
+    gpus_per_node: int
+    published: Mapping[str, int]
+    at: Origin
+
+
+class _Meaning(NamedTuple):
+    """What an entry is for a model, and where it says so."""
+
+    spec: Spec
+    source: str
+    name: str = ""
+    is_inline: bool = False
+    keeps_name: bool = True
+
+
+class Layouts:
+    """Finds what each pool is divided into; the drafts are those of all that were asked for."""
+
+    def __init__(self, entries: Mapping[str, Entry], uses: Sequence[Use], told: Told) -> None:
+        self._entries, self._told = entries, told
+        self._drafts: dict[str, Draft] = {}
+        self._written: dict[str, str] = {}
+        self._pools = {use.pool for use in uses}
+        self._used = {use.entry for use in uses}
+        self._models = list(dict.fromkeys(use.gpu.id for use in uses))
+        self._meanings: dict[tuple[str, str], _Meaning | None] = {}
+        ranked = sorted(uses, key=lambda use: (-use.nodes, use.pool))
+        self._keeper: dict[str, str] = {}
+        for use in ranked:
+            meaning = self._meaning(use)
+            if meaning and meaning.keeps_name:
+                self._keeper.setdefault(use.entry, self._hash(meaning, use))
+
+    def mig_of(self, use: Use) -> dict[str, Any] | None:
+        """What a pool says of its layout; None where nothing is known that its GPUs could be divided into."""
+        meaning = self._meaning(use)
+        if meaning is None:
+            return None
+        if meaning.is_inline:
+            return dict(meaning.spec)
+        keeps = not meaning.keeps_name or self._keeper[use.entry] == self._hash(meaning, use)
+        if not keeps:
+            self._told.say(
+                LAYOUT_NOT_SAID,
+                self._entries[use.entry].at if use.entry in self._entries else use.at,
+                f"entry `{use.entry}` divides boards of {use.gpu.id} otherwise than those of other pools",
+                label="one name for several divisions",
+                notes=("a layout is for one model, and its name stands for one division",),
+                help=f"the nodes of pool `{use.pool}` get another `nvidia.com/mig.config`: drain them before the sync",
+                drafts=(f"Pool {use.pool}",),
+            )
+        return {"layout": self._draft(use, meaning, keeps=keeps)}
+
+    # --- What an entry means ---
+
+    def _meaning(self, use: Use) -> _Meaning | None:
+        key = use.entry, use.gpu.id
+        if key not in self._meanings:
+            self._meanings[key] = self._find(use)
+        return self._meanings[key]
+
+    def _find(self, use: Use) -> _Meaning | None:
+        entry = self._entries.get(use.entry)
+        if entry is not None:
+            if own := find_own(entry, use.gpu):
+                is_inline = own.layout == use.pool
+                return _Meaning(own.spec, entry.file.source, own.layout, is_inline, keeps_name=False)
+            division = divide(entry, use.gpu)
+            if not division.fault:
+                return _Meaning(division.spec, entry.file.source)
+            self._tell_fault(use, entry, division)
+        elif stock := find_stock(use.entry, use.gpu):
+            return _Meaning(stock.spec, f"NVIDIA's own entry `{use.entry}`")
+        return self._as_published(use, is_known=entry is not None)
+
+    def _tell_fault(self, use: Use, entry: Entry, division: Division) -> None:
+        self._told.say(
+            LAYOUT_NOT_SAID,
+            entry.at,
+            f"entry `{entry.name}` {division.fault}",
+            label=f"not on nodes of pool `{use.pool}`",
+            notes=("the MIG manager fails on these nodes, and leaves them as they were",),
+            help="write what they are to have into `sharing.mig` of the pool",
+            severity=Severity.ERROR,
+            drafts=(f"Pool {use.pool}",),
+        )
+
+    def _as_published(self, use: Use, *, is_known: bool) -> _Meaning | None:
+        """What the nodes have now, where it is the same on each GPU of a node."""
+        found = {name: number // max(use.gpus_per_node, 1) for name, number in use.published.items()}
+        is_even = all(number % max(use.gpus_per_node, 1) == 0 for number in use.published.values())
+        division = divide_instances(found, use.gpu) if found and is_even else None
+        is_usable = division is not None and not division.fault
+        if not is_known:
+            self._told.say(
+                LAYOUT_NOT_SAID,
+                use.at,
+                f"no file of the dump has the entry `{use.entry}` that nodes of pool `{use.pool}` name",
+                label="what they publish is taken for it" if is_usable else "nothing says what it divides GPUs into",
+                help="import the ConfigMap of the MIG manager, too",
+                drafts=(f"Pool {use.pool}",),
+            )
+        return _Meaning(division.spec, f"what nodes of pool `{use.pool}` publish") if division and is_usable else None
+
+    def _hash(self, meaning: _Meaning, use: Use) -> str:
+        return content_hash(layout_of(use.at, "", use.gpu, meaning.spec).entries)
+
+    # --- Drafts ---
+
+    def _draft(self, use: Use, meaning: _Meaning, *, keeps: bool) -> str:
+        key = f"{use.entry} {use.gpu.id}"
+        if key in self._written:
+            return self._written[key]
+        name = meaning.name or self._free(policy_name(use.entry), use.gpu)
+        kept = {"configName": use.entry} if meaning.keeps_name and keeps else {}
+        self._written[key] = name
+        self._drafts[name] = Draft("MigLayout", name, {"gpu": use.gpu.id, **kept, **meaning.spec}, (meaning.source,))
+        return name
+
+    def _free(self, name: str, gpu: Gpu) -> str:
+        """A name that no other layout has, nor a pool: entries of a pool's own layout would be called as this one's."""
+        tries = (
+            name,
+            f"{name}-{policy_name(gpu.id)}"[:55].strip("-"),
+            *(f"{name}-{number}" for number in range(2, 99)),
+        )
+        return next(found for found in tries if found not in self._drafts)
+
+    def spec_of(self, layout: str) -> Spec:
+        """What a layout says that was asked for."""
+        return {field: part for field, part in self._drafts[layout].spec.items() if field in ("instances", "devices")}
+
+    def rest(self) -> Iterator[Draft]:
+        """Drafts of all layouts: those that were asked for, and those that gpuplan wrote and nobody uses now.
+
+        One name has one division; others of it, which nodes may still name, are retained.
+        """
+        written = {draft.name for draft in self._drafts.values()}
+        unused: list[Entry] = []
+        for name in sorted(self._entries.keys() - self._used - {_ALL_DISABLED}):
+            entry = self._entries[name]
+            found = self._own(entry)
+            if found is None:
+                unused.append(entry)
+                continue
+            gpu, own = found
+            if own.layout in written or own.layout in self._pools:
+                yield retained("mig", name, {"migLayout": {"configName": name, "gpu": gpu.id, **own.spec}}, entry)
+            else:
+                written.add(own.layout)
+                yield Draft("MigLayout", own.layout, {"gpu": gpu.id, **own.spec}, (entry.file.source,))
+        yield from self._drafts.values()
+        self._tell_unused(unused)
+
+    def _own(self, entry: Entry) -> tuple[Gpu, Any] | None:
+        """The model and the layout of an entry that gpuplan made: a model of the dump's pools where one fits."""
+        ids = dict.fromkeys((*self._models, *load().ids()))
+        for gpu in filter(None, map(load().find, ids)):
+            if gpu.supports_mig and (own := find_own(entry, gpu)):
+                return gpu, own
+        return None
+
+    def _tell_unused(self, entries: Sequence[Entry]) -> None:
+        if not entries:
+            return
+        first, more = entries[0], len(entries) - 3
+        names = [f"`{entry.name}`" for entry in entries[:3]] + ([f"{more} more"] if more > 0 else [])
+        self._told.say(
+            LAYOUT_NOT_SAID,
+            first.at,
+            f"no node names {count(len(entries), 'entry', 'entries')} of the MIG manager's file",
+            label="left out",
+            notes=(f"these are {joined(names)}",),
+            help="a pool that wants one of them says the same with `sharing: {mig: {instances: ...}}`",
+            severity=Severity.NOTE,
+        )
+
+
+_ALL_DISABLED: Final = "all-disabled"
+
+
+def retained(what: str, name: str, spec: dict[str, Any], entry: Entry) -> Draft:
+    until = f"`kubectl get nodes -l nvidia.com/mig.config={name} -o name` prints nothing."
+    return Draft("Retained", f"{what}-{policy_name(name)}", {**spec, "until": until}, (entry.file.source,))

@@ -1,0 +1,147 @@
+"""What schedulers, drivers and DRA know of a cluster's pools: flavors, shards, topologies, NVIDIADrivers, classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from gpuplan.adoption.dump import Dump, Item
+from gpuplan.adoption.pools.machines import Machine
+from gpuplan.catalog import Gpu
+from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text, value_at
+from gpuplan.planning.dra import class_name
+from gpuplan.planning.grants import FRACTION
+from gpuplan.planning.plan import GPU_RESOURCE, POOL_LABEL
+
+_KUEUE: Final = "kueue.x-k8s.io"
+_KAI: Final = "kai.scheduler"
+
+
+class Surroundings:
+    """Objects about pools that are not about their nodes."""
+
+    def __init__(self, dump: Dump, machines: Sequence[Machine]) -> None:
+        self._dump = dump
+        self._flavors = [item for item in dump.of_kind(_KUEUE, "ResourceFlavor") if self._counts_gpus(item)]
+        self._members = {
+            item.name: frozenset(machine.name for machine in machines if _selects(item, machine))
+            for item in self._flavors
+        }
+        self._granted = _granted(dump)
+
+    # --- Kueue ---
+
+    def _counts_gpus(self, flavor: Item) -> bool:
+        if POOL_LABEL in inside(flavor.body, "spec", "nodeLabels"):
+            return True
+        for queue in self._dump.of_kind(_KUEUE, "ClusterQueue", "Cohort"):
+            for group in map(mapping, sequence(inside(queue.body, "spec").get("resourceGroups"))):
+                names = {text(mapping(part).get("name")) for part in sequence(group.get("flavors"))}
+                covered = map(text, sequence(group.get("coveredResources")))
+                if flavor.name in names and any(name.startswith(_NVIDIA) for name in covered):
+                    return True
+        return False
+
+    @property
+    def flavors_of_nodes(self) -> Mapping[str, tuple[str, ...]]:
+        """The flavors of each node."""
+        found: dict[str, tuple[str, ...]] = {}
+        for name, members in sorted(self._members.items()):
+            for node in members:
+                found[node] = (*found.get(node, ()), name)
+        return found
+
+    def _find_flavor(self, pool: str, machines: Sequence[Machine]) -> Item | None:
+        """The flavor that is for the nodes of a pool and for no others."""
+        for item in self._flavors:
+            if inside(item.body, "spec", "nodeLabels").get(POOL_LABEL) == pool:
+                return item
+        own = frozenset(machine.name for machine in machines)
+        return next((item for item in self._flavors if own and self._members[item.name] == own), None)
+
+    def flavor_name(self, pool: str, machines: Sequence[Machine]) -> dict[str, str]:
+        found = self._find_flavor(pool, machines)
+        return {"resourceFlavor": found.name} if found is not None and found.name != pool else {}
+
+    # --- All ---
+
+    def of_pool(self, pool: str, machines: Sequence[Machine]) -> dict[str, Any]:
+        """Fields of a pool, in their order; empty ones are not said."""
+        return {
+            "placement": self._placement(pool),
+            "topology": self._topology(pool, machines),
+            "driver": self._driver(pool),
+        }
+
+    def _placement(self, pool: str) -> str | None:
+        for shard in self._dump.of_kind(_KAI, "SchedulingShard"):
+            if value_at(shard.body, ("spec", "partitionLabelValue")) == pool:
+                found = text(value_at(shard.body, ("spec", "placementStrategy", "gpu")))
+                return found if found in ("binpack", "spread") else None
+        return None
+
+    def _topology(self, pool: str, machines: Sequence[Machine]) -> list[str]:
+        flavor = self._find_flavor(pool, machines)
+        named = text(inside(flavor.body, "spec").get("topologyName")) if flavor else ""
+        kueues = self._dump.find(_KUEUE, "Topology", named) if named else None
+        found = kueues or self._dump.find(_KAI, "Topology", pool)
+        levels = sequence(inside(found.body, "spec").get("levels")) if found else ()
+        return [label for level in levels if (label := text(mapping(level).get("nodeLabel")))]
+
+    def _driver(self, pool: str) -> dict[str, str]:
+        for item in self._dump.of_kind("nvidia.com", "NVIDIADriver"):
+            spec = inside(item.body, "spec")
+            if inside(spec, "nodeSelector").get(POOL_LABEL) == pool:
+                version, modules = text(spec.get("version")), text(spec.get("kernelModuleType"))
+                return {
+                    **({"version": version} if version else {}),
+                    **({"kernelModules": modules} if modules else {}),
+                }
+        return {}
+
+    def claimed_profiles(self, gpu: Gpu) -> list[str]:
+        """The profiles of a model that pods may claim."""
+        classes = {item.name for item in self._dump.of_kind("resource.k8s.io", "DeviceClass")}
+        return [profile.name for profile in gpu.profiles if class_name(gpu, profile.name) in classes]
+
+    # --- Fractions ---
+
+    def is_fraction(self, pool: str) -> bool:
+        """Whether whole GPUs of a pool are handed out in parts: tenants are granted that, or nobody has them whole."""
+        granted = self._granted.get(pool, frozenset())
+        if FRACTION in granted:
+            return True
+        is_granted_elsewhere = any(FRACTION in found for found in self._granted.values())
+        return GPU_RESOURCE not in granted and not is_granted_elsewhere and self._shares_gpus()
+
+    def _shares_gpus(self) -> bool:
+        """Whether KAI-Scheduler is told to."""
+        values = [mapping(document.data) for document in self._dump.others]
+        values += [inside(item.body, "spec") for item in self._dump.of_kind(_KAI, "Config")]
+        values += [inside(item.body, "spec", "values") for item in self._dump.of_kind(_HELM, "HelmRelease")]
+        return any(inside(part, "global").get("gpuSharing") is True for part in values)
+
+
+_NVIDIA: Final = "nvidia.com/"
+_HELM: Final = "helm.toolkit.fluxcd.io"
+
+
+def _selects(flavor: Item, machine: Machine) -> bool:
+    wanted = inside(flavor.body, "spec", "nodeLabels")
+    return wanted.items() <= dict(machine.labels).items()
+
+
+def _granted(dump: Dump) -> Mapping[str, frozenset[str]]:
+    """What namespaces may use of each pool, of the parameters of gpuplan's admission policies."""
+    found: dict[str, frozenset[str]] = {}
+    for pool, what in _grants(dump):
+        found[pool] = found.get(pool, frozenset()) | {what}
+    return found
+
+
+def _grants(dump: Dump) -> Iterator[tuple[str, str]]:
+    for item in dump.of_kind("", "ConfigMap"):
+        for line in text(inside(item.body, "data").get("grants")).splitlines():
+            words = line.split()
+            if len(words) > 1 and item.name.startswith("grants-"):
+                yield words[0], words[1]

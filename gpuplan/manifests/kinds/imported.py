@@ -1,0 +1,138 @@
+"""The kinds that an import reads, and the commands of kubectl that collect them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpuplan.values import NamedTuple
+
+
+class Collected(NamedTuple):
+    """Kinds that one command collects: ``resources`` by their plural names, as kinds of the ``group`` of each.
+
+    ``where`` says on which clusters there are such kinds; it is empty where all have them. Objects of the ``namespace``
+    alone are collected, or of all namespaces.
+    """
+
+    file: str
+    kinds: tuple[tuple[str, str, str], ...]
+    where: str = ""
+    namespace: str = ""
+
+    @property
+    def command(self) -> str:
+        resources = ",".join(f"{plural}.{group}" if group else plural for group, _, plural in self.kinds)
+        scope = f"-n {self.namespace}" if self.namespace else "-A"
+        return f"kubectl get {resources} {scope} -o yaml > {self.file}"
+
+
+_ADMISSION: Final = "admissionregistration.k8s.io"
+_KUEUE: Final = "kueue.x-k8s.io"
+_NVIDIA: Final = "nvidia.com"
+_RBAC: Final = "rbac.authorization.k8s.io"
+
+COLLECTED: Final = (
+    Collected(
+        "cluster.yaml",
+        (
+            ("", "Node", "nodes"),
+            ("", "Namespace", "namespaces"),
+            ("", "ResourceQuota", "resourcequotas"),
+            ("", "LimitRange", "limitranges"),
+            ("scheduling.k8s.io", "PriorityClass", "priorityclasses"),
+            (_RBAC, "RoleBinding", "rolebindings"),
+            (_ADMISSION, "ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
+            (_ADMISSION, "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
+        ),
+    ),
+    Collected(
+        "work.yaml",
+        (
+            ("apps", "Deployment", "deployments"),
+            ("apps", "StatefulSet", "statefulsets"),
+            ("batch", "CronJob", "cronjobs"),
+            ("batch", "Job", "jobs"),
+            ("", "Service", "services"),
+            ("", "PersistentVolumeClaim", "persistentvolumeclaims"),
+            ("autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
+            ("policy", "PodDisruptionBudget", "poddisruptionbudgets"),
+            ("networking.k8s.io", "Ingress", "ingresses"),
+            ("networking.k8s.io", "NetworkPolicy", "networkpolicies"),
+        ),
+    ),
+    Collected("operator.yaml", ((_NVIDIA, "ClusterPolicy", "clusterpolicies"),), "the GPU Operator"),
+    Collected("drivers.yaml", ((_NVIDIA, "NVIDIADriver", "nvidiadrivers"),), "the GPU Operator with NVIDIADrivers"),
+    Collected("operator-files.yaml", (("", "ConfigMap", "configmaps"),), "the GPU Operator", "gpu-operator"),
+    Collected("openshift-files.yaml", (("", "ConfigMap", "configmaps"),), "OpenShift", "nvidia-gpu-operator"),
+    Collected("dashboards.yaml", (("", "ConfigMap", "configmaps"),), "Grafana", "monitoring"),
+    Collected("gpuplan-files.yaml", (("", "ConfigMap", "configmaps"),), "gpuplan", "gpuplan-system"),
+    Collected(
+        "nfd.yaml",
+        (
+            ("nfd.k8s-sigs.io", "NodeFeatureRule", "nodefeaturerules"),
+            ("nfd.k8s-sigs.io", "NodeFeature", "nodefeatures"),
+        ),
+        "Node Feature Discovery",
+    ),
+    Collected(
+        "kueue.yaml",
+        (
+            (_KUEUE, "ResourceFlavor", "resourceflavors"),
+            (_KUEUE, "Topology", "topologies"),
+            (_KUEUE, "Cohort", "cohorts"),
+            (_KUEUE, "ClusterQueue", "clusterqueues"),
+            (_KUEUE, "LocalQueue", "localqueues"),
+            (_KUEUE, "WorkloadPriorityClass", "workloadpriorityclasses"),
+        ),
+        "Kueue",
+    ),
+    Collected("kueue-files.yaml", (("", "ConfigMap", "configmaps"),), "Kueue", "kueue-system"),
+    Collected("kai-queues.yaml", (("scheduling.run.ai", "Queue", "queues"),), "KAI-Scheduler"),
+    Collected(
+        "kai.yaml",
+        (
+            ("kai.scheduler", "SchedulingShard", "schedulingshards"),
+            ("kai.scheduler", "Topology", "topologies"),
+            ("kai.scheduler", "Config", "configs"),
+        ),
+        "KAI-Scheduler",
+    ),
+    Collected(
+        "argocd.yaml",
+        (
+            ("argoproj.io", "AppProject", "appprojects"),
+            ("argoproj.io", "Application", "applications"),
+            ("argoproj.io", "ApplicationSet", "applicationsets"),
+        ),
+        "Argo CD",
+    ),
+    Collected("flux.yaml", (("kustomize.toolkit.fluxcd.io", "Kustomization", "kustomizations"),), "Flux"),
+    Collected("helm-repositories.yaml", (("source.toolkit.fluxcd.io", "HelmRepository", "helmrepositories"),), "Flux"),
+    Collected("helm.yaml", (("helm.toolkit.fluxcd.io", "HelmRelease", "helmreleases"),), "Flux"),
+    Collected(
+        "olm.yaml",
+        (
+            ("operators.coreos.com", "Subscription", "subscriptions"),
+            ("operators.coreos.com", "OperatorGroup", "operatorgroups"),
+            ("operators.coreos.com", "ClusterServiceVersion", "clusterserviceversions"),
+        ),
+        "OLM",
+    ),
+    Collected(
+        "openshift-quotas.yaml", (("quota.openshift.io", "ClusterResourceQuota", "clusterresourcequotas"),), "OpenShift"
+    ),
+    Collected("openshift.yaml", (("config.openshift.io", "ClusterVersion", "clusterversions"),), "OpenShift"),
+    Collected(
+        "monitoring.yaml",
+        (
+            ("monitoring.coreos.com", "PrometheusRule", "prometheusrules"),
+            ("monitoring.coreos.com", "ServiceMonitor", "servicemonitors"),
+            ("monitoring.coreos.com", "PodMonitor", "podmonitors"),
+        ),
+        "the Prometheus operator",
+    ),
+    Collected("dra.yaml", (("resource.k8s.io", "DeviceClass", "deviceclasses"),), "Kubernetes 1.34 or newer, for DRA"),
+)
+"""What there is to collect, each in a file of its own: kubectl fails as a whole where one kind is not known."""
+
+READ: Final = frozenset((group, kind) for collected in COLLECTED for group, kind, _ in collected.kinds)

@@ -1,0 +1,97 @@
+"""Put the Cluster that is read of what was built in the place of the one that it was built of, and build again.
+
+python -m tests.adoption.cluster_swaps --platforms 20 --seed 1 [--show monitoring/]
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import random
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from gpuplan.adoption import Draft, read_dump
+from gpuplan.adoption.clusters import read
+from gpuplan.diagnostics import Diagnostic
+from gpuplan.manifests import to_yaml
+from gpuplan.pipeline import build
+from gpuplan.pipeline.writing import document
+from tests.adoption.rich_clusters import random_rich_platform
+from tests.adoption.round_trip import NODES, applied, is_dumped, nodes_of
+from tests.orders.platforms import CLUSTER
+
+
+class Swap(NamedTuple):
+    """What was built with one Cluster and with the other, and how that was read."""
+
+    before: Mapping[str, bytes]
+    after: Mapping[str, bytes]
+    draft: Draft
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def differing(self) -> tuple[str, ...]:
+        paths = sorted({*self.before, *self.after})
+        return tuple(path for path in paths if self.before.get(path) != self.after.get(path))
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        return self.draft.spec
+
+
+def swapped(root: Path, cluster: str) -> Swap:
+    """Read the Cluster of what a platform below ``root`` builds, write it over the platform's own, and build again."""
+    built = build(root, (cluster,))
+    assert built.tree, [item.finding.message for item in built.report.diagnostics]
+    (plan,) = built.report.plans
+    files = {f"out/{path}": data for path, data in built.tree.items() if is_dumped(path)}
+    dump, _ = read_dump(files | {NODES: nodes_of(plan)})
+    found = read(dump, cluster)
+    (draft,) = found.drafts
+    text = to_yaml(document("Cluster", cluster, draft.spec))
+    (root / "overlays" / cluster / "cluster.yaml").write_text(text, encoding="utf-8")
+    again = build(root, (cluster,))
+    assert again.tree, [item.finding.message for item in again.report.diagnostics if item.is_error]
+    return Swap(applied(built.tree), applied(again.tree), draft, found.diagnostics)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--platforms", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--show", default="", help="print the differences of paths that hold this")
+    parser.add_argument("--policies", action="store_true", help="print what was read, beside what was there")
+    options = parser.parse_args()
+    counts: Counter[str] = Counter()
+    alike = total = 0
+    for seed in range(options.seed, options.seed + options.platforms):
+        platform = random_rich_platform(random.Random(seed))
+        with TemporaryDirectory() as folder:
+            platform.write(Path(folder))
+            if not build(Path(folder)).tree:
+                counts["(no platform)"] += 1
+                continue
+            total += 1
+            swap = swapped(Path(folder), CLUSTER)
+        alike += not swap.differing
+        shown = [path for path in swap.differing if options.show and options.show in path]
+        if options.policies or shown:
+            print(f"--- {seed}\n{platform.cluster}\n{dict(swap.spec)}")
+        for path in swap.differing:
+            counts["/".join(path.split("/")[1:3])] += 1
+            if path in shown:
+                before, after = (tree.get(path, b"").decode().splitlines() for tree in (swap.before, swap.after))
+                print(f"=== {seed}", *difflib.unified_diff(before, after, path, path, lineterm="", n=2), sep="\n")
+    print(f"{alike} of {total} alike")
+    for path, count in counts.most_common(60):
+        print(f"{count:6} {path}")
+    return 0 if alike == total else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,282 @@
+"""Pools of a dump: which nodes make one, what they are divided into, and what no policy can say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from gpuplan.adoption import Draft, Found, pools, read_dump
+
+A100 = "NVIDIA-A100-SXM4-80GB"
+
+
+def node(name: str, product: str = A100, count: int = 8, **fields: Any) -> dict[str, Any]:
+    """A node as `kubectl get nodes` prints it; ``labels``, ``taints`` and ``published`` are more of it."""
+    labels = {"nvidia.com/gpu.product": product, "nvidia.com/gpu.count": str(count), **fields.get("labels", {})}
+    published = fields.get("published", {})
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {key: value for key, value in labels.items() if value}},
+        "spec": {"taints": fields.get("taints", [])},
+        "status": {"allocatable": published},
+    }
+
+
+def config_map(name: str, data: dict[str, Any]) -> dict[str, Any]:
+    texts = {key: yaml.safe_dump(value, sort_keys=False) for key, value in data.items()}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "gpu"}, "data": texts}
+
+
+def cluster_policy(**spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "nvidia.com/v1",
+        "kind": "ClusterPolicy",
+        "metadata": {"name": "cluster-policy"},
+        "spec": spec,
+    }
+
+
+def mig_parted(**entries: Any) -> dict[str, Any]:
+    configs = {name.replace("__", "-").replace("_", "."): entry for name, entry in entries.items()}
+    return {"version": "v1", "mig-configs": configs}
+
+
+def all_of(**instances: int) -> list[dict[str, Any]]:
+    return [{"devices": "all", "mig-enabled": True, "mig-devices": _profiles(instances)}]
+
+
+def _profiles(instances: dict[str, int]) -> dict[str, int]:
+    return {name.removeprefix("p").replace("_", "."): count for name, count in instances.items()}
+
+
+def read(*bodies: dict[str, Any]) -> Found:
+    text = yaml.safe_dump_all(bodies, sort_keys=False)
+    dump, unread = read_dump({"dump.yaml": text.encode()})
+    assert unread == ()
+    return pools.read(dump, "dev")
+
+
+def draft(found: Found, kind: str, name: str = "") -> Draft:
+    drafts = [item for item in found.drafts if item.kind == kind and name in ("", item.name)]
+    assert len(drafts) == 1, [item.title for item in found.drafts]
+    return drafts[0]
+
+
+def told(found: Found) -> list[tuple[str, str, str]]:
+    return [(item.code, str(item.severity), item.finding.message) for item in found.diagnostics]
+
+
+# --- Nodes -------------------------------------------------------------------------------------------------------
+
+
+def test_nodes_that_are_alike_are_a_pool() -> None:
+    found = read(node("b"), node("a"), node("c", "Tesla-T4", 4))
+
+    a100, t4 = (item for item in found.drafts if item.kind == "Pool")
+    assert a100.spec == {
+        "gpu": "A100-80GB",
+        "nodes": {"count": 2, "gpusPerNode": 8, "names": ["a", "b"]},
+        "sharing": {"exclusive": {}},
+    }
+    assert (t4.name, t4.spec["gpu"], t4.spec["nodes"]["gpusPerNode"]) == ("tesla-t4", "T4-16GB", 4)
+    assert told(found) == []
+
+
+def test_a_node_without_gpus_is_passed_over() -> None:
+    assert read(node("a", "", 0)).drafts == ()
+
+
+def test_nodes_with_other_taints_are_another_pool() -> None:
+    taint = {"key": "team", "value": "vision", "effect": "NoSchedule"}
+    passing = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+
+    found = read(node("a", taints=[taint, passing]), node("b", taints=[passing]))
+
+    assert [item.spec.get("taints") for item in found.drafts] == [[taint], None]
+
+
+@pytest.mark.parametrize(
+    "label", ["cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup", "kubernetes.azure.com/agentpool"]
+)
+def test_nodes_of_a_managed_service_are_chosen_by_the_label_of_their_node_pool(label: str) -> None:
+    found = read(node("a", labels={label: "gpu-large"}), node("b", labels={label: "gpu-large"}))
+
+    pool = draft(found, "Pool", "gpu-large")
+    assert pool.spec["nodes"] == {"count": 2, "gpusPerNode": 8, "selector": {label: "gpu-large"}}
+
+
+@pytest.mark.parametrize("product", [f"{A100}-SHARED", f"{A100}-MIG-1g.10gb", f"{A100}-MIG-1g.10gb-SHARED"])
+def test_what_sharing_adds_to_a_product_is_not_its_model(product: str) -> None:
+    assert draft(read(node("a", product)), "Pool").spec["gpu"] == "A100-80GB"
+
+
+def test_a_model_that_the_catalog_lacks_is_described_by_its_nodes() -> None:
+    labels = {
+        "nvidia.com/gpu.memory": "24576",
+        "nvidia.com/gpu.compute.major": "8",
+        "nvidia.com/gpu.compute.minor": "6",
+        "feature.node.kubernetes.io/pci-0300_10de_2204.present": "true",
+    }
+
+    found = read(node("a", "NVIDIA-GeForce-RTX-3090", 4, labels=labels))
+
+    assert draft(found, "Gpu").spec == {
+        "memoryMiB": 24576,
+        "computeCapability": "8.6",
+        "products": ["NVIDIA-GeForce-RTX-3090"],
+        "pci": ["10de:2204"],
+    }
+    assert draft(found, "Pool").spec["gpu"] == "geforce-rtx-3090"
+    assert told(found) == []
+
+
+def test_a_model_without_a_pci_id_says_what_to_add() -> None:
+    found = read(node("a", "NVIDIA-GeForce-RTX-3090", 4, labels={"nvidia.com/gpu.memory": "24576"}))
+
+    [(code, _, message)] = told(found)
+    assert code == "GPU810"
+    assert "do not say all of its GPU model" in message
+    assert "lspci -nn -d 10de:" in found.diagnostics[0].finding.help
+    assert draft(found, "Gpu").remarks == (message,)
+
+
+def test_a_node_that_does_not_say_its_model_is_in_no_pool() -> None:
+    found = read(node("a", "", 0, labels={"nvidia.com/gpu.present": "true"}))
+
+    assert found.drafts == ()
+    assert [code for code, _, _ in told(found)] == ["GPU810"]
+
+
+# --- MIG ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_layout_keeps_the_name_that_nodes_know() -> None:
+    label = {"nvidia.com/mig.config": "large.and.small"}
+    entries = mig_parted(large_and_small=all_of(p3g_40gb=1, p1g_10gb=3))
+
+    found = read(node("a", labels=label), config_map("mig-configs", {"config.yaml": entries}))
+
+    layout = draft(found, "MigLayout")
+    assert layout.spec == {
+        "gpu": "A100-80GB",
+        "configName": "large.and.small",
+        "instances": {"3g.40gb": 1, "1g.10gb": 3},
+    }
+    assert draft(found, "Pool").spec["sharing"] == {"mig": {"layout": layout.name}}
+    assert layout.sources == ("ConfigMap `mig-configs` in namespace `gpu` (dump.yaml)",)
+
+
+@pytest.mark.parametrize(
+    ("name", "instances"),
+    [
+        ("all-1g.10gb", {"1g.10gb": 7}),
+        ("all-1g.10gb.me", {"1g.10gb+me": 1}),
+        ("all-balanced", {"1g.10gb": 2, "2g.20gb": 1, "3g.40gb": 1}),
+    ],
+)
+def test_entries_that_nvidia_brings_are_known_without_a_file(name: str, instances: dict[str, int]) -> None:
+    found = read(node("a", labels={"nvidia.com/mig.config": name}))
+
+    assert draft(found, "MigLayout").spec == {"gpu": "A100-80GB", "configName": name, "instances": instances}
+
+
+def test_an_entry_that_cannot_be_placed_is_an_error_at_its_place() -> None:
+    label = {"nvidia.com/mig.config": "too-much"}
+    found = read(
+        node("a", labels=label), config_map("mig-configs", {"config.yaml": mig_parted(too__much=all_of(p3g_40gb=3))})
+    )
+
+    assert ("GPU808", "error", "entry `too-much` cannot be placed on A100-80GB: 3x `3g.40gb`") in told(found)
+    assert draft(found, "Pool").spec["sharing"] == {"exclusive": {}}
+    assert "entry `too-much` cannot be placed on A100-80GB: 3x `3g.40gb`" in draft(found, "Pool").remarks
+
+
+def test_what_nodes_publish_stands_for_an_entry_that_no_file_has() -> None:
+    published = {"nvidia.com/mig-3g.40gb": "16"}
+
+    found = read(node("a", labels={"nvidia.com/mig.config": "gone"}, published=published))
+
+    assert draft(found, "MigLayout").spec["instances"] == {"3g.40gb": 2}
+    assert [code for code, _, _ in told(found)] == ["GPU808"]
+
+
+def test_one_name_for_two_models_keeps_it_for_most_nodes() -> None:
+    label = {"nvidia.com/mig.config": "all-1g.10gb"}
+
+    found = read(node("a", labels=label), node("b", labels=label), node("c", "NVIDIA-A100-SXM4-40GB", labels=label))
+
+    layouts = {item.spec["gpu"]: item.spec for item in found.drafts if item.kind == "MigLayout"}
+    assert layouts["A100-80GB"]["configName"] == "all-1g.10gb"
+    assert "configName" not in layouts["A100-40GB"]
+    assert [code for code, _, _ in told(found)] == ["GPU808"]
+
+
+def test_mig_devices_that_are_published_as_gpus_are_counted_back() -> None:
+    labels = {"nvidia.com/mig.config": "all-1g.10gb", "nvidia.com/mig.strategy": "single"}
+
+    found = read(node("a", f"{A100}-MIG-1g.10gb", 56, labels=labels), cluster_policy(mig={"strategy": "single"}))
+
+    pool = draft(found, "Pool")
+    assert pool.spec["nodes"]["gpusPerNode"] == 8
+    assert pool.spec["sharing"]["mig"]["strategy"] == "single"
+
+
+# --- The device plugin -------------------------------------------------------------------------------------------
+
+SHARED = {
+    "version": "v1",
+    "sharing": {"timeSlicing": {"resources": [{"name": "nvidia.com/gpu", "replicas": 4}]}},
+}
+
+
+def test_a_file_keeps_the_name_that_nodes_know() -> None:
+    label = {"nvidia.com/device-plugin.config": "tesla-t4"}
+
+    found = read(node("a", "Tesla-T4", 1, labels=label), config_map("plugin", {"tesla-t4": SHARED}))
+
+    pool = draft(found, "Pool")
+    assert pool.spec["sharing"] == {
+        "timeSlicing": {"replicas": 4, "rename": False, "failRequestsGreaterThanOne": False}
+    }
+    assert pool.spec["names"] == {"devicePluginConfig": "tesla-t4"}
+
+
+def test_nodes_without_a_label_have_the_default_file() -> None:
+    settings = cluster_policy(devicePlugin={"config": {"name": "plugin", "default": "any"}})
+
+    pool = draft(read(node("a", "Tesla-T4", 1), config_map("plugin", {"any": SHARED}), settings), "Pool")
+
+    assert pool.spec["sharing"]["timeSlicing"]["replicas"] == 4
+    assert "names" not in pool.spec
+
+
+def test_what_the_device_plugin_ignores_is_told() -> None:
+    label = {"nvidia.com/device-plugin.config": "odd"}
+    odd = {"version": "v1", "flags": {"failOnInitError": False}, "sharing": {"timeSlicing": {"resources": [
+        {"name": "nvidia.com/gpu", "replicas": 1}
+    ]}}}  # fmt: skip
+
+    found = read(node("a", "Tesla-T4", 1, labels=label), config_map("plugin", {"odd": odd}))
+
+    assert draft(found, "Pool").spec["sharing"] == {"exclusive": {}}
+    assert {code for code, _, _ in told(found)} == {"GPU809"}
+    assert {message for _, _, message in told(found)} == {
+        "`odd`: `nvidia.com/gpu` has `replicas: 1`",
+        "`odd`: the flag `failOnInitError` of the device plugin is not said in a policy",
+    }
+
+
+def test_nodes_that_publish_something_else_are_told() -> None:
+    label = {"nvidia.com/mig.config": "all-1g.10gb", "nvidia.com/mig.config.state": "failed"}
+
+    found = read(node("a", labels=label, published={"nvidia.com/gpu": "8"}))
+
+    [diagnostic] = found.diagnostics
+    assert diagnostic.code == "GPU810"
+    assert diagnostic.finding.notes == (
+        "as the nodes are labelled it is 56x `nvidia.com/mig-1g.10gb`",
+        "`nvidia.com/mig.config.state` is `failed` there",
+    )

@@ -8,12 +8,14 @@ from typing import Any, Final
 
 from gpuplan.adoption.clusters.reader import HELM, Reader, Spec, less, only, part, plan_of
 from gpuplan.adoption.dump import Item
+from gpuplan.adoption.queues import root_cohort
 from gpuplan.backends import kai, kueue
 from gpuplan.catalog.charts import SchedulerChart, find_scheduler_chart
 from gpuplan.catalog.frameworks import known_to_kueue
 from gpuplan.checks.handwritten.reading import mapping, read_text, sequence, text
 from gpuplan.manifests.bodies import merged
 from gpuplan.patterns import regex
+from gpuplan.planning.kueue import ROOT_COHORT
 from gpuplan.planning.kueue_settings import UNCOUNTED, WAIT_FOR_PODS_READY, decided
 from gpuplan.planning.plan import Plan, Stage
 from gpuplan.planning.sync_names import folder_name, sync_name
@@ -84,6 +86,8 @@ def _installed(reader: Reader, scheduler: SchedulerKind, chart: SchedulerChart, 
     if scheduler is SchedulerKind.KUEUE and (told := _configuration(reader, values or {})):
         settings = _kueue(reader, told, {**beside, "scheduler": spec}, chart)
         spec |= {"kueue": settings} if settings else {}
+    if scheduler is SchedulerKind.KUEUE and (cohort := root_cohort(reader.dump)) != ROOT_COHORT:
+        spec["kueue"] = {**spec.get("kueue", {}), "cohort": cohort}
     if values:
         plan = plan_of({**beside, "scheduler": spec}, reader.cluster)
         if more := _more_values(values, plan, scheduler):

@@ -13,7 +13,6 @@ from gpuplan.adoption.queues.kai_units import Bounds, Found, UnitBounds, gpus_of
 from gpuplan.adoption.queues.matching import Matching
 from gpuplan.adoption.queues.model import Queue
 from gpuplan.adoption.queues.naming import Names
-from gpuplan.adoption.queues.nodes import KAI_QUEUES
 from gpuplan.adoption.queues.shares import Share, UnitShare, quotas
 from gpuplan.adoption.queues.told import Told
 from gpuplan.adoption.teams.recorded import Bounds as RecordedBounds
@@ -445,6 +444,7 @@ class _Reader:
         self.told.lost(item, finding)
 
 
+KAI_QUEUES: Final = "scheduling.run.ai"
 _OF_CHART: Final = frozenset(("default-parent-queue", "default-queue"))
 """What the chart makes unless told otherwise (`deployments/kai-scheduler/templates/default-queue.yaml`)."""
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from gpuplan.adoption.dump import Dump, Item
-from gpuplan.adoption.queues.nodes import KUEUE
+from gpuplan.adoption.queues.cohorts import KUEUE
 from gpuplan.adoption.queues.told import Told
 from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text
 from gpuplan.diagnostics import Finding

@@ -119,8 +119,8 @@ def test_a_driver_of_the_nodes_image_is_the_one_that_runs() -> None:
             "labels: {helm.sh/chart: gpu-operator-v25.3.4}}}"
         ),
         (
-            "{kind: Deployment, apiVersion: apps/v1, metadata: {name: gpu-operator, namespace: nvidia}, spec: {template: "
-            "{spec: {containers: [{name: a, image: 'nvcr.io/nvidia/gpu-operator:v25.3.4'}]}}}}"
+            "{kind: Deployment, apiVersion: apps/v1, metadata: {name: gpu-operator, namespace: nvidia}, spec: "
+            "{template: {spec: {containers: [{name: a, image: 'nvcr.io/nvidia/gpu-operator:v25.3.4'}]}}}}"
         ),
         (
             "{kind: Subscription, apiVersion: operators.coreos.com/v1alpha1, metadata: {name: gpu-operator-certified, "

@@ -10,6 +10,7 @@ from gpuplan.adoption.clusters.capping import cap
 from gpuplan.adoption.clusters.own_values import without_credentials
 from gpuplan.adoption.clusters.reader import HELM, Reader, Spec, less, only, part, plan_of
 from gpuplan.adoption.dump import Item
+from gpuplan.adoption.queues import root_cohort
 from gpuplan.backends import kai, kueue
 from gpuplan.catalog.charts import SchedulerChart, find_scheduler_chart
 from gpuplan.catalog.frameworks import known_to_kueue
@@ -18,6 +19,7 @@ from gpuplan.diagnostics import Origin
 from gpuplan.manifests.bodies import merged
 from gpuplan.patterns import regex
 from gpuplan.planning.capping import chosen_cap
+from gpuplan.planning.kueue import ROOT_COHORT
 from gpuplan.planning.kueue_settings import UNCOUNTED, WAIT_FOR_PODS_READY, decided
 from gpuplan.planning.plan import Plan, Stage
 from gpuplan.planning.sync_names import folder_name, sync_name
@@ -103,6 +105,8 @@ def _installed(reader: Reader, scheduler: SchedulerKind, chart: SchedulerChart, 
     if scheduler is SchedulerKind.KUEUE and (told := _configuration(reader, values or {})):
         settings = _kueue(reader, told, {**beside, "scheduler": spec}, chart)
         spec |= {"kueue": settings} if settings else {}
+    if scheduler is SchedulerKind.KUEUE and (cohort := root_cohort(reader.dump)) != ROOT_COHORT:
+        spec["kueue"] = {**spec.get("kueue", {}), "cohort": cohort}
     if values:
         values = without_credentials(reader, values, at)
         plan = plan_of({**beside, "scheduler": spec}, reader.cluster)

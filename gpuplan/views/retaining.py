@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from gpuplan.views.text import printable
-from gpuplan.wording import count, listing
+from gpuplan.wording import count, joined, listing
 
 if TYPE_CHECKING:
     from gpuplan.pipeline.retaining import Leftover, Retention

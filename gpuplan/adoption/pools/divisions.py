@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from gpuplan.adoption.pools.operator import ConfigFile
+from gpuplan.adoption.pools.files import ConfigFile
 from gpuplan.catalog import Gpu, parse_profile
 from gpuplan.checks.handwritten.formats import Problem
 from gpuplan.checks.handwritten.mig_configs import mig_errors

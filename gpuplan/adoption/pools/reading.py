@@ -20,11 +20,12 @@ from gpuplan.adoption.pools.boards import (
 from gpuplan.adoption.pools.claims import Kept, Part, read_claims
 from gpuplan.adoption.pools.delivering import read_disruption
 from gpuplan.adoption.pools.divisions import layout_of, policy_name, read_entries
+from gpuplan.adoption.pools.files import DEVICE_PLUGIN, MIG_MANAGER, ConfigFile, read_files
 from gpuplan.adoption.pools.grouping import Group, group
 from gpuplan.adoption.pools.layouts import Layouts, Use
 from gpuplan.adoption.pools.machines import Machine, Taint, read_machines
-from gpuplan.adoption.pools.operator import ConfigFile, Operator, read_files, read_operator
-from gpuplan.adoption.pools.plugin import MARKS, Configuration, read_configuration
+from gpuplan.adoption.pools.operator import Operator, read_operator
+from gpuplan.adoption.pools.plugin import Configuration, read_configuration
 from gpuplan.adoption.pools.surroundings import Surroundings
 from gpuplan.adoption.pools.telling import Told
 from gpuplan.adoption.rules import LAYOUT_NOT_SAID, NODES_NOT_SAID, SHARING_NOT_SAID
@@ -41,7 +42,7 @@ from gpuplan.planning.plan import (
     POOL_LABEL,
 )
 from gpuplan.planning.plugin_configs import pool_of
-from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.planning.pools import ALL_DISABLED, ROLLOUT_SUFFIX
 from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL
 from gpuplan.policy.models import MigStrategy
 from gpuplan.values import NamedTuple, Value
@@ -95,7 +96,7 @@ class _Reading:
         claims, self.kept = read_claims(dump, machines)
         self.surroundings = Surroundings(dump, self.machines)
         self.groups = tuple(group(claims, self.machines, self.surroundings.flavors_of_nodes))
-        mig_files = read_files(dump, self.operator, "migManager", ("mig-configs",), self.told, LAYOUT_NOT_SAID)
+        mig_files = read_files(dump, self.operator, MIG_MANAGER, self.told)
         self.entries, problems = read_entries(mig_files)
         for file, problem in problems:
             self.told.say(
@@ -107,7 +108,7 @@ class _Reading:
                 help=problem.help,
                 severity=Severity.ERROR,
             )
-        files = read_files(dump, self.operator, "devicePlugin", MARKS, self.told, SHARING_NOT_SAID)
+        files = read_files(dump, self.operator, DEVICE_PLUGIN, self.told)
         self.files: dict[str, ConfigFile] = {file.key: file for file in reversed(files)}
         self.configurations = {key: read_configuration(file) for key, file in self.files.items()}
         self.boards = {found.pool: self._board(found) for found in self.groups}
@@ -157,10 +158,17 @@ class _Reading:
             labels = whole[0].labels if whole else {}
             products = {bare_product(machine.product) for machine in machines if machine.product}
             devices = {device for machine in machines for device in machine.devices}
+            devices |= {device for part in self._parts_of(name) for device in part.devices}
             spec = dict(described(labels, products, devices))
             draft = Draft("Gpu", name, spec, tuple(dict.fromkeys(machine.source for machine in machines[:1])))
             self._tell_of_model(draft, machines)
             yield draft
+
+    def _parts_of(self, model: str) -> Iterator[Part]:
+        for found in self.groups:
+            board = self.boards[found.pool]
+            if board is not None and board.name == model:
+                yield from found.claim.parts
 
     def _tell_of_model(self, draft: Draft, machines: Sequence[Machine]) -> None:
         missing = [field for field in ("memoryMiB", "computeCapability", "products", "pci") if field not in draft.spec]
@@ -297,7 +305,7 @@ class _Reading:
 
     def _kept_key(self, found: Group, shared: _Shared, keepers: Mapping[str, str]) -> Spec:
         if not _is_foreign(found.pool, shared.key):
-            return {}
+            return self._left_key(found.pool, shared.key)
         if keepers.get(shared.key) == self._content(shared):
             return {"devicePluginConfig": shared.key}
         file = self.files.get(shared.key)
@@ -311,6 +319,23 @@ class _Reading:
             drafts=(f"Pool {found.pool}",),
         )
         return {}
+
+    def _left_key(self, pool: str, key: str) -> Spec:
+        """The name that a pool kept until it was shared otherwise: since then its key has a hash, and that is retained.
+
+        Where the ConfigMap keeps its name, each key has one.
+        """
+        is_hashed = key.startswith(f"{pool}.") and not key.endswith(ROLLOUT_SUFFIX)
+        if (
+            not is_hashed
+            or pool in self.files
+            or any(file.owner == device_plugin.CONFIG_MAP for file in self.files.values())
+        ):
+            return {}
+        pools = {found.pool for found in self.groups}
+        named = {part.labels.get(DEVICE_PLUGIN_CONFIG_LABEL) for found in self.groups for part in found.claim.parts}
+        left = [name for name in self.files if pool_of(name) not in pools and name not in named]
+        return {"devicePluginConfig": left[0]} if left else {}
 
     # --- Pools ---
 
@@ -340,11 +365,10 @@ class _Reading:
 
     def _nodes(self, found: Group, shared: _Shared) -> Spec:
         parts = found.claim.parts
-        names = sorted({name for part in parts for name in part.names})
         pattern, selector = parts[0].pattern, dict(parts[0].selector)
-        number = sum(part.count for part in parts) or (len(found.machines) if pattern or selector else len(names))
-        if not number:
-            number = len(found.machines) or 1
+        is_open = bool(pattern or selector) or (parts[0].asks_for_boards and not parts[0].names)
+        names = [] if is_open else sorted({name for part in parts for name in part.names})
+        number = sum(part.count for part in parts) or len(names) or len(found.machines) or 1
         nodes: Spec = {"count": number, "gpusPerNode": self._gpus_per_node(found, shared)}
         if pattern:
             nodes["namePattern"] = pattern
@@ -452,6 +476,7 @@ class _Reading:
     def _retained_files(self, shared: Mapping[str, tuple[_Shared, ...]]) -> Iterator[Draft]:
         """Files that gpuplan wrote and no pool has now: nodes may still name them."""
         used = {part.key for parts in shared.values() for part in parts}
+        used -= {pool for pool, parts in shared.items() if _hangs_on_meaning(pool, parts)}
         for key, file in sorted(self.files.items()):
             if key in used or not file.owner.startswith(device_plugin.CONFIG_MAP):
                 continue
@@ -508,6 +533,12 @@ def _config_name(part: Part) -> str:
 def _is_foreign(pool: str, key: str) -> bool:
     """Whether nodes name a file otherwise than gpuplan would call it."""
     return bool(key) and pool_of(key) != pool
+
+
+def _hangs_on_meaning(pool: str, parts: Sequence[_Shared]) -> bool:
+    """Whether the nodes that a rollout moved have a key with a hash, since it is said what the pool's own means."""
+    keys = [part.key for part in parts]
+    return len(keys) > 1 and keys[0] == pool and keys[1] not in (pool, f"{pool}{ROLLOUT_SUFFIX}")
 
 
 def _counted(found: Group) -> int:

@@ -160,10 +160,14 @@ _OWN: Final = re.compile(r"([a-z0-9][-a-z0-9]*)-([0-9a-f]{8})")
 
 
 class OwnName(NamedTuple):
-    """The layout that gpuplan named an entry after, as the policy had it."""
+    """The layout that gpuplan named an entry after, as the policy had it.
+
+    ``gpus_per_node`` is how many GPUs the nodes have for which gpuplan added those that the layout does not name.
+    """
 
     layout: str
     spec: Spec
+    gpus_per_node: int = 0
 
 
 def find_own(entry: Entry, gpu: Gpu) -> OwnName | None:
@@ -175,10 +179,12 @@ def find_own(entry: Entry, gpu: Gpu) -> OwnName | None:
     if match is None or entry.problems:
         return None
     spec = divide(entry, gpu).spec
-    shorter = {"devices": spec["devices"][:-1]} if len(spec.get("devices", ())) > 1 else {}
-    for written in filter(None, (spec, shorter)):
-        if content_hash(layout_of(entry.at, match[1], gpu, written).entries) == match[2]:
-            return OwnName(match[1], written)
+    devices = spec.get("devices", ())
+    added = devices[-1]["gpus"] if len(devices) > 1 else []
+    shorter = {"devices": devices[:-1]} if added and added != "all" else {}
+    for written, size in ((spec, 0), (shorter, max(added, default=0) + 1 if shorter else 0)):
+        if written and content_hash(layout_of(entry.at, match[1], gpu, written).entries) == match[2]:
+            return OwnName(match[1], written, size)
     return None
 
 

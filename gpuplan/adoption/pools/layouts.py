@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from gpuplan.adoption.draft import Draft
 from gpuplan.adoption.pools.divisions import (
@@ -22,6 +22,8 @@ from gpuplan.adoption.rules import LAYOUT_NOT_SAID
 from gpuplan.catalog import Gpu, load
 from gpuplan.diagnostics import Origin, Severity
 from gpuplan.planning.layouts import content_hash
+from gpuplan.planning.plan import MIG_CONFIG_LABEL
+from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.values import NamedTuple, Value
 from gpuplan.wording import count, joined
 
@@ -172,15 +174,16 @@ class Layouts:
         """
         written = {draft.name for draft in self._drafts.values()}
         unused: list[Entry] = []
-        for name in sorted(self._entries.keys() - self._used - {_ALL_DISABLED}):
+        for name in sorted(self._entries.keys() - self._used - {ALL_DISABLED}):
             entry = self._entries[name]
             found = self._own(entry)
             if found is None:
                 unused.append(entry)
                 continue
             gpu, own = found
-            if own.layout in written or own.layout in self._pools:
-                yield retained("mig", name, {"migLayout": {"configName": name, "gpu": gpu.id, **own.spec}}, entry)
+            if own.layout in written or own.layout in self._pools or own.gpus_per_node:
+                size = {"gpusPerNode": own.gpus_per_node} if own.gpus_per_node else {}
+                yield _retained(name, {"configName": name, "gpu": gpu.id, **size, **own.spec}, entry)
             else:
                 written.add(own.layout)
                 yield Draft("MigLayout", own.layout, {"gpu": gpu.id, **own.spec}, (entry.file.source,))
@@ -211,9 +214,6 @@ class Layouts:
         )
 
 
-_ALL_DISABLED: Final = "all-disabled"
-
-
-def retained(what: str, name: str, spec: dict[str, Any], entry: Entry) -> Draft:
-    until = f"`kubectl get nodes -l nvidia.com/mig.config={name} -o name` prints nothing."
-    return Draft("Retained", f"{what}-{policy_name(name)}", {**spec, "until": until}, (entry.file.source,))
+def _retained(name: str, spec: Spec, entry: Entry) -> Draft:
+    until = f"`kubectl get nodes -l {MIG_CONFIG_LABEL}={name} -o name` prints nothing."
+    return Draft("Retained", f"mig-{policy_name(name)}", {"migLayout": spec, "until": until}, (entry.file.source,))

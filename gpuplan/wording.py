@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from gpuplan.patterns import regex
@@ -27,6 +28,18 @@ def joined(words: Sequence[str], last: str = "and") -> str:
 def count(number: int, noun: str, plural: str = "") -> str:
     """A number with its noun: ``1 error``, ``2 errors``."""
     return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def count_kinds(kinds: Iterable[str]) -> str:
+    """How often each kind of object is there: ``1 Namespace, 2 PriorityClasses and 3 ValidatingAdmissionPolicies``."""
+    numbers = Counter(kinds)
+    return joined([count(numbers[kind], kind, _plural(kind)) for kind in sorted(numbers)])
+
+
+def _plural(kind: str) -> str:
+    if kind.endswith(("s", "x")):
+        return f"{kind}es"
+    return f"{kind[:-1]}ies" if kind.endswith("cy") else f"{kind}s"
 
 
 _MARKUP = regex(r"[!#$&*<>@\[\\\]_`{|}~]|:(?=//)|(?<=www)\.", re.IGNORECASE)

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from gpuplan.wording import closest, count, joined, listing, markdown_code, misspelling
+from gpuplan.wording import closest, count, count_kinds, joined, listing, markdown_code, misspelling
 
 
 def test_words_are_joined_as_people_do() -> None:
@@ -106,3 +106,8 @@ def test_one_name_is_no_misspelling_of_another(name: str, other: str) -> None:
 def test_a_typo_of_two_names_is_guessed_as_neither() -> None:
     assert misspelling("serving-x", ("servings-x", "servingz-x")) is None
     assert misspelling("Serving", ("servings", "serving")) == "serving"
+
+
+def test_kinds_are_counted_by_name() -> None:
+    kinds = ["PriorityClass", "Namespace", "PriorityClass", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicy"]
+    assert count_kinds(kinds) == "1 Namespace, 2 PriorityClasses and 2 ValidatingAdmissionPolicies"

@@ -64,8 +64,12 @@ class Item(Value):
 
     @property
     def source(self) -> str:
-        """What it is and where, for a comment: ``ConfigMap `x` in namespace `y` (cluster.yaml)``."""
-        return f"{self.title} ({self.file})"
+        """What it is and where, for a comment: ``ConfigMap `x` in namespace `y` (cluster.yaml)``.
+
+        Where the user named the file from the root of the disk the comment has its name alone: policies are committed.
+        """
+        file = self.file
+        return f"{self.title} ({file.rpartition('/')[2] if file.startswith('/') else file})"
 
 
 class Dump(Value):

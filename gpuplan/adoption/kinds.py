@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from gpuplan.adoption.dump import Dump
 from gpuplan.adoption.rules import NOT_READ
 from gpuplan.diagnostics import Diagnostic, Finding
 from gpuplan.manifests.kinds.imported import READ
-from gpuplan.wording import count, joined
+from gpuplan.wording import count, count_kinds
 
 
 def unread(dump: Dump) -> Iterator[Diagnostic]:
@@ -17,13 +16,11 @@ def unread(dump: Dump) -> Iterator[Diagnostic]:
     others = [item for item in dump.objects if (item.group, item.kind) not in READ]
     if not others:
         return
-    kinds = Counter(item.kind for item in others)
-    told = [count(number, kind) for kind, number in sorted(kinds.items())]
     finding = Finding(
         others[0].at,
         f"no policy is made of {count(len(others), 'object')} of the dump",
         label="the first of them",
-        notes=(f"these are {joined(told)}",),
+        notes=(f"these are {count_kinds(item.kind for item in others)}",),
         help="keep what belongs to the platform as a Component in `overlays/<cluster>/kustomize/`",
     )
     yield NOT_READ.report(finding)

@@ -13,6 +13,7 @@ from gpuplan.patterns import regex
 from gpuplan.pipeline.loading import DEFAULT_BASES, OVERLAYS
 from gpuplan.pipeline.writing import document
 from gpuplan.policy.models import API_VERSION
+from gpuplan.wording import joined
 
 _SHARED: Final = {"Gpu": "gpus", "MigLayout": "layouts", "PriorityClass": "priority-classes"}
 """What clusters may have in common, with the folder that it stands in."""
@@ -46,12 +47,15 @@ _MOST_SOURCES: Final = 8
 
 
 def _comments(draft: Draft) -> Iterator[str]:
-    sources = draft.sources[:_MOST_SOURCES]
-    rest = len(draft.sources) - len(sources)
-    more = (f"and {rest} more",) if rest else ()
-    if sources:
-        yield from _comment(f"From {', '.join((*sources, *more))}.", "")
-    for remark in draft.remarks:
+    """A line for each file that it came from, with the objects there, and one for each remark."""
+    by_file: dict[str, list[str]] = {}
+    for source in dict.fromkeys(draft.sources):
+        title, _, file = source.rpartition(" (")
+        by_file.setdefault(file.removesuffix(")"), []).append(title)
+    for file, titles in by_file.items():
+        more = [f"{len(titles) - _MOST_SOURCES} more"] if len(titles) > _MOST_SOURCES else []
+        yield from _comment(f"From {file}: {joined([*titles[:_MOST_SOURCES], *more])}.", "  ")
+    for remark in dict.fromkeys(draft.remarks):
         yield from _comment(f"- {remark}", "  ")
 
 

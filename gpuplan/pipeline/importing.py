@@ -14,6 +14,7 @@ from gpuplan.diagnostics import GpuplanError
 from gpuplan.documents import DiskTree, Document, FileTree, find_folders, has_folder, read_folder
 from gpuplan.pipeline import Report, report_on
 from gpuplan.pipeline.drafting import Written, files_of, text_of_deletions
+from gpuplan.pipeline.drifting import Drift, compare_with
 from gpuplan.pipeline.findings import tidy
 from gpuplan.pipeline.loading import DEFAULT_BASES, OVERLAYS, Repository, load_tree
 from gpuplan.policy.names import CLUSTER
@@ -32,7 +33,8 @@ class Import(Value):
 
     ``files`` are to be written, by path below the root; none of them is there yet. ``same`` are the documents that are
     there and say the same, ``differing`` those that say something else. ``report`` has what was found in the dumps and
-    the errors of the policies; ``judged`` is all that `validate` would find in them.
+    the errors of the policies. ``first_sync`` is what a sync of what they build would change of the dump; None
+    where they have errors.
     """
 
     report: Report
@@ -41,7 +43,7 @@ class Import(Value):
     drafts: tuple[Draft, ...]
     same: tuple[str, ...] = ()
     differing: tuple[Difference, ...] = ()
-    judged: Report | None = None
+    first_sync: tuple[Drift, ...] | None = None
 
 
 def adopt(
@@ -72,7 +74,13 @@ def adopt(
     errors = (item for item in judged.diagnostics if item.is_error)
     diagnostics = tidy((*made.diagnostics, *errors), (), needed=())
     report = Report(diagnostics, judged.plans, (name,), len(dumps))
-    return Import(report, name, files, made.drafts, same, differing, judged)
+    return Import(report, name, files, made.drafts, same, differing, _first_sync(judged, dump))
+
+
+def _first_sync(report: Report, dump: Dump) -> tuple[Drift, ...] | None:
+    if not report.is_valid:
+        return None
+    return tuple(drift for plan in report.plans for drift in compare_with(plan, dump).drifts)
 
 
 def _name(wish: str, dump: Dump) -> str:

@@ -140,6 +140,31 @@ def resolve(
     return plan, tuple(context.diagnostics)
 
 
+def resolve_workload(plan: Plan, at: Origin, policy: models.Workload) -> tuple[Workload | None, tuple[Diagnostic, ...]]:
+    """What one more Workload is on a cluster; ``at`` is its `spec`."""
+    cluster = plan.cluster.spec
+    context = Context(
+        Catalog({}),
+        {
+            "Tenant": {tenant.name: None for tenant in plan.tenants},
+            "Pool": {pool.name: None for pool in plan.pools},
+            "PriorityClass": {item.name: None for item in plan.priority_classes},
+        },
+        plan.removed,
+        bool(plan.broken.tenants or plan.broken.pools),
+        cluster.scheduler,
+        plan.cluster.cap,
+        cluster.gpu_operator.mig_strategy,
+        cluster.gpu_operator.device_plugin_config,
+        {},
+        None,
+        pools={pool.name: pool for pool in plan.pools},
+        classes={item.name: item for item in plan.priority_classes},
+        tenants={tenant.name: tenant for tenant in plan.tenants},
+    )
+    return _workload(context, at, policy), tuple(context.diagnostics)
+
+
 def _names(parsed: Iterable[Parsed]) -> dict[str, dict[str, None]]:
     names: dict[str, dict[str, None]] = {}
     for kind, name in sorted((item.document.kind, item.document.name) for item in parsed):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
+from gpuplan.pipeline.drifting import Differs
 from gpuplan.views.text import printable
-from gpuplan.wording import count, joined
+from gpuplan.views.trace import cropped, literal
+from gpuplan.wording import count, count_kinds
 
 if TYPE_CHECKING:
     from gpuplan.pipeline.importing import Import
@@ -22,14 +24,44 @@ def summary(imported: Import, *, dry: bool) -> str:
     lines = [f"{'would create' if dry else 'created'} {path}" for path in imported.files]
     lines += [f"{item.path}: {printable(item.title)} says something else than the dump" for item in imported.differing]
     lines.append(_made(imported))
+    lines += _first_sync(imported)
     if imported.files and not dry:
         lines.append(f"next: gpuplan validate -c {imported.cluster} && gpuplan build -c {imported.cluster}")
     return "".join(f"{line}\n" for line in lines)
 
 
+_MOST: Final = 20
+"""How many fields that the first sync would change are shown; `gpuplan drift` shows all."""
+
+
+def _first_sync(imported: Import) -> Iterator[str]:
+    """What the first sync of what the policies build would change of what the dump shows."""
+    found = imported.first_sync
+    if found is None:
+        yield "the policies have errors, so nothing is known of a sync"
+        return
+    created = [drift.title.split(" ")[0] for drift in found if drift.differs is Differs.MISSING]
+    changed = [drift for drift in found if drift.differs is not Differs.MISSING]
+    if created:
+        yield f"the first sync creates {count_kinds(created)}"
+    if not changed:
+        yield "the first sync changes nothing that the dump shows"
+        return
+    yield f"the first sync changes {count(len(changed), 'field')} of what the dump shows:"
+    for drift in changed[:_MOST]:
+        live = literal(drift.live) if drift.has_live else "nothing"
+        written = literal(drift.written) if drift.is_written else "nothing"
+        place = f"{drift.title} {drift.path}".strip()
+        yield f"  {printable(place)}: {cropped(live, _WIDTH)} becomes {cropped(written, _WIDTH)}"
+    if len(changed) > _MOST:
+        yield f"  and {len(changed) - _MOST} more: `gpuplan drift -c {imported.cluster} DUMP` shows all"
+
+
+_WIDTH: Final = 60
+
+
 def _made(imported: Import) -> str:
-    kinds = Counter(draft.kind for draft in imported.drafts)
-    told = joined([count(number, kind) for kind, number in sorted(kinds.items())])
+    told = count_kinds(draft.kind for draft in imported.drafts)
     if not imported.drafts:
         return f"cluster `{imported.cluster}`: nothing could be made of the dump"
     if not imported.files:

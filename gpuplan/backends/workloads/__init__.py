@@ -22,7 +22,7 @@ def render(plan: Plan) -> Iterator[Manifest]:
     for workload in plan.workloads:
         folder = f"{Stage.WORKLOADS}/{workload.namespace}"
         subjects = (*about(workload), *_classes(plan, workload), *_fallbacks(plan, workload))
-        for order, body, trace in _objects(plan, workload):
+        for order, body, trace in objects(plan, workload):
             yield Manifest(folder, body, order=order, about=subjects, trace=trace)
 
 
@@ -38,7 +38,8 @@ def _fallbacks(plan: Plan, workload: Workload) -> tuple[Subject, ...]:
     return about(*pools, workload.tenant) if len(pools) > 1 else ()
 
 
-def _objects(plan: Plan, workload: Workload) -> Iterator[Written]:
+def objects(plan: Plan, workload: Workload) -> Iterator[Written]:
+    """Those of one workload, of kinds too that the cluster lacks."""
     yield from models.objects(plan, workload)
     match workload.work:
         case Inference() as work:

@@ -118,6 +118,9 @@ COLLECTED: Final = (
         ),
         "OLM",
     ),
+    Collected(
+        "openshift-quotas.yaml", (("quota.openshift.io", "ClusterResourceQuota", "clusterresourcequotas"),), "OpenShift"
+    ),
     Collected("openshift.yaml", (("config.openshift.io", "ClusterVersion", "clusterversions"),), "OpenShift"),
     Collected(
         "monitoring.yaml",

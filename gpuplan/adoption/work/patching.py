@@ -1,0 +1,49 @@
+"""The patch that makes a template of pods another one, as `podPatch` has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpuplan.adoption.work.likeness import difference, is_added
+from gpuplan.checks.handwritten.reading import mapping, sequence
+from gpuplan.diagnostics import Path
+from gpuplan.manifests.shapes import Shape
+from gpuplan.manifests.strategic import DIRECTIVE
+
+
+def patch_between(have: object, want: object, shape: Shape, route: Path = ()) -> dict[str, Any]:
+    """What to lay over the one mapping to have the other. Whether that does it, only laying it over tells."""
+    there, wanted = mapping(have), mapping(want)
+    patch: dict[str, Any] = {}
+    for key, value in wanted.items():
+        place = (*route, key)
+        if key not in there:
+            if not is_added(place, value):
+                patch[key] = value
+        elif difference(there[key], value, place) is not None:
+            patch[key] = _change(there[key], value, shape.field(key), place)
+    patch |= {key: None for key, value in there.items() if key not in wanted and not is_added((*route, key), value)}
+    return patch
+
+
+def _change(have: object, want: object, shape: Shape, route: Path) -> object:
+    if isinstance(have, Mapping) and isinstance(want, Mapping):
+        return patch_between(have, want, shape, route)
+    if isinstance(have, list) and isinstance(want, list) and (key := shape.merge_key):
+        return [*_items(have, want, key, shape.items, route)]
+    return want
+
+
+def _items(have: list[object], want: list[object], key: str, shape: Shape, route: Path) -> list[object]:
+    """The items that are other ones, or new; and those that go."""
+    by_key = {mapping(item).get(key): item for item in have}
+    found: list[object] = []
+    for index, item in enumerate(want):
+        name = mapping(item).get(key)
+        if name not in by_key:
+            found.append(item)
+        elif change := patch_between(by_key[name], item, shape, (*route, index)):
+            found.append({key: name, **change})
+    names = [mapping(item).get(key) for item in sequence(want)]
+    return [*found, *({DIRECTIVE: "delete", key: name} for name in by_key if name not in names)]

@@ -164,7 +164,7 @@ def _of_tables(dump: Dump) -> Iterator[Claim]:
             row = mapping(written)
             if pool := text(row.get("pool")):
                 at = document.origin / "nodeGroups" / index
-                rows.setdefault(pool, []).append(_row(at, f"file `{document.file.path}`", row))
+                rows.setdefault(pool, []).append(_row(at, f"table of node groups ({document.file.path})", row))
     for pool, parts in rows.items():
         yield Claim(pool, tuple(parts[:2]))
 

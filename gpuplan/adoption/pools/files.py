@@ -34,12 +34,13 @@ class ConfigFile(Value):
 
 
 class Operand(NamedTuple):
-    """A program that reads files: what the operator is told of it, and how a file and gpuplan's ConfigMap are known.
+    """A program that reads files: what the operator is told of it, and by what one knows its files and gpuplan's.
 
     Of a ConfigMap it reads the ``key`` alone, or each where that is empty: then nodes choose by label. ``begins`` are
     words by which one may know a text that cannot be parsed.
     """
 
+    called: str
     section: str
     config_map: str
     key: str
@@ -49,6 +50,7 @@ class Operand(NamedTuple):
 
 
 MIG_MANAGER: Final = Operand(
+    called="MIG manager",
     section="migManager",
     config_map="gpuplan-mig-parted",
     key="config.yaml",
@@ -57,6 +59,7 @@ MIG_MANAGER: Final = Operand(
     rule=LAYOUT_NOT_SAID,
 )
 DEVICE_PLUGIN: Final = Operand(
+    called="device plugin",
     section="devicePlugin",
     config_map=device_plugin.CONFIG_MAP,
     key="",
@@ -95,7 +98,12 @@ class _Files(NamedTuple):
             is_values = any(isinstance(body.get(name), Mapping) for name in SECTIONS)
             if self.operand.is_file(body) and not is_values:
                 path = document.file.path
-                yield ConfigFile(document.origin, path.rpartition("/")[2].partition(".")[0], body, f"file `{path}`")
+                yield ConfigFile(
+                    document.origin,
+                    path.rpartition("/")[2].partition(".")[0],
+                    body,
+                    f"file of the {self.operand.called} ({path})",
+                )
 
     def _is_named(self, item: Item, wanted: str) -> bool:
         return item.name == wanted if wanted else item.name.startswith(self.operand.config_map)

@@ -55,7 +55,7 @@ def _values(dump: Dump) -> Iterator[Settings]:
     for document in dump.others:
         body = mapping(document.data)
         if any(isinstance(body.get(section), Mapping) for section in SECTIONS):
-            yield Settings(document.origin, body, f"file `{document.file.path}`")
+            yield Settings(document.origin, body, f"Helm values ({document.file.path})")
     for item in dump.of_kind("helm.toolkit.fluxcd.io", "HelmRelease"):
         if text(value_at(item.body, ("spec", "chart", "spec", "chart"))) == _CHART:
             yield Settings(item.at / "spec" / "values", inside(item.body, "spec", "values"), item.source)

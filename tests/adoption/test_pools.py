@@ -233,15 +233,15 @@ SHARED = {
 
 
 def test_a_file_keeps_the_name_that_nodes_know() -> None:
-    label = {"nvidia.com/device-plugin.config": "tesla-t4"}
+    label = {"nvidia.com/device-plugin.config": "shared.t4"}
 
-    found = read(node("a", "Tesla-T4", 1, labels=label), config_map("plugin", {"tesla-t4": SHARED}))
+    found = read(node("a", "Tesla-T4", 1, labels=label), config_map("plugin", {"shared.t4": SHARED}))
 
     pool = draft(found, "Pool")
     assert pool.spec["sharing"] == {
         "timeSlicing": {"replicas": 4, "rename": False, "failRequestsGreaterThanOne": False}
     }
-    assert pool.spec["names"] == {"devicePluginConfig": "tesla-t4"}
+    assert pool.spec["names"] == {"devicePluginConfig": "shared.t4"}
 
 
 def test_nodes_without_a_label_have_the_default_file() -> None:

@@ -78,10 +78,17 @@ def _item(written: object) -> Item | None:
 
 
 class Division(NamedTuple):
-    """What an entry makes of a model's GPUs; ``fault`` says why it cannot be, and is empty where it can."""
+    """What an entry makes of a model's GPUs; ``fault`` says why no policy does, and is empty where one does.
+
+    ``works`` is whether mig-parted does it all the same.
+    """
 
     spec: Spec
     fault: str = ""
+    works: bool = False
+
+
+_EMPTY: Final = Division({}, "leaves GPUs with MIG on and without an instance, which run nothing", works=True)
 
 
 def divide(entry: Entry, gpu: Gpu) -> Division:
@@ -94,6 +101,8 @@ def divide(entry: Entry, gpu: Gpu) -> Division:
             return Division({}, fault)
     if _is_doubled(items):
         return Division({}, "names a GPU twice")
+    if any(item.is_enabled and not item.instances for item in items):
+        return _EMPTY
     named = [item._replace(instances={_spelt(name): count for name, count in item.instances.items()}) for item in items]
     match named:
         case [Item(gpus=None, is_enabled=True) as only] if only.instances:
@@ -149,9 +158,7 @@ def _spelt(name: str) -> str:
 
 def _devices(item: Item) -> Spec:
     gpus: object = "all" if item.gpus is None else list(item.gpus)
-    if not item.is_enabled:
-        return {"gpus": gpus, "enabled": False}
-    return {"gpus": gpus, "instances": dict(item.instances)} if item.instances else {"gpus": gpus}
+    return {"gpus": gpus, "instances": dict(item.instances)} if item.is_enabled else {"gpus": gpus, "enabled": False}
 
 
 # --- Names -------------------------------------------------------------------------------------------------------
@@ -214,7 +221,7 @@ def find_stock(name: str, gpu: Gpu) -> Division | None:
     in `pkg/mig/builder/builder.go` there).
     """
     if name == "all-enabled":
-        return Division({"devices": [{"gpus": "all"}]}) if gpu.supports_mig else None
+        return _EMPTY
     if name == "all-balanced":
         found = dict(_balanced(gpu))
         return Division({"instances": found}) if found else None

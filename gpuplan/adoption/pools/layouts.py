@@ -105,20 +105,23 @@ class Layouts:
             division = divide(entry, use.gpu)
             if not division.fault:
                 return _Meaning(division.spec, entry.file.source)
-            self._tell_fault(use, entry, division)
+            self._tell_fault(use, entry.at, division)
         elif stock := find_stock(use.entry, use.gpu):
-            return _Meaning(stock.spec, f"NVIDIA's own entry `{use.entry}`")
+            if not stock.fault:
+                return _Meaning(stock.spec, f"entry `{use.entry}` (NVIDIA's GPU Operator)")
+            self._tell_fault(use, use.at, stock)
+            return self._as_published(use, is_known=True)
         return self._as_published(use, is_known=entry is not None)
 
-    def _tell_fault(self, use: Use, entry: Entry, division: Division) -> None:
+    def _tell_fault(self, use: Use, at: Origin, division: Division) -> None:
         self._told.say(
             LAYOUT_NOT_SAID,
-            entry.at,
-            f"entry `{entry.name}` {division.fault}",
+            at,
+            f"entry `{use.entry}` {division.fault}",
             label=f"not on nodes of pool `{use.pool}`",
-            notes=("the MIG manager fails on these nodes, and leaves them as they were",),
+            notes=() if division.works else ("the MIG manager fails on these nodes, and leaves them as they were",),
             help="write what they are to have into `sharing.mig` of the pool",
-            severity=Severity.ERROR,
+            severity=None if division.works else Severity.ERROR,
             drafts=(f"Pool {use.pool}",),
         )
 
@@ -137,7 +140,8 @@ class Layouts:
                 help="import the ConfigMap of the MIG manager, too",
                 drafts=(f"Pool {use.pool}",),
             )
-        return _Meaning(division.spec, f"what nodes of pool `{use.pool}` publish") if division and is_usable else None
+        file = use.at.locate().file.path
+        return _Meaning(division.spec, f"what its nodes publish ({file})") if division and is_usable else None
 
     def _hash(self, meaning: _Meaning, use: Use) -> str:
         return content_hash(layout_of(use.at, "", use.gpu, meaning.spec).entries)
@@ -155,13 +159,10 @@ class Layouts:
         return name
 
     def _free(self, name: str, gpu: Gpu) -> str:
-        """A name that no other layout has, nor a pool: entries of a pool's own layout would be called as this one's."""
-        tries = (
-            name,
-            f"{name}-{policy_name(gpu.id)}"[:55].strip("-"),
-            *(f"{name}-{number}" for number in range(2, 99)),
-        )
-        return next(found for found in tries if found not in self._drafts)
+        """A name that no other layout has, and that means nothing to the operator."""
+        longer = f"{name}-{policy_name(gpu.id)}"[:_LONGEST].strip("-")
+        tries = (name, longer, *(f"{name}-{number}" for number in range(2, 10_000)))
+        return next(found for found in tries if found not in self._drafts and found not in _OF_MIG_MANAGER)
 
     def spec_of(self, layout: str) -> Spec:
         """What a layout says that was asked for."""
@@ -212,6 +213,13 @@ class Layouts:
             help="a pool that wants one of them says the same with `sharing: {mig: {instances: ...}}`",
             severity=Severity.NOTE,
         )
+
+
+_OF_MIG_MANAGER: Final = (ALL_DISABLED, "all-enabled", "all-balanced")
+"""Entries of NVIDIA's own file that are called as a layout may be."""
+
+_LONGEST: Final = 54
+"""Behind a layout's name comes a hash, and both are the value of a label."""
 
 
 def _retained(name: str, spec: Spec, entry: Entry) -> Draft:

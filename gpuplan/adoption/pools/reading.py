@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from gpuplan.adoption.clusters import node_labels
+from gpuplan.adoption.clusters.reader import Reader
 from gpuplan.adoption.draft import Draft, Found
 from gpuplan.adoption.dump import Dump
 from gpuplan.adoption.pools.boards import (
@@ -44,7 +46,7 @@ from gpuplan.planning.plan import (
 from gpuplan.planning.plugin_configs import pool_of
 from gpuplan.planning.pools import ALL_DISABLED, ROLLOUT_SUFFIX
 from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL
-from gpuplan.policy.models import MigStrategy
+from gpuplan.policy.models import MigStrategy, NodeLabels
 from gpuplan.values import NamedTuple, Value
 from gpuplan.wording import count
 
@@ -95,7 +97,9 @@ class _Reading:
         self.machines = tuple(machines.live.values())
         claims, self.kept = read_claims(dump, machines)
         self.surroundings = Surroundings(dump, self.machines)
-        self.groups = tuple(group(claims, self.machines, self.surroundings.flavors_of_nodes))
+        is_external = node_labels(Reader(dump, "")) is NodeLabels.EXTERNAL
+        flavors = self.surroundings.flavors_of_nodes
+        self.groups = tuple(group(claims, self.machines, flavors, are_labelled_by_others=is_external))
         mig_files = read_files(dump, self.operator, MIG_MANAGER, self.told)
         self.entries, problems = read_entries(mig_files)
         for file, problem in problems:
@@ -226,7 +230,10 @@ class _Reading:
         is_on_demand = part.labels.get(MIG_MANAGER_LABEL) == "false" and part.labels.get(DRA_PLUGIN_LABEL) == "true"
         if is_on_demand and gpu and (profiles := self.surroundings.claimed_profiles(gpu)):
             return _Shared({"dynamicMig": {"profiles": profiles}}, named)
-        use = uses.get(_config_name(part))
+        name = _config_name(part)
+        if name and gpu is None and self.boards[found.pool] is not None:
+            self._tell_of_unlisted(found, part, name)
+        use = uses.get(name)
         mig = self.layouts.mig_of(use) if use else None
         if mig is not None and gpu is not None:
             return self._mig(found, mig, config, named)
@@ -269,6 +276,19 @@ class _Reading:
             return min(labels & known)
         is_single = any(is_of_mig_devices(machine.product) for machine in found.machines)
         return MigStrategy.SINGLE.value if is_single else MigStrategy.MIXED.value
+
+    def _tell_of_unlisted(self, found: Group, part: Part, name: str) -> None:
+        board = self.boards[found.pool]
+        called = board.name if board else ""
+        self.told.say(
+            LAYOUT_NOT_SAID,
+            part.at,
+            f"nobody knows which instances `{called}` may have, of which nodes of pool `{found.pool}` name `{name}`",
+            label="no model of the catalog",
+            notes=("no label of a node says where the instances of a board may be placed",),
+            help=f"give the Gpu `{called}` its `mig`, as `nvidia-smi mig -lgip` and `-lgipp` print it, and the pool a layout",
+            drafts=(f"Pool {found.pool}", f"Gpu {called}"),
+        )
 
     def _tell_of_missing_file(self, found: Group, part: Part, key: str) -> None:
         self.told.say(

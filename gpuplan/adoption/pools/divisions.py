@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gpuplan.adoption.pools.files import ConfigFile
-from gpuplan.catalog import Gpu, parse_profile
+from gpuplan.catalog import Gpu, load, parse_profile
 from gpuplan.checks.handwritten.formats import Problem
 from gpuplan.checks.handwritten.mig_configs import mig_errors
 from gpuplan.checks.handwritten.reading import mapping, sequence
@@ -122,6 +122,13 @@ def _is_meant(item: Item, gpu: Gpu) -> bool:
     return not item.filters or any(found.partition(":")[0] in own for found in item.filters)
 
 
+def other_boards(entry: Entry) -> tuple[str, ...]:
+    """Boards that the entry has items for and on which no model of the catalog has MIG."""
+    own = {device.filter.lower() for gpu in load().all() if gpu.supports_mig for device in gpu.pci}
+    filters = dict.fromkeys(found for item in entry.items for found in item.filters)
+    return tuple(found for found in filters if found.partition(":")[0] not in own)
+
+
 def _is_doubled(items: Sequence[Item]) -> bool:
     """Of two items for one GPU mig-parted takes the later one, and fails where only one switches MIG on."""
     if any(item.gpus is None for item in items):
@@ -193,6 +200,24 @@ def find_own(entry: Entry, gpu: Gpu) -> OwnName | None:
         if written and content_hash(layout_of(entry.at, match[1], gpu, written).entries) == match[2]:
             return OwnName(match[1], written, size)
     return None
+
+
+def profiles_of(spec: Spec) -> list[str]:
+    """The names of profiles in a layout, each once."""
+    instances = [spec.get("instances", {}), *(part.get("instances", {}) for part in spec.get("devices", ()))]
+    return list(dict.fromkeys(name for part in instances for name in part))
+
+
+def renamed(spec: Spec, names: Mapping[str, str]) -> Spec:
+    """A layout with other names of profiles."""
+    found: Spec = {}
+    for field, part in spec.items():
+        if field == "devices":
+            found[field] = [renamed(item, names) for item in part]
+        else:
+            is_counts = field == "instances"
+            found[field] = {names.get(name, name): count for name, count in part.items()} if is_counts else part
+    return found
 
 
 def layout_of(at: Origin, name: str, gpu: Gpu, spec: Spec) -> Layout:

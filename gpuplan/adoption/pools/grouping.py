@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, count
 from typing import Final
 
 from gpuplan.adoption.pools.boards import bare_product
@@ -109,5 +110,5 @@ def _name(machine: Machine) -> str:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    tries = (name, *(f"{name}-{number}" for number in range(2, 10_000)))
+    tries = chain((name,), (f"{name}-{number}" for number in count(2)))
     return next(found for found in tries if found not in taken)

@@ -21,7 +21,7 @@ from gpuplan.adoption.pools.boards import (
 )
 from gpuplan.adoption.pools.claims import Kept, Part, read_claims
 from gpuplan.adoption.pools.delivering import read_disruption
-from gpuplan.adoption.pools.divisions import layout_of, policy_name, read_entries
+from gpuplan.adoption.pools.divisions import layout_of, policy_name, profiles_of, read_entries
 from gpuplan.adoption.pools.files import DEVICE_PLUGIN, MIG_MANAGER, ConfigFile, read_files
 from gpuplan.adoption.pools.grouping import Group, group
 from gpuplan.adoption.pools.layouts import Layouts, Use
@@ -101,7 +101,8 @@ class _Reading:
         flavors = self.surroundings.flavors_of_nodes
         self.groups = tuple(group(claims, self.machines, flavors, are_labelled_by_others=is_external))
         mig_files = read_files(dump, self.operator, MIG_MANAGER, self.told)
-        self.entries, problems = read_entries(mig_files)
+        self.entries, others = read_entries(mig_files)
+        problems = [*others, *((entry.file, found) for entry in self.entries.values() for found in entry.problems)]
         for file, problem in problems:
             self.told.say(
                 LAYOUT_NOT_SAID,
@@ -116,7 +117,9 @@ class _Reading:
         self.files: dict[str, ConfigFile] = {file.key: file for file in reversed(files)}
         self.configurations = {key: read_configuration(file) for key, file in self.files.items()}
         self.boards = {found.pool: self._board(found) for found in self.groups}
-        self.layouts = Layouts(self.entries, tuple(self._uses()), self.told)
+        uses = tuple(self._uses())
+        self.uses = {(use.pool, use.entry): use for use in uses}
+        self.layouts = Layouts(self.entries, uses, self.told)
 
     def found(self) -> Found:
         self._tell_of_nodes()
@@ -212,16 +215,16 @@ class _Reading:
                         nodes=len(part.names) or part.count or len(found.machines),
                         gpus_per_node=_counted(found),
                         published=_instances(board.gpu, own[0]) if own else {},
+                        old_names=_old_names(board.gpu, own[0]) if own else frozenset(),
                         at=part.at / "labels" if found.is_claimed else part.at / "metadata" / "labels",
                     )
 
     def _shared(self, found: Group) -> tuple[_Shared, ...]:
         board = self.boards[found.pool]
-        uses = {use.entry: use for use in self._uses() if use.pool == found.pool}
         gpu = board.gpu if board else None
-        return tuple(self._shared_part(found, part, gpu, uses) for part in found.claim.parts)
+        return tuple(self._shared_part(found, part, gpu) for part in found.claim.parts)
 
-    def _shared_part(self, found: Group, part: Part, gpu: Gpu | None, uses: Mapping[str, Use]) -> _Shared:
+    def _shared_part(self, found: Group, part: Part, gpu: Gpu | None) -> _Shared:
         named = part.labels.get(DEVICE_PLUGIN_CONFIG_LABEL, "")
         key = named or self.operator.default_key
         config = self.configurations.get(key, _NONE)
@@ -233,7 +236,7 @@ class _Reading:
         name = _config_name(part)
         if name and gpu is None and self.boards[found.pool] is not None:
             self._tell_of_unlisted(found, part, name)
-        use = uses.get(name)
+        use = self.uses.get((found.pool, name))
         mig = self.layouts.mig_of(use) if use else None
         if mig is not None and gpu is not None:
             return self._mig(found, mig, config, named)
@@ -246,7 +249,7 @@ class _Reading:
     def _mig(self, found: Group, mig: Spec, config: Configuration, key: str) -> _Shared:
         strategy = self._strategy(found, config)
         division = self._division(mig)
-        names = _profiles(division)
+        names = profiles_of(division)
         sliced, losses = config.of_mig(names, strategy)
         for loss in losses:
             file = self.files.get(key)
@@ -286,7 +289,7 @@ class _Reading:
             f"nobody knows which instances `{called}` may have, of which nodes of pool `{found.pool}` name `{name}`",
             label="no model of the catalog",
             notes=("no label of a node says where the instances of a board may be placed",),
-            help=f"give the Gpu `{called}` its `mig`, as `nvidia-smi mig -lgip` and `-lgipp` print it, and the pool a layout",
+            help=f"give the Gpu `{called}` its `mig`, as `nvidia-smi mig` prints it, and the pool a layout",
             drafts=(f"Pool {found.pool}", f"Gpu {called}"),
         )
 
@@ -321,7 +324,7 @@ class _Reading:
                 (kind if kind in ("timeSlicing", "mps") else "", spec if kind in ("timeSlicing", "mps") else {})
             )
         sliced = spec.get("timeSlicing")
-        return repr((shared.strategy, sliced, sorted(_profiles(self._division(spec))) if sliced else ()))
+        return repr((shared.strategy, sliced, sorted(profiles_of(self._division(spec))) if sliced else ()))
 
     def _kept_key(self, found: Group, shared: _Shared, keepers: Mapping[str, str]) -> Spec:
         if not _is_foreign(found.pool, shared.key):
@@ -572,9 +575,11 @@ def _instances(gpu: Gpu, machine: Machine) -> dict[str, int]:
     return {by_suffix[name]: number for name, number in machine.published.items() if name in by_suffix}
 
 
-def _profiles(division: Spec) -> list[str]:
-    instances = [division.get("instances", {}), *(part.get("instances", {}) for part in division.get("devices", ()))]
-    return list(dict.fromkeys(name for part in instances for name in part))
+def _old_names(gpu: Gpu, machine: Machine) -> frozenset[str]:
+    """Names of another driver by which a node publishes MIG devices."""
+    return frozenset(
+        name for name in gpu.legacy_names if f"nvidia.com/mig-{resource_suffix(name)}" in machine.published
+    )
 
 
 def _expected_instances(at: Origin, gpu: Gpu, division: Spec, gpus: int, strategy: str) -> dict[str, int]:

@@ -50,6 +50,7 @@ from gpuplan.planning.sources import (
     named,
     namespace_of,
     places_of_profiles,
+    queue_by_pool_of,
     resource_of,
     scheduler_of,
 )
@@ -399,9 +400,12 @@ class _Traces(NamedTuple):
         if not granted:
             yield ("data",), chosen(*filter(None, map(self._cap_of_zero, self.tenant.quotas)))
         pools = {grant.pool for grant in granted}
-        for index, (_, links) in enumerate(self._listed(lambda quota: quota.pool.name, pools)):
+        for index, (quotas, links) in enumerate(self._listed(lambda quota: quota.pool.name, pools)):
             yield ("data", "pools", index), links
-            yield ("data", "queues", index), (*links, *named(self.tenant), *scheduler_of(self.plan))
+            pool = quotas[0].pool
+            is_kept = pool.name in self.tenant.spec.names.queues
+            called = queue_by_pool_of(self.tenant, pool) if is_kept else named(self.tenant)
+            yield ("data", "queues", index), (*links, *called, *scheduler_of(self.plan))
         resources = {(grant.pool, grant.resource) for grant in granted}
         for index, (quotas, links) in enumerate(self._listed(_granted, resources)):
             asked = (link for quota in quotas for link in (*asked_by(self.plan, quota), *self._most_of(quota)))

@@ -17,7 +17,7 @@ from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.planning.charts import find_chart
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.grants import grace_seconds, has_admission_policies, runtime_class
-from gpuplan.planning.kueue import frameworks
+from gpuplan.planning.kueue import frameworks, root_cohort
 from gpuplan.planning.plan import Argocd, Flux, Mig, Plan, Stage
 from gpuplan.policy.models import Cap, NodeLabels
 
@@ -62,7 +62,7 @@ def removed(plan: Plan) -> Change:
 
 def cluster_changes(step: Step) -> Iterator[Change]:
     for judge in (
-        *(_kubernetes, _runtime_class, _claims, _left_out, _grace_period, _scheduler, _frameworks),
+        *(_kubernetes, _runtime_class, _claims, _left_out, _grace_period, _scheduler, _frameworks, _cohort),
         *(_node_labels, _delivery, _monitoring),
     ):
         yield from judge(step)
@@ -162,6 +162,19 @@ def _frameworks(step: Step) -> Iterator[Change]:
             ChangeClass.ADMISSION,
             "; ".join((*listed(("Kueue knows", come)), *listed(("Kueue no longer knows", gone)))),
             "; ".join((*([told] if come else ()), *([untold] if gone else ()))),
+            stages=(Stage.SCHEDULING,),
+        )
+
+
+def _cohort(step: Step) -> Iterator[Change]:
+    """Queues may name another Cohort at any time; objects of one folder are not applied at once."""
+    old, new = (root_cohort(plan.cluster) for plan in (step.before, step.after))
+    if old != new and step.before.scheduler is step.after.scheduler and step.after.scheduler.has_queues_for_all_pools:
+        yield Change(
+            *of(step.after, step.after.cluster, step.after.cluster.scheduler.at / "kueue" / "cohort"),
+            ChangeClass.PREEMPTION_ORDER,
+            f"the Cohort of all tenants `{old}` is called `{new}`",
+            "queues go to it one by one, and borrow less from one another meanwhile; what runs goes on",
             stages=(Stage.SCHEDULING,),
         )
 

@@ -28,6 +28,7 @@ from gpuplan.changes.wording import (
 )
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.planning.grants import refuses_more_than_one
+from gpuplan.planning.kueue import counted_units, flavor_name
 from gpuplan.planning.layouts import entry_of, is_divided_alike
 from gpuplan.planning.node_features import boards_of
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, DynamicMig, Mig, Mps, Pool, Taint
@@ -267,6 +268,22 @@ def _sharing(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
 
 
 def _names(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
+    """The names that a pool keeps; where it is renamed as well, that tells of its flavor."""
+    yield from _keys_of(step, old, new)
+    is_counted = all(plan.scheduler.has_queues_for_all_pools for plan in (step.before, step.after))
+    if is_counted and old.name == new.name and flavor_name(old) != flavor_name(new) and counted_units(old):
+        yield Change(
+            *of(step.after, new),
+            ChangeClass.TWO_STEP,
+            f"its ResourceFlavor `{flavor_name(old)}` is called `{flavor_name(new)}`",
+            f"the scheduler's objects of the old name {fate_of_queues(step.after.scheduler)}; what runs holds quota "
+            "under the old one",
+            "reverting is the same the other way round",
+            pods=pods_on(step.before, old, old.nodes.count),
+        )
+
+
+def _keys_of(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
     """The key that a pool keeps; of nodes that are shared otherwise as well, that tells of it."""
     for moved in transitions(old, new) if _names_another_key(old, new) else ():
         is_told = _makes_otherwise(moved) or _has_other_config(moved)

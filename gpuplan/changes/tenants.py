@@ -17,6 +17,8 @@ from gpuplan.planning.amounts import amount_text
 from gpuplan.planning.apis import needed_api
 from gpuplan.planning.containers import Defaults, defaults_of
 from gpuplan.planning.grants import grants as granted
+from gpuplan.planning.kai import queue_of
+from gpuplan.planning.kueue import cluster_queue, has_queue, local_queue
 from gpuplan.planning.members import Account, account_of, role_of
 from gpuplan.planning.plan import Plan, PriorityClass, Quota, Stage, Tenant, Workload
 from gpuplan.planning.preemption import evicts_within
@@ -67,6 +69,7 @@ def _removed(step: Step, tenant: Tenant) -> Iterator[Change]:
 def _changed(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
     if old.name != new.name:
         yield _renamed(step, old, new)
+    yield from _names(step, old, new)
     yield from _namespaces(step, old, new)
     yield from _quotas(step, old, new)
     yield from _admission(step, old, new)
@@ -89,6 +92,34 @@ def _renamed(step: Step, old: Tenant, new: Tenant) -> Change:
         "reverting is the same the other way round" if is_held else REVERT,
         pods=pods_of(old) if is_held else 0,
     )
+
+
+def _names(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
+    """The queues of a tenant that stays, by the names that it keeps. A LocalQueue cannot name another ClusterQueue."""
+    scheduler = step.after.scheduler
+    if old.name != new.name or step.before.scheduler is not scheduler or not scheduler.has_queues:
+        return
+    was, will = (_called(tenant, plan) for tenant, plan in ((old, step.before), (new, step.after)))
+    for what, name in will.items():
+        earlier = was.get(what, name)
+        if earlier != name:
+            yield Change(
+                *of(step.after, new, new.at / "names"),
+                ChangeClass.TWO_STEP,
+                f"its {what} `{earlier}` is called `{name}`",
+                f"it is another one: queues of the old name {fate_of_queues(scheduler)}, and what queues work is in "
+                "cannot change",
+                "reverting is the same the other way round",
+                pods=pods_of(old),
+            )
+
+
+def _called(tenant: Tenant, plan: Plan) -> dict[str, str]:
+    """What the queues of a tenant are called, by what they are."""
+    if not plan.scheduler.has_queues_by_pool:
+        return {"ClusterQueue": cluster_queue(tenant), "LocalQueue": local_queue(tenant)} if has_queue(tenant) else {}
+    pools = dict.fromkeys(quota.pool.name for quota in plan.tree.together.get(tenant.name, ()))
+    return {f"queue in pool `{pool}`": queue_of(tenant, pool) for pool in pools}
 
 
 def _namespaces(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:

@@ -1,4 +1,4 @@
-"""Checks on names (GPU120-139): spelling, length, collisions, words that are taken."""
+"""Checks on names (GPU120-139, GPU434, GPU499): spelling, length, collisions, words that are taken."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gpuplan.checks.wording import name_of, repeats
 from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.kai import queues
+from gpuplan.planning.kueue import cluster_queue, counted_units, flavor_name, has_queue
 from gpuplan.planning.members import account_of, role_of
 from gpuplan.planning.plan import (
     MIG_CONFIG_LABEL,
@@ -204,6 +205,78 @@ def queue_names_collide(plan: Plan) -> Iterator[Finding]:
                 ),
                 help=f"rename tenant `{tenant.name}` or pool `{pool.name}`",
             )
+
+
+@check("GPU499", "kept-name-taken", ignorable=False)
+def kept_name_taken(plan: Plan) -> Iterator[Finding]:
+    """Two pools have one ResourceFlavor, or two tenants one ClusterQueue.
+
+    ## Why
+    Of two objects of one kind and name only one is written. Two pools would be one to Kueue, which sends work that asks
+    for the one to nodes of the other; two tenants would have one quota. So it is with a name that one keeps (`names`)
+    where the other is called so itself.
+
+    ## Instead
+    Write another name, or leave it out: the object is then called as the pool or the tenant.
+    """
+    if not plan.scheduler.has_queues_for_all_pools:
+        return
+    pools = sorted(plan.pools, key=lambda pool: pool.spec.names.resource_flavor is not None)
+    for pool, other in repeats(pools, flavor_name):
+        yield _twice("resourceFlavor", f"the ResourceFlavor of pool `{other.name}`", flavor_name(pool), pool, other)
+    working = (tenant for tenant in plan.tenants if has_queue(tenant))
+    tenants = sorted(working, key=lambda tenant: tenant.spec.names.cluster_queue is not None)
+    for tenant, whose in repeats(tenants, cluster_queue):
+        yield _twice("clusterQueue", f"the ClusterQueue of tenant `{whose.name}`", cluster_queue(tenant), tenant, whose)
+
+
+def _twice(field: str, what: str, name: str, part: Pool | Tenant, other: Pool | Tenant) -> Finding:
+    return Finding(
+        part.at / "names" / field,
+        f"`{name}` is {what}, too",
+        label="one object for two",
+        related=(Label(name_of(other.at), "also called so"),),
+        help=f"write another name, or leave `{field}` out",
+    )
+
+
+@check("GPU434", "kept-name-without-effect", Severity.WARNING)
+def kept_name_without_effect(plan: Plan) -> Iterator[Finding]:
+    """A pool or a tenant says what its queues are called, and the cluster has none of these.
+
+    ## Why
+    ResourceFlavors, ClusterQueues and LocalQueues are Kueue's, queues by pool KAI-Scheduler's, and plain Kubernetes has
+    neither. Kueue has a flavor only for a pool whose units it can count, and a queue only for a tenant with namespaces
+    and a quota; KAI-Scheduler has a queue where the tenant has a quota in the pool.
+
+    ## Instead
+    Remove the name, or write the pool that is meant.
+    """
+    scheduler = plan.scheduler
+    for pool in plan.pools:
+        if pool.spec.names.resource_flavor and not (scheduler.has_queues_for_all_pools and counted_units(pool)):
+            yield _idle(pool.at / "names" / "resourceFlavor", f"{_no(plan)} ResourceFlavor for pool `{pool.name}`")
+    by_pool = {(queue.tenant.name, queue.pool.name) for queue in queues(plan)}
+    for tenant in plan.tenants:
+        names = tenant.spec.names
+        has_one = scheduler.has_queues_for_all_pools and has_queue(tenant)
+        given = {"clusterQueue": names.cluster_queue, "localQueue": names.local_queue}
+        for field, name in given.items():
+            if name and not has_one:
+                kind = field[0].upper() + field[1:]
+                yield _idle(tenant.at / "names" / field, f"{_no(plan)} {kind} of tenant `{tenant.name}`")
+        for pool_name in names.queues:
+            if (tenant.name, pool_name) not in by_pool and tenant.name not in plan.broken.incomplete_tenants:
+                what = f"{_no(plan)} queue of tenant `{tenant.name}` in pool `{pool_name}`"
+                yield _idle((tenant.at / "names" / "queues" / pool_name).key, what)
+
+
+def _no(plan: Plan) -> str:
+    return f"{plan.scheduler.title} has no"
+
+
+def _idle(at: Origin, message: str) -> Finding:
+    return Finding(at, message, label="has no effect", help="remove the name")
 
 
 # --- Words that are taken ----------------------------------------------------------------------------------------

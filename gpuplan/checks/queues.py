@@ -12,7 +12,7 @@ from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import name_of, number, severity_of_loss, units
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.dra import device_class_name
-from gpuplan.planning.kueue import ANY_TOPOLOGY, ROOT_COHORT, counted_resource
+from gpuplan.planning.kueue import ANY_TOPOLOGY, counted_resource, root_cohort
 from gpuplan.planning.plan import HOST_LABEL, Plan, Pool, Quota, Tenant, Unit
 from gpuplan.planning.schedulers import SchedulerTraits
 from gpuplan.planning.schedulers.kai import KAI, SCHEDULER_NAME
@@ -290,14 +290,16 @@ def cohort_name_taken(plan: Plan) -> Iterator[Finding]:
     """On a cluster with Kueue, a parent has the name of the cohort that all tenants are in.
 
     ## Why
-    Each parent has a Cohort of its name, and all of them are within the Cohort `gpuplan`. Of two objects of one name
+    Each parent has a Cohort of its name, and all of them are within one Cohort, `gpuplan` unless
+    `scheduler.kueue.cohort` says otherwise. Of two objects of one name
     the later replaces the earlier one, and a cohort within itself switches off all of its queues.
 
     ## Instead
-    Rename the tenant.
+    Rename the tenant, or the Cohort.
     """
+    root = root_cohort(plan.cluster)
     for tenant in plan.tenants:
-        if tenant.name == ROOT_COHORT and plan.tree.is_divided(tenant):
+        if tenant.name == root and plan.tree.is_divided(tenant):
             yield Finding(
                 name_of(tenant.at),
                 f"parent `{tenant.name}` has the name of the cohort that all tenants are in",
@@ -306,7 +308,7 @@ def cohort_name_taken(plan: Plan) -> Iterator[Finding]:
                     Label(child.at / "parent", f"`{child.name}` is part of it")
                     for child in plan.tree.children(tenant)[:3]
                 ),
-                help=f"rename it, for example to `{ROOT_COHORT}-tenants`",
+                help=f"rename it, for example to `{root}-tenants`",
             )
 
 

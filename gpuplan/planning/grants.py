@@ -7,7 +7,7 @@ from typing import Final
 
 from gpuplan.catalog import parse_profile, resource_suffix
 from gpuplan.planning.capping import knows_admission_policies
-from gpuplan.planning.kai import queue_name
+from gpuplan.planning.kai import queue_of
 from gpuplan.planning.plan import (
     GPU_RESOURCE,
     Cluster,
@@ -149,7 +149,7 @@ def parameters(tenant: Tenant, namespace: str | None, scheduler: SchedulerTraits
     if tenant.spec.allow.grace_period is not None:
         data["gracePeriod"] = str(seconds(tenant.spec.allow.grace_period))
     if scheduler.has_queues_by_pool:
-        data["queues"] = _lines([f"{pool} {queue_name(tenant.name, pool)}" for pool in pools])
+        data["queues"] = _lines([f"{pool} {queue_of(tenant, pool)}" for pool in pools])
     return data
 
 

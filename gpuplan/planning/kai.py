@@ -31,8 +31,13 @@ class Queue(NamedTuple):
     compute: Mapping[Counted, ComputeShare]
 
 
-def queue_name(tenant: str, pool: str) -> str:
+def queue_of(tenant: Tenant, pool: str) -> str:
     """The queue that a tenant's work in a pool names in a label."""
+    return tenant.spec.names.queues.get(pool) or queue_name(tenant.name, pool)
+
+
+def queue_name(tenant: str, pool: str) -> str:
+    """What a queue is called where the policy does not say it."""
     return f"{tenant}-{pool}"
 
 
@@ -66,11 +71,11 @@ def _queues(plan: Plan, pool: Pool, held: Mapping[str, Sequence[Quota]]) -> Iter
     for tenant in filter(None, map(tree.find, held)):
         own = [quota for quota in tenant.quotas if quota.pool.name == pool.name]
         above = wholes.get(tenant.parent or "")
-        name, depth = queue_name(tenant.name, pool.name), above.depth + 1 if above else 0
+        name, depth = queue_of(tenant, pool.name), above.depth + 1 if above else 0
         is_divided = any(child.name in held for child in tree.children(tenant))
         works_itself = bool(tenant.has_work and own)
         whole = Queue(
-            # No name of a tenant or a pool has a dot, so that no other queue is called so.
+            # No name of a tenant, a pool or a queue has a dot, so that no other queue is called so.
             name=f"{name}.all" if is_divided and works_itself else name,
             parent=above.name if above else "",
             depth=depth,

@@ -14,10 +14,10 @@ from gpuplan.policy.models import Allocation
 ADMISSION_GATE: Final = "kueue.x-k8s.io/admission"
 
 DEFAULT_QUEUE: Final = "default"
-"""The LocalQueue of each namespace; one of that name takes workloads that name none (`DefaultLocalQueueName` there)."""
+"""A LocalQueue of each namespace: that of this name takes workloads that name none (`DefaultLocalQueueName` there)."""
 
 ROOT_COHORT: Final = "gpuplan"
-"""The cohort that all others, and the queues of tenants without a parent, are in."""
+"""What `root_cohort` is called where the policy does not say it."""
 
 PREFERRED_TOPOLOGY: Final = "kueue.x-k8s.io/podset-preferred-topology"
 """An annotation of pods: the level of a Topology within which they should all be, if it can be had."""
@@ -62,9 +62,33 @@ def counted_units(pool: Pool) -> tuple[Unit, ...]:
     return tuple(unit for unit in pool.units if counted_resource(pool, unit))
 
 
+def root_cohort(cluster: Cluster) -> str:
+    """The cohort that all others, and the queues of tenants without a parent, are in."""
+    kueue = cluster.scheduler.spec.kueue
+    return (kueue.cohort if kueue else None) or ROOT_COHORT
+
+
+def flavor_name(pool: Pool) -> str:
+    """The name of a pool's ResourceFlavor, which Kueue's metrics know it by."""
+    return pool.spec.names.resource_flavor or pool.name
+
+
 def cluster_queue(tenant: Tenant) -> str:
     """The name of a tenant's ClusterQueue, which Kueue's metrics know it by."""
-    return tenant.name
+    return tenant.spec.names.cluster_queue or tenant.name
+
+
+def local_queue(tenant: Tenant) -> str:
+    """The LocalQueue that work of a tenant names, in whichever of its namespaces."""
+    return tenant.spec.names.local_queue or DEFAULT_QUEUE
+
+
+def local_queues(tenant: Tenant) -> tuple[str, ...]:
+    """All LocalQueues in a tenant's namespaces.
+
+    Without one that takes what names none, Kueue looks after no Job that names none, and its pods would run uncounted.
+    """
+    return tuple(dict.fromkeys((local_queue(tenant), DEFAULT_QUEUE)))
 
 
 def has_queue(tenant: Tenant) -> bool:

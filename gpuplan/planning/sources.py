@@ -86,6 +86,39 @@ def by_name(parts: Sequence[Part]) -> Links:
     return ordering(because_of(*parts)) if 1 < len(parts) <= MOST_IN_ORDER else ()
 
 
+def flavor_of(pool: Pool) -> Links:
+    """Of the name of a pool's ResourceFlavor."""
+    return copied(pool.at / "names" / "resourceFlavor") if pool.spec.names.resource_flavor else named(pool)
+
+
+def flavor_by(quota: Quota) -> Links:
+    """Of the same, where a quota names the pool."""
+    is_kept = quota.pool.spec.names.resource_flavor is not None
+    return (*(chosen if is_kept else copied)(quota.at / "pool"), *flavor_of(quota.pool))
+
+
+def cluster_queue_of(tenant: Tenant) -> Links:
+    """Of the name of a tenant's ClusterQueue."""
+    return copied(tenant.at / "names" / "clusterQueue") if tenant.spec.names.cluster_queue else named(tenant)
+
+
+def local_queue_of(tenant: Tenant) -> Links:
+    """Of the name of the LocalQueue that work names; nothing of `default`."""
+    return copied(tenant.at / "names" / "localQueue") if tenant.spec.names.local_queue else ()
+
+
+def queue_by_pool_of(tenant: Tenant, *pools: Pool) -> Links:
+    """Of the name of a tenant's queue in a pool."""
+    kept = [tenant.at / "names" / "queues" / pool.name for pool in pools if pool.name in tenant.spec.names.queues]
+    return copied(*kept) if kept else named(tenant, *pools)
+
+
+def root_cohort_of(plan: Plan) -> Links:
+    """Of the name of the Cohort that all tenants are in."""
+    kueue, scheduler = plan.cluster.scheduler.spec.kueue, plan.cluster.scheduler
+    return copied(scheduler.at / "kueue" / "cohort") if kueue and kueue.cohort else ()
+
+
 def namespace_of(tenant: Tenant, namespace: str) -> Origin:
     """Where a tenant names one of its namespaces."""
     return tenant.at / "namespaces" / tenant.spec.namespaces.index(namespace)

@@ -367,6 +367,8 @@ class Kueue(Model):
     """More of Kueue's own Configuration, beside what gpuplan writes there. Lists hold both: what else pods ask for and
     nothing counts is `resources: {excludeResourcePrefixes: [rdma/]}`.
     """
+    cohort: names.Cohort | None = None
+    """The Cohort that all tenants are in, and what is nobody's. Absent: `gpuplan`."""
 
 
 class Scheduler(Model):
@@ -863,6 +865,8 @@ class PoolNames(Model):
     `nvidia.com/device-plugin.config`, such as `tesla-t4`. Several pools may have one, where their files say the same.
     Where a `Retained` says that the key means something else, the pool has a key of its own. Absent: the pool's name.
     """
+    resource_flavor: Annotated[names.ResourceFlavor | None, Words("ResourceFlavor")] = None
+    """The pool's ResourceFlavor, with Kueue. Absent: the pool's name."""
 
 
 class PoolSpec(Model):
@@ -1166,6 +1170,21 @@ class TimeLimits(Model):
     """Of trainings, which run by themselves."""
 
 
+class TenantNames(Model):
+    """What the queues of a tenant are called on the cluster already, where gpuplan would call them otherwise."""
+
+    cluster_queue: Annotated[names.ClusterQueue | None, Words("ClusterQueue")] = None
+    """The tenant's ClusterQueue, with Kueue. A LocalQueue can never name another one, so that another name later is
+    another queue. Absent: the tenant's name.
+    """
+    local_queue: Annotated[names.LocalQueue | None, Words("LocalQueue")] = None
+    """The LocalQueue in each of its namespaces that work names already, with Kueue; Workloads name it, too. Beside it
+    there is `default`, which takes work that names none, so that nothing gets past the queue. Absent: `default` alone.
+    """
+    queues: Annotated[dict[names.PoolName, names.Queue], Words("queues")] = Field(default_factory=dict)
+    """The tenant's queues by pool, with KAI-Scheduler: `{a100: research}`. Absent: its name, a `-` and the pool's."""
+
+
 class TenantSpec(Model):
     """A team and what it may use."""
 
@@ -1197,6 +1216,8 @@ class TenantSpec(Model):
     """How long its work may run, or keep idle GPUs, before Run:ai ends it. What was submitted before a change keeps
     the times that it had. Any scheduler keeps those of a Workload: `deadline`, and a workspace's `idle` and `runTime`.
     """
+    names: Annotated[TenantNames, Words("names on the cluster")] = TenantNames.model_construct()
+    """What its queues are called on the cluster already."""
 
 
 # --- Workload ----------------------------------------------------------------------------------------------------

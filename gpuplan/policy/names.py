@@ -89,6 +89,11 @@ TenantName = Annotated[str, Reference(TENANT)]
 NAMESPACE: Final = Naming("namespace", "the Namespace is called so")
 
 Namespace = Annotated[str, NAMESPACE]
+ResourceFlavor = Annotated[str, Naming("ResourceFlavor", "the ResourceFlavor is called so", is_subdomain=True)]
+ClusterQueue = Annotated[str, Naming("ClusterQueue", "the ClusterQueue is called so", is_subdomain=True)]
+LocalQueue = Annotated[str, Naming("LocalQueue", "work carries it as the label `kueue.x-k8s.io/queue-name`")]
+Cohort = Annotated[str, Naming("Cohort", "the Cohort is called so", is_subdomain=True)]
+Queue = Annotated[str, Naming("queue", "work carries it as the label `kai.scheduler/queue`")]
 NamespaceOfTenant = Annotated[str, Reference(NAMESPACE)]
 ClusterPolicy = Annotated[str, Naming("ClusterPolicy", "the ClusterPolicy is called so", is_subdomain=True)]
 AppProject = Annotated[str, Naming("AppProject", "the AppProject is called so", is_subdomain=True)]

@@ -40,8 +40,9 @@ def names_in(part: BaseModel) -> Iterator[Name]:
         value = getattr(part, field.name)
         if field.naming is None:
             yield from _names_below(field.alias, value)
-        elif isinstance(value, list):
-            yield from (Name(field.naming, text, (field.alias, index)) for index, text in enumerate(value))
+        elif isinstance(value, list | dict):
+            items = enumerate(value) if isinstance(value, list) else value.items()
+            yield from (Name(field.naming, text, (field.alias, index)) for index, text in items)
         elif value or (value is not None and not field.is_optional):
             yield Name(field.naming, value, (field.alias,))
 

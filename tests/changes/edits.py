@@ -827,6 +827,22 @@ def rename_a_pool(platform: Platform) -> None:
         quota["pool"] = "a100-assistants"
 
 
+def keep_a_queue(platform: Platform) -> None:
+    platform.spec("Tenant", "agents")["names"] = {"queues": {"a100-agents": "agents"}}
+
+
+def keep_queues_of_kueue(platform: Platform) -> None:
+    platform.spec("Tenant", "agents")["names"] = {"clusterQueue": "agents-cq", "localQueue": "user-queue"}
+
+
+def keep_a_flavor(platform: Platform) -> None:
+    platform.spec("Pool", "a100-agents")["names"] = {"resourceFlavor": "a100"}
+
+
+def keep_the_cohort(platform: Platform) -> None:
+    platform.cluster("prod")["scheduler"]["kueue"] = {"cohort": "all-gpus"}
+
+
 def rename_a_tenant(platform: Platform) -> None:
     platform.rename("Tenant", "agents", "assistants")
 
@@ -1328,6 +1344,10 @@ CASES = (
     Case(swap_a_layout_and_remove_the_old_one, TWO_STEP, pool("a100-small")),
     Case(rename_a_pool, TWO_STEP, pool("a100-assistants")),
     Case(rename_a_tenant, TWO_STEP, tenant("assistants")),
+    Case(keep_a_queue, TWO_STEP, tenant("agents"), before=go_from_kueue_to_kai),
+    Case(keep_queues_of_kueue, TWO_STEP, tenant("agents"), before=queue_by_kueue),
+    Case(keep_a_flavor, TWO_STEP, pool("a100-agents"), before=queue_by_kueue),
+    Case(keep_the_cohort, PREEMPTION_ORDER, cluster("prod"), before=queue_by_kueue),
     Case(give_a_namespace_to_another_tenant, TWO_STEP, tenant("training")),
     Case(tell_the_toolkit, PLUGIN_RESTART, cluster("prod")),
     Case(mirror_images, REPARTITION, cluster("prod")),

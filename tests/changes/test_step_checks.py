@@ -37,6 +37,8 @@ FOUND: Mapping[str, set[str]] = {
     "edit_a_layout_that_keeps_its_name": {"GPU709", "GPU750"},
     "let_an_entry_have_gpuplans_name": {"GPU700", "GPU736"},
     "keep_a_key": {"GPU702"},
+    "keep_a_queue": {"GPU703"},
+    "keep_queues_of_kueue": {"GPU703", "GPU705"},
     "rename_a_layout": {"GPU701", "GPU736"},
     "swap_a_layout_and_remove_the_old_one": {"GPU701", "GPU709", "GPU736"},
     "rename_a_pool": {"GPU702", "GPU728", "GPU738"},

@@ -34,6 +34,7 @@ from gpuplan.planning.sources import (
     left_of,
     limit_of,
     named,
+    queue_by_pool_of,
     scheduler_of,
 )
 from gpuplan.planning.subjects import about, families
@@ -213,14 +214,16 @@ def _trace_queue(plan: Plan, found: Queue) -> Routes:
     tenant, parent = found.tenant, plan.tree.find(found.tenant.parent)
     held, named_by = _held(plan, tenant, found.pool), _why(plan, tenant, found.pool)
     yield (), scheduler_of(plan)
-    yield ("metadata", "name"), (*named(tenant, found.pool), *named_by, *_division(plan, found))
+    called = queue_by_pool_of(tenant, found.pool)
+    yield ("metadata", "name"), (*called, *named_by, *_division(plan, found))
     yield ("metadata", "annotations"), chosen(*(part.at / "parent" for part in plan.tree.path(tenant)))
     yield ("metadata", "labels", NODE_POOL_LABEL), (*named(found.pool), *named_by)
     yield ("spec", "displayName"), named(tenant)
     if _is_rest(found):
-        yield ("spec", "parentQueue"), (*named(tenant, found.pool), *named_by)
+        yield ("spec", "parentQueue"), (*called, *named_by)
     elif parent:
-        yield ("spec", "parentQueue"), (*named(parent, found.pool), *named_by, *copied(tenant.at / "parent"))
+        above = queue_by_pool_of(parent, found.pool)
+        yield ("spec", "parentQueue"), (*above, *named_by, *copied(tenant.at / "parent"))
     yield ("spec", "priority"), summed(tenant.at / "surplus" / "rank")
     yield ("spec", "preemptMinRuntime"), copied(tenant.at / "protect" / "preempt")
     yield ("spec", "reclaimMinRuntime"), copied(tenant.at / "protect" / "reclaim")

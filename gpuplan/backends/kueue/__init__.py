@@ -34,12 +34,14 @@ from gpuplan.planning.amounts import amount_text
 from gpuplan.planning.charts import find_chart, install_of
 from gpuplan.planning.grants import QUEUES_POLICY, has_admission_policies
 from gpuplan.planning.kueue import (
-    DEFAULT_QUEUE,
-    ROOT_COHORT,
     cluster_queue,
     counted_resource,
     counted_units,
+    flavor_name,
     has_queue,
+    local_queue,
+    local_queues,
+    root_cohort,
 )
 from gpuplan.planning.kueue_settings import (
     UNCOUNTED,
@@ -64,15 +66,18 @@ from gpuplan.planning.preemption import evicts_within
 from gpuplan.planning.rdma import places_of, whose_network
 from gpuplan.planning.schedulers.kueue import KUEUE
 from gpuplan.planning.sources import (
+    cluster_queue_of,
+    flavor_of,
     frameworks_of,
+    local_queue_of,
     named,
     namespace_of,
     resource_of,
+    root_cohort_of,
     scheduler_of,
     tolerations_of,
 )
 from gpuplan.planning.subjects import about, families
-from gpuplan.planning.tree import Tree
 from gpuplan.policy.models import Allocation, PriorityClassSpec
 from gpuplan.values import NamedTuple
 
@@ -87,7 +92,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
         return
     of = _Traces(plan)
     for pool, body in _flavors(plan):
-        yield Manifest(_FOLDER, body, about=about(pool), trace=partial(of.pool, pool))
+        yield Manifest(_FOLDER, body, about=about(pool), trace=partial(of.pool, pool, body["kind"]))
     related = {name: about(*family, *_pools(family)) for name, family in families(plan.tree).items()}
     for tenant, body in _cohorts(plan):
         everybody = about(plan.cluster, *plan.pools, *plan.tenants)
@@ -109,10 +114,11 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
         yield _configuration(plan, of.configuration)
     for tenant in filter(has_queue, plan.tenants):
         for namespace in tenant.spec.namespaces:
-            # Which ClusterQueue it names can never be changed.
-            body = _object("LocalQueue", DEFAULT_QUEUE, namespace, spec={"clusterQueue": cluster_queue(tenant)})
-            trace = partial(of.local_queue, tenant, namespace)
-            yield Manifest(f"{Stage.NAMESPACES.value}/{namespace}", body, about=about(tenant), trace=trace)
+            for name in local_queues(tenant):
+                # Which ClusterQueue it names can never be changed.
+                body = _object("LocalQueue", name, namespace, spec={"clusterQueue": cluster_queue(tenant)})
+                trace = partial(of.local_queue, tenant, namespace, name)
+                yield Manifest(f"{Stage.NAMESPACES.value}/{namespace}", body, about=about(tenant), trace=trace)
 
 
 def _pools(tenants: Iterable[Tenant]) -> Iterator[Pool]:
@@ -140,7 +146,7 @@ def _flavors(plan: Plan) -> Iterator[tuple[Pool, dict[str, Any]]]:
             tolerations=pool.tolerations,
             topologyName=pool.name if pool.spec.topology else None,
         )
-        yield pool, _object("ResourceFlavor", pool.name, spec=spec)
+        yield pool, _object("ResourceFlavor", flavor_name(pool), spec=spec)
 
 
 # --- Tenants -----------------------------------------------------------------------------------------------------
@@ -148,15 +154,15 @@ def _flavors(plan: Plan) -> Iterator[tuple[Pool, dict[str, Any]]]:
 
 def _cohorts(plan: Plan) -> Iterator[tuple[Tenant | None, dict[str, Any]]]:
     """The root with what is nobody's, of no tenant, and a cohort for each parent."""
-    yield None, _cohort(ROOT_COHORT, None, free_cells(plan), None)
+    yield None, _cohort(plan, root_cohort(plan.cluster), None, free_cells(plan), None)
     for tenant in plan.tenants:
         if plan.tree.is_divided(tenant):
-            yield tenant, _cohort(tenant.name, _above(plan.tree, tenant), shared_cells(plan, tenant), tenant)
+            yield tenant, _cohort(plan, tenant.name, _above(plan, tenant), shared_cells(plan, tenant), tenant)
 
 
-def _cohort(name: str, parent: str | None, cells: Cells, tenant: Tenant | None) -> dict[str, Any]:
+def _cohort(plan: Plan, name: str, parent: str | None, cells: Cells, tenant: Tenant | None) -> dict[str, Any]:
     """Limits need a parent (`validateLimit` in `pkg/webhooks/clusterqueue_webhook.go` of Kueue); the root has none."""
-    groups = _resource_groups(cells, _UNBOUNDED)
+    groups = _resource_groups(plan, cells, _UNBOUNDED)
     sharing = _fair_sharing(tenant) if tenant else {}
     return _object("Cohort", name, spec=given(parentName=parent, resourceGroups=groups, **sharing))
 
@@ -166,13 +172,13 @@ def _cluster_queues(plan: Plan) -> Iterator[tuple[Tenant, dict[str, Any]]]:
     tree = plan.tree
     for tenant in filter(has_queue, plan.tenants):
         if tree.is_divided(tenant):
-            yield tenant, _cluster_queue(tenant, tenant.name, rest_cells(plan, tenant), {})
+            yield tenant, _cluster_queue(plan, tenant, tenant.name, rest_cells(plan, tenant), {})
         else:
             cells = own_cells(plan, tenant)
-            yield tenant, _cluster_queue(tenant, _above(tree, tenant), cells, _fair_sharing(tenant))
+            yield tenant, _cluster_queue(plan, tenant, _above(plan, tenant), cells, _fair_sharing(tenant))
 
 
-def _cluster_queue(tenant: Tenant, cohort: str, cells: Cells, sharing: dict[str, Any]) -> dict[str, Any]:
+def _cluster_queue(plan: Plan, tenant: Tenant, cohort: str, cells: Cells, sharing: dict[str, Any]) -> dict[str, Any]:
     """The queue, open to the tenant's namespaces alone: anybody may make a LocalQueue that names it.
 
     A tenant's own idle units come first, wherever they are, then those of others, and evictions last: so it is with
@@ -190,7 +196,7 @@ def _cluster_queue(tenant: Tenant, cohort: str, cells: Cells, sharing: dict[str,
             "withinClusterQueue": "LowerPriority" if evicts_within(tenant) else "Never",
         },
         **sharing,
-        "resourceGroups": _resource_groups(cells, _NOTHING),
+        "resourceGroups": _resource_groups(plan, cells, _NOTHING),
     }
     return _object("ClusterQueue", cluster_queue(tenant), spec=spec)
 
@@ -203,9 +209,9 @@ def _selector(tenant: Tenant) -> dict[str, Any]:
     return {"matchExpressions": [named]}
 
 
-def _above(tree: Tree, tenant: Tenant) -> str:
-    parent = tree.find(tenant.parent)
-    return parent.name if parent else ROOT_COHORT
+def _above(plan: Plan, tenant: Tenant) -> str:
+    parent = plan.tree.find(tenant.parent)
+    return parent.name if parent else root_cohort(plan.cluster)
 
 
 def _fair_sharing(tenant: Tenant) -> dict[str, Any]:
@@ -264,7 +270,7 @@ _UNBOUNDED = Cell(0)
 """What a cohort says about a resource that it has no quota on: nothing."""
 
 
-def _resource_groups(cells: Cells, empty: Cell) -> list[dict[str, Any]]:
+def _resource_groups(plan: Plan, cells: Cells, empty: Cell) -> list[dict[str, Any]]:
     """One group of all, or none where there is nothing to count.
 
     Pods may ask for two resources, and what they get of a group is of one flavor. A group is a rectangle whose flavors
@@ -275,12 +281,13 @@ def _resource_groups(cells: Cells, empty: Cell) -> list[dict[str, Any]]:
         return []
     resources = sorted({resource for _, resource in cells})
     pools = dict.fromkeys(pool for pool, _ in cells)
+    flavors = {pool.name: flavor_name(pool) for pool in plan.pools}
     return [
         {
             "coveredResources": resources,
             "flavors": [
                 {
-                    "name": pool,
+                    "name": flavors[pool],
                     "resources": [_quota(resource, cells.get((pool, resource), empty)) for resource in resources],
                 }
                 for pool in pools
@@ -314,10 +321,10 @@ class _Traces(NamedTuple):
 
     plan: Plan
 
-    def pool(self, pool: Pool) -> Routes:
+    def pool(self, pool: Pool, kind: str) -> Routes:
         """A Topology, or a ResourceFlavor."""
         yield (), scheduler_of(self.plan)
-        yield ("metadata", "name"), named(pool)
+        yield ("metadata", "name"), named(pool) if kind == "Topology" else flavor_of(pool)
         for index in range(len(pool.spec.topology)):
             yield ("spec", "levels", index, "nodeLabel"), copied(pool.at / "topology" / index)
         yield ("spec", "nodeLabels"), named(pool)
@@ -326,6 +333,7 @@ class _Traces(NamedTuple):
 
     def root(self) -> Routes:
         yield (), scheduler_of(self.plan)
+        yield ("metadata", "name"), root_cohort_of(self.plan)
         yield from trace_free_cells(self.plan)
 
     def cohort(self, tenant: Tenant) -> Routes:
@@ -340,7 +348,7 @@ class _Traces(NamedTuple):
         tree = self.plan.tree
         is_divided = tree.is_divided(tenant)
         yield (), scheduler_of(self.plan)
-        yield ("metadata", "name"), named(tenant)
+        yield ("metadata", "name"), cluster_queue_of(tenant)
         above = (*named(tenant), *self._division(tenant)) if is_divided else self._above(tenant)
         yield ("spec", "cohortName"), above
         yield ("spec", "namespaceSelector"), chosen(tenant.at / "labelledNamespaces")
@@ -390,14 +398,16 @@ class _Traces(NamedTuple):
         ]
         return chosen(*found) if len(set(map(str, found))) == 1 else ()
 
-    def local_queue(self, tenant: Tenant, namespace: str) -> Routes:
+    def local_queue(self, tenant: Tenant, namespace: str, name: str) -> Routes:
         yield (), scheduler_of(self.plan)
+        if name == local_queue(tenant):
+            yield ("metadata", "name"), local_queue_of(tenant)
         yield ("metadata", "namespace"), copied(namespace_of(tenant, namespace))
-        yield ("spec", "clusterQueue"), named(tenant)
+        yield ("spec", "clusterQueue"), cluster_queue_of(tenant)
 
     def _above(self, tenant: Tenant) -> Links:
         parent = self.plan.tree.find(tenant.parent)
-        return (*named(parent), *copied(tenant.at / "parent")) if parent else ()
+        return (*named(parent), *copied(tenant.at / "parent")) if parent else root_cohort_of(self.plan)
 
     def _division(self, tenant: Tenant) -> Links:
         """Why others are part of a tenant; where several are, none alone decides that."""

@@ -28,9 +28,10 @@ from gpuplan.planning.sources import (
     capacity_of,
     compute_left_of,
     compute_of,
+    flavor_by,
+    flavor_of,
     left_of,
     name_of,
-    named,
     resource_of,
 )
 from gpuplan.planning.tree import Tree
@@ -75,7 +76,7 @@ def trace_cells(plan: Plan, tenant: Tenant, cells: Cells, *, has_rest: bool = Tr
         rest = left_of(plan.tree, tenant, quota) if has_rest else ()
         numbers = {"nominalQuota": rest, "borrowingLimit": _borrowing(quota), "lendingLimit": _lending(quota)}
         key = quota.pool.name, counted_resource(quota.pool, quota.unit) or ""
-        pool = (*copied(quota.at / "pool"), *named(quota.pool))
+        pool = flavor_by(quota)
         placed = {field: (*links, *where) for field, links in numbers.items()}
         traced.append(_TracedCell(key, pool, asked_by(plan, quota), (), placed))
     for counted, tree in plan.compute_trees.items():
@@ -100,7 +101,7 @@ def _compute_cell(tree: Tree, tenant: Tenant, quota: Quota, counted: Counted, *,
     if any(found.counted is counted and found.is_derived for found in quota.compute):
         beyond = (*beyond, *chosen(quota.pool.at / "followUnits", quota.at / "pool"))
     numbers = {"nominalQuota": rest, "borrowingLimit": beyond, "lendingLimit": _lent_compute(quota, counted)}
-    pool = (*copied(quota.at / "pool"), *named(quota.pool))
+    pool = flavor_by(quota)
     placed = {field: (*links, *where) for field, links in numbers.items()}
     return _TracedCell((quota.pool.name, counted.value), pool, (), (), placed)
 
@@ -119,7 +120,7 @@ def _filled_cell(quota: Quota, counted: Counted) -> _TracedCell:
     """What no quota in a pool bounds: the pool may say that it follows units."""
     where = chosen(quota.pool.at / "followUnits", quota.at / "pool")
     numbers = dict.fromkeys(("nominalQuota", "borrowingLimit", "lendingLimit"), where)
-    pool = (*copied(quota.at / "pool"), *named(quota.pool))
+    pool = flavor_by(quota)
     return _TracedCell((quota.pool.name, counted.value), pool, (), (), numbers)
 
 
@@ -160,7 +161,7 @@ def _free_cell(plan: Plan, total: Total) -> _TracedCell:
     )
     key = total.pool.name, counted_resource(total.pool, total.unit) or ""
     resource = resource_of(total.pool, total.unit)
-    return _TracedCell(key, named(total.pool), resource, numbers, {"nominalQuota": numbers})
+    return _TracedCell(key, flavor_of(total.pool), resource, numbers, {"nominalQuota": numbers})
 
 
 def _free_compute(tree: Tree, pool: Pool, counted: Counted) -> _TracedCell:
@@ -173,7 +174,7 @@ def _free_compute(tree: Tree, pool: Pool, counted: Counted) -> _TracedCell:
         *chosen(*(quota.at / field for _, quota in held for field in ("pool", "unit"))),
         *chosen(*(tenant.at / "parent" for tenant in tree.tenants if tenant.quotas)),
     )
-    return _TracedCell((pool.name, counted.value), named(pool), (), numbers, {"nominalQuota": numbers})
+    return _TracedCell((pool.name, counted.value), flavor_of(pool), (), numbers, {"nominalQuota": numbers})
 
 
 # --- The rectangle -----------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from gpuplan.planning.charts import find_chart
 from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.exporter import collects_health, names_every_pod, plan_exporter_traits
 from gpuplan.planning.kai import queues
-from gpuplan.planning.kueue import cluster_queue, counted_resource, counted_units, has_queue
+from gpuplan.planning.kueue import cluster_queue, counted_resource, counted_units, flavor_name, has_queue
 from gpuplan.planning.node_features import matches_boards
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -449,6 +449,7 @@ def _values(plan: Plan, monitoring: Monitoring) -> dict[str, str]:
     return {
         "and_pod": f", namespace, {workload.pod}" if names_every_pod(plan) else "",
         "clock_reasons": _clock_reasons(plan),
+        **_flavors(plan),
         "foreign_boards": _foreign_boards(plan),
         "foreign_effect": _foreign_effect(plan),
         "planned_gpus": _planned_gpus(plan),
@@ -468,6 +469,13 @@ def _values(plan: Plan, monitoring: Monitoring) -> dict[str, str]:
         "scheduler_namespace": next(iter(plan.scheduler.namespaces), ""),
         "start_kube_state_metrics": f"Start kube-state-metrics with {allowlist}. " if is_told else "",
     }
+
+
+def _flavors(plan: Plan) -> dict[str, str]:
+    """What stands around an expression so that flavors which keep their names say which pool they are."""
+    kept = {flavor_name(pool): pool.name for pool in plan.pools if flavor_name(pool) != pool.name}
+    pools = (f', "pool", {quoted(pool)}, "flavor", {quoted(one_of([flavor]))})' for flavor, pool in kept.items())
+    return {"flavors_begin": "label_replace(" * len(kept), "flavors_end": "".join(pools)}
 
 
 def _xid_of_instances(plan: Plan, facts: Collection[str]) -> str:

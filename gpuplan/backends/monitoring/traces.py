@@ -32,7 +32,9 @@ from gpuplan.planning.sources import (
     by_name,
     capacity_of,
     claims_of,
+    cluster_queue_of,
     exporter_of,
+    flavor_of,
     mig_config_of,
     monitoring_namespace,
     named,
@@ -40,6 +42,7 @@ from gpuplan.planning.sources import (
     operator_namespace,
     per_node_of,
     products_of,
+    queue_by_pool_of,
     release_of,
     resource_of,
     scheduler_of,
@@ -164,7 +167,7 @@ def _of_tenant(plan: Plan, tenant: Tenant, rule: Rule) -> Routes:
     if record == QUEUE_TENANT:
         pools = [pool for pool in plan.pools if pool.name == labels.get("pool")]
         yield (), (*scheduler_of(plan), *(by_name(plan.pools) if pools else ()))
-        yield ("labels", "queue"), named(tenant, *pools)
+        yield ("labels", "queue"), queue_by_pool_of(tenant, *pools) if pools else cluster_queue_of(tenant)
         yield ("labels", "pool"), named(*pools)
         return
     quota = next(quota for quota in tenant.quotas if quota.key == (labels["pool"], labels["unit"]))
@@ -253,6 +256,9 @@ class _Texts(NamedTuple):
             case "fraction_pools":
                 divided = [pool for pool in plan.pools if any(unit.resource is None for unit in pool.units)]
                 return (*named(*divided), *chosen(*(pool.at / "sharing" for pool in plan.pools)))
+            case "flavors_begin" | "flavors_end":
+                kept = [pool for pool in plan.pools if pool.spec.names.resource_flavor]
+                return (*named(*kept), *(link for pool in kept for link in flavor_of(pool)))
             case "queue_metric" | "scheduler" | "scheduler_namespace":
                 return scheduler_of(plan)
             case "has_workload":

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Final, assert_never
 
 from gpuplan.backends.workloads.bodies import MAIN, NOTHING
-from gpuplan.planning.kai import queue_name
-from gpuplan.planning.kueue import ANY_TOPOLOGY, DEFAULT_QUEUE, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY, TOGETHER
+from gpuplan.planning.kai import queue_of
+from gpuplan.planning.kueue import ANY_TOPOLOGY, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY, TOGETHER, local_queue
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.preemption import preemptibility
 from gpuplan.planning.schedulers import kai, kueue, runai
@@ -81,7 +81,7 @@ def _kueue(workload: Workload) -> Terms:
     `suspend` is not stated, nor is a Job's least number of pods: both are Kueue's to write, and whoever restores what
     is in Git would stop every Job that Kueue has started.
     """
-    labels = {kueue.QUEUE_LABEL: DEFAULT_QUEUE}
+    labels = {kueue.QUEUE_LABEL: local_queue(workload.tenant)}
     if workload.priority_class:
         labels[kueue.PRIORITY_LABEL] = workload.priority_class.name
     annotations = _kueue_topology(workload)
@@ -108,7 +108,7 @@ def _kai(workload: Workload) -> Terms:
     `pkg/podgrouper/podgrouper` of KAI-Scheduler): without a number there any of its pods may start alone.
     """
     labels = {
-        kai.QUEUE_LABEL: queue_name(workload.tenant.name, workload.pool.name),
+        kai.QUEUE_LABEL: queue_of(workload.tenant, workload.pool.name),
         kai.NODE_POOL_LABEL: workload.pool.name,
     }
     if workload.priority_class:

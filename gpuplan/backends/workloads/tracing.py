@@ -35,7 +35,15 @@ from gpuplan.planning.fallbacks import deciding, reach
 from gpuplan.planning.kueue import ANY_TOPOLOGY, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY, TOGETHER
 from gpuplan.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Workload
 from gpuplan.planning.schedulers import kai, kueue, runai
-from gpuplan.planning.sources import asked_by, named, namespace_of, scheduler_of, tolerations_of
+from gpuplan.planning.sources import (
+    asked_by,
+    local_queue_of,
+    named,
+    namespace_of,
+    queue_by_pool_of,
+    scheduler_of,
+    tolerations_of,
+)
 from gpuplan.planning.volumes import Volume, volumes_of
 from gpuplan.policy.models import PartOfGpu, ValueFrom
 from gpuplan.values import NamedTuple
@@ -229,7 +237,14 @@ class Traces(NamedTuple):
                 yield ("metadata", field, key), (*_TERMS[key](self), *scheduler_of(self.plan))
 
     def _queue(self) -> Links:
-        return (*self.tenant(), *self._pool())
+        """The queue in the pool, with KAI-Scheduler."""
+        workload = self.workload
+        chosen_by = (*chosen(workload.at / "tenant"), *self._pool_chosen())
+        return (*queue_by_pool_of(workload.tenant, workload.pool), *chosen_by)
+
+    def _local_queue(self) -> Links:
+        found = local_queue_of(self.workload.tenant)
+        return (*found, *chosen(self.workload.at / "tenant")) if found else ()
 
     def _gang(self) -> Links:
         return copied(self.workload.gang_at)
@@ -287,7 +302,7 @@ def variable(at: Origin, value: str | ValueFrom) -> Routes:
 
 
 _TERMS: Final[Mapping[str, Callable[[Traces], Links]]] = {
-    kueue.QUEUE_LABEL: lambda _: (),
+    kueue.QUEUE_LABEL: Traces._local_queue,
     kueue.PRIORITY_LABEL: Traces.class_,
     PREFERRED_TOPOLOGY: Traces._level,
     REQUIRED_TOPOLOGY: Traces._level,

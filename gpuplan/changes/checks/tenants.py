@@ -16,6 +16,7 @@ from gpuplan.checks.wording import add, name_of, number
 from gpuplan.diagnostics import Family, Finding, Origin, Severity
 from gpuplan.manifests import Identity, Manifest, identity_of
 from gpuplan.planning import kai
+from gpuplan.planning.kueue import cluster_queue
 from gpuplan.planning.plan import Amount, Plan, Quota, RetainedObject, Tenant
 from gpuplan.wording import count, listing
 
@@ -44,7 +45,7 @@ def queue_removed_in_use(step: Step) -> Iterator[Finding]:
         if (there := pods_of(step, tenant)) != 0:
             yield Finding(
                 _place(step, tenant),
-                f"ClusterQueue `{tenant.name}` is removed while work may be in it",
+                f"ClusterQueue `{cluster_queue(tenant)}` is removed while work may be in it",
                 label="it goes when nothing in it holds quota",
                 notes=(*_gone(step, tenant), *pods_note(there)),
                 help=f"run `{RETAIN}` and commit what it writes; remove it when the queue is empty",
@@ -57,7 +58,7 @@ def _without_queue(step: Step) -> list[Tenant]:
     objects = (item.what.spec.manifest for item in step.after.retained if isinstance(item.what, RetainedObject))
     kept = {*_cluster_queues(step.after), *(identity_of(body) for body in objects)}
     gone = {identity.name for identity in _cluster_queues(step.before) - kept}
-    return [tenant for tenant in step.before.tenants if tenant.name in gone]
+    return [tenant for tenant in step.before.tenants if cluster_queue(tenant) in gone]
 
 
 def _cluster_queues(plan: Plan) -> set[Identity]:

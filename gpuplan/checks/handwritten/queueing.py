@@ -11,7 +11,7 @@ from gpuplan.checks.wording import mistyped, those_there_are
 from gpuplan.diagnostics import Finding, Origin, Path, Severity
 from gpuplan.manifests import parse_quantity
 from gpuplan.planning import kai
-from gpuplan.planning.kueue import DEFAULT_QUEUE
+from gpuplan.planning.kueue import cluster_queue, flavor_name, local_queues
 from gpuplan.planning.plan import Plan
 from gpuplan.planning.schedulers.kai import QUEUE_LABEL as KAI_QUEUE_LABEL
 from gpuplan.planning.schedulers.kueue import QUEUE_LABEL as KUEUE_QUEUE_LABEL
@@ -335,10 +335,15 @@ def _generated(plan: Plan) -> dict[str, set[tuple[str, str]]]:
         return {"Queue": {(name, "") for name in (*_OF_KAI_CHART, *(queue.name for queue in kai.queues(plan)))}}
     if plan.scheduler.has_queues_for_all_pools:
         return {
-            "ResourceFlavor": {(pool.name, "") for pool in plan.pools},
+            "ResourceFlavor": {(flavor_name(pool), "") for pool in plan.pools},
             "Topology": {(pool.name, "") for pool in plan.pools if pool.spec.topology},
-            "ClusterQueue": {(tenant.name, "") for tenant in plan.tenants},
-            "LocalQueue": {(DEFAULT_QUEUE, name) for tenant in plan.tenants for name in tenant.spec.namespaces},
+            "ClusterQueue": {(cluster_queue(tenant), "") for tenant in plan.tenants},
+            "LocalQueue": {
+                (queue, name)
+                for tenant in plan.tenants
+                for name in tenant.spec.namespaces
+                for queue in local_queues(tenant)
+            },
             "WorkloadPriorityClass": {(item.name, "") for item in plan.priority_classes},
         }
     return {}

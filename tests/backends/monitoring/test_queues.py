@@ -262,6 +262,20 @@ def test_claims_are_what_kueue_counts(tmp_path: Path) -> None:
     assert_all_samples(tmp_path, CLAIMS, series, expected)
 
 
+def test_a_flavor_that_keeps_its_name_is_its_pool_s(tmp_path: Path) -> None:
+    kept = CLAIMS.replace("sharing: {exclusive: {}}", "sharing: {exclusive: {}}\n  names: {resourceFlavor: h100.all}")
+    assert kept != CLAIMS
+    counted = counted_of_claims()
+    usage = f'cohort="gpuplan",cluster_queue="search",flavor="h100.all",resource="{counted}",{ROLE}'
+    series = {f"kueue_cluster_queue_resource_usage{{{usage}}}": "3x200"}
+    units = f'pool="claimed",unit="gpu",resource="{counted.translate(str.maketrans("./-", "___"))}"'
+    expected = {
+        HAD: {f'{HAD}{{tenant="search",{units}}}': 3.0},
+        HAD_OF_POOL: {f"{HAD_OF_POOL}{{{units}}}": 3.0},
+    }
+    assert_all_samples(tmp_path, kept, series, expected)
+
+
 def counted_of_claims() -> str:
     (found,) = [rule for rule in rules(a_plan(CLAIMS)) if rule.get("record") == "pool:gpuplan_counted:info"]
     return str(found["labels"]["counted"])

@@ -12,6 +12,8 @@ from typing import Final
 from gpuplan.diagnostics import Path
 from gpuplan.manifests import parse_quantity
 from gpuplan.manifests.shapes import ABSENT, Shape
+from gpuplan.planning.kueue import ANY_TOPOLOGY, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY, TOGETHER
+from gpuplan.planning.schedulers import kueue
 
 _ANY: Final = object()
 """Whatever it is, somebody else has written it."""
@@ -63,7 +65,7 @@ def is_added(value: object, shape: Shape, route: Path) -> bool:
     names = [part for part in route if isinstance(part, str)]
     parent, field = names[-2] if len(names) > 1 else "", names[-1]
     if parent in ("labels", "annotations") and field.startswith(_NOTES):
-        return True
+        return field not in _SAID_TO_KUEUE
     known = _ADDED.get((parent, field))
     if value in _EMPTY or known is _ANY or (isinstance(known, tuple) and value in known):
         return True
@@ -71,6 +73,13 @@ def is_added(value: object, shape: Shape, route: Path) -> bool:
         return True
     return isinstance(value, Mapping) and difference({}, value, shape, route) is None
 
+
+_KUEUE: Final = "kueue.x-k8s.io/"
+_SAID_TO_KUEUE: Final = (
+    *(kueue.QUEUE_LABEL, kueue.PRIORITY_LABEL),
+    *(ANY_TOPOLOGY, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY, TOGETHER),
+)
+"""What work says to Kueue; all else that begins so is what Kueue notes on work."""
 
 _NOTES: Final = (
     "kubectl.kubernetes.io/",
@@ -85,6 +94,7 @@ _NOTES: Final = (
     "volume.kubernetes.io/",
     "volume.beta.kubernetes.io/",
     "scaledobject.keda.sh/name",
+    _KUEUE,
 )
 """Beginnings of labels and annotations by which those that apply or run an object know it again."""
 
@@ -125,6 +135,13 @@ _ADDED: Final[Mapping[tuple[str, str], object]] = {
     ("spec", "manualSelector"): (False,),
     ("spec", "backoffLimit"): (6, 2**31 - 1),
     ("spec", "podReplacementPolicy"): ("TerminatingOrFailed", "Failed"),
+    # JobSets (`Default` in `pkg/webhooks/jobset_webhook.go`); what Kueue has of a flavor comes into TrainJobs beside it.
+    ("network", "publishNotReadyAddresses"): (True,),
+    ("successPolicy", "operator"): ("All",),
+    ("startupPolicy", "startupPolicyOrder"): ("AnyOrder",),
+    ("failurePolicy", "restartStrategy"): ("Recreate",),
+    ("spec", "runtimePatches"): _ANY,
+    ("spec", "podTemplateOverrides"): _ANY,
     # Services.
     **dict.fromkeys((("spec", field) for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")), _ANY),
     ("spec", "type"): ("ClusterIP",),
@@ -134,6 +151,7 @@ _ADDED: Final[Mapping[tuple[str, str], object]] = {
     ("spec", "allocateLoadBalancerNodePorts"): (True,),
     ("spec", "healthCheckNodePort"): _ANY,
     ("ports", "nodePort"): _ANY,
+    ("ports", "targetPort"): _ANY,  # where none is written, that of the Service
     # Claims.
     ("spec", "volumeName"): _ANY,
     ("spec", "volumeMode"): ("Filesystem",),

@@ -135,7 +135,7 @@ _ADDED: Final[Mapping[tuple[str, str], object]] = {
     ("spec", "manualSelector"): (False,),
     ("spec", "backoffLimit"): (6, 2**31 - 1),
     ("spec", "podReplacementPolicy"): ("TerminatingOrFailed", "Failed"),
-    # JobSets (`Default` in `pkg/webhooks/jobset_webhook.go` there). Kueue tells a TrainJob of a flavor in a patch of its.
+    # JobSets (`Default` in `pkg/webhooks/jobset_webhook.go`); Kueue tells a TrainJob of a flavor in a patch of its own.
     ("network", "publishNotReadyAddresses"): (True,),
     ("successPolicy", "operator"): ("All",),
     ("startupPolicy", "startupPolicyOrder"): ("AnyOrder",),

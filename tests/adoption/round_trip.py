@@ -17,9 +17,14 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from gpuplan.delivery.annotations import annotate
+from gpuplan.manifests import Manifest
+from gpuplan.manifests.bodies import new_object
 from gpuplan.pipeline import build
 from gpuplan.pipeline.importing import Import, adopt
 from gpuplan.planning.plan import Plan, Pool
+from gpuplan.planning.subjects import about
+from gpuplan.policy.models import NodeLabels
 from tests.adoption.platforms import CLUSTER, SCHEDULERS, Drawn, platforms
 
 NODES = "nodes.yaml"
@@ -97,7 +102,7 @@ def _nodes_of_pool(plan: Plan, pool: Pool) -> Iterator[dict[str, Any]]:
         yield {
             "apiVersion": "v1",
             "kind": "Node",
-            "metadata": {"name": name, "labels": labels},
+            "metadata": {"name": name, "labels": labels, **_annotations(plan)},
             "spec": {"taints": taints} if taints else {},
             "status": {
                 "capacity": capacity,
@@ -105,6 +110,14 @@ def _nodes_of_pool(plan: Plan, pool: Pool) -> Iterator[dict[str, Any]]:
                 "nodeInfo": {"kubeletVersion": f"v{plan.cluster.spec.kubernetes}.1"},
             },
         }
+
+
+def _annotations(plan: Plan) -> dict[str, Any]:
+    """What nodes have that gpuplan's own objects label."""
+    if plan.cluster.spec.node_labels is not NodeLabels.NODE:
+        return {}
+    applied_to = Manifest("", new_object("v1", "Node", "a"), is_partial=True, about=about(plan.cluster), trace=None)
+    return {"annotations": annotate(applied_to, plan.cluster).body["metadata"]["annotations"]}
 
 
 def main() -> int:

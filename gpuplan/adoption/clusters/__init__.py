@@ -33,7 +33,14 @@ def read(dump: Dump, cluster: str) -> Found:
 
 def _spec(reader: Reader) -> Spec:
     platform = versions.platform(reader)
-    version = versions.kubernetes(reader) or versions.newest_kubernetes()
+    version = versions.kubernetes(reader)
+    if not version:
+        version = versions.newest_kubernetes()
+        reader.miss(
+            "the dump does not say which version of Kubernetes runs",
+            f"which version of Kubernetes runs is not in the dump; {version} is assumed",
+            "add the nodes, or what `kubectl version -o yaml` prints",
+        )
     labels = node_labels(reader)
     spec: Spec = {"kubernetes": version}
     if platform is not Platform.KUBERNETES:
@@ -59,8 +66,7 @@ def _spec(reader: Reader) -> Spec:
     if admission := refusing.read(reader, spec):
         spec["admission"] = admission
     approval = Approval.MANUAL if _runs_mps(reader) else Approval.AUTOMATIC
-    synced = {"argocd": syncing.argocd(reader, platform, approval), "flux": syncing.flux(reader, approval)}
-    spec |= {tool: told for tool, told in synced.items() if told is not None}
+    spec |= syncing.read(reader, platform, approval)
     return _ordered(spec, ClusterSpec)
 
 

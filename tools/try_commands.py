@@ -29,6 +29,8 @@ READING = (
     "explain Pool.spec.sharing",
     "explain scheduler/kueue",
     "check out/prod/gpu-operator",
+    "import --commands",
+    "import out/prod -c copy --dry-run --quiet",
     "drift out/prod --cluster prod",
     "catalog A100-80GB",
     "rules",

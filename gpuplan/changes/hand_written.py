@@ -10,7 +10,7 @@ from gpuplan.changes.kinds import Pair, class_of, class_of_stage
 from gpuplan.changes.meaning import means_same
 from gpuplan.changes.model import NOTHING_RUNS, Change, of
 from gpuplan.changes.node_rules import class_of_departure
-from gpuplan.changes.nodes import find_pattern, has_node, impact
+from gpuplan.changes.nodes import impact
 from gpuplan.changes.step import Step, successors
 from gpuplan.changes.wording import names, who_names
 from gpuplan.diagnostics import Origin
@@ -28,6 +28,7 @@ from gpuplan.planning.plan import (
     RetainedNodes,
     RetainedObject,
 )
+from gpuplan.planning.pool_nodes import find_pattern, has_node
 
 _KUSTOMIZATIONS = frozenset(("Component", "Kustomization"))
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuplan.changes.meanwhile import is_label_gone_between
-from gpuplan.changes.nodes import Transition, departures, find_pattern, has_node, moves, transitions
+from gpuplan.changes.nodes import Transition, departures, moves, transitions
 from gpuplan.changes.orders import BadOrder, Hazard, bad_orders
 from gpuplan.changes.step import Step
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL
 from gpuplan.planning.node_patterns import find_common_name
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Nodes, Pool, RetainedNodes
+from gpuplan.planning.pool_nodes import find_pattern, has_node
 from gpuplan.values import NamedTuple
 
 _HELD = (MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL)

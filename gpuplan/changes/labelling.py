@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 
 from gpuplan.changes.model import NodeImpact
-from gpuplan.changes.nodes import find_pattern, has_node
 from gpuplan.changes.step import Step
 from gpuplan.planning.node_patterns import NodePattern, find_common_name, find_name, find_other_name, parse
 from gpuplan.planning.plan import Nodes, Plan, Pool, Stage
+from gpuplan.planning.pool_nodes import find_pattern, has_node
 from gpuplan.policy.models import NodeLabels
 from gpuplan.values import NamedTuple, Value
 

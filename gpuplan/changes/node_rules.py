@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from gpuplan.changes.bodies import Body, items, mappings, section, without
-from gpuplan.changes.nodes import find_pattern
 from gpuplan.disturbance import ChangeClass, worst
 from gpuplan.patterns import regex
 from gpuplan.planning.node_patterns import NodePattern, find_common_name, find_other_name
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL
+from gpuplan.planning.pool_nodes import find_pattern
 from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.values import NamedTuple
 

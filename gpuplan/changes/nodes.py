@@ -8,8 +8,9 @@ from itertools import product
 
 from gpuplan.changes.model import NodeImpact
 from gpuplan.changes.step import Step
-from gpuplan.planning.node_patterns import NodePattern, find_common_name, find_other_name, parse
+from gpuplan.planning.node_patterns import NodePattern, find_common_name, find_other_name
 from gpuplan.planning.plan import Nodes, Plan, Pool
+from gpuplan.planning.pool_nodes import find_pattern, has_node
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.values import NamedTuple
 
@@ -56,20 +57,6 @@ def _named(names: Iterable[str]) -> NodeImpact:
 def _may_have(nodes: Nodes, name: str) -> bool:
     """Whether a node of a pool is in this part of it: by its name, or whatever its name where boards say it."""
     return name not in nodes.moved if nodes.are_by_board else has_node(nodes, name)
-
-
-def has_node(nodes: Nodes, name: str) -> bool:
-    """Whether a node belongs to a pool, or a part of one, by its name."""
-    if nodes.names:
-        return name in nodes.names
-    pattern = find_pattern(nodes.name_pattern)
-    return pattern is not None and name not in nodes.moved and pattern.matches(name)
-
-
-def find_pattern(text: str | None) -> NodePattern | None:
-    """The pattern that a text spells; None of what is none that we can read."""
-    found = parse(text) if text else None
-    return found if isinstance(found, NodePattern) else None
 
 
 def count_by_rule(plan: Plan) -> dict[str, int]:

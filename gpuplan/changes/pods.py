@@ -11,9 +11,9 @@ from gpuplan.catalog.operators import is_tolerated
 from gpuplan.changes.bodies import Body, items, mappings, section, value_of
 from gpuplan.changes.listed import Wanted, find_objects
 from gpuplan.changes.model import Change, NodeImpact
-from gpuplan.changes.nodes import find_pattern, has_node
 from gpuplan.disturbance import ChangeClass
 from gpuplan.planning.plan import TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Taint
+from gpuplan.planning.pool_nodes import find_pattern, has_node
 from gpuplan.planning.serving import canary_name
 from gpuplan.values import NamedTuple
 

@@ -120,7 +120,7 @@ def product_label_of_shared_gpu(plan: Plan) -> Iterator[Finding]:
     """
     for own in plan.gpus:
         for at, label in with_places(own.at / "products", own.spec.products):
-            if found := _ENDING.search(label):
+            if found := SHARED_ENDING.search(label):
                 yield Finding(
                     at,
                     f"product label `{label}` is that of a shared or divided GPU",
@@ -129,7 +129,8 @@ def product_label_of_shared_gpu(plan: Plan) -> Iterator[Finding]:
                 )
 
 
-_ENDING = regex(r"-(SHARED|MIG-[0-9]+g\.[0-9]+gb.*)$")
+SHARED_ENDING = regex(r"-(SHARED|MIG-[0-9]+g\.[0-9]+gb.*)$")
+"""How a product label ends where GPUs are shared or divided."""
 
 
 _MOST_NOTES = 3

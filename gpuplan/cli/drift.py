@@ -8,7 +8,14 @@ import click
 
 from gpuplan.cli.commands import option, verb
 from gpuplan.cli.files import contents
-from gpuplan.cli.options import Output, outputs_option, write_findings, write_outputs
+from gpuplan.cli.options import (
+    Output,
+    is_acceptable,
+    outputs_option,
+    strictness_option,
+    write_findings,
+    write_outputs,
+)
 from gpuplan.cli.terminal import Terminal
 
 FORMATS = ("table", "markdown", "json")
@@ -29,13 +36,17 @@ FORMATS = ("table", "markdown", "json")
     f"How it is written: {', '.join(FORMATS)} (`gpuplan schema drift`). With =FILE it goes to a file, and the terminal"
     " keeps its own",
 )
-def command(terminal: Terminal, dumps: tuple[str, ...], cluster: str, outputs: tuple[Output, ...]) -> int:
+@strictness_option
+def command(
+    terminal: Terminal, dumps: tuple[str, ...], cluster: str, outputs: tuple[Output, ...], *, warnings_as_errors: bool
+) -> int:
     """Show what runs otherwise than the policies say.
 
     DUMP is what `kubectl get -o yaml` printed; folders are read whole, and - is stdin. gpuplan never talks to a
     cluster. Each field that gpuplan writes is compared, as server-side apply would: with who changed it (where the dump
     was made with `--show-managed-fields`), the line of the policy that it comes from, and what the next sync does about
-    it. A kind of which the dump has a list is there as a whole; of other kinds nothing is missing.
+    it. A kind of which the dump has a list is there as a whole; of other kinds nothing is missing. Objects of others
+    are theirs; those that act against the policies are findings (GPU816).
 
     \b
     Exit codes: 0  nothing differs
@@ -61,4 +72,4 @@ def command(terminal: Terminal, dumps: tuple[str, ...], cluster: str, outputs: t
     for note in notes(found):
         terminal.say(f"{printable(note)}\n")
     terminal.say(f"{printable(verdict(found))}\n")
-    return 1 if found.drifts else 0
+    return 0 if not found.drifts and is_acceptable(found.report, warnings_as_errors=warnings_as_errors) else 1

@@ -19,6 +19,23 @@ _AMOUNTS: Final = ("io.k8s.apimachinery.pkg.api.resource.Quantity", "io.k8s.apim
 _TEMPLATE: Final = "io.k8s.api.core.v1.PodTemplateSpec"
 _SELECTOR: Final = frozenset(("matchExpressions", "matchLabels"))
 
+_DEFAULTS: Final[Mapping[tuple[str, str], object]] = {
+    ("ContainerPort", "protocol"): "TCP",
+    ("HTTPGetAction", "scheme"): "HTTP",
+    ("MatchResources", "matchPolicy"): "Equivalent",
+    ("NamedRuleWithOperations", "scope"): "*",
+    ("ObjectFieldSelector", "apiVersion"): "v1",
+    ("ResourceFieldSelector", "divisor"): "0",
+    ("ServiceAccountTokenProjection", "expirationSeconds"): 3600,
+    ("ServicePort", "protocol"): "TCP",
+    ("Subject", "apiGroup"): "rbac.authorization.k8s.io",
+}
+"""What the API server makes of absent fields, which the schemas of its own kinds do not say.
+
+Those by which items of lists are told apart, and those in what is applied as a whole: others make no difference here.
+(`pkg/apis/{core,rbac,admissionregistration}/v1/defaults.go` of kubernetes/kubernetes.)
+"""
+
 ABSENT: Final = object()
 """What stands for a value that is not there, where None may be one."""
 
@@ -26,23 +43,26 @@ ABSENT: Final = object()
 class Shape:
     """A part of a schema, and what it says of what is applied there."""
 
-    def __init__(self, schema: Schema, definitions: Mapping[str, Schema]) -> None:
+    def __init__(self, schema: Schema, definitions: Mapping[str, Schema], default: object = ABSENT) -> None:
         reference = schema.get("$ref")
         self._name = reference.rpartition("/")[2] if isinstance(reference, str) else ""
         self._schema = definitions.get(self._name, {}) if self._name else schema
         self._around = schema
         self._definitions = definitions
+        self.default = self._around.get("default", self._schema.get("default", default))
+        """What the API server makes of an absent value; `ABSENT` where nothing is known of it."""
 
     def field(self, name: str) -> Shape:
         known = self._schema.get("properties", {})
-        return self._part(known[name] if name in known else self._schema.get("additionalProperties"))
+        default = _DEFAULTS.get((self._name.rpartition(".")[2], name), ABSENT)
+        return self._part(known[name] if name in known else self._schema.get("additionalProperties"), default)
 
     @property
     def items(self) -> Shape:
         return self._part(self._schema.get("items"))
 
-    def _part(self, schema: object) -> Shape:
-        return Shape(schema if isinstance(schema, Mapping) else {}, self._definitions)
+    def _part(self, schema: object, default: object = ABSENT) -> Shape:
+        return Shape(schema if isinstance(schema, Mapping) else {}, self._definitions, default)
 
     def _says(self, keyword: str) -> Any:  # noqa: ANN401 - JSON
         return self._around.get(keyword, self._schema.get(keyword))
@@ -79,14 +99,6 @@ class Shape:
     def is_text(self) -> bool:
         """Whether it is a text in a field of its own, not in a mapping from any key to a text."""
         return self._schema.get("type") == "string"
-
-    @property
-    def default(self) -> object:
-        """What the API server makes of an absent value, as far as the schema says it; else `ABSENT`."""
-        return self._says_or_absent("default")
-
-    def _says_or_absent(self, keyword: str) -> object:
-        return self._around.get(keyword, self._schema.get(keyword, ABSENT))
 
 
 @cache

@@ -15,18 +15,22 @@ from gpuplan.adoption.drift import (
     Difference,
     Differing,
     Leftover,
+    NodeDifference,
     Owner,
     Unjudged,
     as_found,
     compare,
+    compare_nodes,
     find_owner,
     leftovers,
+    opponents,
 )
 from gpuplan.changes.kinds import locked_fields
+from gpuplan.changes.node_rules import class_of_labels
 from gpuplan.changes.objects import Objects, compare_objects
 from gpuplan.delivery import TOOLS
 from gpuplan.delivery.appliers import Applier, find_applier
-from gpuplan.diagnostics import GpuplanError
+from gpuplan.diagnostics import Diagnostic, GpuplanError
 from gpuplan.diagnostics import Path as Route
 from gpuplan.disturbance import ChangeClass
 from gpuplan.documents import find_folders
@@ -39,8 +43,10 @@ from gpuplan.pipeline.tracing.engine import Leaf, Traced, Written, trace_artifac
 from gpuplan.pipeline.tracing.forward import Places, values_of
 from gpuplan.pipeline.tracing.model import Source
 from gpuplan.pipeline.tracing.routes import spelled
+from gpuplan.planning.linking import once, written
 from gpuplan.planning.plan import Plan, Stage
 from gpuplan.planning.sync_names import SYNC_OPTIONS, folder_name, root_name, sync_name
+from gpuplan.policy.models import NodeLabels
 from gpuplan.values import NamedTuple, Value
 
 
@@ -67,6 +73,8 @@ class NextSync(StrEnum):
     PRUNES = "prunes"
     ASKS = "asks"
     """It prunes the object when a person has agreed."""
+    RELABELS = "relabels"
+    """What labels the nodes sets it again, without a sync."""
     LEAVES = "leaves"
     """It leaves it alone, because it is told to."""
     NOTHING = "nothing"
@@ -135,7 +143,7 @@ def drift(dumps: Mapping[str, bytes], root: str | PathLike[str] = ".", cluster: 
         return Drifting(report, name)
     [plan] = report.plans
     compared = compare_with(plan, dump)
-    report = Report(tidy(found, (), needed=()), report.plans, (name,), len(dumps))
+    report = Report(tidy((*found, *compared.opponents), (), needed=()), report.plans, (name,), len(dumps))
     return Drifting(report, name, compared.drifts, compared.left_alone, compared.unjudged, compared.number)
 
 
@@ -148,11 +156,15 @@ def _cluster(root: Path, wish: str, dump: Dump) -> str:
 
 
 class Comparison(NamedTuple):
-    """What a dump shows of a cluster beside its plan; ``number`` is how many objects were compared."""
+    """What a dump shows of a cluster beside its plan; ``number`` is how many objects were compared.
+
+    ``opponents`` are objects of others that act against the policies.
+    """
 
     drifts: tuple[Drift, ...]
     left_alone: tuple[Drift, ...]
     unjudged: tuple[Unjudged, ...]
+    opponents: tuple[Diagnostic, ...]
     number: int
 
 
@@ -160,13 +172,16 @@ def compare_with(plan: Plan, dump: Dump) -> Comparison:
     """What runs of a plan that was made in memory."""
     cluster = _Cluster(plan)
     compared = compare(cluster.judged(dump), dump, plan.cluster.spec.kubernetes)
+    ours = {*cluster.bodies, *cluster.hooks}
     found = [drift for item in compared.differing for drift in cluster.differing(item)]
     found += map(cluster.missing, compared.missing)
-    found += (cluster.left(item) for item in leftovers(dump, cluster.bodies, cluster.folders, cluster.kinds))
+    found += map(cluster.left, leftovers(dump, ours, cluster.folders, cluster.kinds))
+    found += map(cluster.node, compare_nodes(plan, dump))
     found.sort(key=lambda drift: (-drift.change_class.rank, drift.title, drift.path))
     is_left = [drift.next_sync is NextSync.LEAVES for drift in found]
     told, left = (tuple(d for d, left in zip(found, is_left, strict=True) if left is side) for side in (False, True))
-    return Comparison(told, left, compared.unjudged, len(compared.found))
+    foreign = tuple(opponents(plan, dump, ours))
+    return Comparison(told, left, compared.unjudged, foreign, len(compared.found))
 
 
 class _Cluster:
@@ -176,9 +191,14 @@ class _Cluster:
         self.plan = plan
         self._places = Places()
         self._written: dict[Identity, Written] = {}
+        self.hooks: set[Identity] = set()
         for item in written_for(plan):
-            if isinstance(item.artifact, Manifest) and item.artifact.hook is None:
-                self._written.setdefault(item.artifact.identity, item)
+            if isinstance(item.artifact, Manifest):
+                identity = item.artifact.identity
+                if item.artifact.hook is None:
+                    self._written.setdefault(identity, item)
+                else:
+                    self.hooks.add(identity)
 
     @cached_property
     def bodies(self) -> Mapping[Identity, Mapping[str, Any]]:
@@ -294,6 +314,30 @@ class _Cluster:
             note=note,
         )
 
+    def node(self, item: NodeDifference) -> Drift:
+        """What a node has otherwise than its pool says; or nodes of a pool that are not there."""
+        sources = tuple(self._places.source(link) for link in once(written(item.links)))
+        labels = self.plan.cluster.spec.node_labels
+        return Drift(
+            self.plan.cluster.name,
+            Differs.NODE,
+            f"Node {item.name}" if item.name else f"Pool {item.pool.name}" if item.pool else "",
+            spelled(item.route),
+            0,
+            _plain(item.written),
+            _plain(item.live),
+            is_written=item.written is not ABSENT,
+            has_live=item.live is not ABSENT,
+            file="",
+            dump=item.item.file if item.item else "",
+            sources=sources,
+            owner=find_owner(item.item.body, item.route) if item.item else None,
+            next_sync=NextSync.RELABELS if item.is_labelled and labels is NodeLabels.NFD else NextSync.NOTHING,
+            applier=None,
+            change_class=_class_of_label(item) if item.is_labelled else ChangeClass.NONE,
+            note=item.note,
+        )
+
     def _class_of(
         self, identity: Identity, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, folder: str = ""
     ) -> ChangeClass:
@@ -352,6 +396,15 @@ class _Cluster:
 def _unescaped(part: str) -> str:
     """A part of a JSON pointer (RFC 6901)."""
     return part.replace("~1", "/").replace("~0", "~")
+
+
+def _class_of_label(item: NodeDifference) -> ChangeClass:
+    """What it disturbs to set a label, or a taint, of a node to what its pool says."""
+    if item.route[0] == "spec":
+        return ChangeClass.TAINT
+    key = str(item.route[-1])
+    sides = ({} if value is ABSENT else {key: value} for value in (item.live, item.written))
+    return class_of_labels(*sides)
 
 
 _SYNCING: Final = ("argoproj.io", "kustomize.toolkit.fluxcd.io")

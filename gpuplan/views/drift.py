@@ -63,6 +63,8 @@ def what(drift: Drift) -> str:
     match drift.differs:
         case Differs.MISSING:
             return "is not in the cluster"
+        case Differs.NODE if not drift.path:
+            return "" if drift.note else "is not in the cluster"
         case Differs.LEFT:
             return "is in the cluster, and the policies say no such thing"
         case _:
@@ -72,7 +74,7 @@ def what(drift: Drift) -> str:
 def coming(drift: Drift) -> str:
     """What the next sync does, and who starts it."""
     does, applier = _DOES[drift.next_sync], drift.applier
-    if drift.next_sync is NextSync.NOTHING or applier is None:
+    if applier is None or drift.next_sync in (NextSync.NOTHING, NextSync.RELABELS):
         return does
     return f"{applier.kind} `{applier.name}` {does}, {_started(applier)}"
 
@@ -87,6 +89,7 @@ _DOES: Final = {
     NextSync.FAILS: "fails: this field cannot be changed, delete the object first",
     NextSync.PRUNES: "deletes it",
     NextSync.ASKS: "deletes it when a person agrees",
+    NextSync.RELABELS: "Node Feature Discovery sets it again",
     NextSync.LEAVES: "leaves it alone",
     NextSync.NOTHING: "nothing: nobody syncs it",
 }

@@ -8,10 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from gpuplan.adoption import Dump, Item
+from gpuplan.diagnostics import Origin, SourceFile, WholeFile
 from gpuplan.manifests import Manifest
+from gpuplan.pipeline.drifting import Comparison, compare_with
 from gpuplan.pipeline.loading import load
 from gpuplan.pipeline.rendering import artifacts
-from gpuplan.planning.plan import Plan
+from gpuplan.planning.plan import Plan, Pool
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -30,6 +33,40 @@ def synced(plan: Plan) -> list[Body]:
     found = [item for _, item in artifacts(plan) if isinstance(item, Manifest) and item.hook is None]
     bodies: list[Body] = json.loads(json.dumps([item.body for item in found]))
     return bodies
+
+
+def nodes(plan: Plan) -> list[Body]:
+    """The nodes that the pools of a plan count, as what labels them and the device plugin have left them."""
+    return [_node(part, name) for part in plan.parts for name in names_of(part)]
+
+
+def names_of(part: Pool) -> tuple[str, ...]:
+    pattern = part.nodes.name_pattern or f"gpu-{part.name}-[0-9]+"
+    return part.nodes.names or tuple(pattern.replace("[0-9]+", str(n + 1)) for n in range(part.nodes.count))
+
+
+def _node(part: Pool, name: str) -> Body:
+    units = {unit.resource or "nvidia.com/gpu": str(unit.per_node) for unit in part.units if not unit.device_class}
+    published = {"cpu": "64", "pods": "250", **units}
+    product = {"nvidia.com/gpu.product": part.gpu.products[0].label}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {**part.nodes.selector, **product, **part.labels}},
+        "spec": {"taints": [{"key": t.key, "value": t.value, "effect": t.effect.value} for t in part.taints]},
+        "status": {"capacity": published, "allocatable": dict(published)},
+    }
+
+
+def dump_of(bodies: Sequence[Body], *, alone: bool = False) -> Dump:
+    """A list of objects as it is read, or each by itself."""
+    at = Origin(WholeFile(SourceFile("live.json", "")))
+    return Dump(tuple(Item(at if alone else at / "items" / index, body) for index, body in enumerate(bodies)))
+
+
+def compared(bodies: Sequence[Body], cluster: str = "prod") -> Comparison:
+    """What these objects, and no others, are beside what is written for a cluster of the example."""
+    return compare_with(example(cluster), dump_of(bodies))
 
 
 def listed(bodies: Sequence[Mapping[str, Any]], name: str = "live.json") -> dict[str, bytes]:

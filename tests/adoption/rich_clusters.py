@@ -99,8 +99,13 @@ def _values(rng: random.Random, version: str, *, has_nfd: bool) -> Spec:
 _EXTRA: Final = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "own", "namespace": "own"}}
 
 
+_CAPS: Final = {"kueue": ("limit", "guaranteed", "queue"), "kai": ("limit", "queue")}
+
+
 def _scheduler(rng: random.Random, cluster: Spec) -> None:
     scheduler = cluster["scheduler"]
+    if scheduler["kind"] in _CAPS:  # what is guaranteed shows in queues alone, and where those are unlike limits
+        _maybe(rng, scheduler, cap=lambda: rng.choice(_CAPS[scheduler["kind"]]))
     if scheduler["kind"] == "kueue":
         kueue: Spec = {}
         _maybe(

@@ -25,7 +25,7 @@ from tests.adoption.round_trip import is_dumped, nodes_of
 from tests.cli.runs import run
 from tests.orders.platforms import CLUSTER, SCHEDULERS, random_platform
 
-TIMES: Final = 10_000 if os.environ.get("GPUPLAN_TEST_PROOF") else 24
+TIMES: Final = 2_000 if os.environ.get("GPUPLAN_TEST_PROOF") else 24
 PART: Final = 24
 PLANTED: Final = "hunter2-planted"
 ODD: Final[tuple[Any, ...]] = (

@@ -6,6 +6,8 @@ Nothing here knows who applies what, nor what a change disturbs: `pipeline.drift
 from __future__ import annotations
 
 from gpuplan.adoption.drift.fields import ABSENT, Difference, as_found
+from gpuplan.adoption.drift.foreign import opponents
+from gpuplan.adoption.drift.nodes import NodeDifference, compare_nodes
 from gpuplan.adoption.drift.objects import Compared, Differing, Leftover, Unjudged, applied_by, compare, leftovers
 from gpuplan.adoption.drift.owners import Owner, find_owner
 
@@ -15,11 +17,14 @@ __all__ = [
     "Difference",
     "Differing",
     "Leftover",
+    "NodeDifference",
     "Owner",
     "Unjudged",
     "applied_by",
     "as_found",
     "compare",
+    "compare_nodes",
     "find_owner",
     "leftovers",
+    "opponents",
 ]

@@ -79,7 +79,7 @@ def _mappings(written: Mapping[str, Any], live: Mapping[str, Any], shape: Shape,
     for key, value in written.items():
         yield from _compare(value, live.get(key, ABSENT), shape.field(key), at.part(key))
     for key in live.keys() - written.keys() if at.is_whole else ():
-        if not _is_default(key, live[key], shape.field(key)):
+        if not _is_default(live[key], shape.field(key)):
             yield at.part(key).differ(ABSENT, live[key])
 
 
@@ -171,26 +171,12 @@ def _seconds(text: str) -> Decimal | None:
     return sum((Decimal(number) * Decimal(_UNITS[unit]) for number, unit in _PART.findall(text)), Decimal(0))
 
 
-_DEFAULTS: Final = (
-    # `SetDefaults_Rule` in `pkg/apis/admissionregistration/v1/defaults.go` of kubernetes/kubernetes.
-    ("scope", "*"),
-    # `SetDefaults_Subject` in `pkg/apis/rbac/v1/defaults.go`.
-    ("apiGroup", "rbac.authorization.k8s.io"),
-    # `SetDefaults_ServiceAccountTokenProjection`, `SetDefaults_ObjectFieldSelector`, `SetDefaults_HTTPGetAction` in
-    # `pkg/apis/core/v1/defaults.go`.
-    ("expirationSeconds", 3600),
-    ("apiVersion", "v1"),
-    ("scheme", "HTTP"),
-)
-"""What the API server fills in where the schema does not say so, in items of lists that are applied as a whole."""
-
-
-def _is_default(key: str, live: object, shape: Shape) -> bool:
+def _is_default(live: object, shape: Shape) -> bool:
     """Whether a value that is not written is one that the API server fills in."""
     default = shape.default
     if isinstance(live, Mapping) and default is not ABSENT:
-        return all(_is_default(name, value, shape.field(name)) for name, value in live.items())
-    return _is_empty(live) or (default is not ABSENT and is_same(default, live, shape)) or (key, live) in _DEFAULTS
+        return all(_is_default(value, shape.field(name)) for name, value in live.items())
+    return _is_empty(live) or (default is not ABSENT and is_same(default, live, shape))
 
 
 # --- Texts -------------------------------------------------------------------------------------------------------
@@ -253,7 +239,7 @@ def as_found(written: Any, live: Any, shape: Shape, *, is_whole: bool = False) -
             if key in live or is_same(value, ABSENT, shape.field(key))
         }
         others = live.keys() - written.keys() if whole else ()
-        return known | {key: live[key] for key in others if not _is_default(key, live[key], shape.field(key))}
+        return known | {key: live[key] for key in others if not _is_default(live[key], shape.field(key))}
     if isinstance(written, list | tuple) and isinstance(live, list):
         return _items_as_found(written, live, shape)
     return live

@@ -80,7 +80,7 @@ def _kind(identity: Identity) -> str:
 class Scope:
     """Which part of a cluster a dump holds: a kind of which it has a list is there as a whole.
 
-    A list that holds objects of one namespace alone may be of that one.
+    A list that holds objects of one namespace alone may be of that one, as `kubectl get -n` prints it.
     """
 
     def __init__(self, dump: Dump) -> None:
@@ -88,15 +88,17 @@ class Scope:
 
     def is_whole(self, identity: Identity) -> bool:
         """Whether an object would be in the dump if the cluster had it."""
-        spaces = self._listed.get((identity.group, identity.kind))
-        return spaces is not None and (len(spaces) > 1 or identity.namespace in spaces)
+        lists = self._listed.get((identity.group, identity.kind), {}).values()
+        return any(len(spaces) > 1 or identity.namespace in spaces for spaces in lists)
 
     @cached_property
-    def _listed(self) -> Mapping[tuple[str, str], set[str]]:
-        found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    def _listed(self) -> Mapping[tuple[str, str], Mapping[object, set[str]]]:
+        """The namespaces that are in each list, by kind."""
+        found: defaultdict[tuple[str, str], defaultdict[object, set[str]]] = defaultdict(lambda: defaultdict(set))
         for item in self._dump.objects:
             if "items" in item.at.path:
-                found[item.group, item.kind].add(item.namespace)
+                of = id(item.at.source), item.at.path[: item.at.path.index("items")]
+                found[item.group, item.kind][of].add(item.namespace)
         return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from textwrap import dedent
@@ -163,3 +164,69 @@ def test_random_teams_are_written_again_byte_by_byte(seed: int, tmp_path: Path) 
     before, again, _ = built_again(documents, tmp_path)
     assert before
     assert again == before
+
+
+@pytest.mark.parametrize("name", ["runai", "dra"])
+def test_platforms_with_all_that_a_tenant_may_say_are_written_again(name: str, tmp_path: Path) -> None:
+    """Fractions, a department, CPU and memory, times, members; claims."""
+    text = (Path(__file__).parents[1] / f"tracing/platforms/{name}.yaml").read_text()
+    before, again, _ = built_again([*yaml.safe_load_all(text)], tmp_path)
+    assert before
+    assert again == before
+
+
+# --- Run:ai ------------------------------------------------------------------------------------------------------
+
+
+PROJECT: Spec = {
+    "name": "vision",
+    "requestedNamespace": "runai-vision",
+    "defaultNodePools": ["b", "a"],
+    "schedulingRules": {"interactiveJobTimeLimitSeconds": 5400},
+    "resources": [
+        {"nodePool": {"name": "a"}, "gpu": {"deserved": 2, "limit": 4, "overQuotaWeight": 3}, "rank": "High"},
+        {"nodePool": {"name": "b"}, "gpu": {"deserved": 1.5, "limit": None, "overQuotaWeight": 3}, "rank": "High"},
+    ],
+}
+
+
+def of_runai(*bodies: Spec) -> Found:
+    plan = a_platform(pool("a"), pool("b", "fraction: {}"), scheduler="runai")
+    dump, _ = read_dump({f"{index}.json": json.dumps(body).encode() for index, body in enumerate(bodies)})
+    return teams.read(dump, plan)
+
+
+def test_a_project_is_a_namespace_of_a_tenant() -> None:
+    found = of_runai(PROJECT)
+    assert specs(found) == {
+        "vision": {
+            "namespaces": ["runai-vision"],
+            "quotas": [
+                {"pool": "b", "unit": "fraction", "guaranteed": 1.5, "limit": "none"},
+                {"pool": "a", "unit": "gpu", "guaranteed": 2, "limit": 4},
+            ],
+            "surplus": {"weight": 3, "rank": 3},
+            "timeLimits": {"workspaces": {"run": "90m"}},
+        }
+    }
+    assert found.drafts[0].sources == ("project `vision` (0.json)",)
+
+
+def test_a_department_is_a_tenant_that_others_are_part_of() -> None:
+    department = {
+        "name": "science",
+        "id": "d1",
+        "resources": [{"nodePool": {"name": "a"}, "gpu": {"deserved": 6, "limit": 8, "overQuotaWeight": 1}}],
+    }
+    found = specs(of_runai({"departments": [department]}, {"projects": [{**PROJECT, "parentId": "d1"}]}))
+    assert found["vision"]["parent"] == "science"
+    assert found["science"] == {"quotas": [{"pool": "a", "unit": "gpu", "guaranteed": 6, "limit": 8}]}
+
+
+def test_gpus_of_a_node_pool_that_is_no_pool_are_named() -> None:
+    lost = {"nodePool": {"name": "default"}, "gpu": {"deserved": 2, "limit": 2, "overQuotaWeight": 1}}
+    found = of_runai({**PROJECT, "resources": [lost], "nodeTypes": {"training": ["dgx"]}})
+    assert messages(found) == [
+        ("GPU811", "project `vision` of Run:ai has GPUs of `default`, which is no pool"),
+        ("GPU811", "project `vision` of Run:ai says `nodeTypes`, which no policy does"),
+    ]

@@ -20,32 +20,35 @@ _LABELLED: Final = "grants."
 """The same for all that are a tenant's by their label; the tenant follows."""
 
 
-def find_teams(dump: Dump, offers: Offers, queues: Sequence[Queue]) -> tuple[Team, ...]:
+def find_spaces(dump: Dump) -> Mapping[str, Space]:
+    """The namespaces of which a dump says something, each with its owner where gpuplan's own objects say it."""
+    own = _own(dump, labelled_parameters(dump))
+    by_namespace: dict[str, list[Item]] = {name: [] for name in own}
+    for item in (*dump.of_kind("", "ResourceQuota", "LimitRange"), *dump.of_kind(RBAC, "RoleBinding")):
+        if item.namespace:
+            by_namespace.setdefault(item.namespace, []).append(item)
+    return {name: _space(dump, name, own.get(name, ""), items) for name, items in sorted(by_namespace.items())}
+
+
+def find_teams(dump: Dump, spaces: Mapping[str, Space], offers: Offers, queues: Sequence[Queue]) -> tuple[Team, ...]:
     """By name. A namespace is whose label says so, or whose queue it uses, or is a team of its own that has a quota."""
-    by_namespace = _objects(dump)
-    labelled = {text(_data(item).get("tenant")): item for item in _parameters(dump, _LABELLED)}
-    own = _own(dump, labelled)
+    labelled = labelled_parameters(dump)
+    capped = {name: name for name, space in spaces.items() if any(counts_gpus(item, offers) for item in space.quotas)}
     queued = {namespace: queue.tenant for queue in queues for namespace in queue.namespaces}
-    capped = {
-        name: name
-        for name, items in by_namespace.items()
-        if any(counts_gpus(item, offers) for item in items if item.kind == "ResourceQuota")
-    }
-    spaces: dict[str, list[Space]] = {}
-    for namespace, team in sorted(({**capped, **queued, **own}).items()):
-        space = _space(dump, namespace, by_namespace.get(namespace, ()))
-        spaces.setdefault(team, []).append(space)
-    found = {queue.tenant: queue for queue in queues}
+    own = {name: space.owner for name, space in spaces.items() if space.owner}
+    found: dict[str, list[Space]] = {}
+    for namespace, team in sorted({**capped, **queued, **own}.items()):
+        found.setdefault(team, []).append(spaces.get(namespace) or _space(dump, namespace, "", ()))
+    by_tenant = {queue.tenant: queue for queue in queues}
     return tuple(
-        Team(
-            name,
-            tuple(spaces.get(name, ())),
-            name in labelled or any(own.get(space.name) == name for space in spaces.get(name, ())),
-            labelled.get(name),
-            found.get(name),
-        )
-        for name in sorted({*spaces, *labelled, *found} - {""})
+        Team(name, tuple(found.get(name, ())), labelled.get(name), by_tenant.get(name))
+        for name in sorted({*found, *labelled, *by_tenant} - {""})
     )
+
+
+def labelled_parameters(dump: Dump) -> Mapping[str, Item]:
+    """gpuplan's parameters for the namespaces that are a tenant's by their label, by tenant."""
+    return {text(_data(item).get("tenant")): item for item in _parameters(dump, _LABELLED)}
 
 
 def _own(dump: Dump, labelled: Mapping[str, Item]) -> dict[str, str]:
@@ -71,19 +74,11 @@ def _data(item: Item) -> Mapping[str, object]:
     return mapping(item.body.get("data"))
 
 
-def _objects(dump: Dump) -> Mapping[str, Sequence[Item]]:
-    """What says what may be done in a namespace, by namespace."""
-    found: dict[str, list[Item]] = {}
-    for item in (*dump.of_kind("", "ResourceQuota", "LimitRange"), *dump.of_kind(RBAC, "RoleBinding")):
-        if item.namespace:
-            found.setdefault(item.namespace, []).append(item)
-    return found
-
-
-def _space(dump: Dump, name: str, items: Sequence[Item]) -> Space:
+def _space(dump: Dump, name: str, owner: str, items: Sequence[Item]) -> Space:
     by_kind = {kind: tuple(item for item in items if item.kind == kind) for kind in _KINDS}
     return Space(
         name,
+        owner,
         dump.find("", "Namespace", name),
         dump.find("", "ConfigMap", f"{_LISTED}{name}", SYSTEM_NAMESPACE),
         by_kind["ResourceQuota"],

@@ -11,18 +11,20 @@ class Collected(NamedTuple):
     """Kinds that one command collects: ``resources`` by their plural names, as kinds of the ``group`` of each.
 
     ``where`` says on which clusters there are such kinds; it is empty where all have them. Objects of the ``namespace``
-    alone are collected, or of all namespaces.
+    alone are collected, or of all namespaces, and those alone that have the ``label``, where there is one.
     """
 
     file: str
     kinds: tuple[tuple[str, str, str], ...]
     where: str = ""
     namespace: str = ""
+    label: str = ""
 
     @property
     def command(self) -> str:
         resources = ",".join(f"{plural}.{group}" if group else plural for group, _, plural in self.kinds)
         scope = f"-n {self.namespace}" if self.namespace else "-A"
+        scope += f" -l {self.label}" if self.label else ""
         return f"kubectl get {resources} {scope} -o yaml > {self.file}"
 
 
@@ -59,6 +61,41 @@ COLLECTED: Final = (
             ("networking.k8s.io", "Ingress", "ingresses"),
             ("networking.k8s.io", "NetworkPolicy", "networkpolicies"),
         ),
+    ),
+    Collected("work-files.yaml", (("", "ConfigMap", "configmaps"),), "gpuplan", label="gpuplan.dev/workload"),
+    Collected("job-sets.yaml", (("jobset.x-k8s.io", "JobSet", "jobsets"),), "JobSet"),
+    Collected(
+        "leader-worker-sets.yaml",
+        (("leaderworkerset.x-k8s.io", "LeaderWorkerSet", "leaderworkersets"),),
+        "LeaderWorkerSet",
+    ),
+    Collected(
+        "train-jobs.yaml",
+        (
+            ("trainer.kubeflow.org", "TrainingRuntime", "trainingruntimes"),
+            ("trainer.kubeflow.org", "TrainJob", "trainjobs"),
+        ),
+        "Kubeflow Trainer",
+    ),
+    Collected("kserve.yaml", (("serving.kserve.io", "InferenceService", "inferenceservices"),), "KServe"),
+    Collected("routes.yaml", (("gateway.networking.k8s.io", "HTTPRoute", "httproutes"),), "Gateway API"),
+    Collected("keda.yaml", (("keda.sh", "ScaledObject", "scaledobjects"),), "KEDA"),
+    Collected(
+        "ray.yaml",
+        (
+            ("ray.io", "RayCluster", "rayclusters"),
+            ("ray.io", "RayJob", "rayjobs"),
+            ("ray.io", "RayService", "rayservices"),
+        ),
+        "KubeRay",
+    ),
+    Collected(
+        "training-jobs.yaml",
+        (
+            ("kubeflow.org", "MPIJob", "mpijobs"),
+            ("kubeflow.org", "PyTorchJob", "pytorchjobs"),
+        ),
+        "Kubeflow's training operator",
     ),
     Collected("operator.yaml", ((_NVIDIA, "ClusterPolicy", "clusterpolicies"),), "the GPU Operator"),
     Collected("drivers.yaml", ((_NVIDIA, "NVIDIADriver", "nvidiadrivers"),), "the GPU Operator with NVIDIADrivers"),

@@ -178,4 +178,15 @@ COLLECTED: Final = (
 )
 """What there is to collect, each in a file of its own: kubectl fails as a whole where one kind is not known."""
 
-READ: Final = frozenset((group, kind) for collected in COLLECTED for group, kind, _ in collected.kinds)
+FROM_FILES: Final = (
+    ("apiextensions.k8s.io", "CustomResourceDefinition"),
+    ("apps", "DaemonSet"),
+    ("config.kueue.x-k8s.io", "Configuration"),
+    ("gateway.networking.k8s.io", "HTTPRoute"),
+    ("keda.sh", "ScaledObject"),
+    ("nfd.openshift.io", "NodeFeatureDiscovery"),
+    ("nfd.openshift.io", "NodeFeatureRule"),
+)
+"""What is read as well where a dump holds it: files from Git do, and clusters that have such kinds."""
+
+READ: Final = frozenset((*FROM_FILES, *((group, kind) for found in COLLECTED for group, kind, _ in found.kinds)))

@@ -153,6 +153,12 @@ def chart_keys(release: str) -> ChartKeys:
     return ChartKeys(_known(lambda first, last: any(first <= line <= last for line in neighbours)), is_read=False)
 
 
+@cache
+def all_chart_keys() -> ChartKeys:
+    """The keys that the chart of any known release reads."""
+    return ChartKeys(_known(lambda _first, _last: True), is_read=True)
+
+
 def reads_value(release: str, *route: str) -> bool:
     """Whether a release's chart reads a key."""
     return _reaches(chart_keys(release).keys, route)

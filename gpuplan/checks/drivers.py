@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from gpuplan.catalog import Gpu
 from gpuplan.catalog.operators import parse_version
 from gpuplan.checks.registry import check
 from gpuplan.diagnostics import Finding, Label, Severity
@@ -143,16 +144,15 @@ def kernel_modules_do_not_fit(plan: Plan) -> Iterator[Finding]:
     groups = {group.name: group for group in driver_groups(plan)}
     for pool in plan.pools if groups else ():
         wanted = groups[group_of(plan, pool)].kernel_modules
-        is_old = pool.gpu.compute_capability < _TURING
-        if (wanted == KernelModules.OPEN and is_old) or (wanted == KernelModules.PROPRIETARY and _needs_open(pool)):
-            other = KernelModules.PROPRIETARY if is_old else KernelModules.OPEN
+        if fault := modules_fault(wanted, pool.gpu):
+            other, note = fault
             is_own, text = _states_modules(pool), f"`kernelModules: {other.value}`"
             yield Finding(
                 pool.at / "driver" / "kernelModules" if is_own else kernel_modules_at(plan.cluster.gpu_operator),
                 f"{wanted} kernel modules do not drive {pool.gpu.id} of pool `{pool.name}`",
                 label=f"needs `{other.value}`",
                 related=(Label(pool.at / "gpu", "these boards"),),
-                notes=(_SINCE_TURING if is_old else _OPEN_ALONE,),
+                notes=(note,),
                 help=f"write {text}" if is_own else f"write {text} in `driver` of pool `{pool.name}`",
             )
 
@@ -164,9 +164,18 @@ _OPEN_ALONE: Final = "Grace Hopper and Blackwell boards have open kernel modules
 """https://developer.nvidia.com/blog/nvidia-transitions-fully-towards-open-source-gpu-kernel-modules"""
 
 
-def _needs_open(pool: Pool) -> bool:
-    is_grace_hopper = all("GH200" in product.label for product in pool.gpu.products)
-    return pool.gpu.compute_capability >= _BLACKWELL or is_grace_hopper
+def modules_fault(wanted: str, gpu: Gpu) -> tuple[KernelModules, str] | None:
+    """The kernel modules that drive a board which the wanted ones do not, and why."""
+    if wanted == KernelModules.OPEN and gpu.compute_capability < _TURING:
+        return KernelModules.PROPRIETARY, _SINCE_TURING
+    if wanted == KernelModules.PROPRIETARY and _needs_open(gpu):
+        return KernelModules.OPEN, _OPEN_ALONE
+    return None
+
+
+def _needs_open(gpu: Gpu) -> bool:
+    is_grace_hopper = all("GH200" in product.label for product in gpu.products)
+    return gpu.compute_capability >= _BLACKWELL or is_grace_hopper
 
 
 @check("GPU486", "driver-sidecar-without-image")
@@ -182,7 +191,7 @@ def driver_sidecar_without_image(plan: Plan) -> Iterator[Finding]:
     Copy `repository`, `image` and `version` from the values of the chart's release.
     """
     values, at = plan.cluster.gpu_operator.spec.values, plan.cluster.gpu_operator.at / "values"
-    for part in _SIDECARS if are_drivers_by_pool(plan) else ():
+    for part in SIDECARS if are_drivers_by_pool(plan) else ():
         stated = values.get(part)
         if isinstance(stated, dict) and stated.get("enabled") is True:
             missing = [field for field in ("repository", "image", "version") if not stated.get(field)]
@@ -196,7 +205,7 @@ def driver_sidecar_without_image(plan: Plan) -> Iterator[Finding]:
                 )
 
 
-_SIDECARS: Final = ("gds", "gdrcopy")
+SIDECARS: Final = ("gds", "gdrcopy")
 
 
 @check("GPU488", "precompiled-driver-beside-sidecar")
@@ -213,7 +222,7 @@ def precompiled_driver_beside_sidecar(plan: Plan) -> Iterator[Finding]:
     values, at = plan.cluster.gpu_operator.spec.values, plan.cluster.gpu_operator.at / "values"
     driver = values.get("driver")
     is_precompiled = isinstance(driver, dict) and driver.get("usePrecompiled") is True
-    for part in _SIDECARS if is_precompiled and are_drivers_by_pool(plan) else ():
+    for part in SIDECARS if is_precompiled and are_drivers_by_pool(plan) else ():
         stated = values.get(part)
         if isinstance(stated, dict) and stated.get("enabled") is True:
             yield Finding(
@@ -242,7 +251,7 @@ def storage_driver_beside_closed_modules(plan: Plan) -> Iterator[Finding]:
     """
     operator = plan.cluster.gpu_operator
     gds = operator.spec.values.get("gds")
-    if not isinstance(gds, dict) or gds.get("enabled") is not True or not _needs_open_modules(str(gds.get("version"))):
+    if not isinstance(gds, dict) or gds.get("enabled") is not True or not needs_open_modules(str(gds.get("version"))):
         return
     for group in driver_groups(plan):
         if group.kernel_modules != KernelModules.OPEN and (group.pool is None or _states_modules(group.pool)):
@@ -291,6 +300,6 @@ _SINCE_OPEN: Final = (2, 17, 5)
 """`MinimumGDSVersionForOpenRM` in `internal/consts/consts.go` of NVIDIA/gpu-operator v26.7.0."""
 
 
-def _needs_open_modules(version: str) -> bool:
+def needs_open_modules(version: str) -> bool:
     """Whether that GPUDirect Storage wants the open kernel modules; a digest counts as a new one there."""
     return version.startswith("sha256") or (parse_version(version) or ()) >= _SINCE_OPEN

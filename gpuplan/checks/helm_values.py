@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from gpuplan.catalog import operators
@@ -41,24 +42,35 @@ def unknown_helm_value(plan: Plan) -> Iterator[Finding]:
     operator = plan.cluster.gpu_operator
     if operator.spec.install is not Install.HELM or not operator.spec.values:
         return
-    chart, version = operators.chart_keys(operator.version), operator.version
-    unread = f"the chart of {version} was not read; its neighbours were, the newest is {operators.newest_read_line()}"
-    for route, known in _unknown(operator.spec.values, chart.keys, ()):
-        if route[0] == _NFD_CHART and not operator.spec.nfd:
-            continue  # GPU604
+    for route, finding in unread_values(operator.spec.values, operator.version):
+        if route[0] != _NFD_CHART or operator.spec.nfd:  # else GPU604
+            yield finding((operator.at / "values" / route).key)
+
+
+def unread_values(values: Mapping[str, object], release: str) -> Iterator[tuple[Route, Callable[[Origin], Finding]]]:
+    """Routes to keys that a release's chart does not read, with what is said of each; without one, that none does."""
+    chart = operators.chart_keys(release) if release else operators.all_chart_keys()
+    unread = f"the chart of {release} was not read; its neighbours were, the newest is {operators.newest_read_line()}"
+    for route, known in _unknown(values, chart.keys, ()):
         knowing = operators.lines_that_know(route)
-        is_former = bool(knowing) and _is_older(knowing[-1], version)
+        is_former = bool(knowing) and _is_older(knowing[-1], release)
         close = "" if is_former else closest(route[-1], known)
         meant = f"`{'.'.join((*route[:-1], close))}`" if close else ""
         notes = (f"known to {listing(knowing)}" if knowing else "", "" if chart.is_read else unread)
-        yield Finding(
-            (operator.at / "values" / route).key,
-            f"chart gpu-operator {version} reads no value `{'.'.join(route)}`",
+        which = (
+            f"chart {operators.OPERATORS_CHART} {release}"
+            if release
+            else f"no known release of chart {operators.OPERATORS_CHART}"
+        )
+        finding = partial(
+            Finding,
+            message=f"{which} reads {'no' if release else 'a'} value `{'.'.join(route)}`",
             label=f"did you mean {meant}" if meant else "not read any more" if is_former else "ignored without a word",
             notes=tuple(filter(None, notes)),
             help=f"write {meant}" if meant else _elsewhere(route[-1], chart.keys) or "remove it",
             severity=Severity.WARNING if is_former or not chart.is_read else None,
         )
+        yield route, finding
 
 
 def _is_older(line: str, release: str) -> bool:

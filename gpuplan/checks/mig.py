@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from gpuplan.catalog import Gpu
-from gpuplan.catalog.operators import DriverEffect, driver_defects
+from gpuplan.catalog.operators import DriverDefect, DriverEffect, driver_defects
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import gpu_numbers, repeats
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
@@ -617,6 +617,11 @@ def driver_breaks_mig(plan: Plan) -> Iterator[Finding]:
                     help="write a later version, such as `580.95.05`",
                 )
                 break
+
+
+def defect_without_mig(driver: str) -> DriverDefect | None:
+    """Why a driver does not support MIG; None where it does."""
+    return next((item for item in driver_defects() if item.effect is DriverEffect.NO_MIG and item.has(driver)), None)
 
 
 def _fault(effect: DriverEffect, pool: Pool) -> str:

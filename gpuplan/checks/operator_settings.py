@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpuplan.catalog.operators import decided_environment
 from gpuplan.checks.registry import check
-from gpuplan.diagnostics import Finding, Label, Severity
+from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.patterns import regex
 from gpuplan.planning.operand_environment import stated_environment
 from gpuplan.planning.plan import Plan
@@ -34,13 +34,8 @@ def operand_variable_unusable(plan: Plan) -> Iterator[Finding]:
     for operand, variables in stated_environment(operator).items():
         for name in variables:
             at = (operator.at / "env" / operand / name).key
-            if not _NAME.fullmatch(name):
-                yield Finding(
-                    at,
-                    f"`{name}` is no name of an environment variable",
-                    label="the API server refuses it",
-                    help="write letters, digits, `_`, `-` and `.`, and no digit first",
-                )
+            if not is_variable(name):
+                yield unusable_name(at, name)
             elif field := decided.get((operand, name)):
                 yield Finding(
                     at,
@@ -49,6 +44,20 @@ def operand_variable_unusable(plan: Plan) -> Iterator[Finding]:
                     notes=(f"it follows from `{field}`",),
                     help=f"remove it, and set `{field}` if that is not what you mean",
                 )
+
+
+def is_variable(name: str) -> bool:
+    """Whether the API server takes it for the name of an environment variable."""
+    return bool(_NAME.fullmatch(name))
+
+
+def unusable_name(at: Origin, name: str) -> Finding:
+    return Finding(
+        at,
+        f"`{name}` is no name of an environment variable",
+        label="the API server refuses it",
+        help="write letters, digits, `_`, `-` and `.`, and no digit first",
+    )
 
 
 @check("GPU479", "operator-not-told", Severity.WARNING)

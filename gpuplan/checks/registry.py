@@ -55,6 +55,11 @@ def check(
     return declare
 
 
+def same_rule(one: Check[Any]) -> Callable[[Callable[[C], Iterable[Finding]]], Check[C]]:
+    """Declare how another context breaks a rule that is declared already; its page stays the first one's."""
+    return lambda function: Check(one.rule, function)
+
+
 def checks_in(*modules: ModuleType) -> tuple[Check[Any], ...]:
     """Every check that is defined in one of the modules, in the order in which they are written."""
     return tuple(

@@ -44,6 +44,14 @@ def _gpus(_: click.Context) -> Iterable[str]:
     section="Input",
     help="Judge objects by the schemas of this minor version, such as 1.34 [default: the newest that is known].",
 )
+@option(
+    "--operator",
+    default="",
+    metavar="VERSION",
+    section="Input",
+    help="Judge values of the GPU Operator's chart by this release, such as v26.7.0 [default: the one that is named"
+    " beside them, else any that is known].",
+)
 @crds_option
 @findings_option
 @strictness_option
@@ -52,6 +60,7 @@ def command(
     files: tuple[str, ...],
     gpus: tuple[str, ...],
     kubernetes: str,
+    operator: str,
     crds: Path | None,
     outputs: tuple[Output, ...],
     *,
@@ -72,6 +81,6 @@ def command(
     from gpuplan.pipeline.checking import check_files
 
     found = dict(contents(files))
-    report = check_files(found, gpus=gpus, kubernetes=kubernetes, crds=crds)
+    report = check_files(found, gpus=gpus, kubernetes=kubernetes, operator=operator, crds=crds)
     write_findings(terminal, report, outputs)
     return 0 if is_acceptable(report, warnings_as_errors=warnings_as_errors) else 1

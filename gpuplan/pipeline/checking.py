@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuplan.catalog import Gpu, load
+from gpuplan.catalog.operators import lines, parse_version
+from gpuplan.checks.alone import ALONE_CHECKS
 from gpuplan.checks.handwritten import OBJECT_CHECKS
 from gpuplan.checks.handwritten.config_files import is_config
 from gpuplan.checks.handwritten.reading import (
@@ -18,6 +20,7 @@ from gpuplan.checks.handwritten.reading import (
     sort_out,
     sync_options,
 )
+from gpuplan.checks.handwritten.settings import find_settings, made_config_maps, values_in
 from gpuplan.checks.registry import run_all
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
 from gpuplan.documents import Document, find_ignores, read_bytes
@@ -38,10 +41,6 @@ from gpuplan.pipeline.rules import NOTHING_JUDGED, PATCHED_OBJECT_INVALID, POLIC
 from gpuplan.planning.plan import HandWritten
 
 _POLICIES: Final = "gpuplan.dev/"
-_CHARTS_BLOCKS: Final = frozenset(
-    ("ccManager", "daemonsets", "dcgm", "dcgmExporter", "devicePlugin", "gdrcopy", "gds", "gfd", "mig", "migManager")
-)
-"""What stands at the top of values of the GPU Operator's chart, and of hardly any other."""
 
 
 def check_files(
@@ -49,52 +48,57 @@ def check_files(
     *,
     gpus: Sequence[str] = (),
     kubernetes: str = "",
+    operator: str = "",
     crds: Path | None = None,
 ) -> Report:
     """Judge the files by themselves: everything that one run can find.
 
     ``files`` are contents by name. Partitions are judged on the models ``gpus``, or on whatever model fits; objects by
     the schemas of a ``kubernetes`` minor version, by default the newest that is known, and of any release of the
-    projects that define custom kinds. ``crds`` is a folder of more definitions. Trouble where a model or a version is
-    not known.
+    projects that define custom kinds. ``operator`` is the release of the GPU Operator whose chart values are for, where
+    nothing beside them names it, by default any that is known. ``crds`` is a folder of more definitions. Trouble where
+    a model or a version is not known.
     """
     models = tuple(load().get(name) for name in gpus)
     version = kubernetes or kubernetes_versions()[1]
     if not has_schemas(version):
         oldest, newest = kubernetes_versions()
         raise GpuplanError(f"there are no schemas for Kubernetes {version}", f'name one from "{oldest}" to "{newest}"')
+    if operator and parse_version(operator) is None:
+        raise GpuplanError(f"`{operator}` is no release of the GPU Operator", f"name one such as {lines()[-1].name}.0")
     documents: list[Document] = []
     found: list[Diagnostic] = []
     for name, content in files.items():
         read, unread = read_bytes(name, content)
         documents += read
         found += unread
-    found += _judge(documents, models, version, crds)
+    found += _judge(documents, models, version, operator, crds)
     sources = {document.file.path: document.file for document in documents}
     ignores = tuple(ignore for source in sources.values() for ignore in find_ignores(source))
     return Report(tidy(found, ignores, needed=ignores), (), (), len(files))
 
 
 def _judge(
-    documents: Sequence[Document], gpus: tuple[Gpu, ...], version: str, crds: Path | None
+    documents: Sequence[Document], gpus: tuple[Gpu, ...], version: str, operator: str, crds: Path | None
 ) -> Iterator[Diagnostic]:
     policies = [document for document in documents if _version_of(document).startswith(_POLICIES)]
     for document in {document.file.path: document for document in reversed(policies)}.values():
         yield _policy(document)
     others = [document for document in documents if document not in policies]
-    files = _hand_files(others, gpus)
+    files = _hand_files(others, gpus, operator)
     yield from _objects_of_files(files, version, crds)
-    yield from run_all(OBJECT_CHECKS, files)
+    yield from run_all((*OBJECT_CHECKS, *ALONE_CHECKS), files)
     judged = {document.file.path for document in (*policies, *(item for item in others if _is_known(item)))}
     for source in {document.file.path: document.file for document in others}.values():
         if source.path not in judged:
             yield _nothing(source)
 
 
-def _hand_files(documents: Iterable[Document], gpus: tuple[Gpu, ...]) -> HandFiles:
+def _hand_files(documents: Iterable[Document], gpus: tuple[Gpu, ...], release: str) -> HandFiles:
     found = sort_out(HandWritten("", document.origin, document.data) for document in documents)
-    values = [item for document in documents for item in _config_maps_in(document)]
-    return HandFiles(found.kustomizations, (*found.objects, *values), found.documents, gpus=gpus)
+    settings = tuple(find_settings(found, release))
+    objects = (*found.objects, *made_config_maps(settings))
+    return HandFiles(found.kustomizations, objects, found.documents, gpus=gpus, settings=settings)
 
 
 def _version_of(document: Document) -> str:
@@ -108,28 +112,7 @@ def _version_of(document: Document) -> str:
 def _is_known(document: Document) -> bool:
     body = mapping(document.data)
     is_kustomization = document.file.path.rpartition("/")[2] in ALL_KUSTOMIZATION_FILES
-    return "kind" in body or is_config(body) or _is_values(body) or is_kustomization
-
-
-def _is_values(body: Mapping[str, object]) -> bool:
-    """Whether it is what the GPU Operator's chart is given."""
-    return "kind" not in body and any(isinstance(body.get(name), Mapping) for name in _CHARTS_BLOCKS)
-
-
-def _config_maps_in(document: Document) -> Iterator[Object]:
-    """The ConfigMaps that the chart makes of values: `config.data` of the device plugin and of the MIG manager.
-
-    (`templates/plugin_config.yaml` and `templates/mig_config.yaml` of the chart in NVIDIA/gpu-operator.)
-    """
-    body = mapping(document.data)
-    if not _is_values(body):
-        return
-    for operand in ("devicePlugin", "migManager"):
-        config = inside(body, operand, "config")
-        if data := mapping(config.get("data")):
-            name = config.get("name")
-            made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name or operand}, "data": data}
-            yield Object(document.origin / operand / "config", made, document.file.path, "")
+    return "kind" in body or is_config(body) or any(values_in(body)) or is_kustomization
 
 
 # --- By schemas --------------------------------------------------------------------------------------------------

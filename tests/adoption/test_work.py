@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 
 from gpuplan.adoption import Found, read_dump
 from gpuplan.adoption.work import read
+from gpuplan.adoption.work.groups import KINDS
 from gpuplan.backends import workloads
 from gpuplan.diagnostics import Diagnostic, Severity
 from gpuplan.manifests import to_yaml
+from gpuplan.manifests.kinds.imported import READ
 from gpuplan.pipeline.writing import document
 from gpuplan.planning.plan import Plan
 from gpuplan.planning.schedulers import SCHEDULERS
@@ -79,6 +81,10 @@ def test_random_work_is_built_again_as_it_was(scheduler: str, data: st.DataObjec
     documents = "".join(SEPARATOR + to_yaml(document(draft.kind, draft.name, draft.spec)) for draft in found.drafts)
     _, again = written(text.partition(f"{SEPARATOR}apiVersion: gpuplan.dev/v1\nkind: Workload")[0] + documents)
     assert [to_yaml(body) for body in again] == [to_yaml(body) for body in bodies]
+
+
+def test_all_kinds_of_objects_are_collected() -> None:
+    assert set(KINDS) <= READ
 
 
 def test_training_says_what_is_not_so_anyway() -> None:

@@ -7,20 +7,20 @@ from dataclasses import field
 from typing import Any, Final
 
 from gpuplan.adoption.dump import Dump, Item
-from gpuplan.adoption.queues.kueue_cells import CellReader, cohort_of, units_of
+from gpuplan.adoption.queues.cohorts import KUEUE, cohort_of, parents, root_cohort
+from gpuplan.adoption.queues.kueue_cells import CellReader, units_of
 from gpuplan.adoption.queues.kueue_namespaces import NamespaceReader
 from gpuplan.adoption.queues.kueue_settings import tell_settings
 from gpuplan.adoption.queues.matching import Matching
 from gpuplan.adoption.queues.model import Queue
 from gpuplan.adoption.queues.naming import Names
-from gpuplan.adoption.queues.nodes import KUEUE
 from gpuplan.adoption.queues.shares import Share, UnitShare, quotas
 from gpuplan.adoption.queues.told import Told
 from gpuplan.backends.kueue.cells import PLENTY, Cell, Cells, Key
-from gpuplan.checks.handwritten.reading import inside, text
+from gpuplan.checks.handwritten.reading import inside
 from gpuplan.diagnostics import Diagnostic, Finding
 from gpuplan.manifests import parse_quantity
-from gpuplan.planning.kueue import DEFAULT_QUEUE, ROOT_COHORT
+from gpuplan.planning.kueue import DEFAULT_QUEUE
 from gpuplan.planning.plan import Amount, Counted, Plan, Unit
 from gpuplan.values import Value
 
@@ -30,30 +30,6 @@ def read(dump: Dump, plan: Plan) -> tuple[tuple[Queue, ...], tuple[Diagnostic, .
     reader = _Reader(dump, plan)
     found = tuple(reader.queues())
     return found, tuple(reader.told.diagnostics)
-
-
-def root_cohort(dump: Dump) -> str:
-    """The cohort that all others are in, as gpuplan writes one; gpuplan's own name where there is no single one."""
-    parents = _parents(dump)
-    used = [cohort_of(item) for item in dump.of_kind(KUEUE, "ClusterQueue")]
-    tops = dict.fromkeys(name for name in (*parents, *used) if name and not parents.get(name))
-    return next(iter(tops)) if len(tops) == 1 else ROOT_COHORT
-
-
-def _parents(dump: Dump) -> Mapping[str, str]:
-    """Each Cohort's parent; of a circle one has none."""
-    found: dict[str, str] = {}
-    for item in dump.of_kind(KUEUE, "Cohort"):
-        spec = inside(item.body, "spec")
-        parent = text(spec.get("parentName")) or text(spec.get("parent"))
-        above = parent
-        while above and above != item.name:
-            above = found.get(above, "")
-        found[item.name] = "" if above else parent
-    for parent in [*found.values()]:
-        if parent:
-            found.setdefault(parent, "")
-    return found
 
 
 class _Holder(Value):
@@ -87,7 +63,7 @@ class _Reader:
 
     def __init__(self, dump: Dump, plan: Plan) -> None:
         self.dump, self.plan, self.told = dump, plan, Told()
-        self.root, self.parents = root_cohort(dump), _parents(dump)
+        self.root, self.parents = root_cohort(dump), parents(dump)
         cells = CellReader(dump, plan, Matching(dump, plan), self.told)
         found = [(item, cells.read(item)) for item in dump.of_kind(KUEUE, "ClusterQueue")]
         self.counting = {item.name: (item, read) for item, read in found if any(self.units(key) for key in read)}

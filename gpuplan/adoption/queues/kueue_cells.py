@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
 
 from gpuplan.adoption.dump import Dump, Item
+from gpuplan.adoption.queues.cohorts import KUEUE, cohort_of
 from gpuplan.adoption.queues.matching import Matching
-from gpuplan.adoption.queues.nodes import KUEUE, NODE_RESOURCES, node_labels
 from gpuplan.adoption.queues.told import Told
 from gpuplan.backends.kueue.cells import Cell, Cells, Key
 from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text
@@ -21,6 +21,8 @@ from gpuplan.values import NamedTuple, Value
 from gpuplan.wording import joined
 
 _COUNTED: Mapping[str, Counted] = {item.value: item for item in Counted}
+_OF_NODES = frozenset((*_COUNTED, "ephemeral-storage"))
+"""What every node has."""
 
 
 class _Quota(NamedTuple):
@@ -51,7 +53,7 @@ class CellReader(Value, eq=False):
         twice: set[Key] = set()
         divided: set[str] = set()
         for quota in quotas:
-            is_of_nodes = quota.resource in NODE_RESOURCES
+            is_of_nodes = quota.resource in _OF_NODES
             pools = self._pools(item, quota, [pool for pool, _ in found] if is_of_nodes else None)
             if len(pools) > 1 and quota.flavor not in divided:
                 divided.add(quota.flavor)
@@ -68,8 +70,8 @@ class CellReader(Value, eq=False):
     def _quotas(self, item: Item) -> Iterator[_Quota]:
         """Units first: what else is counted is so beside them."""
         found = [*self._written(item)]
-        yield from (quota for quota in found if quota.resource not in NODE_RESOURCES)
-        yield from (quota for quota in found if quota.resource in NODE_RESOURCES)
+        yield from (quota for quota in found if quota.resource not in _OF_NODES)
+        yield from (quota for quota in found if quota.resource in _OF_NODES)
 
     def _written(self, item: Item) -> Iterator[_Quota]:
         at = item.at / "spec" / "resourceGroups"
@@ -194,10 +196,10 @@ def _counts(item: Item, cell: Cell) -> bool:
     return cell.nominal > 0 or bool(cohort_of(item) and cell.borrowing != 0)
 
 
-def cohort_of(queue: Item) -> str:
-    """The cohort that a ClusterQueue is in, in either version of the API; empty for what is in none."""
-    spec = inside(queue.body, "spec")
-    return (text(spec.get("cohortName")) or text(spec.get("cohort"))) if queue.kind == "ClusterQueue" else ""
+def node_labels(flavor: Item) -> Mapping[str, str]:
+    """The labels of the nodes that a flavor is of; none where it is of all."""
+    found = inside(flavor.body, "spec", "nodeLabels")
+    return {key: value for key, value in found.items() if isinstance(value, str)}
 
 
 def units_of(pool: Pool, resource: str) -> list[Unit]:

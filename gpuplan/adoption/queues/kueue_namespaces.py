@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from gpuplan.adoption.dump import Dump, Item
-from gpuplan.adoption.queues.nodes import KUEUE
+from gpuplan.adoption.queues.cohorts import KUEUE
 from gpuplan.adoption.queues.told import Told
 from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text
 from gpuplan.diagnostics import Finding
@@ -58,23 +58,24 @@ class NamespaceReader:
     def _choose(self) -> Mapping[str, Mapping[str, Item]]:
         """By ClusterQueue the namespaces that have a LocalQueue for it, each with that one.
 
-        In a namespace with several the one counts that takes work that names none.
+        One that takes work that names none is beside any other: the other is what work names.
         """
         found: dict[str, dict[str, Item]] = {}
-        taken: dict[str, Item] = {}
+        taken: dict[str, tuple[Item, str]] = {}
         items = self._dump.of_kind(KUEUE, "LocalQueue")
-        for item in sorted(items, key=lambda item: (item.name != DEFAULT_QUEUE, item.namespace, item.name)):
+        for item in sorted(items, key=lambda item: (item.name == DEFAULT_QUEUE, item.namespace, item.name)):
             queue = self._queues.get(text(inside(item.body, "spec").get("clusterQueue")))
             if queue is None or not item.namespace:
                 continue
-            if other := taken.get(item.namespace):
-                self._tell_second(item, other, queue)
-            elif not self._selects(queue, item.namespace):
+            if not self._selects(queue, item.namespace):
                 self._tell_unselected(item, queue)
-            else:
-                taken[item.namespace] = item
+                continue
+            self._tell_more(item)
+            other, of = taken.setdefault(item.namespace, (item, queue.name))
+            if other is item:
                 found.setdefault(queue.name, {})[item.namespace] = item
-                self._tell_more(item)
+            elif of != queue.name or item.name != DEFAULT_QUEUE:
+                self._tell_second(item, other, queue)
         return found
 
     def _selects(self, queue: Item, namespace: str) -> bool:

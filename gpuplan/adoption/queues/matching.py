@@ -23,10 +23,14 @@ class Matching(Value, eq=False):
         """The pools that have nodes with these labels, in their order."""
         return [pool for pool in self.plan.pools if self._has(pool, labels)]
 
+    def nodes_of(self, pool: Pool) -> Sequence[Item]:
+        """The nodes of a pool that the dump has."""
+        return self._nodes.get(pool.name, ())
+
     def _has(self, pool: Pool, labels: Mapping[str, str]) -> bool:
         if labels.items() <= {**pool.nodes.selector, **pool.labels}.items():
             return True
-        if nodes := self._nodes.get(pool.name):
+        if nodes := self.nodes_of(pool):
             return any(labels.items() <= node.labels.items() for node in nodes)
         known = {**pool.nodes.selector, **pool.labels}
         products = [product.label for product in pool.gpu.products]

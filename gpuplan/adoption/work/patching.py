@@ -19,11 +19,12 @@ def patch_between(have: object, want: object, shape: Shape, route: Path = ()) ->
     for key, value in wanted.items():
         place = (*route, key)
         if key not in there:
-            if not is_added(place, value):
+            if not is_added(value, shape.field(key), place):
                 patch[key] = value
-        elif difference(there[key], value, place) is not None:
+        elif difference(there[key], value, shape.field(key), place) is not None:
             patch[key] = _change(there[key], value, shape.field(key), place)
-    patch |= {key: None for key, value in there.items() if key not in wanted and not is_added((*route, key), value)}
+    gone = (key for key, value in there.items() if key not in wanted and value not in ("", [], {}, None))
+    patch |= dict.fromkeys(gone)
     return patch
 
 

@@ -20,7 +20,7 @@ from gpuplan.values import Value
 
 # --- Who reads them ----------------------------------------------------------------------------------------------
 
-_FORMER_NAMESPACE = "gpu-operator-resources"
+FORMER_NAMESPACE = "gpu-operator-resources"
 
 
 @check("GPU638", "config-that-nobody-reads", Severity.WARNING)
@@ -46,12 +46,12 @@ def config_that_nobody_reads(files: HandFiles) -> Iterator[Finding]:
         is_known = is_elsewhere or plan.cluster.gpu_operator.spec.install is not Install.EXTERNAL
         is_named = name in named if is_elsewhere else False
         if is_known and (is_named or not _is_mentioned(name, plan)):
-            yield _unread(name, namespace if is_elsewhere else "", own, namespace_at if is_elsewhere else at)
+            yield unread(name, namespace if is_elsewhere else "", own, namespace_at if is_elsewhere else at)
 
 
-def _unread(name: str, namespace: str, own: str, at: Origin) -> Finding:
-    is_former = namespace == _FORMER_NAMESPACE
-    former = f"operands have been in the operator's own namespace since v1.9.0, before in `{_FORMER_NAMESPACE}`"
+def unread(name: str, namespace: str, own: str, at: Origin) -> Finding:
+    is_former = namespace == FORMER_NAMESPACE
+    former = f"operands have been in the operator's own namespace since v1.9.0, before in `{FORMER_NAMESPACE}`"
     return Finding(
         at,
         f"nobody reads ConfigMap `{name}`{f' in namespace `{namespace}`' if namespace else ''}",
@@ -88,9 +88,12 @@ def _named_by_operator(plan: Plan, files: HandFiles) -> set[str]:
 
 
 def _is_mentioned(name: str, plan: Plan) -> bool:
+    return is_mentioned(name, (plan.cluster.gpu_operator.spec.values, *(written.body for written in plan.hand_written)))
+
+
+def is_mentioned(name: str, bodies: Iterable[object]) -> bool:
     """Whether the name stands anywhere but where the ConfigMap gets it, or a patch is aimed at it."""
     whole = re.compile(rf"(?<![-\w.]){re.escape(name)}(?![-\w.])")
-    bodies = (plan.cluster.gpu_operator.spec.values, *(written.body for written in plan.hand_written))
     return any(whole.search(value) for body in bodies for value in _texts(body))
 
 
@@ -155,19 +158,19 @@ def single_chosen_for_unequal_instances(files: HandFiles) -> Iterator[Finding]:
                     found.place(*route, MIG_CONFIG_LABEL),
                     f"`{entry}` of {found.title} divides GPUs unequally, and its strategy is `single`",
                     label="the device plugin exits",
-                    notes=(_EXITS,),
+                    notes=(EXITS,),
                     help="choose an entry with one profile on all GPUs, or a configuration with `migStrategy: mixed`",
                 )
     if overriding is ClusterMigStrategy.SINGLE:
         for config in mig_configs(files):
-            for problem in _unequal_entries(config):
-                yield from (replace(item, severity=Severity.WARNING) for item in config.findings((problem,), _EXITS))
+            for problem in unequal_entries(config):
+                yield from (replace(item, severity=Severity.WARNING) for item in config.findings((problem,), EXITS))
 
 
-_EXITS = "the plugin exits where a node's MIG devices are of several kinds, or only some of its GPUs have any"
+EXITS = "the plugin exits where a node's MIG devices are of several kinds, or only some of its GPUs have any"
 
 
-def _unequal_entries(config: Config) -> Iterator[Problem]:
+def unequal_entries(config: Config) -> Iterator[Problem]:
     for name, division in _by_name(config.body).items():
         if not division.is_equal:
             message = f"entry `{name}` divides GPUs unequally, and the cluster's strategy is `single`"

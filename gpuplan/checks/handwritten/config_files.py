@@ -14,6 +14,7 @@ from gpuplan.checks.handwritten.reading import (
     mapping,
     read_text,
 )
+from gpuplan.checks.handwritten.settings import overriding_strategy
 from gpuplan.diagnostics import Finding, Origin
 from gpuplan.documents import read_text as read_file
 from gpuplan.patterns import regex
@@ -24,12 +25,16 @@ _MARKS = ("mig-configs", "sharing", "migStrategy", "timeSlicing")
 
 
 class Config(Value):
-    """A file's content, with the key that it has in a ConfigMap; text in one has one place for all that is in it."""
+    """A file's content, with the key that it has in a ConfigMap; text in one has one place for all that is in it.
+
+    ``config_map`` is that one's name, empty where there is none.
+    """
 
     at: Origin
     body: Mapping[str, object]
     key: str = ""
     is_inline: bool = False
+    config_map: str = ""
 
     def findings(self, problems: Iterable[Problem], fact: str) -> Iterator[Finding]:
         for problem in problems:
@@ -53,8 +58,8 @@ def _is_plugins(body: Mapping[str, object]) -> bool:
 
 def plugin_configs(files: HandFiles) -> Iterator[tuple[Config, ClusterMigStrategy]]:
     """Files of the device plugin, with the cluster's strategy, which each may have for itself where there is none."""
-    strategy = files.plan.cluster.gpu_operator.spec.mig_strategy if files.plan else ClusterMigStrategy.PER_POOL
-    return ((config, strategy) for config in _configs(files) if _is_plugins(config.body))
+    found = (config for config in _configs(files) if _is_plugins(config.body))
+    return ((config, overriding_strategy(files, config.config_map)) for config in found)
 
 
 def mig_configs(files: HandFiles) -> Iterator[Config]:
@@ -66,10 +71,13 @@ def _configs(files: HandFiles) -> Iterator[Config]:
     """Files that look like the device plugin's or the MIG manager's, in ConfigMaps and beside a generator."""
     alone = list(_files_alone(files))
     yield from alone
-    for at, key, value in _texts(files):
+    for at, key, value, name in _texts(files):
         for body in read_text(value):
             file = next((item for item in alone if item.body == body), None)
-            yield replace(file, key=key) if file else Config(at, mapping(body), key, is_inline=True)
+            if file:
+                yield replace(file, key=key, config_map=name)
+            else:
+                yield Config(at, mapping(body), key, is_inline=True, config_map=name)
 
 
 def _files_alone(files: HandFiles) -> Iterator[Config]:
@@ -87,12 +95,12 @@ def holds_config(value: object) -> bool:
     return is_likely and any(is_config(mapping(body)) for body in read_text(value))
 
 
-def _texts(files: HandFiles) -> Iterator[tuple[Origin, str, str]]:
-    """The values of ConfigMaps that hold such a file, or may do so, with their places and keys."""
+def _texts(files: HandFiles) -> Iterator[tuple[Origin, str, str, str]]:
+    """The values of ConfigMaps that hold such a file, or may do so, with their places and keys, and what has them."""
     for found in files.of_kind("ConfigMap"):
         for key, value in mapping(found.body.get("data")).items():
             if isinstance(value, str) and any(mark in value for mark in _MARKS):
-                yield found.place("data", key), key, value
+                yield found.place("data", key), key, value, found.name
 
 
 # --- What cannot be read -----------------------------------------------------------------------------------------
@@ -107,7 +115,7 @@ _OF_PLUGIN = regex(r"(?:^|[{,])[ \t]*[\"']?(?:timeSlicing|mps|migStrategy)\b", r
 
 def broken_configs(files: HandFiles, *, are_plugins: bool, fact: str) -> Iterator[Finding]:
     """Findings on texts that are meant for one of the two programs and cannot be parsed."""
-    for at, key, value in _texts(files):
+    for at, key, value, _ in _texts(files):
         problem = _syntax_problem(value) if _is_meant_for(value, are_plugins=are_plugins) else None
         if problem:
             yield problem.found(at, fact, key)

@@ -28,13 +28,22 @@ def device_plugin_config_refused(files: HandFiles) -> Iterator[Finding]:
     """
     fact = "nodes with this entry hand out no GPUs"
     for config, strategy in plugin_configs(files):
-        problems = plugin_errors(config.body, strategy)
+        opening = _IN_CLUSTER if files.plan is not None else 'leave `mig.strategy` empty, in values as `""`'
+        problems = plugin_errors(config.body, strategy, opening)
         yield from config.findings(problems, fact)
     yield from broken_configs(files, are_plugins=True, fact=fact)
 
 
-def plugin_errors(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[Problem]:
-    """What the device plugin refuses; the file's own strategy counts where the cluster leaves it to each pool."""
+_IN_CLUSTER = "write `gpuOperator.migStrategy: perPool` in the Cluster"
+
+
+def plugin_errors(
+    body: Mapping[str, object], overriding: ClusterMigStrategy, opening: str = _IN_CLUSTER
+) -> Iterator[Problem]:
+    """What the device plugin refuses; the file's own strategy counts where the cluster leaves it to each pool.
+
+    ``opening`` is how it comes to do so.
+    """
     yield from find_problems("device-plugin", body)
     own = value_at(body, ("flags", "migStrategy"))
     is_own = overriding is ClusterMigStrategy.PER_POOL
@@ -47,7 +56,7 @@ def plugin_errors(body: Mapping[str, object], overriding: ClusterMigStrategy) ->
         if is_own:
             yield Problem(("flags", "migStrategy"), message, "not with MPS", "write `migStrategy: none`")
         else:
-            help_ = "use `timeSlicing`, or write `gpuOperator.migStrategy: perPool` in the Cluster"
+            help_ = f"use `timeSlicing`, or {opening}"
             yield Problem(("sharing", "mps"), message, "the cluster's strategy is `mixed`", help_)
 
 

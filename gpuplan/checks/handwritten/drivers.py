@@ -43,15 +43,20 @@ def nvidia_driver_not_installed(files: HandFiles) -> Iterator[Finding]:
     has_fallback = has_default_driver(files.plan.cluster.gpu_operator)
     yield from _meeting_those_of_pools(files.plan, drivers, has_fallback=has_fallback)
     for first, second in combinations(drivers, 2):
-        if _share_nodes(first, second, has_fallback=has_fallback):
-            yield Finding(
-                second.place("spec", "nodeSelector"),
-                f"{second.title} and {first.title} are for the same nodes",
-                label="conflicts with the other",
-                related=(Label(first.place("spec", "nodeSelector"), "selects these nodes, too"),),
-                notes=(_ONE_DRIVER,),
-                help="have the selectors differ in the value of one label",
-            )
+        if share_nodes(first, second, has_fallback=has_fallback):
+            yield conflict(first, second)
+
+
+def conflict(first: Object, second: Object) -> Finding:
+    """Two that are for the same nodes."""
+    return Finding(
+        second.place("spec", "nodeSelector"),
+        f"{second.title} and {first.title} are for the same nodes",
+        label="conflicts with the other",
+        related=(Label(first.place("spec", "nodeSelector"), "selects these nodes, too"),),
+        notes=(_ONE_DRIVER,),
+        help="have the selectors differ in the value of one label",
+    )
 
 
 _ONE_DRIVER = "the operator installs one driver on a node, and stops where two NVIDIADriver objects select it"
@@ -104,7 +109,7 @@ def _are_skipped(plan: Plan, files: HandFiles) -> bool:
     return not (by_value or by_patch or is_owned_elsewhere or are_drivers_by_pool(plan))
 
 
-def _share_nodes(one: Object, other: Object, *, has_fallback: bool) -> bool:
+def share_nodes(one: Object, other: Object, *, has_fallback: bool) -> bool:
     """Whether each node that one of them selects is the other's as well, or each that the other one selects."""
     if one.name == other.name:
         return False

@@ -139,7 +139,7 @@ def _nearest_layout(counts: Mapping[str, int], models: Sequence[Gpu]) -> str:
     named = [(gpu, {gpu.current_name(name): number for name, number in counts.items()}) for gpu in models]
     able = [(gpu, wanted) for gpu, wanted in named if all(gpu.find_profile(name) for name in wanted)]
     if len(able) != 1:
-        return "write a MigLayout, which names the nearest that fit"
+        return "`gpuplan check FILE --gpu MODEL` names the nearest that fit on a board"
     [(gpu, wanted)] = able
     return f"nearest that fit: {joined([_spell(layout) for layout in nearest_layouts(gpu, wanted)], 'or')}"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import lru_cache
 from posixpath import dirname, normpath
+from typing import TYPE_CHECKING
 
 from gpuplan.aliases import has_few_aliases
 from gpuplan.catalog import Gpu
@@ -14,6 +15,9 @@ from gpuplan.manifests import parse_quantity
 from gpuplan.planning.plan import HandWritten, Plan
 from gpuplan.planning.sync_names import SYNC_OPTIONS
 from gpuplan.values import Value
+
+if TYPE_CHECKING:
+    from gpuplan.checks.handwritten.settings import Settings
 
 KUSTOMIZATION_FILES = ("kustomization.yaml", "kustomization.yml")
 ALL_KUSTOMIZATION_FILES = (*KUSTOMIZATION_FILES, "Kustomization")
@@ -122,7 +126,8 @@ class HandFiles(Value):
     """What is judged together: all that was written by hand for a cluster, or objects that were made of it.
 
     ``documents`` are those of each file with their places. Without a ``plan`` objects are judged by themselves, on
-    ``gpus``, or on whatever model of the catalog fits where there are none.
+    ``gpus``, or on whatever model of the catalog fits where there are none. Then ``settings`` are what they say to the
+    GPU Operator.
     """
 
     kustomizations: tuple[Kustomization, ...] = ()
@@ -130,6 +135,7 @@ class HandFiles(Value):
     documents: Mapping[str, Sequence[tuple[Origin, object]]] = field(default_factory=dict)
     plan: Plan | None = None
     gpus: tuple[Gpu, ...] = ()
+    settings: tuple[Settings, ...] = ()
 
     @property
     def cluster_names(self) -> tuple[str, ...]:

@@ -1,0 +1,127 @@
+"""Find the units that a number of GPUs stands for: queues of KAI-Scheduler add up all that a pool hands out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction as Ratio
+from itertools import combinations
+
+from gpuplan.planning.kai import weight
+from gpuplan.planning.plan import Amount, Pool, Unit
+from gpuplan.values import NamedTuple
+
+
+class Bounds(NamedTuple):
+    """What a queue has, in GPUs: ``quota`` is None for all that is within it, ``limit`` where unbounded."""
+
+    quota: Ratio | None
+    limit: Ratio | None
+
+
+class UnitBounds(NamedTuple):
+    """What a tenant has of one unit."""
+
+    guaranteed: Amount
+    limit: Amount | None
+
+
+Found = Mapping[str, UnitBounds]
+"""By the names of units."""
+
+
+def own_bounds(
+    pool: Pool, whole: Bounds, rest: Bounds | None, below: Found, *, units: Iterable[str] = (), may_be_none: bool = True
+) -> Found | None:
+    """The quotas of a tenant that its queue and, if it has its own work as well, the queue of that come of.
+
+    ``below`` is what lies within, by unit. ``units`` are those that it is known to be granted. None where no quotas in
+    whole units come to these numbers.
+    """
+    sets = [tuple(name for name in units if pool.find_unit(name))]
+    names = [unit.name for unit in sorted(pool.units, key=lambda unit: -unit.capacity)]
+    sets += [chosen for count in range(len(names) + 1) for chosen in combinations(names, count)]
+    for chosen in sets:
+        if (chosen or may_be_none) and (found := _as_said(pool, chosen, whole, rest, below)) is not None:
+            return found
+    return None
+
+
+def _as_said(pool: Pool, chosen: Sequence[str], whole: Bounds, rest: Bounds | None, below: Found) -> Found | None:
+    """The quotas on these units; None where they come to other numbers."""
+    others = {name: part for name, part in below.items() if name not in chosen}
+    within = gpus_of(pool, {name: part for name, part in below.items() if name in chosen})
+    beside, other_limit = gpus_of(pool, others), _limit_of(pool, others)
+    left = Ratio(0) if whole.quota is None else whole.quota - beside - within
+    if rest is not None and not _is_same(left, rest.quota or Ratio(0)):
+        return None
+    if not chosen:
+        return {} if whole.limit is None and _is_same(left, Ratio(0)) else None
+    if rest is not None:
+        limit = rest.limit
+    elif whole.limit is None or other_limit is None:
+        limit = None
+    else:
+        limit = whole.limit - other_limit
+    together = None if limit is None or other_limit is None else limit + other_limit
+    if (together is None) is not (whole.limit is None) or not _is_same(together or Ratio(0), whole.limit or Ratio(0)):
+        return None
+    parts = divide(pool, chosen, left)
+    beyond = None if limit is None else divide(pool, chosen, limit - left - within)
+    if parts is None or (limit is not None and beyond is None):
+        return None
+    found: dict[str, UnitBounds] = {}
+    for name in chosen:
+        guaranteed = parts[name] + (below[name].guaranteed if name in below else 0)
+        found[name] = UnitBounds(guaranteed, None if beyond is None else guaranteed + beyond[name])
+    return found
+
+
+def gpus_of(pool: Pool, bounds: Found) -> Ratio:
+    """What guarantees come to."""
+    return sum((_cost(pool, name) * Ratio(part.guaranteed) for name, part in bounds.items()), Ratio(0))
+
+
+def _limit_of(pool: Pool, bounds: Found) -> Ratio | None:
+    known = [_cost(pool, name) * Ratio(part.limit) for name, part in bounds.items() if part.limit is not None]
+    return sum(known, Ratio(0)) if len(known) == len(bounds) else None
+
+
+def _cost(pool: Pool, name: str) -> Ratio:
+    unit = pool.find_unit(name)
+    return weight(pool, unit) if unit else Ratio(0)
+
+
+def _is_same(one: Ratio, other: Ratio) -> bool:
+    """Queues have 64-bit floats."""
+    return abs(one - other) < Ratio(1, 10**9)
+
+
+_MOST_STEPS = 100_000
+
+
+def divide(pool: Pool, names: Sequence[str], gpus: Ratio) -> Mapping[str, Amount] | None:
+    """Numbers of units that come to a number of GPUs, most of them of the first; None where there are none."""
+    units = [unit for name in names if (unit := pool.find_unit(name))]
+    found = next(_divisions(pool, units, gpus, [_MOST_STEPS]), None)
+    return None if found is None else {unit.name: amount for unit, amount in zip(units, found, strict=True)}
+
+
+def _divisions(pool: Pool, units: Sequence[Unit], gpus: Ratio, steps: list[int]) -> Iterator[tuple[Amount, ...]]:
+    if gpus < 0 or not units:
+        if not units and _is_same(gpus, Ratio(0)):
+            yield ()
+        return
+    unit, cost = units[0], weight(pool, units[0])
+    if unit.resource is None and unit.device_class is None:  # a fraction is any number of GPUs
+        exact = Decimal(gpus.numerator) / Decimal(gpus.denominator)
+        yield (int(exact) if exact == int(exact) else round(exact, 9), *(0 for _ in units[1:]))
+        return
+    most = round(gpus / cost) if cost else 0
+    for number in range(most, -1, -1) if len(units) > 1 else (most,):
+        steps[0] -= 1
+        if steps[0] < 0:
+            return
+        left = gpus - number * cost
+        for others in _divisions(pool, units[1:], Ratio(0) if _is_same(left, Ratio(0)) else left, steps):
+            yield (number, *others)

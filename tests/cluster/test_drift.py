@@ -70,7 +70,7 @@ def test_objects_of_others_give_no_line(example: ExampleCluster, record: Record)
 def strangers(example: ExampleCluster) -> Iterator[Body]:
     """Objects of the kinds that gpuplan writes and of others, in all namespaces that there are."""
     spaces = [body["metadata"]["name"] for body in example.api.list("/api/v1/namespaces")]
-    kueue = example.api.find_kind(_KUEUE, "ResourceFlavor")
+    kueue, nfd = example.api.find_kind(_KUEUE, "ResourceFlavor"), example.api.find_kind(_NFD, "NodeFeatureRule")
     for number in range(500):
         name, space = f"theirs-{number}", spaces[number % len(spaces)]
         match number % 10:
@@ -88,9 +88,9 @@ def strangers(example: ExampleCluster) -> Iterator[Body]:
                 yield new(f"{_RBAC}/v1", "RoleBinding", name, space, roleRef=role, subjects=[subject])
             case 5:
                 yield new("scheduling.k8s.io/v1", "PriorityClass", name, value=7)
-            case 6:
+            case 6 if nfd is not None:
                 rule = {"name": name, "labels": {"example.com/rack": "a"}}
-                yield new("nfd.k8s-sigs.io/v1alpha1", "NodeFeatureRule", name, spec={"rules": [rule]})
+                yield new(_NFD, "NodeFeatureRule", name, spec={"rules": [rule]})
             case 7 if kueue is not None:
                 yield new(_KUEUE, "ResourceFlavor", name, spec={"nodeLabels": {"a": "b"}})
             case 8:
@@ -99,6 +99,7 @@ def strangers(example: ExampleCluster) -> Iterator[Body]:
                 yield new("networking.k8s.io/v1", "NetworkPolicy", name, space, spec={"podSelector": {}})
 
 
+_NFD = "nfd.k8s-sigs.io/v1alpha1"
 _KUEUE = "kueue.x-k8s.io/v1beta2"
 _RBAC = "rbac.authorization.k8s.io"
 

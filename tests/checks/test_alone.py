@@ -292,6 +292,12 @@ def test_values_may_be_those_of_a_part_of_a_chart() -> None:
     assert [message[-21:] for _, message in told({"gpu-operator": WRONG})] == ["a value `migManagerr`"]
 
 
+def test_the_heading_of_helm_is_no_value() -> None:
+    report = check_files({"stdin": b"USER-SUPPLIED VALUES:\nmig:\n  strategy: single\n"})
+
+    assert report.diagnostics == ()
+
+
 def test_kustomize_says_which_release_a_file_of_values_is_for() -> None:
     chart = {"name": "gpu-operator", "version": "v26.3.1", "valuesFile": "values.yaml", "valuesInline": {"migg": {}}}
     files = {"a/kustomization.yaml": {"helmCharts": [chart]}, "a/values.yaml": WRONG}

@@ -195,6 +195,14 @@ def test_kernel_modules_are_judged_on_the_models_that_are_named() -> None:
     ]
 
 
+def test_a_driver_is_judged_by_what_the_models_that_are_named_need_of_it() -> None:
+    """An H100 is divided from R525 on."""
+    files = a_policy(driver={"version": "515.65.01"}, **READS_PARTS), a_map("parts", EQUAL)
+
+    assert told(*files) == told(*files, gpu="A100-80GB") == []
+    assert told(*files, gpu="H100-80GB") == [("GPU222", "driver 515.65.01 is too old for H100-80GB MIG")]
+
+
 # --- Whose settings these are ------------------------------------------------------------------------------------
 
 

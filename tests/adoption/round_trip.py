@@ -23,6 +23,7 @@ from gpuplan.manifests.bodies import new_object
 from gpuplan.pipeline import build
 from gpuplan.pipeline.importing import Import, adopt
 from gpuplan.planning.plan import Plan, Pool
+from gpuplan.planning.pools import gpu_memory_mib
 from gpuplan.planning.subjects import about
 from gpuplan.policy.models import NodeLabels
 from tests.adoption.platforms import CLUSTER, SCHEDULERS, Drawn, platforms
@@ -95,6 +96,9 @@ def _nodes_of_pool(plan: Plan, pool: Pool) -> Iterator[dict[str, Any]]:
             "kubernetes.io/hostname": name,
             "nvidia.com/gpu.product": pool.gpu.products[0].label,
             "nvidia.com/gpu.count": str(pool.nodes.gpus_per_node),
+            "nvidia.com/gpu.memory": str(gpu_memory_mib(pool.gpu)),
+            "nvidia.com/gpu.compute.major": str(pool.gpu.compute_capability[0]),
+            "nvidia.com/gpu.compute.minor": str(pool.gpu.compute_capability[1]),
             "nvidia.com/gpu.present": "true",
             **pool.labels,
         }

@@ -12,6 +12,7 @@ from gpuplan.adoption.clusters.reader import Reader, Spec, part
 from gpuplan.adoption.draft import Draft, Found
 from gpuplan.adoption.dump import Dump
 from gpuplan.checks.handwritten.reading import mapping, sequence, text
+from gpuplan.planning.node_pools import NODE_POOL_LABELS
 from gpuplan.planning.plan import GPU_RESOURCE
 from gpuplan.policy.models import Approval, ClusterSpec, GpuOperator, Model, NodeLabels, Platform
 
@@ -56,6 +57,8 @@ def _spec(reader: Reader) -> Spec:
     spec["gpuOperator"] = _ordered(operator | operators.settings(reader, found, operator, spec), GpuOperator)
     if scheduler := schedulers.read(reader, spec):
         spec["scheduler"] = scheduler
+    if needed := serving.dra(reader, version):
+        spec["dra"] = needed
     if kinds := serving.apis(reader):
         spec["apis"] = kinds
     spec |= serving.routes(reader)
@@ -85,8 +88,6 @@ def _ordered(spec: Mapping[str, Any], model: type[Model]) -> Spec:
 
 # --- Nodes -------------------------------------------------------------------------------------------------------
 
-_MANAGED: Final = ("cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup", "kubernetes.azure.com/agentpool")
-
 
 def node_labels(reader: Reader) -> NodeLabels:
     """Who labels nodes: gpuplan in one of its ways, or else their node groups where a cloud has such."""
@@ -96,7 +97,7 @@ def node_labels(reader: Reader) -> NodeLabels:
         return NodeLabels.NODE
     if reader.node_groups:
         return NodeLabels.EXTERNAL
-    is_managed = any(key in item.labels for item in reader.nodes for key in _MANAGED)
+    is_managed = any(key in item.labels for item in reader.nodes for key in NODE_POOL_LABELS)
     return NodeLabels.EXTERNAL if is_managed else NodeLabels.NFD
 
 

@@ -9,6 +9,7 @@ from fractions import Fraction as Ratio
 from typing import Any, Final
 
 from gpuplan.adoption.dump import Dump, Item
+from gpuplan.adoption.queues.faults import tell_faults
 from gpuplan.adoption.queues.kai_units import Bounds, Found, UnitBounds, gpus_of, own_bounds
 from gpuplan.adoption.queues.matching import Matching
 from gpuplan.adoption.queues.model import Queue
@@ -62,9 +63,10 @@ class _Reader:
         self.granted = _granted(dump)
         self.matching = Matching(dump, plan)
         self.work = _namespaces(dump)
+        tell_faults(dump, plan, self.told)
         every = {item.name: item for item in dump.of_kind(KAI_QUEUES, "Queue")}
         self.items = {name: item for name, item in every.items() if not self._is_of_chart(item, every)}
-        self.parents = self._find_parents(every)
+        self.parents = self._find_parents()
         self.tenants = self._find_tenants()
         self.tenant_of = {
             item.name: tenant
@@ -112,13 +114,11 @@ class _Reader:
         self.told.otherwise(item, finding)
         return True
 
-    def _find_parents(self, every: Mapping[str, Item]) -> Mapping[str, str]:
+    def _find_parents(self) -> Mapping[str, str]:
         """The queue above each; where there is none, or in a circle, it is taken for one that nothing is above."""
         found: dict[str, str] = {}
         for name, item in self.items.items():
             parent = _parent_of(item)
-            if parent and parent not in every:
-                self._tell_orphan(item, parent)
             above = parent
             while above in self.items and above != name:
                 above = found.get(above, "")
@@ -375,15 +375,6 @@ class _Reader:
         return {"names": {"queues": found}} if found else {}
 
     # --- What cannot be said
-
-    def _tell_orphan(self, item: Item, parent: str) -> None:
-        finding = Finding(
-            item.at / "spec" / "parentQueue",
-            f"{item.title} is part of `{parent}`, which does not exist",
-            label="left out by KAI-Scheduler, with all below it",
-            help="remove `parentQueue`, or add the queue; it was read as part of none",
-        )
-        self.told.broken(item, finding)
 
     def _tell_nowhere(self, item: Item, shard: str) -> None:
         finding = Finding(

@@ -16,10 +16,10 @@ from gpuplan.adoption.queues.matching import Matching
 from gpuplan.adoption.queues.model import Queue
 from gpuplan.adoption.queues.naming import Names
 from gpuplan.adoption.queues.shares import Share, UnitShare, quotas
-from gpuplan.adoption.queues.told import Told
+from gpuplan.adoption.queues.told import Read, Told
 from gpuplan.backends.kueue.cells import PLENTY, Cell, Cells, Key
 from gpuplan.checks.handwritten.reading import inside
-from gpuplan.diagnostics import Diagnostic, Finding
+from gpuplan.diagnostics import Finding
 from gpuplan.manifests import parse_quantity
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.kueue import DEFAULT_QUEUE
@@ -28,11 +28,10 @@ from gpuplan.planning.preemption import evict_each_other
 from gpuplan.values import Value
 
 
-def read(dump: Dump, plan: Plan) -> tuple[tuple[Queue, ...], tuple[Diagnostic, ...]]:
+def read(dump: Dump, plan: Plan) -> tuple[tuple[Read, ...], Told]:
     """The tenants that ClusterQueues and Cohorts stand for, each after the one that it is part of."""
     reader = _Reader(dump, plan)
-    found = tuple(reader.queues())
-    return found, tuple(reader.told.diagnostics)
+    return tuple(reader.queues()), reader.told
 
 
 class _Holder(Value):
@@ -88,7 +87,7 @@ class _Reader:
             if item.name not in self.cohorts and item.name != self.root:
                 self._tell_idle(item, "has no queue in it that counts GPUs")
 
-    def queues(self) -> Iterator[Queue]:
+    def queues(self) -> Iterator[Read]:
         holders = {holder.name: holder for holder in self._holders()}
         children: dict[str, list[_Holder]] = {}
         for holder in holders.values():
@@ -104,7 +103,7 @@ class _Reader:
         tops = [sums[holder.name] for holder in children.get("", ())]
         self._tell_free({key: sum(part.get(key, 0) for part in tops) for part in tops for key in part}, holders, shares)
         for holder in holders.values():
-            yield self._queue(holder, shares[holder.name])
+            yield Read(self._queue(holder, shares[holder.name]), holder.items[-1] if holder.items else None)
 
     def units(self, key: Key) -> list[Unit]:
         pool = self.plan.find_pool(key[0])

@@ -309,6 +309,10 @@ def test_values_of_the_device_plugins_own_chart_are_no_settings_of_the_operator(
     assert [code for code, _ in told({**values, "config": {"map": {"a": wrong}}})] == ["GPU630"]
 
 
+def test_values_of_whatever_has_a_block_of_that_name_are_left_alone() -> None:
+    assert [code for code, _ in told({"daemonsets": {"enabled": True}, "image": {}, "replicas": 1})] == ["GPU801"]
+
+
 def test_the_heading_of_helm_is_no_value() -> None:
     report = check_files({"stdin": b"USER-SUPPLIED VALUES:\nmig:\n  strategy: single\n"})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from gpuplan.catalog.operators import OPERATORS_CHART
+from gpuplan.catalog.operators import OPERATORS_CHART, all_chart_keys
 from gpuplan.checks.handwritten.reading import (
     HandFiles,
     Kustomization,
@@ -124,8 +124,12 @@ _HEADINGS: Final = ("USER-SUPPLIED VALUES", "COMPUTED VALUES")
 
 
 def _is_charts(values: Mapping[str, object]) -> bool:
+    """Whether they have a block that is the operator's, and no less of what its chart reads than of anything else."""
     is_plugins = not values.keys().isdisjoint(_OF_PLUGINS_CHART)
-    return not is_plugins and any(isinstance(values.get(name), Mapping) for name in _CHARTS_BLOCKS)
+    if is_plugins or not any(isinstance(values.get(name), Mapping) for name in _CHARTS_BLOCKS):
+        return False
+    known = all_chart_keys().keys
+    return 2 * sum(name in known for name in values) >= len(values)
 
 
 _OF_PLUGINS_CHART: Final = frozenset(

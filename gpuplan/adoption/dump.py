@@ -55,7 +55,7 @@ class Item(Value):
     def title(self) -> str:
         """What to call it: `` ConfigMap `x` in namespace `y` ``."""
         where = f" in namespace `{self.namespace}`" if self.namespace else ""
-        return f"{self.kind or 'object'} `{self.name}`{where}"
+        return f"{self.kind or 'object'} `{self.name}`{where}" if self.name else self.kind or "object"
 
     @property
     def file(self) -> str:
@@ -64,12 +64,8 @@ class Item(Value):
 
     @property
     def source(self) -> str:
-        """What it is and where, for a comment: ``ConfigMap `x` in namespace `y` (cluster.yaml)``.
-
-        Where the user named the file from the root of the disk the comment has its name alone: policies are committed.
-        """
-        file = self.file
-        return f"{self.title} ({file.rpartition('/')[2] if file.startswith('/') else file})"
+        """What it is and where, for a comment: ``ConfigMap `x` in namespace `y` (cluster.yaml)``."""
+        return f"{self.title} ({self.file})"
 
 
 class Dump(Value):
@@ -109,6 +105,8 @@ def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]
         documents, unread = read_printed(name, content)
         found += unread
         for printed in documents:
+            if printed.document is not None and not printed.document.is_whole:
+                continue
             body = mapping(printed.data)
             if _is_kustomization(body):
                 continue

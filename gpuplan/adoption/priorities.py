@@ -2,77 +2,117 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from gpuplan.adoption.draft import Draft, Found
 from gpuplan.adoption.dump import Dump, Item
+from gpuplan.adoption.evicting import differing
 from gpuplan.adoption.rules import TEAM_SAID_IN_PART
-from gpuplan.checks.handwritten.reading import text
+from gpuplan.checks.handwritten.reading import parts_with, text
 from gpuplan.checks.priorities import SYSTEM_PREFIX
-from gpuplan.diagnostics import Diagnostic, Finding
-from gpuplan.planning.schedulers.kai import OWN_CLASSES
+from gpuplan.diagnostics import Finding
+from gpuplan.planning.schedulers.kai import KAI, OWN_CLASSES, PREEMPTIBILITY_LABEL
+from gpuplan.planning.schedulers.runai import RUNAI
 
 _GROUP: Final = "scheduling.k8s.io"
 _KUEUE: Final = "kueue.x-k8s.io"
 
 
 def read(dump: Dump) -> Found:
-    """All but those of Kubernetes itself and of KAI-Scheduler's chart, whether anybody may use them or not.
+    """All but those that come with Kubernetes, OpenShift or KAI-Scheduler, whether anybody may use them or not.
 
     Kueue has classes of its own, which gpuplan writes beside each PriorityClass.
     """
+    reader = _Reader(dump)
     drafts: dict[str, Draft] = {}
-    unsaid: list[Diagnostic] = []
-    has_kueue = bool(dump.of_kind(_KUEUE, "ClusterQueue", "WorkloadPriorityClass"))
+    unsaid: list[Finding] = []
     for item in dump.of_kind(_GROUP, "PriorityClass"):
-        value = item.body.get("value", 0)
-        if _is_others(item) or not isinstance(value, int) or not item.name:
+        value = _value(item)
+        if value is None or reader.is_others(item):
             continue
-        remarks: tuple[str, ...] = ()
-        if has_kueue and item.body.get("preemptionPolicy") != "Never":
-            finding = _preempting(item)
-            unsaid.append(TEAM_SAID_IN_PART.report(finding))
-            remarks = (f"{finding.message}; {finding.help}",)
-        drafts[item.name] = Draft(
-            "PriorityClass", item.name, _spec(item, value, says_preempts=not has_kueue), (item.source,), remarks
-        )
+        lost = [*reader.unsaid(item)]
+        remarks = tuple(f"{finding.message}; {finding.help}" for finding in lost)
+        drafts[item.name] = Draft("PriorityClass", item.name, reader.spec(item, value), (item.source,), remarks)
+        unsaid += lost
     for item in dump.of_kind(_KUEUE, "WorkloadPriorityClass"):
-        value = item.body.get("value", 0)
-        if not isinstance(value, int) or not item.name or item.name.startswith(SYSTEM_PREFIX):
+        value = _value(item)
+        if value is None or item.name.startswith(SYSTEM_PREFIX):
             continue
         if item.name not in drafts:
-            spec = {"value": value, **_description(item)}
-            drafts[item.name] = Draft("PriorityClass", item.name, spec, (item.source,))
+            drafts[item.name] = Draft("PriorityClass", item.name, reader.spec(item, value), (item.source,))
         elif drafts[item.name].spec["value"] != value:
-            unsaid.append(TEAM_SAID_IN_PART.report(_other_value(item, drafts[item.name].spec["value"])))
-    return Found(tuple(drafts[name] for name in sorted(drafts)), tuple(unsaid))
+            unsaid.append(_other_value(item, drafts[item.name].spec["value"]))
+    more = differing(dump, {name: draft.spec["value"] for name, draft in drafts.items()}) if reader.has_kueue else {}
+    said = (replace(drafts[name], spec={**drafts[name].spec, **more.get(name, {})}) for name in sorted(drafts))
+    return Found(tuple(said), tuple(TEAM_SAID_IN_PART.report(finding) for finding in unsaid))
 
 
-def _is_others(item: Item) -> bool:
-    is_of_chart = OWN_CLASSES.get(item.name) == item.body.get("value")
-    return item.name.startswith(SYSTEM_PREFIX) or is_of_chart
+class _Reader:
+    """What the cluster's scheduler makes of classes."""
+
+    def __init__(self, dump: Dump) -> None:
+        self.has_kueue = bool(dump.of_kind(_KUEUE, "ClusterQueue", "WorkloadPriorityClass"))
+        self._has_kai = bool(dump.of_kind("scheduling.run.ai", "Queue") or dump.of_kind("kai.scheduler", *_KAI_KINDS))
+        self._bound = KAI.preemptible_below if self._has_kai else RUNAI.preemptible_below
+        self._counts_values = self._has_kai or any("requestedNamespace" in item.data for item in dump.others)
+        self._labelled = dict(_labelled(dump)) if self._has_kai else {}
+
+    def is_others(self, item: Item) -> bool:
+        """Whether Kubernetes, OpenShift or KAI-Scheduler's chart brings it along."""
+        is_of_chart = self._has_kai and OWN_CLASSES.get(item.name) == item.body.get("value")
+        return is_of_chart or item.name.startswith((SYSTEM_PREFIX, "openshift-"))
+
+    def spec(self, item: Item, value: int) -> dict[str, Any]:
+        """With Kueue no class preempts by itself, whatever its policy says of its work."""
+        never = item.body.get("preemptionPolicy") == "Never" and not self.has_kueue
+        description = text(item.body.get("description"))
+        fields = {
+            "value": value,
+            "preemptible": None if self._is_preemptible(item.name, value) else False,
+            "preempts": False if never else None,
+            "default": True if item.body.get("globalDefault") is True else None,
+            "description": description or None,
+        }
+        return {field: found for field, found in fields.items() if found is not None}
+
+    def _is_preemptible(self, name: str, value: int) -> bool:
+        """By the label that work of the class has, else by the number where the scheduler reads that."""
+        stated = self._labelled.get(name)
+        return not self._counts_values or value < (self._bound or 0) if stated is None else stated
+
+    def unsaid(self, item: Item) -> Iterator[Finding]:
+        if self.has_kueue and item.body.get("preemptionPolicy") != "Never":
+            yield Finding(
+                item.at / ("preemptionPolicy" if "preemptionPolicy" in item.body else "value"),
+                f"{item.title} has kube-scheduler evict pods, which gpuplan leaves to Kueue",
+                label="`preemptionPolicy: Never` from the first sync on",
+                notes=(
+                    "the `preemptionPolicy` of a PriorityClass cannot be changed, and running pods keep their priority",
+                ),
+                help=f"type `kubectl delete priorityclass {item.name}` before the first sync, which makes it again",
+            )
 
 
-def _spec(item: Item, value: int, *, says_preempts: bool) -> dict[str, Any]:
-    """With Kueue no class preempts by itself, whatever its policy says of its work."""
-    preempts = {"preempts": False} if says_preempts and item.body.get("preemptionPolicy") == "Never" else {}
-    default = {"default": True} if item.body.get("globalDefault") is True else {}
-    return {"value": value, **preempts, **default, **_description(item)}
+def _labelled(dump: Dump) -> Iterator[tuple[str, bool]]:
+    """Classes of work that says by KAI-Scheduler's label whether it is preemptible."""
+    for item in dump.objects:
+        names = [text(part.get("priorityClassName")) for _, part in parts_with(item.body, "priorityClassName")]
+        for _, labels in parts_with(item.body, PREEMPTIBILITY_LABEL):
+            for name in names:
+                yield name, text(labels.get(PREEMPTIBILITY_LABEL)) == _PREEMPTIBLE
 
 
-def _description(item: Item) -> dict[str, str]:
-    description = text(item.body.get("description"))
-    return {"description": description} if description else {}
+_PREEMPTIBLE: Final = "preemptible"
+_KAI_KINDS: Final = ("Config", "SchedulingShard")
 
 
-def _preempting(item: Item) -> Finding:
-    return Finding(
-        item.at / ("preemptionPolicy" if "preemptionPolicy" in item.body else "value"),
-        f"{item.title} has kube-scheduler evict pods, which gpuplan leaves to Kueue",
-        label="`preemptionPolicy: Never` from the first sync on",
-        notes=("the `preemptionPolicy` of a PriorityClass cannot be changed, and running pods keep their priority",),
-        help=f"type `kubectl delete priorityclass {item.name}` right before the first sync, which makes it again",
-    )
+def _value(item: Item) -> int | None:
+    """None of an object that is no class."""
+    value = item.body.get("value", 0)
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and item.name else None
 
 
 def _other_value(item: Item, value: int) -> Finding:

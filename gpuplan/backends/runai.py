@@ -186,7 +186,7 @@ def _default_pools(plan: Plan, tenant: Tenant) -> list[str]:
     return in_order(plan.pools, (quota.pool.name for quota in tenant.quotas))
 
 
-_RULES: Final = {
+SCHEDULING_RULES: Final = {
     ("workspaces", "run"): "interactiveJobTimeLimitSeconds",
     ("workspaces", "idle"): "interactiveJobMaxIdleDurationSeconds",
     ("workspaces", "preemptibleIdle"): "interactiveJobPreemptIdleDurationSeconds",
@@ -198,7 +198,7 @@ _RULES: Final = {
 
 def _rule(at: Origin) -> str:
     work, field = map(str, at.path[-2:])
-    return _RULES[work, field]
+    return SCHEDULING_RULES[work, field]
 
 
 def _scheduling_rules(tenant: Tenant) -> dict[str, Any]:

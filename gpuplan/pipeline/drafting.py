@@ -47,14 +47,19 @@ _MOST_SOURCES: Final = 8
 
 
 def _comments(draft: Draft) -> Iterator[str]:
-    """A line for each file that it came from, with the objects there, and one for each remark."""
+    """A line for each file that it came from, with the objects there, and one for each remark.
+
+    Of a file that the user named from the root of the disk only the name is told: policies are committed.
+    """
     by_file: dict[str, list[str]] = {}
     for source in dict.fromkeys(draft.sources):
         title, _, file = source.rpartition(" (")
-        by_file.setdefault(file.removesuffix(")"), []).append(title)
+        file = file.removesuffix(")")
+        by_file.setdefault(file.rpartition("/")[2] if file.startswith("/") else file, []).append(title)
     for file, titles in by_file.items():
         more = [f"{len(titles) - _MOST_SOURCES} more"] if len(titles) > _MOST_SOURCES else []
-        yield from _comment(f"From {file}: {joined([*titles[:_MOST_SOURCES], *more])}.", "  ")
+        told = joined([*filter(None, titles[:_MOST_SOURCES]), *more])
+        yield from _comment(f"From {file}: {told}." if told else f"From {file}.", "  ")
     for remark in dict.fromkeys(draft.remarks):
         yield from _comment(f"- {remark}", "  ")
 

@@ -104,6 +104,9 @@ _CLOUDS: Final[Mapping[str, _Cloud]] = {
 }
 """By the label of nodes that says which node pool they are in."""
 
+NODE_POOL_LABELS: Final = (*_CLOUDS, "karpenter.sh/nodepool")
+"""The same labels, and Karpenter's: whoever makes the nodes labels those of one node pool alike."""
+
 
 def _equals(labels: Labels) -> list[str]:
     return [f"{key}={value}" for key, value in labels.items()]

@@ -17,9 +17,15 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from gpuplan.delivery.annotations import annotate
+from gpuplan.manifests import Manifest
+from gpuplan.manifests.bodies import new_object
 from gpuplan.pipeline import build
 from gpuplan.pipeline.importing import Import, adopt
 from gpuplan.planning.plan import Plan, Pool
+from gpuplan.planning.pools import gpu_memory_mib
+from gpuplan.planning.subjects import about
+from gpuplan.policy.models import NodeLabels
 from tests.adoption.platforms import CLUSTER, SCHEDULERS, Drawn, platforms
 
 NODES = "nodes.yaml"
@@ -90,6 +96,9 @@ def _nodes_of_pool(plan: Plan, pool: Pool) -> Iterator[dict[str, Any]]:
             "kubernetes.io/hostname": name,
             "nvidia.com/gpu.product": pool.gpu.products[0].label,
             "nvidia.com/gpu.count": str(pool.nodes.gpus_per_node),
+            "nvidia.com/gpu.memory": str(gpu_memory_mib(pool.gpu)),
+            "nvidia.com/gpu.compute.major": str(pool.gpu.compute_capability[0]),
+            "nvidia.com/gpu.compute.minor": str(pool.gpu.compute_capability[1]),
             "nvidia.com/gpu.present": "true",
             **pool.labels,
         }
@@ -97,7 +106,7 @@ def _nodes_of_pool(plan: Plan, pool: Pool) -> Iterator[dict[str, Any]]:
         yield {
             "apiVersion": "v1",
             "kind": "Node",
-            "metadata": {"name": name, "labels": labels},
+            "metadata": {"name": name, "labels": labels, **_annotations(plan)},
             "spec": {"taints": taints} if taints else {},
             "status": {
                 "capacity": capacity,
@@ -105,6 +114,14 @@ def _nodes_of_pool(plan: Plan, pool: Pool) -> Iterator[dict[str, Any]]:
                 "nodeInfo": {"kubeletVersion": f"v{plan.cluster.spec.kubernetes}.1"},
             },
         }
+
+
+def _annotations(plan: Plan) -> dict[str, Any]:
+    """What nodes have that gpuplan's own objects label."""
+    if plan.cluster.spec.node_labels is not NodeLabels.NODE:
+        return {}
+    applied_to = Manifest("", new_object("v1", "Node", "a"), is_partial=True, about=about(plan.cluster), trace=None)
+    return {"annotations": annotate(applied_to, plan.cluster).body["metadata"]["annotations"]}
 
 
 def main() -> int:

@@ -185,13 +185,44 @@ def test_entries_that_nvidia_brings_are_known_without_a_file(name: str, instance
 
 def test_an_entry_that_cannot_be_placed_is_an_error_at_its_place() -> None:
     label = {"nvidia.com/mig.config": "too-much"}
-    found = read(
-        node("a", labels=label), config_map("mig-configs", {"config.yaml": mig_parted(too__much=all_of(p3g_40gb=3))})
-    )
+    file = config_map("mig-configs", {"config.yaml": mig_parted(too__much=all_of(p1g_10gb=7))})
 
-    assert ("GPU808", "error", "entry `too-much` cannot be placed on A100-80GB: 3x `3g.40gb`") in told(found)
+    found = read(node("a", "NVIDIA-A100-SXM4-40GB", labels=label), file)
+
+    message = "entry `too-much` cannot be placed on A100-40GB: 7x `1g.10gb`"
+    assert told(found) == [("GPU808", "error", message)]
     assert draft(found, "Pool").spec["sharing"] == {"exclusive": {}}
-    assert "entry `too-much` cannot be placed on A100-80GB: 3x `3g.40gb`" in draft(found, "Pool").remarks
+    assert draft(found, "Pool").remarks == (message,)
+
+
+def test_names_of_an_early_driver_become_those_of_today() -> None:
+    label = {"nvidia.com/mig.config": "whole"}
+    file = config_map("mig-configs", {"config.yaml": mig_parted(whole=all_of(p7g_189gb=1))})
+
+    found = read(node("a", "NVIDIA-GB200", 4, labels=label), file)
+
+    assert draft(found, "MigLayout").spec["instances"] == {"7g.186gb": 1}
+    assert told(found) == [("GPU808", "warning", "entry `whole` has names that only some drivers use: `7g.189gb`")]
+
+
+def test_gpus_that_an_entry_leaves_out_stay_whole() -> None:
+    label = {"nvidia.com/mig.config": "first"}
+    item = {"devices": [0, 1], "mig-enabled": True, "mig-devices": {"1g.10gb": 7}}
+
+    found = read(node("a", count=4, labels=label), config_map("mig", {"config.yaml": mig_parted(first=[item])}))
+
+    assert draft(found, "MigLayout").spec["devices"] == [
+        {"gpus": [0, 1], "instances": {"1g.10gb": 7}},
+        {"gpus": [2, 3], "enabled": False},
+    ]
+    assert told(found) == [("GPU808", "warning", "entry `first` says nothing of GPUs 2 and 3")]
+
+
+def test_mig_without_instances_is_said_by_no_policy() -> None:
+    found = read(node("a", labels={"nvidia.com/mig.config": "all-enabled"}))
+
+    message = "entry `all-enabled` leaves GPUs with MIG on and without an instance, which run nothing"
+    assert told(found) == [("GPU808", "warning", message)]
 
 
 def test_what_nodes_publish_stands_for_an_entry_that_no_file_has() -> None:
@@ -233,15 +264,15 @@ SHARED = {
 
 
 def test_a_file_keeps_the_name_that_nodes_know() -> None:
-    label = {"nvidia.com/device-plugin.config": "tesla-t4"}
+    label = {"nvidia.com/device-plugin.config": "shared.t4"}
 
-    found = read(node("a", "Tesla-T4", 1, labels=label), config_map("plugin", {"tesla-t4": SHARED}))
+    found = read(node("a", "Tesla-T4", 1, labels=label), config_map("plugin", {"shared.t4": SHARED}))
 
     pool = draft(found, "Pool")
     assert pool.spec["sharing"] == {
         "timeSlicing": {"replicas": 4, "rename": False, "failRequestsGreaterThanOne": False}
     }
-    assert pool.spec["names"] == {"devicePluginConfig": "tesla-t4"}
+    assert pool.spec["names"] == {"devicePluginConfig": "shared.t4"}
 
 
 def test_nodes_without_a_label_have_the_default_file() -> None:

@@ -39,7 +39,8 @@ def publish(api: Api, plan: Mapping[str, Any], out: Path) -> None:
             found = api.get(path)["metadata"]["labels"]
             gpus = published(out, found, pool["nodes"]["gpus_per_node"])
             quantities = {resource: str(count) for resource, count in gpus.items()}
-            api.patch(f"{path}/status", {"status": _status(_ROOM | quantities)})
+            kubelet = {"nodeInfo": {"kubeletVersion": f"v{plan['kubernetes']}.0"}}
+            api.patch(f"{path}/status", {"status": _status(_ROOM | quantities) | kubelet})
 
 
 def names(pool: Mapping[str, Any]) -> tuple[str, ...]:

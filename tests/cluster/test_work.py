@@ -6,9 +6,10 @@ Controllers are the real ones: Kubernetes' own, and of JobSet, LeaderWorkerSet a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
@@ -16,8 +17,18 @@ from typing import Any, Final
 import pytest
 
 from gpuplan.admission.arriving import arrivals
+from gpuplan.adoption import Draft, read_dump
+from gpuplan.adoption.work import read as read_work
+from gpuplan.backends.workloads import render
+from gpuplan.diagnostics import Origin
+from gpuplan.documents import read_text
+from gpuplan.manifests import to_yaml
+from gpuplan.manifests.kinds.imported import COLLECTED, Collected
+from gpuplan.pipeline.writing import document
 from gpuplan.planning.kai import queue_name
 from gpuplan.planning.plan import POOL_LABEL, Plan
+from gpuplan.planning.resolve import resolve_workload
+from gpuplan.policy import models
 from tests.cluster.api import Api, Refused
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.delivery import MANAGER, deliveries, identity
@@ -245,6 +256,39 @@ def counted(matrix: Matrix) -> int:
         return sum(int(part["total"]) for flavor in flavors for part in flavor["resources"] if part["name"] == GPU)
     quotas = matrix.api.list(f"/api/v1/namespaces/{LAB}/resourcequotas")
     return sum(int(quota["status"]["used"].get(f"requests.{GPU}", 0)) for quota in quotas)
+
+
+def test_work_that_runs_is_read_as_it_was_written(matrix: Matrix, record: Record) -> None:
+    """Defaults, what controllers add, and Kueue's part of it stand in no policy that an import makes."""
+    running = [item for command in COLLECTED for item in collected(matrix, command)]
+    found = read_work(read_dump(as_files(running))[0], replace(matrix.plan, workloads=()))
+    documents = [parsed(draft) for draft in found.drafts]
+    again = tuple(work for at, policy in documents if (work := resolve_workload(matrix.plan, at, policy)[0]))
+    bodies = {identity(item.body): item.body for item in render(replace(matrix.plan, workloads=again))}
+    assert [item.finding.headline for item in found.diagnostics] == []
+    wrong = [name for name, body in matrix.written.items() if bodies.get(name) != body]
+    record(f"{matrix.scheduler}: objects that an import of running work changes", [], wrong)
+
+
+def collected(matrix: Matrix, command: Collected) -> Iterator[Mapping[str, Any]]:
+    """What a command finds in the namespace of the work, where its kinds are served."""
+    if command.namespace:
+        return
+    _, *arguments = command.command.partition(" > ")[0].split()
+    try:
+        text = matrix.cluster.control_plane.kubectl(*arguments[:-1], "json")
+    except AssertionError:  # no kind of that name is served
+        return
+    yield from (item for item in json.loads(text)["items"] if item["metadata"].get("namespace") == LAB)
+
+
+def as_files(bodies: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
+    return {"work.json": json.dumps({"apiVersion": "v1", "kind": "List", "items": list(bodies)}).encode()}
+
+
+def parsed(draft: Draft) -> tuple[Origin, models.Workload]:
+    [found], _ = read_text("workload.yaml", to_yaml(document(draft.kind, draft.name, draft.spec)))
+    return found.origin / "spec", models.Workload.model_validate(found.data)
 
 
 RELEASED: Final = (

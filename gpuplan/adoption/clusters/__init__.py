@@ -12,7 +12,8 @@ from gpuplan.adoption.clusters.reader import Reader, Spec, part
 from gpuplan.adoption.draft import Draft, Found
 from gpuplan.adoption.dump import Dump
 from gpuplan.checks.handwritten.reading import mapping, sequence, text
-from gpuplan.planning.plan import GPU_RESOURCE
+from gpuplan.planning.node_pools import NODE_POOL_LABELS
+from gpuplan.planning.plan import GPU_RESOURCE, POOL_LABEL
 from gpuplan.policy.models import Approval, ClusterSpec, GpuOperator, Model, NodeLabels, Platform
 
 
@@ -33,7 +34,14 @@ def read(dump: Dump, cluster: str) -> Found:
 
 def _spec(reader: Reader) -> Spec:
     platform = versions.platform(reader)
-    version = versions.kubernetes(reader) or versions.newest_kubernetes()
+    version = versions.kubernetes(reader)
+    if not version:
+        version = refusing.newest_version(reader) or versions.newest_kubernetes()
+        reader.miss(
+            "the dump does not say which version of Kubernetes runs",
+            f"which version of Kubernetes runs is not in the dump; {version} is assumed",
+            "add the nodes, or what `kubectl version -o yaml` prints",
+        )
     labels = node_labels(reader)
     spec: Spec = {"kubernetes": version}
     if platform is not Platform.KUBERNETES:
@@ -49,6 +57,8 @@ def _spec(reader: Reader) -> Spec:
     spec["gpuOperator"] = _ordered(operator | operators.settings(reader, found, operator, spec), GpuOperator)
     if scheduler := schedulers.read(reader, spec):
         spec["scheduler"] = scheduler
+    if needed := serving.dra(reader, version):
+        spec["dra"] = needed
     if kinds := serving.apis(reader):
         spec["apis"] = kinds
     spec |= serving.routes(reader)
@@ -59,8 +69,7 @@ def _spec(reader: Reader) -> Spec:
     if admission := refusing.read(reader, spec):
         spec["admission"] = admission
     approval = Approval.MANUAL if _runs_mps(reader) else Approval.AUTOMATIC
-    synced = {"argocd": syncing.argocd(reader, platform, approval), "flux": syncing.flux(reader, approval)}
-    spec |= {tool: told for tool, told in synced.items() if told is not None}
+    spec |= syncing.read(reader, platform, approval)
     return _ordered(spec, ClusterSpec)
 
 
@@ -79,8 +88,6 @@ def _ordered(spec: Mapping[str, Any], model: type[Model]) -> Spec:
 
 # --- Nodes -------------------------------------------------------------------------------------------------------
 
-_MANAGED: Final = ("cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup", "kubernetes.azure.com/agentpool")
-
 
 def node_labels(reader: Reader) -> NodeLabels:
     """Who labels nodes: gpuplan in one of its ways, or else their node groups where a cloud has such."""
@@ -90,7 +97,9 @@ def node_labels(reader: Reader) -> NodeLabels:
         return NodeLabels.NODE
     if reader.node_groups:
         return NodeLabels.EXTERNAL
-    is_managed = any(key in item.labels for item in reader.nodes for key in _MANAGED)
+    if not reader.documents and any(POOL_LABEL in item.labels for item in reader.nodes):
+        return NodeLabels.EXTERNAL  # the table of node groups is a file, which no cluster has
+    is_managed = any(key in item.labels for item in reader.nodes for key in NODE_POOL_LABELS)
     return NodeLabels.EXTERNAL if is_managed else NodeLabels.NFD
 
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from gpuplan.adoption.clusters import own_values
-from gpuplan.adoption.clusters.reader import HELM, Reader, Spec, differing, is_named, only, part
+from gpuplan.adoption.clusters.reader import HELM, Reader, Spec, differing, is_named, is_written, only, part
 from gpuplan.adoption.dump import Item
+from gpuplan.adoption.pools.operator import read_operator
 from gpuplan.catalog.openshift import NFD_NAMESPACE
 from gpuplan.catalog.operators import OPERATORS_CHART, default_driver, find_line, lines
 from gpuplan.checks.handwritten.reading import mapping, sequence, text
 from gpuplan.diagnostics import Origin
 from gpuplan.patterns import regex
+from gpuplan.planning.sync_names import SYNC_OPTIONS
 from gpuplan.policy.models import (
     NVIDIA_CHARTS,
+    ClusterMigStrategy,
     ClusterPolicyPatch,
     DevicePluginConfig,
     Install,
@@ -60,6 +64,8 @@ def find(reader: Reader) -> Installation:
 def place(reader: Reader, found: Installation, platform: Platform) -> Spec:
     """Which release it is, and where it and its files are."""
     version = found.version or _version(reader)
+    if not version:
+        _miss_release(reader, found)
     spec = {"install": found.install.value, "version": version or newest_release()}
     files = reader.config_map(MIG_PARTED)
     namespace = files.namespace if files else _namespace(reader, found)
@@ -74,17 +80,39 @@ def place(reader: Reader, found: Installation, platform: Platform) -> Spec:
     return spec | differing(told, _usual(platform, found.install))
 
 
+def _miss_release(reader: Reader, found: Installation) -> None:
+    reader.miss(
+        "the dump does not say which release of the GPU Operator runs",
+        f"which release of the GPU Operator runs is not in the dump; {newest_release()} is assumed",
+        "add its Deployment: `kubectl get deployments -A -l app.kubernetes.io/name=gpu-operator -o yaml`",
+        found.policy.at if found.policy else None,
+    )
+
+
 def settings(reader: Reader, found: Installation, spec: Spec, beside: Mapping[str, Any]) -> Spec:
     """What it is told beyond its place; ``beside`` are the other parts that say what gpuplan tells it."""
     match found.install:
-        case Install.HELM if found.values is not None:
-            return own_values.of_chart(reader, found.values, found.at, spec, beside)
+        case Install.HELM if found.values is None:
+            reader.miss(
+                "the values of the chart gpu-operator are not in the dump",
+                "the values of the chart gpu-operator are not in the dump; there may be more than the policy says",
+                "add the file of Git that has them, or what `helm get values gpu-operator -o yaml` prints",
+                found.at,
+            )
+            nfd = {"nfd": False} if any(rule.name.startswith(_BY_OPENSHIFT) for rule in reader.rules) else {}
+            return _of_owner(reader, found, spec["version"]) | nfd
+        case Install.HELM:
+            return own_values.of_chart(reader, found.values or {}, found.at, spec, beside)
         case Install.OLM if found.policy is not None:
             return own_values.of_policy(found.policy, spec, beside) | _of_olm(reader, spec)
-        case Install.EXTERNAL if found.policy is not None:
-            return _of_owner(reader, found.policy, spec["version"], is_own=found.is_own)
+        case Install.EXTERNAL:
+            return _of_owner(reader, found, spec["version"])
         case _:
             return {}
+
+
+_BY_OPENSHIFT: Final = "gpuplan-openshift-"
+"""How rules are called that OpenShift's NFD reads, where the chart brings none."""
 
 
 def newest_release() -> str:
@@ -132,13 +160,25 @@ def _own_chart(reader: Reader) -> Installation | None:
         if _is_told(values):
             reader.use(item)
             return Installation(Install.HELM, version, repository, values, item.at / ("spec", "values"))
-    return Installation(Install.HELM, version, repository) if version else None
+    policy = _policy(reader)
+    is_told = policy is not None and _is_told(policy.body.get("spec"))
+    if version or (is_told and _has_written_namespace(reader)):
+        return Installation(Install.HELM, version, repository, policy=policy if is_told else None)
+    return None
+
+
+def _has_written_namespace(reader: Reader) -> bool:
+    """Whether gpuplan wrote the namespace of its files, as it does where it installs the operator, by the chart."""
+    files, subscription = reader.config_map(MIG_PARTED), _subscription(reader)
+    namespace = reader.dump.find("", "Namespace", files.namespace) if files else None
+    return is_written(namespace) and not is_written(subscription)
 
 
 def _chart(reader: Reader) -> tuple[str, str]:
     """The chart's version and repository, as Argo CD or Flux has them for gpuplan's folder."""
     for _, _, sources in reader.applications():
-        is_own = any(text(source.get("path")).endswith(f"{reader.cluster}/{_FOLDER}") for source in sources)
+        paths = (f"/{text(source.get('path'))}" for source in sources)
+        is_own = any(path.endswith(f"/{reader.cluster}/{_FOLDER}") for path in paths)
         for source in sources if is_own else ():
             if source.get("chart") == OPERATORS_CHART:
                 return text(source.get("targetRevision")), _with_scheme(text(source.get("repoURL")))
@@ -164,12 +204,12 @@ def _repository_url(reader: Reader, release: Item, chart: Mapping[str, Any]) -> 
 
 
 def _own_olm(reader: Reader) -> Installation | None:
-    """A Subscription that gpuplan wrote, and the ClusterPolicy beside it, which says what a patch of it does not."""
+    """A Subscription that gpuplan wrote, and the ClusterPolicy beside it."""
     subscription = _subscription(reader)
     policy = _policy(reader)
     if subscription is None or policy is None or not _is_told(policy.body.get("spec")):
         return None
-    if part(policy.body, "spec", "daemonsets") is None:
+    if not is_written(subscription):
         return None
     reader.use(subscription, policy)
     return Installation(Install.OLM, _release_in(part(subscription.body, "spec", "startingCSV")), policy=policy)
@@ -187,19 +227,17 @@ def _of_olm(reader: Reader, spec: Mapping[str, Any]) -> Spec:
         {"catalog": told.get("source"), "channel": told.get("channel")},
         {"catalog": usual.catalog, "channel": text(spec.get("version")).rpartition(".")[0]},
     )
-    has_nfd = reader.dump.find(OLM, "OperatorGroup", NFD_NAMESPACE, NFD_NAMESPACE) is not None
+    has_nfd = is_written(reader.dump.find(OLM, "OperatorGroup", NFD_NAMESPACE, NFD_NAMESPACE))
     return {**({"olm": olm} if olm else {}), **({} if has_nfd else {"nfd": False})}
 
 
 def _own_patch(reader: Reader) -> Installation | None:
-    """A patch for a ClusterPolicy that somebody else owns."""
+    """A patch for a ClusterPolicy that somebody else owns: applied, or merged by its owner, without annotations."""
     policy = _policy(reader)
     if policy is None or not _is_told(policy.body.get("spec")):
         return None
     reader.use(policy)
-    is_merged = any(_is_told(data) and _OWN_PATCH in document.file.text for document, data in reader.documents)
-    is_merged = is_merged or _is_synced_by_argocd(reader, policy)
-    return Installation(Install.EXTERNAL, policy=policy, is_merged_by_owner=is_merged)
+    return Installation(Install.EXTERNAL, policy=policy, is_merged_by_owner=SYNC_OPTIONS not in policy.annotations)
 
 
 def _policy(reader: Reader) -> Item | None:
@@ -212,12 +250,17 @@ def _policy(reader: Reader) -> Item | None:
 
 
 def _foreign(reader: Reader) -> Installation:
-    """It stays its owner's: gpuplan patches the fields that it must own, or has the owner merge them."""
+    """It stays its owner's: gpuplan patches the fields that it must own, or has the owner merge them.
+
+    What the operator is told is in its ClusterPolicy, or else in the values that somebody has for its chart.
+    """
     policy = _policy(reader)
-    if policy is not None:
-        reader.use(policy)
     is_merged = any(_charts_of_others(reader)) or (policy is not None and _is_synced_by_argocd(reader, policy))
-    return Installation(Install.EXTERNAL, is_own=False, policy=policy, is_merged_by_owner=is_merged)
+    told = next(iter(read_operator(reader.dump).settings), None)
+    if told is not None:
+        reader.sources[told.source] = None
+    found = Installation(Install.EXTERNAL, is_own=False, policy=policy, is_merged_by_owner=is_merged)
+    return replace(found, values=told.body, at=told.at) if told else found
 
 
 _TRACKING: Final = "argocd.argoproj.io/tracking-id"
@@ -297,17 +340,19 @@ def _namespace(reader: Reader, found: Installation) -> str:
 _OPERANDS: Final = ("nvidia-mig-manager", "nvidia-device-plugin-daemonset")
 
 
-def _of_owner(reader: Reader, policy: Item, version: str, *, is_own: bool) -> Spec:
-    """What a ClusterPolicy says that a part of the policy says as well, so that nothing of it changes."""
-    spec = mapping(policy.body.get("spec"))
-    found: Spec = {}
-    if strategy := text(part(spec, "mig", "strategy")):
-        found["migStrategy"] = strategy
-    if not is_own and (driver := _driver(reader, mapping(spec.get("driver")), version)):
-        found["driver"] = driver
-    if own_values.reboots(sequence(part(spec, "migManager", "env"))):
-        found["rebootOnMigChange"] = True
-    return found
+def _of_owner(reader: Reader, found: Installation, version: str) -> Spec:
+    """What a ClusterPolicy or values say that a part of the policy says as well, so that nothing of it changes."""
+    told = mapping(found.policy.body.get("spec")) if found.policy else found.values or {}
+    spec: Spec = {}
+    strategy = text(part(told, "mig", "strategy"))
+    if strategy in {item.value for item in ClusterMigStrategy}:
+        spec["migStrategy"] = strategy
+    is_whole = not found.is_own or found.install is Install.HELM
+    if is_whole and (driver := _driver(reader, mapping(told.get("driver")), version)):
+        spec["driver"] = driver
+    if own_values.reboots(sequence(part(told, "migManager", "env"))):
+        spec["rebootOnMigChange"] = True
+    return spec
 
 
 _RUNNING_DRIVER: Final = "nvidia.com/cuda.driver-version.full"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Final
 
-from gpuplan.adoption.clusters.reader import Reader, Spec, less, part, plan_of
+from gpuplan.adoption.clusters.reader import Reader, Spec, credentials_in, less, part, plan_of, without
 from gpuplan.adoption.dump import Item
 from gpuplan.backends.gpu_operator.settings import (
     NFD,
@@ -22,7 +22,7 @@ from gpuplan.catalog.operators import (
     image_repositories,
 )
 from gpuplan.checks.handwritten.reading import mapping, sequence, text
-from gpuplan.diagnostics import Origin
+from gpuplan.diagnostics import Origin, field_path
 from gpuplan.planning.exporter import RESOURCE_NAMES, VIRTUAL_GPUS
 from gpuplan.planning.plan import POOL_LABEL
 from gpuplan.planning.visible_devices import DEVICE_PLUGIN, TOOLKIT, closing_environment
@@ -32,8 +32,9 @@ Beside = Mapping[str, Any]
 """Other parts of the cluster's spec, by which gpuplan tells the operator more."""
 
 
-def of_chart(reader: Reader, values: Values, at: Origin | None, spec: Spec, beside: Beside) -> Spec:  # noqa: ARG001
+def of_chart(reader: Reader, values: Values, at: Origin | None, spec: Spec, beside: Beside) -> Spec:
     """The fields that decide values, and as `values` what no field decides and gpuplan does not write by itself."""
+    values = without_credentials(reader, values, at)
     found = _shared(values, str(spec["version"]))
     if part(values, "nfd", "enabled") is False:
         found["nfd"] = False
@@ -58,6 +59,18 @@ def of_policy(policy: Item, spec: Spec, beside: Beside) -> Spec:
     if strategy := text(part(told, "mig", "strategy")):
         found["migStrategy"] = strategy
     return found | _environment({**spec, **found}, told, beside, policy.name)
+
+
+def without_credentials(reader: Reader, values: Values, at: Origin | None) -> Values:
+    """Values that may be written into a policy; each that is left out is a finding."""
+    routes = [*credentials_in(values)]
+    if at is not None:
+        for route in routes:
+            what = f"the value `{field_path(route)}`, which holds a credential,"
+            reader.leave_out(at / route, what, "keep it in a Secret, and have the chart read that")
+    for route in reversed(routes):
+        values = without(values, route)
+    return values
 
 
 def reboots(environment: Sequence[Any]) -> bool:

@@ -9,9 +9,10 @@ from typing import Any, Final
 from gpuplan import catalog
 from gpuplan.admission import CLAIMS_POLICY
 from gpuplan.adoption.dump import Dump, Item
+from gpuplan.adoption.rules import CLUSTER_NOT_TOLD, CLUSTER_SETTING_NOT_SAID
 from gpuplan.checks.handwritten.reading import mapping, sequence, text
 from gpuplan.credentials import holds_credential
-from gpuplan.diagnostics import Diagnostic, Finding, Origin, Rule
+from gpuplan.diagnostics import Diagnostic, Finding, Origin, Path, Severity
 from gpuplan.documents import Document, read_text
 from gpuplan.manifests import to_yaml
 from gpuplan.planning import resolve
@@ -45,9 +46,22 @@ class Reader:
             source = item.source if isinstance(item, Item) else item.file.path
             self.sources[source] = None
 
-    def report(self, rule: Rule, finding: Finding, remark: str = "") -> None:
-        self.diagnostics.append(rule.report(finding))
-        self.remarks[remark or finding.message] = None
+    def leave_out(self, at: Origin, what: str, help_: str, why: str = "") -> None:
+        """What is not said of a place in the dump, for a reason."""
+        self.remarks[f"{what}{f', since {why}' if why else ''}"] = None
+        notes = (why,) if why else ()
+        self.diagnostics.append(
+            CLUSTER_SETTING_NOT_SAID.report(Finding(at, f"{what} is not said", notes=notes, help=help_))
+        )
+
+    def miss(
+        self, message: str, remark: str, help_: str, at: Origin | None = None, severity: Severity | None = None
+    ) -> None:
+        """What the dump does not say; without a place of its own it is said where the dump begins."""
+        self.remarks[remark] = None
+        places = (at, *(item.at for item in self.dump.objects[:1]), *(item.origin for item in self.dump.others[:1]))
+        if (place := next(filter(None, places), None)) is not None:
+            self.diagnostics.append(CLUSTER_NOT_TOLD.report(Finding(place, message, help=help_, severity=severity)))
 
     @cached_property
     def documents(self) -> tuple[tuple[Document, Mapping[str, Any]], ...]:
@@ -111,6 +125,12 @@ class Reader:
         return tuple(mapping(rule) for item in self.rules for rule in sequence(part(item.body, "spec", "rules")))
 
     @cached_property
+    def prometheus_rules(self) -> tuple[Item, ...]:
+        """Those that gpuplan writes."""
+        found = self.dump.of_kind("monitoring.coreos.com", "PrometheusRule")
+        return tuple(item for item in found if item.name.startswith("gpuplan-"))
+
+    @cached_property
     def has_claims(self) -> bool:
         """Whether gpuplan has pods claim devices."""
         return any(item.name == CLAIMS_POLICY for item in self.dump.objects)
@@ -151,6 +171,13 @@ def part(body: object, *route: str) -> object:
     return body
 
 
+def rules_in(items: Iterable[Item]) -> Iterator[Mapping[str, Any]]:
+    """The rules of Prometheus in objects."""
+    for item in items:
+        for group in sequence(part(item.body, "spec", "groups")):
+            yield from map(mapping, sequence(part(group, "rules")))
+
+
 def cleaned(labels: object) -> dict[str, str]:
     """Labels without those that tools write on what they apply."""
     own = {key: value for key, value in mapping(labels).items() if isinstance(value, str)}
@@ -187,18 +214,33 @@ def plan_of(spec: Mapping[str, Any], cluster: str) -> Plan | None:
     return resolve(found[0], (), catalog.load())[0] if found and found[0].policy else None
 
 
-def without_credentials(value: object, at: Origin, hidden: list[Origin]) -> Any:  # noqa: ANN401 - plain data
-    """Plain data less what looks like a credential; the places of those are added to a list."""
+def credentials_in(value: object, route: Path = ()) -> Iterator[Path]:
+    """The routes of texts that look like credentials."""
     if isinstance(value, Mapping):
-        kept = ((key, without_credentials(inner, at / str(key), hidden)) for key, inner in value.items())
-        return {key: inner for key, inner in kept if inner is not None}
+        for key, inner in value.items():
+            yield from credentials_in(inner, (*route, str(key)))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from credentials_in(inner, (*route, index))
+    elif isinstance(value, str) and holds_credential(value):
+        yield route
+
+
+def without(value: Any, route: Path) -> Any:  # noqa: ANN401 - plain data
+    """Plain data less what is at a route; whatever holds it stays."""
+    first, rest = route[0], route[1:]
+    if isinstance(value, Mapping):
+        kept = {key: without(inner, rest) if key == first and rest else inner for key, inner in value.items()}
+        return kept if rest else {key: inner for key, inner in kept.items() if key != first}
     if isinstance(value, list):
-        found = [without_credentials(inner, at / index, hidden) for index, inner in enumerate(value)]
-        return [inner for inner in found if inner is not None]
-    if isinstance(value, str) and holds_credential(value):
-        hidden.append(at)
-        return None
+        kept_items = [without(inner, rest) if index == first and rest else inner for index, inner in enumerate(value)]
+        return kept_items if rest else [inner for index, inner in enumerate(kept_items) if index != first]
     return value
+
+
+def is_written(item: Item | None) -> bool:
+    """Whether gpuplan wrote an object that holds others: whoever deletes it is asked."""
+    return item is not None and "Delete=confirm" in item.annotations.get(SYNC_OPTIONS, "")
 
 
 def only(values: Iterable[str]) -> str:

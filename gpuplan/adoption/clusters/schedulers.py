@@ -6,20 +6,26 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from gpuplan.adoption.clusters.reader import HELM, Reader, Spec, less, only, part, plan_of
+from gpuplan.admission import FRAMEWORKS_POLICY
+from gpuplan.adoption.clusters.capping import cap
+from gpuplan.adoption.clusters.own_values import without_credentials
+from gpuplan.adoption.clusters.reader import HELM, Reader, Spec, is_written, less, only, part, plan_of
 from gpuplan.adoption.dump import Item
 from gpuplan.adoption.queues import root_cohort
 from gpuplan.backends import kai, kueue
 from gpuplan.catalog.charts import SchedulerChart, find_scheduler_chart
 from gpuplan.catalog.frameworks import known_to_kueue
 from gpuplan.checks.handwritten.reading import mapping, read_text, sequence, text
+from gpuplan.diagnostics import Origin
 from gpuplan.manifests.bodies import merged
 from gpuplan.patterns import regex
+from gpuplan.planning.capping import chosen_cap
 from gpuplan.planning.kueue import ROOT_COHORT
 from gpuplan.planning.kueue_settings import UNCOUNTED, WAIT_FOR_PODS_READY, decided
 from gpuplan.planning.plan import Plan, Stage
+from gpuplan.planning.schedulers import traits_of
 from gpuplan.planning.sync_names import folder_name, sync_name
-from gpuplan.policy.models import Framework, SchedulerInstall, SchedulerKind
+from gpuplan.policy.models import Framework, Scheduler, SchedulerInstall, SchedulerKind
 
 KUEUE: Final = "kueue.x-k8s.io"
 KAI: Final = "scheduling.run.ai"
@@ -42,14 +48,29 @@ def kind(reader: Reader) -> SchedulerKind:
 def read(reader: Reader, beside: Mapping[str, Any]) -> Spec:
     """Its part of the policy; ``beside`` is what else is known of the cluster."""
     found = kind(reader)
+    _name_others(reader, found)
     spec: Spec = {} if found is SchedulerKind.KUBERNETES else {"kind": found.value}
     chart = find_scheduler_chart(found.value)
     if chart is not None:
         spec |= _installed(reader, found, chart, beside)
+    usual = chosen_cap(Scheduler.model_construct(kind=found), text(beside["kubernetes"]))
+    if capped := cap(reader, usual):
+        spec["cap"] = capped.value
     if found is SchedulerKind.RUNAI and (cluster := only(_cluster_ids(reader))):
         spec["runai"] = {"clusterId": cluster}
-    order = ("kind", "version", "runai", "kueue", "install", "chartRepoURL", "values")
+    order = ("kind", "cap", "version", "runai", "kueue", "install", "chartRepoURL", "values")
     return {key: spec[key] for key in order if key in spec}
+
+
+def _name_others(reader: Reader, chosen: SchedulerKind) -> None:
+    """Queues of another scheduler, which nothing is made of."""
+    group = {SchedulerKind.KUEUE: (KAI, "Queue"), SchedulerKind.RUNAI: (KUEUE, "ClusterQueue")}.get(chosen)
+    for item in reader.dump.of_kind(*group)[:1] if group else ():
+        others = "KAI-Scheduler" if chosen is SchedulerKind.KUEUE else "Kueue"
+        what = f"what {others} shares out, such as {item.title},"
+        reader.leave_out(
+            item.at, what, "write `scheduler: {kind: ...}` for the other one", "a cluster has one scheduler"
+        )
 
 
 # --- Run:ai ------------------------------------------------------------------------------------------------------
@@ -73,7 +94,7 @@ _IN_COMMENT: Final = regex(r"^# Values for the chart ([a-z-]+), (v?\d+\.\d+\.\d+
 
 def _installed(reader: Reader, scheduler: SchedulerKind, chart: SchedulerChart, beside: Mapping[str, Any]) -> Spec:
     """What gpuplan has Argo CD or Flux install, or else the release that runs, and what Kueue is told."""
-    version, repository, values = _own_chart(reader, chart)
+    version, repository, values, at = _own_chart(reader, chart)
     spec: Spec = {"kind": scheduler.value}
     if values is not None or version:
         release = f"v{version.removeprefix('v')}" if version else ""
@@ -83,26 +104,31 @@ def _installed(reader: Reader, scheduler: SchedulerKind, chart: SchedulerChart, 
             spec["chartRepoURL"] = repository
     elif running := next(_running(reader, scheduler), ""):
         spec["version"] = running
-    if scheduler is SchedulerKind.KUEUE and (told := _configuration(reader, values or {})):
+        [namespace, *_] = traits_of(scheduler).namespaces
+        if is_written(reader.dump.find("", "Namespace", namespace)):
+            spec["install"] = SchedulerInstall.HELM.value
+    if scheduler is SchedulerKind.KUEUE:
+        told = _configuration(reader, values or {})
         settings = _kueue(reader, told, {**beside, "scheduler": spec}, chart)
         spec |= {"kueue": settings} if settings else {}
     if scheduler is SchedulerKind.KUEUE and (cohort := root_cohort(reader.dump)) != ROOT_COHORT:
         spec["kueue"] = {**spec.get("kueue", {}), "cohort": cohort}
     if values:
+        values = without_credentials(reader, values, at)
         plan = plan_of({**beside, "scheduler": spec}, reader.cluster)
         if more := _more_values(values, plan, scheduler):
             spec["values"] = more
     return spec
 
 
-def _own_chart(reader: Reader, chart: SchedulerChart) -> tuple[str, str, Mapping[str, Any] | None]:
-    """Version, repository and values of the chart, as gpuplan's files and objects have them."""
-    version, repository, values = "", "", None
+def _own_chart(reader: Reader, chart: SchedulerChart) -> tuple[str, str, Mapping[str, Any] | None, Origin | None]:
+    """Version, repository and values of the chart, as gpuplan's files and objects have them, with their place."""
+    version, repository, values, at = "", "", None, None
     for document, data in reader.documents:
         said = _IN_COMMENT.search(document.file.text)
         if said and said[1] == chart.chart:
             reader.use(document)
-            version, values = said[2], data
+            version, values, at = said[2], data, document.origin
     for item, _, sources in reader.applications():
         for source in sources:
             if item.name == sync_name(reader.cluster, Stage.SCHEDULER) and source.get("chart") == chart.chart:
@@ -113,11 +139,12 @@ def _own_chart(reader: Reader, chart: SchedulerChart) -> tuple[str, str, Mapping
         found = mapping(part(item.body, "spec", "chart", "spec"))
         if item.name == folder_name(reader.cluster, Stage.SCHEDULER) and found.get("chart") == chart.chart:
             version = version or text(found.get("version"))
-            values = values if values is not None else mapping(part(item.body, "spec", "values"))
+            if values is None:
+                values, at = mapping(part(item.body, "spec", "values")), item.at / ("spec", "values")
             name = text(part(found, "sourceRef", "name"))
             place = reader.dump.find("source.toolkit.fluxcd.io", "HelmRepository", name, item.namespace)
             repository = text(part(place.body, "spec", "url")) if place else repository
-    return version, repository, values
+    return version, repository, values, at
 
 
 def _more_values(values: Mapping[str, Any], plan: Plan | None, scheduler: SchedulerKind) -> Spec:
@@ -198,7 +225,8 @@ def _kueue(reader: Reader, told: Mapping[str, Any], beside: Mapping[str, Any], c
     """The frameworks that it knows, and what it is told that gpuplan does not tell it by itself."""
     listed = sequence(part(told, "integrations", "frameworks"))
     known = {found.integration: found.kind for found in known_to_kueue() if found.kind in _FRAMEWORKS}
-    frameworks = [known[name] for name in map(text, listed) if name in known]
+    told_of = {known[name] for name in map(text, listed) if name in known} | {*_held(reader)}
+    frameworks = [found.kind for found in known_to_kueue() if found.kind in told_of]
     settings: Spec = {"frameworks": frameworks} if frameworks else {}
     scheduler = {**beside["scheduler"], **({"kueue": settings} if settings else {})}
     plan = plan_of({**beside, "scheduler": scheduler}, reader.cluster)
@@ -219,6 +247,18 @@ def _kueue(reader: Reader, told: Mapping[str, Any], beside: Mapping[str, Any], c
     kept = {**more, "resources": {key: value for key, value in left.items() if value}}
     configuration = {key: value for key, value in kept.items() if value or key != "resources"}
     return {**settings, **({"configuration": configuration} if configuration else {})}
+
+
+def _held(reader: Reader) -> Iterator[str]:
+    """The kinds that gpuplan's admission policy holds to their queues as a whole."""
+    found = reader.dump.find("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", FRAMEWORKS_POLICY)
+    kinds = {(known.api.partition("/")[0], known.resource): known.kind for known in known_to_kueue()}
+    rules = sequence(part(found.body, "spec", "matchConstraints", "resourceRules")) if found else ()
+    for rule in map(mapping, rules):
+        for group in map(text, sequence(rule.get("apiGroups"))):
+            for resource in map(text, sequence(rule.get("resources"))):
+                if (kind := kinds.get((group, resource))) in _FRAMEWORKS:
+                    yield str(kind)
 
 
 _FRAMEWORKS: Final = frozenset(framework.value for framework in Framework)

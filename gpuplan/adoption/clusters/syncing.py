@@ -9,6 +9,8 @@ from typing import Any, Final
 from gpuplan.adoption.clusters.reader import ABOUT_PROJECT, ARGOCD, FLUX, HELM, Reader, Spec, cleaned, differing, part
 from gpuplan.adoption.dump import Dump, Item
 from gpuplan.checks.handwritten.reading import mapping, sequence, text
+from gpuplan.credentials import holds_credential
+from gpuplan.diagnostics import Severity
 from gpuplan.planning.plan import Stage
 from gpuplan.planning.sync_names import CONTENT, fit, folder_name, root_name, sync_name
 from gpuplan.policy.models import Approval, Flux, FluxSource, Platform
@@ -32,6 +34,38 @@ def _subscriptions(cluster: str) -> str:
     return fit(f"gpu-subscriptions-{cluster}")
 
 
+def read(reader: Reader, platform: Platform, usual: Approval) -> Spec:
+    """The tool that syncs the cluster; ``usual`` is the approval of the operator where none is stated.
+
+    An Argo CD or a Flux that syncs other things alone tells nothing of where the policies' output will be.
+    """
+    by_argocd, by_flux = argocd(reader, platform, usual), flux(reader, usual)
+    if by_argocd is not None:
+        for item, _ in [*_kustomizations(reader)][:1]:
+            what, help_ = "that Flux syncs the cluster as well", "remove the Kustomizations of one of the two"
+            reader.leave_out(item.at, what, help_, "one tool syncs a cluster")
+        return {"argocd": by_argocd}
+    if by_flux is not None:
+        return {"flux": by_flux}
+    for tool, kind, field in _TOOLS:
+        for item in reader.dump.of_kind(*kind)[:1]:
+            reader.miss(
+                f"the dump does not say which repository {tool} will have the policies' output from",
+                f"{tool} runs, and no tool is said to sync what is built",
+                f"add {field} to the Cluster, or apply `out/` in another way",
+                item.at,
+                Severity.NOTE,
+            )
+            return {}
+    return {}
+
+
+_TOOLS: Final = (
+    ("Argo CD", (ARGOCD, "Application"), "`argocd: {repoURL: ...}`"),
+    ("Flux", (FLUX, "Kustomization"), "`flux: {}`"),
+)
+
+
 # --- Argo CD -----------------------------------------------------------------------------------------------------
 
 
@@ -51,7 +85,7 @@ def argocd(reader: Reader, platform: Platform, usual: Approval) -> Spec | None:
     name = reader.cluster
     stated = _approval(operator, found) if operator is not None else None
     return {
-        "repoURL": repository,
+        "repoURL": _address(reader, project, repository),
         **differing(
             {
                 "revision": text(source.get("targetRevision")) or None,
@@ -75,6 +109,16 @@ def argocd(reader: Reader, platform: Platform, usual: Approval) -> Spec | None:
             },
         ),
     }
+
+
+def _address(reader: Reader, project: Item, url: str) -> str:
+    """The repository without a password: Argo CD has those in a Secret of its own."""
+    if not holds_credential(url):
+        return url
+    scheme, _, rest = url.partition("://")
+    what = "the password in the repository's address"
+    reader.leave_out(project.at / ("spec", "sourceRepos", 0), what, "give Argo CD a Secret of the repository")
+    return f"{scheme}://{rest.partition('@')[2]}"
 
 
 def _project(reader: Reader) -> Item | None:

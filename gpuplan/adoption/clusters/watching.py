@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from gpuplan.adoption.clusters.reader import ARGOCD, Reader, Spec, cleaned, differing, only, part, plan_of
+from gpuplan.adoption.clusters.reader import ARGOCD, Reader, Spec, cleaned, differing, only, part, plan_of, rules_in
 from gpuplan.adoption.dump import Item
 from gpuplan.backends.gpu_operator.settings import metrics as exporter_metrics
 from gpuplan.backends.monitoring.rules import (
@@ -17,12 +17,11 @@ from gpuplan.backends.monitoring.rules import (
     texts,
 )
 from gpuplan.catalog.exporters import exporter_traits
-from gpuplan.checks.handwritten.reading import mapping, sequence, text
+from gpuplan.checks.handwritten.reading import mapping, text
 from gpuplan.manifests.templates import rows_for
 from gpuplan.planning.alerts import AlertName
 from gpuplan.policy.models import Collect, Platform
 
-_RULES: Final = ("monitoring.coreos.com", "PrometheusRule")
 _METRICS: Final = "gpuplan-dcgm-metrics"
 _PREFIX: Final = "gpuplan-"
 _ALERTS: Final = "gpuplan-alerts"
@@ -33,7 +32,7 @@ def read(reader: Reader, platform: Platform, operator: Mapping[str, str], told: 
 
     ``operator`` has its namespace and its version.
     """
-    rules = _rules(reader)
+    rules = reader.prometheus_rules
     if not rules and reader.config_map(_METRICS) is None:
         return None
     reader.use(*(item for item in rules if item.name == _ALERTS))
@@ -41,7 +40,7 @@ def read(reader: Reader, platform: Platform, operator: Mapping[str, str], told: 
     is_openshift = platform is Platform.OPENSHIFT
     namespace = only(item.namespace for item in rules)
     usual = operator["namespace"] if is_openshift else "monitoring"
-    alerts = {text(rule.get("alert")): rule for rule in _each(rules) if "alert" in rule}
+    alerts = {text(rule.get("alert")): rule for rule in rules_in(rules) if "alert" in rule}
     settings = [mapping(part(values, "dcgmExporter", "serviceMonitor")) for values in told]
     return differing(
         {
@@ -66,16 +65,6 @@ def read(reader: Reader, platform: Platform, operator: Mapping[str, str], told: 
     )
 
 
-def _rules(reader: Reader) -> list[Item]:
-    return [item for item in reader.dump.of_kind(*_RULES) if item.name.startswith(_PREFIX)]
-
-
-def _each(items: Iterable[Item]) -> Iterator[Mapping[str, Any]]:
-    for item in items:
-        for group in sequence(part(item.body, "spec", "groups")):
-            yield from map(mapping, sequence(mapping(group).get("rules")))
-
-
 # --- Alerts ------------------------------------------------------------------------------------------------------
 
 
@@ -97,7 +86,7 @@ def _is_basic(reader: Reader, rules: Sequence[Item]) -> bool:
     """Whether the exporter collects as little as that list says, or no alert reads more."""
     metrics = reader.config_map(_METRICS)
     if metrics is None:
-        alerts = {text(rule.get("alert")) for rule in _each(rules)}
+        alerts = {text(rule.get("alert")) for rule in rules_in(rules)}
         return bool(rules) and not any(name in alerts for name in _of_health())
     plan = plan_of({**_ANY, "monitoring": {"collect": Collect.BASIC.value}}, reader.cluster)
     return plan is not None and mapping(metrics.body.get("data")) == exporter_metrics(plan)
@@ -116,7 +105,7 @@ def _disabled(reader: Reader, rules: Sequence[Item], version: str, *, is_basic: 
     """The alerts that would be there if the policy left them on."""
     if not rules:
         return
-    there = {text(rule.get("alert")) for rule in _each(rules)}
+    there = {text(rule.get("alert")) for rule in rules_in(rules)}
     facts = {*_facts(reader, rules)}
     if not is_basic:
         facts |= {"health", *(trait.value for trait in exporter_traits(version))}
@@ -129,7 +118,7 @@ def _alerts_where(facts: Collection[str]) -> list[str]:
 
 def _facts(reader: Reader, rules: Sequence[Item]) -> Iterator[str]:
     """What alerts depend on, by the series that are recorded of the plan."""
-    recorded = [(text(rule.get("record")), mapping(rule.get("labels"))) for rule in _each(rules) if "record" in rule]
+    recorded = [(text(rule.get("record")), mapping(rule.get("labels"))) for rule in rules_in(rules) if "record" in rule]
     names = {name for name, _ in recorded}
     facts = {POOL_PLANNED_NODES: "pools", POOL_PLANNED_UNITS: "units", POOL_MIG_CONFIG: "partitioned"}
     facts |= {NAMESPACE_TENANT: "namespaces", QUEUE_TENANT: "queue-metrics"}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from gpuplan.adoption.draft import Found
 from gpuplan.adoption.dump import Dump
-from gpuplan.adoption.pools.reading import read_pools
 
 __all__ = ["read"]
 
 
 def read(dump: Dump, cluster: str) -> Found:  # noqa: ARG001 - as all readers of the cluster
     """Drafts of `Pool`, `MigLayout`, `Gpu` and `Retained`."""
+    from gpuplan.adoption.pools.reading import read_pools  # which asks readers of the cluster
+
     return read_pools(dump)

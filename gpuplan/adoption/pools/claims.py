@@ -23,7 +23,7 @@ class Part(Value):
     """Nodes that get the same: all of a pool, or those that a rollout has moved or left.
 
     ``names`` are those that it lists; ``except_names`` those that the pattern matches and that are not meant. ``count``
-    is 0 where it does not say how many there are.
+    is 0 where it does not say how many there are. ``devices`` are PCI ids that it asks for.
     """
 
     at: Origin
@@ -37,7 +37,11 @@ class Part(Value):
     count: int = 0
     gpus_per_node: int = 0
     gpu: str = ""
-    asks_for_boards: bool = False
+    devices: frozenset[str] = frozenset()
+
+    @property
+    def asks_for_boards(self) -> bool:
+        return bool(self.devices)
 
     def has(self, machine: Machine) -> bool:
         """Whether a node is one of them."""
@@ -127,7 +131,7 @@ def _narrowed(part: Part, feature: Mapping[str, object]) -> Part:
     """The part with what one term says of its nodes."""
     expressions = inside(feature, "matchExpressions")
     if feature.get("feature") == "pci.device":
-        return replace(part, asks_for_boards=part.asks_for_boards or "device" in expressions)
+        return replace(part, devices=part.devices | frozenset(_devices(expressions)))
     name = inside(expressions, "nodename")
     values = tuple(value for value in sequence(name.get("value")) if isinstance(value, str))
     match name.get("op"):
@@ -141,6 +145,15 @@ def _narrowed(part: Part, feature: Mapping[str, object]) -> Part:
             return part
 
 
+def _devices(expressions: Mapping[str, object]) -> Iterator[str]:
+    """The boards that a term asks for, as `lspci -nn` prints their ids."""
+    vendor, model = (
+        next(iter(_names(inside(expressions, f"subsystem_{part}").get("value"))), "") for part in ("vendor", "device")
+    )
+    behind = f"/{vendor}:{model}" if vendor and model else ""
+    yield from (f"10de:{device}{behind}" for device in _names(inside(expressions, "device").get("value")))
+
+
 # --- Tables ------------------------------------------------------------------------------------------------------
 
 
@@ -151,7 +164,7 @@ def _of_tables(dump: Dump) -> Iterator[Claim]:
             row = mapping(written)
             if pool := text(row.get("pool")):
                 at = document.origin / "nodeGroups" / index
-                rows.setdefault(pool, []).append(_row(at, f"file `{document.file.path}`", row))
+                rows.setdefault(pool, []).append(_row(at, f"table of node groups ({document.file.path})", row))
     for pool, parts in rows.items():
         yield Claim(pool, tuple(parts[:2]))
 

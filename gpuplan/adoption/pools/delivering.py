@@ -9,6 +9,7 @@ from typing import Any, Final
 from gpuplan.adoption.dump import Dump, Item
 from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text, value_at
 from gpuplan.planning.plan import POOL_LABEL, Stage
+from gpuplan.planning.sync_names import REVISION
 
 _ARGOCD: Final = "argoproj.io"
 _GUARD: Final = "gpuplan-guard"
@@ -21,7 +22,8 @@ def read_disruption(dump: Dump, pool: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for item in dump.of_kind(_ARGOCD, "Application"):
         if text(value_at(item.body, ("spec", "source", "path"))).endswith(folder):
-            if isinstance(value_at(item.body, ("spec", "syncPolicy", "automated")), Mapping):
+            is_ordered = REVISION in item.annotations  # a root starts its syncs
+            if is_ordered or isinstance(value_at(item.body, ("spec", "syncPolicy", "automated")), Mapping):
                 found["approval"] = "automatic"
             if windows := [*_windows(dump, item)]:
                 found["windows"] = windows

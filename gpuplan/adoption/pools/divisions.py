@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from gpuplan.adoption.pools.operator import ConfigFile
-from gpuplan.catalog import Gpu, parse_profile
+from gpuplan.adoption.pools.files import ConfigFile
+from gpuplan.catalog import Gpu, load, parse_profile
 from gpuplan.checks.handwritten.formats import Problem
 from gpuplan.checks.handwritten.mig_configs import mig_errors
 from gpuplan.checks.handwritten.reading import mapping, sequence
@@ -78,10 +78,17 @@ def _item(written: object) -> Item | None:
 
 
 class Division(NamedTuple):
-    """What an entry makes of a model's GPUs; ``fault`` says why it cannot be, and is empty where it can."""
+    """What an entry makes of a model's GPUs; ``fault`` says why no policy does, and is empty where one does.
+
+    ``works`` is whether mig-parted does it all the same.
+    """
 
     spec: Spec
     fault: str = ""
+    works: bool = False
+
+
+_EMPTY: Final = Division({}, "leaves GPUs with MIG on and without an instance, which run nothing", works=True)
 
 
 def divide(entry: Entry, gpu: Gpu) -> Division:
@@ -94,6 +101,8 @@ def divide(entry: Entry, gpu: Gpu) -> Division:
             return Division({}, fault)
     if _is_doubled(items):
         return Division({}, "names a GPU twice")
+    if any(item.is_enabled and not item.instances for item in items):
+        return _EMPTY
     named = [item._replace(instances={_spelt(name): count for name, count in item.instances.items()}) for item in items]
     match named:
         case [Item(gpus=None, is_enabled=True) as only] if only.instances:
@@ -111,6 +120,13 @@ def divide_instances(instances: Mapping[str, int], gpu: Gpu) -> Division:
 def _is_meant(item: Item, gpu: Gpu) -> bool:
     own = {device.filter.lower() for device in gpu.pci}
     return not item.filters or any(found.partition(":")[0] in own for found in item.filters)
+
+
+def other_boards(entry: Entry) -> tuple[str, ...]:
+    """Boards that the entry has items for and on which no model of the catalog has MIG."""
+    own = {device.filter.lower() for gpu in load().all() if gpu.supports_mig for device in gpu.pci}
+    filters = dict.fromkeys(found for item in entry.items for found in item.filters)
+    return tuple(found for found in filters if found.partition(":")[0] not in own)
 
 
 def _is_doubled(items: Sequence[Item]) -> bool:
@@ -149,9 +165,7 @@ def _spelt(name: str) -> str:
 
 def _devices(item: Item) -> Spec:
     gpus: object = "all" if item.gpus is None else list(item.gpus)
-    if not item.is_enabled:
-        return {"gpus": gpus, "enabled": False}
-    return {"gpus": gpus, "instances": dict(item.instances)} if item.instances else {"gpus": gpus}
+    return {"gpus": gpus, "instances": dict(item.instances)} if item.is_enabled else {"gpus": gpus, "enabled": False}
 
 
 # --- Names -------------------------------------------------------------------------------------------------------
@@ -160,10 +174,14 @@ _OWN: Final = re.compile(r"([a-z0-9][-a-z0-9]*)-([0-9a-f]{8})")
 
 
 class OwnName(NamedTuple):
-    """The layout that gpuplan named an entry after, as the policy had it."""
+    """The layout that gpuplan named an entry after, as the policy had it.
+
+    ``gpus_per_node`` is how many GPUs the nodes have for which gpuplan added those that the layout does not name.
+    """
 
     layout: str
     spec: Spec
+    gpus_per_node: int = 0
 
 
 def find_own(entry: Entry, gpu: Gpu) -> OwnName | None:
@@ -175,11 +193,31 @@ def find_own(entry: Entry, gpu: Gpu) -> OwnName | None:
     if match is None or entry.problems:
         return None
     spec = divide(entry, gpu).spec
-    shorter = {"devices": spec["devices"][:-1]} if len(spec.get("devices", ())) > 1 else {}
-    for written in filter(None, (spec, shorter)):
-        if content_hash(layout_of(entry.at, match[1], gpu, written).entries) == match[2]:
-            return OwnName(match[1], written)
+    devices = spec.get("devices", ())
+    added = devices[-1]["gpus"] if len(devices) > 1 else []
+    shorter = {"devices": devices[:-1]} if added and added != "all" else {}
+    for written, size in ((spec, 0), (shorter, max(added, default=0) + 1 if shorter else 0)):
+        if written and content_hash(layout_of(entry.at, match[1], gpu, written).entries) == match[2]:
+            return OwnName(match[1], written, size)
     return None
+
+
+def profiles_of(spec: Spec) -> list[str]:
+    """The names of profiles in a layout, each once."""
+    instances = [spec.get("instances", {}), *(part.get("instances", {}) for part in spec.get("devices", ()))]
+    return list(dict.fromkeys(name for part in instances for name in part))
+
+
+def renamed(spec: Spec, names: Mapping[str, str]) -> Spec:
+    """A layout with other names of profiles."""
+    found: Spec = {}
+    for field, part in spec.items():
+        if field == "devices":
+            found[field] = [renamed(item, names) for item in part]
+        else:
+            is_counts = field == "instances"
+            found[field] = {names.get(name, name): count for name, count in part.items()} if is_counts else part
+    return found
 
 
 def layout_of(at: Origin, name: str, gpu: Gpu, spec: Spec) -> Layout:
@@ -208,7 +246,7 @@ def find_stock(name: str, gpu: Gpu) -> Division | None:
     in `pkg/mig/builder/builder.go` there).
     """
     if name == "all-enabled":
-        return Division({"devices": [{"gpus": "all"}]}) if gpu.supports_mig else None
+        return _EMPTY
     if name == "all-balanced":
         found = dict(_balanced(gpu))
         return Division({"instances": found}) if found else None

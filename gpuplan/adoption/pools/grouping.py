@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, count
 from typing import Final
 
 from gpuplan.adoption.pools.boards import bare_product
 from gpuplan.adoption.pools.claims import Claim, Part
 from gpuplan.adoption.pools.divisions import policy_name
 from gpuplan.adoption.pools.machines import Machine
+from gpuplan.planning.node_pools import NODE_POOL_LABELS
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL
 from gpuplan.values import Value
-
-NODE_POOL_LABELS: Final = (
-    "cloud.google.com/gke-nodepool",
-    "eks.amazonaws.com/nodegroup",
-    "kubernetes.azure.com/agentpool",
-    "karpenter.sh/nodepool",
-)
-"""By what managed services tell which group a node is made in; nodes of one group are alike."""
 
 
 class Group(Value):
@@ -36,11 +30,16 @@ class Group(Value):
 
 
 def group(
-    claims: Iterable[Claim], machines: Sequence[Machine], flavors: Mapping[str, tuple[str, ...]]
+    claims: Sequence[Claim],
+    machines: Sequence[Machine],
+    flavors: Mapping[str, tuple[str, ...]],
+    *,
+    are_labelled_by_others: bool,
 ) -> Iterator[Group]:
     """Claimed pools first, each with its nodes; nodes that nobody claims by what they are and what they are told.
 
-    ``flavors`` are names of ResourceFlavors by node: nodes of two flavors are two pools.
+    ``flavors`` are names of ResourceFlavors by node: nodes of two flavors are two pools. Where nodes are labelled by
+    whoever makes them, the label of their node pool chooses them.
     """
     left = {machine.name: machine for machine in machines}
     for claim in claims:
@@ -54,12 +53,13 @@ def group(
         yield Group(claim.pool, claim, tuple(own), is_claimed=True)
     alike: dict[tuple[object, ...], list[Machine]] = {}
     for machine in left.values():
-        alike.setdefault(_key(machine, flavors.get(machine.name, ())), []).append(machine)
+        key = _key(machine, flavors.get(machine.name, ()))
+        alike.setdefault(key, []).append(machine)
     taken = {claim.pool for claim in claims}
     for found in alike.values():
         name = found[0].pool or _free(_name(found[0]), taken)
         taken.add(name)
-        yield Group(name, Claim(name, (_part(found),)), tuple(found))
+        yield Group(name, Claim(name, (_part(found, is_selected=are_labelled_by_others),)), tuple(found))
 
 
 def _key(machine: Machine, flavors: tuple[str, ...]) -> tuple[object, ...]:
@@ -76,11 +76,11 @@ def selector_of(machine: Machine) -> dict[str, str]:
     return next(({label: machine.labels[label]} for label in NODE_POOL_LABELS if machine.labels.get(label)), {})
 
 
-def _part(machines: Sequence[Machine]) -> Part:
+def _part(machines: Sequence[Machine], *, is_selected: bool) -> Part:
     """What nodes that are alike are told: their own labels, so far as a program of NVIDIA reads them."""
     first = machines[0]
     taints = Counter(taint for machine in machines for taint in machine.taints)
-    selector = selector_of(first)
+    selector = selector_of(first) if is_selected else {}
     return Part(
         at=first.at,
         source=first.source,
@@ -105,9 +105,10 @@ def _name(machine: Machine) -> str:
     told = policy_name(config) if config and config != "all-disabled" else ""
     key = machine.labels.get(DEVICE_PLUGIN_CONFIG_LABEL, "")
     shared = policy_name(key) if key and not told else ""
-    return "-".join(filter(None, (product, told or shared)))[:_NAMED_WELL].strip("-")
+    mark = told or shared
+    return "-".join(filter(None, (product, mark if mark != product else "")))[:_NAMED_WELL].strip("-")
 
 
 def _free(name: str, taken: set[str]) -> str:
-    tries = (name, *(f"{name}-{number}" for number in range(2, 10_000)))
+    tries = chain((name,), (f"{name}-{number}" for number in count(2)))
     return next(found for found in tries if found not in taken)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from itertools import count as numbers
 from typing import Any, Final
 
 from gpuplan.adoption.draft import Draft
@@ -15,19 +17,28 @@ from gpuplan.adoption.pools.divisions import (
     find_own,
     find_stock,
     layout_of,
+    other_boards,
     policy_name,
+    profiles_of,
+    renamed,
 )
 from gpuplan.adoption.pools.telling import Told
 from gpuplan.adoption.rules import LAYOUT_NOT_SAID
 from gpuplan.catalog import Gpu, load
+from gpuplan.checks.wording import gpu_numbers
 from gpuplan.diagnostics import Origin, Severity
 from gpuplan.planning.layouts import content_hash
+from gpuplan.planning.plan import MIG_CONFIG_LABEL
+from gpuplan.planning.pools import ALL_DISABLED
 from gpuplan.values import NamedTuple, Value
 from gpuplan.wording import count, joined
 
 
 class Use(Value):
-    """A pool whose nodes name an entry. ``published`` is what one node has of each profile, as far as it is known."""
+    """A pool whose nodes name an entry. ``published`` is what one node has of each profile, as far as it is known.
+
+    ``old_names`` are those of them that the node has under names of another driver.
+    """
 
     pool: str
     gpu: Gpu
@@ -36,6 +47,7 @@ class Use(Value):
     gpus_per_node: int
     published: Mapping[str, int]
     at: Origin
+    old_names: frozenset[str] = frozenset()
 
 
 class _Meaning(NamedTuple):
@@ -52,7 +64,7 @@ class Layouts:
     """Finds what each pool is divided into; the drafts are those of all that were asked for."""
 
     def __init__(self, entries: Mapping[str, Entry], uses: Sequence[Use], told: Told) -> None:
-        self._entries, self._told = entries, told
+        self._entries, self._uses, self._told = entries, uses, told
         self._drafts: dict[str, Draft] = {}
         self._written: dict[str, str] = {}
         self._pools = {use.pool for use in uses}
@@ -102,21 +114,76 @@ class Layouts:
                 return _Meaning(own.spec, entry.file.source, own.layout, is_inline, keeps_name=False)
             division = divide(entry, use.gpu)
             if not division.fault:
-                return _Meaning(division.spec, entry.file.source)
-            self._tell_fault(use, entry, division)
+                self._tell_of_others(use, entry)
+                return _Meaning(self._covering(use, entry, self._renamed(use, entry, division.spec)), entry.file.source)
+            if entry.problems:  # which say it better
+                self._told.remark(f"Pool {use.pool}", f"entry `{use.entry}` {division.fault}")
+            else:
+                self._tell_fault(use, entry.at, division)
         elif stock := find_stock(use.entry, use.gpu):
-            return _Meaning(stock.spec, f"NVIDIA's own entry `{use.entry}`")
+            if not stock.fault:
+                return _Meaning(stock.spec, f"entry `{use.entry}` (NVIDIA's GPU Operator)")
+            self._tell_fault(use, use.at, stock)
+            return self._as_published(use, is_known=True)
         return self._as_published(use, is_known=entry is not None)
 
-    def _tell_fault(self, use: Use, entry: Entry, division: Division) -> None:
+    def _tell_of_others(self, use: Use, entry: Entry) -> None:
+        if boards := other_boards(entry):
+            self._told.say(
+                LAYOUT_NOT_SAID,
+                entry.at,
+                f"entry `{entry.name}` is also for boards that have no MIG: {joined([f'`{item}`' for item in boards])}",
+                label=f"on nodes of pool `{use.pool}`",
+                notes=("a layout of gpuplan is for all GPUs of a node, and mig-parted fails where one has no MIG",),
+                help="name the GPUs that have MIG in the layout's `devices`, so that it says nothing of others",
+                drafts=(f"Pool {use.pool}",),
+            )
+
+    def _renamed(self, use: Use, entry: Entry, spec: Spec) -> Spec:
+        """With the names that profiles have today, unless the nodes publish those of another driver."""
+        old = [name for name in profiles_of(spec) if name in use.gpu.legacy_names and name not in use.old_names]
+        if not old:
+            return spec
         self._told.say(
             LAYOUT_NOT_SAID,
             entry.at,
-            f"entry `{entry.name}` {division.fault}",
+            f"entry `{entry.name}` has names that only some drivers use: {joined([f'`{it}`' for it in old])}",
+            label=f"written as {joined([f'`{use.gpu.current_name(it)}`' for it in old])}",
+            notes=("mig-parted fails where the driver uses another name: `MIG profile not found on this GPU`",),
+            help="`nvidia-smi mig -lgip` on a node shows its names; pin the driver with `gpuOperator.driver.version`",
+            drafts=(f"Pool {use.pool}",),
+        )
+        return renamed(spec, {name: use.gpu.current_name(name) for name in old})
+
+    def _covering(self, use: Use, entry: Entry, spec: Spec) -> Spec:
+        """With the GPUs that the entry says nothing of, as they are: whole."""
+        named = [part["gpus"] for part in spec.get("devices", ())]
+        if not named or "all" in named:
+            return spec
+        size = max(found.gpus_per_node for found in self._uses if (found.entry, found.gpu) == (use.entry, use.gpu))
+        missing = sorted(set(range(size)) - {index for gpus in named for index in gpus})
+        if not missing:
+            return spec
+        self._told.say(
+            LAYOUT_NOT_SAID,
+            entry.at,
+            f"entry `{entry.name}` says nothing of {gpu_numbers(missing)}",
+            label="left whole",
+            notes=("mig-parted reports success only when it knows every GPU of the node",),
+            help="give them instances in the layout, if they are to have some",
+            drafts=(f"Pool {use.pool}",),
+        )
+        return {"devices": [*spec["devices"], {"gpus": missing, "enabled": False}]}
+
+    def _tell_fault(self, use: Use, at: Origin, division: Division) -> None:
+        self._told.say(
+            LAYOUT_NOT_SAID,
+            at,
+            f"entry `{use.entry}` {division.fault}",
             label=f"not on nodes of pool `{use.pool}`",
-            notes=("the MIG manager fails on these nodes, and leaves them as they were",),
+            notes=() if division.works else ("the MIG manager fails on these nodes, and leaves them as they were",),
             help="write what they are to have into `sharing.mig` of the pool",
-            severity=Severity.ERROR,
+            severity=None if division.works else Severity.ERROR,
             drafts=(f"Pool {use.pool}",),
         )
 
@@ -135,7 +202,8 @@ class Layouts:
                 help="import the ConfigMap of the MIG manager, too",
                 drafts=(f"Pool {use.pool}",),
             )
-        return _Meaning(division.spec, f"what nodes of pool `{use.pool}` publish") if division and is_usable else None
+        file = use.at.locate().file.path
+        return _Meaning(division.spec, f"what its nodes publish ({file})") if division and is_usable else None
 
     def _hash(self, meaning: _Meaning, use: Use) -> str:
         return content_hash(layout_of(use.at, "", use.gpu, meaning.spec).entries)
@@ -153,13 +221,10 @@ class Layouts:
         return name
 
     def _free(self, name: str, gpu: Gpu) -> str:
-        """A name that no other layout has, nor a pool: entries of a pool's own layout would be called as this one's."""
-        tries = (
-            name,
-            f"{name}-{policy_name(gpu.id)}"[:55].strip("-"),
-            *(f"{name}-{number}" for number in range(2, 99)),
-        )
-        return next(found for found in tries if found not in self._drafts)
+        """A name that no other layout has, and that means nothing to the operator."""
+        longer = f"{name}-{policy_name(gpu.id)}"[:_LONGEST].strip("-")
+        tries = chain((name, longer), (f"{name}-{number}" for number in numbers(2)))
+        return next(found for found in tries if found not in self._drafts and found not in _OF_MIG_MANAGER)
 
     def spec_of(self, layout: str) -> Spec:
         """What a layout says that was asked for."""
@@ -172,15 +237,16 @@ class Layouts:
         """
         written = {draft.name for draft in self._drafts.values()}
         unused: list[Entry] = []
-        for name in sorted(self._entries.keys() - self._used - {_ALL_DISABLED}):
+        for name in sorted(self._entries.keys() - self._used - {ALL_DISABLED}):
             entry = self._entries[name]
             found = self._own(entry)
             if found is None:
                 unused.append(entry)
                 continue
             gpu, own = found
-            if own.layout in written or own.layout in self._pools:
-                yield retained("mig", name, {"migLayout": {"configName": name, "gpu": gpu.id, **own.spec}}, entry)
+            if own.layout in written or own.layout in self._pools or own.gpus_per_node:
+                size = {"gpusPerNode": own.gpus_per_node} if own.gpus_per_node else {}
+                yield _retained(name, {"configName": name, "gpu": gpu.id, **size, **own.spec}, entry)
             else:
                 written.add(own.layout)
                 yield Draft("MigLayout", own.layout, {"gpu": gpu.id, **own.spec}, (entry.file.source,))
@@ -211,9 +277,13 @@ class Layouts:
         )
 
 
-_ALL_DISABLED: Final = "all-disabled"
+_OF_MIG_MANAGER: Final = (ALL_DISABLED, "all-enabled", "all-balanced")
+"""Entries of NVIDIA's own file that are called as a layout may be."""
+
+_LONGEST: Final = 54
+"""Behind a layout's name comes a hash, and both are the value of a label."""
 
 
-def retained(what: str, name: str, spec: dict[str, Any], entry: Entry) -> Draft:
-    until = f"`kubectl get nodes -l nvidia.com/mig.config={name} -o name` prints nothing."
-    return Draft("Retained", f"{what}-{policy_name(name)}", {**spec, "until": until}, (entry.file.source,))
+def _retained(name: str, spec: Spec, entry: Entry) -> Draft:
+    until = f"`kubectl get nodes -l {MIG_CONFIG_LABEL}={name} -o name` prints nothing."
+    return Draft("Retained", f"mig-{policy_name(name)}", {"migLayout": spec, "until": until}, (entry.file.source,))

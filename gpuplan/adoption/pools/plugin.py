@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from gpuplan.adoption.pools.operator import ConfigFile
+from gpuplan.adoption.pools.files import ConfigFile
 from gpuplan.catalog import resource_suffix
 from gpuplan.checks.handwritten.formats import find_problems
 from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text
@@ -13,8 +13,6 @@ from gpuplan.diagnostics import Path
 from gpuplan.planning.plan import GPU_RESOURCE
 from gpuplan.policy.models import MigStrategy
 from gpuplan.values import NamedTuple, Value
-
-MARKS: Final = ("flags", "sharing", "resources", "imex")
 
 _METHODS: Final = ("mps", "timeSlicing")
 """MPS wins where both are there (`api/config/v1` of NVIDIA/k8s-device-plugin)."""

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from gpuplan.adoption.clusters import node_labels
+from gpuplan.adoption.clusters.reader import Reader
 from gpuplan.adoption.draft import Draft, Found
 from gpuplan.adoption.dump import Dump
 from gpuplan.adoption.pools.boards import (
@@ -19,12 +21,13 @@ from gpuplan.adoption.pools.boards import (
 )
 from gpuplan.adoption.pools.claims import Kept, Part, read_claims
 from gpuplan.adoption.pools.delivering import read_disruption
-from gpuplan.adoption.pools.divisions import layout_of, policy_name, read_entries
+from gpuplan.adoption.pools.divisions import layout_of, policy_name, profiles_of, read_entries
+from gpuplan.adoption.pools.files import DEVICE_PLUGIN, MIG_MANAGER, ConfigFile, read_files
 from gpuplan.adoption.pools.grouping import Group, group
 from gpuplan.adoption.pools.layouts import Layouts, Use
 from gpuplan.adoption.pools.machines import Machine, Taint, read_machines
-from gpuplan.adoption.pools.operator import ConfigFile, Operator, read_files, read_operator
-from gpuplan.adoption.pools.plugin import MARKS, Configuration, read_configuration
+from gpuplan.adoption.pools.operator import Operator, read_operator
+from gpuplan.adoption.pools.plugin import Configuration, read_configuration
 from gpuplan.adoption.pools.surroundings import Surroundings
 from gpuplan.adoption.pools.telling import Told
 from gpuplan.adoption.rules import LAYOUT_NOT_SAID, NODES_NOT_SAID, SHARING_NOT_SAID
@@ -41,9 +44,9 @@ from gpuplan.planning.plan import (
     POOL_LABEL,
 )
 from gpuplan.planning.plugin_configs import pool_of
-from gpuplan.planning.pools import ALL_DISABLED
+from gpuplan.planning.pools import ALL_DISABLED, ROLLOUT_SUFFIX
 from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL
-from gpuplan.policy.models import MigStrategy
+from gpuplan.policy.models import MigStrategy, NodeLabels
 from gpuplan.values import NamedTuple, Value
 from gpuplan.wording import count
 
@@ -94,9 +97,12 @@ class _Reading:
         self.machines = tuple(machines.live.values())
         claims, self.kept = read_claims(dump, machines)
         self.surroundings = Surroundings(dump, self.machines)
-        self.groups = tuple(group(claims, self.machines, self.surroundings.flavors_of_nodes))
-        mig_files = read_files(dump, self.operator, "migManager", ("mig-configs",), self.told, LAYOUT_NOT_SAID)
-        self.entries, problems = read_entries(mig_files)
+        is_external = node_labels(Reader(dump, "")) is NodeLabels.EXTERNAL
+        flavors = self.surroundings.flavors_of_nodes
+        self.groups = tuple(group(claims, self.machines, flavors, are_labelled_by_others=is_external))
+        mig_files = read_files(dump, self.operator, MIG_MANAGER, self.told)
+        self.entries, others = read_entries(mig_files)
+        problems = [*others, *((entry.file, found) for entry in self.entries.values() for found in entry.problems)]
         for file, problem in problems:
             self.told.say(
                 LAYOUT_NOT_SAID,
@@ -107,11 +113,13 @@ class _Reading:
                 help=problem.help,
                 severity=Severity.ERROR,
             )
-        files = read_files(dump, self.operator, "devicePlugin", MARKS, self.told, SHARING_NOT_SAID)
+        files = read_files(dump, self.operator, DEVICE_PLUGIN, self.told)
         self.files: dict[str, ConfigFile] = {file.key: file for file in reversed(files)}
         self.configurations = {key: read_configuration(file) for key, file in self.files.items()}
         self.boards = {found.pool: self._board(found) for found in self.groups}
-        self.layouts = Layouts(self.entries, tuple(self._uses()), self.told)
+        uses = tuple(self._uses())
+        self.uses = {(use.pool, use.entry): use for use in uses}
+        self.layouts = Layouts(self.entries, uses, self.told)
 
     def found(self) -> Found:
         self._tell_of_nodes()
@@ -157,10 +165,17 @@ class _Reading:
             labels = whole[0].labels if whole else {}
             products = {bare_product(machine.product) for machine in machines if machine.product}
             devices = {device for machine in machines for device in machine.devices}
+            devices |= {device for part in self._parts_of(name) for device in part.devices}
             spec = dict(described(labels, products, devices))
             draft = Draft("Gpu", name, spec, tuple(dict.fromkeys(machine.source for machine in machines[:1])))
             self._tell_of_model(draft, machines)
             yield draft
+
+    def _parts_of(self, model: str) -> Iterator[Part]:
+        for found in self.groups:
+            board = self.boards[found.pool]
+            if board is not None and board.name == model:
+                yield from found.claim.parts
 
     def _tell_of_model(self, draft: Draft, machines: Sequence[Machine]) -> None:
         missing = [field for field in ("memoryMiB", "computeCapability", "products", "pci") if field not in draft.spec]
@@ -200,16 +215,16 @@ class _Reading:
                         nodes=len(part.names) or part.count or len(found.machines),
                         gpus_per_node=_counted(found),
                         published=_instances(board.gpu, own[0]) if own else {},
+                        old_names=_old_names(board.gpu, own[0]) if own else frozenset(),
                         at=part.at / "labels" if found.is_claimed else part.at / "metadata" / "labels",
                     )
 
     def _shared(self, found: Group) -> tuple[_Shared, ...]:
         board = self.boards[found.pool]
-        uses = {use.entry: use for use in self._uses() if use.pool == found.pool}
         gpu = board.gpu if board else None
-        return tuple(self._shared_part(found, part, gpu, uses) for part in found.claim.parts)
+        return tuple(self._shared_part(found, part, gpu) for part in found.claim.parts)
 
-    def _shared_part(self, found: Group, part: Part, gpu: Gpu | None, uses: Mapping[str, Use]) -> _Shared:
+    def _shared_part(self, found: Group, part: Part, gpu: Gpu | None) -> _Shared:
         named = part.labels.get(DEVICE_PLUGIN_CONFIG_LABEL, "")
         key = named or self.operator.default_key
         config = self.configurations.get(key, _NONE)
@@ -218,7 +233,10 @@ class _Reading:
         is_on_demand = part.labels.get(MIG_MANAGER_LABEL) == "false" and part.labels.get(DRA_PLUGIN_LABEL) == "true"
         if is_on_demand and gpu and (profiles := self.surroundings.claimed_profiles(gpu)):
             return _Shared({"dynamicMig": {"profiles": profiles}}, named)
-        use = uses.get(_config_name(part))
+        name = _config_name(part)
+        if name and gpu is None and self.boards[found.pool] is not None:
+            self._tell_of_unlisted(found, part, name)
+        use = self.uses.get((found.pool, name))
         mig = self.layouts.mig_of(use) if use else None
         if mig is not None and gpu is not None:
             return self._mig(found, mig, config, named)
@@ -231,7 +249,7 @@ class _Reading:
     def _mig(self, found: Group, mig: Spec, config: Configuration, key: str) -> _Shared:
         strategy = self._strategy(found, config)
         division = self._division(mig)
-        names = _profiles(division)
+        names = profiles_of(division)
         sliced, losses = config.of_mig(names, strategy)
         for loss in losses:
             file = self.files.get(key)
@@ -261,6 +279,19 @@ class _Reading:
             return min(labels & known)
         is_single = any(is_of_mig_devices(machine.product) for machine in found.machines)
         return MigStrategy.SINGLE.value if is_single else MigStrategy.MIXED.value
+
+    def _tell_of_unlisted(self, found: Group, part: Part, name: str) -> None:
+        board = self.boards[found.pool]
+        called = board.name if board else ""
+        self.told.say(
+            LAYOUT_NOT_SAID,
+            part.at,
+            f"nobody knows which instances `{called}` may have, of which nodes of pool `{found.pool}` name `{name}`",
+            label="no model of the catalog",
+            notes=("no label of a node says where the instances of a board may be placed",),
+            help=f"give the Gpu `{called}` its `mig`, as `nvidia-smi mig` prints it, and the pool a layout",
+            drafts=(f"Pool {found.pool}", f"Gpu {called}"),
+        )
 
     def _tell_of_missing_file(self, found: Group, part: Part, key: str) -> None:
         self.told.say(
@@ -293,11 +324,11 @@ class _Reading:
                 (kind if kind in ("timeSlicing", "mps") else "", spec if kind in ("timeSlicing", "mps") else {})
             )
         sliced = spec.get("timeSlicing")
-        return repr((shared.strategy, sliced, sorted(_profiles(self._division(spec))) if sliced else ()))
+        return repr((shared.strategy, sliced, sorted(profiles_of(self._division(spec))) if sliced else ()))
 
     def _kept_key(self, found: Group, shared: _Shared, keepers: Mapping[str, str]) -> Spec:
         if not _is_foreign(found.pool, shared.key):
-            return {}
+            return self._left_key(found.pool, shared.key)
         if keepers.get(shared.key) == self._content(shared):
             return {"devicePluginConfig": shared.key}
         file = self.files.get(shared.key)
@@ -311,6 +342,23 @@ class _Reading:
             drafts=(f"Pool {found.pool}",),
         )
         return {}
+
+    def _left_key(self, pool: str, key: str) -> Spec:
+        """The name that a pool kept until it was shared otherwise: since then its key has a hash, and that is retained.
+
+        Where the ConfigMap keeps its name, each key has one.
+        """
+        is_hashed = key.startswith(f"{pool}.") and not key.endswith(ROLLOUT_SUFFIX)
+        if (
+            not is_hashed
+            or pool in self.files
+            or any(file.owner == device_plugin.CONFIG_MAP for file in self.files.values())
+        ):
+            return {}
+        pools = {found.pool for found in self.groups}
+        named = {part.labels.get(DEVICE_PLUGIN_CONFIG_LABEL) for found in self.groups for part in found.claim.parts}
+        left = [name for name in self.files if pool_of(name) not in pools and name not in named]
+        return {"devicePluginConfig": left[0]} if left else {}
 
     # --- Pools ---
 
@@ -340,11 +388,10 @@ class _Reading:
 
     def _nodes(self, found: Group, shared: _Shared) -> Spec:
         parts = found.claim.parts
-        names = sorted({name for part in parts for name in part.names})
         pattern, selector = parts[0].pattern, dict(parts[0].selector)
-        number = sum(part.count for part in parts) or (len(found.machines) if pattern or selector else len(names))
-        if not number:
-            number = len(found.machines) or 1
+        is_open = bool(pattern or selector) or (parts[0].asks_for_boards and not parts[0].names)
+        names = [] if is_open else sorted({name for part in parts for name in part.names})
+        number = sum(part.count for part in parts) or len(names) or len(found.machines) or 1
         nodes: Spec = {"count": number, "gpusPerNode": self._gpus_per_node(found, shared)}
         if pattern:
             nodes["namePattern"] = pattern
@@ -452,6 +499,7 @@ class _Reading:
     def _retained_files(self, shared: Mapping[str, tuple[_Shared, ...]]) -> Iterator[Draft]:
         """Files that gpuplan wrote and no pool has now: nodes may still name them."""
         used = {part.key for parts in shared.values() for part in parts}
+        used -= {pool for pool, parts in shared.items() if _hangs_on_meaning(pool, parts)}
         for key, file in sorted(self.files.items()):
             if key in used or not file.owner.startswith(device_plugin.CONFIG_MAP):
                 continue
@@ -510,6 +558,12 @@ def _is_foreign(pool: str, key: str) -> bool:
     return bool(key) and pool_of(key) != pool
 
 
+def _hangs_on_meaning(pool: str, parts: Sequence[_Shared]) -> bool:
+    """Whether the nodes that a rollout moved have a key with a hash, since it is said what the pool's own means."""
+    keys = [part.key for part in parts]
+    return len(keys) > 1 and keys[0] == pool and keys[1] not in (pool, f"{pool}{ROLLOUT_SUFFIX}")
+
+
 def _counted(found: Group) -> int:
     stated = max((part.gpus_per_node for part in found.claim.parts), default=0)
     return stated or max((machine.counted for machine in found.machines), default=0)
@@ -521,9 +575,11 @@ def _instances(gpu: Gpu, machine: Machine) -> dict[str, int]:
     return {by_suffix[name]: number for name, number in machine.published.items() if name in by_suffix}
 
 
-def _profiles(division: Spec) -> list[str]:
-    instances = [division.get("instances", {}), *(part.get("instances", {}) for part in division.get("devices", ()))]
-    return list(dict.fromkeys(name for part in instances for name in part))
+def _old_names(gpu: Gpu, machine: Machine) -> frozenset[str]:
+    """Names of another driver by which a node publishes MIG devices."""
+    return frozenset(
+        name for name in gpu.legacy_names if f"nvidia.com/mig-{resource_suffix(name)}" in machine.published
+    )
 
 
 def _expected_instances(at: Origin, gpu: Gpu, division: Spec, gpus: int, strategy: str) -> dict[str, int]:

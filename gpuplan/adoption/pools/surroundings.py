@@ -28,6 +28,7 @@ class Surroundings:
             for item in self._flavors
         }
         self._granted = _granted(dump)
+        self._counted = _counted(dump)
 
     # --- Kueue ---
 
@@ -107,7 +108,9 @@ class Surroundings:
     # --- Fractions ---
 
     def is_fraction(self, pool: str) -> bool:
-        """Whether whole GPUs of a pool are handed out in parts: tenants are granted that, or nobody has them whole."""
+        """Whether GPUs of a pool are handed out in parts: counted so, or granted, or granted to nobody as a whole."""
+        if counted := self._counted.get(pool):
+            return FRACTION in counted
         granted = self._granted.get(pool, frozenset())
         if FRACTION in granted:
             return True
@@ -129,6 +132,18 @@ _HELM: Final = "helm.toolkit.fluxcd.io"
 def _selects(flavor: Item, machine: Machine) -> bool:
     wanted = inside(flavor.body, "spec", "nodeLabels")
     return wanted.items() <= dict(machine.labels).items()
+
+
+def _counted(dump: Dump) -> Mapping[str, frozenset[str]]:
+    """What gpuplan's rules of Prometheus count of each pool."""
+    found: dict[str, frozenset[str]] = {}
+    for item in dump.of_kind("monitoring.coreos.com", "PrometheusRule"):
+        for group in map(mapping, sequence(inside(item.body, "spec").get("groups"))):
+            for rule in map(mapping, sequence(group.get("rules"))):
+                pool, unit = (text(inside(rule, "labels").get(label)) for label in ("pool", "unit"))
+                if pool and unit:
+                    found[pool] = found.get(pool, frozenset()) | {unit}
+    return found
 
 
 def _granted(dump: Dump) -> Mapping[str, frozenset[str]]:

@@ -9,6 +9,8 @@ from gpuplan.diagnostics import Rule, rules_among
 
 _HERE: Final = Path(__file__).parent
 
+CLUSTER_NOT_TOLD = Rule("GPU806", _HERE)
+CLUSTER_SETTING_NOT_SAID = Rule("GPU807", _HERE)
 LAYOUT_NOT_SAID = Rule("GPU808", _HERE)
 SHARING_NOT_SAID = Rule("GPU809", _HERE)
 NODES_NOT_SAID = Rule("GPU810", _HERE)

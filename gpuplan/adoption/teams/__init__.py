@@ -9,9 +9,12 @@ from gpuplan.adoption import queues
 from gpuplan.adoption.draft import Draft, Found
 from gpuplan.adoption.dump import Dump
 from gpuplan.adoption.teams.access import allowed, containers_of, members_of, network_resources
+from gpuplan.adoption.teams.asked import asked_by
 from gpuplan.adoption.teams.caps import judge_quotas, offers_of
 from gpuplan.adoption.teams.model import Team, Told
-from gpuplan.adoption.teams.owners import find_teams
+from gpuplan.adoption.teams.orgs import read_orgs
+from gpuplan.adoption.teams.owners import find_spaces, find_teams
+from gpuplan.adoption.teams.projects import queues_of
 from gpuplan.adoption.teams.quotas import quotas_of
 from gpuplan.adoption.teams.recorded import read_recorded
 from gpuplan.checks.handwritten.reading import mapping, text
@@ -21,12 +24,13 @@ from gpuplan.planning.plan import Plan
 def read(dump: Dump, plan: Plan) -> Found:
     """A tenant for each team. Queues say what it has and what it is part of, all else its namespaces say."""
     queued, found = queues.read(dump, plan)
-    offers = offers_of(plan)
-    teams = find_teams(dump, offers, queued)
-    owners = {name: team.name for team in teams for name in team.namespaces}
-    granted, unclear = quotas_of(teams, plan, offers, read_recorded(dump, plan.cluster.cap))
+    offers, spaces = offers_of(plan), find_spaces(dump)
+    projects, lost = queues_of(read_orgs(dump), offers, spaces) if plan.scheduler.has_projects else ((), ())
+    teams, left_alone = find_teams(dump, plan, spaces, offers, (*queued, *projects))
+    asked = asked_by(dump, teams, offers)
+    granted, unclear = quotas_of(teams, plan, offers, read_recorded(dump, plan.cluster.cap), asked)
     network = network_resources(teams, frozenset(offers))
-    said = [*judge_quotas(dump, owners, offers), *unclear]
+    said = [*lost, *left_alone, *judge_quotas(dump, teams, offers), *unclear]
     drafts = []
     for team in teams:
         spec, more = _spec(team, plan, granted[team.name], network)
@@ -59,7 +63,7 @@ def _spec(
         "containers": containers,
     }
     spec = {field: value for field, value in fields.items() if value}
-    return spec, (*unsaid_members, *unsaid_allow, *unsaid_limits)
+    return spec or {"namespaces": []}, (*unsaid_members, *unsaid_allow, *unsaid_limits)
 
 
 def _priority_classes(team: Team, plan: Plan, quotas: Sequence[Mapping[str, Any]]) -> list[str]:

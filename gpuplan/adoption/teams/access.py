@@ -8,9 +8,8 @@ from typing import Any, Final
 
 from gpuplan.adoption.dump import Item
 from gpuplan.adoption.rules import TEAM_SAID_IN_PART
-from gpuplan.adoption.teams.caps import read_caps
+from gpuplan.adoption.teams.caps import granted, read_caps
 from gpuplan.adoption.teams.model import Space, Team, Told, told
-from gpuplan.adoption.teams.quotas import granted
 from gpuplan.checks.handwritten.reading import mapping, sequence, text
 from gpuplan.diagnostics import Finding, Severity
 from gpuplan.manifests import exact_quantity

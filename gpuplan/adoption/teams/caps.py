@@ -8,7 +8,7 @@ from typing import Final
 
 from gpuplan.adoption.dump import Dump, Item
 from gpuplan.adoption.rules import QUOTA_CAPS_NOTHING, TEAM_SAID_IN_PART
-from gpuplan.adoption.teams.model import Told, told
+from gpuplan.adoption.teams.model import Space, Team, Told, told
 from gpuplan.checks.handwritten.objects import inert_quota_key
 from gpuplan.checks.handwritten.reading import HandFiles, Object, inside, mapping, sequence, text
 from gpuplan.diagnostics import Finding, Origin, Severity
@@ -55,6 +55,27 @@ def offers_of(plan: Plan) -> Offers:
             offer = Offer(pool, unit)
             found.setdefault(offer.counted_as, []).append(offer)
     return {key: tuple(offers) for key, offers in found.items()}
+
+
+def granted(space: Space) -> Iterator[tuple[str, str, str]]:
+    """What gpuplan's parameters grant: a pool, a resource, and how many of it a container may ask for."""
+    if space.parameters:
+        for line in text(mapping(space.parameters.body.get("data")).get("grants")).splitlines():
+            if len(words := line.split()) == _WORDS_OF_A_GRANT:
+                yield words[0], words[1], words[2]
+
+
+_WORDS_OF_A_GRANT: Final = 3
+
+
+def offers_in(space: Space, offers: Offers) -> Iterator[Offer]:
+    """The units that gpuplan's parameters grant, in their order."""
+    by_grant = {
+        (offer.pool.name, offer.unit.asked_as or FRACTION): offer for known in offers.values() for offer in known
+    }
+    for pool, resource, _ in granted(space):
+        if offer := by_grant.get((pool, resource)):
+            yield offer
 
 
 # --- What quotas say ---------------------------------------------------------------------------------------------
@@ -131,12 +152,16 @@ def counts_gpus(item: Item, offers: Offers) -> bool:
 # --- What they do not cap, or a policy cannot say ----------------------------------------------------------------
 
 
-def judge_quotas(dump: Dump, owners: Mapping[str, str], offers: Offers) -> Iterator[Told]:
-    """``owners`` are teams by namespace."""
+def judge_quotas(dump: Dump, teams: Iterable[Team], offers: Offers) -> Iterator[Told]:
+    """gpuplan's own say nothing that no policy says."""
+    owners = {space.name: (team, space.owner) for team in teams for space in team.spaces}
     for item in dump.of_kind("", "ResourceQuota"):
-        team = owners.get(item.namespace, "")
+        whose, owner = owners.get(item.namespace, (None, ""))
+        team = whose.name if whose else ""
+        if whose and whose.queue and not owner and counts_gpus(item, offers):
+            yield told(team, TEAM_SAID_IN_PART, _beside_queue(item, team))
         yield from (told(team, QUOTA_CAPS_NOTHING, finding) for finding in _capping_nothing(item, offers))
-        if any(_is_of_gpus(key, offers) for key in _hard(item)):
+        if not owner and any(_is_of_gpus(key, offers) for key in _hard(item)):
             yield from (told(team, TEAM_SAID_IN_PART, finding) for finding in _unsaid(item, offers))
     for item in dump.of_kind("quota.openshift.io", "ClusterResourceQuota"):
         for key in inside(item.body, "spec", "quota", "hard"):
@@ -149,6 +174,17 @@ def judge_quotas(dump: Dump, owners: Mapping[str, str], offers: Offers) -> Itera
                     help="write a Tenant with these namespaces, and a `split` of its quota",
                 )
                 yield told("", TEAM_SAID_IN_PART, finding)
+
+
+def _beside_queue(item: Item, team: str) -> Finding:
+    return Finding(
+        item.at / "spec" / "hard",
+        f"{item.title} caps GPUs beside the queue of tenant `{team}`",
+        label="not imported",
+        notes=("a ResourceQuota refuses pods one by one, so that of two gangs each may get a part",),
+        help="remove its keys for GPUs where the queue is to cap them; else it goes on to hold",
+        severity=Severity.NOTE,
+    )
 
 
 def _is_of_gpus(key: str, offers: Offers) -> bool:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gpuplan.adoption.dump import Item
-from gpuplan.adoption.queues import Queue
+from gpuplan.adoption.queues.model import Queue
 from gpuplan.diagnostics import Diagnostic, Finding, Rule
 from gpuplan.values import NamedTuple, Value
 
 
 class Space(Value):
-    """A namespace: its own object and gpuplan's parameters for it, where the dump has them, and what is in it."""
+    """A namespace: its own object and gpuplan's parameters for it, where the dump has them, and what is in it.
+
+    ``owner`` is the tenant that gpuplan wrote it for; empty where nothing says so.
+    """
 
     name: str
+    owner: str = ""
     namespace: Item | None = None
     parameters: Item | None = None
     quotas: tuple[Item, ...] = ()
@@ -28,16 +32,17 @@ class Space(Value):
 
 
 class Team(Value):
-    """Who becomes a tenant. One that ``is_own`` is one already: gpuplan wrote the objects of its namespaces.
-
-    ``labelled`` are gpuplan's parameters for namespaces that are the tenant's by their label.
-    """
+    """Who becomes a tenant. ``labelled`` are gpuplan's parameters for namespaces that are its by their label."""
 
     name: str
     spaces: tuple[Space, ...] = ()
-    is_own: bool = False
     labelled: Item | None = None
     queue: Queue | None = None
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a tenant already: gpuplan wrote the objects of its namespaces."""
+        return self.labelled is not None or any(space.owner for space in self.spaces)
 
     @property
     def namespaces(self) -> tuple[str, ...]:

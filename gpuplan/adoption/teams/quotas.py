@@ -7,15 +7,13 @@ from fractions import Fraction as Ratio
 from math import ceil, floor
 from typing import Any, Final
 
-from gpuplan.adoption.dump import Item
 from gpuplan.adoption.rules import TEAM_SAID_IN_PART
-from gpuplan.adoption.teams.caps import COMPUTE_KEYS, Cap, Caps, Offer, Offers, read_caps
+from gpuplan.adoption.teams.asked import Asked, Place, uncapped
+from gpuplan.adoption.teams.caps import COMPUTE_KEYS, Cap, Caps, Offer, Offers, offers_in, read_caps
 from gpuplan.adoption.teams.model import Space, Team, Told, told
-from gpuplan.adoption.teams.recorded import Recorded
-from gpuplan.checks.handwritten.reading import mapping, text
+from gpuplan.adoption.teams.recorded import Bounds, Recorded
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.amounts import amount_text
-from gpuplan.planning.grants import FRACTION
 from gpuplan.planning.plan import Counted, Plan, UnitKey
 from gpuplan.planning.portions import portion_of
 from gpuplan.policy.models import Cap as CappedBy
@@ -24,11 +22,14 @@ from gpuplan.wording import joined, listing
 
 
 class Share(Value):
-    """What a team has of a unit. ``classes`` are caps of priority classes, each by namespace."""
+    """What a team has of a unit; ``at`` is where a quota caps it. ``classes`` are caps of priority classes.
+
+    Caps are by namespace, and None where nothing caps it.
+    """
 
     team: str
     offer: Offer
-    at: Origin
+    at: Origin | None
     caps: Mapping[str, int | None]
     classes: Mapping[str, Mapping[str, int]]
 
@@ -47,14 +48,15 @@ class Share(Value):
 
 
 def quotas_of(
-    teams: Sequence[Team], plan: Plan, offers: Offers, recorded: Recorded
+    teams: Sequence[Team], plan: Plan, offers: Offers, recorded: Recorded, asked: Asked
 ) -> tuple[Mapping[str, tuple[Mapping[str, Any], ...]], tuple[Told, ...]]:
     """The entries of `spec.quotas` of each team: what its queues say, else what ResourceQuotas cap."""
-    divider = Divider(offers, recorded)
+    queued = {team.name: _with_units(team.queue.quotas, plan) for team in teams if team.queue and has_queue(team)}
+    divider = Divider(offers, recorded.with_quotas(queued))
     shares: dict[str, tuple[Share, ...]] = {}
     unsaid: list[Told] = []
     for team in teams:
-        shares[team.name], unclear = shares_of(team, divider)
+        shares[team.name], unclear = shares_of(team, divider, asked.get(team.name, {}))
         unsaid += () if has_queue(team) else unclear
     unknown = [
         share
@@ -66,8 +68,11 @@ def quotas_of(
     unsaid += beyond
     found: dict[str, tuple[Mapping[str, Any], ...]] = {}
     for team in teams:
-        if team.queue and has_queue(team):
-            found[team.name] = team.queue.quotas
+        if team.name in queued:
+            known = _as_recorded(queued[team.name], recorded.bounds.get(team.name, {}))
+            found[team.name] = tuple(
+                _completed(quota, shares[team.name], is_own=team.is_own, cap=plan.cluster.cap) for quota in known
+            )
             continue
         quotas = [
             quota_of(team, share, own.get(share.place, 0), recorded, plan.cluster.cap) for share in shares[team.name]
@@ -76,6 +81,68 @@ def quotas_of(
         unsaid += undivided
         found[team.name] = tuple({**quota, **compute.get(index, {})} for index, quota in enumerate(quotas))
     return found, tuple(unsaid)
+
+
+def _with_units(quotas: Iterable[Mapping[str, Any]], plan: Plan) -> tuple[Mapping[str, Any], ...]:
+    """A quota need not name the only unit of its pool."""
+    only = {pool.name: pool.units[0].name for pool in plan.pools if len(pool.units) == 1}
+    return tuple(
+        {"pool": pool, "unit": only[pool], **quota}
+        if "unit" not in quota and (pool := quota.get("pool")) in only
+        else quota
+        for quota in quotas
+    )
+
+
+def _as_recorded(
+    quotas: Sequence[Mapping[str, Any]], recorded: Mapping[UnitKey, Bounds]
+) -> Sequence[Mapping[str, Any]]:
+    """With the units that gpuplan recorded, if it did: queues count GPUs, and do not tell one kind from another."""
+    by_unit = {(quota.get("pool"), quota.get("unit")): quota for quota in quotas}
+    firsts = {quota.get("pool"): quota for quota in reversed(quotas)}
+    found: list[Mapping[str, Any]] = []
+    for (pool, unit), bounds in recorded.items():
+        of_pool = firsts.pop(pool, {})
+        more = {field: value for field, value in of_pool.items() if field in _OF_POOL}
+        rest = {field: value for field, value in by_unit.get((pool, unit), {}).items() if field not in _BOUNDS}
+        found.append({**_bounded(pool, unit, bounds.guaranteed, bounds.limit), **rest, **more})
+    return found or quotas
+
+
+_OF_POOL: Final = ("cpu", "memory")
+_BOUNDS: Final = ("guaranteed", "limit")
+
+
+def _bounded(pool: str, unit: str, guaranteed: float, limit: float | None) -> dict[str, Any]:
+    """A limit that is the guarantee is not stated."""
+    entry: dict[str, Any] = {"pool": pool, "unit": unit, "guaranteed": guaranteed}
+    if limit != guaranteed:
+        entry["limit"] = "none" if limit is None else limit
+    return entry
+
+
+def _completed(quota: Mapping[str, Any], shares: Iterable[Share], *, is_own: bool, cap: CappedBy) -> Mapping[str, Any]:
+    """With what no queue knows: how a cap is divided among namespaces, and caps of priority classes.
+
+    ResourceQuotas that others wrote beside queues stay where they are, unless they divide just what the queue has.
+    """
+    share = next((found for found in shares if found.offer.key == (quota.get("pool"), quota.get("unit"))), None)
+    if share is None:
+        return quota
+    limit = quota.get("limit", quota.get("guaranteed"))
+    known = {name: cap for name, cap in share.caps.items() if cap is not None}
+    limits = _class_limits(share) if is_own or cap is not CappedBy.QUEUE else {}
+    if len(known) < len(share.caps) or len(known) == 1 or not (is_own or sum(known.values()) == limit):
+        return {**quota, **limits}
+    undivided = {field: value for field, value in quota.items() if field != "split"}
+    is_divided = any(cap != limit for cap in known.values())
+    split = {"split": quota.get("split", known)} if is_divided else {}
+    return {**undivided, **split, **limits}
+
+
+def _class_limits(share: Share) -> dict[str, Any]:
+    limits = {name: sum(parts.values()) for name, parts in sorted(share.classes.items())}
+    return {"classLimits": limits} if limits else {}
 
 
 def has_queue(team: Team) -> bool:
@@ -96,6 +163,7 @@ class Divider:
         self.offers = offers
         self.recorded = recorded
         self._left = {offer.key: offer.unit.capacity for found in offers.values() for offer in found}
+        self._given: dict[tuple[str, UnitKey], int] = {}
 
     def divide(self, team: str, amount: int, offers: Sequence[Offer]) -> Mapping[UnitKey, int]:
         """Each gets one at least, for one that gets none could not be used any more."""
@@ -105,10 +173,18 @@ class Divider:
         return parts
 
     def _by_records(self, team: str, amount: int, offers: Sequence[Offer]) -> Mapping[UnitKey, int]:
-        """As the policy has it that gpuplan recorded, where that comes to as much."""
+        """By what gpuplan recorded, or queues say, of each: as much where that is all of it, else of what is left."""
         found = {offer.key: self.recorded.cap(team, offer.key) for offer in offers}
-        parts = {key: int(cap) for key, cap in found.items() if cap is not None}
-        return parts if len(parts) == len(offers) and sum(parts.values()) == amount else {}
+        caps = {key: Ratio(str(cap)) for key, cap in found.items() if cap is not None}
+        if len(caps) < len(offers):
+            return {}
+        rest = {key: cap - self._given.get((team, key), 0) for key, cap in caps.items()}
+        whole = sum(caps.values(), Ratio(0))
+        weights = rest if amount != whole and amount <= sum(rest.values()) else caps
+        parts = portion_of(amount, weights, sum(weights.values(), Ratio(0))) if any(weights.values()) else {}
+        for key, part in parts.items():
+            self._given[team, key] = self._given.get((team, key), 0) + part
+        return parts
 
     def _by_room(self, amount: int, offers: Sequence[Offer]) -> Mapping[UnitKey, int]:
         by_room = sorted(offers, key=lambda offer: -self._left[offer.key])
@@ -122,19 +198,19 @@ class Divider:
         return {key: part + more[key] for key, part in parts.items()}
 
 
-def shares_of(team: Team, divider: Divider) -> tuple[tuple[Share, ...], tuple[Told, ...]]:
+def shares_of(team: Team, divider: Divider, asked: Mapping[str, Place]) -> tuple[tuple[Share, ...], tuple[Told, ...]]:
     """What ResourceQuotas give the team, and what nobody can tell of it."""
     caps: dict[UnitKey, dict[str, int | None]] = {}
     classes: dict[UnitKey, dict[str, dict[str, int]]] = {}
     offers: dict[UnitKey, Offer] = {}
-    places: dict[UnitKey, Origin] = {}
+    places: dict[UnitKey, Origin | None] = {}
     unclear: list[Told] = []
     for space in team.spaces:
         found = read_caps(space.quotas)
         for key, candidates in _candidates(space, found, divider.offers).items():
             cap = found.plain.get(key)
             parts = _parts(team, cap, candidates, divider)
-            at = cap.at if cap else _place(team, space)
+            at = cap.at if cap else None
             for offer in candidates:
                 offers[offer.key], places[offer.key] = offer, at
                 caps.setdefault(offer.key, {})[space.name] = parts[offer.key]
@@ -142,8 +218,14 @@ def shares_of(team: Team, divider: Divider) -> tuple[tuple[Share, ...], tuple[To
                 if limit := capped.get(key):
                     for offer_key, part in _class_parts(int(limit.amount), parts).items():
                         classes.setdefault(offer_key, {}).setdefault(name, {})[space.name] = part
-            if not space.parameters and len(candidates) > 1:
+            if at and not space.parameters and len(candidates) > 1:
                 unclear.append(_ambiguous(team, at, key, parts, candidates))
+    for key, place in asked.items():
+        if not any(offer.counted_as == key for offer in offers.values()):
+            unclear.append(uncapped(team, key, place, divider.offers))
+            for offer in divider.offers[key]:
+                offers[offer.key], places[offer.key] = offer, None
+                caps[offer.key] = dict.fromkeys(team.namespaces, None)
     shares = (
         Share(team.name, offers[key], places[key], dict.fromkeys(team.namespaces, 0) | caps[key], classes.get(key, {}))
         for key in caps
@@ -158,15 +240,9 @@ def _ordered(team: Team, shares: Iterable[Share], divider: Divider) -> Iterator[
     for key in divider.recorded.bounds.get(team.name, {}):
         if key in found:
             yield found.pop(key)
-        elif key in units and team.sources:
-            yield Share(team.name, units[key], _place(team, team.spaces[0]), dict.fromkeys(team.namespaces, 0), {})
+        elif key in units and team.spaces and not has_queue(team):
+            yield Share(team.name, units[key], None, dict.fromkeys(team.namespaces, 0), {})
     yield from found.values()
-
-
-def _place(team: Team, space: Space) -> Origin:
-    items = (*space.items, *((team.labelled,) if team.labelled else ()))
-    first: Item = items[0]
-    return first.at
 
 
 def _candidates(space: Space, caps: Caps, offers: Offers) -> Mapping[str, tuple[Offer, ...]]:
@@ -174,28 +250,13 @@ def _candidates(space: Space, caps: Caps, offers: Offers) -> Mapping[str, tuple[
 
     gpuplan's parameters say it, else its quotas do.
     """
-    found: dict[str, list[Offer]] = {}
     if space.parameters:
-        by_grant = {
-            (offer.pool.name, offer.unit.asked_as or FRACTION): offer for known in offers.values() for offer in known
-        }
-        for pool, resource, _ in granted(space):
-            if offer := by_grant.get((pool, resource)):
-                found.setdefault(offer.counted_as, []).append(offer)
+        found: dict[str, list[Offer]] = {}
+        for offer in offers_in(space, offers):
+            found.setdefault(offer.counted_as, []).append(offer)
         return {key: tuple(known) for key, known in found.items()}
     counted = {key for caps_of in (caps.plain, *caps.by_class.values()) for key in caps_of if key in offers}
     return {key: offers[key] for key in sorted(counted) if key not in caps.plain or caps.plain[key].amount >= 1}
-
-
-def granted(space: Space) -> Iterator[tuple[str, str, str]]:
-    """What gpuplan's parameters grant: a pool, a resource, and how many of it a container may ask for."""
-    if space.parameters:
-        for line in text(mapping(space.parameters.body.get("data")).get("grants")).splitlines():
-            if len(words := line.split()) == _WORDS_OF_A_GRANT:
-                yield words[0], words[1], words[2]
-
-
-_WORDS_OF_A_GRANT: Final = 3
 
 
 def _parts(team: Team, cap: Cap | None, candidates: Sequence[Offer], divider: Divider) -> Mapping[UnitKey, int | None]:
@@ -250,16 +311,16 @@ def guarantees(shares: Iterable[Share]) -> tuple[Mapping[tuple[str, UnitKey], in
         promised, capacity = sum(caps.values()), whose[0].offer.unit.capacity
         if promised > capacity:
             weights = {team: Ratio(cap) for team, cap in caps.items()}
-            beyond += [_beyond(share, promised) for share in whose if share.total]
+            beyond += [_beyond(share, share.at, promised) for share in whose if share.at and share.total]
             caps = dict(portion_of(capacity, weights, Ratio(promised)))
         found |= {(team, key): cap for team, cap in caps.items()}
     return found, tuple(beyond)
 
 
-def _beyond(share: Share, promised: int) -> Told:
+def _beyond(share: Share, at: Origin, promised: int) -> Told:
     unit = share.offer.unit
     finding = Finding(
-        share.at,
+        at,
         f"quotas on {share.offer.title} add up to {promised} of {unit.capacity}",
         label=f"the cap of `{share.team}` stays",
         notes=(
@@ -272,22 +333,15 @@ def _beyond(share: Share, promised: int) -> Told:
 
 def quota_of(team: Team, share: Share, guaranteed: int, recorded: Recorded, capped_by: CappedBy) -> dict[str, Any]:
     """An entry of `spec.quotas`."""
-    pool, unit = share.offer.key
-    entry: dict[str, Any] = {"pool": pool, "unit": unit}
     known, total = recorded.find(team.name, share.offer.key), share.total
     if known:
-        entry["guaranteed"] = known.guaranteed
-        if known.limit != known.guaranteed:
-            entry["limit"] = "none" if known.limit is None else known.limit
+        entry = _bounded(*share.offer.key, known.guaranteed, known.limit)
     else:
-        entry["guaranteed"] = guaranteed if capped_by is not CappedBy.GUARANTEED else (total or 0)
-        if total != guaranteed:
-            entry["limit"] = "none" if total is None else total
+        own = (total or 0) if capped_by is CappedBy.GUARANTEED else guaranteed
+        entry = _bounded(*share.offer.key, own, total)
     if len(team.namespaces) > 1 and total is not None:
         entry["split"] = {name: cap for name, cap in share.caps.items() if cap is not None}
-    if share.classes:
-        entry["classLimits"] = {name: sum(parts.values()) for name, parts in sorted(share.classes.items())}
-    return entry
+    return {**entry, **_class_limits(share)}
 
 
 # --- CPU, memory and pods ----------------------------------------------------------------------------------------

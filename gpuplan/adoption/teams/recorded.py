@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
 from gpuplan.adoption.dump import Dump
 from gpuplan.backends.monitoring.rules import TENANT_GUARANTEED_UNITS, TENANT_LIMIT_UNITS
@@ -36,6 +37,23 @@ class Recorded(Value):
         if found is None:
             return None
         return found.guaranteed if self.capped_by is Cap.GUARANTEED else found.limit
+
+    def with_quotas(self, quotas: Mapping[str, Sequence[Mapping[str, Any]]]) -> Recorded:
+        """And what entries of `spec.quotas` say, by tenant."""
+        added = {
+            tenant: {
+                (text(quota.get("pool")), text(quota.get("unit"))): Bounds(quota["guaranteed"], _limit(quota))
+                for quota in entries
+                if isinstance(quota.get("guaranteed"), int | float)
+            }
+            for tenant, entries in quotas.items()
+        }
+        return Recorded({**self.bounds, **added}, self.capped_by)
+
+
+def _limit(quota: Mapping[str, Any]) -> int | float | None:
+    limit = quota.get("limit", quota["guaranteed"])
+    return limit if isinstance(limit, int | float) else None
 
 
 def read_recorded(dump: Dump, capped_by: Cap) -> Recorded:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
+from gpuplan.admission import known_rules
 from gpuplan.adoption.dump import Item
 from gpuplan.adoption.work.groups import INFERENCE_SERVICE, MAKERS, Group, kind_of, main_container, template_of
 from gpuplan.adoption.work.likeness import difference
 from gpuplan.adoption.work.patching import patch_between
 from gpuplan.adoption.work.pods import said
-from gpuplan.backends.workloads import objects
+from gpuplan.backends.workloads import objects, render
+from gpuplan.checks.generated import PATCH_CHECKS, Generated, GeneratedWork
 from gpuplan.checks.handwritten.reading import mapping
+from gpuplan.checks.registry import run_all
 from gpuplan.diagnostics import Location, Origin, Path
-from gpuplan.manifests import Identity, identity_of
-from gpuplan.manifests.shapes import shape_of_pods
+from gpuplan.manifests import Gvk, Identity, identity_of
+from gpuplan.manifests.shapes import Shape, shape_of, shape_of_pods
 from gpuplan.planning.plan import Plan, Workload
 from gpuplan.planning.resolve import resolve_workload
 from gpuplan.policy import models
@@ -68,7 +72,7 @@ def judge(plan: Plan, group: Group, maker: Item, guess: Spec) -> Judged:
     if bare.workload is None:
         return bare
     variables = _variables(maker, _maker_of(plan, bare.workload, maker))
-    named = _made(plan, group, maker, {**guess, "env": variables} if variables else guess)
+    named = _made(plan, group, maker, {**guess, "env": variables}) if variables else bare
     if named.workload is None:
         return named
     found = _compared(plan, group, named)
@@ -80,7 +84,18 @@ def judge(plan: Plan, group: Group, maker: Item, guess: Spec) -> Judged:
     patched = _made(plan, group, maker, {**named.spec, "podPatch": patch})
     if patched.workload is None:
         return patched
+    if problem := _refused(plan, patched.workload):
+        return max(found, Judged(patched.spec, problem=problem), key=lambda item: item.rank)
     return max(found, _compared(plan, group, patched), key=lambda item: item.rank)
+
+
+def _refused(plan: Plan, workload: Workload) -> str:
+    """Why a policy may not have the patch, if it may not: what other fields say is none of its business."""
+    made, bare = (render(replace(plan, workloads=(item,))) for item in (workload, workload.without_patch()))
+    pairs = zip(made, bare, strict=True)
+    work = tuple(GeneratedWork(workload, manifest, before) for manifest, before in pairs)
+    found = run_all(PATCH_CHECKS, Generated(plan, work, frozenset(known_rules())))
+    return next((item.finding.message for item in found if item.is_error), "")
 
 
 # --- From a guess to what is written ---------------------------------------------------------------------------------
@@ -168,13 +183,18 @@ def _compared(plan: Plan, group: Group, made: Judged) -> Judged:
         item = by_identity.get(identity)
         if item is None:
             lacking = lacking or identity
-        elif (route := difference(body, item.body)) is not None:
+        elif (route := difference(body, item.body, _shape(plan, body))) is not None:
             return Judged(made.spec, made.workload, item=item, route=route, written=written)
     if lacking is None:
         return Judged(made.spec, made.workload, written=written)
     like = _like(lacking, group.items, written)
     route = _NAME if like else None
     return Judged(made.spec, made.workload, item=like, route=route, lacking=lacking, written=written)
+
+
+def _shape(plan: Plan, body: Mapping[str, Any]) -> Shape:
+    group, _, version = body["apiVersion"].rpartition("/")
+    return shape_of(Gvk(group, version, body["kind"]), plan.cluster.spec.kubernetes)
 
 
 _NAME: Final = ("metadata", "name")

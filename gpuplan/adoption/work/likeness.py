@@ -1,7 +1,7 @@
 """Whether an object of a cluster is what was written for it: the API server and controllers add to what they are given.
 
-Defaults are those of `pkg/apis/{core,apps,batch}/v1/defaults.go` and `pkg/apis/autoscaling/v2/defaults.go` of
-kubernetes/kubernetes v1.34.
+Whatever nobody has written counts as well, other than for drift: what the policies do not say would be lost in Git. The
+defaults that no schema says are those of `pkg/apis/{core,apps,batch}/v1/defaults.go` of kubernetes/kubernetes v1.34.
 """
 
 from __future__ import annotations
@@ -11,34 +11,42 @@ from typing import Final
 
 from gpuplan.diagnostics import Path
 from gpuplan.manifests import parse_quantity
+from gpuplan.manifests.shapes import ABSENT, Shape
+from gpuplan.planning.kueue import ANY_TOPOLOGY, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY, TOGETHER
+from gpuplan.planning.schedulers import kueue
 
 _ANY: Final = object()
 """Whatever it is, somebody else has written it."""
 
 
-def difference(written: object, live: object, route: Path = ()) -> Path | None:
+def difference(written: object, live: object, shape: Shape, route: Path = ()) -> Path | None:
     """Where an object first differs from what would be written; None where it is the same."""
+    if written == live:
+        return None
     match written, live:
         case Mapping(), Mapping():
-            return _between_mappings(written, live, route)
+            return _between_mappings(written, live, shape, route)
         case list(), list() if len(written) == len(live):
             pairs = enumerate(zip(written, live, strict=True))
-            found = (difference(one, other, (*route, index)) for index, (one, other) in pairs)
+            found = (difference(one, other, shape.items, (*route, index)) for index, (one, other) in pairs)
             return next((item for item in found if item is not None), None)
         case _:
-            return None if written == live or _is_same_amount(written, live) else route
+            return None if _is_same_amount(written, live, shape) else route
 
 
-def _between_mappings(written: Mapping[str, object], live: Mapping[str, object], route: Path) -> Path | None:
+def _between_mappings(
+    written: Mapping[str, object], live: Mapping[str, object], shape: Shape, route: Path
+) -> Path | None:
     for key, value in written.items():
         if key not in live:
-            if value not in _EMPTY and not is_added((*route, key), value):
+            if value not in _EMPTY:
                 return (*route, key)
-        elif (found := difference(value, live[key], (*route, key))) is not None:
+        elif (found := difference(value, live[key], shape.field(key), (*route, key))) is not None:
             return found
-    for key, value in live.items():
-        if key not in written and not is_added((*route, str(key)), value):
-            return (*route, str(key))
+    for name, value in live.items():
+        key = str(name)
+        if name not in written and not is_added(value, shape.field(key), (*route, key)):
+            return (*route, key)
     return None
 
 
@@ -46,27 +54,34 @@ _EMPTY: Final[tuple[object, ...]] = ("", [], {}, None)
 """What the API server leaves out."""
 
 
-def _is_same_amount(written: object, live: object) -> bool:
+def _is_same_amount(written: object, live: object, shape: Shape) -> bool:
     """Whether the API server has written the one for the other: `1.5` is `1500m`."""
-    if not isinstance(written, str) or not isinstance(live, str):
+    if not shape.is_amount or isinstance(written, Mapping | list) or isinstance(live, Mapping | list):
         return False
-    amount = parse_quantity(written)
-    return amount is not None and amount == parse_quantity(live)
+    amount = parse_quantity(str(written))
+    return amount is not None and amount == parse_quantity(str(live))
 
 
-def is_added(route: Path, value: object) -> bool:
+def is_added(value: object, shape: Shape, route: Path) -> bool:
     """Whether what nobody has asked for at this place is a default, or a note of whoever applies or runs the object."""
     names = [part for part in route if isinstance(part, str)]
     parent, field = names[-2] if len(names) > 1 else "", names[-1]
     if parent in ("labels", "annotations") and field.startswith(_NOTES):
+        return field not in _SAID_TO_KUEUE
+    known = _ADDED.get((parent, field))
+    if value in _EMPTY or known is _ANY or (isinstance(known, tuple) and value in known):
         return True
-    if value in _EMPTY or (isinstance(value, Mapping) and difference({}, value, route) is None):
+    if shape.default is not ABSENT and difference(shape.default, value, shape, route) is None:
         return True
-    default = _DEFAULTS.get((parent, field), _DEFAULTS.get(("", field), _NONE) if len(names) == 1 else _NONE)
-    return default is _ANY or (isinstance(default, tuple) and value in default)
+    return isinstance(value, Mapping) and difference({}, value, shape, route) is None
 
 
-_NONE: Final = object()
+_KUEUE: Final = "kueue.x-k8s.io/"
+_SAID_TO_KUEUE: Final = (
+    *(kueue.QUEUE_LABEL, kueue.PRIORITY_LABEL),
+    *(ANY_TOPOLOGY, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY, TOGETHER),
+)
+"""What work says to Kueue; all else that begins so is what Kueue notes on work."""
 
 _NOTES: Final = (
     "kubectl.kubernetes.io/",
@@ -81,23 +96,19 @@ _NOTES: Final = (
     "volume.kubernetes.io/",
     "volume.beta.kubernetes.io/",
     "scaledobject.keda.sh/name",
-    "kueue.x-k8s.io/managed",
-    "kueue.x-k8s.io/job-uid",
+    _KUEUE,
 )
 """Beginnings of labels and annotations by which those that apply or run an object know it again."""
 
-_DEFAULTS: Final[Mapping[tuple[str, str], object]] = {
+_OF_SERVER: Final = (
+    *("uid", "resourceVersion", "generation", "creationTimestamp", "selfLink", "managedFields", "finalizers"),
+)
+_PROBES: Final = ("readinessProbe", "livenessProbe", "startupProbe")
+_CONTAINERS: Final = ("containers", "initContainers")
+
+_ADDED: Final[Mapping[tuple[str, str], object]] = {
     ("", "status"): _ANY,
-    **dict.fromkeys(
-        (
-            ("metadata", field)
-            for field in (
-                *("uid", "resourceVersion", "generation", "creationTimestamp", "selfLink", "managedFields"),
-                *("finalizers", "ownerReferences", "generateName"),
-            )
-        ),
-        _ANY,
-    ),
+    **dict.fromkeys((("metadata", field) for field in _OF_SERVER), _ANY),
     # Pods.
     ("spec", "dnsPolicy"): ("ClusterFirst",),
     ("spec", "restartPolicy"): ("Always",),
@@ -105,30 +116,16 @@ _DEFAULTS: Final[Mapping[tuple[str, str], object]] = {
     ("spec", "terminationGracePeriodSeconds"): (30,),
     ("spec", "enableServiceLinks"): (True,),
     ("spec", "serviceAccount"): _ANY,  # the old name of `serviceAccountName`
-    **{
-        (containers, field): values
-        for containers in ("containers", "initContainers")
-        for field, values in (
-            ("imagePullPolicy", ("IfNotPresent", "Always")),
-            ("terminationMessagePath", ("/dev/termination-log",)),
-            ("terminationMessagePolicy", ("File",)),
-        )
-    },
+    **dict.fromkeys(((item, "imagePullPolicy") for item in _CONTAINERS), ("IfNotPresent", "Always")),
+    **dict.fromkeys(((item, "terminationMessagePath") for item in _CONTAINERS), ("/dev/termination-log",)),
+    **dict.fromkeys(((item, "terminationMessagePolicy") for item in _CONTAINERS), ("File",)),
     ("ports", "protocol"): ("TCP",),
     ("httpGet", "scheme"): ("HTTP",),
-    **{
-        (probe, field): value
-        for probe in ("readinessProbe", "livenessProbe", "startupProbe")
-        for field, value in (
-            ("timeoutSeconds", (1,)),
-            ("periodSeconds", (10,)),
-            ("successThreshold", (1,)),
-            ("failureThreshold", (3,)),
-        )
-    },
-    ("configMap", "defaultMode"): (420,),
-    ("secret", "defaultMode"): (420,),
-    ("projected", "defaultMode"): (420,),
+    **dict.fromkeys(((probe, "timeoutSeconds") for probe in _PROBES), (1,)),
+    **dict.fromkeys(((probe, "periodSeconds") for probe in _PROBES), (10,)),
+    **dict.fromkeys(((probe, "successThreshold") for probe in _PROBES), (1,)),
+    **dict.fromkeys(((probe, "failureThreshold") for probe in _PROBES), (3,)),
+    **dict.fromkeys(((volume, "defaultMode") for volume in ("configMap", "secret", "projected")), (420,)),
     ("fieldRef", "apiVersion"): ("v1",),
     # Deployments; the number that they leave to an autoscaler is its own.
     ("spec", "replicas"): _ANY,
@@ -140,6 +137,13 @@ _DEFAULTS: Final[Mapping[tuple[str, str], object]] = {
     ("spec", "manualSelector"): (False,),
     ("spec", "backoffLimit"): (6, 2**31 - 1),
     ("spec", "podReplacementPolicy"): ("TerminatingOrFailed", "Failed"),
+    # JobSets (`Default` in `pkg/webhooks/jobset_webhook.go`); Kueue tells a TrainJob of a flavor in a patch of its own.
+    ("network", "publishNotReadyAddresses"): (True,),
+    ("successPolicy", "operator"): ("All",),
+    ("startupPolicy", "startupPolicyOrder"): ("AnyOrder",),
+    ("failurePolicy", "restartStrategy"): ("Recreate",),
+    ("spec", "runtimePatches"): _ANY,
+    ("spec", "podTemplateOverrides"): _ANY,
     # Services.
     **dict.fromkeys((("spec", field) for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")), _ANY),
     ("spec", "type"): ("ClusterIP",),
@@ -149,6 +153,7 @@ _DEFAULTS: Final[Mapping[tuple[str, str], object]] = {
     ("spec", "allocateLoadBalancerNodePorts"): (True,),
     ("spec", "healthCheckNodePort"): _ANY,
     ("ports", "nodePort"): _ANY,
+    ("ports", "targetPort"): _ANY,  # where none is written, that of the Service
     # Claims.
     ("spec", "volumeName"): _ANY,
     ("spec", "volumeMode"): ("Filesystem",),

@@ -11,19 +11,21 @@ class Collected(NamedTuple):
     """Kinds that one command collects: ``resources`` by their plural names, as kinds of the ``group`` of each.
 
     ``where`` says on which clusters there are such kinds; it is empty where all have them. Objects of the ``namespace``
-    alone are collected, or of all namespaces.
+    alone are collected, or of all namespaces, and those alone that have the ``label``, where there is one.
     """
 
     file: str
     kinds: tuple[tuple[str, str, str], ...]
     where: str = ""
     namespace: str = ""
+    label: str = ""
 
     @property
     def command(self) -> str:
         resources = ",".join(f"{plural}.{group}" if group else plural for group, _, plural in self.kinds)
         scope = f"-n {self.namespace}" if self.namespace else "-A"
-        return f"kubectl get {resources} {scope} -o yaml > {self.file}"
+        scope += f" -l {self.label}" if self.label else ""
+        return f"kubectl get {resources} {scope} -o {self.file.rpartition('.')[2]} > {self.file}"
 
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
@@ -50,6 +52,7 @@ COLLECTED: Final = (
         (
             ("apps", "Deployment", "deployments"),
             ("apps", "StatefulSet", "statefulsets"),
+            ("apps", "DaemonSet", "daemonsets"),
             ("batch", "CronJob", "cronjobs"),
             ("batch", "Job", "jobs"),
             ("", "Service", "services"),
@@ -59,6 +62,46 @@ COLLECTED: Final = (
             ("networking.k8s.io", "Ingress", "ingresses"),
             ("networking.k8s.io", "NetworkPolicy", "networkpolicies"),
         ),
+    ),
+    Collected("work-files.yaml", (("", "ConfigMap", "configmaps"),), "gpuplan", label="gpuplan.dev/workload"),
+    Collected("job-sets.yaml", (("jobset.x-k8s.io", "JobSet", "jobsets"),), "JobSet"),
+    Collected(
+        "leader-worker-sets.yaml",
+        (("leaderworkerset.x-k8s.io", "LeaderWorkerSet", "leaderworkersets"),),
+        "LeaderWorkerSet",
+    ),
+    Collected(
+        "train-jobs.yaml",
+        (
+            ("trainer.kubeflow.org", "TrainingRuntime", "trainingruntimes"),
+            ("trainer.kubeflow.org", "TrainJob", "trainjobs"),
+        ),
+        "Kubeflow Trainer",
+    ),
+    Collected("kserve.yaml", (("serving.kserve.io", "InferenceService", "inferenceservices"),), "KServe"),
+    Collected("routes.yaml", (("gateway.networking.k8s.io", "HTTPRoute", "httproutes"),), "Gateway API"),
+    Collected("keda.yaml", (("keda.sh", "ScaledObject", "scaledobjects"),), "KEDA"),
+    Collected(
+        "ray.yaml",
+        (
+            ("ray.io", "RayCluster", "rayclusters"),
+            ("ray.io", "RayJob", "rayjobs"),
+            ("ray.io", "RayService", "rayservices"),
+        ),
+        "KubeRay",
+    ),
+    Collected(
+        "training-jobs.yaml",
+        (
+            ("kubeflow.org", "MPIJob", "mpijobs"),
+            ("kubeflow.org", "PyTorchJob", "pytorchjobs"),
+        ),
+        "Kubeflow's training operator",
+    ),
+    Collected(
+        "definitions.json",
+        (("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions"),),
+        "any of what follows",
     ),
     Collected("operator.yaml", ((_NVIDIA, "ClusterPolicy", "clusterpolicies"),), "the GPU Operator"),
     Collected("drivers.yaml", ((_NVIDIA, "NVIDIADriver", "nvidiadrivers"),), "the GPU Operator with NVIDIADrivers"),
@@ -135,4 +178,15 @@ COLLECTED: Final = (
 )
 """What there is to collect, each in a file of its own: kubectl fails as a whole where one kind is not known."""
 
-READ: Final = frozenset((group, kind) for collected in COLLECTED for group, kind, _ in collected.kinds)
+FROM_FILES: Final = (
+    ("apiextensions.k8s.io", "CustomResourceDefinition"),
+    ("apps", "DaemonSet"),
+    ("config.kueue.x-k8s.io", "Configuration"),
+    ("gateway.networking.k8s.io", "HTTPRoute"),
+    ("keda.sh", "ScaledObject"),
+    ("nfd.openshift.io", "NodeFeatureDiscovery"),
+    ("nfd.openshift.io", "NodeFeatureRule"),
+)
+"""What is read as well where a dump holds it: files from Git do, and clusters that have such kinds."""
+
+READ: Final = frozenset((*FROM_FILES, *((group, kind) for found in COLLECTED for group, kind, _ in found.kinds)))

@@ -300,6 +300,77 @@ def test_what_the_device_plugin_ignores_is_told() -> None:
     }
 
 
+FINE = {
+    "version": "v1",
+    "flags": {"migStrategy": "mixed"},
+    "sharing": {
+        "timeSlicing": {
+            "resources": [
+                {"name": "nvidia.com/gpu", "replicas": 8},
+                {"name": "nvidia.com/mig-1g.10gb", "replicas": 2},
+                {"name": "nvidia.com/mig-2g.20gb", "replicas": 2},
+                {"name": "nvidia.com/mig-3g.40gb", "replicas": 3},
+                {"name": "nvidia.com/mig-7g.80gb", "replicas": 7},
+            ]
+        }
+    },
+}
+"""As NVIDIA's guide to time-slicing divides a board and its MIG devices in one file."""
+
+
+def test_one_file_divides_whole_gpus_and_mig_devices() -> None:
+    label = {"nvidia.com/device-plugin.config": "a100"}
+    divided = {**label, "nvidia.com/mig.config": "all-balanced"}
+
+    found = read(node("a", labels=divided), node("b", labels=label), config_map("plugin", {"a100": FINE}))
+
+    mig, whole = (item for item in found.drafts if item.kind == "Pool")
+    assert mig.spec["sharing"]["mig"]["timeSlicing"] == {
+        "replicas": {"1g.10gb": 2, "2g.20gb": 2, "3g.40gb": 3},
+        "rename": False,
+        "failRequestsGreaterThanOne": False,
+    }
+    assert whole.spec["sharing"]["timeSlicing"]["replicas"] == 8
+    assert [(code, severity) for code, severity, _ in told(found)] == [("GPU809", "warning"), ("GPU809", "note")]
+    assert "names" not in whole.spec
+
+
+@pytest.mark.parametrize("rename", [True, False])
+def test_mps_is_read(rename: bool) -> None:
+    label = {"nvidia.com/device-plugin.config": "mps"}
+    file = {"version": "v1", "sharing": {"mps": {"renameByDefault": rename, "resources": [
+        {"name": "nvidia.com/gpu", "replicas": 10}
+    ]}}}  # fmt: skip
+
+    found = read(node("a", labels=label), config_map("plugin", {"mps": file}))
+
+    assert draft(found, "Pool").spec["sharing"] == {"mps": {"replicas": 10, **({} if rename else {"rename": False})}}
+    assert told(found) == []
+
+
+def test_a_resource_that_no_device_has_is_told() -> None:
+    label = {"nvidia.com/device-plugin.config": "odd"}
+    file = {"version": "v1", "sharing": {"timeSlicing": {"resources": [{"name": "nvidia.com/gpus", "replicas": 2}]}}}
+
+    found = read(node("a", labels=label), config_map("plugin", {"odd": file}))
+
+    assert draft(found, "Pool").spec["sharing"] == {"exclusive": {}}
+    assert ("GPU809", "warning", "`odd`: `nvidia.com/gpus` is not shared: no device has this name") in told(found)
+
+
+def test_values_of_the_chart_hold_files_too() -> None:
+    """As `custom-mig-config` in NVIDIA's guide to the GPU Operator with MIG."""
+    label = {"nvidia.com/mig.config": "five-and-one"}
+    text = yaml.safe_dump(mig_parted(five__and__one=all_of(p1g_10gb=5, p2g_20gb=1)))
+    config = {"name": "custom-mig-config", "create": True, "data": {"config.yaml": text}}
+
+    found = read(node("a", labels=label), {"migManager": {"config": config}, "mig": {"strategy": "mixed"}})
+
+    assert draft(found, "MigLayout").spec["instances"] == {"1g.10gb": 5, "2g.20gb": 1}
+    assert draft(found, "MigLayout").sources == ("Helm values (dump.yaml)",)
+    assert told(found) == []
+
+
 def test_nodes_that_publish_something_else_are_told() -> None:
     label = {"nvidia.com/mig.config": "all-1g.10gb", "nvidia.com/mig.config.state": "failed"}
 

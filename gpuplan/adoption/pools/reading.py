@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -46,9 +46,9 @@ from gpuplan.planning.plan import (
 from gpuplan.planning.plugin_configs import pool_of
 from gpuplan.planning.pools import ALL_DISABLED, ROLLOUT_SUFFIX
 from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL
-from gpuplan.policy.models import MigStrategy, NodeLabels
+from gpuplan.policy.models import ClusterMigStrategy, MigStrategy, NodeLabels
 from gpuplan.values import NamedTuple, Value
-from gpuplan.wording import count
+from gpuplan.wording import count, joined
 
 Spec = dict[str, Any]
 
@@ -114,8 +114,10 @@ class _Reading:
                 severity=Severity.ERROR,
             )
         files = read_files(dump, self.operator, DEVICE_PLUGIN, self.told)
+        known = {strategy.value for strategy in ClusterMigStrategy}
+        overriding = ClusterMigStrategy(self.operator.strategy if self.operator.strategy in known else "perPool")
         self.files: dict[str, ConfigFile] = {file.key: file for file in reversed(files)}
-        self.configurations = {key: read_configuration(file) for key, file in self.files.items()}
+        self.configurations = {key: read_configuration(file, overriding) for key, file in self.files.items()}
         self.boards = {found.pool: self._board(found) for found in self.groups}
         uses = tuple(self._uses())
         self.uses = {(use.pool, use.entry): use for use in uses}
@@ -250,18 +252,7 @@ class _Reading:
         strategy = self._strategy(found, config)
         division = self._division(mig)
         names = profiles_of(division)
-        sliced, losses = config.of_mig(names, strategy)
-        for loss in losses:
-            file = self.files.get(key)
-            if file:
-                self.told.say(
-                    SHARING_NOT_SAID,
-                    file.place(*loss.route),
-                    loss.message,
-                    label=loss.instead,
-                    help="divide MIG devices by `timeSlicing`",
-                    drafts=(f"Pool {found.pool}",),
-                )
+        sliced = config.of_mig(names, strategy)
         told = {} if strategy == MigStrategy.MIXED else {"strategy": strategy}
         return _Shared({"mig": {**mig, **told, **sliced}}, key, strategy)
 
@@ -530,6 +521,7 @@ class _Reading:
                         help=loss.instead,
                         drafts=pools[key],
                     )
+                self._tell_of_undivided(key, file, [part for parts in shared.values() for part in parts])
             elif not file.owner.startswith(device_plugin.CONFIG_MAP):
                 unused.append(file)
         if unused:
@@ -543,7 +535,35 @@ class _Reading:
                 severity=Severity.NOTE,
             )
 
+    def _tell_of_undivided(self, key: str, file: ConfigFile, shared: Iterable[_Shared]) -> None:
+        """Resources that a file divides and that none of the pools that read it is divided by."""
+        method = self.configurations[key].method
+        readers = [part for part in shared if (part.key or self.operator.default_key) == key]
+        used = {resource for part in readers for resource in self._divided(part)}
+        left = [resource for resource in (method.replicas if method else {}) if resource not in used]
+        if left and method is not None:
+            self.told.say(
+                SHARING_NOT_SAID,
+                file.place(*method.route, "resources"),
+                f"`{key}`: no pool that reads the file is divided by {joined([f'`{name}`' for name in left])}",
+                label="left out",
+                notes=("MIG devices are divided by their own names, and GPUs beside them stay whole in a policy",),
+                help="nothing, where the nodes have no such device",
+                severity=Severity.NOTE,
+                drafts=[f"Pool {found.pool}" for found in self.groups if found.claim.first.labels.get(_KEY) == key],
+            )
 
+    def _divided(self, shared: _Shared) -> Iterator[str]:
+        [(kind, spec)] = shared.spec.items()
+        if kind in ("timeSlicing", "mps") or (kind == "mig" and shared.strategy == MigStrategy.SINGLE):
+            yield GPU_RESOURCE
+        elif kind == "mig" and "timeSlicing" in spec:
+            replicas = spec["timeSlicing"]["replicas"]
+            profiles = profiles_of(self._division(spec)) if isinstance(replicas, int) else list(replicas)
+            yield from (f"nvidia.com/mig-{resource_suffix(profile)}" for profile in profiles)
+
+
+_KEY: Final = DEVICE_PLUGIN_CONFIG_LABEL
 _NONE: Final = Configuration("", None, ())
 _WITH_ROLLOUT: Final = 2
 

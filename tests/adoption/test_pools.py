@@ -218,6 +218,20 @@ def test_gpus_that_an_entry_leaves_out_stay_whole() -> None:
     assert told(found) == [("GPU808", "warning", "entry `first` says nothing of GPUs 2 and 3")]
 
 
+def test_an_entry_of_which_a_part_is_said_gets_another_name() -> None:
+    label = {"nvidia.com/mig.config": "some"}
+    items = [{"devices": [0], "mig-enabled": True, "mig-devices": {"1g.10gb": 7}}]
+    items += [{"devices": [1], "mig-enabled": True, "mig-devices": {}}]
+
+    found = read(node("a", count=2, labels=label), config_map("mig", {"config.yaml": mig_parted(some=items)}))
+
+    assert draft(found, "MigLayout").spec == {
+        "gpu": "A100-80GB",
+        "devices": [{"gpus": [0], "instances": {"1g.10gb": 7}}, {"gpus": [1], "enabled": False}],
+    }
+    assert [code for code, _, _ in told(found)] == ["GPU808"]
+
+
 def test_mig_without_instances_is_said_by_no_policy() -> None:
     found = read(node("a", labels={"nvidia.com/mig.config": "all-enabled"}))
 

@@ -374,6 +374,8 @@ class _Reading:
         spec |= {field: value for field, value in given.items() if value}
         sources = [part.source for part in found.claim.parts]
         sources += [machine.source for machine in found.machines[:1] if found.is_claimed]
+        keys = [part.key or self.operator.default_key for part in shared]
+        sources += [self.files[key].source for key in keys if key in self.files]
         self._compare(found, board, spec)
         return Draft("Pool", found.pool, spec, tuple(dict.fromkeys(sources)))
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from gpuplan.adoption.dump import Dump, Item
 from gpuplan.adoption.pools.machines import Machine
 from gpuplan.catalog import Gpu
-from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text, value_at
+from gpuplan.checks.handwritten.reading import inside, mapping, parts_with, sequence, text, value_at
 from gpuplan.planning.dra import class_name
 from gpuplan.planning.grants import FRACTION
-from gpuplan.planning.plan import GPU_RESOURCE, POOL_LABEL
+from gpuplan.planning.plan import GPU_RESOURCE, POOL_LABEL, WORKLOAD_LABEL
 
 _KUEUE: Final = "kueue.x-k8s.io"
 _KAI: Final = "kai.scheduler"
@@ -29,6 +30,7 @@ class Surroundings:
         }
         self._granted = _granted(dump)
         self._counted = _counted(dump)
+        self._fallbacks = dict(_fallbacks(dump))
 
     # --- Kueue ---
 
@@ -71,6 +73,7 @@ class Surroundings:
         return {
             "placement": self._placement(pool),
             "topology": self._topology(pool, machines),
+            "fallback": self._fallbacks.get(pool),
             "driver": self._driver(pool),
         }
 
@@ -144,6 +147,18 @@ def _counted(dump: Dump) -> Mapping[str, frozenset[str]]:
                 if pool and unit:
                     found[pool] = found.get(pool, frozenset()) | {unit}
     return found
+
+
+def _fallbacks(dump: Dump) -> Iterator[tuple[str, str]]:
+    """Pools with the next one that work of gpuplan may go to: its pods name them in order."""
+    for item in dump.objects:
+        if WORKLOAD_LABEL not in item.labels:
+            continue
+        for _, part in parts_with(item.body, "nodeSelectorTerms"):
+            for term in map(mapping, sequence(part.get("nodeSelectorTerms"))):
+                for asked in map(mapping, sequence(term.get("matchExpressions"))):
+                    if asked.get("key") == POOL_LABEL:
+                        yield from pairwise(filter(None, map(text, sequence(asked.get("values")))))
 
 
 def _granted(dump: Dump) -> Mapping[str, frozenset[str]]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import islice
 from typing import Final, assert_never
 
+from gpuplan.changes.bodies import Body, items, value_of
 from gpuplan.changes.node_list import Node
+from gpuplan.manifests import Identity, identity_of
+from gpuplan.manifests.kinds import Hold, Kind, find_kind
 from gpuplan.planning.node_patterns import NodePattern, parse
 from gpuplan.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -47,11 +50,17 @@ class Lack(NamedTuple):
 
 
 class Evidence(Value):
-    """The nodes of a cluster, beside what its policies say of them, and what they are to say."""
+    """The nodes of a cluster, beside what its policies say of them, and what they are to say.
+
+    ``objects`` are others that were listed with them, by identity. ``made`` are those that the cluster has by its
+    policies: where one is missing, the list has not all of its kind.
+    """
 
     plan: Plan
     nodes: Sequence[Node]
     after: Plan
+    objects: Mapping[Identity, Body] = field(default_factory=dict)
+    made: frozenset[Identity] = frozenset()
 
     @cached_property
     def shows_labels(self) -> bool:
@@ -103,7 +112,7 @@ class Evidence(Value):
         return self._proven(tuple(node.name for node in self.nodes if node.labels.get(label) == value))
 
     def needing(self, what: RetainedPart, after: Plan) -> tuple[str, ...] | None:
-        """The nodes that still need what is retained; None where the list does not show it, as of objects."""
+        """What still needs what is retained, most often nodes; None where the list does not show it."""
         match what:
             case RetainedLayout():
                 return self.naming(MIG_CONFIG_LABEL, what.spec.config_name)
@@ -112,9 +121,33 @@ class Evidence(Value):
             case RetainedNodes():
                 return self._keeping(what, after)
             case RetainedObject():
-                return None
+                return self._holding(identity_of(what.spec.manifest))
             case _:
                 assert_never(what)
+
+    def _holding(self, identity: Identity) -> tuple[str, ...] | None:
+        """What uses an object. A list with nodes of another cluster may have that one's objects."""
+        kind = find_kind(identity.group, identity.kind)
+        if kind is None or kind.held_by is None or not self.is_whole:
+            return None
+        hold = kind.held_by
+        if not hold.kind:
+            return self._admitted(identity, kind, hold)
+        held = [one for one in self.objects if (one.group, one.kind) == (identity.group, hold.kind)]
+        expected = [one for one in self.made if (one.group, one.kind) == (identity.group, hold.kind)]
+        if not held or any(one not in self.objects for one in expected):
+            return None
+        route = tuple(hold.field.replace("[*]", ".[*]").split("."))
+        return tuple(f"{one.kind} `{one.name}`" for one in held if identity.name in _values(self.objects[one], route))
+
+    def _admitted(self, identity: Identity, kind: Kind, hold: Hold) -> tuple[str, ...] | None:
+        """The work that a queue has let in, if it lets in no more."""
+        live = self.objects.get(identity)
+        number = value_of(live, hold.field.split("."))
+        is_stopped = not kind.takes_work or value_of(live, ("spec", "stopPolicy")) in _STOPPED
+        if type(number) is not int or (number == 0 and not is_stopped):
+            return None
+        return ("work that it let in",) if number else ()
 
     def _keeping(self, kept: RetainedNodes, after: Plan) -> tuple[str, ...] | None:
         """The nodes that would be without labels in some order of syncs, were it not for the retained rule.
@@ -131,6 +164,20 @@ class Evidence(Value):
 
     def _proven(self, found: tuple[str, ...]) -> tuple[str, ...] | None:
         return found if found or self.is_whole else None
+
+
+_STOPPED: Final = ("Hold", "HoldAndDrain")
+
+
+def _values(body: object, route: Sequence[str]) -> Iterator[object]:
+    """What is at the ends of a route, in which `[*]` stands for each item of a list."""
+    if not route:
+        yield body
+    elif route[0] == "[*]":
+        for item in items(body):
+            yield from _values(item, route[1:])
+    elif isinstance(body, Mapping) and route[0] in body:
+        yield from _values(body[route[0]], route[1:])
 
 
 def _is_settled(after: Plan, kept: RetainedNodes, name: str, label: str | None) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from gpuplan.cli.commands import option
 
 if TYPE_CHECKING:
+    from gpuplan.changes.bodies import Body
     from gpuplan.changes.node_list import Node
 
 LARGEST: Final = 2**30
@@ -67,12 +68,26 @@ def read_node_list(files: Sequence[str]) -> tuple[Node, ...] | None:
 
 def nodes_of(texts: Mapping[str, Mapping[str, str]]) -> tuple[Node, ...] | None:
     """The nodes in the texts of files; None where there are none."""
-    if not texts:
-        return None
-    from gpuplan.changes.listed import find_objects
-    from gpuplan.changes.node_list import NODES, nodes_in
+    from gpuplan.changes.node_list import nodes_in
 
-    return nodes_in(find_objects(in_one(texts), NODES))
+    return nodes_in(_objects(texts)) if texts else None
+
+
+def read_nodes_and_others(files: Sequence[str]) -> tuple[tuple[Node, ...] | None, tuple[Body, ...]]:
+    """The nodes in files, and all else that is listed there but Secrets."""
+    if not files:
+        return None, ()
+    from gpuplan.changes.node_list import LIST_NODES, NODES, nodes_in
+
+    objects = tuple(_objects(read_texts(files, LIST_NODES)))
+    return nodes_in(objects), tuple(body for _, body in objects if body.get("kind") != NODES.kind)
+
+
+def _objects(texts: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, Body]]:
+    from gpuplan.changes.listed import find_objects
+    from gpuplan.changes.node_list import NODES
+
+    return find_objects(in_one(texts), NODES)
 
 
 def _text(data: bytes) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpuplan.cli.commands import option, verb
-from gpuplan.cli.lists import nodes_option, read_node_list
+from gpuplan.cli.lists import nodes_option, read_nodes_and_others
 from gpuplan.cli.options import cluster_option, write_findings
 from gpuplan.cli.terminal import Terminal
 
@@ -60,20 +60,22 @@ def command(
     Retained, each saying until when. Ends with 1 when documents are missing and --write is not given.
 
     Policies do not say what nodes still name. So --prune --write wants --nodes, and deletes what none of them needs.
-    Queues are not seen in nodes: they stay, with what to look at. With --without-evidence all go.
+    Queues of Kueue go where the same files list them and show that nothing uses them; else they stay, with what to look
+    at. With --without-evidence all go.
 
     \b
       gpuplan retain                   # what would be missing after this change?
       gpuplan retain --write
       gpuplan retain --prune           # which may go, and what to look at first?
       kubectl get nodes -o json | gpuplan retain -c prod --prune --write --nodes -
+      kubectl get nodes,clusterqueues,localqueues,resourceflavors -A -o json | gpuplan retain -c prod --prune --nodes -
     """
     from gpuplan.pipeline.retaining import retain
     from gpuplan.views import retaining as view
 
     if without_evidence and (nodes or not prune):
         raise click.UsageError("--without-evidence is said to --prune in place of --nodes.")
-    retention = retain(terminal.root, clusters, against, read_node_list(nodes))
+    retention = retain(terminal.root, clusters, against, *read_nodes_and_others(nodes))
     if not retention.is_compared:
         write_findings(terminal, retention.report, (), to_stderr=True)
         terminal.say("nothing was compared\n")

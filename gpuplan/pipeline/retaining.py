@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from gpuplan.backends import backends, kueue
 from gpuplan.backends.gpu_operator import device_plugin
+from gpuplan.changes.bodies import Body
 from gpuplan.changes.evidence import Evidence
 from gpuplan.changes.keeping import is_needed, letting_go
 from gpuplan.changes.node_list import Node
 from gpuplan.changes.step import Step
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Label, Origin
-from gpuplan.manifests import Identity, Manifest, identity_of, to_yaml
+from gpuplan.manifests import Identity, Manifest, identity_of, is_object, to_yaml
 from gpuplan.manifests.kinds import Kind, get_kind
 from gpuplan.pipeline.loading import OVERLAYS
 from gpuplan.pipeline.rules import RETAINED_CONTRADICTED, RETAINED_FOR_NOTHING
@@ -58,7 +59,8 @@ class Leftover(NamedTuple):
     """A document that retains what nothing names any more, as far as policies say; ``until`` tells of the cluster.
 
     It is empty where the policies make the same themselves. ``is_ours`` says that the file holds what was written there
-    by `retain`, and nothing else. ``needing`` are the nodes that need it, None where nobody knows.
+    by `retain`, and nothing else. ``needing`` is what needs it, None where nobody knows: nodes, or, where it
+    ``is_object``, other objects.
     """
 
     path: str
@@ -66,6 +68,7 @@ class Leftover(NamedTuple):
     until: str
     is_ours: bool
     needing: tuple[str, ...] | None = None
+    is_object: bool = False
 
     @property
     def may_go(self) -> bool:
@@ -96,11 +99,15 @@ _OWN: Final = ("GPU721", "GPU745")
 
 
 def retain(
-    root: Path, clusters: Sequence[str] = (), against: str = HEAD, nodes: Sequence[Node] | None = None
+    root: Path,
+    clusters: Sequence[str] = (),
+    against: str = HEAD,
+    nodes: Sequence[Node] | None = None,
+    objects: Iterable[Body] = (),
 ) -> Retention:
     """Compare the clusters named, or all, with a revision or a folder: what is gone by there must stay defined.
 
-    ``nodes`` are those of the one cluster.
+    ``nodes`` are those of the one cluster, and ``objects`` any others that were listed with them.
     """
     from gpuplan.pipeline import validate
     from gpuplan.pipeline.comparing import refuse_several
@@ -111,16 +118,21 @@ def retain(
     if nodes is not None:
         refuse_several(report.clusters, "nodes")
     earlier = {plan.cluster.name: plan for plan in _plans(root, against, clusters)}
+    listed = {identity_of(body): body for body in objects if is_object(body)}
     doubts: tuple[str, ...] | None = None
     missing: list[Keeper] = []
     left: list[Leftover] = []
     for plan in report.plans:
         if old := earlier.get(plan.cluster.name):
-            evidence = Evidence(old, nodes, plan) if nodes is not None else None
+            evidence = None if nodes is None else Evidence(old, nodes, plan, listed, _queues_of(old))
             doubts = evidence.doubts if evidence is not None else None
             missing += keepers(old, plan, evidence)
             left += leftovers(old, plan, evidence)
     return Retention(report, against, tuple(missing), tuple(left), doubts)
+
+
+def _queues_of(plan: Plan) -> frozenset[Identity]:
+    return frozenset(artifact.identity for artifact in kueue.render(plan) if isinstance(artifact, Manifest))
 
 
 def keepers(old: Plan, new: Plan, evidence: Evidence | None = None) -> Iterator[Keeper]:
@@ -441,7 +453,8 @@ def leftovers(old: Plan, new: Plan, evidence: Evidence | None = None) -> Iterato
             file = item.at.locate().file
             is_ours = file.path.startswith(_folder(new.cluster.name)) and _is_ours(file.text)
             needing = evidence.needing(item.what, new) if evidence is not None else None
-            yield Leftover(file.path, str(named), "" if named in now else item.spec.until, is_ours, needing)
+            until, is_object = "" if named in now else item.spec.until, isinstance(item.what, RetainedObject)
+            yield Leftover(file.path, str(named), until, is_ours, needing, is_object)
 
 
 def _needless(plan: Plan, defined: Iterable[_Definition]) -> dict[Named, _Definition]:

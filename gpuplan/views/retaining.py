@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from gpuplan.views.text import printable
-from gpuplan.wording import count, listing
+from gpuplan.wording import count, joined, listing
 
 if TYPE_CHECKING:
     from gpuplan.pipeline.retaining import Leftover, Retention
@@ -67,8 +67,9 @@ def _why(item: Leftover, retention: Retention) -> str:
     if not item.until:
         return "it may go: the policies make that themselves"
     if item.needing:
-        return f"it stays: {printable(listing(item.needing))} still {'needs' if len(item.needing) == 1 else 'need'} it"
+        named = joined(item.needing) if item.is_object else listing(item.needing)
+        return f"it stays: {printable(named)} still {'needs' if len(item.needing) == 1 else 'need'} it"
     if item.needing is not None:
-        return "it may go: no node needs it"
+        return f"it may go: {'nothing' if item.is_object else 'no node'} needs it"
     unseen = "nodes do not show it: " if retention.doubts is not None else ""
     return f"{unseen}it may go once {printable(item.until)}"

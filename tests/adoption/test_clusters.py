@@ -401,3 +401,74 @@ def test_the_name_is_the_one_of_the_objects_that_are_about_one_cluster() -> None
         == ""
     )
     assert name_of(a_dump(NODE)) == ""
+
+
+# --- A cluster that gpuplan's output was applied to ----------------------------------------------------------------
+
+LIVE = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: gpu-operator, annotations: {argocd.argoproj.io/sync-options: "Prune=confirm,Delete=confirm"}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: gpuplan-mig-parted-0123abcd, namespace: gpu-operator}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: gpuplan-device-plugin, namespace: gpu-operator}
+---
+apiVersion: nvidia.com/v1
+kind: ClusterPolicy
+metadata: {name: cluster-policy, labels: {helm.sh/chart: gpu-operator-v26.7.0}}
+spec:
+  driver: {version: 595.91.07}
+  migManager: {config: {name: gpuplan-mig-parted-0123abcd}, env: [{name: WITH_REBOOT, value: "true"}]}
+"""
+
+
+def test_a_chart_without_its_values_is_read_of_what_it_made() -> None:
+    found = read(a_dump(f"{NODE}---{LIVE}"), "prod")
+
+    (draft,) = found.drafts
+    told = {"install": "helm", "version": "v26.7.0", "devicePluginConfig": "fixed", "rebootOnMigChange": True}
+    assert {key: value for key, value in draft.spec["gpuOperator"].items() if key != "driver"} == told
+    assert [(item.code, item.finding.message) for item in found.diagnostics] == [
+        ("GPU806", "the values of the chart gpu-operator are not in the dump")
+    ]
+
+
+def test_a_patch_of_somebody_elses_cluster_policy_is_no_installation() -> None:
+    patched = LIVE.replace(', annotations: {argocd.argoproj.io/sync-options: "Prune=confirm,Delete=confirm"}', "")
+
+    assert a_spec(f"{NODE}---{patched}")["gpuOperator"]["install"] == "external"
+
+
+@pytest.mark.parametrize(("annotations", "install"), [("{}", "external"), ("SYNC", "olm")])
+def test_a_subscription_is_gpuplans_where_it_wrote_it(annotations: str, install: str) -> None:
+    sync = '{argocd.argoproj.io/sync-options: "Prune=confirm,Delete=confirm"}'
+    subscription = f"""
+apiVersion: operators.coreos.com/v1alpha1
+kind: Subscription
+metadata: {{name: gpu-operator-certified, namespace: gpu-operator, annotations: {annotations.replace("SYNC", sync)}}}
+spec:
+  name: gpu-operator-certified
+  source: certified-operators
+  channel: v26.7
+  startingCSV: gpu-operator-certified.v26.7.0
+"""
+    whole = LIVE.partition("---")[2].replace("spec:\n", "spec:\n  daemonsets: {tolerations: []}\n")
+
+    operator = a_spec(f"{NODE}---{whole}---{subscription}")["gpuOperator"]
+
+    assert (operator["install"], operator["version"]) == (install, "v26.7.0")
+
+
+def test_partitions_on_demand_say_that_the_gate_is_on_and_which_driver_runs() -> None:
+    values = "featureGates: {DynamicMIG: true}\n"
+    labels = "{helm.sh/chart: dra-driver-nvidia-gpu-0.4.1}"
+    driver = f"{{apiVersion: apps/v1, kind: DaemonSet, metadata: {{name: a, labels: {labels}}}}}"
+
+    spec = a_spec(f"{NODE}---\n{values}---\n{driver}")
+
+    assert spec["dra"] == {"partitionableDevices": True, "driverVersion": "v0.4.1"}

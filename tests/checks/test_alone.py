@@ -195,6 +195,14 @@ def test_kernel_modules_are_judged_on_the_models_that_are_named() -> None:
     ]
 
 
+def test_a_driver_is_judged_by_what_the_models_that_are_named_need_of_it() -> None:
+    """An H100 is divided from R525 on."""
+    files = a_policy(driver={"version": "515.65.01"}, **READS_PARTS), a_map("parts", EQUAL)
+
+    assert told(*files) == told(*files, gpu="A100-80GB") == []
+    assert told(*files, gpu="H100-80GB") == [("GPU222", "driver 515.65.01 is too old for H100-80GB MIG")]
+
+
 # --- Whose settings these are ------------------------------------------------------------------------------------
 
 
@@ -290,6 +298,12 @@ def test_values_of_another_chart_are_left_alone() -> None:
 
 def test_values_may_be_those_of_a_part_of_a_chart() -> None:
     assert [message[-21:] for _, message in told({"gpu-operator": WRONG})] == ["a value `migManagerr`"]
+
+
+def test_the_heading_of_helm_is_no_value() -> None:
+    report = check_files({"stdin": b"USER-SUPPLIED VALUES:\nmig:\n  strategy: single\n"})
+
+    assert report.diagnostics == ()
 
 
 def test_kustomize_says_which_release_a_file_of_values_is_for() -> None:

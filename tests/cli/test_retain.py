@@ -318,6 +318,34 @@ def test_an_object_is_not_seen_in_nodes(done_with: Path) -> None:
     assert not (done_with / path).exists()
 
 
+@pytest.mark.parametrize(("work", "is_kept"), [(0, False), (1, True)])
+def test_a_queue_is_seen_in_what_is_listed_with_the_nodes(done_with: Path, work: int, *, is_kept: bool) -> None:
+    path = "overlays/dev/retained/queue.yaml"
+    write(done_with / path, f"{_HEADER}{_digest(QUEUE)}\n{QUEUE}")
+    commit(done_with)
+    live = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "old"}}
+    live |= {"spec": {"stopPolicy": "Hold"}, "status": {"reservingWorkloads": work}}
+    write(done_with / "queues.json", json.dumps({"kind": "List", "items": [live]}))
+    done = prune(done_with, *nodes(done_with, "halves-2d7d978e"), "--nodes", str(done_with / "queues.json"))
+
+    assert (done_with / path).exists() is is_kept
+    assert ("it stays: work that it let in still needs it" in done.err) is is_kept
+
+
+QUEUE = """\
+apiVersion: gpuplan.dev/v1
+kind: Retained
+metadata: {name: queue}
+spec:
+  object:
+    folder: scheduling
+    manifest:
+      apiVersion: kueue.x-k8s.io/v1beta2
+      kind: ClusterQueue
+      metadata: {name: old}
+      spec: {stopPolicy: Hold, namespaceSelector: {}}
+  until: nobody uses it
+"""
 OBJECT = """\
 apiVersion: gpuplan.dev/v1
 kind: Retained

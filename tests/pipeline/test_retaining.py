@@ -9,8 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuplan.backends.gpu_operator import config_map_names, device_plugin, mig_parted
+from gpuplan.changes.bodies import Body
 from gpuplan.changes.compare import ClusterState, compare
+from gpuplan.changes.evidence import Evidence
+from gpuplan.changes.node_list import Node
 from gpuplan.disturbance import ChangeClass
+from gpuplan.manifests import Identity, identity_of
 from gpuplan.pipeline.rendering import artifacts
 from gpuplan.pipeline.retaining import Keeper, judge_retained, keepers, leftovers
 from gpuplan.planning.plan import Plan
@@ -367,6 +371,68 @@ def test_without_kueue_all_that_it_holds_on_to_is_kept() -> None:
         "scheduling",
         "scheduling",
     ]
+
+
+def a_queue(kind: str, *, work: object = 0, policy: str = "Hold", flavor: str = "", name: str = "") -> Body:
+    space = {"namespace": "research"} if kind == "LocalQueue" else {}
+    known = {"LocalQueue": "default", "ClusterQueue": "research"}
+    groups = [{"flavors": [{"name": "another"}, {"name": flavor}]}]
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": kind,
+        "metadata": {"name": name or known.get(kind, "shared"), **space},
+        "spec": {"stopPolicy": policy, "resourceGroups": groups},
+        "status": {"reservingWorkloads": work},
+    }
+
+
+def needed(*objects: Body, nodes: int = 2) -> dict[str, tuple[str, ...] | None]:
+    """What a dump shows of each thing that is left of Kueue, with so many nodes of the pool."""
+    pool = SHARED_POOL.replace("NAME", "shared").replace("SHARING", "timeSlicing: {replicas: 4}")
+    documents = ("---\n".join((CLUSTER, pool, TENANT.replace("NAME", "research"))),)
+    kept = tuple(keepers(a_kueue_plan(), a_plan(*documents)))
+    plan = a_plan("---\n".join((*documents, *texts(kept))))
+    listed = tuple(Node(f"a100-{number}", plan.pools[0].labels) for number in range(1, nodes + 1))
+    known = {identity_of(body): body for body in objects}
+    evidence = Evidence(plan, listed, plan, known, frozenset({Identity("kueue.x-k8s.io", "ClusterQueue", "", "other")}))
+    return {item.title.partition(" ")[0]: item.needing for item in leftovers(plan, plan, evidence) if item.is_object}
+
+
+OTHER = a_queue("ClusterQueue", name="other")
+
+
+@pytest.mark.parametrize("kind", ["ClusterQueue", "LocalQueue"])
+@pytest.mark.parametrize(
+    ("work", "policy", "needing"),
+    [
+        (0, "Hold", ()),
+        (0, "HoldAndDrain", ()),
+        (0, "None", None),
+        (3, "Hold", ("work that it let in",)),
+        (None, "Hold", None),
+        (True, "Hold", None),
+    ],
+)
+def test_a_dump_shows_whether_a_queue_has_work(
+    kind: str, work: object, policy: str, needing: tuple[str, ...] | None
+) -> None:
+    found = needed(a_queue(kind, work=work, policy=policy))
+
+    assert found[kind] == needing
+    assert {value for key, value in found.items() if key != kind} == {None}
+
+
+def test_a_dump_with_all_queues_shows_whether_one_names_a_flavor() -> None:
+    queue = a_queue("ClusterQueue", flavor="shared")
+
+    assert needed(queue, OTHER)["ResourceFlavor"] == ("ClusterQueue `research`",)
+    assert needed(a_queue("ClusterQueue"), OTHER)["ResourceFlavor"] == ()
+    assert needed(a_queue("ClusterQueue"))["ResourceFlavor"] is None, "the policies have another queue"
+
+
+def test_objects_beside_too_few_nodes_prove_nothing() -> None:
+    """They may be another cluster's."""
+    assert set(needed(a_queue("ClusterQueue"), OTHER, nodes=1).values()) == {None}
 
 
 def test_a_queue_of_a_namespace_that_goes_goes_with_it() -> None:

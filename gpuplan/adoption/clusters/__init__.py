@@ -57,6 +57,8 @@ def _spec(reader: Reader) -> Spec:
     spec["gpuOperator"] = _ordered(operator | operators.settings(reader, found, operator, spec), GpuOperator)
     if scheduler := schedulers.read(reader, spec):
         spec["scheduler"] = scheduler
+    if needed := serving.dra(reader, version):
+        spec["dra"] = needed
     if kinds := serving.apis(reader):
         spec["apis"] = kinds
     spec |= serving.routes(reader)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from gpuplan.adoption.clusters import own_values
-from gpuplan.adoption.clusters.reader import HELM, Reader, Spec, differing, is_named, only, part
+from gpuplan.adoption.clusters.reader import HELM, Reader, Spec, differing, is_named, is_written, only, part
 from gpuplan.adoption.dump import Item
 from gpuplan.adoption.pools.operator import read_operator
 from gpuplan.catalog.openshift import NFD_NAMESPACE
@@ -97,7 +97,7 @@ def settings(reader: Reader, found: Installation, spec: Spec, beside: Mapping[st
                 "add the file of Git that has them, or what `helm get values gpu-operator -o yaml` prints",
                 found.at,
             )
-            return {}
+            return _of_owner(reader, found, spec["version"])
         case Install.HELM:
             return own_values.of_chart(reader, found.values or {}, found.at, spec, beside)
         case Install.OLM if found.policy is not None:
@@ -153,7 +153,18 @@ def _own_chart(reader: Reader) -> Installation | None:
         if _is_told(values):
             reader.use(item)
             return Installation(Install.HELM, version, repository, values, item.at / ("spec", "values"))
-    return Installation(Install.HELM, version, repository) if version else None
+    policy = _policy(reader)
+    is_told = policy is not None and _is_told(policy.body.get("spec"))
+    if version or (is_told and _has_written_namespace(reader)):
+        return Installation(Install.HELM, version, repository, policy=policy if is_told else None)
+    return None
+
+
+def _has_written_namespace(reader: Reader) -> bool:
+    """Whether gpuplan wrote the namespace of its files, as it does where it installs the operator, by the chart."""
+    files, subscription = reader.config_map(MIG_PARTED), _subscription(reader)
+    namespace = reader.dump.find("", "Namespace", files.namespace) if files else None
+    return is_written(namespace) and not is_written(subscription)
 
 
 def _chart(reader: Reader) -> tuple[str, str]:
@@ -185,12 +196,12 @@ def _repository_url(reader: Reader, release: Item, chart: Mapping[str, Any]) -> 
 
 
 def _own_olm(reader: Reader) -> Installation | None:
-    """A Subscription that gpuplan wrote, and the ClusterPolicy beside it, which says what a patch of it does not."""
+    """A Subscription that gpuplan wrote, and the ClusterPolicy beside it."""
     subscription = _subscription(reader)
     policy = _policy(reader)
     if subscription is None or policy is None or not _is_told(policy.body.get("spec")):
         return None
-    if part(policy.body, "spec", "daemonsets") is None:
+    if not is_written(subscription):
         return None
     reader.use(subscription, policy)
     return Installation(Install.OLM, _release_in(part(subscription.body, "spec", "startingCSV")), policy=policy)
@@ -208,7 +219,7 @@ def _of_olm(reader: Reader, spec: Mapping[str, Any]) -> Spec:
         {"catalog": told.get("source"), "channel": told.get("channel")},
         {"catalog": usual.catalog, "channel": text(spec.get("version")).rpartition(".")[0]},
     )
-    has_nfd = reader.dump.find(OLM, "OperatorGroup", NFD_NAMESPACE, NFD_NAMESPACE) is not None
+    has_nfd = is_written(reader.dump.find(OLM, "OperatorGroup", NFD_NAMESPACE, NFD_NAMESPACE))
     return {**({"olm": olm} if olm else {}), **({} if has_nfd else {"nfd": False})}
 
 
@@ -329,7 +340,8 @@ def _of_owner(reader: Reader, found: Installation, version: str) -> Spec:
     spec: Spec = {}
     if strategy := text(part(told, "mig", "strategy")):
         spec["migStrategy"] = strategy
-    if not found.is_own and (driver := _driver(reader, mapping(told.get("driver")), version)):
+    is_whole = not found.is_own or found.install is Install.HELM
+    if is_whole and (driver := _driver(reader, mapping(told.get("driver")), version)):
         spec["driver"] = driver
     if own_values.reboots(sequence(part(told, "migManager", "env"))):
         spec["rebootOnMigChange"] = True

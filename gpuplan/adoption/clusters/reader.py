@@ -236,6 +236,11 @@ def without(value: Any, route: Path) -> Any:  # noqa: ANN401 - plain data
     return value
 
 
+def is_written(item: Item | None) -> bool:
+    """Whether gpuplan wrote an object that holds others: whoever deletes it is asked."""
+    return item is not None and "Delete=confirm" in item.annotations.get(SYNC_OPTIONS, "")
+
+
 def only(values: Iterable[str]) -> str:
     """The value, if it is one and the same."""
     found = set(values) - {""}

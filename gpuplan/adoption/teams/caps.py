@@ -154,9 +154,12 @@ def counts_gpus(item: Item, offers: Offers) -> bool:
 
 def judge_quotas(dump: Dump, teams: Iterable[Team], offers: Offers) -> Iterator[Told]:
     """gpuplan's own say nothing that no policy says."""
-    owners = {space.name: (team.name, space.owner) for team in teams for space in team.spaces}
+    owners = {space.name: (team, space.owner) for team in teams for space in team.spaces}
     for item in dump.of_kind("", "ResourceQuota"):
-        team, owner = owners.get(item.namespace, ("", ""))
+        whose, owner = owners.get(item.namespace, (None, ""))
+        team = whose.name if whose else ""
+        if whose and whose.queue and not owner and counts_gpus(item, offers):
+            yield told(team, TEAM_SAID_IN_PART, _beside_queue(item, team))
         yield from (told(team, QUOTA_CAPS_NOTHING, finding) for finding in _capping_nothing(item, offers))
         if not owner and any(_is_of_gpus(key, offers) for key in _hard(item)):
             yield from (told(team, TEAM_SAID_IN_PART, finding) for finding in _unsaid(item, offers))
@@ -171,6 +174,17 @@ def judge_quotas(dump: Dump, teams: Iterable[Team], offers: Offers) -> Iterator[
                     help="write a Tenant with these namespaces, and a `split` of its quota",
                 )
                 yield told("", TEAM_SAID_IN_PART, finding)
+
+
+def _beside_queue(item: Item, team: str) -> Finding:
+    return Finding(
+        item.at / "spec" / "hard",
+        f"{item.title} caps GPUs beside the queue of tenant `{team}`",
+        label="not imported",
+        notes=("a ResourceQuota refuses pods one by one, so that of two gangs each may get a part",),
+        help="remove its keys for GPUs where the queue is to cap them; else it goes on to hold",
+        severity=Severity.NOTE,
+    )
 
 
 def _is_of_gpus(key: str, offers: Offers) -> bool:

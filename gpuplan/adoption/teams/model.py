@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gpuplan.adoption.dump import Item
-from gpuplan.adoption.queues import Queue
+from gpuplan.adoption.queues.model import Queue
 from gpuplan.diagnostics import Diagnostic, Finding, Rule
 from gpuplan.values import NamedTuple, Value
 

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
 from typing import Any, Final, TypeVar
 
-from gpuplan.adoption.queues import Queue
+from gpuplan.adoption.queues.model import Queue
 from gpuplan.adoption.rules import TEAM_SAID_IN_PART
 from gpuplan.adoption.teams.caps import Offer, Offers, offers_in, read_caps
 from gpuplan.adoption.teams.model import Space, Told, told

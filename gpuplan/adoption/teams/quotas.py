@@ -8,6 +8,7 @@ from math import ceil, floor
 from typing import Any, Final
 
 from gpuplan.adoption.rules import TEAM_SAID_IN_PART
+from gpuplan.adoption.teams.asked import Asked, Place, uncapped
 from gpuplan.adoption.teams.caps import COMPUTE_KEYS, Cap, Caps, Offer, Offers, offers_in, read_caps
 from gpuplan.adoption.teams.model import Space, Team, Told, told
 from gpuplan.adoption.teams.recorded import Bounds, Recorded
@@ -47,7 +48,7 @@ class Share(Value):
 
 
 def quotas_of(
-    teams: Sequence[Team], plan: Plan, offers: Offers, recorded: Recorded
+    teams: Sequence[Team], plan: Plan, offers: Offers, recorded: Recorded, asked: Asked
 ) -> tuple[Mapping[str, tuple[Mapping[str, Any], ...]], tuple[Told, ...]]:
     """The entries of `spec.quotas` of each team: what its queues say, else what ResourceQuotas cap."""
     queued = {team.name: _with_units(team.queue.quotas, plan) for team in teams if team.queue and has_queue(team)}
@@ -55,7 +56,7 @@ def quotas_of(
     shares: dict[str, tuple[Share, ...]] = {}
     unsaid: list[Told] = []
     for team in teams:
-        shares[team.name], unclear = shares_of(team, divider)
+        shares[team.name], unclear = shares_of(team, divider, asked.get(team.name, {}))
         unsaid += () if has_queue(team) else unclear
     unknown = [
         share
@@ -69,7 +70,9 @@ def quotas_of(
     for team in teams:
         if team.name in queued:
             known = _as_recorded(queued[team.name], recorded.bounds.get(team.name, {}))
-            found[team.name] = tuple(_completed(quota, shares[team.name]) for quota in known)
+            found[team.name] = tuple(
+                _completed(quota, shares[team.name], is_own=team.is_own, cap=plan.cluster.cap) for quota in known
+            )
             continue
         quotas = [
             quota_of(team, share, own.get(share.place, 0), recorded, plan.cluster.cap) for share in shares[team.name]
@@ -118,19 +121,23 @@ def _bounded(pool: str, unit: str, guaranteed: float, limit: float | None) -> di
     return entry
 
 
-def _completed(quota: Mapping[str, Any], shares: Iterable[Share]) -> Mapping[str, Any]:
-    """With what no queue knows: how a cap is divided among namespaces, and caps of priority classes."""
+def _completed(quota: Mapping[str, Any], shares: Iterable[Share], *, is_own: bool, cap: CappedBy) -> Mapping[str, Any]:
+    """With what no queue knows: how a cap is divided among namespaces, and caps of priority classes.
+
+    ResourceQuotas that others wrote beside queues stay where they are, unless they divide just what the queue has.
+    """
     share = next((found for found in shares if found.offer.key == (quota.get("pool"), quota.get("unit"))), None)
     if share is None:
         return quota
     limit = quota.get("limit", quota.get("guaranteed"))
     known = {name: cap for name, cap in share.caps.items() if cap is not None}
-    if len(known) < len(share.caps) or len(known) == 1:
-        return {**quota, **_class_limits(share)}
+    limits = _class_limits(share) if is_own or cap is not CappedBy.QUEUE else {}
+    if len(known) < len(share.caps) or len(known) == 1 or not (is_own or sum(known.values()) == limit):
+        return {**quota, **limits}
     undivided = {field: value for field, value in quota.items() if field != "split"}
     is_divided = any(cap != limit for cap in known.values())
     split = {"split": quota.get("split", known)} if is_divided else {}
-    return {**undivided, **split, **_class_limits(share)}
+    return {**undivided, **split, **limits}
 
 
 def _class_limits(share: Share) -> dict[str, Any]:
@@ -191,7 +198,7 @@ class Divider:
         return {key: part + more[key] for key, part in parts.items()}
 
 
-def shares_of(team: Team, divider: Divider) -> tuple[tuple[Share, ...], tuple[Told, ...]]:
+def shares_of(team: Team, divider: Divider, asked: Mapping[str, Place]) -> tuple[tuple[Share, ...], tuple[Told, ...]]:
     """What ResourceQuotas give the team, and what nobody can tell of it."""
     caps: dict[UnitKey, dict[str, int | None]] = {}
     classes: dict[UnitKey, dict[str, dict[str, int]]] = {}
@@ -213,6 +220,12 @@ def shares_of(team: Team, divider: Divider) -> tuple[tuple[Share, ...], tuple[To
                         classes.setdefault(offer_key, {}).setdefault(name, {})[space.name] = part
             if at and not space.parameters and len(candidates) > 1:
                 unclear.append(_ambiguous(team, at, key, parts, candidates))
+    for key, place in asked.items():
+        if not any(offer.counted_as == key for offer in offers.values()):
+            unclear.append(uncapped(team, key, place, divider.offers))
+            for offer in divider.offers[key]:
+                offers[offer.key], places[offer.key] = offer, None
+                caps[offer.key] = dict.fromkeys(team.namespaces, None)
     shares = (
         Share(team.name, offers[key], places[key], dict.fromkeys(team.namespaces, 0) | caps[key], classes.get(key, {}))
         for key in caps

@@ -110,13 +110,17 @@ def find_settings(files: HandFiles, release: str) -> Iterator[Settings]:
 
 def values_in(body: object) -> Iterator[tuple[Path, Mapping[str, object]]]:
     """What the GPU Operator's chart is given by a document: at its top, or where a chart has it as a part."""
-    values = mapping(body)
+    values = {key: value for key, value in mapping(body).items() if key not in _HEADINGS or value is not None}
     if "kind" in values:
         return
     if _is_charts(values):
         yield (), values
     elif _is_charts(part := mapping(values.get(OPERATORS_CHART))):
         yield (OPERATORS_CHART,), part
+
+
+_HEADINGS: Final = ("USER-SUPPLIED VALUES", "COMPUTED VALUES")
+"""What `helm get values` prints above them."""
 
 
 def _is_charts(values: Mapping[str, object]) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from gpuplan.disturbance import ChangeClass, worst
-from gpuplan.manifests.kinds.model import Care, Disturbance, Immutable, Judgement, Kind, Removal, Route, route_of
+from gpuplan.manifests.kinds.model import Care, Disturbance, Hold, Immutable, Judgement, Kind, Removal, Route, route_of
 from gpuplan.manifests.kinds.registry import assume_kind, find_kind, get_kind, known_kinds
 
 __all__ = [
     "Care",
     "ChangeClass",
     "Disturbance",
+    "Hold",
     "Immutable",
     "Judgement",
     "Kind",

@@ -94,6 +94,16 @@ class Immutable(Value):
         return route_of(self.field)
 
 
+class Hold(Value):
+    """What keeps an object in use: others of a ``kind`` of the same group name it in a field, or, without one, it says.
+
+    Such as ``spec.flavors[*].name``. What it says itself is a number, of those that use it now.
+    """
+
+    field: str
+    kind: str = ""
+
+
 class Kind(Value):
     """A kind of object; the core group is empty.
 
@@ -127,8 +137,19 @@ class Kind(Value):
     """The field that says which pods are let in; empty where the kind lets in none."""
     takes_work: bool = False
     """Work is admitted through it, until its ``spec.stopPolicy`` says otherwise."""
-    needed_until: str = ""
-    """How to see that nothing uses the object NAME, in the namespace SPACE, any more; empty where nothing keeps it."""
+    held_by: Hold | None = None
+    """What keeps one in use; None where nothing does."""
+
+    @property
+    def needed_until(self) -> str:
+        """How to see that nothing uses the object NAME, in the namespace SPACE, any more; empty where nothing can."""
+        if self.held_by is None:
+            return ""
+        field, of = self.held_by.field, self.held_by.kind.lower()
+        if of:
+            return f"`kubectl get {of}s -o jsonpath='{{.items[*].{field}}}'` does not print NAME"
+        where = " -n SPACE" if self.is_namespaced else ""
+        return f"`kubectl get {self.kind.lower()} NAME{where} -o jsonpath='{{.{field}}}'` prints 0"
 
     @property
     def routes(self) -> Mapping[Route, Disturbance]:

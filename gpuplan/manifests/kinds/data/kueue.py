@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpuplan.disturbance import ChangeClass
-from gpuplan.manifests.kinds.model import Care, Immutable, Judgement, Kind, Removal
+from gpuplan.manifests.kinds.model import Care, Hold, Immutable, Judgement, Kind, Removal
 
 KINDS: Final = (
     Kind(
@@ -29,10 +29,7 @@ KINDS: Final = (
         fields={},
         immutable=(Immutable("spec.controllerName"),),
         outlives_policy=False,
-        needed_until=(
-            "`kubectl get clusterqueues -o "
-            "jsonpath='{.items[*].spec.admissionChecksStrategy.admissionChecks[*].name}'` does not print NAME"
-        ),
+        held_by=Hold("spec.admissionChecksStrategy.admissionChecks[*].name", "ClusterQueue"),
     ),
     Kind(
         group="kueue.x-k8s.io",
@@ -53,7 +50,7 @@ KINDS: Final = (
         immutable=(Immutable("spec.concurrentAdmissionPolicy"),),
         outlives_policy=False,
         takes_work=True,
-        needed_until="`kubectl get clusterqueue NAME -o jsonpath='{.status.reservingWorkloads}'` prints 0",
+        held_by=Hold("status.reservingWorkloads"),
     ),
     Kind(
         group="kueue.x-k8s.io",
@@ -91,7 +88,7 @@ KINDS: Final = (
         immutable=(Immutable("spec.clusterQueue"),),
         outlives_policy=False,
         takes_work=True,
-        needed_until="`kubectl get localqueue NAME -n SPACE -o jsonpath='{.status.reservingWorkloads}'` prints 0",
+        held_by=Hold("status.reservingWorkloads"),
     ),
     Kind(
         group="kueue.x-k8s.io",
@@ -111,10 +108,7 @@ KINDS: Final = (
             Immutable("spec.topologyName", where="spec.topologyName"),
         ),
         outlives_policy=False,
-        needed_until=(
-            "`kubectl get clusterqueues -o jsonpath='{.items[*].spec.resourceGroups[*].flavors[*].name}'` "
-            "does not print NAME"
-        ),
+        held_by=Hold("spec.resourceGroups[*].flavors[*].name", "ClusterQueue"),
     ),
     Kind(
         group="kueue.x-k8s.io",
@@ -129,7 +123,7 @@ KINDS: Final = (
         fields={},
         immutable=(Immutable("spec.levels"),),
         outlives_policy=False,
-        needed_until="`kubectl get resourceflavors -o jsonpath='{.items[*].spec.topologyName}'` does not print NAME",
+        held_by=Hold("spec.topologyName", "ResourceFlavor"),
     ),
     Kind(
         group="kueue.x-k8s.io",

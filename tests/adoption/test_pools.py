@@ -150,6 +150,43 @@ def test_a_node_that_does_not_say_its_model_is_in_no_pool() -> None:
     assert [code for code, _, _ in told(found)] == ["GPU810"]
 
 
+# --- Schedulers --------------------------------------------------------------------------------------------------
+
+
+def kueue(kind: str, name: str, **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def holding(**resources: str) -> list[dict[str, Any]]:
+    cells = [{"name": name, "nominalQuota": amount} for name, amount in resources.items()]
+    covered = ["nvidia.com/gpu", *resources]
+    return [{"coveredResources": covered, "flavors": [{"name": "a100", "resources": cells}]}]
+
+
+def test_a_flavor_keeps_its_name_and_parts_nodes() -> None:
+    flavor = kueue("ResourceFlavor", "a100", nodeLabels={"zone": "left"}, topologyName="racks")
+    racks = kueue("Topology", "racks", levels=[{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}])
+    queue = kueue("ClusterQueue", "team", resourceGroups=holding())
+
+    found = read(node("a", labels={"zone": "left"}), node("b", labels={"zone": "right"}), flavor, racks, queue)
+
+    left, right = (item.spec for item in found.drafts)
+    assert left["names"] == {"resourceFlavor": "a100"}
+    assert left["topology"] == ["rack", "kubernetes.io/hostname"]
+    assert "names" not in right
+
+
+def test_what_cohorts_and_queues_have_adds_up_to_the_nodes() -> None:
+    flavor = kueue("ResourceFlavor", "a100", nodeLabels={"nvidia.com/gpu.product": A100})
+    queue = kueue("ClusterQueue", "team", cohortName="all", resourceGroups=holding(cpu="100", memory="1Ti"))
+    cohort = kueue("Cohort", "all", resourceGroups=holding(cpu="92"))
+
+    found = read(node("a"), node("b"), flavor, queue, cohort)
+
+    nodes = draft(found, "Pool").spec["nodes"]
+    assert (nodes["cpu"], "memory" in nodes) == ("96", False)
+
+
 # --- MIG ---------------------------------------------------------------------------------------------------------
 
 

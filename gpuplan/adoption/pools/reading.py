@@ -135,7 +135,7 @@ class _Reading:
             nodes["selector"] = selector
         if any(part.asks_for_boards for part in parts):
             nodes["matchBoards"] = True
-        return nodes
+        return nodes | self.surroundings.per_node(found.pool, found.machines, number)
 
     def _gpus_per_node(self, found: Group, shared: Shared) -> int:
         """What the table says or labels count; where these count MIG devices, or nothing, what follows from those."""

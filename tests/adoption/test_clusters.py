@@ -70,6 +70,13 @@ def test_a_cluster_that_is_read_builds_what_it_was_read_of(tmp_path: Path, seed:
     assert swapped(tmp_path, CLUSTER).differing == ()
 
 
+@pytest.mark.parametrize("seed", [5, 9])
+def test_a_cluster_that_runs_tells_what_is_applied_to_it(tmp_path: Path, seed: int) -> None:
+    random_rich_platform(random.Random(seed)).write(tmp_path)
+
+    assert swapped(tmp_path, CLUSTER, is_live=True).differing == ()
+
+
 # --- What others installed ---------------------------------------------------------------------------------------
 
 POLICY = """
@@ -472,3 +479,23 @@ def test_partitions_on_demand_say_that_the_gate_is_on_and_which_driver_runs() ->
     spec = a_spec(f"{NODE}---\n{values}---\n{driver}")
 
     assert spec["dra"] == {"partitionableDevices": True, "driverVersion": "v0.4.1"}
+
+
+def test_without_nodes_the_version_is_the_newest_that_refuses_what_the_cluster_does() -> None:
+    dump = of_example("dev", "1.34")
+
+    (draft,) = read(Dump(tuple(item for item in dump.objects if item.kind != "Node")), "dev").drafts
+
+    assert draft.spec["kubernetes"] == "1.34"
+
+
+def test_who_will_sync_is_asked_where_a_tool_runs_that_does_not_yet() -> None:
+    application = (
+        "{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: web, namespace: argocd}, spec: {}}"
+    )
+    found = read(a_dump(f"{NODE}---\n{application}"), "prod")
+
+    assert [(item.severity.value, item.finding.message) for item in found.diagnostics][-1] == (
+        "note",
+        "the dump does not say which repository Argo CD will have the policies' output from",
+    )

@@ -569,7 +569,7 @@ def driver_too_old_for_mig(plan: Plan) -> Iterator[Finding]:
     for use in layout_uses(plan):
         for pool in use.pools:
             driver, at = stated_driver(plan, pool)
-            if driver is None:
+            if not driver:
                 continue
             used = [frozenset(positive(entry)) for entry in use.layout.entries]
             for what, least in unmet_requirements(driver, use.layout.gpu, used):

@@ -20,7 +20,13 @@ from gpuplan.checks.handwritten.reading import (
     sort_out,
     sync_options,
 )
-from gpuplan.checks.handwritten.settings import find_settings, made_config_maps, values_in
+from gpuplan.checks.handwritten.settings import (
+    find_settings,
+    made_config_maps,
+    maps_of_plugins_chart,
+    plugin_files_in,
+    values_in,
+)
 from gpuplan.checks.registry import run_all
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
 from gpuplan.documents import find_ignores
@@ -100,7 +106,7 @@ def _hand_files(documents: Iterable[Printed], gpus: tuple[Gpu, ...], release: st
     found = sort_out(HandWritten("", item.at, item.data) for item in documents)
     settings = tuple(find_settings(found, release))
     objects = tuple(item for item in found.objects if (item.group, item.kind) != ("", "Secret"))
-    made = made_config_maps(settings)
+    made = (*made_config_maps(settings), *maps_of_plugins_chart(found))
     return HandFiles(found.kustomizations, (*objects, *made), found.documents, gpus=gpus, settings=settings)
 
 
@@ -119,7 +125,7 @@ def _file(printed: Printed) -> SourceFile:
 def _is_known(printed: Printed) -> bool:
     body = mapping(printed.data)
     is_kustomization = _file(printed).path.rpartition("/")[2] in ALL_KUSTOMIZATION_FILES
-    return "kind" in body or is_config(body) or any(values_in(body)) or is_kustomization
+    return "kind" in body or is_config(body) or any(values_in(body)) or bool(plugin_files_in(body)) or is_kustomization
 
 
 # --- By schemas --------------------------------------------------------------------------------------------------

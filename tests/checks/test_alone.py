@@ -300,6 +300,19 @@ def test_values_may_be_those_of_a_part_of_a_chart() -> None:
     assert [message[-21:] for _, message in told({"gpu-operator": WRONG})] == ["a value `migManagerr`"]
 
 
+def test_values_of_the_device_plugins_own_chart_are_no_settings_of_the_operator() -> None:
+    values = {"migStrategy": "mixed", "gfd": {"enabled": True}, "mps": {"root": "/run/nvidia/mps"}}
+    wrong = MPS.replace("replicas: 2", "replicas: 1")
+
+    assert [code for code, _ in told(values)] == ["GPU801"]
+    assert told({**values, "config": {"map": {"a": MPS}}}, a_policy(mig={"strategy": "mixed"}, **READS_PLUGIN)) == []
+    assert [code for code, _ in told({**values, "config": {"map": {"a": wrong}}})] == ["GPU630"]
+
+
+def test_values_of_whatever_has_a_block_of_that_name_are_left_alone() -> None:
+    assert [code for code, _ in told({"daemonsets": {"enabled": True}, "image": {}, "replicas": 1})] == ["GPU801"]
+
+
 def test_the_heading_of_helm_is_no_value() -> None:
     report = check_files({"stdin": b"USER-SUPPLIED VALUES:\nmig:\n  strategy: single\n"})
 
@@ -324,6 +337,15 @@ def test_the_release_decides_which_keys_are_read() -> None:
     assert told(values) == told(values, operator="v26.3.0") == []
     assert told(values, operator="v25.3.0") == [
         ("GPU600", "chart gpu-operator v25.3.0 reads no value `cdi.nriPluginEnabled`")
+    ]
+
+
+def test_a_copy_of_the_charts_own_file_has_what_no_template_reads() -> None:
+    values = {"devicePlugin": {"mps": {"root": "/run/nvidia/mps"}}, "driver": {"nvidiaDriverCRD": {"nodeSelector": {}}}}
+
+    assert told(values) == told(values, operator="v26.7.0") == []
+    assert told({"devicePlugin": {"mps": {"root": "/run/mps"}}}) == [
+        ("GPU600", "no known release of chart gpu-operator reads a value `devicePlugin.mps`")
     ]
 
 

@@ -16,8 +16,10 @@ from gpuplan.catalog.operators import OPERATORS_CHART, default_driver, find_line
 from gpuplan.checks.handwritten.reading import mapping, sequence, text
 from gpuplan.diagnostics import Origin
 from gpuplan.patterns import regex
+from gpuplan.planning.sync_names import SYNC_OPTIONS
 from gpuplan.policy.models import (
     NVIDIA_CHARTS,
+    ClusterMigStrategy,
     ClusterPolicyPatch,
     DevicePluginConfig,
     Install,
@@ -97,7 +99,8 @@ def settings(reader: Reader, found: Installation, spec: Spec, beside: Mapping[st
                 "add the file of Git that has them, or what `helm get values gpu-operator -o yaml` prints",
                 found.at,
             )
-            return _of_owner(reader, found, spec["version"])
+            nfd = {"nfd": False} if any(rule.name.startswith(_BY_OPENSHIFT) for rule in reader.rules) else {}
+            return _of_owner(reader, found, spec["version"]) | nfd
         case Install.HELM:
             return own_values.of_chart(reader, found.values or {}, found.at, spec, beside)
         case Install.OLM if found.policy is not None:
@@ -106,6 +109,10 @@ def settings(reader: Reader, found: Installation, spec: Spec, beside: Mapping[st
             return _of_owner(reader, found, spec["version"])
         case _:
             return {}
+
+
+_BY_OPENSHIFT: Final = "gpuplan-openshift-"
+"""How rules are called that OpenShift's NFD reads, where the chart brings none."""
 
 
 def newest_release() -> str:
@@ -170,7 +177,8 @@ def _has_written_namespace(reader: Reader) -> bool:
 def _chart(reader: Reader) -> tuple[str, str]:
     """The chart's version and repository, as Argo CD or Flux has them for gpuplan's folder."""
     for _, _, sources in reader.applications():
-        is_own = any(text(source.get("path")).endswith(f"{reader.cluster}/{_FOLDER}") for source in sources)
+        paths = (f"/{text(source.get('path'))}" for source in sources)
+        is_own = any(path.endswith(f"/{reader.cluster}/{_FOLDER}") for path in paths)
         for source in sources if is_own else ():
             if source.get("chart") == OPERATORS_CHART:
                 return text(source.get("targetRevision")), _with_scheme(text(source.get("repoURL")))
@@ -224,14 +232,12 @@ def _of_olm(reader: Reader, spec: Mapping[str, Any]) -> Spec:
 
 
 def _own_patch(reader: Reader) -> Installation | None:
-    """A patch for a ClusterPolicy that somebody else owns."""
+    """A patch for a ClusterPolicy that somebody else owns: applied, or merged by its owner, without annotations."""
     policy = _policy(reader)
     if policy is None or not _is_told(policy.body.get("spec")):
         return None
     reader.use(policy)
-    is_merged = any(_is_told(data) and _OWN_PATCH in document.file.text for document, data in reader.documents)
-    is_merged = is_merged or _is_synced_by_argocd(reader, policy)
-    return Installation(Install.EXTERNAL, policy=policy, is_merged_by_owner=is_merged)
+    return Installation(Install.EXTERNAL, policy=policy, is_merged_by_owner=SYNC_OPTIONS not in policy.annotations)
 
 
 def _policy(reader: Reader) -> Item | None:
@@ -338,7 +344,8 @@ def _of_owner(reader: Reader, found: Installation, version: str) -> Spec:
     """What a ClusterPolicy or values say that a part of the policy says as well, so that nothing of it changes."""
     told = mapping(found.policy.body.get("spec")) if found.policy else found.values or {}
     spec: Spec = {}
-    if strategy := text(part(told, "mig", "strategy")):
+    strategy = text(part(told, "mig", "strategy"))
+    if strategy in {item.value for item in ClusterMigStrategy}:
         spec["migStrategy"] = strategy
     is_whole = not found.is_own or found.install is Install.HELM
     if is_whole and (driver := _driver(reader, mapping(told.get("driver")), version)):

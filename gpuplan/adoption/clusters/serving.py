@@ -79,7 +79,8 @@ def _parents(reader: Reader) -> Iterator[Mapping[str, Any]]:
                 namespace = text(parent.get("namespace")) or item.namespace
                 listener = text(parent.get("sectionName"))
                 named = {"name": text(parent.get("name")), "namespace": namespace}
-                yield {**named, **({"listener": listener} if listener else {})}
+                if named["name"]:
+                    yield {**named, **({"listener": listener} if listener else {})}
 
 
 def _ingresses(reader: Reader) -> Iterator[Any]:

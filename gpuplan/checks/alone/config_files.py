@@ -15,6 +15,7 @@ from gpuplan.checks.handwritten.reading import HandFiles, Object, inside, mappin
 from gpuplan.checks.handwritten.settings import (
     DEVICE_PLUGIN,
     MIG_MANAGER,
+    PLUGINS_CHART,
     Settings,
     overriding_strategy,
     settings_for,
@@ -96,7 +97,7 @@ def unread_config(files: HandFiles) -> Iterator[Finding]:
     made = {name for item in files.kustomizations for _, _, name in item.generators}
     for found in files.of_kind("ConfigMap"):
         held = _operand_of(found)
-        if not held or found.is_patch or found.name in (_STOCK, "", *made):
+        if not held or found.is_patch or found.name in (_STOCK, PLUGINS_CHART, "", *made):
             continue
         named = {item.config_name(held) for item in files.settings if item.is_whole or item.config_name(held)}
         namespace = text(found.metadata.get("namespace"))

@@ -105,6 +105,8 @@ def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]
         documents, unread = read_printed(name, content)
         found += unread
         for printed in documents:
+            if printed.document is not None and not printed.document.is_whole:
+                continue
             body = mapping(printed.data)
             if _is_kustomization(body):
                 continue

@@ -21,7 +21,7 @@ _KUEUE: Final = "kueue.x-k8s.io"
 
 
 def read(dump: Dump) -> Found:
-    """All but those of Kubernetes itself and of KAI-Scheduler's chart, whether anybody may use them or not.
+    """All but those that come with Kubernetes, OpenShift or KAI-Scheduler, whether anybody may use them or not.
 
     Kueue has classes of its own, which gpuplan writes beside each PriorityClass.
     """
@@ -30,7 +30,7 @@ def read(dump: Dump) -> Found:
     unsaid: list[Finding] = []
     for item in dump.of_kind(_GROUP, "PriorityClass"):
         value = _value(item)
-        if value is None or _is_others(item):
+        if value is None or reader.is_others(item):
             continue
         lost = [*reader.unsaid(item)]
         remarks = tuple(f"{finding.message}; {finding.help}" for finding in lost)
@@ -54,11 +54,15 @@ class _Reader:
 
     def __init__(self, dump: Dump) -> None:
         self.has_kueue = bool(dump.of_kind(_KUEUE, "ClusterQueue", "WorkloadPriorityClass"))
-        self._bound = KAI.preemptible_below if dump.of_kind(*_QUEUE) else RUNAI.preemptible_below
-        self._counts_values = bool(dump.of_kind(*_QUEUE)) or any(
-            "requestedNamespace" in item.data for item in dump.others
-        )
-        self._labelled = dict(_labelled(dump)) if dump.of_kind(*_QUEUE) else {}
+        self._has_kai = bool(dump.of_kind("scheduling.run.ai", "Queue") or dump.of_kind("kai.scheduler", *_KAI_KINDS))
+        self._bound = KAI.preemptible_below if self._has_kai else RUNAI.preemptible_below
+        self._counts_values = self._has_kai or any("requestedNamespace" in item.data for item in dump.others)
+        self._labelled = dict(_labelled(dump)) if self._has_kai else {}
+
+    def is_others(self, item: Item) -> bool:
+        """Whether Kubernetes, OpenShift or KAI-Scheduler's chart brings it along."""
+        is_of_chart = self._has_kai and OWN_CLASSES.get(item.name) == item.body.get("value")
+        return is_of_chart or item.name.startswith((SYSTEM_PREFIX, "openshift-"))
 
     def spec(self, item: Item, value: int) -> dict[str, Any]:
         """With Kueue no class preempts by itself, whatever its policy says of its work."""
@@ -101,7 +105,7 @@ def _labelled(dump: Dump) -> Iterator[tuple[str, bool]]:
 
 
 _PREEMPTIBLE: Final = "preemptible"
-_QUEUE: Final = ("scheduling.run.ai", "Queue")
+_KAI_KINDS: Final = ("Config", "SchedulingShard")
 
 
 def _value(item: Item) -> int | None:
@@ -109,11 +113,6 @@ def _value(item: Item) -> int | None:
     value = item.body.get("value", 0)
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return value if is_number and item.name else None
-
-
-def _is_others(item: Item) -> bool:
-    is_of_chart = OWN_CLASSES.get(item.name) == item.body.get("value")
-    return item.name.startswith(SYSTEM_PREFIX) or is_of_chart
 
 
 def _other_value(item: Item, value: int) -> Finding:

@@ -237,6 +237,12 @@ def _read_lines() -> tuple[Version, ...]:
     return tuple(parse_version(line) or () for line in _helm_values()["read"])
 
 
+@cache
+def listed_values() -> Mapping[tuple[str, ...], object]:
+    """Values that a chart's own file lists and no template reads, by route: a copy of the file has them so."""
+    return {tuple(key.split(".")): value for key, value in _helm_values()["listed"].items()}
+
+
 def image_repositories(release: str) -> Mapping[tuple[str, ...], str]:
     """The paths in NVIDIA's registry of the images that a release's chart installs, by the route of their block."""
     version = nearest_line(release).version

@@ -196,7 +196,7 @@ def class_of_labels(old: Body, new: Body, *, is_divided_alike: bool = False) -> 
     one, other = old.get(MIG_CONFIG_LABEL), new.get(MIG_CONFIG_LABEL)
     if one != other and other is None and one != ALL_DISABLED:
         return ChangeClass.DESTRUCTIVE
-    if one != other and not {one, other} <= {None, ALL_DISABLED}:
+    if one != other and any(value not in (None, ALL_DISABLED) for value in (one, other)):
         is_alike = is_divided_alike or _are_called_alike(one, other)
         return ChangeClass.PLUGIN_RESTART if is_alike else ChangeClass.REPARTITION
     known, next_known = (without(labels, *_OF_THE_OPERATOR) for labels in (old, new))

@@ -51,7 +51,10 @@ def unread_values(values: Mapping[str, object], release: str) -> Iterator[tuple[
     """Routes to keys that a release's chart does not read, with what is said of each; without one, that none does."""
     chart = operators.chart_keys(release) if release else operators.all_chart_keys()
     unread = f"the chart of {release} was not read; its neighbours were, the newest is {operators.newest_read_line()}"
+    listed = operators.listed_values()
     for route, known in _unknown(values, chart.keys, ()):
+        if route in listed and value_at(values, route) == listed[route]:
+            continue
         knowing = operators.lines_that_know(route)
         is_former = bool(knowing) and _is_older(knowing[-1], release)
         close = "" if is_former else closest(route[-1], known)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from gpuplan.catalog import Gpu
@@ -569,9 +569,11 @@ def driver_too_old_for_mig(plan: Plan) -> Iterator[Finding]:
     for use in layout_uses(plan):
         for pool in use.pools:
             driver, at = stated_driver(plan, pool)
-            for what, least in _requirements(use.layout) if driver else ():
-                if driver and _version(driver) < _version(least):
-                    needed.setdefault((f"{use.layout.gpu.id} {what}", at), (driver, least, use))
+            if not driver:
+                continue
+            used = [frozenset(positive(entry)) for entry in use.layout.entries]
+            for what, least in unmet_requirements(driver, use.layout.gpu, used):
+                needed.setdefault((f"{use.layout.gpu.id} {what}", at), (driver, least, use))
     for (what, at), (driver, least, use) in needed.items():
         yield Finding(
             at,
@@ -582,11 +584,12 @@ def driver_too_old_for_mig(plan: Plan) -> Iterator[Finding]:
         )
 
 
-def _requirements(layout: Layout) -> Iterator[tuple[str, str]]:
-    """What the layout needs of a driver: the key of the catalog's table, and the version."""
-    used = [positive(entry).keys() for entry in layout.entries]
-    for what, least in layout.gpu.min_drivers.items():
-        if what == "MIG" or any(one >= {*what.split(" + ")} for one in used):
+def unmet_requirements(driver: str, gpu: Gpu, used: Iterable[frozenset[str]]) -> Iterator[tuple[str, str]]:
+    """What a driver is too old for, of profiles that stand together: the key of the catalog's table, and a version."""
+    together = list(used)
+    for what, least in gpu.min_drivers.items():
+        is_used = what == "MIG" or any(one >= {*what.split(" + ")} for one in together)
+        if is_used and _version(driver) < _version(least):
             yield what, least
 
 

@@ -11,6 +11,7 @@ from gpuplan.cli.files import contents
 from gpuplan.cli.options import (
     Output,
     is_acceptable,
+    kustomize_option,
     outputs_option,
     strictness_option,
     write_findings,
@@ -31,6 +32,7 @@ FORMATS = ("table", "markdown", "json")
     section="Selection",
     help="The cluster that the dump is of [default: the only one, or as gpuplan's own objects in the dump say].",
 )
+@kustomize_option
 @outputs_option(
     FORMATS,
     f"How it is written: {', '.join(FORMATS)} (`gpuplan schema drift`). With =FILE it goes to a file, and the terminal"
@@ -38,7 +40,13 @@ FORMATS = ("table", "markdown", "json")
 )
 @strictness_option
 def command(
-    terminal: Terminal, dumps: tuple[str, ...], cluster: str, outputs: tuple[Output, ...], *, warnings_as_errors: bool
+    terminal: Terminal,
+    dumps: tuple[str, ...],
+    cluster: str,
+    kustomize: str,
+    outputs: tuple[Output, ...],
+    *,
+    warnings_as_errors: bool,
 ) -> int:
     """Show what runs otherwise than the policies say.
 
@@ -62,7 +70,7 @@ def command(
     from gpuplan.views.drift import notes, shown_drift, verdict
     from gpuplan.views.text import printable
 
-    found = drift(dict(contents(dumps)), terminal.root, cluster)
+    found = drift(dict(contents(dumps)), terminal.root, cluster, kustomize=kustomize)
     if not found.is_comparable:
         write_findings(terminal, found.report, (), to_stderr=True)
         return 2

@@ -31,7 +31,7 @@ def read_printed(name: str, content: bytes) -> tuple[tuple[Printed, ...], tuple[
         except ValueError:
             pass
     documents, unread = read_bytes(name, content)
-    return tuple(Printed(item.origin, item.data, item) for item in documents if item.is_whole), unread
+    return tuple(Printed(item.origin, item.data, item) for item in documents), unread
 
 
 def read_plain(name: str, text: str) -> tuple[tuple[Printed, ...], tuple[Diagnostic, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpuplan.manifests.admission import AdmissionPolicy, AdmissionRule, admission_binding
 from gpuplan.manifests.builtin_schemas import has_schemas, kubernetes_versions
-from gpuplan.manifests.model import File, Gvk, Hook, Identity, Manifest, Subject, identity_of, is_object
+from gpuplan.manifests.model import File, Gvk, Hook, Identity, Manifest, Subject, gvk_of, identity_of, is_object
 from gpuplan.manifests.quantities import byte_quantity, exact_quantity, parse_quantity, quantity
 from gpuplan.manifests.rules import RULES
 from gpuplan.manifests.schemas import Problem, Releases, SchemaCheck, check_schemas, unusable_definitions
@@ -30,6 +30,7 @@ __all__ = [
     "byte_quantity",
     "check_schemas",
     "exact_quantity",
+    "gvk_of",
     "has_schemas",
     "identity_of",
     "is_object",

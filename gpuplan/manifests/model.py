@@ -47,6 +47,13 @@ def identity_of(body: object) -> Identity:
     return Identity(group, str(found.get("kind", "")), namespace, name)
 
 
+def gvk_of(body: object) -> Gvk:
+    """The same of its group, version and kind."""
+    found = body if isinstance(body, Mapping) else {}
+    group, _, version = str(found.get("apiVersion", "")).rpartition("/")
+    return Gvk(group, version, str(found.get("kind", "")))
+
+
 def is_object(body: object) -> bool:
     """Whether it says of which kind it is, and what it is called."""
     metadata = body.get("metadata") if isinstance(body, Mapping) else None

@@ -20,10 +20,17 @@ from gpuplan.checks.handwritten.reading import (
     sort_out,
     sync_options,
 )
-from gpuplan.checks.handwritten.settings import find_settings, made_config_maps, values_in
+from gpuplan.checks.handwritten.settings import (
+    find_settings,
+    made_config_maps,
+    maps_of_plugins_chart,
+    plugin_files_in,
+    values_in,
+)
 from gpuplan.checks.registry import run_all
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
-from gpuplan.documents import Document, find_ignores, read_bytes
+from gpuplan.documents import find_ignores
+from gpuplan.documents.printed import Printed, read_printed
 from gpuplan.manifests import (
     Manifest,
     Problem,
@@ -66,53 +73,59 @@ def check_files(
         raise GpuplanError(f"there are no schemas for Kubernetes {version}", f'name one from "{oldest}" to "{newest}"')
     if operator and parse_version(operator) is None:
         raise GpuplanError(f"`{operator}` is no release of the GPU Operator", f"name one such as {lines()[-1].name}.0")
-    documents: list[Document] = []
+    documents: list[Printed] = []
     found: list[Diagnostic] = []
     for name, content in files.items():
-        read, unread = read_bytes(name, content)
+        read, unread = read_printed(name, content)
         documents += read
         found += unread
     found += _judge(documents, models, version, operator, crds)
-    sources = {document.file.path: document.file for document in documents}
+    sources = {source.path: source for source in map(_file, documents)}
     ignores = tuple(ignore for source in sources.values() for ignore in find_ignores(source))
     return Report(tidy(found, ignores, needed=ignores), (), (), len(files))
 
 
 def _judge(
-    documents: Sequence[Document], gpus: tuple[Gpu, ...], version: str, operator: str, crds: Path | None
+    documents: Sequence[Printed], gpus: tuple[Gpu, ...], version: str, operator: str, crds: Path | None
 ) -> Iterator[Diagnostic]:
-    policies = [document for document in documents if _version_of(document).startswith(_POLICIES)]
-    for document in {document.file.path: document for document in reversed(policies)}.values():
-        yield _policy(document)
-    others = [document for document in documents if document not in policies]
+    policies = [item for item in documents if _version_of(item).startswith(_POLICIES)]
+    for item in {_file(item).path: item for item in reversed(policies)}.values():
+        yield _policy(item)
+    others = [item for item in documents if not _version_of(item).startswith(_POLICIES)]
     files = _hand_files(others, gpus, operator)
     yield from _objects_of_files(files, version, crds)
     yield from run_all((*OBJECT_CHECKS, *ALONE_CHECKS), files)
-    judged = {document.file.path for document in (*policies, *(item for item in others if _is_known(item)))}
-    for source in {document.file.path: document.file for document in others}.values():
+    judged = {_file(item).path for item in (*policies, *(item for item in others if _is_known(item)))}
+    for source in {_file(item).path: _file(item) for item in others}.values():
         if source.path not in judged:
             yield _nothing(source)
 
 
-def _hand_files(documents: Iterable[Document], gpus: tuple[Gpu, ...], release: str) -> HandFiles:
-    found = sort_out(HandWritten("", document.origin, document.data) for document in documents)
+def _hand_files(documents: Iterable[Printed], gpus: tuple[Gpu, ...], release: str) -> HandFiles:
+    """Secrets are left out: no rule is about one, and a finding shows what stands at its place."""
+    found = sort_out(HandWritten("", item.at, item.data) for item in documents)
     settings = tuple(find_settings(found, release))
-    objects = (*found.objects, *made_config_maps(settings))
-    return HandFiles(found.kustomizations, objects, found.documents, gpus=gpus, settings=settings)
+    objects = tuple(item for item in found.objects if (item.group, item.kind) != ("", "Secret"))
+    made = (*made_config_maps(settings), *maps_of_plugins_chart(found))
+    return HandFiles(found.kustomizations, (*objects, *made), found.documents, gpus=gpus, settings=settings)
 
 
-def _version_of(document: Document) -> str:
-    version = mapping(document.data).get("apiVersion")
+def _version_of(printed: Printed) -> str:
+    version = mapping(printed.data).get("apiVersion")
     return version if isinstance(version, str) else ""
+
+
+def _file(printed: Printed) -> SourceFile:
+    return printed.at.locate().file
 
 
 # --- What a file is ----------------------------------------------------------------------------------------------
 
 
-def _is_known(document: Document) -> bool:
-    body = mapping(document.data)
-    is_kustomization = document.file.path.rpartition("/")[2] in ALL_KUSTOMIZATION_FILES
-    return "kind" in body or is_config(body) or any(values_in(body)) or is_kustomization
+def _is_known(printed: Printed) -> bool:
+    body = mapping(printed.data)
+    is_kustomization = _file(printed).path.rpartition("/")[2] in ALL_KUSTOMIZATION_FILES
+    return "kind" in body or is_config(body) or any(values_in(body)) or bool(plugin_files_in(body)) or is_kustomization
 
 
 # --- By schemas --------------------------------------------------------------------------------------------------
@@ -142,10 +155,10 @@ def _manifest(item: Object, body: Mapping[str, Any]) -> Manifest:
 # --- What cannot be judged ---------------------------------------------------------------------------------------
 
 
-def _policy(document: Document) -> Diagnostic:
-    kind = mapping(document.data).get("kind")
+def _policy(printed: Printed) -> Diagnostic:
+    kind = mapping(printed.data).get("kind")
     finding = Finding(
-        document.origin / "apiVersion",
+        printed.at / "apiVersion",
         f"this {kind} is a policy, which is judged with its platform",
         label="nothing was said of it",
         help="run `gpuplan validate` where `policies/` and `overlays/` are",

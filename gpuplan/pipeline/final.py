@@ -22,7 +22,7 @@ from gpuplan.manifests import Identity, Manifest, Subject, is_object
 from gpuplan.patterns import regex
 from gpuplan.pipeline.misfits import AS_WRITTEN, BUILT, as_written, misfits
 from gpuplan.pipeline.needs import Finder, Needs, merged
-from gpuplan.pipeline.rendering import Rendered, RenderedCluster
+from gpuplan.pipeline.rendering import Rendered, RenderedCluster, render
 from gpuplan.pipeline.rules import COMPONENT_DOES_NOT_BUILD, COMPONENTS_NOT_BUILT
 from gpuplan.planning.plan import Component, Plan
 from gpuplan.wording import count, misspelling
@@ -71,6 +71,18 @@ def judge(
             judged.diagnostics += _gather(found)
         judged.diagnostics += misfits(patched.plan, as_written(patched), crds, AS_WRITTEN)
     return judged
+
+
+def built(plan: Plan, root: Path, out: str, program: str = "") -> Patched:
+    """The folders of a cluster with what comes of their Components; those that cannot be built stay as they are."""
+    command = None if program == OFF else kustomize.find_program(program)
+    rendered = render([plan], root.resolve(), out, None, is_whole=False)
+    patched = Patched(plan, _folders(rendered.clusters[0]))
+    if command is None:
+        return patched
+    sound, _ = _sound_components(patched, root.resolve(), is_built=True)
+    patched, _, _ = _build(patched, rendered, sound, root.resolve(), out, command)
+    return patched
 
 
 def _not_built(plan: Plan) -> Diagnostic:

@@ -17,12 +17,14 @@ from gpuplan.views.markdown import code, escape, fitting, markdown_table, prose
 from gpuplan.views.syncing import started, within
 from gpuplan.views.text import Style, Theme, cells, pad, printable
 from gpuplan.views.trace import cropped, literal
-from gpuplan.wording import count
+from gpuplan.wording import count, listing
 
 FORMAT_VERSION: Final = "1.0"
 """A minor step only adds keys; lists are never null or absent."""
 MOST_SOURCES: Final = 3
 """How many lines of policies are shown to people for one difference; JSON has all."""
+MOST_KINDS: Final = 8
+"""How many kinds are named that were not compared."""
 
 
 def shown_drift(found: Drifting, format_: str, theme: Theme) -> str:
@@ -50,8 +52,9 @@ def verdict(found: Drifting) -> str:
 
 def notes(found: Drifting) -> Iterator[str]:
     """What a reader has to know of what was not compared."""
-    for item in found.unjudged:
-        yield f"not compared: {item.number} `{item.kind}`, since {item.why}"
+    for why, group in groupby(sorted(found.unjudged, key=lambda item: item.why), key=lambda item: item.why):
+        kinds = listing([f"{item.kind.partition('.')[0]} ({item.number})" for item in group], MOST_KINDS)
+        yield f"not compared, since {why}: {kinds}"
     if found.left_alone:
         paths = Counter(drift.path for drift in found.left_alone)
         told = ", ".join(f"`{path}` of {count(number, 'object')}" for path, number in paths.items())
@@ -73,7 +76,8 @@ def what(drift: Drift) -> str:
 
 def coming(drift: Drift) -> str:
     """What the next sync does, and who starts it."""
-    does, applier = _DOES[drift.next_sync], drift.applier
+    is_more = drift.next_sync is NextSync.OVERWRITES and not drift.is_written
+    does, applier = "takes it away" if is_more else _DOES[drift.next_sync], drift.applier
     if applier is None or drift.next_sync in (NextSync.NOTHING, NextSync.RELABELS):
         return does
     return f"{applier.kind} `{applier.name}` {does}, {_started(applier)}"

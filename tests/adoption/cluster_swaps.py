@@ -13,14 +13,19 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from gpuplan.adoption import Draft, read_dump
 from gpuplan.adoption.clusters import read
+from gpuplan.backends.gpu_operator import config_map_names, helm_values, settings
 from gpuplan.diagnostics import Diagnostic
 from gpuplan.manifests import to_yaml
+from gpuplan.manifests.bodies import new_object
 from gpuplan.pipeline import build
 from gpuplan.pipeline.writing import document
+from gpuplan.planning.charts import find_chart
+from gpuplan.planning.plan import Plan
+from gpuplan.policy.models import Install, Platform
 from tests.adoption.rich_clusters import random_rich_platform
 from tests.adoption.round_trip import NODES, applied, is_dumped, nodes_of
 from tests.orders.platforms import CLUSTER
@@ -44,12 +49,17 @@ class Swap(NamedTuple):
         return self.draft.spec
 
 
-def swapped(root: Path, cluster: str) -> Swap:
-    """Read the Cluster of what a platform below ``root`` builds, write it over the platform's own, and build again."""
+def swapped(root: Path, cluster: str, *, is_live: bool = False) -> Swap:
+    """Read the Cluster of what a platform below ``root`` builds, write it over the platform's own, and build again.
+
+    ``is_live`` leaves out what no cluster has, and adds what others make there.
+    """
     built = build(root, (cluster,))
     assert built.tree, [item.finding.message for item in built.report.diagnostics]
     (plan,) = built.report.plans
     files = {f"out/{path}": data for path, data in built.tree.items() if is_dumped(path)}
+    if is_live:
+        files = {path: data for path, data in files.items() if not is_file(path)} | {"made.yaml": made_by_others(plan)}
     dump, _ = read_dump(files | {NODES: nodes_of(plan)})
     found = read(dump, cluster)
     (draft,) = found.drafts
@@ -57,7 +67,56 @@ def swapped(root: Path, cluster: str) -> Swap:
     (root / "overlays" / cluster / "cluster.yaml").write_text(text, encoding="utf-8")
     again = build(root, (cluster,))
     assert again.tree, [item.finding.message for item in again.report.diagnostics if item.is_error]
-    return Swap(applied(built.tree), applied(again.tree), draft, found.diagnostics)
+    trees = [applied(tree) for tree in (built.tree, again.tree)]
+    if is_live:
+        trees = [{path: data for path, data in tree.items() if not is_file(path)} for tree in trees]
+    return Swap(trees[0], trees[1], draft, found.diagnostics)
+
+
+_FILES: Final = (
+    "values.yaml",
+    "kueue-configuration.yaml",
+    "node-groups.yaml",
+    "argocd-cm.yaml",
+    "argocd-health-checks.yaml",
+    "merge-into-cluster-policy.yaml",
+    "revisions.yaml",
+    "kustomization.yaml",
+    ".json",
+    ".md",
+)
+
+
+def is_file(path: str) -> bool:
+    """Whether nothing applies it."""
+    return path.endswith(_FILES) or "/monitoring/rules/" in path
+
+
+def made_by_others(plan: Plan) -> bytes:
+    """What the chart makes of its values, what an owner merges, and what OpenShift has."""
+    operator = plan.cluster.gpu_operator
+    bodies: list[dict[str, Any]] = []
+    labels = {"helm.sh/chart": f"gpu-operator-{operator.version}"}
+    if operator.spec.install is Install.HELM:
+        spec = {key: value for key, value in helm_values(plan).items() if key in _BLOCKS}
+        strategy = {"mig": {"strategy": spec["mig"]["strategy"]}} if spec["mig"]["strategy"] else {"mig": {}}
+        bodies.append(
+            new_object("nvidia.com/v1", "ClusterPolicy", "cluster-policy", labels=labels, spec=spec | strategy)
+        )
+    elif operator.is_merged_by_owner:
+        bodies.append(settings.policy_patch(plan, config_map_names(plan)))
+    if operator.spec.install is not Install.OLM:
+        bodies.append(new_object("apps/v1", "Deployment", "gpu-operator", operator.namespace, labels=labels))
+    if chart := find_chart(plan.cluster):
+        name = {"kueue": "kueue-controller-manager", "kai-scheduler": "kai-operator"}[chart.name]
+        made = {"helm.sh/chart": f"{chart.name}-{chart.version}"}
+        bodies.append(new_object("apps/v1", "Deployment", name, chart.namespace, labels=made))
+    if plan.cluster.spec.platform is Platform.OPENSHIFT:
+        bodies.append(new_object("config.openshift.io/v1", "ClusterVersion", "version"))
+    return "---\n".join(map(to_yaml, bodies)).encode()
+
+
+_BLOCKS = ("mig", "driver", "toolkit", "devicePlugin", "migManager", "dcgmExporter", "daemonsets", "nodeStatusExporter")
 
 
 def main() -> int:
@@ -66,6 +125,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", default="", help="print the differences of paths that hold this")
     parser.add_argument("--policies", action="store_true", help="print what was read, beside what was there")
+    parser.add_argument("--live", action="store_true", help="read what a cluster has, and no files")
     options = parser.parse_args()
     counts: Counter[str] = Counter()
     alike = total = 0
@@ -77,7 +137,7 @@ def main() -> int:
                 counts["(no platform)"] += 1
                 continue
             total += 1
-            swap = swapped(Path(folder), CLUSTER)
+            swap = swapped(Path(folder), CLUSTER, is_live=options.live)
         alike += not swap.differing
         shown = [path for path in swap.differing if options.show and options.show in path]
         if options.policies or shown:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from tests.adoption.rich_clusters import random_rich_platform
 from tests.orders import platforms as orders
 from tests.properties import policies as trees
 from tests.properties import work
@@ -26,7 +27,8 @@ class Drawn(NamedTuple):
 
 
 def platforms(number: int, start: int = 0) -> Iterator[Drawn]:
-    """As many platforms; the same for the same numbers. Of ten, seven are whole, two are trees, one is about work."""
+    """As many platforms; the same for the same numbers. Of ten, five are whole, two
+    have a cluster with many settings, two are trees, one is about work."""
     trees_of = {kind: _drawn(trees.policies(kind).map(lambda policy: policy.text), kind, start) for kind in SCHEDULERS}
     work_of = {kind: _drawn(work.platforms(kind), kind, start) for kind in SCHEDULERS}
     for index in range(start, start + number):
@@ -36,6 +38,9 @@ def platforms(number: int, start: int = 0) -> Iterator[Drawn]:
                 yield Drawn(f"{index} work on {kind}", _as_files(next(work_of[kind])))
             case 1 | 2:
                 yield Drawn(f"{index} a tree on {kind}", _as_files(next(trees_of[kind])))
+            case 3 | 4:
+                rich = random_rich_platform(random.Random(index), SCHEDULERS[index % len(SCHEDULERS)])
+                yield Drawn(f"{index} rich on {SCHEDULERS[index % len(SCHEDULERS)]}", rich.files())
             case _:
                 yield _whole(index)
 

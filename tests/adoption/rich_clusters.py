@@ -11,11 +11,10 @@ from tests.orders.platforms import Platform, Spec, random_platform
 SCHEDULERS: Final = ("kubernetes", "kueue", "kai", "runai")
 
 
-def random_rich_platform(rng: random.Random) -> Platform:
-    platform = random_platform(rng, scheduler=rng.choice(("kubernetes", "kueue", "kai")))
+def random_rich_platform(rng: random.Random, scheduler: str = "") -> Platform:
+    platform = random_platform(rng, scheduler=scheduler or rng.choice(SCHEDULERS))
     cluster = platform.cluster
-    if cluster["scheduler"]["kind"] == "kubernetes" and rng.random() < 0.3:
-        cluster["scheduler"] = {"kind": "runai"}
+    if cluster["scheduler"]["kind"] == "runai":
         _maybe(rng, cluster["scheduler"], runai=lambda: {"clusterId": "c-1"})
     for change in (_platform, _operator, _scheduler, _delivery, _monitoring, _admission, _beside):
         change(rng, cluster)

@@ -16,7 +16,7 @@ from gpuplan.adoption.clusters.versions import newest_kubernetes
 from tests.adoption.cluster_swaps import swapped
 from tests.adoption.rich_clusters import random_rich_platform
 from tests.adoption.round_trip import is_dumped
-from tests.orders.platforms import CLUSTER
+from tests.orders.platforms import CLUSTER, Platform
 
 ROOT = Path(__file__).parents[2]
 NODE = """
@@ -68,6 +68,175 @@ def test_a_cluster_that_is_read_builds_what_it_was_read_of(tmp_path: Path, seed:
     random_rich_platform(random.Random(seed)).write(tmp_path)
 
     assert swapped(tmp_path, CLUSTER).differing == ()
+
+
+@pytest.mark.parametrize("seed", [5, 9])
+def test_a_cluster_that_runs_tells_what_is_applied_to_it(tmp_path: Path, seed: int) -> None:
+    random_rich_platform(random.Random(seed)).write(tmp_path)
+
+    assert swapped(tmp_path, CLUSTER, is_live=True).differing == ()
+
+
+# --- Field by field ----------------------------------------------------------------------------------------------
+
+HELM: dict[str, Any] = {"install": "helm", "version": "v26.7.0"}
+SYNCED: dict[str, Any] = {"repoURL": "https://git.example.com/gpu.git"}
+FAR: dict[str, Any] = {
+    "revision": "v1",
+    "path": "deploy/out",
+    "namespace": "gitops",
+    "project": "gpus",
+    "destination": {"server": "https://api.example.com:6443"},
+    "labels": {"team": "gpu"},
+}
+WATCHED: dict[str, Any] = {
+    "namespace": "watching",
+    "labels": {"release": "prometheus"},
+    "honorLabels": True,
+    "alertLabels": {"team": "gpu"},
+    "disabledAlerts": ["GpuMigConfigStuck", "GpuMissing", "GpuXidError"],
+    "runbookUrl": "https://runbooks.example.com/gpu",
+    "dashboards": {"namespace": "grafana", "labels": {"dash": "1"}, "folder": "GPUs"},
+}
+TOLD: dict[str, Any] = {
+    **HELM,
+    "namespace": "nvidia",
+    "migStrategy": "mixed",
+    "devicePluginConfig": "fixed",
+    "closeVisibleDevices": True,
+    "driver": {"version": "580.95.05"},
+    "rebootOnMigChange": True,
+    "env": {"toolkit": {"CONTAINERD_SOCKET": "/run/k3s.sock"}, "devicePlugin": {"PASS_DEVICE_SPECS": "true"}},
+    "registry": "registry.example.com/nvcr",
+    "imagePullSecrets": ["mirror"],
+    "values": {
+        "daemonsets": {"tolerations": [{"operator": "Exists"}]},
+        "migManager": {"env": [{"name": "LOG_LEVEL", "value": "debug"}]},
+        "node-feature-discovery": {"master": {"config": {"extraLabelNs": ["example.com"]}}},
+        "operator": {"upgradeCRD": True},
+    },
+}
+QUOTA = {"pool": "gpus", "unit": "1g.10gb", "guaranteed": 7, "limit": 14}
+PARTS: dict[tuple[str, str], dict[str, Any]] = {
+    ("Pool", "gpus"): {
+        "gpu": "A100-80GB",
+        "nodes": {"count": 1, "gpusPerNode": 8, "names": ["a"]},
+        "sharing": {"mig": {"instances": {"1g.10gb": 7}}},
+    },
+    ("Tenant", "team"): {"namespaces": ["team"], "quotas": [QUOTA]},
+    ("Tenant", "other"): {"namespaces": ["other"], "quotas": [{**QUOTA, "limit": "none"}]},
+}
+BY_OLM: dict[str, Any] = {"install": "olm", "version": "v26.7.0"}
+BY_OWNER: dict[str, Any] = {"install": "external", "version": "v26.7.0"}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"gpuOperator": HELM},
+        {"gpuOperator": TOLD},
+        {"gpuOperator": {**HELM, "driver": {"enabled": False}, "nfd": False}},
+        {"gpuOperator": {**HELM, "chartRepoURL": "oci://charts.example.com/nvidia"}, "argocd": SYNCED},
+        {"gpuOperator": {**HELM, "chartRepoURL": "https://charts.example.com/nvidia"}, "flux": {}},
+        {"gpuOperator": BY_OLM},
+        {"gpuOperator": {**BY_OLM, "namespace": "gpus", "clusterPolicy": "all", "nfd": False}},
+        {"gpuOperator": {**BY_OLM, "closeVisibleDevices": True, "olm": {"catalog": "mirror", "channel": "stable"}}},
+        {"platform": "openshift", "gpuOperator": {**BY_OLM, "imagePullSecrets": ["mirror"]}, "monitoring": {}},
+        {"gpuOperator": {**BY_OWNER, "clusterPolicy": "gpus", "migStrategy": "mixed"}},
+        {"gpuOperator": {**BY_OWNER, "clusterPolicyPatch": "snippet", "rebootOnMigChange": True}},
+        {"gpuOperator": HELM, "nodeLabels": "node"},
+        {"gpuOperator": HELM, "nodeLabels": "external", "taintPools": True},
+        {"gpuOperator": HELM, "taintPools": True, "matchBoards": True},
+        {"gpuOperator": HELM, "scheduler": {"kind": "kai"}},
+        {"gpuOperator": HELM, "scheduler": {"kind": "kueue", "cap": "limit"}},
+        {"gpuOperator": HELM, "scheduler": {"kind": "kueue", "cap": "guaranteed"}, "monitoring": {}},
+        {
+            "gpuOperator": HELM,
+            "scheduler": {
+                "kind": "kueue",
+                "version": "v0.19.2",
+                "kueue": {
+                    "frameworks": ["JobSet", "LeaderWorkerSet"],
+                    "configuration": {"resources": {"excludeResourcePrefixes": ["rdma/"]}},
+                },
+                "install": "helm",
+                "chartRepoURL": "oci://registry.example.com/charts",
+                "values": {"enableKueueViz": True},
+            },
+            "argocd": SYNCED,
+        },
+        {
+            "gpuOperator": HELM,
+            "scheduler": {
+                "kind": "kai",
+                "version": "v0.17.0",
+                "install": "helm",
+                "values": {"global": {"nodeSelector": {"role": "system"}}},
+            },
+            "flux": {},
+        },
+        {"gpuOperator": HELM, "scheduler": {"kind": "runai", "runai": {"clusterId": "c-1"}}},
+        {"gpuOperator": HELM, "apis": ["HTTPRoute", "JobSet"], "argocd": {**SYNCED, **FAR}},
+        {"gpuOperator": HELM, "argocd": {**SYNCED, "path": ".", "root": True}},
+        {"gpuOperator": HELM, "argocd": {**SYNCED, "root": True, "operatorApproval": "manual"}},
+        {
+            "gpuOperator": HELM,
+            "flux": {
+                "source": {"kind": "OCIRepository", "name": "gpus", "namespace": "sources"},
+                "path": "deploy/out",
+                "namespace": "gitops",
+                "interval": "1h",
+                "serviceAccountName": "applier",
+                "kubeConfigSecret": "far",
+                "labels": {"team": "gpu"},
+                "operatorApproval": "manual",
+            },
+        },
+        {"gpuOperator": HELM, "monitoring": WATCHED},
+        {"gpuOperator": HELM, "monitoring": {"collect": "basic"}},
+        {"gpuOperator": HELM, "admission": {"gracePeriod": "5m", "without": ["cordoned-nodes-stay-empty"]}},
+        {"gpuOperator": HELM, "admission": {"gracePeriod": "none"}},
+    ],
+    ids=lambda spec: ",".join(f"{key}" for key in spec),
+)
+def test_what_a_cluster_says_is_read_of_what_it_builds(tmp_path: Path, spec: dict[str, Any]) -> None:
+    Platform({"kubernetes": "1.34", **spec}, PARTS).write(tmp_path)
+
+    swap = swapped(tmp_path, CLUSTER)
+
+    assert swap.differing == ()
+    assert swap.spec == {"kubernetes": "1.34", **spec}
+
+
+@pytest.mark.parametrize(
+    ("spec", "service"),
+    [
+        (
+            {"apis": ["HTTPRoute"], "gateway": {"name": "public", "namespace": "gateways", "listener": "https"}},
+            {"replicas": 2, "route": {"hosts": ["chat.example.com"]}},
+        ),
+        ({"ingress": {"className": "nginx"}}, {"replicas": 2, "route": {"hosts": ["chat.example.com"]}}),
+        (
+            {
+                "apis": ["ScaledObject"],
+                "prometheus": {"url": "http://prometheus.example:9090", "authentication": "thanos"},
+            },
+            {"autoscaling": {"maxReplicas": 2, "requestsPerSecond": 10, "kind": "ScaledObject"}},
+        ),
+    ],
+    ids=["gateway", "ingress", "prometheus"],
+)
+def test_what_services_use_is_read_of_their_objects(
+    tmp_path: Path, spec: dict[str, Any], service: dict[str, Any]
+) -> None:
+    work = {"tenant": "team", "pool": "gpus", "unit": "1g.10gb", "image": "example.com/app:1.4", "inference": service}
+    cluster = {"kubernetes": "1.34", "gpuOperator": HELM, **spec}
+    Platform(cluster, {**PARTS, ("Workload", "chat"): work}).write(tmp_path)
+
+    swap = swapped(tmp_path, CLUSTER)
+
+    assert swap.differing == ()
+    assert swap.spec == cluster
 
 
 # --- What others installed ---------------------------------------------------------------------------------------
@@ -401,3 +570,94 @@ def test_the_name_is_the_one_of_the_objects_that_are_about_one_cluster() -> None
         == ""
     )
     assert name_of(a_dump(NODE)) == ""
+
+
+# --- A cluster that gpuplan's output was applied to ----------------------------------------------------------------
+
+LIVE = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: gpu-operator, annotations: {argocd.argoproj.io/sync-options: "Prune=confirm,Delete=confirm"}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: gpuplan-mig-parted-0123abcd, namespace: gpu-operator}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: gpuplan-device-plugin, namespace: gpu-operator}
+---
+apiVersion: nvidia.com/v1
+kind: ClusterPolicy
+metadata: {name: cluster-policy, labels: {helm.sh/chart: gpu-operator-v26.7.0}}
+spec:
+  driver: {version: 595.91.07}
+  migManager: {config: {name: gpuplan-mig-parted-0123abcd}, env: [{name: WITH_REBOOT, value: "true"}]}
+"""
+
+
+def test_a_chart_without_its_values_is_read_of_what_it_made() -> None:
+    found = read(a_dump(f"{NODE}---{LIVE}"), "prod")
+
+    (draft,) = found.drafts
+    told = {"install": "helm", "version": "v26.7.0", "devicePluginConfig": "fixed", "rebootOnMigChange": True}
+    assert {key: value for key, value in draft.spec["gpuOperator"].items() if key != "driver"} == told
+    assert [(item.code, item.finding.message) for item in found.diagnostics] == [
+        ("GPU806", "the values of the chart gpu-operator are not in the dump")
+    ]
+
+
+def test_a_patch_of_somebody_elses_cluster_policy_is_no_installation() -> None:
+    patched = LIVE.replace(', annotations: {argocd.argoproj.io/sync-options: "Prune=confirm,Delete=confirm"}', "")
+
+    assert a_spec(f"{NODE}---{patched}")["gpuOperator"]["install"] == "external"
+
+
+@pytest.mark.parametrize(("annotations", "install"), [("{}", "external"), ("SYNC", "olm")])
+def test_a_subscription_is_gpuplans_where_it_wrote_it(annotations: str, install: str) -> None:
+    sync = '{argocd.argoproj.io/sync-options: "Prune=confirm,Delete=confirm"}'
+    subscription = f"""
+apiVersion: operators.coreos.com/v1alpha1
+kind: Subscription
+metadata: {{name: gpu-operator-certified, namespace: gpu-operator, annotations: {annotations.replace("SYNC", sync)}}}
+spec:
+  name: gpu-operator-certified
+  source: certified-operators
+  channel: v26.7
+  startingCSV: gpu-operator-certified.v26.7.0
+"""
+    whole = LIVE.partition("---")[2].replace("spec:\n", "spec:\n  daemonsets: {tolerations: []}\n")
+
+    operator = a_spec(f"{NODE}---{whole}---{subscription}")["gpuOperator"]
+
+    assert (operator["install"], operator["version"]) == (install, "v26.7.0")
+
+
+def test_partitions_on_demand_say_that_the_gate_is_on_and_which_driver_runs() -> None:
+    values = "featureGates: {DynamicMIG: true}\n"
+    labels = "{helm.sh/chart: dra-driver-nvidia-gpu-0.4.1}"
+    driver = f"{{apiVersion: apps/v1, kind: DaemonSet, metadata: {{name: a, labels: {labels}}}}}"
+
+    spec = a_spec(f"{NODE}---\n{values}---\n{driver}")
+
+    assert spec["dra"] == {"partitionableDevices": True, "driverVersion": "v0.4.1"}
+
+
+def test_without_nodes_the_version_is_the_newest_that_refuses_what_the_cluster_does() -> None:
+    dump = of_example("dev", "1.34")
+
+    (draft,) = read(Dump(tuple(item for item in dump.objects if item.kind != "Node")), "dev").drafts
+
+    assert draft.spec["kubernetes"] == "1.34"
+
+
+def test_who_will_sync_is_asked_where_a_tool_runs_that_does_not_yet() -> None:
+    application = (
+        "{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: web, namespace: argocd}, spec: {}}"
+    )
+    found = read(a_dump(f"{NODE}---\n{application}"), "prod")
+
+    assert [(item.severity.value, item.finding.message) for item in found.diagnostics][-1] == (
+        "note",
+        "the dump does not say which repository Argo CD will have the policies' output from",
+    )

@@ -120,3 +120,102 @@ def test_what_is_empty_may_be_absent(value: object) -> None:
     find(bodies, "Namespace", "research")["metadata"]["annotations"] |= {"of-somebody": value}
 
     assert drifts(bodies) == ()
+
+
+# --- What is left --------------------------------------------------------------------------------------------------
+
+
+def tracked(body: Body, application: str, options: str = "") -> Body:
+    metadata = body["metadata"]
+    marks = {"argocd.argoproj.io/tracking-id": f"{application}:/x:y/z"}
+    marks |= {"argocd.argoproj.io/sync-options": options} if options else {}
+    return {**body, "metadata": {**metadata, "annotations": marks}}
+
+
+def an_old_config(name: str) -> Body:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "gpu-operator"}}
+
+
+OLD_CONFIG = "gpuplan-mig-parted-00000000"
+
+
+def test_an_old_configuration_that_something_names_is_kept() -> None:
+    policy = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"name": "x"}}
+    naming = {**policy, "spec": {"migManager": {"config": {"name": OLD_CONFIG}}}}
+
+    assert drifts([*synced(example("prod")), an_old_config(OLD_CONFIG), naming]) == ()
+
+
+def test_an_old_configuration_that_nothing_names_is_left() -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "namespace": "y"}}
+
+    [found] = drifts([*synced(example("prod")), an_old_config(OLD_CONFIG), pod])
+
+    assert (found.differs, found.title) == (Differs.LEFT, f"ConfigMap gpu-operator/{OLD_CONFIG}")
+    assert found.next_sync is NextSync.NOTHING
+    assert found.note
+
+
+def test_an_old_configuration_may_be_in_use_where_nothing_shows_it() -> None:
+    assert drifts([*synced(example("prod")), an_old_config(OLD_CONFIG)]) == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "next_sync"),
+    [("", NextSync.PRUNES), ("Prune=confirm,Delete=confirm", NextSync.ASKS), ("Prune=false", NextSync.NOTHING)],
+)
+def test_what_becomes_of_what_is_left_it_says_itself(options: str, next_sync: NextSync) -> None:
+    old = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "old", "namespace": "research"}}
+
+    [found] = drifts([*synced(example("prod")), tracked(old, "gpu-namespace-prod-research", options)])
+
+    assert found.next_sync is next_sync
+
+
+def test_what_another_application_applied_is_not_ours() -> None:
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "old", "namespace": "research"}}
+
+    assert drifts([*synced(example("prod")), tracked(other, "web")]) == ()
+
+
+def test_what_somebody_owns_goes_with_its_owner() -> None:
+    old = an_old_config("gpuplan-something")
+    old["metadata"]["ownerReferences"] = [{"kind": "x"}]
+
+    assert drifts([*synced(example("prod")), old]) == ()
+
+
+# --- What cannot be compared ---------------------------------------------------------------------------------------
+
+
+def test_another_version_of_a_kind_is_not_compared() -> None:
+    bodies = synced(example("prod"))
+    queue = find(bodies, "ClusterQueue", "research")
+    queue["apiVersion"] = "kueue.x-k8s.io/v1beta1"
+    queue["spec"] = {}
+
+    found = compared(bodies)
+
+    assert found.drifts == ()
+    assert [(item.number, item.why) for item in found.unjudged] == [
+        (1, "the dump has version v1beta1, and gpuplan writes v1beta2")
+    ]
+
+
+def test_what_syncs_may_be_in_another_cluster() -> None:
+    bodies = [body for body in synced(example("prod")) if not body["apiVersion"].startswith("argoproj.io/")]
+    other = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "x", "namespace": "y"}}
+
+    found = compared([*bodies, other])
+
+    assert (found.drifts, found.unjudged) == ((), ())
+
+
+def test_a_list_of_one_namespace_says_nothing_of_others() -> None:
+    bodies = [body for body in synced(example("prod")) if body["kind"] == "ResourceQuota"]
+    of_research = [body for body in bodies if body["metadata"]["namespace"] == "research"]
+
+    found = compared(of_research)
+
+    assert found.drifts == ()
+    assert ("ResourceQuota", len(bodies) - 1) in [(item.kind, item.number) for item in found.unjudged]

@@ -16,7 +16,7 @@ from gpuplan.pipeline import build
 from gpuplan.planning.plan import Plan
 from tests.adoption.round_trip import is_dumped
 from tests.orders.platforms import CLUSTER, random_platform
-from tests.platforms import a_platform, pool
+from tests.platforms import a_platform, pool, priority_class
 
 Spec = dict[str, Any]
 
@@ -91,10 +91,8 @@ def test_quotas_beyond_what_there_is_stay_as_caps() -> None:
         "speech": {"pool": "a", "unit": "gpu", "guaranteed": 5, "limit": 10},
         "vision": {"pool": "a", "unit": "gpu", "guaranteed": 3, "limit": 6},
     }
-    assert messages(found) == [
-        ("GPU811", "quotas on `gpu` of pool `a` add up to 16 of 8"),
-        ("GPU811", "quotas on `gpu` of pool `a` add up to 16 of 8"),
-    ]
+    assert messages(found) == [("GPU811", "quotas on `gpu` of pool `a` add up to 16 of 8")]
+    assert ["add up to 16 of 8" in draft.remarks[0] for draft in found.drafts] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -112,6 +110,227 @@ def test_a_key_that_caps_nothing_is_named_and_makes_no_tenant(key: str, message:
     assert [item.code for item in found.diagnostics] == ["GPU812"]
     assert found.diagnostics[0].finding.message.startswith(message)
     assert found.diagnostics[0].finding.at.locate().span.start.line == 5
+
+
+def test_other_keys_of_a_quota_stay_where_they_are() -> None:
+    text = A_QUOTA.replace('"4"', '"4", requests.storage: 1Ti, services: "3"')
+    (item,) = imported(a_platform(pool("a")), text).diagnostics
+    assert (item.code, item.severity) == ("GPU811", "note")
+    assert item.finding.message == (
+        "ResourceQuota `gpus` in namespace `vision` also caps `requests.storage` and `services`, which no policy says"
+    )
+
+
+def test_a_quota_of_some_pods_alone_is_named() -> None:
+    scoped = f"{A_QUOTA}  scopes: [BestEffort]\n"
+    found = imported(a_platform(pool("a")), scoped)
+    assert found.drafts == ()
+    assert messages(found) == [
+        ("GPU811", "ResourceQuota `gpus` in namespace `vision` counts some pods alone, and no quota of a tenant can")
+    ]
+
+
+def test_a_quota_of_one_class_is_a_limit_of_it() -> None:
+    plan = a_platform(pool("a"), priority_class("urgent", 100), priority_class("late", 10))
+    scoped = f"""\
+{A_QUOTA}---
+{A_QUOTA.replace("gpus", "urgent").replace('"4"', '"1"')}  scopeSelector:
+    matchExpressions: [{{scopeName: PriorityClass, operator: In, values: [urgent]}}]
+"""
+    assert specs(imported(plan, scoped)) == {
+        "vision": {
+            "namespaces": ["vision"],
+            "priorityClasses": ["urgent", "late"],
+            "quotas": [{"pool": "a", "unit": "gpu", "guaranteed": 4, "classLimits": {"urgent": 1}}],
+        }
+    }
+
+
+def test_cpu_memory_and_pods_are_those_of_the_pools() -> None:
+    text = A_QUOTA.replace('"4"', '"4", cpu: 64, requests.memory: 512Gi, pods: "20"')
+    assert specs(imported(a_platform(pool("a")), text))["vision"]["quotas"] == [
+        {"pool": "a", "unit": "gpu", "guaranteed": 4, "cpu": "64", "memory": "512Gi", "pods": 20}
+    ]
+
+
+def test_a_resource_that_work_asks_for_and_no_quota_caps_stays_unbounded() -> None:
+    """gpuplan bans what is not granted, so that this work could not start again."""
+    pod = """\
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: trainer, namespace: vision}
+spec:
+  containers:
+    - {name: main, resources: {limits: {nvidia.com/mig-1g.10gb: 1}}}
+"""
+    plan = a_platform(pool("a"), pool("b", "mig: {instances: {1g.10gb: 7}}"))
+    found = imported(plan, A_QUOTA + pod)
+    assert specs(found)["vision"]["quotas"] == [
+        {"pool": "a", "unit": "gpu", "guaranteed": 4},
+        {"pool": "b", "unit": "1g.10gb", "guaranteed": 0, "limit": "none"},
+    ]
+    (item,) = found.diagnostics
+    assert item.code == "GPU811"
+    assert item.finding.message == (
+        "Pod `trainer` in namespace `vision` asks for `nvidia.com/mig-1g.10gb`, which no quota of its namespace caps"
+    )
+
+
+def test_a_namespace_without_a_queue_is_left_alone_where_all_goes_through_queues() -> None:
+    found = imported(a_platform(pool("a"), scheduler="kueue"), A_QUOTA)
+    assert found.drafts == ()
+    assert messages(found) == [("GPU811", "namespace `vision` has a quota on GPUs and is made no tenant")]
+
+
+# --- People and pods ---------------------------------------------------------------------------------------------
+
+
+def a_binding(name: str, role: str, *subjects: str, kind: str = "ClusterRole", namespace: str = "vision") -> str:
+    return f"""\
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {{name: {name}, namespace: {namespace}}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: {kind}, name: {role}}}
+subjects: [{", ".join(subjects)}]
+"""
+
+
+def test_members_are_groups_users_and_service_accounts_with_a_cluster_role() -> None:
+    bindings = (
+        a_binding("devs", "edit", "{kind: Group, name: ml}"),
+        a_binding("leads", "admin", "{kind: User, name: ann}"),
+        a_binding("bots", "gpu-runner", "{kind: ServiceAccount, name: ci}"),
+        a_binding("pullers", "system:image-puller", "{kind: Group, name: all}"),
+    )
+    found = imported(a_platform(pool("a")), A_QUOTA + "".join(bindings))
+    assert specs(found)["vision"]["members"] == [
+        "ml",
+        {"user": "ann", "role": "admin"},
+        {"user": "system:serviceaccount:vision:ci", "clusterRole": "gpu-runner"},
+    ]
+    assert found.diagnostics == ()
+
+
+def test_a_role_of_the_namespace_stays_there() -> None:
+    found = imported(a_platform(pool("a")), A_QUOTA + a_binding("x", "runner", "{kind: Group, name: g}", kind="Role"))
+    assert "members" not in specs(found)["vision"]
+    assert messages(found) == [
+        ("GPU811", "RoleBinding `x` in namespace `vision` gives a Role of namespace `vision`"),
+    ]
+
+
+def a_namespace(*labels: str) -> str:
+    return f"---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: vision, labels: {{{', '.join(labels)}}}}}\n"
+
+
+def test_the_level_of_pod_security_stays() -> None:
+    found = imported(a_platform(pool("a")), A_QUOTA + a_namespace("pod-security.kubernetes.io/enforce: restricted"))
+    assert specs(found)["vision"]["allow"] == {"podSecurity": "restricted"}
+    assert found.diagnostics == ()
+
+
+def test_pods_that_nothing_holds_today_may_start_again() -> None:
+    found = imported(a_platform(pool("a")), A_QUOTA + a_namespace())
+    assert specs(found)["vision"]["allow"] == {"podSecurity": "privileged"}
+    assert messages(found) == [("GPU811", "Namespace `vision` enforces no level of Pod Security")]
+
+
+def test_defaults_of_containers_are_those_of_a_limit_range() -> None:
+    limits = """\
+---
+apiVersion: v1
+kind: LimitRange
+metadata: {name: defaults, namespace: vision}
+spec:
+  limits:
+    - type: Container
+      default: {cpu: "2", memory: 4Gi}
+      defaultRequest: {cpu: "1", memory: 4Gi}
+      maxLimitRequestRatio: {cpu: "4"}
+      max: {cpu: "8"}
+"""
+    found = imported(a_platform(pool("a")), A_QUOTA + limits)
+    assert specs(found)["vision"]["containers"] == {
+        "cpu": {"request": "1", "limit": "2", "maxRatio": 4},
+        "memory": {"limit": "4Gi"},
+    }
+    assert messages(found) == [
+        ("GPU811", "LimitRange `defaults` in namespace `vision` has `max` of `cpu`, which no policy says")
+    ]
+
+
+# --- Priority classes --------------------------------------------------------------------------------------------
+
+
+def classes_of(text: str) -> Found:
+    return priorities.read(read_dump({"dump.yaml": dedent(text).encode()})[0])
+
+
+A_CLASS = """\
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: urgent}
+value: 1000
+globalDefault: true
+preemptionPolicy: Never
+description: Do not wait.
+"""
+
+
+def test_a_priority_class_is_one() -> None:
+    assert specs(classes_of(A_CLASS)) == {
+        "urgent": {"value": 1000, "preempts": False, "default": True, "description": "Do not wait."}
+    }
+
+
+def test_a_class_of_kubernetes_is_its_own() -> None:
+    assert classes_of(A_CLASS.replace("urgent", "system-node-critical")).drafts == ()
+
+
+def test_a_class_of_a_chart_is_its_own_where_the_chart_is() -> None:
+    text = A_CLASS.replace("urgent", "train").replace("1000", "50")
+    shard = "---\napiVersion: kai.scheduler/v1\nkind: SchedulingShard\nmetadata: {name: default}\n"
+    assert [*specs(classes_of(text))] == ["train"]
+    assert [*specs(classes_of(text + shard))] == []
+
+
+def test_where_values_say_who_may_be_evicted_work_says_otherwise() -> None:
+    shard = "---\napiVersion: kai.scheduler/v1\nkind: SchedulingShard\nmetadata: {name: default}\n"
+    pod = """\
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: a, namespace: b, labels: {kai.scheduler/preemptibility: preemptible}}
+spec: {priorityClassName: urgent}
+"""
+    assert specs(classes_of(A_CLASS + shard))["urgent"]["preemptible"] is False
+    assert "preemptible" not in specs(classes_of(A_CLASS + shard + pod))["urgent"]
+
+
+A_CLUSTER_QUEUE = """\
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: all}
+spec: {preemption: {withinClusterQueue: LowerPriority}}
+"""
+
+
+def test_with_kueue_a_class_does_not_say_whether_it_preempts_and_queues_do() -> None:
+    late = "---\n" + A_CLASS.replace("urgent", "late").replace("1000", "10")
+    evicting = specs(classes_of(A_CLASS + late + A_CLUSTER_QUEUE))
+    assert [spec.get("preempts", True) for spec in evicting.values()] == [True, True]
+    waiting = specs(classes_of(A_CLASS + late + A_CLUSTER_QUEUE.replace("LowerPriority", "Never")))
+    assert {name: spec.get("preempts", True) for name, spec in waiting.items()} == {"late": True, "urgent": False}
+
+
+def test_a_class_that_preempts_by_itself_is_named_where_queues_do() -> None:
+    found = classes_of(A_CLASS.replace("preemptionPolicy: Never\n", "") + A_CLUSTER_QUEUE)
+    assert messages(found) == [
+        ("GPU811", "PriorityClass `urgent` has kube-scheduler evict pods, which gpuplan leaves to Kueue")
+    ]
 
 
 # --- Written by gpuplan ------------------------------------------------------------------------------------------
@@ -145,7 +364,8 @@ def _document(draft: Draft) -> Spec:
 
 
 def _about_teams(tree: Any) -> dict[str, bytes]:
-    return {path: data for path, data in tree.items() if "/namespaces/" in path or "priorityclass" in path}
+    about = ("/namespaces/", "/runai/", "priorityclass", "grants.")
+    return {path: data for path, data in tree.items() if any(part in path for part in about)}
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -173,6 +393,109 @@ def test_platforms_with_all_that_a_tenant_may_say_are_written_again(name: str, t
     before, again, _ = built_again([*yaml.safe_load_all(text)], tmp_path)
     assert before
     assert again == before
+
+
+RICH = """\
+apiVersion: gpuplan.dev/v1
+kind: Cluster
+metadata: {name: test}
+spec: {kubernetes: "1.34", gpuOperator: {install: helm, version: v26.7.0}, nodeLabels: external}
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: a}
+spec: {gpu: A100-80GB, nodes: {count: 4, gpusPerNode: 8, cpu: 128, memory: 1000Gi}, sharing: {exclusive: {}}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: b}
+spec: {gpu: A100-80GB, nodes: {count: 2, gpusPerNode: 8, cpu: 128, memory: 1000Gi}, sharing: {exclusive: {}}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: c}
+spec: {gpu: A100-80GB, nodes: {count: 2, gpusPerNode: 8}, sharing: {mig: {instances: {1g.10gb: 7}}}}
+---
+apiVersion: gpuplan.dev/v1
+kind: PriorityClass
+metadata: {name: urgent}
+spec: {value: 100, preempts: false}
+---
+apiVersion: gpuplan.dev/v1
+kind: PriorityClass
+metadata: {name: late}
+spec: {value: 10, default: true}
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: divided}
+spec:
+  namespaces: [y, x]
+  priorityClasses: [urgent, late]
+  quotas:
+    - {pool: a, guaranteed: 7, limit: 9, split: {x: 5, y: 4}, classLimits: {urgent: 3}}
+    - {pool: c, guaranteed: 20, split: {x: 20, y: 0}, classLimits: {late: 7}}
+  members: [ml, {user: ann, role: admin}, {group: ops, clusterRole: gpu-runner}]
+  allow: {podSecurity: restricted, unitsPerContainer: 2, gracePeriod: 90s}
+  containers: {cpu: {limit: "2", request: 500m, maxRatio: 4}, memory: {limit: 4Gi}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: both}
+spec:
+  namespaces: [both]
+  labelledNamespaces: true
+  priorityClasses: [late]
+  quotas:
+    - {pool: a, guaranteed: 3, limit: 5, classLimits: {late: 2}, memory: 100Gi, pods: 7}
+    - {pool: b, guaranteed: 3, memory: 300Gi, pods: 30}
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: free}
+spec:
+  namespaces: [free]
+  quotas:
+    - {pool: a, guaranteed: 3, limit: none}
+    - {pool: c, guaranteed: 1, limit: none, classLimits: {urgent: 2}}
+  priorityClasses: [urgent]
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: labelled}
+spec:
+  labelledNamespaces: true
+  quotas:
+    - {pool: b, guaranteed: 3}
+"""
+
+
+def test_splits_classes_and_labelled_namespaces_are_written_again(tmp_path: Path) -> None:
+    before, again, drafts = built_again([*yaml.safe_load_all(RICH)], tmp_path)
+    assert again == before
+    assert next(draft for draft in drafts if draft.name == "divided").spec == {
+        "namespaces": ["x", "y"],
+        "priorityClasses": ["urgent", "late"],
+        "quotas": [
+            {
+                "pool": "a",
+                "unit": "gpu",
+                "guaranteed": 9,
+                "split": {"x": 5, "y": 4},
+                "classLimits": {"urgent": 3},
+            },
+            {
+                "pool": "c",
+                "unit": "1g.10gb",
+                "guaranteed": 20,
+                "split": {"x": 20, "y": 0},
+                "classLimits": {"late": 7},
+            },
+        ],
+        "members": ["ml", {"group": "ops", "clusterRole": "gpu-runner"}, {"user": "ann", "role": "admin"}],
+        "allow": {"podSecurity": "restricted", "unitsPerContainer": 2, "gracePeriod": "90s"},
+        "containers": {"cpu": {"request": "500m", "limit": "2", "maxRatio": 4}, "memory": {"limit": "4Gi"}},
+    }
 
 
 # --- Run:ai ------------------------------------------------------------------------------------------------------

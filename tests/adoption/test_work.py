@@ -22,7 +22,7 @@ from gpuplan.manifests.kinds.imported import READ
 from gpuplan.pipeline.writing import document
 from gpuplan.planning.plan import Plan
 from gpuplan.planning.schedulers import SCHEDULERS
-from tests.plans import SEPARATOR, a_plan
+from tests.plans import SEPARATOR, a_cluster, a_plan
 from tests.platforms import document as policy
 from tests.platforms import pool, tenant
 from tests.properties.work import platforms
@@ -100,6 +100,21 @@ def test_training_says_what_is_not_so_anyway() -> None:
     assert found.drafts[0].sources == ("Job `train-3244eb5f` in namespace `lab` (dump.yaml)",)
 
 
+def test_service_says_what_is_not_so_anyway() -> None:
+    spec = (
+        "port: 8080, startup: 10m, probe: {http: /health, timeout: 5s}, autoscaling: {maxReplicas: 3, cpuPercent: 70}"
+    )
+    text = PLATFORM + policy("Workload", "chat", f"{SERVICE.replace('{}', f'{{{spec}}}')}, cpu: '2'")
+    assert specs(imported(*written(text)))["chat"]["inference"] == {
+        "port": 8080,
+        "probe": {"http": "/health", "timeout": "5s"},
+        "startup": "10m",
+        "autoscaling": {"maxReplicas": 3, "cpuPercent": 70},
+    }
+    plain = imported(*written(PLATFORM + policy("Workload", "chat", SERVICE)))
+    assert specs(plain)["chat"]["inference"] == {}
+
+
 def test_pods_of_a_pool_for_training_are_a_training() -> None:
     platform = PLATFORM.replace("sharing: {exclusive: {}}", "sharing: {exclusive: {}}, workloadTypes: [training]")
     found = imported(*written(platform + policy("Workload", "train", TRAINING)))
@@ -164,8 +179,25 @@ def test_token_is_never_written_or_printed() -> None:
 
     found = edited(PLATFORM + policy("Workload", "chat", SERVICE), edit, "Deployment")
     assert found.drafts == ()
-    assert told(found).finding.label == "variable `HF_TOKEN` has what looks like a secret"
+    assert told(found).finding.label == "variable `HF_TOKEN` of workload `chat` has what looks like a secret"
     assert token not in repr(told(found).finding)
+
+
+def test_password_of_a_workspace_is_never_written() -> None:
+    spec = "tenant: lab, pool: whole, image: 'registry.example.com/lab:1', workspace: {}, env: {JUPYTER_TOKEN: letmein}"
+    found = imported(*written(PLATFORM + policy("Workload", "lab", spec)))
+    assert found.drafts == ()
+    assert told(found).finding.label == "variable `JUPYTER_TOKEN` of workload `lab` has what looks like a secret"
+    assert "letmein" not in repr(told(found).finding)
+
+
+def test_patch_that_no_policy_may_have_leaves_the_work_alone() -> None:
+    def edit(body: Body) -> None:
+        body["spec"]["template"]["spec"]["schedulerName"] = "volcano"
+
+    found = edited(PLATFORM + policy("Workload", "chat", SERVICE), edit, "Deployment")
+    assert found.drafts == ()
+    assert told(found).finding.label == ("gpuplan would write `spec.template.spec.schedulerName` in another way")
 
 
 def test_job_of_before_is_told() -> None:
@@ -237,6 +269,16 @@ def test_running_work_comes_back_without_what_the_cluster_adds(spec: str) -> Non
     assert specs(found) == specs(imported(plan, bodies))
 
 
+def test_amount_that_the_api_server_has_spelt_otherwise_makes_no_other_job() -> None:
+    plan, bodies = written(PLATFORM + policy("Workload", "work", f"{TRAINING}, cpu: '1.5', memory: 0.5Gi"))
+    [job] = [live(body) for body in bodies]
+    for amounts in job["spec"]["template"]["spec"]["containers"][0]["resources"].values():
+        amounts |= {"cpu": "1500m", "memory": "512Mi"}
+    found = imported(plan, [job])
+    assert found.diagnostics == ()
+    assert (specs(found)["work"]["cpu"], specs(found)["work"]["memory"]) == ("1.5", "0.5Gi")
+
+
 def test_what_controllers_own_is_passed_over() -> None:
     plan, bodies = written(PLATFORM + policy("Workload", "train", TRAINING))
     owner = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "x", "uid": "1", "controller": True}
@@ -272,24 +314,49 @@ def test_work_of_others_is_a_note() -> None:
     assert found.drafts == ()
     assert told(found).severity is Severity.NOTE
     assert told(found).finding.message == "Deployment `serve` in namespace `lab` stays as it is, and is no Workload"
-    assert told(found).finding.notes == ("it asks for `nvidia.com/gpu`: `whole` hands it out",)
+    assert told(found).finding.notes == ("it asks for `nvidia.com/gpu`, which pool `whole` hands out",)
 
 
 def test_selector_that_no_node_will_match_is_a_warning() -> None:
     found = imported(a_plan(PLATFORM), [a_deployment(nodeSelector={**WHOLE, "nvidia.com/mig.config": "all-1g.10gb"})])
     assert told(found).severity is Severity.WARNING
-    assert "nvidia.com/mig.config: all-1g.10gb" in told(found).finding.label
+    assert "nvidia.com/mig.config: all-1g.10gb" in told(found).finding.notes[0]
 
 
 def test_pods_that_admission_refuses_are_a_warning() -> None:
     found = imported(a_plan(PLATFORM), [a_deployment()])
     assert told(found).severity is Severity.WARNING
-    assert "set the nodeSelector gpuplan.dev/pool" in told(found).finding.label
+    assert "set the nodeSelector gpuplan.dev/pool" in told(found).finding.notes[0]
 
 
 def test_class_that_no_policy_makes_is_a_warning() -> None:
     found = imported(a_plan(PLATFORM), [a_deployment(nodeSelector=WHOLE, priorityClassName="urgent")])
-    assert told(found).finding.label == "it names the priority class `urgent`, which no policy makes"
+    assert told(found).finding.label == "1 reason below"
+    assert told(found).finding.notes[0] == "it names the priority class `urgent`, which is in no policy"
+
+
+def test_work_that_no_policy_can_say_is_left_to_others() -> None:
+    found = imported(a_plan(PLATFORM), [{**a_deployment(nodeSelector=WHOLE), "kind": "StatefulSet"}])
+    assert told(found).finding.label == "gpuplan writes no StatefulSets"
+    assert told(found).finding.help == "leave it to whoever applies it"
+
+
+def test_pools_that_hand_out_the_same_are_all_named() -> None:
+    platform = f"{a_cluster('kind: kueue')}{PLATFORM}{pool('more')}"
+    platform = platform.replace("guaranteed: 8", "guaranteed: 8}, {pool: more, unit: gpu, guaranteed: 8")
+    body = a_deployment(nodeSelector=WHOLE)
+    body["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "default"}
+    [note] = told(imported(a_plan(platform), [body])).finding.notes
+    assert note == "it asks for `nvidia.com/gpu`, which pools `more` and `whole` hand out: it may run in any of them"
+
+
+def test_fraction_is_asked_for_by_an_annotation() -> None:
+    platform = f"{a_cluster('kind: kai')}{pool('parts', 'fraction: {}')}"
+    body = a_deployment(nodeSelector={"gpuplan.dev/pool": "parts"})
+    body["spec"]["template"]["metadata"]["annotations"] = {"gpu-fraction": "0.5"}
+    body["spec"]["template"]["spec"]["containers"][0]["resources"] = {}
+    found = imported(a_plan(f"{platform}{tenant('lab', 'pool: parts, unit: fraction, guaranteed: 4')}"), [body])
+    assert "it asks for `fraction`, which pool `parts` hands out" in told(found).finding.notes
 
 
 def test_work_that_asks_for_no_gpu_is_nobodys_business() -> None:
@@ -313,9 +380,22 @@ _SHAPES = st.recursive(
     ),
     max_leaves=4,
 )
-FULL = (
-    "tenant: lab, pool: whole, image: 'registry.example.com/serve:1', config: {a: b}, inference: {probe: {http: /h}, "
-    "startup: 10m, autoscaling: {maxReplicas: 2, cpuPercent: 70}}, cpu: '2', env: {A: b}"
+APIS = (
+    "  apis: [HTTPRoute, InferenceService, JobSet, LeaderWorkerSet, ScaledObject, TrainJob]\n"
+    "  gateway: {name: public, namespace: gateways}\n  ingress: {className: nginx}\n"
+    "  prometheus: {url: 'http://prometheus:9090'}\n"
+)
+KINDS_OF_ALL = (
+    "config: {a: b}, inference: {probe: {http: /h}, startup: 10m, autoscaling: {maxReplicas: 2, cpuPercent: 70}}",
+    "batch: {}, cpu: '2', env: {A: b}, model: {size: 1Gi, download: {image: 'r.example.com/f:1'}}",
+    "inference: {route: {hosts: [a.example.com], kind: HTTPRoute}, canary: {weight: 10}, liveness: {grpc: a}}",
+    "inference: {route: {hosts: [a.example.com]}, autoscaling: {maxReplicas: 2, query: {promql: up, perPod: 1}}}",
+    "inference: {podsPerReplica: 2, worker: {args: [a]}}",
+    "inference: {kind: InferenceService}",
+    "training: {pods: 2, peers: {}, elastic: {minPods: 1}, checkpoint: {size: 1Gi}, deadline: 1h}",
+    "training: {pods: 2, kind: JobSet, peers: {}}",
+    "training: {kind: TrainJob, fatalExitCodes: [3]}",
+    "workspace: {idle: 1h, storage: {size: 1Gi, group: 100}}",
 )
 
 
@@ -324,15 +404,20 @@ def routes(value: object, route: tuple[str | int, ...] = ()) -> list[tuple[str |
     return [route, *(found for key, item in items for found in routes(item, (*route, key)))]
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.data())
 def test_objects_of_any_shape_are_read(data: st.DataObject) -> None:
-    spec = data.draw(st.sampled_from([FULL, TRAINING]))
-    plan, bodies = written(PLATFORM + policy("Workload", "work", spec))
-    body = deepcopy(data.draw(st.sampled_from(bodies)))
-    *way, last = data.draw(st.sampled_from([route for route in routes(body) if len(route) > 1]))
-    part: Any = body
+    scheduler = data.draw(st.sampled_from([*SCHEDULERS]))
+    spec = f"tenant: lab, pool: whole, image: 'r.example.com/a:1', {data.draw(st.sampled_from(KINDS_OF_ALL))}"
+    text = f"{a_cluster(f'kind: {scheduler}')}{APIS}{PLATFORM}{policy('Workload', 'work', spec)}"
+    plan, bodies = written(text)
+    body = data.draw(st.sampled_from(bodies))
+    *way, last = data.draw(st.sampled_from([route for route in routes(body) if route]))
+    changed = deepcopy(body)
+    part: Any = changed
     for step in way:
         part = part[step]
     part[last] = data.draw(_SHAPES)
-    imported(plan, [item for item in bodies if item["kind"] != body["kind"]] + [body])
+    others = [item for item in bodies if item is not body]
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*others, changed]})
+    read(read_dump({"dump.json": text.encode()})[0], plan)

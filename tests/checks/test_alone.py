@@ -195,6 +195,14 @@ def test_kernel_modules_are_judged_on_the_models_that_are_named() -> None:
     ]
 
 
+def test_a_driver_is_judged_by_what_the_models_that_are_named_need_of_it() -> None:
+    """An H100 is divided from R525 on."""
+    files = a_policy(driver={"version": "515.65.01"}, **READS_PARTS), a_map("parts", EQUAL)
+
+    assert told(*files) == told(*files, gpu="A100-80GB") == []
+    assert told(*files, gpu="H100-80GB") == [("GPU222", "driver 515.65.01 is too old for H100-80GB MIG")]
+
+
 # --- Whose settings these are ------------------------------------------------------------------------------------
 
 
@@ -292,6 +300,25 @@ def test_values_may_be_those_of_a_part_of_a_chart() -> None:
     assert [message[-21:] for _, message in told({"gpu-operator": WRONG})] == ["a value `migManagerr`"]
 
 
+def test_values_of_the_device_plugins_own_chart_are_no_settings_of_the_operator() -> None:
+    values = {"migStrategy": "mixed", "gfd": {"enabled": True}, "mps": {"root": "/run/nvidia/mps"}}
+    wrong = MPS.replace("replicas: 2", "replicas: 1")
+
+    assert [code for code, _ in told(values)] == ["GPU801"]
+    assert told({**values, "config": {"map": {"a": MPS}}}, a_policy(mig={"strategy": "mixed"}, **READS_PLUGIN)) == []
+    assert [code for code, _ in told({**values, "config": {"map": {"a": wrong}}})] == ["GPU630"]
+
+
+def test_values_of_whatever_has_a_block_of_that_name_are_left_alone() -> None:
+    assert [code for code, _ in told({"daemonsets": {"enabled": True}, "image": {}, "replicas": 1})] == ["GPU801"]
+
+
+def test_the_heading_of_helm_is_no_value() -> None:
+    report = check_files({"stdin": b"USER-SUPPLIED VALUES:\nmig:\n  strategy: single\n"})
+
+    assert report.diagnostics == ()
+
+
 def test_kustomize_says_which_release_a_file_of_values_is_for() -> None:
     chart = {"name": "gpu-operator", "version": "v26.3.1", "valuesFile": "values.yaml", "valuesInline": {"migg": {}}}
     files = {"a/kustomization.yaml": {"helmCharts": [chart]}, "a/values.yaml": WRONG}
@@ -310,6 +337,15 @@ def test_the_release_decides_which_keys_are_read() -> None:
     assert told(values) == told(values, operator="v26.3.0") == []
     assert told(values, operator="v25.3.0") == [
         ("GPU600", "chart gpu-operator v25.3.0 reads no value `cdi.nriPluginEnabled`")
+    ]
+
+
+def test_a_copy_of_the_charts_own_file_has_what_no_template_reads() -> None:
+    values = {"devicePlugin": {"mps": {"root": "/run/nvidia/mps"}}, "driver": {"nvidiaDriverCRD": {"nodeSelector": {}}}}
+
+    assert told(values) == told(values, operator="v26.7.0") == []
+    assert told({"devicePlugin": {"mps": {"root": "/run/mps"}}}) == [
+        ("GPU600", "no known release of chart gpu-operator reads a value `devicePlugin.mps`")
     ]
 
 

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpuplan.catalog import load
+from gpuplan.documents import MAX_BYTES
 from gpuplan.pipeline.checking import check_files
 from gpuplan.planning.placement.layouts import maximal_layouts
 from tests.cli.platforms import TENANT
@@ -159,6 +160,35 @@ def test_a_list_as_kubectl_prints_it_is_judged_object_by_object() -> None:
     listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": pods})
     assert [message[:5] for _, message in found(listed)].count("Pod a") >= 1
     assert {message[:5] for _, message in found(listed)} == {"Pod a", "Pod b"}
+
+
+def test_a_list_of_the_api_server_says_the_kind_once() -> None:
+    quota = {"metadata": {"name": "a"}, "spec": {"hard": {"nvidia.com/gpu": "4"}}}
+    assert codes(json.dumps({"kind": "ResourceQuotaList", "apiVersion": "v1", "items": [quota]})) == ["GPU620"]
+
+
+def test_what_a_cluster_has_is_not_judged_as_if_it_were_in_git() -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}
+    system = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 2000001000}
+    system["metadata"] = {"name": "system-node-critical"}
+    written = [json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, system]})]
+    live = [text.replace('"metadata": {', '"metadata": {"uid": "a-b", ') for text in written]
+    assert codes(*written) == ["GPU623", "GPU624", "GPU624"]
+    assert codes(*live) == []
+
+
+def test_nothing_of_a_secret_is_shown() -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"nvidia.com/mig-9g.90gb": 5}}
+    assert codes(json.dumps(secret)) == []
+    assert codes(json.dumps({"apiVersion": "v1", "kind": "List", "items": [secret]})) == []
+
+
+def test_json_that_is_larger_than_any_policy_is_judged_without_its_lines() -> None:
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "a"}}
+    quota |= {"spec": {"hard": {"nvidia.com/gpu": "4"}}}
+    dump = json.dumps({"apiVersion": "v1", "kind": "List", "items": [quota], "metadata": {"a": "x" * MAX_BYTES}})
+    [item] = check_files({"a.json": dump.encode()}).diagnostics
+    assert (item.code, item.finding.at.locate().span.start.line) == ("GPU620", 1)
 
 
 # --- What is not judged ------------------------------------------------------------------------------------------

@@ -52,6 +52,63 @@ def _is_hook(body: Body) -> bool:
     return "argocd.argoproj.io/hook" in body["metadata"].get("annotations", {})
 
 
+def test_objects_of_others_give_no_line(example: ExampleCluster, record: Record) -> None:
+    """Whatever 500 objects of others are, in the tenants' namespaces too."""
+    api, others = example.api, list(strangers(example))
+    paths = [api.path_of(api.create(body)) for body in others]
+    try:
+        found = drift(dump(example), REPOSITORY, example.name)
+    finally:
+        for path in paths:
+            api.delete(path)
+
+    told = [f"{item.title} {item.path}" for item in found.drifts]
+    told += [item.finding.message for item in found.report.diagnostics]
+    record(f"{example.name}: lines for {len(others)} objects of others", [], told)
+
+
+def strangers(example: ExampleCluster) -> Iterator[Body]:
+    """Objects of the kinds that gpuplan writes and of others, in all namespaces that there are."""
+    spaces = [body["metadata"]["name"] for body in example.api.list("/api/v1/namespaces")]
+    kueue, nfd = example.api.find_kind(_KUEUE, "ResourceFlavor"), example.api.find_kind(_NFD, "NodeFeatureRule")
+    for number in range(500):
+        name, space = f"theirs-{number}", spaces[number % len(spaces)]
+        match number % 10:
+            case 0:
+                yield new("v1", "ConfigMap", name, space, data={"a": "b"})
+            case 1:
+                yield new("v1", "ResourceQuota", name, space, spec={"hard": {"services": "100"}})
+            case 2:
+                yield new("v1", "LimitRange", name, space, spec={"limits": [{"type": "Pod", "max": {"cpu": "90"}}]})
+            case 3:
+                yield new("v1", "Service", name, space, spec={"ports": [{"port": 80}], "clusterIP": "None"})
+            case 4:
+                subject = {"apiGroup": _RBAC, "kind": "User", "name": "anna"}
+                role = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "view"}
+                yield new(f"{_RBAC}/v1", "RoleBinding", name, space, roleRef=role, subjects=[subject])
+            case 5:
+                yield new("scheduling.k8s.io/v1", "PriorityClass", name, value=7)
+            case 6 if nfd is not None:
+                rule = {"name": name, "labels": {"example.com/rack": "a"}}
+                yield new(_NFD, "NodeFeatureRule", name, spec={"rules": [rule]})
+            case 7 if kueue is not None:
+                yield new(_KUEUE, "ResourceFlavor", name, spec={"nodeLabels": {"a": "b"}})
+            case 8:
+                yield new("v1", "Node", name) if number % 20 == 8 else new("v1", "ServiceAccount", name, space)
+            case _:
+                yield new("networking.k8s.io/v1", "NetworkPolicy", name, space, spec={"podSelector": {}})
+
+
+_NFD = "nfd.k8s-sigs.io/v1alpha1"
+_KUEUE = "kueue.x-k8s.io/v1beta2"
+_RBAC = "rbac.authorization.k8s.io"
+
+
+def new(api_version: str, kind: str, name: str, namespace: str = "", **rest: Any) -> Body:
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **rest}
+
+
 def edits(api: Api, live: Sequence[Body], random: Random) -> Iterator[tuple[Mutation, Body]]:
     """Objects as the server would return them after somebody has changed one field, if it lets them."""
     done = 0

@@ -47,7 +47,10 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "kubectl describe": ("-n",),
     "kubectl diff": ("--server-side", "--force-conflicts", "-f", "-k"),
     "kubectl drain": ("--delete-emptydir-data", "--ignore-daemonsets", "--pod-selector"),
-    "kubectl get": ("--field-selector", "--show-labels", "--watch", "-A", "-L", "-l", "-n", "-o", "-w"),
+    "kubectl get": (
+        *("--field-selector", "--show-labels", "--show-managed-fields", "--watch"),
+        *("-A", "-L", "-l", "-n", "-o", "-w"),
+    ),
     "kubectl label": ("--overwrite",),
     "kubectl logs": ("-l", "-n"),
     "kubectl port-forward": ("-n",),

@@ -13,7 +13,7 @@ from gpuplan.adoption.draft import Draft, Found
 from gpuplan.adoption.dump import Dump
 from gpuplan.checks.handwritten.reading import mapping, sequence, text
 from gpuplan.planning.node_pools import NODE_POOL_LABELS
-from gpuplan.planning.plan import GPU_RESOURCE
+from gpuplan.planning.plan import GPU_RESOURCE, POOL_LABEL
 from gpuplan.policy.models import Approval, ClusterSpec, GpuOperator, Model, NodeLabels, Platform
 
 
@@ -36,7 +36,7 @@ def _spec(reader: Reader) -> Spec:
     platform = versions.platform(reader)
     version = versions.kubernetes(reader)
     if not version:
-        version = versions.newest_kubernetes()
+        version = refusing.newest_version(reader) or versions.newest_kubernetes()
         reader.miss(
             "the dump does not say which version of Kubernetes runs",
             f"which version of Kubernetes runs is not in the dump; {version} is assumed",
@@ -57,6 +57,8 @@ def _spec(reader: Reader) -> Spec:
     spec["gpuOperator"] = _ordered(operator | operators.settings(reader, found, operator, spec), GpuOperator)
     if scheduler := schedulers.read(reader, spec):
         spec["scheduler"] = scheduler
+    if needed := serving.dra(reader, version):
+        spec["dra"] = needed
     if kinds := serving.apis(reader):
         spec["apis"] = kinds
     spec |= serving.routes(reader)
@@ -95,6 +97,8 @@ def node_labels(reader: Reader) -> NodeLabels:
         return NodeLabels.NODE
     if reader.node_groups:
         return NodeLabels.EXTERNAL
+    if not reader.documents and any(POOL_LABEL in item.labels for item in reader.nodes):
+        return NodeLabels.EXTERNAL  # the table of node groups is a file, which no cluster has
     is_managed = any(key in item.labels for item in reader.nodes for key in NODE_POOL_LABELS)
     return NodeLabels.EXTERNAL if is_managed else NodeLabels.NFD
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from gpuplan.adoption.clusters import own_values
-from gpuplan.adoption.clusters.reader import HELM, Reader, Spec, differing, is_named, only, part
+from gpuplan.adoption.clusters.reader import HELM, Reader, Spec, differing, is_named, is_written, only, part
 from gpuplan.adoption.dump import Item
 from gpuplan.adoption.pools.operator import read_operator
 from gpuplan.catalog.openshift import NFD_NAMESPACE
@@ -16,8 +16,10 @@ from gpuplan.catalog.operators import OPERATORS_CHART, default_driver, find_line
 from gpuplan.checks.handwritten.reading import mapping, sequence, text
 from gpuplan.diagnostics import Origin
 from gpuplan.patterns import regex
+from gpuplan.planning.sync_names import SYNC_OPTIONS
 from gpuplan.policy.models import (
     NVIDIA_CHARTS,
+    ClusterMigStrategy,
     ClusterPolicyPatch,
     DevicePluginConfig,
     Install,
@@ -97,7 +99,8 @@ def settings(reader: Reader, found: Installation, spec: Spec, beside: Mapping[st
                 "add the file of Git that has them, or what `helm get values gpu-operator -o yaml` prints",
                 found.at,
             )
-            return {}
+            nfd = {"nfd": False} if any(rule.name.startswith(_BY_OPENSHIFT) for rule in reader.rules) else {}
+            return _of_owner(reader, found, spec["version"]) | nfd
         case Install.HELM:
             return own_values.of_chart(reader, found.values or {}, found.at, spec, beside)
         case Install.OLM if found.policy is not None:
@@ -106,6 +109,10 @@ def settings(reader: Reader, found: Installation, spec: Spec, beside: Mapping[st
             return _of_owner(reader, found, spec["version"])
         case _:
             return {}
+
+
+_BY_OPENSHIFT: Final = "gpuplan-openshift-"
+"""How rules are called that OpenShift's NFD reads, where the chart brings none."""
 
 
 def newest_release() -> str:
@@ -153,13 +160,25 @@ def _own_chart(reader: Reader) -> Installation | None:
         if _is_told(values):
             reader.use(item)
             return Installation(Install.HELM, version, repository, values, item.at / ("spec", "values"))
-    return Installation(Install.HELM, version, repository) if version else None
+    policy = _policy(reader)
+    is_told = policy is not None and _is_told(policy.body.get("spec"))
+    if version or (is_told and _has_written_namespace(reader)):
+        return Installation(Install.HELM, version, repository, policy=policy if is_told else None)
+    return None
+
+
+def _has_written_namespace(reader: Reader) -> bool:
+    """Whether gpuplan wrote the namespace of its files, as it does where it installs the operator, by the chart."""
+    files, subscription = reader.config_map(MIG_PARTED), _subscription(reader)
+    namespace = reader.dump.find("", "Namespace", files.namespace) if files else None
+    return is_written(namespace) and not is_written(subscription)
 
 
 def _chart(reader: Reader) -> tuple[str, str]:
     """The chart's version and repository, as Argo CD or Flux has them for gpuplan's folder."""
     for _, _, sources in reader.applications():
-        is_own = any(text(source.get("path")).endswith(f"{reader.cluster}/{_FOLDER}") for source in sources)
+        paths = (f"/{text(source.get('path'))}" for source in sources)
+        is_own = any(path.endswith(f"/{reader.cluster}/{_FOLDER}") for path in paths)
         for source in sources if is_own else ():
             if source.get("chart") == OPERATORS_CHART:
                 return text(source.get("targetRevision")), _with_scheme(text(source.get("repoURL")))
@@ -185,12 +204,12 @@ def _repository_url(reader: Reader, release: Item, chart: Mapping[str, Any]) -> 
 
 
 def _own_olm(reader: Reader) -> Installation | None:
-    """A Subscription that gpuplan wrote, and the ClusterPolicy beside it, which says what a patch of it does not."""
+    """A Subscription that gpuplan wrote, and the ClusterPolicy beside it."""
     subscription = _subscription(reader)
     policy = _policy(reader)
     if subscription is None or policy is None or not _is_told(policy.body.get("spec")):
         return None
-    if part(policy.body, "spec", "daemonsets") is None:
+    if not is_written(subscription):
         return None
     reader.use(subscription, policy)
     return Installation(Install.OLM, _release_in(part(subscription.body, "spec", "startingCSV")), policy=policy)
@@ -208,19 +227,17 @@ def _of_olm(reader: Reader, spec: Mapping[str, Any]) -> Spec:
         {"catalog": told.get("source"), "channel": told.get("channel")},
         {"catalog": usual.catalog, "channel": text(spec.get("version")).rpartition(".")[0]},
     )
-    has_nfd = reader.dump.find(OLM, "OperatorGroup", NFD_NAMESPACE, NFD_NAMESPACE) is not None
+    has_nfd = is_written(reader.dump.find(OLM, "OperatorGroup", NFD_NAMESPACE, NFD_NAMESPACE))
     return {**({"olm": olm} if olm else {}), **({} if has_nfd else {"nfd": False})}
 
 
 def _own_patch(reader: Reader) -> Installation | None:
-    """A patch for a ClusterPolicy that somebody else owns."""
+    """A patch for a ClusterPolicy that somebody else owns: applied, or merged by its owner, without annotations."""
     policy = _policy(reader)
     if policy is None or not _is_told(policy.body.get("spec")):
         return None
     reader.use(policy)
-    is_merged = any(_is_told(data) and _OWN_PATCH in document.file.text for document, data in reader.documents)
-    is_merged = is_merged or _is_synced_by_argocd(reader, policy)
-    return Installation(Install.EXTERNAL, policy=policy, is_merged_by_owner=is_merged)
+    return Installation(Install.EXTERNAL, policy=policy, is_merged_by_owner=SYNC_OPTIONS not in policy.annotations)
 
 
 def _policy(reader: Reader) -> Item | None:
@@ -327,9 +344,11 @@ def _of_owner(reader: Reader, found: Installation, version: str) -> Spec:
     """What a ClusterPolicy or values say that a part of the policy says as well, so that nothing of it changes."""
     told = mapping(found.policy.body.get("spec")) if found.policy else found.values or {}
     spec: Spec = {}
-    if strategy := text(part(told, "mig", "strategy")):
+    strategy = text(part(told, "mig", "strategy"))
+    if strategy in {item.value for item in ClusterMigStrategy}:
         spec["migStrategy"] = strategy
-    if not found.is_own and (driver := _driver(reader, mapping(told.get("driver")), version)):
+    is_whole = not found.is_own or found.install is Install.HELM
+    if is_whole and (driver := _driver(reader, mapping(told.get("driver")), version)):
         spec["driver"] = driver
     if own_values.reboots(sequence(part(told, "migManager", "env"))):
         spec["rebootOnMigChange"] = True

@@ -12,7 +12,7 @@ from gpuplan.adoption.dump import Dump, Item
 from gpuplan.adoption.rules import CLUSTER_NOT_TOLD, CLUSTER_SETTING_NOT_SAID
 from gpuplan.checks.handwritten.reading import mapping, sequence, text
 from gpuplan.credentials import holds_credential
-from gpuplan.diagnostics import Diagnostic, Finding, Origin, Path
+from gpuplan.diagnostics import Diagnostic, Finding, Origin, Path, Severity
 from gpuplan.documents import Document, read_text
 from gpuplan.manifests import to_yaml
 from gpuplan.planning import resolve
@@ -54,12 +54,14 @@ class Reader:
             CLUSTER_SETTING_NOT_SAID.report(Finding(at, f"{what} is not said", notes=notes, help=help_))
         )
 
-    def miss(self, message: str, remark: str, help_: str, at: Origin | None = None) -> None:
+    def miss(
+        self, message: str, remark: str, help_: str, at: Origin | None = None, severity: Severity | None = None
+    ) -> None:
         """What the dump does not say; without a place of its own it is said where the dump begins."""
         self.remarks[remark] = None
         places = (at, *(item.at for item in self.dump.objects[:1]), *(item.origin for item in self.dump.others[:1]))
         if (place := next(filter(None, places), None)) is not None:
-            self.diagnostics.append(CLUSTER_NOT_TOLD.report(Finding(place, message, help=help_)))
+            self.diagnostics.append(CLUSTER_NOT_TOLD.report(Finding(place, message, help=help_, severity=severity)))
 
     @cached_property
     def documents(self) -> tuple[tuple[Document, Mapping[str, Any]], ...]:
@@ -234,6 +236,11 @@ def without(value: Any, route: Path) -> Any:  # noqa: ANN401 - plain data
         kept_items = [without(inner, rest) if index == first and rest else inner for index, inner in enumerate(value)]
         return kept_items if rest else [inner for index, inner in enumerate(kept_items) if index != first]
     return value
+
+
+def is_written(item: Item | None) -> bool:
+    """Whether gpuplan wrote an object that holds others: whoever deletes it is asked."""
+    return item is not None and "Delete=confirm" in item.annotations.get(SYNC_OPTIONS, "")
 
 
 def only(values: Iterable[str]) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from gpuplan.admission import rules_of
+from gpuplan.admission import POD_SECURITY_POLICY, policy, rules_of
 from gpuplan.adoption.clusters.reader import Reader, Spec, differing, part, plan_of
+from gpuplan.adoption.dump import Item
 from gpuplan.checks.handwritten.reading import mapping, sequence, text
+from gpuplan.manifests import kubernetes_versions
 from gpuplan.patterns import regex
 from gpuplan.planning.grants import GRANTS_POLICY, USUAL_GRACE_SECONDS
 from gpuplan.planning.plan import Plan
@@ -31,12 +33,31 @@ def read(reader: Reader, spec: Mapping[str, Any]) -> Spec:
     return differing(told, usual)
 
 
+def newest_version(reader: Reader) -> str:
+    """The newest version of Kubernetes for which gpuplan writes what it has pods of tenants refused; else empty.
+
+    Newer versions have the level `baseline` of Pod Security forbid more.
+    """
+    found = reader.dump.find(_GROUP, _KIND, POD_SECURITY_POLICY)
+    if found is None:
+        return ""
+    oldest, newest = (int(version.rpartition(".")[2]) for version in kubernetes_versions())
+    versions = (f"1.{minor}" for minor in range(newest, oldest - 1, -1))
+    return next((version for version in versions if _refuses_as(reader, found, version)), "")
+
+
+def _refuses_as(reader: Reader, found: Item, version: str) -> bool:
+    plan = plan_of({"kubernetes": version, "gpuOperator": {"install": "helm", "version": "v26.7.0"}}, reader.cluster)
+    written = policy(plan, POD_SECURITY_POLICY).body if plan else {}
+    return all(part(found.body, "spec", key) == part(written, "spec", key) for key in ("variables", "validations"))
+
+
 def _left_out(plan: Plan, there: Mapping[str, frozenset[str]]) -> Iterator[str]:
     """The optional rules that the cluster would have. A policy that must be there and is not was not dumped."""
     dumped = (found for found in rules_of(plan) if found.name in there or all(rule.optional for rule in found.rules))
-    for policy in dumped:
-        for rule in policy.rules:
-            if rule.optional and rule.message not in there.get(policy.name, ()):
+    for known in dumped:
+        for rule in known.rules:
+            if rule.optional and rule.message not in there.get(known.name, ()):
                 yield rule.name
 
 

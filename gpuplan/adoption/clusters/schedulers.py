@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from gpuplan.admission import FRAMEWORKS_POLICY
 from gpuplan.adoption.clusters.capping import cap
 from gpuplan.adoption.clusters.own_values import without_credentials
-from gpuplan.adoption.clusters.reader import HELM, Reader, Spec, less, only, part, plan_of
+from gpuplan.adoption.clusters.reader import HELM, Reader, Spec, is_written, less, only, part, plan_of
 from gpuplan.adoption.dump import Item
 from gpuplan.adoption.queues import root_cohort
 from gpuplan.backends import kai, kueue
@@ -22,6 +23,7 @@ from gpuplan.planning.capping import chosen_cap
 from gpuplan.planning.kueue import ROOT_COHORT
 from gpuplan.planning.kueue_settings import UNCOUNTED, WAIT_FOR_PODS_READY, decided
 from gpuplan.planning.plan import Plan, Stage
+from gpuplan.planning.schedulers import traits_of
 from gpuplan.planning.sync_names import folder_name, sync_name
 from gpuplan.policy.models import Framework, Scheduler, SchedulerInstall, SchedulerKind
 
@@ -102,7 +104,11 @@ def _installed(reader: Reader, scheduler: SchedulerKind, chart: SchedulerChart, 
             spec["chartRepoURL"] = repository
     elif running := next(_running(reader, scheduler), ""):
         spec["version"] = running
-    if scheduler is SchedulerKind.KUEUE and (told := _configuration(reader, values or {})):
+        [namespace, *_] = traits_of(scheduler).namespaces
+        if is_written(reader.dump.find("", "Namespace", namespace)):
+            spec["install"] = SchedulerInstall.HELM.value
+    if scheduler is SchedulerKind.KUEUE:
+        told = _configuration(reader, values or {})
         settings = _kueue(reader, told, {**beside, "scheduler": spec}, chart)
         spec |= {"kueue": settings} if settings else {}
     if scheduler is SchedulerKind.KUEUE and (cohort := root_cohort(reader.dump)) != ROOT_COHORT:
@@ -219,7 +225,8 @@ def _kueue(reader: Reader, told: Mapping[str, Any], beside: Mapping[str, Any], c
     """The frameworks that it knows, and what it is told that gpuplan does not tell it by itself."""
     listed = sequence(part(told, "integrations", "frameworks"))
     known = {found.integration: found.kind for found in known_to_kueue() if found.kind in _FRAMEWORKS}
-    frameworks = [known[name] for name in map(text, listed) if name in known]
+    told_of = {known[name] for name in map(text, listed) if name in known} | {*_held(reader)}
+    frameworks = [found.kind for found in known_to_kueue() if found.kind in told_of]
     settings: Spec = {"frameworks": frameworks} if frameworks else {}
     scheduler = {**beside["scheduler"], **({"kueue": settings} if settings else {})}
     plan = plan_of({**beside, "scheduler": scheduler}, reader.cluster)
@@ -240,6 +247,18 @@ def _kueue(reader: Reader, told: Mapping[str, Any], beside: Mapping[str, Any], c
     kept = {**more, "resources": {key: value for key, value in left.items() if value}}
     configuration = {key: value for key, value in kept.items() if value or key != "resources"}
     return {**settings, **({"configuration": configuration} if configuration else {})}
+
+
+def _held(reader: Reader) -> Iterator[str]:
+    """The kinds that gpuplan's admission policy holds to their queues as a whole."""
+    found = reader.dump.find("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", FRAMEWORKS_POLICY)
+    kinds = {(known.api.partition("/")[0], known.resource): known.kind for known in known_to_kueue()}
+    rules = sequence(part(found.body, "spec", "matchConstraints", "resourceRules")) if found else ()
+    for rule in map(mapping, rules):
+        for group in map(text, sequence(rule.get("apiGroups"))):
+            for resource in map(text, sequence(rule.get("resources"))):
+                if (kind := kinds.get((group, resource))) in _FRAMEWORKS:
+                    yield str(kind)
 
 
 _FRAMEWORKS: Final = frozenset(framework.value for framework in Framework)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from gpuplan.adoption.clusters.reader import ARGOCD, Reader, Spec, only, part
+from gpuplan.catalog.operators import parse_version
 from gpuplan.checks.handwritten.reading import mapping, sequence, text
+from gpuplan.patterns import regex
 from gpuplan.planning.apis import api_of
 from gpuplan.policy.models import Api
 
@@ -26,6 +28,34 @@ def _allowed(reader: Reader) -> Iterator[tuple[str, str]]:
     for item in filter(reader.is_own_project, reader.dump.of_kind(ARGOCD, "AppProject")):
         for entry in map(mapping, sequence(part(item.body, "spec", "namespaceResourceWhitelist"))):
             yield text(entry.get("group")), text(entry.get("kind"))
+
+
+def dra(reader: Reader, kubernetes: str) -> Spec:
+    """What partitions on demand need: gpuplan writes values for NVIDIA's driver where pools have such.
+
+    Before Kubernetes 1.36 it does so where the policy says that the gate is on.
+    """
+    if not any(part(data, "featureGates", "DynamicMIG") is True for _, data in reader.documents):
+        return {}
+    found: Spec = {}
+    if (parse_version(kubernetes) or ()) < _BY_DEFAULT:
+        found["partitionableDevices"] = True
+    if version := next(_drivers_of_claims(reader), ""):
+        found["driverVersion"] = version
+    return found
+
+
+_BY_DEFAULT: Final = (1, 36)
+_CHARTS: Final = ("dra-driver-nvidia-gpu-", "nvidia-dra-driver-gpu-")
+_RELEASE: Final = regex(r"v?(\d{1,6}\.\d{1,6}\.\d{1,6})$")
+
+
+def _drivers_of_claims(reader: Reader) -> Iterator[str]:
+    """Releases of NVIDIA's driver for DRA, by the label of what its chart made."""
+    for item in reader.dump.of_kind("apps", "DaemonSet", "Deployment"):
+        chart = item.labels.get("helm.sh/chart", "")
+        if chart.startswith(_CHARTS) and (found := _RELEASE.search(chart)):
+            yield f"v{found[1]}"
 
 
 def routes(reader: Reader) -> Spec:
@@ -49,7 +79,8 @@ def _parents(reader: Reader) -> Iterator[Mapping[str, Any]]:
                 namespace = text(parent.get("namespace")) or item.namespace
                 listener = text(parent.get("sectionName"))
                 named = {"name": text(parent.get("name")), "namespace": namespace}
-                yield {**named, **({"listener": listener} if listener else {})}
+                if named["name"]:
+                    yield {**named, **({"listener": listener} if listener else {})}
 
 
 def _ingresses(reader: Reader) -> Iterator[Any]:

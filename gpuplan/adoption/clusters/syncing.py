@@ -10,6 +10,7 @@ from gpuplan.adoption.clusters.reader import ABOUT_PROJECT, ARGOCD, FLUX, HELM, 
 from gpuplan.adoption.dump import Dump, Item
 from gpuplan.checks.handwritten.reading import mapping, sequence, text
 from gpuplan.credentials import holds_credential
+from gpuplan.diagnostics import Severity
 from gpuplan.planning.plan import Stage
 from gpuplan.planning.sync_names import CONTENT, fit, folder_name, root_name, sync_name
 from gpuplan.policy.models import Approval, Flux, FluxSource, Platform
@@ -44,7 +45,25 @@ def read(reader: Reader, platform: Platform, usual: Approval) -> Spec:
             what, help_ = "that Flux syncs the cluster as well", "remove the Kustomizations of one of the two"
             reader.leave_out(item.at, what, help_, "one tool syncs a cluster")
         return {"argocd": by_argocd}
-    return {} if by_flux is None else {"flux": by_flux}
+    if by_flux is not None:
+        return {"flux": by_flux}
+    for tool, kind, field in _TOOLS:
+        for item in reader.dump.of_kind(*kind)[:1]:
+            reader.miss(
+                f"the dump does not say which repository {tool} will have the policies' output from",
+                f"{tool} runs, and no tool is said to sync what is built",
+                f"add {field} to the Cluster, or apply `out/` in another way",
+                item.at,
+                Severity.NOTE,
+            )
+            return {}
+    return {}
+
+
+_TOOLS: Final = (
+    ("Argo CD", (ARGOCD, "Application"), "`argocd: {repoURL: ...}`"),
+    ("Flux", (FLUX, "Kustomization"), "`flux: {}`"),
+)
 
 
 # --- Argo CD -----------------------------------------------------------------------------------------------------

@@ -80,6 +80,8 @@ def _signs_of_openshift(reader: Reader) -> Iterator[bool]:
         yield "node.openshift.io/os_id" in item.labels
     for item in reader.dump.of_kind("", "Namespace"):
         yield _WATCHED in item.labels and item.name != NFD_NAMESPACE
+    for item in reader.dump.of_kind("", "ConfigMap"):
+        yield any(key.startswith("console.openshift.io/") for key in item.labels)
     for item in reader.dump.of_kind("nvidia.com", "ClusterPolicy"):
         yield part(item.body, "spec", "operator", "use_ocp_driver_toolkit") is True
     for _, data in reader.documents:

@@ -5,11 +5,20 @@ Nothing here knows who applies what, nor what a change disturbs: `pipeline.drift
 
 from __future__ import annotations
 
-from gpuplan.adoption.drift.fields import ABSENT, Difference, as_found
 from gpuplan.adoption.drift.foreign import opponents
 from gpuplan.adoption.drift.nodes import NodeDifference, compare_nodes
-from gpuplan.adoption.drift.objects import Compared, Differing, Leftover, Unjudged, applied_by, compare, leftovers
+from gpuplan.adoption.drift.objects import (
+    Compared,
+    Differing,
+    Leftover,
+    Unjudged,
+    applied_by,
+    compare,
+    leftovers,
+)
 from gpuplan.adoption.drift.owners import Owner, find_owner
+from gpuplan.manifests.applied import Difference, as_found, with_left
+from gpuplan.manifests.shapes import ABSENT
 
 __all__ = [
     "ABSENT",
@@ -27,4 +36,5 @@ __all__ = [
     "find_owner",
     "leftovers",
     "opponents",
+    "with_left",
 ]

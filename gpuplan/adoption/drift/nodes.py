@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from gpuplan.adoption.drift.fields import ABSENT
 from gpuplan.adoption.drift.objects import Scope
 from gpuplan.adoption.dump import Dump, Item
 from gpuplan.checks.gpus import SHARED_ENDING
@@ -14,6 +13,7 @@ from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text
 from gpuplan.diagnostics import Path
 from gpuplan.manifests import Identity, parse_quantity
 from gpuplan.manifests.provenance import Links, chosen, copied
+from gpuplan.manifests.shapes import ABSENT
 from gpuplan.planning.plan import GPU_RESOURCE, MIG_CONFIG_LABEL, POOL_LABEL, DynamicMig, Plan, Pool, Taint
 from gpuplan.planning.pool_nodes import has_node
 from gpuplan.planning.pools import ALL_DISABLED

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final
 
-from gpuplan.adoption.drift.fields import Difference, differences
+from gpuplan.adoption.drift.owners import left_fields
 from gpuplan.adoption.dump import Dump, Item
-from gpuplan.checks.handwritten.reading import text
-from gpuplan.manifests import Gvk, Identity
+from gpuplan.manifests import Identity, gvk_of
+from gpuplan.manifests.applied import Difference, differences
 from gpuplan.manifests.shapes import shape_of
 from gpuplan.values import NamedTuple, Value
 
@@ -55,22 +55,21 @@ def compare(written: Mapping[Identity, Mapping[str, Any]], dump: Dump, kubernete
             else:
                 unjudged[_kind(identity), _NOT_THERE] += 1
             continue
-        gvk, live = _gvk(body), _gvk(item.body)
+        gvk, live = gvk_of(body), gvk_of(item.body)
         found.append(identity)
         if gvk.version != live.version:
             unjudged[_kind(identity), f"the dump has version {live.version}, and gpuplan writes {gvk.version}"] += 1
-        elif here := tuple(differences(body, item.body, shape_of(gvk, kubernetes))):
-            differing.append(Differing(identity, item, here))
+            continue
+        shape = shape_of(gvk, kubernetes)
+        here = {one.live_route: one for one in left_fields(body, item.body, shape)}
+        here |= {one.live_route: one for one in differences(body, item.body, shape)}
+        if here:
+            differing.append(Differing(identity, item, tuple(here.values())))
     rest = tuple(Unjudged(kind, number, why) for (kind, why), number in sorted(unjudged.items()))
     return Compared(frozenset(found), tuple(differing), tuple(missing), rest)
 
 
 _NOT_THERE: Final = "the dump has no list of them"
-
-
-def _gvk(body: Mapping[str, Any]) -> Gvk:
-    group, _, version = text(body.get("apiVersion")).rpartition("/")
-    return Gvk(group, version, text(body.get("kind")))
 
 
 def _kind(identity: Identity) -> str:

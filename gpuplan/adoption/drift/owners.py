@@ -8,6 +8,9 @@ from typing import Any, Final
 
 from gpuplan.checks.handwritten.reading import mapping, sequence, text
 from gpuplan.diagnostics import Path
+from gpuplan.manifests.applied import Difference, find_item, is_same
+from gpuplan.manifests.shapes import ABSENT, Shape
+from gpuplan.planning.sync_names import REVISION
 from gpuplan.values import NamedTuple
 
 APPLY: Final = "Apply"
@@ -35,6 +38,50 @@ def owners(body: Mapping[str, Any], route: Path) -> tuple[Owner, ...]:
         live = _item(live, part)
     found = [owner for owner, fields in _entries(body) if _owns(fields, route, steps)]
     return tuple(sorted(found, key=lambda owner: owner.time, reverse=True))
+
+
+APPLIERS: Final = ("argocd-controller", "kustomize-controller")
+"""What Argo CD and Flux call themselves (`ArgoCDSSAManager` in `common/common.go` of argo-cd, `controllerName` in
+`main.go` of kustomize-controller): what they have applied and what is written no more, they take away.
+"""
+_NOTES: Final = ("argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "app.kubernetes.io/instance", REVISION)
+"""Beginnings of the labels and annotations that they add themselves."""
+
+
+def left_fields(written: Mapping[str, Any], live: Mapping[str, Any], shape: Shape) -> Iterator[Difference]:
+    """The fields of a live object that whoever syncs it has applied, and that are written no more."""
+    for owner, fields in _entries(live):
+        if owner.operation == APPLY and owner.manager in APPLIERS and not owner.subresource:
+            yield from _left(fields, written, live, shape, ((), ()))
+
+
+def _left(
+    fields: Mapping[str, Any], written: object, live: object, shape: Shape, at: tuple[Path, Path]
+) -> Iterator[Difference]:
+    for key, inner in fields.items():
+        kind, _, value = key.partition(":")
+        if kind == "f" and isinstance(live, Mapping) and value in live and not value.startswith(_NOTES):
+            step = (*at[0], value), (*at[1], value)
+            known = written.get(value, ABSENT) if isinstance(written, Mapping) else ABSENT
+            if inner:
+                yield from _left(mapping(inner), known, live[value], shape.field(value), step)
+            elif known is ABSENT and not is_same(known, live[value], shape):
+                yield Difference(*step, ABSENT, live[value])
+        elif kind in ("k", "v") and isinstance(live, list):
+            index = next((n for n, item in enumerate(live) if _names(value, item, is_keys=kind == "k")), None)
+            if index is None:
+                continue
+            items = written if isinstance(written, list | tuple) else ()
+            ours = next((n for n, item in enumerate(items) if _is_item(item, live[index], shape)), None)
+            step = (*at[0], index if ours is None else ours), (*at[1], index)
+            if ours is None:
+                yield Difference(*step, ABSENT, live[index])
+            elif inner:
+                yield from _left(mapping(inner), items[ours], live[index], shape.items, step)
+
+
+def _is_item(written: object, live: object, shape: Shape) -> bool:
+    return find_item(written, [live], shape) == 0
 
 
 def find_owner(body: Mapping[str, Any], route: Path) -> Owner | None:

@@ -9,13 +9,14 @@ from gpuplan.adoption import queues
 from gpuplan.adoption.draft import Draft, Found
 from gpuplan.adoption.dump import Dump
 from gpuplan.adoption.teams.access import allowed, containers_of, members_of, network_resources
+from gpuplan.adoption.teams.asked import asked_by
 from gpuplan.adoption.teams.caps import judge_quotas, offers_of
 from gpuplan.adoption.teams.model import Team, Told
 from gpuplan.adoption.teams.orgs import read_orgs
 from gpuplan.adoption.teams.owners import find_spaces, find_teams
 from gpuplan.adoption.teams.projects import queues_of
 from gpuplan.adoption.teams.quotas import quotas_of
-from gpuplan.adoption.teams.recorded import read_recorded
+from gpuplan.adoption.teams.recorded import read_recorded, recorded_namespaces
 from gpuplan.checks.handwritten.reading import mapping, text
 from gpuplan.planning.plan import Plan
 
@@ -25,17 +26,19 @@ def read(dump: Dump, plan: Plan) -> Found:
     queued, found = queues.read(dump, plan)
     offers, spaces = offers_of(plan), find_spaces(dump)
     projects, lost = queues_of(read_orgs(dump), offers, spaces) if plan.scheduler.has_projects else ((), ())
-    teams = find_teams(dump, spaces, offers, (*queued, *projects))
-    granted, unclear = quotas_of(teams, plan, offers, read_recorded(dump, plan.cluster.cap))
+    order = (*recorded_namespaces(dump), *(namespace for queue in projects for namespace in queue.namespaces))
+    teams, left_alone = find_teams(dump, plan, spaces, offers, (*queued, *projects), order)
+    asked = asked_by(dump, teams, offers)
+    granted, unclear = quotas_of(teams, plan, offers, read_recorded(dump, plan.cluster.cap), asked)
     network = network_resources(teams, frozenset(offers))
-    said = [*lost, *judge_quotas(dump, teams, offers), *unclear]
+    said = [*lost, *left_alone, *judge_quotas(dump, teams, offers), *unclear]
     drafts = []
     for team in teams:
         spec, more = _spec(team, plan, granted[team.name], network)
         said += more
         remarks = (
             *(team.queue.remarks if team.queue else ()),
-            *(item.remark for item in said if item.team == team.name),
+            *(item.remark for item in said if team.name in item.teams),
         )
         drafts.append(Draft("Tenant", team.name, spec, team.sources, tuple(dict.fromkeys(remarks))))
     return Found(tuple(drafts), (*found, *(item.diagnostic for item in said)))
@@ -61,7 +64,7 @@ def _spec(
         "containers": containers,
     }
     spec = {field: value for field, value in fields.items() if value}
-    return spec, (*unsaid_members, *unsaid_allow, *unsaid_limits)
+    return spec or {"namespaces": []}, (*unsaid_members, *unsaid_allow, *unsaid_limits)
 
 
 def _priority_classes(team: Team, plan: Plan, quotas: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from gpuplan.adoption.dump import Dump, Item
 from gpuplan.adoption.rules import QUOTA_CAPS_NOTHING, TEAM_SAID_IN_PART
-from gpuplan.adoption.teams.model import Space, Team, Told, told
+from gpuplan.adoption.teams.model import Team, Told, told
 from gpuplan.checks.handwritten.objects import inert_quota_key
 from gpuplan.checks.handwritten.reading import HandFiles, Object, inside, mapping, sequence, text
 from gpuplan.diagnostics import Finding, Origin, Severity
@@ -57,23 +57,23 @@ def offers_of(plan: Plan) -> Offers:
     return {key: tuple(offers) for key, offers in found.items()}
 
 
-def granted(space: Space) -> Iterator[tuple[str, str, str]]:
+def grants_in(parameters: Item | None) -> Iterator[tuple[str, str, str]]:
     """What gpuplan's parameters grant: a pool, a resource, and how many of it a container may ask for."""
-    if space.parameters:
-        for line in text(mapping(space.parameters.body.get("data")).get("grants")).splitlines():
-            if len(words := line.split()) == _WORDS_OF_A_GRANT:
-                yield words[0], words[1], words[2]
+    lines = text(mapping(parameters.body.get("data")).get("grants")).splitlines() if parameters else ()
+    for line in lines:
+        if len(words := line.split()) == _WORDS_OF_A_GRANT:
+            yield words[0], words[1], words[2]
 
 
 _WORDS_OF_A_GRANT: Final = 3
 
 
-def offers_in(space: Space, offers: Offers) -> Iterator[Offer]:
+def offers_in(parameters: Item | None, offers: Offers) -> Iterator[Offer]:
     """The units that gpuplan's parameters grant, in their order."""
     by_grant = {
         (offer.pool.name, offer.unit.asked_as or FRACTION): offer for known in offers.values() for offer in known
     }
-    for pool, resource, _ in granted(space):
+    for pool, resource, _ in grants_in(parameters):
         if offer := by_grant.get((pool, resource)):
             yield offer
 
@@ -154,9 +154,12 @@ def counts_gpus(item: Item, offers: Offers) -> bool:
 
 def judge_quotas(dump: Dump, teams: Iterable[Team], offers: Offers) -> Iterator[Told]:
     """gpuplan's own say nothing that no policy says."""
-    owners = {space.name: (team.name, space.owner) for team in teams for space in team.spaces}
+    owners = {space.name: (team, space.owner) for team in teams for space in team.spaces}
     for item in dump.of_kind("", "ResourceQuota"):
-        team, owner = owners.get(item.namespace, ("", ""))
+        whose, owner = owners.get(item.namespace, (None, ""))
+        team = whose.name if whose else ""
+        if whose and whose.queue and not owner and counts_gpus(item, offers):
+            yield told(team, TEAM_SAID_IN_PART, _beside_queue(item, team))
         yield from (told(team, QUOTA_CAPS_NOTHING, finding) for finding in _capping_nothing(item, offers))
         if not owner and any(_is_of_gpus(key, offers) for key in _hard(item)):
             yield from (told(team, TEAM_SAID_IN_PART, finding) for finding in _unsaid(item, offers))
@@ -171,6 +174,17 @@ def judge_quotas(dump: Dump, teams: Iterable[Team], offers: Offers) -> Iterator[
                     help="write a Tenant with these namespaces, and a `split` of its quota",
                 )
                 yield told("", TEAM_SAID_IN_PART, finding)
+
+
+def _beside_queue(item: Item, team: str) -> Finding:
+    return Finding(
+        item.at / "spec" / "hard",
+        f"{item.title} caps GPUs beside the queue of tenant `{team}`",
+        label="not imported",
+        notes=("a ResourceQuota refuses pods one by one, so that of two gangs each may get a part",),
+        help="remove its keys for GPUs where the queue is to cap them; else it goes on to hold",
+        severity=Severity.NOTE,
+    )
 
 
 def _is_of_gpus(key: str, offers: Offers) -> bool:

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from gpuplan.adoption.dump import Dump, Item
-from gpuplan.adoption.queues import Queue
+from gpuplan.adoption.queues.model import Queue
+from gpuplan.adoption.rules import TEAM_SAID_IN_PART
 from gpuplan.adoption.teams.caps import Offers, counts_gpus
-from gpuplan.adoption.teams.model import Space, Team
+from gpuplan.adoption.teams.model import Space, Team, Told, told
 from gpuplan.checks.handwritten.reading import mapping, text
+from gpuplan.diagnostics import Finding
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
-from gpuplan.planning.plan import TENANT_LABEL
+from gpuplan.planning.plan import TENANT_LABEL, Plan
 
 RBAC: Final = "rbac.authorization.k8s.io"
 _LISTED: Final = "grants-"
@@ -30,20 +32,67 @@ def find_spaces(dump: Dump) -> Mapping[str, Space]:
     return {name: _space(dump, name, own.get(name, ""), items) for name, items in sorted(by_namespace.items())}
 
 
-def find_teams(dump: Dump, spaces: Mapping[str, Space], offers: Offers, queues: Sequence[Queue]) -> tuple[Team, ...]:
-    """By name. A namespace is whose label says so, or whose queue it uses, or is a team of its own that has a quota."""
+def find_teams(
+    dump: Dump,
+    plan: Plan,
+    spaces: Mapping[str, Space],
+    offers: Offers,
+    queues: Sequence[Queue],
+    order: Sequence[str] = (),
+) -> tuple[tuple[Team, ...], tuple[Told, ...]]:
+    """By name. A namespace is whose label says so, or whose queue it uses, or is a team of its own that has a quota.
+
+    Where a scheduler counts tenants, all that a tenant's pods ask for goes through queues: one that has none is left
+    alone. So is one of the cluster itself. Namespaces of a team are in ``order`` as far as that names them.
+    """
     labelled = labelled_parameters(dump)
-    capped = {name: name for name, space in spaces.items() if any(counts_gpus(item, offers) for item in space.quotas)}
     queued = {namespace: queue.tenant for queue in queues for namespace in queue.namespaces}
     own = {name: space.owner for name, space in spaces.items() if space.owner}
+    capped: dict[str, str] = {}
+    unsaid: list[Told] = []
+    for name, space in spaces.items():
+        quota = next((item for item in space.quotas if counts_gpus(item, offers)), None)
+        if quota is None or name in own or name in queued:
+            continue
+        if plan.scheduler.counts_tenants or _is_of_cluster(name, plan):
+            unsaid.append(_left_alone(quota, plan))
+        else:
+            capped[name] = name
     found: dict[str, list[Space]] = {}
     for namespace, team in sorted({**capped, **queued, **own}.items()):
         found.setdefault(team, []).append(spaces.get(namespace) or _space(dump, namespace, "", ()))
     by_tenant = {queue.tenant: queue for queue in queues}
-    return tuple(
-        Team(name, tuple(found.get(name, ())), labelled.get(name), by_tenant.get(name))
+    places = {namespace: index for index, namespace in reversed([*enumerate(order)])}
+    teams = (
+        Team(
+            name,
+            tuple(sorted(found.get(name, ()), key=lambda space: (places.get(space.name, len(places)), space.name))),
+            labelled.get(name),
+            by_tenant.get(name),
+        )
         for name in sorted({*found, *labelled, *by_tenant} - {""})
     )
+    return tuple(teams), tuple(unsaid)
+
+
+def _is_of_cluster(namespace: str, plan: Plan) -> bool:
+    return namespace.startswith("kube-") or namespace == plan.cluster.gpu_operator.namespace
+
+
+def _left_alone(quota: Item, plan: Plan) -> Told:
+    if _is_of_cluster(quota.namespace, plan):
+        label, notes = "the cluster's own namespace", ("in a tenant's namespace pods are held to its quotas",)
+    else:
+        label = "no queue takes its work"
+        notes = (f"pods of a tenant that ask for GPUs go through a queue of {plan.scheduler.title}",)
+    finding = Finding(
+        quota.at / "spec" / "hard",
+        f"namespace `{quota.namespace}` has a quota on GPUs and is made no tenant",
+        label=label,
+        notes=notes,
+        help=f"write a Tenant with `namespaces: [{quota.namespace}]` if it is meant to be one",
+    )
+    return told("", TEAM_SAID_IN_PART, finding)
 
 
 def labelled_parameters(dump: Dump) -> Mapping[str, Item]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 
-from gpuplan.adoption.draft import Draft, Found, joined
+from gpuplan.adoption.draft import Draft, Found
 from gpuplan.adoption.dump import Dump, Item
 from gpuplan.adoption.rules import WORK_LEFT_ALONE
 from gpuplan.adoption.work.ending import ending
 from gpuplan.adoption.work.groups import JOB, JOB_SET, TRAINING_RUNTIME, Group, groups_of, kind_of, template_of
 from gpuplan.adoption.work.judging import Judged, Spec, judge
 from gpuplan.adoption.work.others import others
-from gpuplan.adoption.work.pods import common
+from gpuplan.adoption.work.pods import common, respelled
 from gpuplan.adoption.work.serving import serving
-from gpuplan.credentials import holds_credential
+from gpuplan.checks.workloads import secret_in_a_policy
 from gpuplan.diagnostics import Diagnostic, Finding, Path, field_path
 from gpuplan.planning.plan import Plan, Tenant
 
@@ -24,9 +26,10 @@ _MOST_GUESSES = 32
 def read(dump: Dump, plan: Plan) -> Found:
     """The Workloads of what gpuplan wrote, and a finding for each other object whose pods ask for GPUs."""
     groups = groups_of(dump)
-    names = [group.name for group in groups]
-    found = [_twice(group) if names.count(group.name) > 1 else _read(plan, group) for group in groups]
-    return joined(found) + Found(diagnostics=(*others(dump, plan),))
+    times = Counter(group.name for group in groups)
+    found = [_twice(group) if times[group.name] > 1 else _read(plan, group) for group in groups]
+    told = (diagnostic for item in found for diagnostic in item.diagnostics)
+    return Found(tuple(draft for item in found for draft in item.drafts), (*told, *others(dump, plan)))
 
 
 def _twice(group: Group) -> Found:
@@ -48,7 +51,7 @@ def _read(plan: Plan, group: Group) -> Found:
     for maker, guess in _guesses(plan, group, tenant):
         found = judge(plan, group, maker, guess)
         if found.is_right:
-            return _taken(group, found)
+            return _taken(plan, group, found)
         if best is None or found.rank > best.rank:
             best = found
     return _not_right(group, best)
@@ -65,7 +68,7 @@ def _guesses(plan: Plan, group: Group, tenant: Tenant) -> Iterator[tuple[Item, S
     left = _MOST_GUESSES
     for maker in group.makers:
         is_ending = kind_of(maker) in (JOB, JOB_SET, TRAINING_RUNTIME)
-        for shared in common(plan, group, tenant, template_of(maker)):
+        for shared in respelled(common(plan, group, tenant, template_of(maker)), is_named_by_content=is_ending):
             for work in ending(plan, group, tenant, maker) if is_ending else _served(group, maker):
                 if not left:
                     return
@@ -80,10 +83,11 @@ def _served(group: Group, maker: Item) -> Iterator[Spec]:
 # --- What comes of it ------------------------------------------------------------------------------------------------
 
 
-def _taken(group: Group, found: Judged) -> Found:
+def _taken(plan: Plan, group: Group, found: Judged) -> Found:
     """The Workload, unless it says a secret; what has its labels and would not be written is told."""
-    if secret := next(_secrets(found.spec, ()), None):
-        return _secret(group, secret)
+    if secret := _secret(plan, found):
+        instead = "revoke it, put the new one into a Secret, and write the Workload with a `secretKeyRef`"
+        return _left(group, (), secret, instead)
     sources = tuple(item.source for item in group.items if item.identity in found.written)
     stale = [item for item in group.items if item.identity not in found.written]
     remarks = tuple(f"{item.title}, which has the workload's labels." for item in stale)
@@ -91,36 +95,22 @@ def _taken(group: Group, found: Judged) -> Found:
     return Found((draft,), tuple(_stale(group, item) for item in stale))
 
 
+def _secret(plan: Plan, found: Judged) -> str:
+    """What of the work looks like a secret, never the value."""
+    work = (found.workload,) if found.workload else ()
+    told = (item.message for item in secret_in_a_policy.find(replace(plan, workloads=work)))
+    return next(iter(told), "")
+
+
 def _stale(group: Group, item: Item) -> Diagnostic:
     finding = Finding(
         item.at,
         f"{item.title} has the labels of workload `{group.name}`, and is no part of it",
         label="not written",
-        notes=("a Job that has become another one leaves the one before, until somebody removes it",),
+        notes=("what has become another object, as a Job does with each change, stays until somebody removes it",),
         help="delete it when nothing needs it",
     )
     return WORK_LEFT_ALONE.report(finding)
-
-
-def _secrets(value: object, route: Path) -> Iterator[Path]:
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _secrets(item, (*route, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _secrets(item, (*route, index))
-    elif isinstance(value, str) and holds_credential(value):
-        yield route
-
-
-def _secret(group: Group, route: Path) -> Found:
-    what = f"variable `{route[-1]}`" if route[-2:-1] == ("env",) else f"`{field_path(route)}`"
-    return _left(
-        group,
-        (),
-        f"{what} has what looks like a secret",
-        "revoke it, put the new one into a Secret, and write the Workload with a `secretKeyRef`",
-    )
 
 
 def _not_right(group: Group, found: Judged | None) -> Found:
@@ -141,6 +131,7 @@ def _left(group: Group, route: Path, reason: str, instead: str = "", item: Item 
         chosen.at / route,
         f"workload `{group.name}` in namespace `{group.namespace}` is left as it is",
         label=reason,
+        notes=("what applies it removes it when Git has it no more: Argo CD and Flux, where they prune",),
         help=instead or "write its Workload by hand, and compare what it builds with what is there",
     )
     return Found(diagnostics=(WORK_LEFT_ALONE.report(finding),))

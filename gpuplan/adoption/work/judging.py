@@ -72,7 +72,7 @@ def judge(plan: Plan, group: Group, maker: Item, guess: Spec) -> Judged:
     if bare.workload is None:
         return bare
     variables = _variables(maker, _maker_of(plan, bare.workload, maker))
-    named = _made(plan, group, maker, {**guess, "env": variables} if variables else guess)
+    named = _made(plan, group, maker, {**guess, "env": variables}) if variables else bare
     if named.workload is None:
         return named
     found = _compared(plan, group, named)

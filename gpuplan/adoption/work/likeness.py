@@ -21,6 +21,8 @@ _ANY: Final = object()
 
 def difference(written: object, live: object, shape: Shape, route: Path = ()) -> Path | None:
     """Where an object first differs from what would be written; None where it is the same."""
+    if written == live:
+        return None
     match written, live:
         case Mapping(), Mapping():
             return _between_mappings(written, live, shape, route)
@@ -29,7 +31,7 @@ def difference(written: object, live: object, shape: Shape, route: Path = ()) ->
             found = (difference(one, other, shape.items, (*route, index)) for index, (one, other) in pairs)
             return next((item for item in found if item is not None), None)
         case _:
-            return None if written == live or _is_same_amount(written, live, shape) else route
+            return None if _is_same_amount(written, live, shape) else route
 
 
 def _between_mappings(

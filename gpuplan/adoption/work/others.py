@@ -2,46 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from gpuplan.adoption.dump import Dump, Item
 from gpuplan.adoption.rules import WORK_LEFT_ALONE
 from gpuplan.adoption.work.groups import JOB, KINDS, is_owned, kind_of
-from gpuplan.backends import kai as kai_objects
-from gpuplan.backends import kueue as kueue_objects
 from gpuplan.backends.workloads.terms import FRACTION, GPU_MEMORY
 from gpuplan.checks import handwritten
 from gpuplan.checks.handwritten.reading import HandFiles, Object, inside, mapping, parts_with, sequence, text
 from gpuplan.checks.registry import run_all
-from gpuplan.diagnostics import Diagnostic, Finding, Severity
-from gpuplan.manifests import Manifest
+from gpuplan.diagnostics import Diagnostic, Finding, Origin, Severity
+from gpuplan.manifests import is_object
 from gpuplan.patterns import regex
-from gpuplan.planning.plan import WORKLOAD_LABEL, Plan
-from gpuplan.planning.schedulers import kai, kueue
-from gpuplan.wording import listing
+from gpuplan.planning.dra import CLASS_PREFIX
+from gpuplan.planning.grants import FRACTION as PARTS
+from gpuplan.planning.plan import WORKLOAD_LABEL, Plan, Pool
+from gpuplan.values import NamedTuple
+from gpuplan.wording import count, listing
 
 
 def others(dump: Dump, plan: Plan) -> Iterator[Diagnostic]:
     """One finding for each object whose pods ask for GPUs, but for what controllers own and what has ended."""
-    found = [item for item in dump.objects if _is_work(item) and _asked(item)]
-    judged = _judged(plan, found)
-    queues = _queues(plan)
-    classes = {item.name for item in plan.priority_classes}
-    for item in found:
-        lost = (*judged.get(item.at, ()), *_lost_names(item, queues, classes))
-        yield WORK_LEFT_ALONE.report(_told(plan, item, lost))
+    found = [(item, asked) for item in dump.objects if _is_work(item) and (asked := tuple(_asked(plan, item)))]
+    lost = _lost(plan, [item for item, _ in found])
+    for item, asked in found:
+        yield WORK_LEFT_ALONE.report(_told(plan, item, asked, [*lost[_key(item.at)], *_lost_classes(plan, item)]))
 
 
-_NO_WORK: Final = ("Runtime", "Template", "Policy", "Definition", "Driver", "Revision")
-"""Ends of kinds that say what pods may be, and have none."""
-
-_OWN: Final = frozenset(KINDS)
+_NO_WORK: Final = ("Runtime", "Template", "Policy", "Definition", "Driver", "Revision", "Workload")
+"""Ends of kinds that say what pods may be, or that stand for work of other kinds."""
 
 
 def _is_work(item: Item) -> bool:
-    is_ours = WORKLOAD_LABEL in item.labels and kind_of(item) in _OWN
-    return bool(item.namespace) and not (is_ours or item.kind.endswith(_NO_WORK) or is_owned(item) or _has_ended(item))
+    if not is_object(item.body):
+        return False
+    is_ours = WORKLOAD_LABEL in item.labels and kind_of(item) in KINDS
+    passed = is_ours or item.kind.endswith(_NO_WORK) or is_owned(item) or _has_ended(item)
+    return bool(item.namespace) and not passed
 
 
 def _has_ended(item: Item) -> bool:
@@ -55,61 +53,64 @@ def _has_ended(item: Item) -> bool:
 
 # --- What it asks for ------------------------------------------------------------------------------------------------
 
-_GPU: Final = regex(r"nvidia\.com/(gpu|mig-).*|.*[/.]gpu(\..*)?")
+_GPU: Final = regex(r"nvidia\.com/(gpu|mig-).*")
 
 
-def _asked(item: Item) -> dict[str, None]:
-    """What the pods of an object ask for by name, wherever their containers say it."""
+def _asked(plan: Plan, item: Item) -> dict[str, None]:
+    """What the pods of an object ask for, as quotas call it, wherever their containers say it."""
+    units = {unit.asked_as for pool in plan.pools for unit in pool.units}
     found: dict[str, None] = {}
     for _, part in parts_with(item.body, "resources"):
         for field in ("limits", "requests"):
-            found |= {key: None for key in inside(part, "resources", field) if _GPU.fullmatch(key)}
+            found |= {key: None for key in inside(part, "resources", field) if _GPU.fullmatch(key) or key in units}
     for _, part in parts_with(item.body, "annotations"):
-        found |= {key: None for key in mapping(part.get("annotations")) if key in (FRACTION, GPU_MEMORY)}
+        if not {FRACTION, GPU_MEMORY}.isdisjoint(mapping(part.get("annotations"))):
+            found[PARTS] = None
     for _, part in parts_with(item.body, "resourceClaims"):
         names = [text(mapping(claim).get("resourceClaimTemplateName")) for claim in sequence(part["resourceClaims"])]
-        found |= dict.fromkeys(filter(None, names))
+        found |= {name: None for name in names if name.startswith(CLASS_PREFIX)}
     return found
 
 
-# --- What it names ---------------------------------------------------------------------------------------------------
+def _handing_out(plan: Plan, asked: Sequence[str]) -> list[Pool]:
+    return [pool for pool in plan.pools if any((unit.asked_as or PARTS) in asked for unit in pool.units)]
 
 
-def _judged(plan: Plan, items: list[Item]) -> dict[object, list[str]]:
+# --- What does not go on ---------------------------------------------------------------------------------------------
+
+
+class _Loss(NamedTuple):
+    """Why pods will not start again, and what to do about it."""
+
+    reason: str
+    help: str
+
+
+def _key(at: Origin) -> tuple[int, tuple[str | int, ...]]:
+    return id(at.source), at.path
+
+
+def _lost(plan: Plan, items: Sequence[Item]) -> Mapping[tuple[int, tuple[str | int, ...]], list[_Loss]]:
     """What the rules on hand-written objects find in them: labels that no node has, what admission refuses."""
+    found: dict[tuple[int, tuple[str | int, ...]], list[_Loss]] = {_key(item.at): [] for item in items}
     objects = tuple(Object(item.at, item.body, item.file, "") for item in items)
-    found: dict[object, list[str]] = {}
     for diagnostic in run_all(handwritten.OBJECT_CHECKS, HandFiles(objects=objects, plan=plan)):
-        at = diagnostic.finding.at
-        for item in items:
-            own = item.at.path
-            if at.source is item.at.source and at.path[: len(own)] == own:
-                found.setdefault(item.at, []).append(f"{diagnostic.finding.headline} ({diagnostic.code})")
-                break
+        finding = diagnostic.finding
+        source, route = _key(finding.at)
+        around = (found.get((source, route[:length])) for length in range(len(route), -1, -1))
+        losses = next((item for item in around if item is not None), None)
+        if losses is not None:
+            losses.append(_Loss(f"{finding.message} ({diagnostic.code})", finding.help))
     return found
 
 
-def _queues(plan: Plan) -> Mapping[str, frozenset[str]]:
-    """The queues that work may name, by the label that names them: those that are written."""
-    made = [item for item in (*kueue_objects.render(plan), *kai_objects.render(plan)) if isinstance(item, Manifest)]
-    local, leaves = ([item for item in made if item.kind == kind] for kind in ("LocalQueue", "Queue"))
-    found = {
-        kueue.QUEUE_LABEL: frozenset(f"{item.identity.namespace}/{item.name}" for item in local),
-        kai.QUEUE_LABEL: frozenset(item.name for item in leaves),
-    }
-    return {label: names for label, names in found.items() if names}
-
-
-def _lost_names(item: Item, queues: Mapping[str, frozenset[str]], classes: set[str]) -> Iterator[str]:
-    for label, known in queues.items():
-        named = {text(mapping(part["labels"]).get(label)) for _, part in parts_with(item.body, "labels")} - {""}
-        for name in sorted(named):
-            if name not in known and f"{item.namespace}/{name}" not in known:
-                yield f"it names the queue `{name}`, which no policy makes"
+def _lost_classes(plan: Plan, item: Item) -> Iterator[_Loss]:
+    known = {found.name for found in plan.priority_classes}
     for _, part in parts_with(item.body, "priorityClassName"):
         name = text(part["priorityClassName"])
-        if name and name not in classes and not name.startswith("system-"):
-            yield f"it names the priority class `{name}`, which no policy makes"
+        if name and name not in known and not name.startswith("system-"):
+            reason = f"it names the priority class `{name}`, which is in no policy"
+            yield _Loss(reason, f"add a PriorityClass `{name}`, or name another one")
 
 
 # --- What is told ----------------------------------------------------------------------------------------------------
@@ -117,33 +118,51 @@ def _lost_names(item: Item, queues: Mapping[str, frozenset[str]], classes: set[s
 _IN_PLACE: Final = {
     "Deployment": "gpuplan's Deployments select pods by a label of their own, and a selector cannot be changed",
     "Job": "gpuplan's Jobs have other names, so that it would run once more",
+}
+"""Why work is not made a Workload that could be one, by its kind."""
+
+_NEVER: Final = {
     "CronJob": "no policy says when work is to run",
-    "StatefulSet": "gpuplan writes no StatefulSets",
     "DaemonSet": "gpuplan writes no DaemonSets",
     "Pod": "gpuplan writes no Pods, but what makes them",
+    "StatefulSet": "gpuplan writes no StatefulSets",
 }
+"""Why work cannot be a Workload."""
+
+_LEAVE: Final = "leave it to whoever applies it"
+_MOVE: Final = "to have gpuplan write it, add a Workload of another name, and delete it when that runs"
+_REPLACED: Final = "gpuplan writes it in another way, and its pods would start again"
 
 
-def _told(plan: Plan, item: Item, lost: tuple[str, ...]) -> Finding:
-    pools = [pool.name for pool in plan.pools if any(unit.asked_as in _asked(item) for unit in pool.units)]
-    reason = _IN_PLACE.get(item.kind, "gpuplan's own would replace its pods")
-    asked = listing([*_asked(item)])
-    where = (f"it asks for {asked}: {listing(pools)} {'hands' if len(pools) == 1 else 'hand'} it out",) if pools else ()
-    tenants = [tenant.name for tenant in plan.tenants if item.namespace in tenant.spec.namespaces]
-    homeless = () if tenants else (f"no tenant has the namespace `{item.namespace}`",)
-    if lost:
+def _told(plan: Plan, item: Item, asked: Sequence[str], lost: Sequence[_Loss]) -> Finding:
+    notes = (*_pools(plan, asked), *_tenant(plan, item))
+    if not lost:
         return Finding(
             item.at,
-            f"{item.title} will not start again as it is",
-            label=lost[0],
-            notes=(*lost[1:], *where, *homeless, reason),
-            help="change it before the first sync, or let the policies keep the name that it has",
+            f"{item.title} stays as it is, and is no Workload",
+            label=_NEVER.get(item.kind, _IN_PLACE.get(item.kind, _REPLACED)),
+            notes=notes,
+            help=_LEAVE if item.kind in _NEVER else _MOVE,
+            severity=Severity.NOTE,
         )
     return Finding(
         item.at,
-        f"{item.title} stays as it is, and is no Workload",
-        label=reason,
-        notes=(*where, *homeless),
-        help="write a Workload of another name beside it, and delete it, to have gpuplan write it",
-        severity=Severity.NOTE,
+        f"{item.title} will not start again as it is",
+        label=f"{count(len(lost), 'reason')} below",
+        notes=(*(loss.reason for loss in lost), *notes),
+        help=lost[0].help or "change it before the first sync",
     )
+
+
+def _pools(plan: Plan, asked: Sequence[str]) -> Iterator[str]:
+    pools = _handing_out(plan, asked)
+    names = listing([pool.name for pool in pools])
+    if len(pools) == 1:
+        yield f"it asks for {listing(asked)}, which pool {names} hands out"
+    elif pools:
+        yield f"it asks for {listing(asked)}, which pools {names} hand out: it may run in any of them"
+
+
+def _tenant(plan: Plan, item: Item) -> Iterator[str]:
+    if not any(item.namespace in tenant.spec.namespaces for tenant in plan.tenants):
+        yield f"no tenant has the namespace `{item.namespace}`"

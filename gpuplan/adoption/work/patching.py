@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuplan.adoption.work.likeness import difference, is_added
-from gpuplan.checks.handwritten.reading import mapping, sequence
+from gpuplan.checks.handwritten.reading import mapping
 from gpuplan.diagnostics import Path
 from gpuplan.manifests.shapes import Shape
 from gpuplan.manifests.strategic import DIRECTIVE
@@ -38,13 +38,19 @@ def _change(have: object, want: object, shape: Shape, route: Path) -> object:
 
 def _items(have: list[object], want: list[object], key: str, shape: Shape, route: Path) -> list[object]:
     """The items that are other ones, or new; and those that go."""
-    by_key = {mapping(item).get(key): item for item in have}
+    by_key = {_named(item, key): item for item in have}
     found: list[object] = []
     for index, item in enumerate(want):
-        name = mapping(item).get(key)
+        name = _named(item, key)
         if name not in by_key:
             found.append(item)
         elif change := patch_between(by_key[name], item, shape, (*route, index)):
-            found.append({key: name, **change})
-    names = [mapping(item).get(key) for item in sequence(want)]
-    return [*found, *({DIRECTIVE: "delete", key: name} for name in by_key if name not in names)]
+            found.append({key: mapping(item).get(key), **change})
+    names = [_named(item, key) for item in want]
+    gone = (item for name, item in by_key.items() if name not in names)
+    return [*found, *({DIRECTIVE: "delete", key: mapping(item).get(key)} for item in gone)]
+
+
+def _named(item: object, key: str) -> str:
+    """By what an item is told from others, whatever that may be."""
+    return str(mapping(item).get(key))

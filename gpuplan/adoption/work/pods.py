@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
+from itertools import pairwise
 from typing import Any, Final
 
 from gpuplan.adoption.work.groups import (
@@ -129,6 +130,41 @@ _LONGEST: Final = 18
 
 def _amount(value: object) -> str | None:
     return None if value is None or isinstance(value, Mapping | list) else str(value)
+
+
+def respelled(specs: Iterable[Spec], *, is_named_by_content: bool) -> Iterator[Spec]:
+    """The same with amounts as a policy may have said them: `1500m` is what the API server makes of `1.5`.
+
+    It matters where a digest of what was written is in the name of an object, as that of a Job.
+    """
+    for spec in specs:
+        yield spec
+        found = {field: other for field in ("cpu", "memory") if (other := _as_fraction(spec.get(field)))}
+        for fields in (tuple(found), *((field,) for field in found if len(found) > 1)) if is_named_by_content else ():
+            if fields:
+                yield {**spec, **{field: found[field] for field in fields}}
+
+
+def _as_fraction(amount: object) -> str | None:
+    """So much of the next larger suffix, where the API server would not have left it so; with three digits at most."""
+    number, suffix = text(amount).rstrip(_LETTERS), text(amount).lstrip(_DIGITS)
+    above = _ABOVE.get(suffix)
+    if above is None or not number.isdigit():
+        return None
+    larger, size = above
+    value = (Decimal(int(number)) / size).normalize()
+    is_short = value == value.quantize(Decimal("0.001")) and value != value.to_integral_value()
+    return f"{value:f}{larger}" if is_short else None
+
+
+_DIGITS: Final = "0123456789"
+_LETTERS: Final = "EGKMPTikmnu"
+_ABOVE: Final = {
+    "m": ("", 1000),
+    **{small: (large, 1000) for small, large in pairwise(("M", "G", "T"))},
+    **{small: (large, 1024) for small, large in pairwise(("Mi", "Gi", "Ti"))},
+}
+"""The next larger suffix, and how many of the one that is."""
 
 
 # --- Files and volumes -----------------------------------------------------------------------------------------------

@@ -27,8 +27,8 @@ from gpuplan.adoption.work.pods import duration, given, number, said
 from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text, value_at
 from gpuplan.manifests import parse_quantity
 from gpuplan.patterns import regex
-from gpuplan.planning.serving import GPU_METRIC, MAIN_PORT, PROBE_PERIOD, canary_name
-from gpuplan.policy.models import ServingKind
+from gpuplan.planning.serving import GPU_METRIC, MAIN_PORT, PROBE_PERIOD, canary_name, metric_of
+from gpuplan.policy.models import AutoscalerKind, Autoscaling, ServingKind
 
 Spec = dict[str, Any]
 
@@ -41,14 +41,13 @@ def serving(group: Group, maker: Item) -> Iterator[Spec]:
         kind=ServingKind.INFERENCE_SERVICE.value if kind_of(maker) == INFERENCE_SERVICE else None,
         **_pods(maker),
         **_ports_said(ports),
-        probe=_probe(container.get("readinessProbe"), ports),
         startup=_startup(maker, container),
         liveness=_probe(container.get("livenessProbe"), ports),
         service=_reach(group, ports),
         canary=_canary(group, container),
     ) | _worker(maker)
-    if "probe" not in spec and "port" in spec and spec["port"] != "none":
-        spec["probe"] = "none"
+    if (probe := _probe(container.get("readinessProbe"), ports) or "none") != ("tcp" if ports else "none"):
+        spec["probe"] = probe
     for route in _routes(group):
         for scaling in _scalings(group):
             yield {**spec, **_begun_with(scaling), **given(route=route, autoscaling=scaling)}
@@ -267,12 +266,18 @@ def _measures(metric: str, each: Decimal | None, *, is_counted: bool | None) -> 
         return
     if metric == GPU_METRIC:
         yield {"gpuPercent": _whole(each * 100)}
-    if is_counted is not True:
-        yield {"waitingRequests": _whole(each)}
-        yield {"waitingRequests": _whole(each), "metric": metric}
-    if is_counted is not False:
-        yield {"requestsPerSecond": _whole(each)}
-        yield {"requestsPerSecond": _whole(each), "metric": metric}
+    if metric in _USUAL:
+        yield {_USUAL[metric]: _whole(each)}
+    name = "requestsPerSecond" if is_counted is not False else "waitingRequests"
+    yield {name: _whole(each), "metric": metric}
+
+
+_USUAL: Final = {
+    metric_of(Autoscaling.model_validate({"maxReplicas": 1, measure: 1, "kind": kind.value})): measure
+    for measure in ("requestsPerSecond", "waitingRequests")
+    for kind in AutoscalerKind
+}
+"""What is measured where a policy does not say the metric, by its name."""
 
 
 def _triggers(spec: Mapping[str, object]) -> Iterator[Spec]:

@@ -15,6 +15,7 @@ from gpuplan.checks.handwritten.reading import HandFiles, Object, inside, mappin
 from gpuplan.checks.handwritten.settings import (
     DEVICE_PLUGIN,
     MIG_MANAGER,
+    PLUGINS_CHART,
     Settings,
     overriding_strategy,
     settings_for,
@@ -96,7 +97,7 @@ def unread_config(files: HandFiles) -> Iterator[Finding]:
     made = {name for item in files.kustomizations for _, _, name in item.generators}
     for found in files.of_kind("ConfigMap"):
         held = _operand_of(found)
-        if not held or found.is_patch or found.name in (_STOCK, "", *made):
+        if not held or found.is_patch or found.name in (_STOCK, PLUGINS_CHART, "", *made):
             continue
         named = {item.config_name(held) for item in files.settings if item.is_whole or item.config_name(held)}
         namespace = text(found.metadata.get("namespace"))
@@ -189,17 +190,40 @@ def mps_daemon_empty(files: HandFiles) -> Iterator[Finding]:
                 break
 
 
+@same_rule(mig.driver_too_old_for_mig)
+def driver_too_old(files: HandFiles) -> Iterator[Finding]:
+    """A driver that does not know what a file makes of the models that were named."""
+    for config in mig_configs(files):
+        divided = [profiles for _, profiles in _divided(config.body)]
+        for setting in settings_for(files, config.config_map) if divided and not _is_stock(config) else ():
+            driver = _installed(setting)
+            for gpu in files.gpus if driver else ():
+                for what, least in mig.unmet_requirements(driver, gpu, divided):
+                    yield Finding(
+                        setting.place("driver", "version"),
+                        f"driver {driver} is too old for {gpu.id} {what}",
+                        label=f"needs {least}",
+                        related=(Label(config.at, "divides GPUs so"),),
+                        help=f"write a driver version from {least} on",
+                    )
+
+
+def _installed(setting: Settings) -> str:
+    """The driver that is installed, where it is named."""
+    driver = text(setting.value("driver", "version"))
+    return driver if setting.value("driver", "enabled") is not False else ""
+
+
 @same_rule(mig.driver_breaks_mig)
 def driver_without_mig(files: HandFiles) -> Iterator[Finding]:
     """A driver that does not support MIG beside a file that divides GPUs."""
     for config in mig_configs(files):
-        divided = next(iter(_divided(config.body)), None)
-        for setting in settings_for(files, config.config_map) if divided is not None else ():
-            driver = text(setting.value("driver", "version"))
-            is_installed = setting.value("driver", "enabled") is not False
-            defect = mig.defect_without_mig(driver) if driver and is_installed else None
-            if defect is not None and not _is_stock(config):
-                at = config.at if config.is_inline else config.at / ("mig-configs", divided or "")
+        divided = next((name for name, _ in _divided(config.body)), "")
+        for setting in settings_for(files, config.config_map) if divided and not _is_stock(config) else ():
+            driver = _installed(setting)
+            defect = mig.defect_without_mig(driver) if driver else None
+            if defect is not None:
+                at = config.at if config.is_inline else config.at / ("mig-configs", divided)
                 yield Finding(
                     setting.place("driver", "version"),
                     f"driver {driver} does not support MIG",
@@ -210,7 +234,9 @@ def driver_without_mig(files: HandFiles) -> Iterator[Finding]:
                 )
 
 
-def _divided(body: Mapping[str, object]) -> Iterator[str]:
+def _divided(body: Mapping[str, object]) -> Iterator[tuple[str, frozenset[str]]]:
+    """The entries that divide GPUs, with the profiles that stand together on one."""
     for name, entry in mapping(body.get("mig-configs")).items():
-        if any(mapping(item).get("mig-enabled") is True for item in sequence(entry)):
-            yield name
+        for item in map(mapping, sequence(entry)):
+            if item.get("mig-enabled") is True:
+                yield name, frozenset(mapping(item.get("mig-devices")))

@@ -249,7 +249,7 @@ def unprotected_node(files: HandFiles) -> Iterator[Finding]:
     Protect it by annotation, and apply it on the server's side so that only the labels are owned; or let gpuplan put
     the labels there: `nodeLabels: nfd` needs no Node objects.
     """
-    for node in files.of_kind("Node"):
+    for node in _from_git(files, "Node"):
         options = sync_options(inside(node.metadata, "annotations"))
         missing = [f"{option}=false" for option in ("Prune", "Delete") if options.get(option) != "false"]
         if missing and not node.is_patch and not node.group:
@@ -262,6 +262,11 @@ def unprotected_node(files: HandFiles) -> Iterator[Finding]:
                 notes=("Argo CD prunes whole objects, however few of their fields are in Git",),
                 help=f'write the annotation `{SYNC_OPTIONS}: "Prune=false,Delete=false,ServerSideApply=true"`',
             )
+
+
+def _from_git(files: HandFiles, kind: str) -> Iterator[Object]:
+    """Objects that somebody wrote: of those without a platform some were read from a cluster, which had taken them."""
+    return (found for found in files.of_kind(kind) if files.plan is not None or not found.metadata.get("uid"))
 
 
 @check("GPU624", "priority-class-refused")
@@ -277,7 +282,7 @@ def priority_class_refused(files: HandFiles) -> Iterator[Finding]:
     """
     classes = files.plan.priority_classes if files.plan else ()
     default = next((found for found in classes if found.spec.default), None)
-    for found in files.of_kind("PriorityClass"):
+    for found in _from_git(files, "PriorityClass"):
         value = found.body.get("value")
         if found.name.startswith(SYSTEM_PREFIX):
             at = found.place("metadata", "name")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from gpuplan.aliases import has_few_aliases
 from gpuplan.catalog import Gpu
 from gpuplan.diagnostics import Origin, Path
+from gpuplan.documents.printed import Printed, is_list, objects_in
 from gpuplan.manifests import parse_quantity
 from gpuplan.planning.plan import HandWritten, Plan
 from gpuplan.planning.sync_names import SYNC_OPTIONS
@@ -213,10 +214,9 @@ def _objects(written: HandWritten, path: str, target: _Target | None) -> Iterato
                 yield Object(place, part, path, stage, is_patch=True, is_inline=True, target=meant)
         return
     found = mapping(body)
-    if text(found.get("kind")) == "List":
-        for index, item in enumerate(sequence(found.get("items"))):
-            place = at if is_inline else at / "items" / index
-            yield Object(place, mapping(item), path, stage, is_patch, is_inline)
+    if is_list(found):
+        for item in objects_in(Printed(at, found)):
+            yield Object(at if is_inline else item.at, mapping(item.data), path, stage, is_patch, is_inline)
     elif is_patch or "kind" in found:
         yield Object(at, {"kind": kind, **found}, path, stage, is_patch, is_inline, target=meant)
 

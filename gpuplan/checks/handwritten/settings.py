@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from gpuplan.catalog.operators import OPERATORS_CHART
+from gpuplan.catalog.operators import OPERATORS_CHART, all_chart_keys
 from gpuplan.checks.handwritten.reading import (
     HandFiles,
     Kustomization,
@@ -110,7 +110,7 @@ def find_settings(files: HandFiles, release: str) -> Iterator[Settings]:
 
 def values_in(body: object) -> Iterator[tuple[Path, Mapping[str, object]]]:
     """What the GPU Operator's chart is given by a document: at its top, or where a chart has it as a part."""
-    values = mapping(body)
+    values = {key: value for key, value in mapping(body).items() if key not in _HEADINGS or value is not None}
     if "kind" in values:
         return
     if _is_charts(values):
@@ -119,8 +119,59 @@ def values_in(body: object) -> Iterator[tuple[Path, Mapping[str, object]]]:
         yield (OPERATORS_CHART,), part
 
 
+_HEADINGS: Final = ("USER-SUPPLIED VALUES", "COMPUTED VALUES")
+"""What `helm get values` prints above them."""
+
+
 def _is_charts(values: Mapping[str, object]) -> bool:
-    return any(isinstance(values.get(name), Mapping) for name in _CHARTS_BLOCKS)
+    """Whether they have a block that is the operator's, and no less of what its chart reads than of anything else."""
+    is_plugins = not values.keys().isdisjoint(_OF_PLUGINS_CHART)
+    if is_plugins or not any(isinstance(values.get(name), Mapping) for name in _CHARTS_BLOCKS):
+        return False
+    known = all_chart_keys().keys
+    return 2 * sum(name in known for name in values) >= len(values)
+
+
+_OF_PLUGINS_CHART: Final = frozenset(
+    (
+        "compatWithCPUManager",
+        "config",
+        "deviceDiscoveryStrategy",
+        "deviceIDStrategy",
+        "deviceListStrategy",
+        "failOnInitError",
+        "gdrcopyEnabled",
+        "gdsEnabled",
+        "migStrategy",
+        "mofedEnabled",
+        "mps",
+        "nvidiaDriverRoot",
+    )
+)
+"""What stands at the top of values of the device plugin's own chart, which shares some blocks with the operator's.
+
+(`deployments/helm/nvidia-device-plugin/values.yaml` of NVIDIA/k8s-device-plugin v0.19.3.)
+"""
+
+
+PLUGINS_CHART: Final = "nvidia-device-plugin"
+"""The device plugin's own chart, and what it makes is called."""
+
+
+def plugin_files_in(body: object) -> Mapping[str, object]:
+    """The files that the device plugin's own chart is given: `config.map`."""
+    values = mapping(body)
+    files = mapping(value_at(values, ("config", "map"))) if "kind" not in values else {}
+    return {key: text_ for key, text_ in files.items() if isinstance(text_, str)}
+
+
+def maps_of_plugins_chart(files: HandFiles) -> Iterator[Object]:
+    """The ConfigMap that the device plugin's own chart makes of values."""
+    for path, documents in files.documents.items():
+        for at, body in documents:
+            if data := plugin_files_in(body):
+                made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": PLUGINS_CHART}, "data": data}
+                yield Object(at / "config" / "map", made, path, "")
 
 
 def made_config_maps(settings: Sequence[Settings]) -> Iterator[Object]:

@@ -25,7 +25,7 @@ class Collected(NamedTuple):
         resources = ",".join(f"{plural}.{group}" if group else plural for group, _, plural in self.kinds)
         scope = f"-n {self.namespace}" if self.namespace else "-A"
         scope += f" -l {self.label}" if self.label else ""
-        return f"kubectl get {resources} {scope} -o yaml > {self.file}"
+        return f"kubectl get {resources} {scope} -o {self.file.rpartition('.')[2]} > {self.file}"
 
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
@@ -52,6 +52,7 @@ COLLECTED: Final = (
         (
             ("apps", "Deployment", "deployments"),
             ("apps", "StatefulSet", "statefulsets"),
+            ("apps", "DaemonSet", "daemonsets"),
             ("batch", "CronJob", "cronjobs"),
             ("batch", "Job", "jobs"),
             ("", "Service", "services"),
@@ -96,6 +97,11 @@ COLLECTED: Final = (
             ("kubeflow.org", "PyTorchJob", "pytorchjobs"),
         ),
         "Kubeflow's training operator",
+    ),
+    Collected(
+        "definitions.json",
+        (("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions"),),
+        "any of what follows",
     ),
     Collected("operator.yaml", ((_NVIDIA, "ClusterPolicy", "clusterpolicies"),), "the GPU Operator"),
     Collected("drivers.yaml", ((_NVIDIA, "NVIDIADriver", "nvidiadrivers"),), "the GPU Operator with NVIDIADrivers"),
@@ -172,4 +178,15 @@ COLLECTED: Final = (
 )
 """What there is to collect, each in a file of its own: kubectl fails as a whole where one kind is not known."""
 
-READ: Final = frozenset((group, kind) for collected in COLLECTED for group, kind, _ in collected.kinds)
+FROM_FILES: Final = (
+    ("apiextensions.k8s.io", "CustomResourceDefinition"),
+    ("apps", "DaemonSet"),
+    ("config.kueue.x-k8s.io", "Configuration"),
+    ("gateway.networking.k8s.io", "HTTPRoute"),
+    ("keda.sh", "ScaledObject"),
+    ("nfd.openshift.io", "NodeFeatureDiscovery"),
+    ("nfd.openshift.io", "NodeFeatureRule"),
+)
+"""What is read as well where a dump holds it: files from Git do, and clusters that have such kinds."""
+
+READ: Final = frozenset((*FROM_FILES, *((group, kind) for found in COLLECTED for group, kind, _ in found.kinds)))

@@ -6,14 +6,13 @@ import posixpath
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, Final
-
-import yaml
+from typing import Final
 
 from gpuplan.delivery.indexes import Index, indexes
 from gpuplan.diagnostics import Origin, Path, SourceFile, WholeFile
 from gpuplan.documents import read_data
 from gpuplan.manifests import File, Manifest, Subject, object_path, render_index, render_kustomizations
+from gpuplan.manifests.applied import parsed
 from gpuplan.manifests.kustomization import FILE_NAME
 from gpuplan.manifests.provenance import How, Links, Routes, choosing, chosen, copied
 from gpuplan.pipeline.loading import OUT
@@ -226,12 +225,3 @@ def _leaves(value: object, route: Path, known: Linked) -> Iterator[tuple[Path, o
             yield from _leaves(item, (*route, index), known)
     else:
         yield route, value
-
-
-def parsed(text: str) -> object:
-    """The data of a text that is a document, or else its lines."""
-    try:
-        found: Any = yaml.load(text, yaml.CSafeLoader)
-    except yaml.YAMLError:
-        found = None
-    return found if isinstance(found, dict | list) else text.splitlines()

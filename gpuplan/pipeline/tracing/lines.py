@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from gpuplan.diagnostics import Path
 from gpuplan.documents.tree import Node, find_node, read_tree
+from gpuplan.manifests.applied import parsed
 from gpuplan.patterns import regex
-from gpuplan.pipeline.tracing.engine import parsed
 from gpuplan.values import NamedTuple
 
 _BLOCK = regex(r"\|[0-9]?[-+]?")

@@ -10,10 +10,12 @@ from typing import Any, Final
 
 from gpuplan.diagnostics import GpuplanError, Path
 from gpuplan.documents.printed import Printed, is_json, objects_in, read_json, read_plain
-from gpuplan.manifests import Identity, Manifest, identity_of, is_object
+from gpuplan.manifests import Identity, Manifest, gvk_of, identity_of, is_object
+from gpuplan.manifests.applied import find_live, is_same
+from gpuplan.manifests.shapes import ABSENT, shape_of
 from gpuplan.patterns import regex
 from gpuplan.pipeline.tracing.by_hand import HandValue, objects_of, patches_of, traced
-from gpuplan.pipeline.tracing.engine import Traced, Written, parsed, trace_artifact, written_for
+from gpuplan.pipeline.tracing.engine import Written, trace_artifact, written_for
 from gpuplan.pipeline.tracing.forward import Places, text_of, values_of
 from gpuplan.pipeline.tracing.lines import Lines
 from gpuplan.pipeline.tracing.model import TracedValue, Unwritten
@@ -25,7 +27,6 @@ from gpuplan.wording import listing
 LIST: Final = "kubectl get KIND NAME -o yaml"
 
 _Body = Mapping[str, Any]
-_MISSING: Final = object()
 
 
 class _Found(NamedTuple):
@@ -163,70 +164,30 @@ def _compared(plan: Plan, item: Written, body: _Body, places: Places) -> Iterato
     lines = Lines(text_of(item.artifact))
     leaves = [(leaf, lines.find(leaf.path).first) for leaf in found.leaves]
     values = values_of(found, leaves, places)
+    shape = shape_of(gvk_of(body), plan.cluster.spec.kubernetes)
+    written = found.artifact.body if isinstance(found.artifact, Manifest) else {}
     for (leaf, _), value in zip(leaves, values, strict=True):
-        route, live = _live(found, body, leaf.path)
-        yield route, value if _is_same(leaf.value, live) else value._replace(live=_plain(live), differs=True)
+        there = find_live(written, body, shape, leaf.path)
+        is_it = is_same(leaf.value, there.live, there.shape)
+        yield there.route, value if is_it else value._replace(live=_plain(there.live), differs=True)
 
 
 def _by_hand(plan: Plan, title: str, body: _Body, value: HandValue) -> dict[Path, TracedValue]:
     """What a Component says: the live object has it, or something else in its place, which is not told of a secret."""
-    live = _at(body, value.route)
+    shape = shape_of(gvk_of(body), plan.cluster.spec.kubernetes)
+    there = find_live(body, body, shape, value.route)
     said = traced(plan, title, value)
-    if _is_same(value.value, live):
+    if is_same(value.value, there.live, there.shape):
         return {value.route: said}
-    is_secret = body["kind"] == "Secret" and live is not _MISSING
-    return {value.route: said._replace(live=_NOT_TOLD if is_secret else _plain(live), differs=True)}
+    is_secret = body["kind"] == "Secret" and there.live is not ABSENT
+    return {value.route: said._replace(live=_NOT_TOLD if is_secret else _plain(there.live), differs=True)}
 
 
 _NOT_TOLD: Final = "(something else, which is secret)"
 
 
 def _plain(live: object) -> object:
-    return None if live is _MISSING else live
-
-
-def _is_same(written: object, live: object) -> bool:
-    """Whether the API server would have made the one of the other: what is empty it leaves out."""
-    return written == live or (live is _MISSING and written in ({}, [], None, ""))
-
-
-def _live(found: Traced, body: _Body, route: Path) -> tuple[Path, object]:
-    """Where a written value is in the live object, whose lists may have more items, and what is there."""
-    here: object = body
-    written: object = found.artifact.body if isinstance(found.artifact, Manifest) else {}
-    way: Path = ()
-    for part in route:
-        if isinstance(here, str) and isinstance(written, str):
-            here, written = parsed(here), parsed(written)
-        step = _index(here, written, part) if isinstance(part, int) else part
-        here, written, way = _item(here, step), _item(written, part), (*way, step)
-    return way, here
-
-
-def _index(here: object, written: object, index: int) -> int:
-    """Items that have names are paired by those."""
-    name = _name(_item(written, index))
-    if name and isinstance(here, list):
-        return next((number for number, item in enumerate(here) if _name(item) == name), index)
-    return index
-
-
-def _name(item: object) -> str:
-    return str(item.get("name", "")) if isinstance(item, Mapping) else ""
-
-
-def _item(data: object, part: str | int) -> object:
-    if isinstance(data, Mapping):
-        return data.get(part, _MISSING)
-    if isinstance(data, list) and isinstance(part, int) and part < len(data):
-        return data[part]
-    return _MISSING
-
-
-def _at(body: object, route: Path) -> object:
-    for part in route:
-        body = _item(body, part)
-    return body
+    return None if live is ABSENT else live
 
 
 # --- What gpuplan does not write ---------------------------------------------------------------------------------

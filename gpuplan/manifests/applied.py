@@ -7,20 +7,20 @@ else either, but for defaults.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import zip_longest
 from typing import Any, Final
 
 import yaml
 
+from gpuplan.aliases import has_few_aliases
 from gpuplan.diagnostics import Path
+from gpuplan.manifests.crd_schemas import UnreadableCrdError, load_documents
 from gpuplan.manifests.quantities import parse_quantity
 from gpuplan.manifests.shapes import ABSENT, Shape
 from gpuplan.patterns import regex
 from gpuplan.values import NamedTuple
-
-__all__ = ["ABSENT", "Difference", "as_found", "differences", "find_item", "is_same", "parsed"]
 
 
 class Difference(NamedTuple):
@@ -131,6 +131,42 @@ def _key(item: object, shape: Shape) -> object:
     return tuple("" if value in (None, ABSENT) else value for value in found)
 
 
+class Found(NamedTuple):
+    """Where a written value is in a live object, what is there, or `ABSENT`, and what its schema says of it."""
+
+    route: Path
+    live: object
+    shape: Shape
+
+
+def find_live(written: Mapping[str, Any], live: Mapping[str, Any], shape: Shape, route: Path) -> Found:
+    """What a live object has in the place of a value that is written; a route may lead on into a text."""
+    ours: object = written
+    here: object = live
+    way: Path = ()
+    for part in route:
+        if isinstance(here, str) and isinstance(ours, str):
+            ours, here, shape = parsed(ours), parsed(here), _UNKNOWN
+        step: str | int = part
+        if isinstance(part, int) and shape.list_keys and isinstance(here, list):
+            found = find_item(_part(ours, part), here, shape)
+            step = len(here) if found is None else found
+        ours, here, way = _part(ours, part), _part(here, step), (*way, step)
+        shape = shape.field(part) if isinstance(part, str) else shape.items
+    return Found(way, here, shape)
+
+
+_UNKNOWN: Final = Shape({}, {})
+
+
+def _part(data: object, part: str | int) -> object:
+    if isinstance(data, Mapping):
+        return data.get(part, ABSENT)
+    if isinstance(data, list | tuple) and isinstance(part, int) and part < len(data):
+        return data[part]
+    return ABSENT
+
+
 # --- Values ------------------------------------------------------------------------------------------------------
 
 
@@ -212,12 +248,13 @@ def _exactly(written: object, live: object, at: _At) -> Iterator[Difference]:
 
 
 def parsed(text: str) -> object:
-    """The data of a text that is a document, or else its lines."""
+    """The data of a text that is a document, and that can be gone through; or else its lines."""
     try:
-        found: Any = yaml.load(text, yaml.CSafeLoader)
-    except (yaml.YAMLError, RecursionError):
-        found = None
-    return found if isinstance(found, dict | list) else text.splitlines()
+        found = load_documents(text) if has_few_aliases(text) else []
+    except (UnreadableCrdError, yaml.YAMLError):
+        found = []
+    is_document = len(found) == 1 and isinstance(found[0], dict | list)
+    return found[0] if is_document else text.splitlines()
 
 
 # --- What a sync would change ------------------------------------------------------------------------------------
@@ -243,6 +280,29 @@ def as_found(written: Any, live: Any, shape: Shape, *, is_whole: bool = False) -
     if isinstance(written, list | tuple) and isinstance(live, list):
         return _items_as_found(written, live, shape)
     return live
+
+
+def with_left(found: Any, left: Iterable[Difference]) -> Any:  # noqa: ANN401 - any JSON
+    """The same with values that are in the live object and are written no more."""
+    for one in left:
+        if one.written is ABSENT:
+            found = _put(found, one.route, one.live)
+    return found
+
+
+def _put(into: Any, route: Path, value: object) -> Any:  # noqa: ANN401 - any JSON
+    if not route:
+        return value
+    part, *rest = route
+    if isinstance(part, int):
+        items = list(into) if isinstance(into, list | tuple) else []
+        if part < len(items) and rest:
+            items[part] = _put(items[part], tuple(rest), value)
+        elif value not in items:
+            items.append(_put({}, tuple(rest), value))
+        return items
+    fields = dict(into) if isinstance(into, Mapping) else {}
+    return {**fields, part: _put(fields.get(part, {}), tuple(rest), value)}
 
 
 def _items_as_found(written: Sequence[Any], live: list[Any], shape: Shape) -> list[Any]:

@@ -1,0 +1,66 @@
+"""Compare what runs with what the policies build: where each difference comes from, and what the next sync does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+
+from gpuplan.adoption import Dump, name_of, read_dump
+from gpuplan.adoption.drift import compare, compare_nodes, leftovers, opponents
+from gpuplan.diagnostics import GpuplanError
+from gpuplan.documents import find_folders
+from gpuplan.pipeline import Report, report_on
+from gpuplan.pipeline.drifting.model import Comparison, Differs, Drift, Drifting, NextSync
+from gpuplan.pipeline.drifting.planned import planned
+from gpuplan.pipeline.drifting.telling import Telling
+from gpuplan.pipeline.findings import tidy
+from gpuplan.pipeline.loading import OVERLAYS, load
+from gpuplan.planning.plan import Plan
+
+__all__ = ["Comparison", "Differs", "Drift", "Drifting", "NextSync", "compare_with", "drift"]
+
+
+def drift(
+    dumps: Mapping[str, bytes], root: str | PathLike[str] = ".", cluster: str = "", *, kustomize: str = ""
+) -> Drifting:
+    """What runs, as dumps show it, contents by name, beside what the policies at ``root`` build for a cluster.
+
+    Without a ``cluster`` it is the only one, or the one that the dumps say. ``kustomize`` is as in `validate`: without
+    it, what hand-written Components make of objects is not known, and they are not compared.
+    """
+    root = Path(root)
+    dump, found = read_dump(dumps)
+    name = _cluster(root, cluster, dump)
+    repository = load(root, (name,))
+    report = report_on(repository)
+    if not report.is_valid or not report.plans:
+        return Drifting(report, name)
+    [plan] = report.plans
+    compared = compare_with(plan, dump, root, kustomize=kustomize)
+    report = Report(tidy((*found, *compared.opponents), (), needed=()), report.plans, (name,), len(dumps))
+    return Drifting(report, name, compared.drifts, compared.left_alone, compared.unjudged, compared.number)
+
+
+def _cluster(root: Path, wish: str, dump: Dump) -> str:
+    known = find_folders(root, OVERLAYS)
+    name = wish or (known[0] if len(known) == 1 else name_of(dump))
+    if not name:
+        raise GpuplanError("the dump does not say which cluster it is of", "name it: `gpuplan drift -c NAME`")
+    return name
+
+
+def compare_with(plan: Plan, dump: Dump, root: Path = Path(), *, kustomize: str = "") -> Comparison:
+    """What runs beside a plan, which may be made in memory; ``root`` is where its Components are, if it has any."""
+    platform = planned(plan, root, kustomize)
+    telling = Telling(platform)
+    compared = compare(platform.shown_by(dump), dump, plan.cluster.spec.kubernetes)
+    found = [drift for item in compared.differing for drift in telling.differing(item)]
+    found += map(telling.missing, compared.missing)
+    found += map(telling.left, leftovers(dump, platform.known, telling.folders, platform.kinds))
+    found += map(telling.node, compare_nodes(plan, dump))
+    found.sort(key=lambda drift: (-drift.change_class.rank, drift.title, drift.path))
+    told = tuple(drift for drift in found if drift.next_sync is not NextSync.LEAVES)
+    left = tuple(drift for drift in found if drift.next_sync is NextSync.LEAVES)
+    unjudged = (*compared.unjudged, *platform.unjudged)
+    return Comparison(told, left, unjudged, tuple(opponents(plan, dump, platform.known)), len(compared.found))

@@ -238,8 +238,14 @@ def may_be_evicted(scheduler: SchedulerTraits, rank: PriorityClassSpec) -> bool:
 
 def evicts_within(tenant: Tenant) -> bool:
     """Whether one of a tenant's classes may evict another: a queue of Kueue has one answer for all of them."""
-    evicting = [found.spec.value for found in tenant.priority_classes if found.spec.preempts]
-    evictable = [found.spec.value for found in tenant.priority_classes if found.spec.preemptible]
+    return evict_each_other(tenant.priority_classes)
+
+
+def evict_each_other(classes: Iterable[PriorityClass]) -> bool:
+    """Whether one of them may evict another."""
+    known = [*classes]
+    evicting = [found.spec.value for found in known if found.spec.preempts]
+    evictable = [found.spec.value for found in known if found.spec.preemptible]
     return bool(evicting and evictable) and max(evicting) > min(evictable)
 
 

@@ -150,6 +150,43 @@ def test_a_node_that_does_not_say_its_model_is_in_no_pool() -> None:
     assert [code for code, _, _ in told(found)] == ["GPU810"]
 
 
+# --- Schedulers --------------------------------------------------------------------------------------------------
+
+
+def kueue(kind: str, name: str, **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def holding(**resources: str) -> list[dict[str, Any]]:
+    cells = [{"name": name, "nominalQuota": amount} for name, amount in resources.items()]
+    covered = ["nvidia.com/gpu", *resources]
+    return [{"coveredResources": covered, "flavors": [{"name": "a100", "resources": cells}]}]
+
+
+def test_a_flavor_keeps_its_name_and_parts_nodes() -> None:
+    flavor = kueue("ResourceFlavor", "a100", nodeLabels={"zone": "left"}, topologyName="racks")
+    racks = kueue("Topology", "racks", levels=[{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}])
+    queue = kueue("ClusterQueue", "team", resourceGroups=holding())
+
+    found = read(node("a", labels={"zone": "left"}), node("b", labels={"zone": "right"}), flavor, racks, queue)
+
+    left, right = (item.spec for item in found.drafts)
+    assert left["names"] == {"resourceFlavor": "a100"}
+    assert left["topology"] == ["rack", "kubernetes.io/hostname"]
+    assert "names" not in right
+
+
+def test_what_cohorts_and_queues_have_adds_up_to_the_nodes() -> None:
+    flavor = kueue("ResourceFlavor", "a100", nodeLabels={"nvidia.com/gpu.product": A100})
+    queue = kueue("ClusterQueue", "team", cohortName="all", resourceGroups=holding(cpu="100", memory="1Ti"))
+    cohort = kueue("Cohort", "all", resourceGroups=holding(cpu="92"))
+
+    found = read(node("a"), node("b"), flavor, queue, cohort)
+
+    nodes = draft(found, "Pool").spec["nodes"]
+    assert (nodes["cpu"], "memory" in nodes) == ("96", False)
+
+
 # --- MIG ---------------------------------------------------------------------------------------------------------
 
 
@@ -216,6 +253,20 @@ def test_gpus_that_an_entry_leaves_out_stay_whole() -> None:
         {"gpus": [2, 3], "enabled": False},
     ]
     assert told(found) == [("GPU808", "warning", "entry `first` says nothing of GPUs 2 and 3")]
+
+
+def test_an_entry_of_which_a_part_is_said_gets_another_name() -> None:
+    label = {"nvidia.com/mig.config": "some"}
+    items = [{"devices": [0], "mig-enabled": True, "mig-devices": {"1g.10gb": 7}}]
+    items += [{"devices": [1], "mig-enabled": True, "mig-devices": {}}]
+
+    found = read(node("a", count=2, labels=label), config_map("mig", {"config.yaml": mig_parted(some=items)}))
+
+    assert draft(found, "MigLayout").spec == {
+        "gpu": "A100-80GB",
+        "devices": [{"gpus": [0], "instances": {"1g.10gb": 7}}, {"gpus": [1], "enabled": False}],
+    }
+    assert [code for code, _, _ in told(found)] == ["GPU808"]
 
 
 def test_mig_without_instances_is_said_by_no_policy() -> None:
@@ -298,6 +349,77 @@ def test_what_the_device_plugin_ignores_is_told() -> None:
         "`odd`: `nvidia.com/gpu` has `replicas: 1`",
         "`odd`: the flag `failOnInitError` of the device plugin is not said in a policy",
     }
+
+
+FINE = {
+    "version": "v1",
+    "flags": {"migStrategy": "mixed"},
+    "sharing": {
+        "timeSlicing": {
+            "resources": [
+                {"name": "nvidia.com/gpu", "replicas": 8},
+                {"name": "nvidia.com/mig-1g.10gb", "replicas": 2},
+                {"name": "nvidia.com/mig-2g.20gb", "replicas": 2},
+                {"name": "nvidia.com/mig-3g.40gb", "replicas": 3},
+                {"name": "nvidia.com/mig-7g.80gb", "replicas": 7},
+            ]
+        }
+    },
+}
+"""As NVIDIA's guide to time-slicing divides a board and its MIG devices in one file."""
+
+
+def test_one_file_divides_whole_gpus_and_mig_devices() -> None:
+    label = {"nvidia.com/device-plugin.config": "a100"}
+    divided = {**label, "nvidia.com/mig.config": "all-balanced"}
+
+    found = read(node("a", labels=divided), node("b", labels=label), config_map("plugin", {"a100": FINE}))
+
+    mig, whole = (item for item in found.drafts if item.kind == "Pool")
+    assert mig.spec["sharing"]["mig"]["timeSlicing"] == {
+        "replicas": {"1g.10gb": 2, "2g.20gb": 2, "3g.40gb": 3},
+        "rename": False,
+        "failRequestsGreaterThanOne": False,
+    }
+    assert whole.spec["sharing"]["timeSlicing"]["replicas"] == 8
+    assert [(code, severity) for code, severity, _ in told(found)] == [("GPU809", "warning"), ("GPU809", "note")]
+    assert "names" not in whole.spec
+
+
+@pytest.mark.parametrize("rename", [True, False])
+def test_mps_is_read(rename: bool) -> None:
+    label = {"nvidia.com/device-plugin.config": "mps"}
+    file = {"version": "v1", "sharing": {"mps": {"renameByDefault": rename, "resources": [
+        {"name": "nvidia.com/gpu", "replicas": 10}
+    ]}}}  # fmt: skip
+
+    found = read(node("a", labels=label), config_map("plugin", {"mps": file}))
+
+    assert draft(found, "Pool").spec["sharing"] == {"mps": {"replicas": 10, **({} if rename else {"rename": False})}}
+    assert told(found) == []
+
+
+def test_a_resource_that_no_device_has_is_told() -> None:
+    label = {"nvidia.com/device-plugin.config": "odd"}
+    file = {"version": "v1", "sharing": {"timeSlicing": {"resources": [{"name": "nvidia.com/gpus", "replicas": 2}]}}}
+
+    found = read(node("a", labels=label), config_map("plugin", {"odd": file}))
+
+    assert draft(found, "Pool").spec["sharing"] == {"exclusive": {}}
+    assert ("GPU809", "warning", "`odd`: `nvidia.com/gpus` is not shared: no device has this name") in told(found)
+
+
+def test_values_of_the_chart_hold_files_too() -> None:
+    """As `custom-mig-config` in NVIDIA's guide to the GPU Operator with MIG."""
+    label = {"nvidia.com/mig.config": "five-and-one"}
+    text = yaml.safe_dump(mig_parted(five__and__one=all_of(p1g_10gb=5, p2g_20gb=1)))
+    config = {"name": "custom-mig-config", "create": True, "data": {"config.yaml": text}}
+
+    found = read(node("a", labels=label), {"migManager": {"config": config}, "mig": {"strategy": "mixed"}})
+
+    assert draft(found, "MigLayout").spec["instances"] == {"1g.10gb": 5, "2g.20gb": 1}
+    assert draft(found, "MigLayout").sources == ("Helm values (dump.yaml)",)
+    assert told(found) == []
 
 
 def test_nodes_that_publish_something_else_are_told() -> None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
+import pytest
+import yaml
 from hypothesis import given, settings
 
 from gpuplan.adoption.dump import Dump, read_dump
 from gpuplan.adoption.queues import Queue, read
 from gpuplan.backends import kai, kueue, namespaces
+from gpuplan.documents import Document
 from gpuplan.manifests import Manifest, to_yaml
+from gpuplan.pipeline import build
+from gpuplan.pipeline.importing import Import, adopt, write_import
 from gpuplan.pipeline.writing import document
 from gpuplan.planning.plan import Plan
 from tests.plans import a_plan
@@ -86,3 +92,87 @@ def is_clear(policy: Policy) -> bool:
 @given(policies("kai").filter(counts_below).filter(is_clear))
 def test_kais_queues_are_read_as_they_were_meant(policy: Policy) -> None:
     assert_same(policy, "kai")
+
+
+# --- What others wrote -------------------------------------------------------------------------------------------
+
+EXAMPLES = Path(__file__).parent / "examples"
+OWN_CODES = frozenset(("GPU637", "GPU696", "GPU697", "GPU699", "GPU813", "GPU814", "GPU881"))
+NEVER_WORKED = frozenset(("refused.yaml", "nowhere.yaml", "no-nodes.yaml", "without-numbers.yaml"))
+OTHERWISE = NEVER_WORKED | {"one-flavor-for-all.yaml", "one-scheduler-for-all.yaml"}
+"""Those whose numbers cannot stay."""
+
+
+def adopted(path: Path, root: Path) -> tuple[Import, list[Mapping[str, Any]]]:
+    """What an import makes of an example, and the objects that are built of it."""
+    imported = adopt({path.name: path.read_bytes()}, root, "test")
+    write_import(imported, root)
+    tree = build(root).tree
+    assert tree, [item.finding.message for item in imported.report.diagnostics if item.is_error]
+    files = [data for name, data in tree.items() if name.startswith("test/") and b"metadata:" in data]
+    return imported, [body for data in files for body in yaml.load_all(data, yaml.CSafeLoader) if "metadata" in body]
+
+
+def left_out(imported: Import) -> set[str]:
+    """The names of objects that a finding is about as a whole: they stay as they are, beside what is built."""
+    found = [item.finding.at for item in imported.report.diagnostics if item.code in OWN_CODES]
+    return {at.source.data["metadata"]["name"] for at in found if isinstance(at.source, Document) and not at.path}
+
+
+def expected(path: Path) -> list[tuple[int, str]]:
+    """The lines that say which warnings and errors are expected there."""
+    lines = enumerate(path.read_text().splitlines(), start=1)
+    return [(number, code) for number, line in lines for code in line.partition("# expect: ")[2].split()]
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("k*/*.yaml")), ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_an_example_becomes_policy_that_builds_to_the_same(path: Path, tmp_path: Path) -> None:
+    imported, built = adopted(path, tmp_path)
+    told = [item for item in imported.report.diagnostics if item.code in OWN_CODES and item.severity != "note"]
+    places = [(item.finding.at.locate().span.start.line, item.code) for item in told]
+    assert sorted(places) == expected(path)
+    written = [*yaml.load_all(path.read_text(), yaml.CSafeLoader)]
+    if path.name not in OTHERWISE:
+        left = {key: meaning for key, meaning in meanings(written).items() if key[-1] not in left_out(imported)}
+        assert {key: meaning for key, meaning in meanings(built).items() if key in left} == left
+
+
+def test_most_examples_keep_names_and_numbers() -> None:
+    """Of all that Kueue and KAI-Scheduler document, and that works: what is one number for several pools is divided."""
+    working = [path.name for path in EXAMPLES.glob("k*/*.yaml") if path.name not in NEVER_WORKED]
+    assert sum(name not in OTHERWISE for name in working) / len(working) >= 0.9
+
+
+def meanings(bodies: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, str], object]:
+    """What objects say in numbers and names, by kind, namespace and name."""
+    return {
+        (body["kind"], body["metadata"].get("namespace", ""), body["metadata"]["name"]): MEANING[body["kind"]](
+            body["spec"]
+        )
+        for body in bodies
+        if body["kind"] in MEANING
+    }
+
+
+def cells_of(spec: Mapping[str, Any]) -> dict[tuple[str, str], tuple[str, str, str]]:
+    """By flavor and resource the numbers; what fills the gaps of a group is none, and a queue alone borrows nothing."""
+    found = {}
+    is_alone = not (spec.get("cohortName") or spec.get("cohort"))
+    for group in spec["resourceGroups"]:
+        for flavor in group["flavors"]:
+            for quota in flavor["resources"]:
+                nominal, borrowing, lending = (
+                    str(quota.get(field, default))
+                    for field, default in (("nominalQuota", ""), ("borrowingLimit", "any"), ("lendingLimit", "all"))
+                )
+                if "/" in quota["name"] and (nominal, borrowing) != ("0", "0"):
+                    limits = ("0", "all") if is_alone or (borrowing, lending) == ("0", "0") else (borrowing, lending)
+                    found[flavor["name"], quota["name"]] = (nominal, *limits)
+    return found
+
+
+MEANING: dict[str, Callable[[Mapping[str, Any]], object]] = {
+    "ClusterQueue": cells_of,
+    "LocalQueue": lambda spec: spec["clusterQueue"],
+    "Queue": lambda spec: (spec.get("parentQueue"), spec.get("priority", 100), spec["resources"]),
+}

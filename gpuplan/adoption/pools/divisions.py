@@ -80,15 +80,17 @@ def _item(written: object) -> Item | None:
 class Division(NamedTuple):
     """What an entry makes of a model's GPUs; ``fault`` says why no policy does, and is empty where one does.
 
-    ``works`` is whether mig-parted does it all the same.
+    ``works`` is whether mig-parted does it all the same. ``loss`` is what of the entry the spec does not say.
     """
 
     spec: Spec
     fault: str = ""
     works: bool = False
+    loss: str = ""
 
 
-_EMPTY: Final = Division({}, "leaves GPUs with MIG on and without an instance, which run nothing", works=True)
+_IS_EMPTY: Final = "leaves GPUs with MIG on and without an instance, which run nothing"
+_EMPTY: Final = Division({}, _IS_EMPTY, works=True)
 
 
 def divide(entry: Entry, gpu: Gpu) -> Division:
@@ -101,14 +103,15 @@ def divide(entry: Entry, gpu: Gpu) -> Division:
             return Division({}, fault)
     if _is_doubled(items):
         return Division({}, "names a GPU twice")
-    if any(item.is_enabled and not item.instances for item in items):
+    empty = [item for item in items if item.is_enabled and not item.instances]
+    if empty and not any(item.instances for item in items):
         return _EMPTY
     named = [item._replace(instances={_spelt(name): count for name, count in item.instances.items()}) for item in items]
     match named:
         case [Item(gpus=None, is_enabled=True) as only] if only.instances:
             return Division({"instances": dict(only.instances)})
         case _:
-            return Division({"devices": [_devices(item) for item in named]})
+            return Division({"devices": [_devices(item) for item in named]}, loss=_IS_EMPTY if empty else "")
 
 
 def divide_instances(instances: Mapping[str, int], gpu: Gpu) -> Division:
@@ -165,7 +168,7 @@ def _spelt(name: str) -> str:
 
 def _devices(item: Item) -> Spec:
     gpus: object = "all" if item.gpus is None else list(item.gpus)
-    return {"gpus": gpus, "instances": dict(item.instances)} if item.is_enabled else {"gpus": gpus, "enabled": False}
+    return {"gpus": gpus, "instances": dict(item.instances)} if item.instances else {"gpus": gpus, "enabled": False}
 
 
 # --- Names -------------------------------------------------------------------------------------------------------

@@ -115,7 +115,10 @@ class Layouts:
             division = divide(entry, use.gpu)
             if not division.fault:
                 self._tell_of_others(use, entry)
-                return _Meaning(self._covering(use, entry, self._renamed(use, entry, division.spec)), entry.file.source)
+                spec = self._covering(use, entry, self._renamed(use, entry, division.spec))
+                if division.loss:
+                    self._tell_loss(use, entry, division.loss)
+                return _Meaning(spec, entry.file.source, keeps_name=not division.loss)
             if entry.problems:  # which say it better
                 self._told.remark(f"Pool {use.pool}", f"entry `{use.entry}` {division.fault}")
             else:
@@ -138,6 +141,17 @@ class Layouts:
                 help="name the GPUs that have MIG in the layout's `devices`, so that it says nothing of others",
                 drafts=(f"Pool {use.pool}",),
             )
+
+    def _tell_loss(self, use: Use, entry: Entry, loss: str) -> None:
+        self._told.say(
+            LAYOUT_NOT_SAID,
+            entry.at,
+            f"entry `{entry.name}` {loss}",
+            label="left whole",
+            notes=("what has another meaning has another name: the nodes get a new `nvidia.com/mig.config`",),
+            help=f"drain the nodes of pool `{use.pool}` before the first sync, or give these GPUs instances before",
+            drafts=(f"Pool {use.pool}",),
+        )
 
     def _renamed(self, use: Use, entry: Entry, spec: Spec) -> Spec:
         """With the names that profiles have today, unless the nodes publish those of another driver."""
@@ -182,7 +196,7 @@ class Layouts:
             f"entry `{use.entry}` {division.fault}",
             label=f"not on nodes of pool `{use.pool}`",
             notes=() if division.works else ("the MIG manager fails on these nodes, and leaves them as they were",),
-            help="write what they are to have into `sharing.mig` of the pool",
+            help="write what they are to have into `sharing.mig` of the pool; now the first sync switches MIG off",
             severity=None if division.works else Severity.ERROR,
             drafts=(f"Pool {use.pool}",),
         )
@@ -262,6 +276,7 @@ class Layouts:
         return None
 
     def _tell_unused(self, entries: Sequence[Entry]) -> None:
+        entries = [entry for entry in entries if entry.file.owner != _OPERATORS_OWN]
         if not entries:
             return
         first, more = entries[0], len(entries) - 3
@@ -276,6 +291,9 @@ class Layouts:
             severity=Severity.NOTE,
         )
 
+
+_OPERATORS_OWN: Final = "default-mig-parted-config"
+"""What the GPU Operator calls the file that it brings (`MigPartedDefaultConfigMapName` in its `object_controls.go`)."""
 
 _OF_MIG_MANAGER: Final = (ALL_DISABLED, "all-enabled", "all-balanced")
 """Entries of NVIDIA's own file that are called as a layout may be."""

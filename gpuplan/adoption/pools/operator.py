@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gpuplan.adoption.dump import Dump
-from gpuplan.checks.handwritten.reading import inside, mapping, read_text, text, value_at
+from gpuplan.checks.handwritten.reading import inside, mapping, read_text, sequence, text, value_at
 from gpuplan.diagnostics import Origin
 from gpuplan.values import NamedTuple, Value
 
@@ -61,7 +61,7 @@ def _values(dump: Dump) -> Iterator[Settings]:
             yield Settings(item.at / "spec" / "values", inside(item.body, "spec", "values"), item.source)
     for item in dump.of_kind("argoproj.io", "Application"):
         spec = inside(item.body, "spec")
-        sources = [spec.get("source"), *(value_at(spec, ("sources",)) or ())]  # type: ignore[misc]
+        sources = [spec.get("source"), *sequence(spec.get("sources"))]
         for source in map(mapping, sources):
             if text(source.get("chart")) == _CHART:
                 helm = inside(source, "helm")

@@ -7,11 +7,12 @@ from typing import Any, Final
 
 from gpuplan.adoption.pools.files import ConfigFile
 from gpuplan.catalog import resource_suffix
+from gpuplan.checks.handwritten.configs import plugin_errors, unmatched_names
 from gpuplan.checks.handwritten.formats import find_problems
 from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text
 from gpuplan.diagnostics import Path
 from gpuplan.planning.plan import GPU_RESOURCE
-from gpuplan.policy.models import MigStrategy
+from gpuplan.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.values import NamedTuple, Value
 
 _METHODS: Final = ("mps", "timeSlicing")
@@ -51,26 +52,23 @@ class Configuration(Value):
     method: Method | None
     losses: tuple[Loss, ...]
 
-    def of_mig(self, profiles: Sequence[str], strategy: str) -> tuple[dict[str, Any], tuple[Loss, ...]]:
-        """The `timeSlicing` of a pool with MIG, and what of the file is without an effect there."""
+    def of_mig(self, profiles: Sequence[str], strategy: str) -> dict[str, Any]:
+        """The `timeSlicing` of a pool with MIG; MPS shares no MIG devices."""
         method = self.method
-        if method is None:
-            return {}, ()
-        if method.kind == "mps":
-            loss = Loss(method.route, "MPS does not share MIG devices", "MIG devices stay undivided", is_inert=True)
-            return {}, (loss,)
+        if method is None or method.kind == "mps":
+            return {}
         if strategy == MigStrategy.SINGLE:
             shares = method.replicas.get(GPU_RESOURCE)
-            return ({"timeSlicing": {"replicas": shares, **method.fields()}} if shares else {}), ()
+            return {"timeSlicing": {"replicas": shares, **method.fields()}} if shares else {}
         names = {f"nvidia.com/mig-{resource_suffix(profile)}": profile for profile in profiles}
         by_profile = {names[name]: count for name, count in method.replicas.items() if name in names}
         if not by_profile:
-            return {}, ()
+            return {}
         same = set(by_profile.values())
         shares_of: object = by_profile
         if len(same) == 1 and len(by_profile) == len(names):
             [shares_of] = same
-        return {"timeSlicing": {"replicas": shares_of, **method.fields()}}, ()
+        return {"timeSlicing": {"replicas": shares_of, **method.fields()}}
 
     def of_gpus(self) -> dict[str, Any]:
         """The sharing of a pool of whole GPUs; nothing where they are not divided."""
@@ -79,10 +77,11 @@ class Configuration(Value):
         return {method.kind: {"replicas": shares, **method.fields()}} if method and shares else {}
 
 
-def read_configuration(file: ConfigFile) -> Configuration:
+def read_configuration(file: ConfigFile, overriding: ClusterMigStrategy) -> Configuration:
+    """``overriding`` is the strategy that the cluster has for all nodes, if it has one."""
     body = file.body
     method = next(filter(None, (_method(body, kind) for kind in _METHODS)), None)
-    return Configuration(text(inside(body, "flags").get("migStrategy")), method, tuple(_losses(body)))
+    return Configuration(text(inside(body, "flags").get("migStrategy")), method, tuple(_losses(body, overriding)))
 
 
 def _method(body: Mapping[str, object], kind: str) -> Method | None:
@@ -111,14 +110,12 @@ def _method(body: Mapping[str, object], kind: str) -> Method | None:
 _SAID: Final = ("version", "flags", "sharing")
 
 
-def _losses(body: Mapping[str, object]) -> Iterator[Loss]:
+def _losses(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[Loss]:
     """What NVIDIA's program refuses or drops is without an effect already; other flags are lost."""
-    for problem in find_problems("device-plugin", body):
+    refused = (*plugin_errors(body, overriding),)
+    dropped = (*find_problems("device-plugin-ignored", body), *unmatched_names(body, overriding))
+    for problem in {found.route: found for found in (*dropped, *refused)}.values():
         yield Loss(problem.route, problem.message, problem.help, is_inert=True)
-    refused = {problem.route for problem in find_problems("device-plugin", body)}
-    for problem in find_problems("device-plugin-ignored", body):
-        if problem.route not in refused:
-            yield Loss(problem.route, problem.message, problem.help, is_inert=True)
     for flag in inside(body, "flags"):
         if flag != "migStrategy":
             message = f"the flag `{flag}` of the device plugin is not said in a policy"

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from itertools import pairwise
 from typing import Any, Final
 
 from gpuplan.adoption.dump import Dump, Item
 from gpuplan.adoption.pools.machines import Machine
+from gpuplan.adoption.queues.cohorts import root_cohort
+from gpuplan.backends.kueue.cells import PLENTY
 from gpuplan.catalog import Gpu
-from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text, value_at
+from gpuplan.checks.handwritten.reading import inside, is_zero, mapping, parts_with, sequence, text, value_at
+from gpuplan.manifests import parse_quantity
+from gpuplan.manifests.quantities import byte_quantity, quantity
 from gpuplan.planning.dra import class_name
 from gpuplan.planning.grants import FRACTION
-from gpuplan.planning.plan import GPU_RESOURCE, POOL_LABEL
+from gpuplan.planning.plan import GPU_RESOURCE, POOL_LABEL, WORKLOAD_LABEL, Counted
 
 _KUEUE: Final = "kueue.x-k8s.io"
 _KAI: Final = "kai.scheduler"
@@ -29,6 +35,7 @@ class Surroundings:
         }
         self._granted = _granted(dump)
         self._counted = _counted(dump)
+        self._fallbacks = dict(_fallbacks(dump))
 
     # --- Kueue ---
 
@@ -64,6 +71,24 @@ class Surroundings:
         found = self._find_flavor(pool, machines)
         return {"resourceFlavor": found.name} if found is not None and found.name != pool else {}
 
+    def per_node(self, pool: str, machines: Sequence[Machine], nodes: int) -> dict[str, str]:
+        """The CPU and memory of a node, where the cohort above all others has what nobody is guaranteed of a pool's.
+
+        Guarantees of queues and what is left to cohorts add up to what all nodes have for pods of tenants.
+        """
+        flavor = self._find_flavor(pool, machines)
+        root = self._dump.find(_KUEUE, "Cohort", root_cohort(self._dump)) if flavor else None
+        if flavor is None or root is None:
+            return {}
+        found = {}
+        for resource, spelt in ((Counted.CPU.value, quantity), (Counted.MEMORY.value, byte_quantity)):
+            if any(_nominal(root, flavor.name, resource)):
+                holders = self._dump.of_kind(_KUEUE, "Cohort", "ClusterQueue")
+                total = sum(amount for item in holders for amount in _nominal(item, flavor.name, resource))
+                each = total / nodes
+                found[resource] = spelt(int(each) if each == int(each) else each)  # type: ignore[arg-type]
+        return found
+
     # --- All ---
 
     def of_pool(self, pool: str, machines: Sequence[Machine]) -> dict[str, Any]:
@@ -71,6 +96,7 @@ class Surroundings:
         return {
             "placement": self._placement(pool),
             "topology": self._topology(pool, machines),
+            "fallback": self._fallbacks.get(pool),
             "driver": self._driver(pool),
         }
 
@@ -144,6 +170,33 @@ def _counted(dump: Dump) -> Mapping[str, frozenset[str]]:
                 if pool and unit:
                     found[pool] = found.get(pool, frozenset()) | {unit}
     return found
+
+
+_PLENTY: Final = {"cpu": PLENTY[Counted.CPU] // 1000, "memory": PLENTY[Counted.MEMORY]}
+"""In CPUs and bytes, as Kueue's objects have them."""
+
+
+def _nominal(holder: Item, flavor: str, resource: str) -> Iterator[Decimal]:
+    """What a queue or a cohort has of a resource; not what stands for plenty, since no tenant bounds it."""
+    for group in map(mapping, sequence(inside(holder.body, "spec").get("resourceGroups"))):
+        for part in map(mapping, sequence(group.get("flavors"))):
+            for cell in map(mapping, sequence(part.get("resources"))) if part.get("name") == flavor else ():
+                amount = parse_quantity(str(cell.get("nominalQuota")))
+                is_plenty = amount == _PLENTY[resource] and is_zero(cell.get("lendingLimit"))
+                if cell.get("name") == resource and amount is not None and not is_plenty:
+                    yield amount
+
+
+def _fallbacks(dump: Dump) -> Iterator[tuple[str, str]]:
+    """Pools with the next one that work of gpuplan may go to: its pods name them in order."""
+    for item in dump.objects:
+        if WORKLOAD_LABEL not in item.labels:
+            continue
+        for _, part in parts_with(item.body, "nodeSelectorTerms"):
+            for term in map(mapping, sequence(part.get("nodeSelectorTerms"))):
+                for asked in map(mapping, sequence(term.get("matchExpressions"))):
+                    if asked.get("key") == POOL_LABEL:
+                        yield from pairwise(filter(None, map(text, sequence(asked.get("values")))))
 
 
 def _granted(dump: Dump) -> Mapping[str, frozenset[str]]:

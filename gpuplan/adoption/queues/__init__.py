@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from gpuplan.adoption.dump import Dump
 from gpuplan.adoption.queues.cohorts import KUEUE, root_cohort
 from gpuplan.adoption.queues.model import Queue
+from gpuplan.checks.handwritten.reading import inside, text
 from gpuplan.diagnostics import Diagnostic
-from gpuplan.planning.plan import Plan
+from gpuplan.planning.grants import SYSTEM_NAMESPACE
+from gpuplan.planning.plan import TENANT_LABEL, Plan
 from gpuplan.planning.schedulers.kai import KAI
 from gpuplan.planning.schedulers.runai import RUNAI
 
@@ -23,7 +27,33 @@ def read(dump: Dump, plan: Plan) -> tuple[tuple[Queue, ...], tuple[Diagnostic, .
     if dump.of_kind(KUEUE, "ClusterQueue") and plan.scheduler is not KAI:
         from gpuplan.adoption.queues import kueue
 
-        return kueue.read(dump, plan)
-    from gpuplan.adoption.queues import kai
+        found, told = kueue.read(dump, plan)
+    else:
+        from gpuplan.adoption.queues import kai
 
-    return kai.read(dump, plan)
+        found, told = kai.read(dump, plan)
+    used = _used([queue for queue, _ in found], frozenset(_labelled(dump)))
+    for queue, item in found:
+        if queue.tenant not in used and item is not None:
+            told.unused(item)
+    return tuple(queue for queue, _ in found if queue.tenant in used), tuple(told.diagnostics)
+
+
+def _used(queues: Iterable[Queue], labelled: frozenset[str]) -> set[str]:
+    """The tenants that have namespaces, and those above them."""
+    above = {queue.tenant: queue.parent for queue in queues}
+    found: set[str] = set()
+    for queue in queues:
+        tenant = queue.tenant if queue.namespaces or queue.tenant in labelled else ""
+        while tenant and tenant not in found:
+            found.add(tenant)
+            tenant = above[tenant]
+    return found
+
+
+def _labelled(dump: Dump) -> Iterator[str]:
+    """The tenants that namespaces, or the parameters of gpuplan's admission, name."""
+    yield from (item.labels.get(TENANT_LABEL, "") for item in dump.of_kind("", "Namespace"))
+    for item in dump.of_kind("", "ConfigMap"):
+        if item.namespace == SYSTEM_NAMESPACE:
+            yield text(inside(item.body, "data").get("tenant"))

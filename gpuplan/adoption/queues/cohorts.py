@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from gpuplan.adoption.dump import Dump, Item
+from gpuplan.adoption.queues.trees import without_circles
 from gpuplan.checks.handwritten.reading import inside, text
 from gpuplan.planning.kueue import ROOT_COHORT
 
@@ -22,18 +23,12 @@ def root_cohort(dump: Dump) -> str:
 
 def parents(dump: Dump) -> Mapping[str, str]:
     """The cohort above each, empty where there is none; of a circle one is taken to have none."""
-    found: dict[str, str] = {}
+    written: dict[str, str] = {}
     for item in dump.of_kind(KUEUE, "Cohort"):
         spec = inside(item.body, "spec")
-        parent = text(spec.get("parentName")) or text(spec.get("parent"))
-        above = parent
-        while above and above != item.name:
-            above = found.get(above, "")
-        found[item.name] = "" if above else parent
-    for parent in [*found.values()]:
-        if parent:
-            found.setdefault(parent, "")
-    return found
+        written[item.name] = text(spec.get("parentName")) or text(spec.get("parent"))
+    found = without_circles(written)
+    return {**dict.fromkeys((parent for parent in found.values() if parent), ""), **found}
 
 
 def cohort_of(queue: Item) -> str:

@@ -9,16 +9,18 @@ from fractions import Fraction as Ratio
 from typing import Any, Final
 
 from gpuplan.adoption.dump import Dump, Item
+from gpuplan.adoption.queues.faults import tell_faults
 from gpuplan.adoption.queues.kai_units import Bounds, Found, UnitBounds, gpus_of, own_bounds
 from gpuplan.adoption.queues.matching import Matching
 from gpuplan.adoption.queues.model import Queue
 from gpuplan.adoption.queues.naming import Names
 from gpuplan.adoption.queues.shares import Share, UnitShare, quotas
-from gpuplan.adoption.queues.told import Told
+from gpuplan.adoption.queues.told import Read, Told
+from gpuplan.adoption.queues.trees import without_circles
 from gpuplan.adoption.teams.recorded import Bounds as RecordedBounds
 from gpuplan.adoption.teams.recorded import Recorded, read_recorded
 from gpuplan.checks.handwritten.reading import inside, text
-from gpuplan.diagnostics import Diagnostic, Finding
+from gpuplan.diagnostics import Finding
 from gpuplan.planning.grants import FRACTION, SYSTEM_NAMESPACE
 from gpuplan.planning.kai import queue_name, weight
 from gpuplan.planning.plan import Counted, Plan, Pool
@@ -30,11 +32,10 @@ from gpuplan.values import Value
 from gpuplan.wording import joined
 
 
-def read(dump: Dump, plan: Plan) -> tuple[tuple[Queue, ...], tuple[Diagnostic, ...]]:
+def read(dump: Dump, plan: Plan) -> tuple[tuple[Read, ...], Told]:
     """The tenants that Queues stand for, each after the one that it is part of."""
     reader = _Reader(dump, plan)
-    found = tuple(reader.queues())
-    return found, tuple(reader.told.diagnostics)
+    return tuple(reader.queues()), reader.told
 
 
 class _Held(Value):
@@ -62,9 +63,10 @@ class _Reader:
         self.granted = _granted(dump)
         self.matching = Matching(dump, plan)
         self.work = _namespaces(dump)
+        tell_faults(dump, plan, self.told)
         every = {item.name: item for item in dump.of_kind(KAI_QUEUES, "Queue")}
         self.items = {name: item for name, item in every.items() if not self._is_of_chart(item, every)}
-        self.parents = self._find_parents(every)
+        self.parents = self._find_parents()
         self.tenants = self._find_tenants()
         self.tenant_of = {
             item.name: tenant
@@ -75,7 +77,7 @@ class _Reader:
         self.owners = self._find_owners()
         self.pools = {_shard(item): self._pools(_shard(item)) for item in self.items.values()}
 
-    def queues(self) -> Iterator[Queue]:
+    def queues(self) -> Iterator[Read]:
         above = {tenant: self._parent(tenant) for tenant in self.tenants}
         children: dict[str, list[str]] = {}
         for tenant, parent in above.items():
@@ -91,7 +93,8 @@ class _Reader:
             held[tenant] = self._bounds(tenant, within, has_children=tenant in children)
             below[tenant] = _over(held[tenant], within)
         for tenant in order:
-            yield self._queue(tenant, above[tenant], held[tenant])
+            first = next(iter(self.tenants[tenant].values()))
+            yield Read(self._queue(tenant, above[tenant], held[tenant]), first.whole)
 
     # --- The tree
 
@@ -112,18 +115,10 @@ class _Reader:
         self.told.otherwise(item, finding)
         return True
 
-    def _find_parents(self, every: Mapping[str, Item]) -> Mapping[str, str]:
+    def _find_parents(self) -> Mapping[str, str]:
         """The queue above each; where there is none, or in a circle, it is taken for one that nothing is above."""
-        found: dict[str, str] = {}
-        for name, item in self.items.items():
-            parent = _parent_of(item)
-            if parent and parent not in every:
-                self._tell_orphan(item, parent)
-            above = parent
-            while above in self.items and above != name:
-                above = found.get(above, "")
-            found[name] = parent if parent in self.items and above != name else ""
-        return found
+        written = {name: _parent_of(item) for name, item in self.items.items()}
+        return without_circles({name: parent if parent in self.items else "" for name, parent in written.items()})
 
     def _find_tenants(self) -> Mapping[str, Mapping[str, _Held]]:
         """By tenant and shard. What gpuplan wrote has the tenant's name to display, in each shard once."""
@@ -376,15 +371,6 @@ class _Reader:
 
     # --- What cannot be said
 
-    def _tell_orphan(self, item: Item, parent: str) -> None:
-        finding = Finding(
-            item.at / "spec" / "parentQueue",
-            f"{item.title} is part of `{parent}`, which does not exist",
-            label="left out by KAI-Scheduler, with all below it",
-            help="remove `parentQueue`, or add the queue; it was read as part of none",
-        )
-        self.told.broken(item, finding)
-
     def _tell_nowhere(self, item: Item, shard: str) -> None:
         finding = Finding(
             item.at / "metadata" / "labels" / NODE_POOL_LABEL if shard else item.at,
@@ -472,6 +458,8 @@ def _namespaces(dump: Dump) -> Mapping[str, Counter[str]]:
     for item in dump.objects:
         template = inside(item.body, "spec", "template", "metadata", "labels")
         queue = item.labels.get(QUEUE_LABEL) or text(template.get(QUEUE_LABEL))
+        if (item.group, item.kind) == (KAI_QUEUES, "PodGroup"):
+            queue = text(inside(item.body, "spec").get("queue"))
         if queue and item.namespace:
             found.setdefault(queue, Counter())[item.namespace] += 1
     return found

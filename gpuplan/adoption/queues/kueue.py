@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from gpuplan.adoption.dump import Dump, Item
 from gpuplan.adoption.queues.cohorts import KUEUE, cohort_of, parents, root_cohort
+from gpuplan.adoption.queues.faults import tell_faults
 from gpuplan.adoption.queues.kueue_cells import CellReader, units_of
 from gpuplan.adoption.queues.kueue_namespaces import NamespaceReader
 from gpuplan.adoption.queues.kueue_settings import tell_settings
@@ -15,21 +16,22 @@ from gpuplan.adoption.queues.matching import Matching
 from gpuplan.adoption.queues.model import Queue
 from gpuplan.adoption.queues.naming import Names
 from gpuplan.adoption.queues.shares import Share, UnitShare, quotas
-from gpuplan.adoption.queues.told import Told
+from gpuplan.adoption.queues.told import Read, Told
 from gpuplan.backends.kueue.cells import PLENTY, Cell, Cells, Key
 from gpuplan.checks.handwritten.reading import inside
-from gpuplan.diagnostics import Diagnostic, Finding
+from gpuplan.diagnostics import Finding
 from gpuplan.manifests import parse_quantity
+from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.kueue import DEFAULT_QUEUE
 from gpuplan.planning.plan import Amount, Counted, Plan, Unit
+from gpuplan.planning.preemption import evict_each_other
 from gpuplan.values import Value
 
 
-def read(dump: Dump, plan: Plan) -> tuple[tuple[Queue, ...], tuple[Diagnostic, ...]]:
+def read(dump: Dump, plan: Plan) -> tuple[tuple[Read, ...], Told]:
     """The tenants that ClusterQueues and Cohorts stand for, each after the one that it is part of."""
     reader = _Reader(dump, plan)
-    found = tuple(reader.queues())
-    return found, tuple(reader.told.diagnostics)
+    return tuple(reader.queues()), reader.told
 
 
 class _Holder(Value):
@@ -64,12 +66,17 @@ class _Reader:
     def __init__(self, dump: Dump, plan: Plan) -> None:
         self.dump, self.plan, self.told = dump, plan, Told()
         self.root, self.parents = root_cohort(dump), parents(dump)
+        is_ours = any(item.namespace == SYSTEM_NAMESPACE for item in dump.of_kind("", "ConfigMap"))
+        self.will_evict = None if is_ours else evict_each_other(plan.priority_classes)
+        """Whether queues will evict for work of a higher class; None where tenants have classes of their own."""
+        tell_faults(dump, plan, self.told)
         cells = CellReader(dump, plan, Matching(dump, plan), self.told)
         found = [(item, cells.read(item)) for item in dump.of_kind(KUEUE, "ClusterQueue")]
         self.counting = {item.name: (item, read) for item, read in found if any(self.units(key) for key in read)}
         for item, _ in found:
             if item.name not in self.counting:
                 self._tell_idle(item, "counts nothing that a pool hands out")
+        self.root_cells = cells.read(root) if (root := dump.find(KUEUE, "Cohort", self.root)) else {}
         self.namespaces = NamespaceReader(dump, [item for item, _ in self.counting.values()], self.told)
         self.cohorts = {
             name: (item, cells.read(item) if item else {})
@@ -80,7 +87,7 @@ class _Reader:
             if item.name not in self.cohorts and item.name != self.root:
                 self._tell_idle(item, "has no queue in it that counts GPUs")
 
-    def queues(self) -> Iterator[Queue]:
+    def queues(self) -> Iterator[Read]:
         holders = {holder.name: holder for holder in self._holders()}
         children: dict[str, list[_Holder]] = {}
         for holder in holders.values():
@@ -93,8 +100,10 @@ class _Reader:
             own = {key: share.guaranteed for key, share in shares[holder.name].items()}
             keys = {key: None for part in (own, *below) for key in part}
             sums[holder.name] = {key: own.get(key, sum(part.get(key, 0) for part in below)) for key in keys}
+        tops = [sums[holder.name] for holder in children.get("", ())]
+        self._tell_free({key: sum(part.get(key, 0) for part in tops) for part in tops for key in part}, holders, shares)
         for holder in holders.values():
-            yield self._queue(holder, shares[holder.name])
+            yield Read(self._queue(holder, shares[holder.name]), holder.items[-1] if holder.items else None)
 
     def units(self, key: Key) -> list[Unit]:
         pool = self.plan.find_pool(key[0])
@@ -186,8 +195,8 @@ class _Reader:
 
     def _own(self, holder: _Holder, key: Key) -> Share:
         nominal, borrowing, lending = holder.own[key]
-        if holder.is_apart:
-            return Share(nominal, nominal, 0)
+        if not holder.borrows:
+            return Share(nominal, nominal, 0 if holder.is_apart else nominal)
         return Share(
             nominal, None if borrowing is None else nominal + borrowing, nominal if lending is None else lending
         )
@@ -243,7 +252,7 @@ class _Reader:
         if names:
             spec["names"] = names
         for item in holder.items:
-            tell_settings(item, self.told)
+            tell_settings(item, self.told, will_evict=self.will_evict)
         flavors = {pool: None for pool, _ in shares}
         return Queue(
             holder.name,
@@ -279,6 +288,35 @@ class _Reader:
             return 1
         return int(number) if number == int(number) else float(number)
 
+    def _tell_free(
+        self, promised: Mapping[Key, Amount], holders: Mapping[str, _Holder], shares: Mapping[str, Mapping[Key, Share]]
+    ) -> None:
+        """Whoever may borrow gets what nobody is guaranteed, too: the root has that, whatever it had."""
+        for key, amount in promised.items():
+            free = sum(unit.capacity for unit in self.units(key)) - amount
+            had = self.root_cells.get(key, _OPEN).nominal
+            borrowers = [name for name in holders if self._may_borrow(name, key, holders, shares)]
+            if not self.units(key) or max(free, 0) == had or not borrowers:
+                continue
+            item = self.dump.find(KUEUE, "Cohort", self.root) or holders[borrowers[0]].items[0]
+            finding = Finding(
+                item.at / "spec",
+                f"nobody is guaranteed {max(free, 0)} of `{key[1]}` in pool `{key[0]}`",
+                label=f"cohort `{self.root}` has {had} of them now",
+                notes=("tenants may borrow what nobody is guaranteed, within their limits",),
+                help="write a smaller `limit` in the quotas that are to borrow less",
+            )
+            (self.told.otherwise if free > had else self.told.lost)(item, finding)
+
+    def _may_borrow(
+        self, name: str, key: Key, holders: Mapping[str, _Holder], shares: Mapping[str, Mapping[Key, Share]]
+    ) -> bool:
+        """Whether neither its own limit nor one above keeps it from what is nobody's."""
+        found = shares[name].get(key)
+        while name and (key not in shares[name] or _borrows(shares[name][key])):
+            name = holders[name].parent
+        return found is not None and not name
+
     def _tell_idle(self, item: Item, why: str) -> None:
         finding = Finding(
             item.at,
@@ -295,6 +333,10 @@ _GAP: Final = Cell(0, 0)
 """What fills the gaps of a queue's group."""
 _OPEN: Final = Cell(0)
 """What fills those of a cohort's."""
+
+
+def _borrows(share: Share) -> bool:
+    return share.limit is None or share.limit > share.guaranteed
 
 
 def _left(own: Cell, key: Key) -> Amount:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
+from functools import cached_property
 
 from gpuplan.adoption.dump import Dump, Item
 from gpuplan.adoption.queues.cohorts import KUEUE, cohort_of
@@ -12,7 +13,7 @@ from gpuplan.adoption.queues.told import Told
 from gpuplan.backends.kueue.cells import Cell, Cells, Key
 from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text
 from gpuplan.diagnostics import Finding, Origin
-from gpuplan.manifests import exact_quantity
+from gpuplan.manifests import Identity, exact_quantity
 from gpuplan.planning.amounts import amount_of
 from gpuplan.planning.kueue import counted_resource
 from gpuplan.planning.plan import GPU_RESOURCE, Amount, Counted, Plan, Pool, Unit
@@ -42,6 +43,11 @@ class CellReader(Value, eq=False):
     plan: Plan
     matching: Matching
     told: Told
+
+    @cached_property
+    def _told_of(self) -> set[Identity]:
+        """Flavors of which something was said that is said once."""
+        return set()
 
     def read(self, item: Item) -> Cells:
         """Those of a ClusterQueue or a Cohort, in the order of its flavors.
@@ -112,11 +118,12 @@ class CellReader(Value, eq=False):
         else:
             pools = [*self.matching.pools_of(node_labels(flavor))]
             if not pools:
-                self._tell_nowhere(item, flavor, quota)
+                self._tell_nowhere(item, flavor)
                 return {}
+            self._tell_taints(item, flavor, pools)
         if among is not None:
             held = {pool.name: Ratio(pool.nodes.count) for pool in pools if pool.name in among}
-            if not held and _counts(item, quota.cell):
+            if among and not held and _counts(item, quota.cell):
                 self._tell_uncounted(item, quota)
             return held if quota.resource in _COUNTED else {}
         found = {pool.name: _capacity(pool, quota.resource) for pool in pools if units_of(pool, quota.resource)}
@@ -147,12 +154,10 @@ class CellReader(Value, eq=False):
         )
         self.told.lost(item, finding)
 
-    def _tell_nowhere(self, item: Item, flavor: Item, quota: _Quota) -> None:
+    def _tell_nowhere(self, item: Item, flavor: Item) -> None:
         """Nodes without GPUs are no pool; what no node has is nothing."""
         labels, nodes = node_labels(flavor), self.dump.of_kind("", "Node")
         if not nodes or any(labels.items() <= node.labels.items() for node in nodes):
-            if _counts(item, quota.cell):
-                self._tell_uncounted(item, quota)
             return
         finding = Finding(
             flavor.at / "spec" / "nodeLabels",
@@ -161,9 +166,35 @@ class CellReader(Value, eq=False):
             notes=("what is admitted with it waits for ever, and no quota was made of it",),
             help="correct the labels, or leave the flavor out of its queues",
         )
-        if flavor.identity not in self.told.seen:
-            self.told.seen.add(flavor.identity)
-            self.told.broken(item, finding)
+        self.told.note_on(item, finding)
+        if flavor.identity not in self._told_of:
+            self._told_of.add(flavor.identity)
+            self.told.broken(flavor, finding)
+
+    def _tell_taints(self, item: Item, flavor: Item, pools: Sequence[Pool]) -> None:
+        """What a flavor says of taints follows from those of its pool."""
+        spec = inside(flavor.body, "spec")
+        known = {taint.key for pool in pools for taint in pool.taints}
+        others = [found for found in map(mapping, sequence(spec.get("tolerations"))) if found.get("key") not in known]
+        if sequence(spec.get("nodeTaints")):
+            route, what = "nodeTaints", "names taints that pods have to tolerate by themselves"
+            change = "from the first sync on Kueue adds tolerations of the pool's taints to all pods that it admits"
+        elif others:
+            route, what = "tolerations", "tolerates taints that no node of its pool has"
+            change = "from the first sync on Kueue adds tolerations of the pool's taints alone"
+        else:
+            return
+        finding = Finding(
+            flavor.at / "spec" / route,
+            f"{flavor.title} {what}",
+            label="the taints of the pool decide that",
+            notes=(change,),
+            help="write the taints that its nodes have in the `taints` of the pool",
+        )
+        self.told.note_on(item, finding)
+        if flavor.identity not in self._told_of:
+            self._told_of.add(flavor.identity)
+            self.told.otherwise(flavor, finding)
 
     def _tell_uncounted(self, item: Item, quota: _Quota) -> None:
         finding = Finding(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpuplan.adoption.dump import Item
+from gpuplan.adoption.queues.cohorts import cohort_of
 from gpuplan.adoption.queues.told import Told
-from gpuplan.checks.handwritten.reading import inside, sequence
+from gpuplan.checks.handwritten.reading import inside, mapping, sequence
 from gpuplan.diagnostics import Finding
 
 _KNOWN = frozenset(
@@ -24,8 +25,11 @@ _LOST: Mapping[str, tuple[object, str]] = {
 """What has no counterpart, with the value that says nothing, and what changes."""
 
 
-def tell_settings(item: Item, told: Told) -> None:
-    """A finding for each setting of a ClusterQueue or a Cohort that does not stay."""
+def tell_settings(item: Item, told: Told, *, will_evict: bool | None) -> None:
+    """A finding for each setting of a ClusterQueue or a Cohort that does not stay.
+
+    ``will_evict`` says whether queues evict work for that of a higher class from now on; None where that is not known.
+    """
     spec = inside(item.body, "spec")
     for field, value in spec.items():
         plain, change = _LOST.get(field, (None, ""))
@@ -36,8 +40,8 @@ def tell_settings(item: Item, told: Told) -> None:
         elif field not in _OWN:
             told.lost(item, _finding(item, field, "gpuplan does not know this field"))
     if item.kind == "ClusterQueue":
-        _tell_preemption(item, told)
-        if len(sequence(spec.get("resourceGroups"))) > 1 or _has_several_flavors(spec):
+        _tell_preemption(item, told, will_evict=will_evict)
+        if any(len(sequence(mapping(group).get("flavors"))) > 1 for group in sequence(spec.get("resourceGroups"))):
             _tell_fungibility(item, told)
 
 
@@ -56,18 +60,22 @@ def _finding(item: Item, field: str, change: str) -> Finding:
 _OWN = frozenset(("preemption", "flavorFungibility"))
 
 
-def _tell_preemption(item: Item, told: Told) -> None:
+def _tell_preemption(item: Item, told: Told, *, will_evict: bool | None) -> None:
     """Absent means `Never` (`apis/kueue/v1beta2/clusterqueue_types.go` of Kueue v0.19.2)."""
     found = inside(item.body, "spec", "preemption")
     reclaims = found.get("reclaimWithinCohort") or "Never"
     borrows = inside(found, "borrowWithinCohort").get("policy") or "Never"
     within = found.get("withinClusterQueue") or "Never"
-    if reclaims != "Any" and (inside(item.body, "spec").get("cohortName") or inside(item.body, "spec").get("cohort")):
+    if reclaims != "Any" and cohort_of(item):
         _tell_own(item, told, "reclaimWithinCohort", "a tenant takes back its guarantee from any borrower")
     if borrows != "Never":
         _tell_own(item, told, "borrowWithinCohort", "a borrower evicts others for its fair share alone")
     if within not in ("Never", "LowerPriority"):
         _tell_own(item, told, "withinClusterQueue", "of one team only work of a lower class is evicted")
+    elif within == "LowerPriority" and will_evict is False:
+        _tell_own(item, told, "withinClusterQueue", "no priority class of the policies evicts another")
+    elif within == "Never" and will_evict:
+        _tell_own(item, told, "withinClusterQueue", "work of a higher class evicts that of a lower one of its team")
 
 
 def _tell_own(item: Item, told: Told, field: str, change: str) -> None:
@@ -80,13 +88,6 @@ def _tell_own(item: Item, told: Told, field: str, change: str) -> None:
         help="keep it as a patch in a Component in `overlays/<cluster>/kustomize/scheduling/`, if it has to stay",
     )
     told.otherwise(item, finding)
-
-
-def _has_several_flavors(spec: Mapping[str, object]) -> bool:
-    return any(
-        len(sequence(inside({"group": group}, "group").get("flavors"))) > 1
-        for group in sequence(spec.get("resourceGroups"))
-    )
 
 
 def _tell_fungibility(item: Item, told: Told) -> None:

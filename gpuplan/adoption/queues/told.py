@@ -6,9 +6,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from gpuplan.adoption.dump import Item
+from gpuplan.adoption.queues.model import Queue
 from gpuplan.adoption.rules import QUEUE_NOT_SAID, QUEUE_WITHOUT_EFFECT
 from gpuplan.diagnostics import Diagnostic, Finding, Severity
 from gpuplan.manifests import Identity
+from gpuplan.values import NamedTuple
+
+
+class Read(NamedTuple):
+    """What was read of a queue, and the one that was; None for a cohort that is nowhere written."""
+
+    queue: Queue
+    item: Item | None
 
 
 class Told:
@@ -17,8 +26,6 @@ class Told:
     def __init__(self) -> None:
         self.diagnostics: list[Diagnostic] = []
         self._remarks: dict[Identity, list[str]] = {}
-        self.seen: set[Identity] = set()
-        """Objects that something was said of that is said once."""
 
     def lost(self, item: Item, finding: Finding) -> None:
         """Something that changes what a team gets."""
@@ -31,6 +38,17 @@ class Told:
     def broken(self, item: Item, finding: Finding) -> None:
         """Something that never worked."""
         self.add(item, QUEUE_WITHOUT_EFFECT.report(finding))
+
+    def unused(self, item: Item) -> None:
+        """A queue that no namespace of the dump uses."""
+        finding = Finding(
+            item.at,
+            f"no namespace of the dump uses {item.title}",
+            label="no tenant was made of it",
+            notes=("a tenant has namespaces, or others are part of it; the queue stays until somebody deletes it",),
+            help="add a Tenant for it, with the namespaces that are to use it",
+        )
+        self.lost(item, finding)
 
     def add(self, item: Item, diagnostic: Diagnostic) -> None:
         self.diagnostics.append(diagnostic)

@@ -76,12 +76,12 @@ def device_plugin_config_ignored(files: HandFiles) -> Iterator[Finding]:
     """
     for config, strategy in plugin_configs(files):
         refused = {problem.route for problem in find_problems("device-plugin", config.body)}
-        ignored = (*find_problems("device-plugin-ignored", config.body), *_unmatched(config.body, strategy))
+        ignored = (*find_problems("device-plugin-ignored", config.body), *unmatched_names(config.body, strategy))
         problems = (item for item in ignored if item.route not in refused)
         yield from config.findings(problems, "the device plugin starts without it")
 
 
-def _unmatched(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[Problem]:
+def unmatched_names(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[Problem]:
     """Devices that are to be shared by a name that none has, or has only under another strategy."""
     own = text(value_at(body, ("flags", "migStrategy"))) or ClusterMigStrategy.NONE.value
     strategy = own if overriding is ClusterMigStrategy.PER_POOL else overriding.value

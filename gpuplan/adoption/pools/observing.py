@@ -1,0 +1,109 @@
+"""What is odd about the nodes of a dump: others in one pool, no model, or not what their labels ask for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gpuplan.adoption.pools.boards import bare_product
+from gpuplan.adoption.pools.divisions import Spec, layout_of
+from gpuplan.adoption.pools.grouping import Group
+from gpuplan.adoption.pools.models import Board
+from gpuplan.adoption.pools.sharing import Shared
+from gpuplan.adoption.pools.telling import Told
+from gpuplan.adoption.rules import NODES_NOT_SAID
+from gpuplan.catalog import Gpu, resource_suffix
+from gpuplan.diagnostics import Origin
+from gpuplan.planning.layouts import entry_of
+from gpuplan.planning.plan import GPU_RESOURCE
+from gpuplan.policy.models import MigStrategy
+from gpuplan.wording import count
+
+
+def tell_of_published(found: Group, board: Board, spec: Mapping[str, Any], shared: Shared, told: Told) -> None:
+    """Nodes that publish something else than their label asks for, where that is known."""
+    expected = _expected(found.claim.first.at, board, spec["nodes"]["gpusPerNode"], shared)
+    if not expected or spec.get("rollout") or spec.get("allocation"):
+        return
+    wrong = [machine for machine in found.machines if machine.published and machine.published != expected]
+    if not wrong:
+        return
+    first = wrong[0]
+    state = first.labels.get("nvidia.com/mig.config.state", "")
+    told.say(
+        NODES_NOT_SAID,
+        first.at / "status",
+        f"{count(len(wrong), 'node')} of pool `{found.pool}` {'publishes' if len(wrong) == 1 else 'publish'} "
+        "something else than the pool hands out",
+        label=f"`{first.name}` has {_spelt(first.published)}",
+        notes=(
+            f"as the nodes are labelled it is {_spelt(expected)}",
+            *((f"`nvidia.com/mig.config.state` is `{state}` there",) if state else ()),
+        ),
+        help="find out why before the first sync; the pool says what labels and files ask for",
+        drafts=(f"Pool {found.pool}",),
+    )
+
+
+def _expected(at: Origin, board: Board, gpus: int, shared: Shared) -> dict[str, int]:
+    match shared.spec:
+        case {"exclusive": _}:
+            return {GPU_RESOURCE: gpus}
+        case {"timeSlicing": shares} | {"mps": shares}:
+            name = GPU_RESOURCE if shares.get("rename") is False else f"{GPU_RESOURCE}.shared"
+            return {name: gpus * shares["replicas"]}
+        case {"mig": mig} if board.gpu is not None and "timeSlicing" not in mig:
+            return _expected_instances(at, board.gpu, shared.division, gpus, shared.strategy)
+        case _:
+            return {}
+
+
+def tell_of_unknown(found: Group, told: Told) -> None:
+    first = found.claim.first
+    place = found.machines[0].at / "metadata" / "labels" if found.machines else first.at
+    told.say(
+        NODES_NOT_SAID,
+        place,
+        f"nothing says which GPU model the nodes of pool `{found.pool}` have",
+        label="no `nvidia.com/gpu.product`" if found.machines else "none of its nodes is in the dump",
+        notes=("GPU Feature Discovery writes the label where the driver runs",),
+        help="import what `kubectl get nodes -o yaml` prints, too",
+    )
+
+
+def tell_of_mixtures(groups: Iterable[Group], told: Told) -> None:
+    """Pools of which not all nodes are alike."""
+    for found in groups:
+        products = Counter(bare_product(machine.product) for machine in found.machines if machine.product)
+        counts = Counter(machine.counted for machine in found.machines if machine.counted)
+        for what, others in (("GPU model", products), ("number of GPUs", counts)):
+            if len(others) > 1:
+                [(most, _), *rest] = others.most_common()
+                told.say(
+                    NODES_NOT_SAID,
+                    found.machines[0].at,
+                    f"not all nodes of pool `{found.pool}` have the same {what}",
+                    label=f"most have {most}, others {', '.join(str(value) for value, _ in rest)}",
+                    notes=("a pool's nodes are alike; capacity is counted by what most of them have",),
+                    help="make a pool of the others",
+                    drafts=(f"Pool {found.pool}",),
+                )
+
+
+def _expected_instances(at: Origin, gpu: Gpu, division: Spec, gpus: int, strategy: str) -> dict[str, int]:
+    layout = layout_of(at, "", gpu, division)
+    found: Counter[str] = Counter()
+    for index in range(gpus):
+        entry = entry_of(layout, index)
+        if entry is None or not entry.mig_enabled:
+            found[GPU_RESOURCE] += 1
+            continue
+        for name, number in entry.instances.items():
+            own = GPU_RESOURCE if strategy == MigStrategy.SINGLE else f"nvidia.com/mig-{resource_suffix(name)}"
+            found[own] += number
+    return dict(found)
+
+
+def _spelt(resources: Mapping[str, int]) -> str:
+    return ", ".join(f"{number}x `{name}`" for name, number in sorted(resources.items())) or "nothing"

@@ -287,9 +287,10 @@ class _Reader:
             free = sum(unit.capacity for unit in self.units(key)) - amount
             had = self.root_cells.get(key, _OPEN).nominal
             borrowers = [name for name in holders if self._may_borrow(name, key, holders, shares)]
-            if not self.units(key) or max(free, 0) == had or not borrowers:
+            items = [item for name in borrowers for item in holders[name].items]
+            if not self.units(key) or max(free, 0) == had or not items:
                 continue
-            item = self.dump.find(KUEUE, "Cohort", self.root) or holders[borrowers[0]].items[0]
+            item = self.dump.find(KUEUE, "Cohort", self.root) or items[0]
             finding = Finding(
                 item.at / "spec",
                 f"nobody is guaranteed {max(free, 0)} of `{key[1]}` in pool `{key[0]}`",

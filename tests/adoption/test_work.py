@@ -411,6 +411,7 @@ def test_objects_of_any_shape_are_read(data: st.DataObject) -> None:
     spec = f"tenant: lab, pool: whole, image: 'r.example.com/a:1', {data.draw(st.sampled_from(KINDS_OF_ALL))}"
     text = f"{a_cluster(f'kind: {scheduler}')}{APIS}{PLATFORM}{policy('Workload', 'work', spec)}"
     plan, bodies = written(text)
+    bodies.append(a_deployment(nodeSelector=WHOLE, priorityClassName="urgent"))
     body = data.draw(st.sampled_from(bodies))
     *way, last = data.draw(st.sampled_from([route for route in routes(body) if route]))
     changed = deepcopy(body)

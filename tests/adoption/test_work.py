@@ -100,6 +100,21 @@ def test_training_says_what_is_not_so_anyway() -> None:
     assert found.drafts[0].sources == ("Job `train-3244eb5f` in namespace `lab` (dump.yaml)",)
 
 
+def test_service_says_what_is_not_so_anyway() -> None:
+    spec = (
+        "port: 8080, startup: 10m, probe: {http: /health, timeout: 5s}, autoscaling: {maxReplicas: 3, cpuPercent: 70}"
+    )
+    text = PLATFORM + policy("Workload", "chat", f"{SERVICE.replace('{}', f'{{{spec}}}')}, cpu: '2'")
+    assert specs(imported(*written(text)))["chat"]["inference"] == {
+        "port": 8080,
+        "probe": {"http": "/health", "timeout": "5s"},
+        "startup": "10m",
+        "autoscaling": {"maxReplicas": 3, "cpuPercent": 70},
+    }
+    plain = imported(*written(PLATFORM + policy("Workload", "chat", SERVICE)))
+    assert specs(plain)["chat"]["inference"] == {}
+
+
 def test_pods_of_a_pool_for_training_are_a_training() -> None:
     platform = PLATFORM.replace("sharing: {exclusive: {}}", "sharing: {exclusive: {}}, workloadTypes: [training]")
     found = imported(*written(platform + policy("Workload", "train", TRAINING)))
@@ -264,6 +279,15 @@ def test_amount_that_the_api_server_has_spelt_otherwise_makes_no_other_job() -> 
     assert (specs(found)["work"]["cpu"], specs(found)["work"]["memory"]) == ("1.5", "0.5Gi")
 
 
+@pytest.mark.parametrize(("label", "is_kueues"), [("managed", True), ("priority-class", False)])
+def test_what_kueue_notes_on_work_is_no_part_of_it(label: str, is_kueues: bool) -> None:
+    def edit(body: Body) -> None:
+        body["spec"]["template"]["metadata"]["labels"][f"kueue.x-k8s.io/{label}"] = "true"
+
+    text = a_cluster("kind: kueue") + PLATFORM + policy("Workload", "chat", SERVICE)
+    assert bool(edited(text, edit, "Deployment").drafts) is is_kueues
+
+
 def test_what_controllers_own_is_passed_over() -> None:
     plan, bodies = written(PLATFORM + policy("Workload", "train", TRAINING))
     owner = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "x", "uid": "1", "controller": True}
@@ -396,6 +420,7 @@ def test_objects_of_any_shape_are_read(data: st.DataObject) -> None:
     spec = f"tenant: lab, pool: whole, image: 'r.example.com/a:1', {data.draw(st.sampled_from(KINDS_OF_ALL))}"
     text = f"{a_cluster(f'kind: {scheduler}')}{APIS}{PLATFORM}{policy('Workload', 'work', spec)}"
     plan, bodies = written(text)
+    bodies.append(a_deployment(nodeSelector=WHOLE, priorityClassName="urgent"))
     body = data.draw(st.sampled_from(bodies))
     *way, last = data.draw(st.sampled_from([route for route in routes(body) if route]))
     changed = deepcopy(body)

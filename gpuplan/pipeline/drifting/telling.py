@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from math import isfinite
 from typing import Any, Final
 
 from gpuplan.adoption.drift import (
@@ -20,7 +21,7 @@ from gpuplan.changes.kinds import locked_fields
 from gpuplan.changes.node_rules import class_of_labels
 from gpuplan.changes.objects import compare_objects
 from gpuplan.checks.handwritten.reading import value_at
-from gpuplan.delivery.appliers import APPLICATION, Applier, find_applier
+from gpuplan.delivery.appliers import APPLICATION, KUSTOMIZATION, Applier, find_applier
 from gpuplan.diagnostics import Path as Route
 from gpuplan.disturbance import ChangeClass
 from gpuplan.manifests import Identity, gvk_of
@@ -35,7 +36,7 @@ from gpuplan.pipeline.tracing.model import Source
 from gpuplan.pipeline.tracing.routes import spelled
 from gpuplan.planning.linking import once, written
 from gpuplan.planning.plan import Stage
-from gpuplan.planning.sync_names import SYNC_OPTIONS, folder_name, root_name, sync_name
+from gpuplan.planning.sync_names import FLUX_PRUNE, SYNC_OPTIONS, folder_name, root_name, sync_name
 from gpuplan.policy.models import NodeLabels
 
 
@@ -129,7 +130,7 @@ class Telling:
             dump=live.file,
             sources=(),
             owner=find_owner(live.body, ()),
-            next_sync=_pruning(live.annotations.get(SYNC_OPTIONS, ""), applier, is_kept=item.is_kept),
+            next_sync=_pruning(live.annotations, applier, is_kept=item.is_kept),
             applier=applier,
             change_class=self._class_of(identity, live.body, None, folder),
             note="it was left for what names it, and nothing does any more" if item.is_kept else "",
@@ -263,7 +264,18 @@ def _title(identity: Identity) -> str:
 
 
 def _plain(value: object) -> object:
-    return None if value is ABSENT else value
+    """As JSON can say it: a text of YAML may hold dates, and keys that are no texts."""
+    match value:
+        case Mapping():
+            return {str(key): _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case float() if not isfinite(value):
+            return str(value)
+        case None | bool() | int() | float() | str():
+            return value
+        case _:
+            return None if value is ABSENT else str(value)
 
 
 def _is_below(route: Route, above: Iterable[object]) -> bool:
@@ -285,12 +297,14 @@ def _leaves_at(leaves: Sequence[Leaf], route: Route) -> Sequence[Leaf]:
 _MOST_LEAVES: Final = 8
 
 
-def _pruning(options: str, applier: Applier | None, *, is_kept: bool) -> NextSync:
+def _pruning(annotations: Mapping[str, str], applier: Applier | None, *, is_kept: bool) -> NextSync:
     """What becomes of an object that is written no more, by what it says itself."""
-    told = dict(option.split("=", 1) for option in options.split(",") if "=" in option)
-    if applier is None:
+    if applier is None or is_kept:
         return NextSync.NOTHING
-    if is_kept or told.get("Prune") == "false" or applier.folder in _NEVER_PRUNED:
+    if applier.kind == KUSTOMIZATION:
+        return NextSync.NOTHING if annotations.get(FLUX_PRUNE) == "disabled" else NextSync.PRUNES
+    told = dict(option.split("=", 1) for option in annotations.get(SYNC_OPTIONS, "").split(",") if "=" in option)
+    if told.get("Prune") == "false" or applier.folder in _NEVER_PRUNED:
         return NextSync.NOTHING
     return NextSync.ASKS if told.get("Prune") == "confirm" else NextSync.PRUNES
 

@@ -92,7 +92,10 @@ class Layouts:
                 self._entries[use.entry].at if use.entry in self._entries else use.at,
                 f"entry `{use.entry}` divides boards of {use.gpu.id} otherwise than those of other pools",
                 label="one name for several divisions",
-                notes=("a layout is for one model, and its name stands for one division",),
+                notes=(
+                    "a layout is for one model, and its name stands for one division",
+                    "with gpuplan's file the MIG manager starts again, and fails on these nodes until their label changes",
+                ),
                 help=f"the nodes of pool `{use.pool}` get another `nvidia.com/mig.config`: drain them before the sync",
                 drafts=(f"Pool {use.pool}",),
             )

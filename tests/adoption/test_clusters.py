@@ -16,7 +16,7 @@ from gpuplan.adoption.clusters.versions import newest_kubernetes
 from tests.adoption.cluster_swaps import swapped
 from tests.adoption.rich_clusters import random_rich_platform
 from tests.adoption.round_trip import is_dumped
-from tests.orders.platforms import CLUSTER
+from tests.orders.platforms import CLUSTER, Platform
 
 ROOT = Path(__file__).parents[2]
 NODE = """
@@ -75,6 +75,168 @@ def test_a_cluster_that_runs_tells_what_is_applied_to_it(tmp_path: Path, seed: i
     random_rich_platform(random.Random(seed)).write(tmp_path)
 
     assert swapped(tmp_path, CLUSTER, is_live=True).differing == ()
+
+
+# --- Field by field ----------------------------------------------------------------------------------------------
+
+HELM: dict[str, Any] = {"install": "helm", "version": "v26.7.0"}
+SYNCED: dict[str, Any] = {"repoURL": "https://git.example.com/gpu.git"}
+FAR: dict[str, Any] = {
+    "revision": "v1",
+    "path": "deploy/out",
+    "namespace": "gitops",
+    "project": "gpus",
+    "destination": {"server": "https://api.example.com:6443"},
+    "labels": {"team": "gpu"},
+}
+WATCHED: dict[str, Any] = {
+    "namespace": "watching",
+    "labels": {"release": "prometheus"},
+    "honorLabels": True,
+    "alertLabels": {"team": "gpu"},
+    "disabledAlerts": ["GpuMigConfigStuck", "GpuMissing", "GpuXidError"],
+    "runbookUrl": "https://runbooks.example.com/gpu",
+    "dashboards": {"namespace": "grafana", "labels": {"dash": "1"}, "folder": "GPUs"},
+}
+TOLD: dict[str, Any] = {
+    **HELM,
+    "namespace": "nvidia",
+    "migStrategy": "mixed",
+    "devicePluginConfig": "fixed",
+    "closeVisibleDevices": True,
+    "driver": {"version": "580.95.05"},
+    "rebootOnMigChange": True,
+    "env": {"toolkit": {"CONTAINERD_SOCKET": "/run/k3s.sock"}, "devicePlugin": {"PASS_DEVICE_SPECS": "true"}},
+    "registry": "registry.example.com/nvcr",
+    "imagePullSecrets": ["mirror"],
+    "values": {
+        "daemonsets": {"tolerations": [{"operator": "Exists"}]},
+        "migManager": {"env": [{"name": "LOG_LEVEL", "value": "debug"}]},
+        "node-feature-discovery": {"master": {"config": {"extraLabelNs": ["example.com"]}}},
+        "operator": {"upgradeCRD": True},
+    },
+}
+QUOTA = {"pool": "gpus", "unit": "1g.10gb", "guaranteed": 7, "limit": 14}
+PARTS: dict[tuple[str, str], dict[str, Any]] = {
+    ("Pool", "gpus"): {
+        "gpu": "A100-80GB",
+        "nodes": {"count": 1, "gpusPerNode": 8, "names": ["a"]},
+        "sharing": {"mig": {"instances": {"1g.10gb": 7}}},
+    },
+    ("Tenant", "team"): {"namespaces": ["team"], "quotas": [QUOTA]},
+    ("Tenant", "other"): {"namespaces": ["other"], "quotas": [{**QUOTA, "limit": "none"}]},
+}
+BY_OLM: dict[str, Any] = {"install": "olm", "version": "v26.7.0"}
+BY_OWNER: dict[str, Any] = {"install": "external", "version": "v26.7.0"}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"gpuOperator": HELM},
+        {"gpuOperator": TOLD},
+        {"gpuOperator": {**HELM, "driver": {"enabled": False}, "nfd": False}},
+        {"gpuOperator": {**HELM, "chartRepoURL": "oci://charts.example.com/nvidia"}, "argocd": SYNCED},
+        {"gpuOperator": {**HELM, "chartRepoURL": "https://charts.example.com/nvidia"}, "flux": {}},
+        {"gpuOperator": BY_OLM},
+        {"gpuOperator": {**BY_OLM, "namespace": "gpus", "clusterPolicy": "all", "nfd": False}},
+        {"gpuOperator": {**BY_OLM, "closeVisibleDevices": True, "olm": {"catalog": "mirror", "channel": "stable"}}},
+        {"platform": "openshift", "gpuOperator": {**BY_OLM, "imagePullSecrets": ["mirror"]}, "monitoring": {}},
+        {"gpuOperator": {**BY_OWNER, "clusterPolicy": "gpus", "migStrategy": "mixed"}},
+        {"gpuOperator": {**BY_OWNER, "clusterPolicyPatch": "snippet", "rebootOnMigChange": True}},
+        {"gpuOperator": HELM, "nodeLabels": "node"},
+        {"gpuOperator": HELM, "nodeLabels": "external", "taintPools": True},
+        {"gpuOperator": HELM, "taintPools": True, "matchBoards": True},
+        {"gpuOperator": HELM, "scheduler": {"kind": "kai"}},
+        {"gpuOperator": HELM, "scheduler": {"kind": "kueue", "cap": "limit"}},
+        {"gpuOperator": HELM, "scheduler": {"kind": "kueue", "cap": "guaranteed"}, "monitoring": {}},
+        {
+            "gpuOperator": HELM,
+            "scheduler": {
+                "kind": "kueue",
+                "version": "v0.19.2",
+                "kueue": {
+                    "frameworks": ["JobSet", "LeaderWorkerSet"],
+                    "configuration": {"resources": {"excludeResourcePrefixes": ["rdma/"]}},
+                },
+                "install": "helm",
+                "chartRepoURL": "oci://registry.example.com/charts",
+                "values": {"enableKueueViz": True},
+            },
+            "argocd": SYNCED,
+        },
+        {
+            "gpuOperator": HELM,
+            "scheduler": {
+                "kind": "kai",
+                "version": "v0.17.0",
+                "install": "helm",
+                "values": {"global": {"nodeSelector": {"role": "system"}}},
+            },
+            "flux": {},
+        },
+        {"gpuOperator": HELM, "scheduler": {"kind": "runai", "runai": {"clusterId": "c-1"}}},
+        {"gpuOperator": HELM, "apis": ["HTTPRoute", "JobSet"], "argocd": {**SYNCED, **FAR}},
+        {"gpuOperator": HELM, "argocd": {**SYNCED, "path": ".", "root": True}},
+        {"gpuOperator": HELM, "argocd": {**SYNCED, "root": True, "operatorApproval": "manual"}},
+        {
+            "gpuOperator": HELM,
+            "flux": {
+                "source": {"kind": "OCIRepository", "name": "gpus", "namespace": "sources"},
+                "path": "deploy/out",
+                "namespace": "gitops",
+                "interval": "1h",
+                "serviceAccountName": "applier",
+                "kubeConfigSecret": "far",
+                "labels": {"team": "gpu"},
+                "operatorApproval": "manual",
+            },
+        },
+        {"gpuOperator": HELM, "monitoring": WATCHED},
+        {"gpuOperator": HELM, "monitoring": {"collect": "basic"}},
+        {"gpuOperator": HELM, "admission": {"gracePeriod": "5m", "without": ["cordoned-nodes-stay-empty"]}},
+        {"gpuOperator": HELM, "admission": {"gracePeriod": "none"}},
+    ],
+    ids=lambda spec: ",".join(f"{key}" for key in spec),
+)
+def test_what_a_cluster_says_is_read_of_what_it_builds(tmp_path: Path, spec: dict[str, Any]) -> None:
+    Platform({"kubernetes": "1.34", **spec}, PARTS).write(tmp_path)
+
+    swap = swapped(tmp_path, CLUSTER)
+
+    assert swap.differing == ()
+    assert swap.spec == {"kubernetes": "1.34", **spec}
+
+
+@pytest.mark.parametrize(
+    ("spec", "service"),
+    [
+        (
+            {"apis": ["HTTPRoute"], "gateway": {"name": "public", "namespace": "gateways", "listener": "https"}},
+            {"replicas": 2, "route": {"hosts": ["chat.example.com"]}},
+        ),
+        ({"ingress": {"className": "nginx"}}, {"replicas": 2, "route": {"hosts": ["chat.example.com"]}}),
+        (
+            {
+                "apis": ["ScaledObject"],
+                "prometheus": {"url": "http://prometheus.example:9090", "authentication": "thanos"},
+            },
+            {"autoscaling": {"maxReplicas": 2, "requestsPerSecond": 10, "kind": "ScaledObject"}},
+        ),
+    ],
+    ids=["gateway", "ingress", "prometheus"],
+)
+def test_what_services_use_is_read_of_their_objects(
+    tmp_path: Path, spec: dict[str, Any], service: dict[str, Any]
+) -> None:
+    work = {"tenant": "team", "pool": "gpus", "unit": "1g.10gb", "image": "example.com/app:1.4", "inference": service}
+    cluster = {"kubernetes": "1.34", "gpuOperator": HELM, **spec}
+    Platform(cluster, {**PARTS, ("Workload", "chat"): work}).write(tmp_path)
+
+    swap = swapped(tmp_path, CLUSTER)
+
+    assert swap.differing == ()
+    assert swap.spec == cluster
 
 
 # --- What others installed ---------------------------------------------------------------------------------------

@@ -91,10 +91,8 @@ def test_quotas_beyond_what_there_is_stay_as_caps() -> None:
         "speech": {"pool": "a", "unit": "gpu", "guaranteed": 5, "limit": 10},
         "vision": {"pool": "a", "unit": "gpu", "guaranteed": 3, "limit": 6},
     }
-    assert messages(found) == [
-        ("GPU811", "quotas on `gpu` of pool `a` add up to 16 of 8"),
-        ("GPU811", "quotas on `gpu` of pool `a` add up to 16 of 8"),
-    ]
+    assert messages(found) == [("GPU811", "quotas on `gpu` of pool `a` add up to 16 of 8")]
+    assert ["add up to 16 of 8" in draft.remarks[0] for draft in found.drafts] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -366,7 +364,8 @@ def _document(draft: Draft) -> Spec:
 
 
 def _about_teams(tree: Any) -> dict[str, bytes]:
-    return {path: data for path, data in tree.items() if "/namespaces/" in path or "priorityclass" in path}
+    about = ("/namespaces/", "/runai/", "priorityclass", "grants.")
+    return {path: data for path, data in tree.items() if any(part in path for part in about)}
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -394,6 +393,109 @@ def test_platforms_with_all_that_a_tenant_may_say_are_written_again(name: str, t
     before, again, _ = built_again([*yaml.safe_load_all(text)], tmp_path)
     assert before
     assert again == before
+
+
+RICH = """\
+apiVersion: gpuplan.dev/v1
+kind: Cluster
+metadata: {name: test}
+spec: {kubernetes: "1.34", gpuOperator: {install: helm, version: v26.7.0}, nodeLabels: external}
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: a}
+spec: {gpu: A100-80GB, nodes: {count: 4, gpusPerNode: 8, cpu: 128, memory: 1000Gi}, sharing: {exclusive: {}}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: b}
+spec: {gpu: A100-80GB, nodes: {count: 2, gpusPerNode: 8, cpu: 128, memory: 1000Gi}, sharing: {exclusive: {}}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: c}
+spec: {gpu: A100-80GB, nodes: {count: 2, gpusPerNode: 8}, sharing: {mig: {instances: {1g.10gb: 7}}}}
+---
+apiVersion: gpuplan.dev/v1
+kind: PriorityClass
+metadata: {name: urgent}
+spec: {value: 100, preempts: false}
+---
+apiVersion: gpuplan.dev/v1
+kind: PriorityClass
+metadata: {name: late}
+spec: {value: 10, default: true}
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: divided}
+spec:
+  namespaces: [y, x]
+  priorityClasses: [urgent, late]
+  quotas:
+    - {pool: a, guaranteed: 7, limit: 9, split: {x: 5, y: 4}, classLimits: {urgent: 3}}
+    - {pool: c, guaranteed: 20, split: {x: 20, y: 0}, classLimits: {late: 7}}
+  members: [ml, {user: ann, role: admin}, {group: ops, clusterRole: gpu-runner}]
+  allow: {podSecurity: restricted, unitsPerContainer: 2, gracePeriod: 90s}
+  containers: {cpu: {limit: "2", request: 500m, maxRatio: 4}, memory: {limit: 4Gi}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: both}
+spec:
+  namespaces: [both]
+  labelledNamespaces: true
+  priorityClasses: [late]
+  quotas:
+    - {pool: a, guaranteed: 3, limit: 5, classLimits: {late: 2}, memory: 100Gi, pods: 7}
+    - {pool: b, guaranteed: 3, memory: 300Gi, pods: 30}
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: free}
+spec:
+  namespaces: [free]
+  quotas:
+    - {pool: a, guaranteed: 3, limit: none}
+    - {pool: c, guaranteed: 1, limit: none, classLimits: {urgent: 2}}
+  priorityClasses: [urgent]
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: labelled}
+spec:
+  labelledNamespaces: true
+  quotas:
+    - {pool: b, guaranteed: 3}
+"""
+
+
+def test_splits_classes_and_labelled_namespaces_are_written_again(tmp_path: Path) -> None:
+    before, again, drafts = built_again([*yaml.safe_load_all(RICH)], tmp_path)
+    assert again == before
+    assert next(draft for draft in drafts if draft.name == "divided").spec == {
+        "namespaces": ["x", "y"],
+        "priorityClasses": ["urgent", "late"],
+        "quotas": [
+            {
+                "pool": "a",
+                "unit": "gpu",
+                "guaranteed": 9,
+                "split": {"x": 5, "y": 4},
+                "classLimits": {"urgent": 3},
+            },
+            {
+                "pool": "c",
+                "unit": "1g.10gb",
+                "guaranteed": 20,
+                "split": {"x": 20, "y": 0},
+                "classLimits": {"late": 7},
+            },
+        ],
+        "members": ["ml", {"group": "ops", "clusterRole": "gpu-runner"}, {"user": "ann", "role": "admin"}],
+        "allow": {"podSecurity": "restricted", "unitsPerContainer": 2, "gracePeriod": "90s"},
+        "containers": {"cpu": {"request": "500m", "limit": "2", "maxRatio": 4}, "memory": {"limit": "4Gi"}},
+    }
 
 
 # --- Run:ai ------------------------------------------------------------------------------------------------------

@@ -100,6 +100,21 @@ def test_training_says_what_is_not_so_anyway() -> None:
     assert found.drafts[0].sources == ("Job `train-3244eb5f` in namespace `lab` (dump.yaml)",)
 
 
+def test_service_says_what_is_not_so_anyway() -> None:
+    spec = (
+        "port: 8080, startup: 10m, probe: {http: /health, timeout: 5s}, autoscaling: {maxReplicas: 3, cpuPercent: 70}"
+    )
+    text = PLATFORM + policy("Workload", "chat", f"{SERVICE.replace('{}', f'{{{spec}}}')}, cpu: '2'")
+    assert specs(imported(*written(text)))["chat"]["inference"] == {
+        "port": 8080,
+        "probe": {"http": "/health", "timeout": "5s"},
+        "startup": "10m",
+        "autoscaling": {"maxReplicas": 3, "cpuPercent": 70},
+    }
+    plain = imported(*written(PLATFORM + policy("Workload", "chat", SERVICE)))
+    assert specs(plain)["chat"]["inference"] == {}
+
+
 def test_pods_of_a_pool_for_training_are_a_training() -> None:
     platform = PLATFORM.replace("sharing: {exclusive: {}}", "sharing: {exclusive: {}}, workloadTypes: [training]")
     found = imported(*written(platform + policy("Workload", "train", TRAINING)))

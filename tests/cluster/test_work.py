@@ -22,7 +22,7 @@ from gpuplan.adoption.work import read as read_work
 from gpuplan.backends.workloads import render
 from gpuplan.diagnostics import Origin
 from gpuplan.documents import read_text
-from gpuplan.manifests import to_yaml
+from gpuplan.manifests import Identity, to_yaml
 from gpuplan.manifests.kinds.imported import COLLECTED, Collected
 from gpuplan.pipeline.writing import document
 from gpuplan.planning.kai import queue_name
@@ -264,10 +264,14 @@ def test_work_that_runs_is_read_as_it_was_written(matrix: Matrix, record: Record
     found = read_work(read_dump(as_files(running))[0], replace(matrix.plan, workloads=()))
     documents = [parsed(draft) for draft in found.drafts]
     again = tuple(work for at, policy in documents if (work := resolve_workload(matrix.plan, at, policy)[0]))
-    bodies = {identity(item.body): item.body for item in render(replace(matrix.plan, workloads=again))}
+    ours, theirs = (bodies(plan) for plan in (matrix.plan, replace(matrix.plan, workloads=again)))
     assert [item.finding.headline for item in found.diagnostics] == []
-    wrong = [name for name, body in matrix.written.items() if bodies.get(name) != body]
+    wrong = sorted(str(name) for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
     record(f"{matrix.scheduler}: objects that an import of running work changes", [], wrong)
+
+
+def bodies(plan: Plan) -> dict[Identity, Mapping[str, Any]]:
+    return {item.identity: item.body for item in render(plan)}
 
 
 def collected(matrix: Matrix, command: Collected) -> Iterator[Mapping[str, Any]]:

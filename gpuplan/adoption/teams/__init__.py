@@ -16,7 +16,7 @@ from gpuplan.adoption.teams.orgs import read_orgs
 from gpuplan.adoption.teams.owners import find_spaces, find_teams
 from gpuplan.adoption.teams.projects import queues_of
 from gpuplan.adoption.teams.quotas import quotas_of
-from gpuplan.adoption.teams.recorded import read_recorded
+from gpuplan.adoption.teams.recorded import read_recorded, recorded_namespaces
 from gpuplan.checks.handwritten.reading import mapping, text
 from gpuplan.planning.plan import Plan
 
@@ -26,7 +26,8 @@ def read(dump: Dump, plan: Plan) -> Found:
     queued, found = queues.read(dump, plan)
     offers, spaces = offers_of(plan), find_spaces(dump)
     projects, lost = queues_of(read_orgs(dump), offers, spaces) if plan.scheduler.has_projects else ((), ())
-    teams, left_alone = find_teams(dump, plan, spaces, offers, (*queued, *projects))
+    order = (*recorded_namespaces(dump), *(namespace for queue in projects for namespace in queue.namespaces))
+    teams, left_alone = find_teams(dump, plan, spaces, offers, (*queued, *projects), order)
     asked = asked_by(dump, teams, offers)
     granted, unclear = quotas_of(teams, plan, offers, read_recorded(dump, plan.cluster.cap), asked)
     network = network_resources(teams, frozenset(offers))
@@ -37,7 +38,7 @@ def read(dump: Dump, plan: Plan) -> Found:
         said += more
         remarks = (
             *(team.queue.remarks if team.queue else ()),
-            *(item.remark for item in said if item.team == team.name),
+            *(item.remark for item in said if team.name in item.teams),
         )
         drafts.append(Draft("Tenant", team.name, spec, team.sources, tuple(dict.fromkeys(remarks))))
     return Found(tuple(drafts), (*found, *(item.diagnostic for item in said)))

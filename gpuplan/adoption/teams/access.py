@@ -8,11 +8,12 @@ from typing import Any, Final
 
 from gpuplan.adoption.dump import Item
 from gpuplan.adoption.rules import TEAM_SAID_IN_PART
-from gpuplan.adoption.teams.caps import granted, read_caps
+from gpuplan.adoption.teams.caps import grants_in, read_caps
 from gpuplan.adoption.teams.model import Space, Team, Told, told
 from gpuplan.checks.handwritten.reading import mapping, sequence, text
 from gpuplan.diagnostics import Finding, Severity
 from gpuplan.manifests import exact_quantity
+from gpuplan.planning.containers import DEFAULT_REQUESTS
 from gpuplan.planning.grants import refuses_more_than_one
 from gpuplan.planning.plan import Counted, Plan
 from gpuplan.planning.rdma import RDMA_LABEL
@@ -116,8 +117,8 @@ def allowed(team: Team, plan: Plan, network: Mapping[str, frozenset[str]]) -> tu
         found["rdma"] = rdma
     most = {
         number
-        for space in team.spaces
-        for pool, resource, number in granted(space)
+        for parameters in _parameters(team)
+        for pool, resource, number in grants_in(parameters)
         if number != "any" and not _refuses_more(plan, pool, resource)
     }
     if len(most) == 1 and (number := next(iter(most))).isdecimal():
@@ -137,9 +138,13 @@ def _refuses_more(plan: Plan, name: str, resource: str) -> bool:
     )
 
 
+def _parameters(team: Team) -> list[Item]:
+    """What gpuplan wrote for its admission policies."""
+    return [item for item in (*(space.parameters for space in team.spaces), team.labelled) if item]
+
+
 def _grace_period(team: Team) -> str:
-    parameters = [space.parameters for space in team.spaces] + [team.labelled]
-    stated = {text(mapping(item.body.get("data")).get("gracePeriod")) for item in parameters if item}
+    stated = {text(mapping(item.body.get("data")).get("gracePeriod")) for item in _parameters(team)}
     number = next(iter(stated)) if len(stated) == 1 else ""
     return f"{number}s" if number.isdecimal() else ""
 
@@ -218,9 +223,10 @@ def _is_network(key: str, gpu_keys: frozenset[str]) -> bool:
 
 
 def _others(team: Team) -> frozenset[str]:
-    items = [*(space.parameters for space in team.spaces), team.labelled]
     return frozenset(
-        line for item in items if item for line in text(mapping(item.body.get("data")).get("otherResources")).split()
+        line
+        for item in _parameters(team)
+        for line in text(mapping(item.body.get("data")).get("otherResources")).split()
     )
 
 
@@ -258,10 +264,12 @@ def _defaults(space: Space) -> dict[str, Any]:
                     if amount is not None:
                         into = found.setdefault(counted.value, {})
                         into.setdefault(name, _ratio(amount) if name == "maxRatio" else str(value))
-    for amounts in found.values():
-        if amounts.get("request") == amounts.get("limit"):
+    capped = read_caps(space.quotas).plain if space.owner else {}
+    for name, amounts in found.items():
+        is_usual = f"requests.{name}" in capped and amounts.get("request") == DEFAULT_REQUESTS[Counted(name)]
+        if amounts.get("request") == amounts.get("limit") or (is_usual and "limit" not in amounts):
             amounts.pop("request", None)
-    return found
+    return {name: amounts for name, amounts in found.items() if amounts}
 
 
 def _ratio(amount: Ratio) -> int | float:

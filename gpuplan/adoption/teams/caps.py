@@ -8,7 +8,7 @@ from typing import Final
 
 from gpuplan.adoption.dump import Dump, Item
 from gpuplan.adoption.rules import QUOTA_CAPS_NOTHING, TEAM_SAID_IN_PART
-from gpuplan.adoption.teams.model import Space, Team, Told, told
+from gpuplan.adoption.teams.model import Team, Told, told
 from gpuplan.checks.handwritten.objects import inert_quota_key
 from gpuplan.checks.handwritten.reading import HandFiles, Object, inside, mapping, sequence, text
 from gpuplan.diagnostics import Finding, Origin, Severity
@@ -57,23 +57,23 @@ def offers_of(plan: Plan) -> Offers:
     return {key: tuple(offers) for key, offers in found.items()}
 
 
-def granted(space: Space) -> Iterator[tuple[str, str, str]]:
+def grants_in(parameters: Item | None) -> Iterator[tuple[str, str, str]]:
     """What gpuplan's parameters grant: a pool, a resource, and how many of it a container may ask for."""
-    if space.parameters:
-        for line in text(mapping(space.parameters.body.get("data")).get("grants")).splitlines():
-            if len(words := line.split()) == _WORDS_OF_A_GRANT:
-                yield words[0], words[1], words[2]
+    lines = text(mapping(parameters.body.get("data")).get("grants")).splitlines() if parameters else ()
+    for line in lines:
+        if len(words := line.split()) == _WORDS_OF_A_GRANT:
+            yield words[0], words[1], words[2]
 
 
 _WORDS_OF_A_GRANT: Final = 3
 
 
-def offers_in(space: Space, offers: Offers) -> Iterator[Offer]:
+def offers_in(parameters: Item | None, offers: Offers) -> Iterator[Offer]:
     """The units that gpuplan's parameters grant, in their order."""
     by_grant = {
         (offer.pool.name, offer.unit.asked_as or FRACTION): offer for known in offers.values() for offer in known
     }
-    for pool, resource, _ in granted(space):
+    for pool, resource, _ in grants_in(parameters):
         if offer := by_grant.get((pool, resource)):
             yield offer
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from gpuplan.adoption.dump import Item
 from gpuplan.adoption.queues.model import Queue
 from gpuplan.diagnostics import Diagnostic, Finding, Rule
@@ -55,9 +53,9 @@ class Team(Value):
 
 
 class Told(NamedTuple):
-    """A finding about a team, which its draft repeats."""
+    """A finding about teams, which their drafts repeat."""
 
-    team: str
+    teams: tuple[str, ...]
     diagnostic: Diagnostic
 
     @property
@@ -67,8 +65,4 @@ class Told(NamedTuple):
 
 
 def told(team: str, rule: Rule, finding: Finding) -> Told:
-    return Told(team, rule.report(finding))
-
-
-def diagnostics_of(items: Iterable[Told]) -> tuple[Diagnostic, ...]:
-    return tuple(item.diagnostic for item in items)
+    return Told((team,), rule.report(finding))

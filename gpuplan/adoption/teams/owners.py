@@ -33,12 +33,17 @@ def find_spaces(dump: Dump) -> Mapping[str, Space]:
 
 
 def find_teams(
-    dump: Dump, plan: Plan, spaces: Mapping[str, Space], offers: Offers, queues: Sequence[Queue]
+    dump: Dump,
+    plan: Plan,
+    spaces: Mapping[str, Space],
+    offers: Offers,
+    queues: Sequence[Queue],
+    order: Sequence[str] = (),
 ) -> tuple[tuple[Team, ...], tuple[Told, ...]]:
     """By name. A namespace is whose label says so, or whose queue it uses, or is a team of its own that has a quota.
 
     Where a scheduler counts tenants, all that a tenant's pods ask for goes through queues: one that has none is left
-    alone. So is one of the cluster itself.
+    alone. So is one of the cluster itself. Namespaces of a team are in ``order`` as far as that names them.
     """
     labelled = labelled_parameters(dump)
     queued = {namespace: queue.tenant for queue in queues for namespace in queue.namespaces}
@@ -57,8 +62,14 @@ def find_teams(
     for namespace, team in sorted({**capped, **queued, **own}.items()):
         found.setdefault(team, []).append(spaces.get(namespace) or _space(dump, namespace, "", ()))
     by_tenant = {queue.tenant: queue for queue in queues}
+    places = {namespace: index for index, namespace in reversed([*enumerate(order)])}
     teams = (
-        Team(name, tuple(found.get(name, ())), labelled.get(name), by_tenant.get(name))
+        Team(
+            name,
+            tuple(sorted(found.get(name, ()), key=lambda space: (places.get(space.name, len(places)), space.name))),
+            labelled.get(name),
+            by_tenant.get(name),
+        )
         for name in sorted({*found, *labelled, *by_tenant} - {""})
     )
     return tuple(teams), tuple(unsaid)

@@ -66,6 +66,7 @@ class _Reader:
             name = space.owner if space and space.owner else project.name
             teams.setdefault(name, _Team(name)).projects.append(project)
         for team in teams.values():
+            team.projects = _in_order(team.projects)
             team.quotas = self._own_quotas(team)
         for team in teams.values():
             if team.name not in self._departments:
@@ -94,7 +95,7 @@ class _Reader:
         """What its namespaces may use there; what the pool hands out, where nothing says that."""
         spaces = [self._spaces[item.namespace] for item in team.projects if item.namespace in self._spaces]
         if any(space.parameters for space in spaces):
-            found = {offer.key: offer for space in spaces for offer in offers_in(space, self._offers)}
+            found = {offer.key: offer for space in spaces for offer in offers_in(space.parameters, self._offers)}
             here = [offer for offer in found.values() if offer.pool.name == pool]
             return here or self._by_pool.get(pool, [])[:1]  # a quota on nothing is in no grant
         return self._by_pool.get(pool, [])
@@ -205,6 +206,16 @@ def _unsaid(team: str, org: Org, what: str, severity: Severity) -> Told:
 
 
 # --- Numbers -----------------------------------------------------------------------------------------------------
+
+
+def _in_order(projects: Sequence[Org]) -> list[Org]:
+    """Of equal parts, the first namespaces of a tenant have what cannot be divided evenly."""
+    bounds = {pool: [project.gpus.get(pool, NOTHING) for project in projects] for pool in projects[0].gpus}
+    even = [pool for pool, found in bounds.items() if len({part.limit for part in found}) == 1 and found[0].limit]
+    more = {
+        id(project): sum((project.gpus.get(pool, NOTHING).deserved for pool in even), Ratio(0)) for project in projects
+    }
+    return sorted(projects, key=lambda project: (-more[id(project)], project.name))
 
 
 _Key = TypeVar("_Key", bound=Hashable)

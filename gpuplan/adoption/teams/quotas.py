@@ -9,11 +9,12 @@ from typing import Any, Final
 
 from gpuplan.adoption.rules import TEAM_SAID_IN_PART
 from gpuplan.adoption.teams.asked import Asked, Place, uncapped
-from gpuplan.adoption.teams.caps import COMPUTE_KEYS, Cap, Caps, Offer, Offers, offers_in, read_caps
+from gpuplan.adoption.teams.caps import COMPUTE_KEYS, Cap, Caps, Offer, Offers, grants_in, offers_in, read_caps
 from gpuplan.adoption.teams.model import Space, Team, Told, told
 from gpuplan.adoption.teams.recorded import Bounds, Recorded
 from gpuplan.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.planning.amounts import amount_text
+from gpuplan.planning.grants import FRACTION
 from gpuplan.planning.plan import Counted, Plan, UnitKey
 from gpuplan.planning.portions import portion_of
 from gpuplan.policy.models import Cap as CappedBy
@@ -70,9 +71,7 @@ def quotas_of(
     for team in teams:
         if team.name in queued:
             known = _as_recorded(queued[team.name], recorded.bounds.get(team.name, {}))
-            found[team.name] = tuple(
-                _completed(quota, shares[team.name], is_own=team.is_own, cap=plan.cluster.cap) for quota in known
-            )
+            found[team.name] = tuple(_completed(team, quota, shares[team.name], plan.cluster.cap) for quota in known)
             continue
         quotas = [
             quota_of(team, share, own.get(share.place, 0), recorded, plan.cluster.cap) for share in shares[team.name]
@@ -121,7 +120,7 @@ def _bounded(pool: str, unit: str, guaranteed: float, limit: float | None) -> di
     return entry
 
 
-def _completed(quota: Mapping[str, Any], shares: Iterable[Share], *, is_own: bool, cap: CappedBy) -> Mapping[str, Any]:
+def _completed(team: Team, quota: Mapping[str, Any], shares: Iterable[Share], cap: CappedBy) -> Mapping[str, Any]:
     """With what no queue knows: how a cap is divided among namespaces, and caps of priority classes.
 
     ResourceQuotas that others wrote beside queues stay where they are, unless they divide just what the queue has.
@@ -131,11 +130,15 @@ def _completed(quota: Mapping[str, Any], shares: Iterable[Share], *, is_own: boo
         return quota
     limit = quota.get("limit", quota.get("guaranteed"))
     known = {name: cap for name, cap in share.caps.items() if cap is not None}
-    limits = _class_limits(share) if is_own or cap is not CappedBy.QUEUE else {}
-    if len(known) < len(share.caps) or len(known) == 1 or not (is_own or sum(known.values()) == limit):
+    limits = _class_limits(share) if team.is_own or cap is not CappedBy.QUEUE else {}
+    if (
+        len(known) < len(share.caps)
+        or (len(known) == 1 and not is_withheld(team, share.offer))
+        or not (team.is_own or sum(known.values()) == limit)
+    ):
         return {**quota, **limits}
     undivided = {field: value for field, value in quota.items() if field != "split"}
-    is_divided = any(cap != limit for cap in known.values())
+    is_divided = any(cap != limit for cap in known.values()) or is_withheld(team, share.offer)
     split = {"split": quota.get("split", known)} if is_divided else {}
     return {**undivided, **split, **limits}
 
@@ -143,6 +146,12 @@ def _completed(quota: Mapping[str, Any], shares: Iterable[Share], *, is_own: boo
 def _class_limits(share: Share) -> dict[str, Any]:
     limits = {name: sum(parts.values()) for name, parts in sorted(share.classes.items())}
     return {"classLimits": limits} if limits else {}
+
+
+def is_withheld(team: Team, offer: Offer) -> bool:
+    """Whether namespaces that are the tenant's by label may not use what the others may: so it is with a `split`."""
+    by_label = {(pool, resource) for pool, resource, _ in grants_in(team.labelled)}
+    return team.labelled is not None and (offer.pool.name, offer.unit.asked_as or FRACTION) not in by_label
 
 
 def has_queue(team: Team) -> bool:
@@ -220,6 +229,9 @@ def shares_of(team: Team, divider: Divider, asked: Mapping[str, Place]) -> tuple
                         classes.setdefault(offer_key, {}).setdefault(name, {})[space.name] = part
             if at and not space.parameters and len(candidates) > 1:
                 unclear.append(_ambiguous(team, at, key, parts, candidates))
+    for offer in offers_in(team.labelled, divider.offers) if not team.spaces else ():
+        offers[offer.key], places[offer.key] = offer, None
+        caps[offer.key] = {"": None}  # nothing caps namespaces that are the tenant's by label
     for key, place in asked.items():
         if not any(offer.counted_as == key for offer in offers.values()):
             unclear.append(uncapped(team, key, place, divider.offers))
@@ -252,7 +264,7 @@ def _candidates(space: Space, caps: Caps, offers: Offers) -> Mapping[str, tuple[
     """
     if space.parameters:
         found: dict[str, list[Offer]] = {}
-        for offer in offers_in(space, offers):
+        for offer in offers_in(space.parameters, offers):
             found.setdefault(offer.counted_as, []).append(offer)
         return {key: tuple(known) for key, known in found.items()}
     counted = {key for caps_of in (caps.plain, *caps.by_class.values()) for key in caps_of if key in offers}
@@ -311,24 +323,27 @@ def guarantees(shares: Iterable[Share]) -> tuple[Mapping[tuple[str, UnitKey], in
         promised, capacity = sum(caps.values()), whose[0].offer.unit.capacity
         if promised > capacity:
             weights = {team: Ratio(cap) for team, cap in caps.items()}
-            beyond += [_beyond(share, share.at, promised) for share in whose if share.at and share.total]
+            beyond += _beyond([share for share in whose if share.total], promised)
             caps = dict(portion_of(capacity, weights, Ratio(promised)))
         found |= {(team, key): cap for team, cap in caps.items()}
     return found, tuple(beyond)
 
 
-def _beyond(share: Share, at: Origin, promised: int) -> Told:
-    unit = share.offer.unit
+def _beyond(shares: Sequence[Share], promised: int) -> Iterator[Told]:
+    places = {share.team: share.at for share in shares if share.at}
+    offer, first = shares[0].offer, next(iter(places.values()), None)
+    if first is None:
+        return
+    capacity = offer.unit.capacity
     finding = Finding(
-        at,
-        f"quotas on {share.offer.title} add up to {promised} of {unit.capacity}",
-        label=f"the cap of `{share.team}` stays",
-        notes=(
-            f"a guarantee on more than there is, is none: `{share.team}` is guaranteed its part of {unit.capacity}",
-        ),
-        help="set `guaranteed` in the Tenants to what each of them is meant to have at any time",
+        first,
+        f"quotas on {offer.title} add up to {promised} of {capacity}",
+        label=f"`{shares[0].team}` may use so many",
+        related=tuple(Label(at, f"and `{team}` so many") for team, at in [*places.items()][1:]),
+        notes=(f"the caps stay, as `limit`, and each is guaranteed its part of {capacity}",),
+        help="set `guaranteed` in the Tenants to what each is meant to have at any time",
     )
-    return told(share.team, TEAM_SAID_IN_PART, finding)
+    yield Told(tuple(share.team for share in shares), TEAM_SAID_IN_PART.report(finding))
 
 
 def quota_of(team: Team, share: Share, guaranteed: int, recorded: Recorded, capped_by: CappedBy) -> dict[str, Any]:
@@ -339,7 +354,7 @@ def quota_of(team: Team, share: Share, guaranteed: int, recorded: Recorded, capp
     else:
         own = (total or 0) if capped_by is CappedBy.GUARANTEED else guaranteed
         entry = _bounded(*share.offer.key, own, total)
-    if len(team.namespaces) > 1 and total is not None:
+    if total is not None and (len(team.namespaces) > 1 or is_withheld(team, share.offer)):
         entry["split"] = {name: cap for name, cap in share.caps.items() if cap is not None}
     return {**entry, **_class_limits(share)}
 

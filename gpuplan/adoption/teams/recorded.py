@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from gpuplan.adoption.dump import Dump
-from gpuplan.backends.monitoring.rules import TENANT_GUARANTEED_UNITS, TENANT_LIMIT_UNITS
+from gpuplan.backends.monitoring.rules import NAMESPACE_TENANT, TENANT_GUARANTEED_UNITS, TENANT_LIMIT_UNITS
 from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text
 from gpuplan.planning.plan import Amount, UnitKey
 from gpuplan.policy.models import Cap
@@ -69,15 +69,24 @@ def read_recorded(dump: Dump, capped_by: Cap) -> Recorded:
     return Recorded(bounds, capped_by)
 
 
+def recorded_namespaces(dump: Dump) -> tuple[str, ...]:
+    """Those of tenants, in the order in which the policies name them."""
+    return tuple(text(labels.get("namespace")) for record, labels, _ in _recording(dump) if record == NAMESPACE_TENANT)
+
+
 def _rules(dump: Dump) -> Iterator[tuple[str, tuple[str, str, str], int | float]]:
+    for record, labels, expression in _recording(dump):
+        amount = _VECTOR.fullmatch(expression)
+        if amount and record in (TENANT_GUARANTEED_UNITS, TENANT_LIMIT_UNITS):
+            names = text(labels.get("tenant")), text(labels.get("pool")), text(labels.get("unit"))
+            yield record, names, _number(Decimal(amount[1]))
+
+
+def _recording(dump: Dump) -> Iterator[tuple[str, Mapping[str, object], str]]:
     for item in dump.of_kind("monitoring.coreos.com", "PrometheusRule"):
         for group in sequence(inside(item.body, "spec").get("groups")):
             for rule in map(mapping, sequence(mapping(group).get("rules"))):
-                amount = _VECTOR.fullmatch(text(rule.get("expr")))
-                record, labels = text(rule.get("record")), mapping(rule.get("labels"))
-                if amount and record in (TENANT_GUARANTEED_UNITS, TENANT_LIMIT_UNITS):
-                    names = text(labels.get("tenant")), text(labels.get("pool")), text(labels.get("unit"))
-                    yield record, names, _number(Decimal(amount[1]))
+                yield text(rule.get("record")), mapping(rule.get("labels")), text(rule.get("expr"))
 
 
 _VECTOR = re.compile(r"vector\(([0-9]{1,12}(?:\.[0-9]{1,9})?)\)")

@@ -41,14 +41,13 @@ def serving(group: Group, maker: Item) -> Iterator[Spec]:
         kind=ServingKind.INFERENCE_SERVICE.value if kind_of(maker) == INFERENCE_SERVICE else None,
         **_pods(maker),
         **_ports_said(ports),
-        probe=_probe(container.get("readinessProbe"), ports),
         startup=_startup(maker, container),
         liveness=_probe(container.get("livenessProbe"), ports),
         service=_reach(group, ports),
         canary=_canary(group, container),
     ) | _worker(maker)
-    if "probe" not in spec and "port" in spec and spec["port"] != "none":
-        spec["probe"] = "none"
+    if (probe := _probe(container.get("readinessProbe"), ports) or "none") != ("tcp" if ports else "none"):
+        spec["probe"] = probe
     for route in _routes(group):
         for scaling in _scalings(group):
             yield {**spec, **_begun_with(scaling), **given(route=route, autoscaling=scaling)}

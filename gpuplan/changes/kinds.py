@@ -302,7 +302,11 @@ def runs_mps(pair: Pair) -> bool:
 def _charts(pair: Pair) -> ChangeClass:
     """Of what an Application syncs: another GPU Operator restarts its operands, another scheduler its controllers."""
     old, new = (
-        {(item["chart"], item.get("targetRevision")) for item in mappings(spec.get("sources")) if "chart" in item}
+        {
+            (str(item["chart"]), str(item.get("targetRevision")))
+            for item in mappings(spec.get("sources"))
+            if "chart" in item
+        }
         for spec in pair.both("spec")
     )
     charts = {chart for chart, _ in old ^ new}

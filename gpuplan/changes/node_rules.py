@@ -193,7 +193,7 @@ def class_of_labels(old: Body, new: Body) -> ChangeClass:
     one, other = old.get(MIG_CONFIG_LABEL), new.get(MIG_CONFIG_LABEL)
     if one != other and other is None and one != ALL_DISABLED:
         return ChangeClass.DESTRUCTIVE
-    if one != other and not {one, other} <= {None, ALL_DISABLED}:
+    if one != other and any(value not in (None, ALL_DISABLED) for value in (one, other)):
         return ChangeClass.PLUGIN_RESTART if _divide_alike(one, other) else ChangeClass.REPARTITION
     known, next_known = (without(labels, *_OF_THE_OPERATOR) for labels in (old, new))
     if any(next_known.get(key) != value for key, value in known.items()):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from gpuplan.diagnostics import Diagnostic, Origin, SourceFile, WholeFile
+from gpuplan.diagnostics import Diagnostic, Finding, Origin, SourceFile, WholeFile
 from gpuplan.documents.document import Document
 from gpuplan.documents.files import read_bytes, read_text
 from gpuplan.documents.text import MAX_BYTES
@@ -31,7 +32,21 @@ def read_printed(name: str, content: bytes) -> tuple[tuple[Printed, ...], tuple[
         except ValueError:
             pass
     documents, unread = read_bytes(name, content)
+    if _HAS_SECRET.search(content):
+        unread = tuple(map(_without_lines, unread))
     return tuple(Printed(item.origin, item.data, item) for item in documents), unread
+
+
+_HAS_SECRET: Final = re.compile(rb"""kind["']?\s*:\s*["']?Secret""", re.IGNORECASE)
+
+
+def _without_lines(diagnostic: Diagnostic) -> Diagnostic:
+    """A finding that shows no line of its file, which may be one of a Secret."""
+    finding = diagnostic.finding
+    location = finding.at.locate()
+    at = Origin(WholeFile(SourceFile(location.file.path, "")))
+    place = f"in line {location.span.start.line}, which is not shown: the file has a Secret"
+    return diagnostic.rule.report(Finding(at, finding.message, label=place, help=finding.help))
 
 
 def read_plain(name: str, text: str) -> tuple[tuple[Printed, ...], tuple[Diagnostic, ...]]:

@@ -14,7 +14,9 @@ from typing import Any, Final
 
 import yaml
 
+from gpuplan.aliases import has_few_aliases
 from gpuplan.diagnostics import Path
+from gpuplan.manifests.crd_schemas import UnreadableCrdError, load_documents
 from gpuplan.manifests.quantities import parse_quantity
 from gpuplan.manifests.shapes import ABSENT, Shape
 from gpuplan.patterns import regex
@@ -246,12 +248,13 @@ def _exactly(written: object, live: object, at: _At) -> Iterator[Difference]:
 
 
 def parsed(text: str) -> object:
-    """The data of a text that is a document, or else its lines."""
+    """The data of a text that is a document, and that can be gone through; or else its lines."""
     try:
-        found: Any = yaml.load(text, yaml.CSafeLoader)
-    except (yaml.YAMLError, RecursionError):
-        found = None
-    return found if isinstance(found, dict | list) else text.splitlines()
+        found = load_documents(text) if has_few_aliases(text) else []
+    except (UnreadableCrdError, yaml.YAMLError):
+        found = []
+    is_document = len(found) == 1 and isinstance(found[0], dict | list)
+    return found[0] if is_document else text.splitlines()
 
 
 # --- What a sync would change ------------------------------------------------------------------------------------

@@ -194,12 +194,13 @@ def parse_definitions(text: str) -> list[Mapping[Any, Any]]:
     """The definitions in a file, as plain data; aliases stay what they are: one value may be in many places."""
     return [
         document
-        for document in _without_lists(_parse(text))
+        for document in _without_lists(load_documents(text))
         if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition"
     ]
 
 
-def _parse(text: str) -> list[object]:
+def load_documents(text: str) -> list[object]:
+    """The documents of a text that anybody may have written; `UnreadableCrdError` where they cannot be gone through."""
     import yaml
 
     loader = _loader()

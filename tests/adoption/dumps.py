@@ -58,7 +58,7 @@ def _node(part: Pool, name: str) -> Body:
     }
 
 
-def dump_of(bodies: Sequence[Body], *, alone: bool = False) -> Dump:
+def dump_of(bodies: Sequence[Mapping[str, Any]], *, alone: bool = False) -> Dump:
     """A list of objects as it is read, or each by itself."""
     at = Origin(WholeFile(SourceFile("live.json", "")))
     return Dump(tuple(Item(at if alone else at / "items" / index, body) for index, body in enumerate(bodies)))

@@ -32,7 +32,7 @@ def mutate(live: Mapping[str, Any], manager: str, random: Random) -> Mutation | 
     route, value = random.choice(owned)
     if random.random() < 0.2 and isinstance(route[-1], str):
         return Mutation(route, "remove")
-    return Mutation(route, "replace", _other(value, random))
+    return Mutation(route, "replace", other_value(value, random))
 
 
 def owned_leaves(live: Mapping[str, Any], manager: str) -> Iterator[tuple[Route, object]]:
@@ -57,22 +57,22 @@ def _leaves(fields: Mapping[str, Any], live: Any, route: Route) -> Iterator[tupl
         if inner:
             yield from _leaves(inner, live[step], (*route, step))
         elif not (kind == "f" and rest == "name" and route and isinstance(route[-1], int)):
-            yield from _inside(live[step], (*route, step))
+            yield from whole_leaves(live[step], (*route, step))
 
 
-def _inside(value: object, route: Route) -> Iterator[tuple[Route, object]]:
+def whole_leaves(value: object, route: Route) -> Iterator[tuple[Route, object]]:
     """What is applied as a whole, leaf by leaf."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
-            yield from _inside(item, (*route, key))
+            yield from whole_leaves(item, (*route, key))
     elif isinstance(value, list) and value:
         for index, item in enumerate(value):
-            yield from _inside(item, (*route, index))
+            yield from whole_leaves(item, (*route, index))
     else:
         yield route, value
 
 
-def _other(value: object, random: Random) -> object:
+def other_value(value: object, random: Random) -> object:
     match value:
         case bool():
             return not value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 
 from gpuplan.adoption.dump import Dump, read_dump
 from gpuplan.adoption.queues import Queue, read
+from gpuplan.adoption.queues.kai_units import divide
 from gpuplan.backends import kai, kueue, namespaces
 from gpuplan.documents import Document
 from gpuplan.manifests import Manifest, to_yaml
@@ -135,6 +137,45 @@ def test_an_example_becomes_policy_that_builds_to_the_same(path: Path, tmp_path:
     if path.name not in OTHERWISE:
         left = {key: meaning for key, meaning in meanings(written).items() if key[-1] not in left_out(imported)}
         assert {key: meaning for key, meaning in meanings(built).items() if key in left} == left
+
+
+def test_a_pool_is_called_as_its_shard(tmp_path: Path) -> None:
+    imported, built = adopted(EXAMPLES / "kai" / "shards.yaml", tmp_path)
+    assert {draft.name for draft in imported.drafts if draft.kind == "Pool"} == {"training", "serving"}
+    shards = {
+        body["metadata"]["name"]: body["metadata"]["labels"]["kai.scheduler/node-pool"]
+        for body in built
+        if body["kind"] == "Queue"
+    }
+    assert shards["train-queue"] == shards["train-parent"] == "training"
+    assert shards["serve-queue"] == shards["serve-parent"] == "serving"
+
+
+def test_gpus_are_divided_by_what_there_is_of_each_unit() -> None:
+    pool = a_plan(
+        "apiVersion: gpuplan.dev/v1\nkind: Pool\nmetadata: {name: mixed}\nspec: {gpu: A100-80GB, nodes: {count: 160, "
+        "gpusPerNode: 8, namePattern: 'n[0-9]+'}, sharing: {mig: {instances: {2g.20gb: 2, 3g.40gb: 1}}}}\n"
+    ).pools[0]
+    assert divide(pool, ("2g.20gb", "3g.40gb"), Fraction(853 * 2 + 426 * 3)) == {"2g.20gb": 853, "3g.40gb": 426}
+    assert divide(pool, ("3g.40gb",), Fraction(4)) is None
+
+
+def test_a_queue_that_no_namespace_uses_is_told() -> None:
+    plan = a_plan(POOL)
+    queue = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "idle"}}
+    cell = {"name": "nvidia.com/gpu", "nominalQuota": 4}
+    group = {"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": "gpus", "resources": [cell]}]}
+    found, told = read(dump_of([queue | {"spec": {"namespaceSelector": {}, "resourceGroups": [group]}}]), plan)
+    assert found == ()
+    assert [item.finding.message for item in told] == ["no namespace of the dump uses ClusterQueue `idle`"]
+
+
+POOL = """\
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: gpus}
+spec: {gpu: A100-80GB, nodes: {count: 1, gpusPerNode: 8, names: [gpu-1]}, sharing: {exclusive: {}}}
+"""
 
 
 def test_most_examples_keep_names_and_numbers() -> None:

@@ -13,7 +13,7 @@ from gpuplan.adoption.pools.divisions import policy_name
 from gpuplan.adoption.pools.machines import Machine
 from gpuplan.planning.node_pools import NODE_POOL_LABELS
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL
-from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL
+from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL as SHARD_LABEL
 from gpuplan.values import Value
 
 
@@ -68,8 +68,7 @@ def _find_claim(claims: Sequence[Claim], machine: Machine) -> str:
 def _key(machine: Machine, flavors: tuple[str, ...]) -> tuple[object, ...]:
     if machine.pool:
         return (machine.pool,)
-    named = (MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL, NODE_POOL_LABEL)
-    told = tuple(machine.labels.get(label, "") for label in named)
+    told = tuple(machine.labels.get(label, "") for label in (MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL, SHARD_LABEL))
     selector = tuple(sorted(selector_of(machine).items()))
     product = bare_product(machine.product) or tuple(sorted(machine.devices))
     return (product, machine.counted, *told, machine.taints, selector, flavors)
@@ -100,9 +99,12 @@ _NAMED_WELL: Final = 40
 
 
 def _name(machine: Machine) -> str:
-    """As KAI-Scheduler or a managed service calls its node pool, else after the board and what it is told."""
-    if found := machine.labels.get(NODE_POOL_LABEL):
-        return policy_name(found)
+    """After the shard of KAI-Scheduler or the node pool of a managed service, else after the board and what it is told.
+
+    A shard is called as its pool, so that nodes keep the label.
+    """
+    if shard := machine.labels.get(SHARD_LABEL):
+        return policy_name(shard)
     selector = selector_of(machine)
     if selector:
         return policy_name(next(iter(selector.values())))[:_NAMED_WELL].strip("-")

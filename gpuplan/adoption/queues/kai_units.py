@@ -101,10 +101,18 @@ _MOST_STEPS = 100_000
 
 
 def divide(pool: Pool, names: Sequence[str], gpus: Ratio) -> Mapping[str, Amount] | None:
-    """Numbers of units that come to a number of GPUs, most of them of the first; None where there are none."""
+    """Numbers of units that come to a number of GPUs, by what there is of each; None where there are none."""
     units = [unit for name in names if (unit := pool.find_unit(name))]
     found = next(_divisions(pool, units, gpus, [_MOST_STEPS]), None)
     return None if found is None else {unit.name: amount for unit, amount in zip(units, found, strict=True)}
+
+
+def _around(usual: int, most: int) -> Iterator[int]:
+    """Whole numbers up to the most, the nearest to the usual one first."""
+    usual = min(usual, most)
+    yield usual
+    for distance in range(1, max(usual, most - usual) + 1):
+        yield from (number for number in (usual + distance, usual - distance) if 0 <= number <= most)
 
 
 def _divisions(pool: Pool, units: Sequence[Unit], gpus: Ratio, steps: list[int]) -> Iterator[tuple[Amount, ...]]:
@@ -118,7 +126,9 @@ def _divisions(pool: Pool, units: Sequence[Unit], gpus: Ratio, steps: list[int])
         yield (int(exact) if exact == int(exact) else round(exact, 9), *(0 for _ in units[1:]))
         return
     most = round(gpus / cost) if cost else 0
-    for number in range(most, -1, -1) if len(units) > 1 else (most,):
+    there = sum((weight(pool, other) * other.capacity for other in units), Ratio(0))
+    usual = round(gpus * unit.capacity / there) if there else most
+    for number in _around(usual, most) if len(units) > 1 else (most,):
         steps[0] -= 1
         if steps[0] < 0:
             return

@@ -175,7 +175,9 @@ class CellReader(Value, eq=False):
         """What a flavor says of taints follows from those of its pool."""
         spec = inside(flavor.body, "spec")
         known = {taint.key for pool in pools for taint in pool.taints}
-        others = [found for found in map(mapping, sequence(spec.get("tolerations"))) if found.get("key") not in known]
+        others = [
+            found for found in map(mapping, sequence(spec.get("tolerations"))) if text(found.get("key")) not in known
+        ]
         if sequence(spec.get("nodeTaints")):
             route, what = "nodeTaints", "names taints that pods have to tolerate by themselves"
             change = "from the first sync on Kueue adds tolerations of the pool's taints to all pods that it admits"

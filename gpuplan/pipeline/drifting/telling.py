@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from math import isfinite
 from typing import Any, Final
 
 from gpuplan.adoption.drift import (
@@ -263,7 +264,18 @@ def _title(identity: Identity) -> str:
 
 
 def _plain(value: object) -> object:
-    return None if value is ABSENT else value
+    """As JSON can say it: a text of YAML may hold dates, and keys that are no texts."""
+    match value:
+        case Mapping():
+            return {str(key): _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case float() if not isfinite(value):
+            return str(value)
+        case None | bool() | int() | float() | str():
+            return value
+        case _:
+            return None if value is ABSENT else str(value)
 
 
 def _is_below(route: Route, above: Iterable[object]) -> bool:

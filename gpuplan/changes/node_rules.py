@@ -27,7 +27,8 @@ _UNNAMED: Final[Names] = {}
 class Rule(NamedTuple):
     """A rule for nodes that have one of these ``names``, or whose name matches the ``pattern`` and is no exception.
 
-    One with neither chooses nodes in a way that is not known here. ``size`` is how many nodes there are, if known.
+    One with neither chooses nodes in a way that is not known here. ``size`` is how many nodes there are, and
+    ``division`` what the entry says that the labels name, if known.
     """
 
     names: frozenset[str]
@@ -40,6 +41,7 @@ class Rule(NamedTuple):
     """How nodes are chosen, as it is written."""
     boards: frozenset[str] = frozenset()
     """The PCI ids of which the nodes have one; none where any board of NVIDIA's will do."""
+    division: object = None
 
     @property
     def key(self) -> object:
@@ -170,7 +172,8 @@ def _classes(
     pairs = {(id(old), id(new)): (old, new) for old in gone for new in _meeting(old, all_come)}
     pairs |= {(id(old), id(new)): (old, new) for new in come for old in _meeting(new, all_gone)}
     for old, new in pairs.values():
-        yield class_of_labels(old.labels, new.labels)
+        is_alike = old.division is not None and old.division == new.division
+        yield class_of_labels(old.labels, new.labels, is_divided_alike=is_alike)
         yield class_of_boards(old.boards, new.boards, old.labels, new.labels)
         yield class_of_taints(old.taints, new.taints)
     yield from (class_of_departure(old.labels) for old in gone if not _are_covered(old, all_come))
@@ -184,17 +187,18 @@ def _but(rules: Sequence[Rule], others: Sequence[Rule]) -> list[Rule]:
     return [rule for rule in rules if known.get(rule.key) != (rule.labels, rule.taints, rule.boards)]
 
 
-def class_of_labels(old: Body, new: Body) -> ChangeClass:
+def class_of_labels(old: Body, new: Body, *, is_divided_alike: bool = False) -> ChangeClass:
     """Of nodes that had some labels and get others. Without `nvidia.com/mig.config` partitions are dissolved.
 
-    What obeys that label, and the one of the device plugin's configuration, is the GPU Operator; pods choose nodes by
-    the others.
+    Where the entries of both say the same, mig-parted finds it applied and leaves the GPUs alone. What obeys that
+    label, and the one of the device plugin's configuration, is the GPU Operator; pods choose nodes by the others.
     """
     one, other = old.get(MIG_CONFIG_LABEL), new.get(MIG_CONFIG_LABEL)
     if one != other and other is None and one != ALL_DISABLED:
         return ChangeClass.DESTRUCTIVE
     if one != other and any(value not in (None, ALL_DISABLED) for value in (one, other)):
-        return ChangeClass.PLUGIN_RESTART if _divide_alike(one, other) else ChangeClass.REPARTITION
+        is_alike = is_divided_alike or _are_called_alike(one, other)
+        return ChangeClass.PLUGIN_RESTART if is_alike else ChangeClass.REPARTITION
     known, next_known = (without(labels, *_OF_THE_OPERATOR) for labels in (old, new))
     if any(next_known.get(key) != value for key, value in known.items()):
         return ChangeClass.ADMISSION
@@ -215,8 +219,8 @@ def class_of_boards(old: frozenset[str], new: frozenset[str], labels: Body, next
     )
 
 
-def _divide_alike(one: object, other: object) -> bool:
-    """Whether two entries say the same, as their names tell: mig-parted finds it applied and leaves the GPUs alone."""
+def _are_called_alike(one: object, other: object) -> bool:
+    """Whether two entries say the same, as their names tell."""
     hashes = [found[1] for name in (one, other) if (found := _HASH.fullmatch(str(name)))]
     return len(hashes) == 2 and hashes[0] == hashes[1]
 

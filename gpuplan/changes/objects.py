@@ -21,6 +21,7 @@ from gpuplan.changes.node_rules import (
     Names,
     Rule,
     class_of_kept_rules,
+    class_of_labels,
     class_of_rules,
     rule_of_group,
     rules_of,
@@ -51,7 +52,7 @@ class Written(Value, eq=False):
     """What is written of a cluster on one side.
 
     As far as it is known: the documents of the policy that each object is ``about``, the nodes of each rule by number
-    and by name, and the trace of each object.
+    and by name, and the trace of each object. Of a side that holds what differs, ``whole`` is all there is.
     """
 
     objects: Objects
@@ -59,9 +60,28 @@ class Written(Value, eq=False):
     counts: Counts = field(default_factory=dict)
     traces: Mapping[Key, Trace] = field(default_factory=dict)
     names: Names = field(default_factory=dict)
+    whole: Written | None = None
 
     def rules(self, body: Body | None) -> tuple[Rule, ...]:
-        return rules_of(body, self.counts, self.names)
+        return self.with_divisions(rules_of(body, self.counts, self.names))
+
+    def with_divisions(self, rules: Iterable[Rule]) -> tuple[Rule, ...]:
+        return tuple(rule._replace(division=self.division(rule.labels)) for rule in rules)
+
+    def division(self, labels: Body) -> object:
+        """What the entry says that a node's labels name; None where there is none, or no file that is known."""
+        name = labels.get(MIG_CONFIG_LABEL)
+        return None if name is None else (self.whole or self)._divisions.get(str(name))
+
+    @cached_property
+    def _divisions(self) -> Body:
+        """The entries of mig-manager's file, by name."""
+        found: dict[str, object] = {}
+        for (_, identity), body in self.objects.items():
+            text = section(body, "data").get(mig_parted.FILE_NAME) if identity.name.startswith(_MIG_PARTED) else None
+            content = _content({"data": text}) if text else None
+            found |= section(content, "mig-configs") if isinstance(content, Mapping) else {}
+        return found
 
     @cached_property
     def all_rules(self) -> list[Rule]:
@@ -103,7 +123,7 @@ def differing(cluster: str, before: Written, after: Written, labels: Labels | No
     old, new = _but_same(before.objects, after.objects), _but_same(after.objects, before.objects)
     if old or new:
         named = {label for key, body in old.items() for label in _labels_of_nodes(key, body, before)}
-        sides = replace(before, objects=old), replace(after, objects=new)
+        sides = replace(before, objects=old, whole=before), replace(after, objects=new, whole=after)
         yield from _differing(cluster, *sides, before, after, frozenset(named) if labels is None else labels)
 
 
@@ -164,8 +184,9 @@ def _is_left_part(pair: Pair) -> bool:
 
 # --- Configurations that nodes name ------------------------------------------------------------------------------
 
+_MIG_PARTED: Final = "gpuplan-mig-parted-"
 _CONFIGS: Final = {
-    "gpuplan-mig-parted-": MIG_CONFIG_LABEL,
+    _MIG_PARTED: MIG_CONFIG_LABEL,
     device_plugin.CONFIG_MAP: DEVICE_PLUGIN_CONFIG_LABEL,
 }
 """The label of nodes that names an entry, by how the name of the ConfigMap with all entries begins."""
@@ -261,6 +282,10 @@ def _class_of(pair: Pair, before: Written, after: Written, *, has_nodes: bool, h
         # What an object does to nodes, which may go from one object to another.
         rules = before.rules(pair.before), after.rules(pair.after)
         return class_of_rules(*rules, before.all_rules, after.all_rules)
+    labels = pair.both("metadata", "labels")
+    divisions = [side.division(found) for side, found in zip((before, after), labels, strict=True)]
+    if pair.identity.kind == "Node" and divisions[0] is not None and divisions[0] == divisions[1]:
+        return class_of_labels(*labels, is_divided_alike=True)
     names = [metadata.get("name") for metadata in pair.both("metadata")]
     if pair.before is not None and pair.after is not None and names[0] != names[1]:
         return _class_of_renamed(pair)
@@ -301,7 +326,8 @@ def _class_of_file(pair: Pair, before: Written, after: Written, *, has_nodes: bo
         was, values = (Setup(side, _BY_OTHERS if is_policy else HELM) for side in sides)
         return class_of_settings(was, values, _release_of(pair), has_mps=has_mps)
     if stage == Stage.PARTITIONS:
-        rules, next_rules = _rules_of_table(old, before.names), _rules_of_table(new, after.names)
+        rules = before.with_divisions(_rules_of_table(old, before.names))
+        next_rules = after.with_divisions(_rules_of_table(new, after.names))
         if has_nodes:
             rules, next_rules = (tuple(rule._replace(labels={}) for rule in side) for side in (rules, next_rules))
         return class_of_rules(rules, next_rules)

@@ -106,9 +106,8 @@ def _names(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
             yield Change(
                 *of(step.after, new, new.at / "names"),
                 ChangeClass.TWO_STEP,
-                f"its {what} `{earlier}` is called `{name}`",
-                f"it is another one: queues of the old name {fate_of_queues(scheduler)}, and what queues work is in "
-                "cannot change",
+                f"its work names the {what} `{name}`, and no longer `{earlier}`",
+                f"queues that leave {fate_of_queues(scheduler)}, and what queues work is in cannot change",
                 "reverting is the same the other way round",
                 pods=pods_of(old),
             )

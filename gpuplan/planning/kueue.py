@@ -86,7 +86,8 @@ def local_queue(tenant: Tenant) -> str:
 def local_queues(tenant: Tenant) -> tuple[str, ...]:
     """All LocalQueues in a tenant's namespaces.
 
-    Without one that takes what names none, Kueue looks after no Job that names none, and its pods would run uncounted.
+    Without one that takes what names none, Kueue looks after no Job that names none, and its pods would run uncounted
+    (`defaultLocalQueueApplies` and `WorkloadShouldBeSuspended` in `pkg/controller/jobframework` there).
     """
     return tuple(dict.fromkeys((local_queue(tenant), DEFAULT_QUEUE)))
 

@@ -279,6 +279,15 @@ def test_amount_that_the_api_server_has_spelt_otherwise_makes_no_other_job() -> 
     assert (specs(found)["work"]["cpu"], specs(found)["work"]["memory"]) == ("1.5", "0.5Gi")
 
 
+@pytest.mark.parametrize(("label", "is_kueues"), [("managed", True), ("priority-class", False)])
+def test_what_kueue_notes_on_work_is_no_part_of_it(label: str, is_kueues: bool) -> None:
+    def edit(body: Body) -> None:
+        body["spec"]["template"]["metadata"]["labels"][f"kueue.x-k8s.io/{label}"] = "true"
+
+    text = a_cluster("kind: kueue") + PLATFORM + policy("Workload", "chat", SERVICE)
+    assert bool(edited(text, edit, "Deployment").drafts) is is_kueues
+
+
 def test_what_controllers_own_is_passed_over() -> None:
     plan, bodies = written(PLATFORM + policy("Workload", "train", TRAINING))
     owner = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "x", "uid": "1", "controller": True}
@@ -411,6 +420,7 @@ def test_objects_of_any_shape_are_read(data: st.DataObject) -> None:
     spec = f"tenant: lab, pool: whole, image: 'r.example.com/a:1', {data.draw(st.sampled_from(KINDS_OF_ALL))}"
     text = f"{a_cluster(f'kind: {scheduler}')}{APIS}{PLATFORM}{policy('Workload', 'work', spec)}"
     plan, bodies = written(text)
+    bodies.append(a_deployment(nodeSelector=WHOLE, priorityClassName="urgent"))
     body = data.draw(st.sampled_from(bodies))
     *way, last = data.draw(st.sampled_from([route for route in routes(body) if route]))
     changed = deepcopy(body)

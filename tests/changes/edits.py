@@ -803,6 +803,13 @@ def let_an_entry_have_gpuplans_name(platform: Platform) -> None:
     del platform.spec("MigLayout", "seven-small")["configName"]
 
 
+def let_an_entry_have_gpuplans_name_and_retain_it(platform: Platform) -> None:
+    let_an_entry_have_gpuplans_name(platform)
+    was = {"configName": "all-1g.10gb", "gpu": "A100-80GB", "instances": {"1g.10gb": 7}}
+    for cluster in ("dev", "openshift", "prod"):
+        platform.add("Retained", "all", {"migLayout": was, "until": "no node names it"}, f"overlays/{cluster}")
+
+
 def edit_a_layout_that_keeps_its_name(platform: Platform) -> None:
     edit_a_layout(platform)
 
@@ -1339,6 +1346,12 @@ CASES = (
     Case(edit_a_layout, TWO_STEP, pool("a100-small")),
     Case(edit_a_layout_that_keeps_its_name, REPARTITION, pool("a100-small"), before=keep_the_name_of_an_entry),
     Case(let_an_entry_have_gpuplans_name, TWO_STEP, pool("a100-small"), before=keep_the_name_of_an_entry),
+    Case(
+        let_an_entry_have_gpuplans_name_and_retain_it,
+        PLUGIN_RESTART,
+        pool("a100-small"),
+        before=keep_the_name_of_an_entry,
+    ),
     Case(keep_a_key, TWO_STEP, pool("a100-shared")),
     Case(rename_a_layout, TWO_STEP, pool("a100-production")),
     Case(swap_a_layout_and_remove_the_old_one, TWO_STEP, pool("a100-small")),

@@ -11,7 +11,9 @@ import yaml
 
 import gpuplan
 from gpuplan.pipeline.drifting import Differs, Drift, Drifting, NextSync
+from gpuplan.pipeline.loading import load
 from tests.adoption.dumps import listed
+from tests.adoption.dumps import synced as applied
 from tests.cli.platforms import a_platform, write
 from tests.kustomizing import kustomize, need
 
@@ -123,3 +125,60 @@ def test_without_kustomize_what_components_touch_is_not_compared(root: Path, bod
 
     assert found.drifts == ()
     assert ("LimitRange", 1, "the Components of its folder were not built") in found.unjudged
+
+
+# --- What syncs ----------------------------------------------------------------------------------------------------
+
+ROOT = "  argocd:\n    repoURL: https://git.example.com/gpu.git\n    root: true\n"
+FLUX = "  flux: {source: {name: gpu}}\n"
+
+
+def delivered(root: Path, settings: str) -> list[Body]:
+    """A platform that something syncs, and what it applies."""
+    a_platform(root)
+    cluster = root / "overlays/dev/cluster.yaml"
+    cluster.write_text(f"{cluster.read_text()}{settings}")
+    [plan] = load(root, ("dev",)).plans
+    return applied(plan)
+
+
+def test_what_argo_cd_is_told_to_ignore_is_left_alone(tmp_path: Path) -> None:
+    bodies = delivered(tmp_path, ROOT)
+    ordered = [body for body in bodies if "operation" in body]
+    for body in ordered:
+        del body["operation"]  # Argo CD takes it when it begins
+
+    found = drifting(tmp_path, bodies)
+
+    assert ordered
+    assert found.drifts == ()
+    assert {(item.path, item.next_sync) for item in found.left_alone} == {("operation", NextSync.LEAVES)}
+
+
+def test_a_change_of_an_application_is_told_all_the_same(tmp_path: Path) -> None:
+    bodies = delivered(tmp_path, ROOT)
+    next(body for body in bodies if body["kind"] == "Application")["spec"]["project"] = "default"
+
+    [found] = drifting(tmp_path, bodies).drifts
+
+    assert (found.path, found.live, found.next_sync) == ("spec.project", "default", NextSync.OVERWRITES)
+
+
+def test_what_flux_adds_is_no_difference_and_what_it_left_is(tmp_path: Path) -> None:
+    bodies = delivered(tmp_path, FLUX)
+    name = "kustomize.toolkit.fluxcd.io/name"
+    for body in bodies:
+        labels = {**body["metadata"].get("labels", {}), name: "gpu-namespace-dev-research"}
+        fields: Body = {"f:metadata": {"f:labels": {f"f:{name}": {}}}}
+        manager = {"manager": "kustomize-controller", "operation": "Apply", "time": "", "fieldsV1": fields}
+        body["metadata"] |= {"labels": labels, "managedFields": [manager]}
+    old: Body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "old", "namespace": "research"}}
+
+    assert drifting(tmp_path, bodies).drifts == ()
+
+    old["metadata"]["labels"] = {name: "gpu-namespace-dev-research"}
+    left = drifting(tmp_path, [*bodies, old]).drifts
+    assert [(item.title, item.next_sync) for item in left] == [("ConfigMap research/old", NextSync.PRUNES)]
+
+    old["metadata"]["annotations"] = {"kustomize.toolkit.fluxcd.io/prune": "disabled"}
+    assert [item.next_sync for item in drifting(tmp_path, [*bodies, old]).drifts] == [NextSync.NOTHING]

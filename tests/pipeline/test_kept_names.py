@@ -50,6 +50,11 @@ def changes(old: Plan, new: Plan) -> list[tuple[ChangeClass, str, bool]]:
     ]
 
 
+def change_class(old: Plan, new: Plan) -> ChangeClass:
+    """Of all that is written."""
+    return compare((ClusterState.of(old, artifacts(old)),), (ClusterState.of(new, artifacts(new)),)).worst
+
+
 def retained(old: Plan, new: Plan, sharing: str, names: str = "") -> Plan:
     return plan_of(sharing, names, *(keeper.text for keeper in keepers(old, new)))
 
@@ -65,6 +70,7 @@ def test_an_entry_that_gets_gpuplans_name_is_kept_under_its_old_one() -> None:
     assert changes(old, kept) == [(ChangeClass.PLUGIN_RESTART, what, False)]
     assert [*keepers(old, kept)] == []
     assert [item.title for item in leftovers(kept, kept)] == ["`nvidia.com/mig.config: all-1g.10gb`"]
+    assert change_class(old, kept) is ChangeClass.PLUGIN_RESTART
 
 
 def test_an_entry_that_changes_under_its_name_repartitions_all_nodes_at_once() -> None:

@@ -21,7 +21,7 @@ from gpuplan.changes.kinds import locked_fields
 from gpuplan.changes.node_rules import class_of_labels
 from gpuplan.changes.objects import compare_objects
 from gpuplan.checks.handwritten.reading import value_at
-from gpuplan.delivery.appliers import APPLICATION, Applier, find_applier
+from gpuplan.delivery.appliers import APPLICATION, KUSTOMIZATION, Applier, find_applier
 from gpuplan.diagnostics import Path as Route
 from gpuplan.disturbance import ChangeClass
 from gpuplan.manifests import Identity, gvk_of
@@ -36,7 +36,7 @@ from gpuplan.pipeline.tracing.model import Source
 from gpuplan.pipeline.tracing.routes import spelled
 from gpuplan.planning.linking import once, written
 from gpuplan.planning.plan import Stage
-from gpuplan.planning.sync_names import SYNC_OPTIONS, folder_name, root_name, sync_name
+from gpuplan.planning.sync_names import FLUX_PRUNE, SYNC_OPTIONS, folder_name, root_name, sync_name
 from gpuplan.policy.models import NodeLabels
 
 
@@ -130,7 +130,7 @@ class Telling:
             dump=live.file,
             sources=(),
             owner=find_owner(live.body, ()),
-            next_sync=_pruning(live.annotations.get(SYNC_OPTIONS, ""), applier, is_kept=item.is_kept),
+            next_sync=_pruning(live.annotations, applier, is_kept=item.is_kept),
             applier=applier,
             change_class=self._class_of(identity, live.body, None, folder),
             note="it was left for what names it, and nothing does any more" if item.is_kept else "",
@@ -297,12 +297,14 @@ def _leaves_at(leaves: Sequence[Leaf], route: Route) -> Sequence[Leaf]:
 _MOST_LEAVES: Final = 8
 
 
-def _pruning(options: str, applier: Applier | None, *, is_kept: bool) -> NextSync:
+def _pruning(annotations: Mapping[str, str], applier: Applier | None, *, is_kept: bool) -> NextSync:
     """What becomes of an object that is written no more, by what it says itself."""
-    told = dict(option.split("=", 1) for option in options.split(",") if "=" in option)
-    if applier is None:
+    if applier is None or is_kept:
         return NextSync.NOTHING
-    if is_kept or told.get("Prune") == "false" or applier.folder in _NEVER_PRUNED:
+    if applier.kind == KUSTOMIZATION:
+        return NextSync.NOTHING if annotations.get(FLUX_PRUNE) == "disabled" else NextSync.PRUNES
+    told = dict(option.split("=", 1) for option in annotations.get(SYNC_OPTIONS, "").split(",") if "=" in option)
+    if told.get("Prune") == "false" or applier.folder in _NEVER_PRUNED:
         return NextSync.NOTHING
     return NextSync.ASKS if told.get("Prune") == "confirm" else NextSync.PRUNES
 

@@ -94,7 +94,7 @@ class Layouts:
                 label="one name for several divisions",
                 notes=(
                     "a layout is for one model, and its name stands for one division",
-                    "the MIG manager starts again with gpuplan's file, and fails on these nodes until they are relabelled",
+                    "the MIG manager starts again with gpuplan's file, and fails on nodes that are not relabelled",
                 ),
                 help=f"the nodes of pool `{use.pool}` get another `nvidia.com/mig.config`: drain them before the sync",
                 drafts=(f"Pool {use.pool}",),

@@ -55,7 +55,8 @@ def _shares_a_line(content: bytes) -> bool:
         start = content.rfind(b"\n", 0, match.start()) + 1
         if b"{" not in content[start : match.start()]:
             continue
-        if is_whole_json or (found := _BEGINS_FLOW.match(content, start)) and found[0].strip() not in (b"{", b"["):
+        found = _BEGINS_FLOW.match(content, start)
+        if is_whole_json or (found is not None and found[0].strip() not in (b"{", b"[")):
             return True
     return False
 

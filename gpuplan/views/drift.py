@@ -78,6 +78,8 @@ def coming(drift: Drift) -> str:
     """What the next sync does, and who starts it."""
     is_more = drift.next_sync is NextSync.OVERWRITES and not drift.is_written
     does, applier = "takes it away" if is_more else _DOES[drift.next_sync], drift.applier
+    if drift.differs is Differs.NODE and drift.next_sync is NextSync.NOTHING:
+        return "nothing: no sync changes it"
     if applier is None or drift.next_sync in (NextSync.NOTHING, NextSync.RELABELS):
         return does
     return f"{applier.kind} `{applier.name}` {does}, {_started(applier)}"

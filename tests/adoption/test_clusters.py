@@ -384,6 +384,8 @@ def test_the_version_is_that_of_the_server_or_of_its_newest_kubelet(said: str, v
     "sign",
     [
         "{apiVersion: config.openshift.io/v1, kind: ClusterVersion, metadata: {name: version}}",
+        "{apiVersion: nfd.openshift.io/v1alpha1, kind: NodeFeatureRule, metadata: {name: a}}",
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: openshift-config-managed}}",
         "{apiVersion: v1, kind: Node, metadata: {name: b, labels: {node.openshift.io/os_id: rhcos}}, status: {a: b}}",
         (
             "{apiVersion: nvidia.com/v1, kind: ClusterPolicy, metadata: {name: gpu-cluster-policy}, spec: {operator: "

@@ -163,6 +163,23 @@ def holding(**resources: str) -> list[dict[str, Any]]:
     return [{"coveredResources": covered, "flavors": [{"name": "a100", "resources": cells}]}]
 
 
+def test_a_node_pool_of_kai_scheduler_keeps_its_name() -> None:
+    label = "kai.scheduler/node-pool"
+
+    found = read(node("a", labels={label: "gold"}), node("b", labels={label: "silver"}))
+
+    assert [item.name for item in found.drafts] == ["gold", "silver"]
+
+
+def test_a_driver_for_some_nodes_stays_as_it_is() -> None:
+    spec = {"nodeSelector": {"zone": "left"}, "version": "570.195.03"}
+    driver = {"apiVersion": "nvidia.com/v1alpha1", "kind": "NVIDIADriver", "metadata": {"name": "left"}, "spec": spec}
+
+    found = read(node("a", labels={"zone": "left"}), driver)
+
+    assert told(found) == [("GPU810", "note", "no pool says which driver NVIDIADriver `left` has nodes get")]
+
+
 def test_a_flavor_keeps_its_name_and_parts_nodes() -> None:
     flavor = kueue("ResourceFlavor", "a100", nodeLabels={"zone": "left"}, topologyName="racks")
     racks = kueue("Topology", "racks", levels=[{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}])

@@ -553,3 +553,25 @@ def test_gpus_of_a_node_pool_that_is_no_pool_are_named() -> None:
         ("GPU811", "project `vision` of Run:ai has GPUs of `default`, which is no pool"),
         ("GPU811", "project `vision` of Run:ai says `nodeTypes`, which no policy does"),
     ]
+
+
+# --- Any shape ---------------------------------------------------------------------------------------------------
+
+ODD: tuple[Any, ...] = (None, True, -1, 2**70, "", "x", "-4", [], {}, [None], [[]], {"": ""}, {"a": None})
+
+
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+def test_bodies_of_any_shape_are_read(odd: object) -> None:
+    for field in ("spec", "metadata", "data", "roleRef", "subjects", "value", "resources", "schedulingRules"):
+        bodies = [*yaml.safe_load_all(A_QUOTA + a_binding("x", "edit", "{kind: Group, name: g}") + "---\n" + A_CLASS)]
+        of_kubernetes = {
+            f"{index}.json": json.dumps({**body, field: odd}).encode() for index, body in enumerate(bodies)
+        }
+        dump, _ = read_dump(of_kubernetes)
+        teams.read(dump, a_platform(pool("a")))
+        priorities.read(dump)
+        of_runai({**PROJECT, field: odd})
+    for key in ("requests.nvidia.com/gpu", "requests.cpu", "pods"):
+        body = {**yaml.safe_load(A_QUOTA), "spec": {"hard": {"requests.nvidia.com/gpu": "4", key: odd}}}
+        dump, _ = read_dump({"quota.json": json.dumps(body).encode()})
+        teams.read(dump, a_platform(pool("a")))

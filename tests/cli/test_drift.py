@@ -70,6 +70,27 @@ def test_markdown_has_a_row_for_each_difference(root: Path) -> None:
     assert done.out.count("\n| <code>ResourceQuota research/gpuplan</code> |") == 1
 
 
+def test_no_sync_mends_a_node(root: Path) -> None:
+    labels = {"gpuplan.dev/pool": "gone"}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "stray", "labels": labels}}
+    (root / "node.yaml").write_text(yaml.safe_dump(node))
+
+    done = run("drift", "node.yaml", cwd=root)
+
+    assert done.code == 1
+    assert "    note     there is no pool `gone`\n    next     nothing: no sync changes it\n" in done.out
+
+
+def test_what_acts_against_the_policies_is_a_warning(root: Path) -> None:
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "old", "namespace": "research"}}
+    (root / "quota.yaml").write_text(yaml.safe_dump({**quota, "spec": {"hard": {"requests.nvidia.com/gpu": "1"}}}))
+
+    done, strict = (run("drift", "quota.yaml", *options, cwd=root) for options in ((), ("--warnings-as-errors",)))
+
+    assert (done.code, done.out, strict.code) == (0, "", 1)
+    assert "warning[GPU816]" in done.err
+
+
 def test_policies_with_errors_are_trouble(tmp_path: Path) -> None:
     root = a_broken_platform(tmp_path)
     (root / "live.yaml").write_text("kind: Node\napiVersion: v1\nmetadata: {name: a}\n")

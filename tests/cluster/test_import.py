@@ -18,7 +18,7 @@ FROM_GIT = ("gpu-operator/values.yaml", "scheduling/kueue-configuration.yaml", "
 
 
 def test_what_was_imported_changes_nothing(example: ExampleCluster, tmp_path: Path, record: Record) -> None:
-    imported = adopt(dict(dump(example)), tmp_path, example.name)
+    imported = adopt(dict(dump(example, tmp_path / "cache")), tmp_path, example.name)
     write_import(imported, tmp_path)
     built = build(tmp_path, (example.name,), kustomize="off")
     assert [item.finding.message for item in built.report.diagnostics if item.is_error] == []
@@ -46,7 +46,7 @@ def is_changed(example: ExampleCluster, body: Mapping[str, Any]) -> bool:
     return content(live) != content(api.apply(body, manager=MANAGER, dry_run=True))
 
 
-def dump(example: ExampleCluster) -> Iterator[tuple[str, bytes]]:
+def dump(example: ExampleCluster, cache: Path) -> Iterator[tuple[str, bytes]]:
     """What kubectl prints for each command that the cluster has kinds for, and files from Git.
 
     The cluster serves the kinds of its own objects alone, of which a command may name more.
@@ -56,7 +56,7 @@ def dump(example: ExampleCluster) -> Iterator[tuple[str, bytes]]:
         kinds = [kind for kind in collected.kinds if _is_served(example, *kind)]
         if kinds:
             _, *arguments = collected._replace(kinds=tuple(kinds)).command.partition(" > ")[0].split()
-            yield collected.file, example.control_plane.kubectl(*arguments).encode()
+            yield collected.file, example.control_plane.kubectl(*arguments, "--cache-dir", cache).encode()
             answered += 1
     assert answered > 2
     for path in FROM_GIT:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpuplan.adoption.clusters.reader import Reader, part
-from gpuplan.catalog.openshift import NFD_NAMESPACE
+from gpuplan.catalog.openshift import NFD_NAMESPACE, OPENSHIFT_RULES
 from gpuplan.checks.handwritten.reading import mapping, text
 from gpuplan.manifests import kubernetes_versions
 from gpuplan.patterns import regex
@@ -68,12 +68,15 @@ def platform(reader: Reader) -> Platform:
 
 _COREOS: Final = "Red Hat Enterprise Linux CoreOS"
 _GROUPS: Final = frozenset((OPENSHIFT, "machineconfiguration.openshift.io", "security.openshift.io"))
+CONSOLE: Final = "openshift-config-managed"
+"""Where OpenShift's console has its dashboards."""
 _WATCHED: Final = "openshift.io/cluster-monitoring"
 
 
 def _signs_of_openshift(reader: Reader) -> Iterator[bool]:
     """What a live cluster of it has, and what gpuplan writes for one alone: NFD's namespace is the same elsewhere."""
     yield bool(reader.groups & _GROUPS)
+    yield (OPENSHIFT_RULES, "NodeFeatureRule") in reader.kinds
     for item in reader.nodes:
         yield text(part(item.body, "status", "nodeInfo", "osImage")).startswith(_COREOS)
         yield any(key.startswith("machineconfiguration.openshift.io/") for key in item.annotations)
@@ -81,7 +84,7 @@ def _signs_of_openshift(reader: Reader) -> Iterator[bool]:
     for item in reader.dump.of_kind("", "Namespace"):
         yield _WATCHED in item.labels and item.name != NFD_NAMESPACE
     for item in reader.dump.of_kind("", "ConfigMap"):
-        yield any(key.startswith("console.openshift.io/") for key in item.labels)
+        yield item.namespace == CONSOLE or any(key.startswith("console.openshift.io/") for key in item.labels)
     for item in reader.dump.of_kind("nvidia.com", "ClusterPolicy"):
         yield part(item.body, "spec", "operator", "use_ocp_driver_toolkit") is True
     for _, data in reader.documents:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gpuplan.adoption.clusters.reader import ARGOCD, Reader, Spec, cleaned, differing, only, part, plan_of, rules_in
+from gpuplan.adoption.clusters.versions import CONSOLE
 from gpuplan.adoption.dump import Item
 from gpuplan.backends.gpu_operator.settings import metrics as exporter_metrics
 from gpuplan.backends.monitoring.rules import (
@@ -139,7 +140,6 @@ def _is_of_mig(labels: Mapping[str, Any]) -> bool:
 # --- Dashboards --------------------------------------------------------------------------------------------------
 
 _FOLDER: Final = "grafana_folder"
-_CONSOLE_NAMESPACE: Final = "openshift-config-managed"
 _CONSOLE_LABELS: Final = {"console.openshift.io/dashboard": "true", "console.openshift.io/odc-dashboard": "true"}
 
 
@@ -158,7 +158,7 @@ def _dashboards(reader: Reader, usual_namespace: str, *, is_openshift: bool) -> 
             "folder": board.annotations.get(_FOLDER),
         },
         {
-            "namespace": _CONSOLE_NAMESPACE if is_openshift else usual_namespace,
+            "namespace": CONSOLE if is_openshift else usual_namespace,
             "labels": _CONSOLE_LABELS if is_openshift else {"grafana_dashboard": "1"},
         },
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final
 
 from gpuplan.adoption.dump import Dump, Item
@@ -11,7 +13,6 @@ from gpuplan.adoption.pools.machines import Machine, Machines, Taint, read_taint
 from gpuplan.backends.partitions import is_kept
 from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text
 from gpuplan.diagnostics import Origin
-from gpuplan.patterns import regex
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL
 from gpuplan.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.values import NamedTuple, Value
@@ -73,10 +74,17 @@ class Kept(NamedTuple):
 
 
 def _matches(pattern: str, name: str) -> bool:
+    compiled = _compiled(pattern)
+    return compiled is not None and compiled.fullmatch(name) is not None
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    """A pattern of RE2, where Python can read it, too."""
     try:
-        return regex(pattern).fullmatch(name) is not None
-    except Exception:  # noqa: BLE001 - a pattern of RE2 that Python cannot read
-        return False
+        return re.compile(pattern)
+    except (re.error, RecursionError, OverflowError):
+        return None
 
 
 def read_claims(dump: Dump, machines: Machines) -> tuple[tuple[Claim, ...], tuple[Kept, ...]]:

@@ -42,18 +42,15 @@ def group(
     ``flavors`` are names of ResourceFlavors by node: nodes of two flavors are two pools. Where nodes are labelled by
     whoever makes them, the label of their node pool chooses them.
     """
-    left = {machine.name: machine for machine in machines}
-    for claim in claims:
-        own = [
-            machine
-            for machine in machines
-            if machine.name in left and (any(part.has(machine) for part in claim.parts) or machine.pool == claim.pool)
-        ]
-        for machine in own:
-            del left[machine.name]
-        yield Group(claim.pool, claim, tuple(own), is_claimed=True)
+    members: dict[str, list[Machine]] = {claim.pool: [] for claim in claims}
+    left: list[Machine] = []
+    by_name = {name: claim.pool for claim in reversed(claims) for part in claim.parts for name in part.names}
+    for machine in machines:
+        pool = by_name.get(machine.name) or (machine.pool if machine.pool in members else _find_claim(claims, machine))
+        members.get(pool, left).append(machine)
+    yield from (Group(claim.pool, claim, tuple(members[claim.pool]), is_claimed=True) for claim in claims)
     alike: dict[tuple[object, ...], list[Machine]] = {}
-    for machine in left.values():
+    for machine in left:
         key = _key(machine, flavors.get(machine.name, ()))
         alike.setdefault(key, []).append(machine)
     taken = {claim.pool for claim in claims}
@@ -61,6 +58,11 @@ def group(
         name = found[0].pool or _free(_name(found[0]), taken)
         taken.add(name)
         yield Group(name, Claim(name, (_part(found, is_selected=are_labelled_by_others),)), tuple(found))
+
+
+def _find_claim(claims: Sequence[Claim], machine: Machine) -> str:
+    """The pool that a node is one of by its name or its labels; empty where there is none."""
+    return next((claim.pool for claim in claims if any(part.has(machine) for part in claim.parts)), "")
 
 
 def _key(machine: Machine, flavors: tuple[str, ...]) -> tuple[object, ...]:
@@ -102,7 +104,7 @@ def _name(machine: Machine) -> str:
     A shard is called as its pool, so that nodes keep the label.
     """
     if shard := machine.labels.get(SHARD_LABEL):
-        return policy_name(shard)[:_NAMED_WELL].strip("-")
+        return policy_name(shard)
     selector = selector_of(machine)
     if selector:
         return policy_name(next(iter(selector.values())))[:_NAMED_WELL].strip("-")

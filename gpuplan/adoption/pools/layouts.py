@@ -92,7 +92,10 @@ class Layouts:
                 self._entries[use.entry].at if use.entry in self._entries else use.at,
                 f"entry `{use.entry}` divides boards of {use.gpu.id} otherwise than those of other pools",
                 label="one name for several divisions",
-                notes=("a layout is for one model, and its name stands for one division",),
+                notes=(
+                    "a layout is for one model, and its name stands for one division",
+                    "the MIG manager starts again with gpuplan's file, and fails on nodes that are not relabelled",
+                ),
                 help=f"the nodes of pool `{use.pool}` get another `nvidia.com/mig.config`: drain them before the sync",
                 drafts=(f"Pool {use.pool}",),
             )

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from gpuplan.adoption.dump import Dump
 from gpuplan.adoption.pools.boards import bare_product
 from gpuplan.adoption.pools.divisions import Spec, layout_of
 from gpuplan.adoption.pools.grouping import Group
@@ -14,9 +15,10 @@ from gpuplan.adoption.pools.sharing import Shared
 from gpuplan.adoption.pools.telling import Told
 from gpuplan.adoption.rules import NODES_NOT_SAID
 from gpuplan.catalog import Gpu, resource_suffix
-from gpuplan.diagnostics import Origin
+from gpuplan.checks.handwritten.reading import inside
+from gpuplan.diagnostics import Origin, Severity
 from gpuplan.planning.layouts import entry_of
-from gpuplan.planning.plan import GPU_RESOURCE
+from gpuplan.planning.plan import GPU_RESOURCE, POOL_LABEL
 from gpuplan.policy.models import MigStrategy
 from gpuplan.wording import count
 
@@ -70,6 +72,22 @@ def tell_of_unknown(found: Group, told: Told) -> None:
         notes=("GPU Feature Discovery writes the label where the driver runs",),
         help="import what `kubectl get nodes -o yaml` prints, too",
     )
+
+
+def tell_of_drivers(dump: Dump, told: Told) -> None:
+    """NVIDIADrivers that somebody else wrote for some nodes: they stay, and no pool says what they do."""
+    for item in dump.of_kind("nvidia.com", "NVIDIADriver"):
+        selector = inside(item.body, "spec", "nodeSelector")
+        if selector and POOL_LABEL not in selector:
+            told.say(
+                NODES_NOT_SAID,
+                item.at / "spec" / "nodeSelector",
+                f"no pool says which driver {item.title} has nodes get",
+                label="stays as it is",
+                notes=("the GPU Operator wants no two NVIDIADrivers for one node",),
+                help="to have gpuplan write it, give the pool a `driver`, and remove the object when its own is there",
+                severity=Severity.NOTE,
+            )
 
 
 def tell_of_mixtures(groups: Iterable[Group], told: Told) -> None:

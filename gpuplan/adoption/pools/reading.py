@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
+from itertools import count as numbers
 from typing import Any, Final
 
 from gpuplan.adoption.clusters import node_labels
@@ -20,7 +22,7 @@ from gpuplan.adoption.pools.grouping import Group, group
 from gpuplan.adoption.pools.keys import Keys
 from gpuplan.adoption.pools.machines import Taint, read_machines
 from gpuplan.adoption.pools.models import board_of, unknown_models
-from gpuplan.adoption.pools.observing import tell_of_mixtures, tell_of_published, tell_of_unknown
+from gpuplan.adoption.pools.observing import tell_of_drivers, tell_of_mixtures, tell_of_published, tell_of_unknown
 from gpuplan.adoption.pools.operator import Operator, read_operator
 from gpuplan.adoption.pools.sharing import Shared, Sharing
 from gpuplan.adoption.pools.surroundings import Surroundings
@@ -88,7 +90,9 @@ class _Reading:
             *keys.retained(),
             *map(_retained_nodes, self.kept),
         ]
+        drafts = [*_once(drafts)]
         keys.tell()
+        tell_of_drivers(self.dump, self.told)
         remarked = (replace(draft, remarks=(*draft.remarks, *self.told.remarks(draft.title))) for draft in drafts)
         return Found(tuple(remarked), tuple(self.told.diagnostics))
 
@@ -173,6 +177,16 @@ _OWN_LABELS: Final = frozenset(
         NODE_POOL_LABEL,
     )
 )
+
+
+def _once(drafts: Iterable[Draft]) -> Iterator[Draft]:
+    """Documents under names of their own: keys and entries that differ may become one name."""
+    taken: set[str] = set()
+    for draft in drafts:
+        others = (f"{draft.name}-{number}" for number in numbers(2))
+        name = next(found for found in chain((draft.name,), others) if f"{draft.kind} {found}" not in taken)
+        taken.add(f"{draft.kind} {name}")
+        yield draft if name == draft.name else replace(draft, name=name)
 
 
 def _more_labels(part: Part) -> dict[str, str]:

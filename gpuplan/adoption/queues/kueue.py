@@ -156,7 +156,7 @@ class _Reader:
     def _is_rest(self, queue: str, cohort: str) -> bool:
         """Whether a queue has what its cohort leaves: bounds are the cohort's alone, and so are numbers the queue's."""
         item, cells = self.counting[queue]
-        if cohort_of(item) != cohort or "fairSharing" in inside(item.body, "spec"):
+        if cohort_of(item) != cohort or _weight(item) != 1:
             return False
         members = [found for found, _ in self.counting.values() if cohort_of(found) == cohort]
         is_shared = len(members) > 1 or any(self.parents.get(name) == cohort for name in self.cohorts)
@@ -241,7 +241,7 @@ class _Reader:
         found = self.namespaces.of(holder.queue) if holder.queue else None
         if found and found.is_by_label:
             spec["labelledNamespaces"] = True
-        weight = self._weight(holder)
+        weight = _weight(holder.cohort if holder.is_divided else holder.queue)  # a parent's is its cohort's
         if weight != 1:
             spec["surplus"] = {"weight": weight}
         names: dict[str, str] = {}
@@ -279,15 +279,6 @@ class _Reader:
             for pool in pools
         }
 
-    def _weight(self, holder: _Holder) -> int | float:
-        """A parent's is its cohort's."""
-        item = holder.cohort if holder.is_divided else holder.queue
-        value = inside(item.body, "spec", "fairSharing").get("weight") if item else None
-        number = None if value is None else parse_quantity(str(value))
-        if number is None or number < 0:
-            return 1
-        return int(number) if number == int(number) else float(number)
-
     def _tell_free(
         self, promised: Mapping[Key, Amount], holders: Mapping[str, _Holder], shares: Mapping[str, Mapping[Key, Share]]
     ) -> None:
@@ -296,9 +287,10 @@ class _Reader:
             free = sum(unit.capacity for unit in self.units(key)) - amount
             had = self.root_cells.get(key, _OPEN).nominal
             borrowers = [name for name in holders if self._may_borrow(name, key, holders, shares)]
-            if not self.units(key) or max(free, 0) == had or not borrowers:
+            items = [item for name in borrowers for item in holders[name].items]
+            if not self.units(key) or max(free, 0) == had or not items:
                 continue
-            item = self.dump.find(KUEUE, "Cohort", self.root) or holders[borrowers[0]].items[0]
+            item = self.dump.find(KUEUE, "Cohort", self.root) or items[0]
             finding = Finding(
                 item.at / "spec",
                 f"nobody is guaranteed {max(free, 0)} of `{key[1]}` in pool `{key[0]}`",
@@ -333,6 +325,14 @@ _GAP: Final = Cell(0, 0)
 """What fills the gaps of a queue's group."""
 _OPEN: Final = Cell(0)
 """What fills those of a cohort's."""
+
+
+def _weight(item: Item | None) -> int | float:
+    value = inside(item.body, "spec", "fairSharing").get("weight") if item else None
+    number = None if value is None else parse_quantity(str(value))
+    if number is None or number < 0:
+        return 1
+    return int(number) if number == int(number) else float(number)
 
 
 def _borrows(share: Share) -> bool:

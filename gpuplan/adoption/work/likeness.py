@@ -135,6 +135,9 @@ _ADDED: Final[Mapping[tuple[str, str], object]] = {
     ("spec", "suspend"): _ANY,
     ("spec", "selector"): _ANY,
     ("spec", "manualSelector"): (False,),
+    ("spec", "completionMode"): ("NonIndexed",),
+    ("spec", "completions"): (1,),
+    ("spec", "parallelism"): (1,),
     ("spec", "backoffLimit"): (6, 2**31 - 1),
     ("spec", "podReplacementPolicy"): ("TerminatingOrFailed", "Failed"),
     # JobSets (`Default` in `pkg/webhooks/jobset_webhook.go`); Kueue tells a TrainJob of a flavor in a patch of its own.

@@ -8,10 +8,11 @@ from gpuplan.values import NamedTuple
 
 
 class Collected(NamedTuple):
-    """Kinds that one command collects: ``resources`` by their plural names, as kinds of the ``group`` of each.
+    """Kinds that one command collects: by their group, their name and their plural name.
 
     ``where`` says on which clusters there are such kinds; it is empty where all have them. Objects of the ``namespace``
-    alone are collected, or of all namespaces, and those alone that have the ``label``, where there is one.
+    alone are collected, or of all namespaces, and those alone that have the ``label``, where there is one. Who owns
+    which field comes along, for `gpuplan drift`.
     """
 
     file: str
@@ -25,7 +26,8 @@ class Collected(NamedTuple):
         resources = ",".join(f"{plural}.{group}" if group else plural for group, _, plural in self.kinds)
         scope = f"-n {self.namespace}" if self.namespace else "-A"
         scope += f" -l {self.label}" if self.label else ""
-        return f"kubectl get {resources} {scope} -o {self.file.rpartition('.')[2]} > {self.file}"
+        form = self.file.rpartition(".")[2]
+        return f"kubectl get {resources} {scope} --show-managed-fields -o {form} > {self.file}"
 
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
@@ -130,7 +132,11 @@ COLLECTED: Final = (
         "Kueue",
     ),
     Collected("kueue-files.yaml", (("", "ConfigMap", "configmaps"),), "Kueue", "kueue-system"),
-    Collected("kai-queues.yaml", (("scheduling.run.ai", "Queue", "queues"),), "KAI-Scheduler"),
+    Collected(
+        "kai-queues.yaml",
+        (("scheduling.run.ai", "Queue", "queues"), ("scheduling.run.ai", "PodGroup", "podgroups")),
+        "KAI-Scheduler",
+    ),
     Collected(
         "kai.yaml",
         (

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpuplan.adoption.dump import Dump
+from gpuplan.adoption.dump import Item
 from gpuplan.adoption.pools.boards import bare_product
 from gpuplan.adoption.pools.divisions import Spec, layout_of
 from gpuplan.adoption.pools.grouping import Group
 from gpuplan.adoption.pools.models import Board
 from gpuplan.adoption.pools.sharing import Shared
 from gpuplan.adoption.pools.telling import Told
-from gpuplan.adoption.rules import NODES_NOT_SAID
+from gpuplan.adoption.rules import NODES_NOT_SAID, QUEUE_NOT_SAID
 from gpuplan.catalog import Gpu, resource_suffix
 from gpuplan.checks.handwritten.reading import inside
 from gpuplan.diagnostics import Origin, Severity
@@ -59,6 +60,22 @@ def _expected(at: Origin, board: Board, gpus: int, shared: Shared) -> dict[str, 
             return _expected_instances(at, board.gpu, shared.division, gpus, shared.strategy)
         case _:
             return {}
+
+
+def tell_of_flavor(found: Group, flavor: Item, told: Told) -> None:
+    """A flavor that cannot be the pool's."""
+    told.say(
+        QUEUE_NOT_SAID,
+        flavor.at / "spec" / "topologyName",
+        f"{flavor.title} can never have the labels of pool `{found.pool}`",
+        label="fixes its labels, its tolerations and the topology",
+        notes=(
+            f"queues have a new flavor from the first sync on, `{found.pool}`, and leave this one",
+            "what was admitted with it goes on, and no longer counts",
+        ),
+        help="let the work that was admitted with it end first, and delete it after the sync",
+        drafts=(f"Pool {found.pool}",),
+    )
 
 
 def tell_of_unknown(found: Group, told: Told) -> None:

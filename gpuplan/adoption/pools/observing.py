@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gpuplan.adoption.dump import Dump
-from gpuplan.adoption.dump import Item
+from gpuplan.adoption.dump import Dump, Item
 from gpuplan.adoption.pools.boards import bare_product
 from gpuplan.adoption.pools.divisions import Spec, layout_of
 from gpuplan.adoption.pools.grouping import Group

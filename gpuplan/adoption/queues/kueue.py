@@ -324,8 +324,8 @@ class _Reader:
                     f"{root.title} has quota of flavor `{flavor.name}`, which is of no pool",
                     label="no policy says it",
                     notes=(
-                        "groups of a cohort are applied as a whole: once gpuplan writes what nobody is guaranteed of "
-                        "its pools, queues that stay beside its own borrow this no more",
+                        "groups of a cohort are applied as a whole, once gpuplan writes what is left of its pools",
+                        "queues that stay beside its own borrow this no more from then on",
                     ),
                     help="move these queues, and this quota, to a cohort of their own",
                 )

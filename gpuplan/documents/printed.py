@@ -34,19 +34,40 @@ def read_printed(name: str, content: bytes) -> tuple[tuple[Printed, ...], tuple[
     documents, unread = read_bytes(name, content)
     if _HAS_SECRET.search(content):
         unread = tuple(map(_without_lines, unread))
+        if _shares_a_line(content):
+            whole = Origin(WholeFile(SourceFile(name, "")))
+            return tuple(Printed(whole, item.data) for item in documents if item.is_whole), unread
     return tuple(Printed(item.origin, item.data, item) for item in documents), unread
 
 
-_HAS_SECRET: Final = re.compile(rb"""kind["']?\s*:\s*["']?Secret""", re.IGNORECASE)
+_HAS_SECRET: Final = re.compile(rb"\bSecret(?:List)?\b")
+_IN_FLOW: Final = re.compile(rb"""kind["']?\s*:\s*["']?Secret(?:List)?\b""")
+_BEGINS_FLOW: Final = re.compile(rb"\s*(?:-\s+|\w+:\s+)*[\[{]")
+
+
+def _shares_a_line(content: bytes) -> bool:
+    """Whether a Secret stands in one line with other things, as in JSON without line breaks.
+
+    A finding about those would show it. What `kubectl apply` notes in an annotation is a line of its own.
+    """
+    is_whole_json = is_json(content[:64].decode(errors="replace"))
+    for match in _IN_FLOW.finditer(content):
+        start = content.rfind(b"\n", 0, match.start()) + 1
+        if b"{" not in content[start : match.start()]:
+            continue
+        found = _BEGINS_FLOW.match(content, start)
+        if is_whole_json or (found is not None and found[0].strip() not in (b"{", b"[")):
+            return True
+    return False
 
 
 def _without_lines(diagnostic: Diagnostic) -> Diagnostic:
-    """A finding that shows no line of its file, which may be one of a Secret."""
-    finding = diagnostic.finding
-    location = finding.at.locate()
+    """A finding that shows nothing of its file, which may be of a Secret: its words cite what stands there too."""
+    location = diagnostic.finding.at.locate()
     at = Origin(WholeFile(SourceFile(location.file.path, "")))
     place = f"in line {location.span.start.line}, which is not shown: the file has a Secret"
-    return diagnostic.rule.report(Finding(at, finding.message, label=place, help=finding.help))
+    words = "the file cannot be read as YAML"
+    return diagnostic.rule.report(Finding(at, words, label=place, help="leave the Secrets out to see what is wrong"))
 
 
 def read_plain(name: str, text: str) -> tuple[tuple[Printed, ...], tuple[Diagnostic, ...]]:

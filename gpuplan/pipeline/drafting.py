@@ -64,8 +64,14 @@ def _comments(draft: Draft) -> Iterator[str]:
         yield from _comment(f"- {remark}", "  ")
 
 
+_INSTRUCTIONS: Final = ("gpuplan:", "$schema=")
+"""What makes a comment an instruction, to gpuplan or to an editor: a dump gives none."""
+
+
 def _comment(text: str, indent: str) -> Iterator[str]:
     printable = "".join(char if char.isprintable() else " " for char in text)
+    for mark in _INSTRUCTIONS:
+        printable = printable.replace(mark, f"{mark[:-1]} {mark[-1]}")
     for line in wrap(printable, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False):
         yield f"# {line}\n"
 

@@ -663,3 +663,12 @@ def test_who_will_sync_is_asked_where_a_tool_runs_that_does_not_yet() -> None:
         "note",
         "the dump does not say which repository Argo CD will have the policies' output from",
     )
+
+
+def test_a_second_cluster_policy_is_told() -> None:
+    policy = "---\napiVersion: nvidia.com/v1\nkind: ClusterPolicy\nmetadata: {{name: {}}}\nstatus: {{state: {}}}\n"
+    policies = policy.format("old", "ignored") + policy.format("real", "ready")
+
+    found = [item for item in read(a_dump(NODE + policies), "prod").diagnostics if item.code == "GPU807"]
+
+    assert [item.finding.message for item in found] == ["what the second ClusterPolicy `old` wants is not said"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -109,6 +110,35 @@ def test_what_acts_against_the_policies_is_found(name: str) -> None:
 @pytest.mark.parametrize("name", BESIDE)
 def test_what_does_not_is_theirs(name: str) -> None:
     assert opposing(BESIDE[name]) == []
+
+
+ADDED = [
+    ("ResourceQuota", ("spec", "scopes"), ["BestEffort"]),
+    ("ResourceQuota", ("spec", "scopeSelector"), {"matchExpressions": [{"scopeName": "BestEffort"}]}),
+    ("ValidatingAdmissionPolicy", ("spec", "matchConditions"), [{"name": "never", "expression": "false"}]),
+    ("PriorityClass", ("globalDefault",), True),
+    ("ClusterQueue", ("spec", "stopPolicy"), "HoldAndDrain"),
+    ("LocalQueue", ("spec", "stopPolicy"), "Hold"),
+]
+
+
+@pytest.mark.parametrize(("kind", "route", "value"), ADDED)
+def test_a_field_that_takes_one_of_our_objects_out_of_force_is_found(
+    kind: str, route: tuple[str, ...], value: object
+) -> None:
+    body = next(body for body in synced(example("prod")) if body["kind"] == kind)
+    *above, field = route
+    live = copy.deepcopy(body)
+    part = live
+    for step in above:
+        part = part[step]
+    part[field] = value
+
+    [found] = compared([live]).opponents
+
+    assert found.code == "GPU816"
+    assert found.finding.at.path[-len(route) :] == route
+    assert compared([body]).opponents == ()
 
 
 def test_five_hundred_objects_of_others_give_no_line() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from gpuplan.adoption import Draft
-from gpuplan.diagnostics import GpuplanError
+from gpuplan.diagnostics import GpuplanError, SourceFile
+from gpuplan.documents import find_ignores
 from gpuplan.pipeline import validate
 from gpuplan.pipeline.drafting import files_of, text_of
 from gpuplan.pipeline.importing import adopt, write_import
@@ -123,3 +124,12 @@ def test_a_document_says_where_it_is_from_and_what_it_leaves_out() -> None:
     assert " and 32 more." in head
     assert "# - the taint `x` has no effect\n" in head
     assert all(line.startswith("# ") and len(line) <= 120 for line in head.splitlines())
+
+
+def test_no_comment_of_a_dump_is_an_instruction() -> None:
+    name = "a # gpuplan: ignore[GPU120] so" + " it is" * 20 + " gpuplan: ignore[GPU120] so $schema=https://example.com"
+    text = text_of(Draft("Pool", "a", {}, (f"Node `{name}` (a.yaml)",), (f"see `{name}`",)))
+
+    assert not find_ignores(SourceFile("", text))
+    assert "gpuplan:" not in text
+    assert "$schema=" not in text

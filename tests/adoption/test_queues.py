@@ -227,3 +227,74 @@ MEANING: dict[str, Callable[[Mapping[str, Any]], object]] = {
     "LocalQueue": lambda spec: spec["clusterQueue"],
     "Queue": lambda spec: (spec.get("parentQueue"), spec.get("priority", 100), spec["resources"]),
 }
+
+
+TWO_POOLS = """
+apiVersion: gpuplan.dev/v1
+kind: Cluster
+metadata: {name: test}
+spec:
+  kubernetes: "1.34"
+  gpuOperator: {install: helm, version: v26.7.0}
+  scheduler: {kind: kueue}
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: whole}
+spec: {gpu: A100-80GB, nodes: {count: 1, gpusPerNode: 8}, sharing: {exclusive: {}}, nodeLabels: {example.com/a: whole}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: cut}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 1, gpusPerNode: 8}
+  sharing: {mig: {instances: {1g.10gb: 7}}}
+  nodeLabels: {example.com/a: cut}
+"""
+
+
+@pytest.mark.parametrize(("filler", "codes"), [("0", []), ("4", ["GPU814"])])
+def test_a_zero_fills_a_gap_and_a_number_there_never_worked(filler: str, codes: list[str]) -> None:
+    flavors = [
+        {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "ResourceFlavor",
+            "metadata": {"name": name},
+            "spec": {"nodeLabels": {"example.com/a": name}},
+        }
+        for name in ("whole", "cut")
+    ]
+    quotas = {"whole": ("16", "0"), "cut": (filler, "40")}
+    queue = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "lab"},
+        "spec": {
+            "cohortName": "all",
+            "namespaceSelector": {},
+            "resourceGroups": [
+                {
+                    "coveredResources": ["nvidia.com/gpu", "nvidia.com/mig-1g.10gb"],
+                    "flavors": [
+                        {
+                            "name": name,
+                            "resources": [
+                                {"name": "nvidia.com/gpu", "nominalQuota": gpus},
+                                {"name": "nvidia.com/mig-1g.10gb", "nominalQuota": slices},
+                            ],
+                        }
+                        for name, (gpus, slices) in quotas.items()
+                    ],
+                }
+            ],
+        },
+    }
+    local = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "LocalQueue",
+        "metadata": {"name": "default", "namespace": "lab"},
+        "spec": {"clusterQueue": "lab"},
+    }
+    _, found = read(dump_of([*flavors, queue, local]), a_plan(TWO_POOLS))
+    assert [item.code for item in found if "hands out" in item.finding.message] == codes

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 import yaml
 
 from gpuplan.pipeline import build
+from gpuplan.pipeline.importing import adopt, write_import
 from gpuplan.pipeline.rollouts import Wish, propose, write
 from tests.cli.runs import run
 from tests.cluster import nodes
@@ -25,6 +27,7 @@ from tests.cluster.comparisons import Record
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.definitions import define
 from tests.cluster.delivery import MANAGER, identity, read_folder
+from tests.cluster.dumps import collect
 from tests.cluster.parsers import Operator, judge, published, rule_labels
 from tests.cluster.processes import until
 from tests.cluster.programs import need_go
@@ -164,12 +167,30 @@ class Adopted:
 @pytest.fixture(scope="module")
 def adopted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adopted]:
     """The cluster as it was found, beside policies that say what it has and keep its names."""
-    need_go()
     root = tmp_path_factory.mktemp("adopted")
     for name, text in POLICIES.items():
         path = root / f"{name}.yaml"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+    with found_cluster(root) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adopted]:
+    """The cluster as it was found, beside policies that an import made of it."""
+    root = tmp_path_factory.mktemp("imported")
+    with found_cluster(root) as found:
+        made = adopt(dict(collect(found.plane, root / "cache")), root, CLUSTER)
+        assert [item.finding.message for item in made.report.diagnostics if item.is_error] == []
+        write_import(made, root)
+        yield found
+
+
+@contextmanager
+def found_cluster(root: Path) -> Iterator[Adopted]:
+    """The cluster as people have set it up."""
+    need_go()
     with ControlPlane.start("1.34") as plane:
         found = Adopted(plane, root)
         named = {"names": [*LABELS], "name_pattern": None, "gpus_per_node": GPUS}
@@ -219,7 +240,11 @@ def changed(before: Mapping[str, Mapping[str, object]], after: Mapping[str, Mapp
     return [f"{name} {key}" for name, key, value in found if after[name].get(key) != value]
 
 
-def test_the_first_sync_changes_no_label_resource_or_queue(adopted: Adopted, record: Record) -> None:
+@pytest.mark.parametrize("policies", ["imported", "adopted"])
+def test_the_first_sync_changes_no_label_resource_or_queue(
+    policies: str, request: pytest.FixtureRequest, record: Record
+) -> None:
+    adopted: Adopted = request.getfixturevalue(policies)
     api = adopted.api
     labels, queued = adopted.labels(), queues(api)
     resources = {name: of_hand(found) for name, found in labels.items()}
@@ -230,11 +255,11 @@ def test_the_first_sync_changes_no_label_resource_or_queue(adopted: Adopted, rec
         known = {name: published(adopted.out, found, GPUS) for name, found in adopted.labels().items()}
         assert known == resources, folder
 
-    record("labels of nodes that the first sync changes", [], changed(labels, adopted.labels()))
-    record("resources of nodes that it changes", [], changed(resources, adopted.published()))
-    record("queues and flavors that it changes", [], changed({"": queued}, {"": queues(api)}))
+    record(f"labels of nodes that the first sync of {policies} policies changes", [], changed(labels, adopted.labels()))
+    record(f"resources of nodes that that of {policies} policies changes", [], changed(resources, adopted.published()))
+    record(f"queues and flavors that that of {policies} policies changes", [], changed({"": queued}, {"": queues(api)}))
     come = {key for name, found in adopted.labels().items() for key in found if key not in labels[name]}
-    assert come == {POOL}
+    assert come == {POOL}, come
     [queue] = [name for name in queues(api).keys() - queued.keys() if "LocalQueue" in name]
     assert queue == "kueue.x-k8s.io/LocalQueue research/default"
     assert api.get("/apis/batch/v1/namespaces/research/jobs/waits")["spec"]["suspend"]

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gpuplan.manifests.kinds.imported import COLLECTED
 from gpuplan.pipeline import build
 from gpuplan.pipeline.importing import adopt, write_import
 from tests.cluster.comparisons import Record, content
 from tests.cluster.delivery import MANAGER, deliveries, identity
+from tests.cluster.dumps import collect
 from tests.cluster.example import ExampleCluster
 
 FROM_GIT = ("gpu-operator/values.yaml", "scheduling/kueue-configuration.yaml", "partitions/node-groups.yaml")
@@ -47,24 +47,8 @@ def is_changed(example: ExampleCluster, body: Mapping[str, Any]) -> bool:
 
 
 def dump(example: ExampleCluster, cache: Path) -> Iterator[tuple[str, bytes]]:
-    """What kubectl prints for each command that the cluster has kinds for, and files from Git.
-
-    The cluster serves the kinds of its own objects alone, of which a command may name more.
-    """
-    answered = 0
-    for collected in COLLECTED:
-        kinds = [kind for kind in collected.kinds if _is_served(example, *kind)]
-        if kinds:
-            _, *arguments = collected._replace(kinds=tuple(kinds)).command.partition(" > ")[0].split()
-            yield collected.file, example.control_plane.kubectl(*arguments, "--cache-dir", cache).encode()
-            answered += 1
-    assert answered > 2
+    """What kubectl prints, and files from Git."""
+    yield from collect(example.control_plane, cache)
     for path in FROM_GIT:
         if (example.out / path).exists():
             yield path, (example.out / path).read_bytes()
-
-
-def _is_served(example: ExampleCluster, group: str, kind: str, _: str) -> bool:
-    """Whether any version of the group has the kind."""
-    found = example.api.find(f"/apis/{group}") if group else {"versions": [{"groupVersion": "v1"}]}
-    return any(example.api.find_kind(version["groupVersion"], kind) for version in (found or {}).get("versions", ()))

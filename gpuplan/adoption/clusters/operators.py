@@ -57,8 +57,17 @@ class Installation(Value):
 
 def find(reader: Reader) -> Installation:
     """What there is of it: what gpuplan wrote, or else what somebody else installed."""
-    found = _own_chart(reader) or _own_olm(reader) or _own_patch(reader)
-    return found or _foreign(reader)
+    found = _own_chart(reader) or _own_olm(reader) or _own_patch(reader) or _foreign(reader)
+    followed = found.policy or _policy(reader)
+    for item in reader.dump.of_kind(NVIDIA, "ClusterPolicy"):
+        if followed is not None and item.name != followed.name:
+            reader.leave_out(
+                item.at / "metadata" / "name",
+                f"what the second ClusterPolicy `{item.name}` wants",
+                "delete the one that the operator ignores; `status.state` tells which",
+                f"the GPU Operator obeys one alone: `{followed.name}` was read",
+            )
+    return found
 
 
 def place(reader: Reader, found: Installation, platform: Platform) -> Spec:

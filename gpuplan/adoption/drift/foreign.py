@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from types import MappingProxyType
 from typing import Any, Final
 
 from gpuplan.adoption.dump import Dump, Item
 from gpuplan.adoption.rules import ACTS_AGAINST_POLICY
-from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text
+from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text, value_at
 from gpuplan.diagnostics import Diagnostic, Finding, Label
 from gpuplan.manifests import Identity
 from gpuplan.planning.plan import TENANT_LABEL, Plan, Tenant
@@ -19,12 +20,19 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 _KUEUE: Final = "kueue.x-k8s.io"
 
 
-def opponents(plan: Plan, dump: Dump, ours: AbstractSet[Identity]) -> Iterator[Diagnostic]:
-    """The objects of a dump, none of ours, that act against what the plan says."""
+def opponents(
+    plan: Plan,
+    dump: Dump,
+    ours: AbstractSet[Identity],
+    written: Mapping[Identity, Mapping[str, Any]] = MappingProxyType({}),
+) -> Iterator[Diagnostic]:
+    """What acts against a plan: objects of a dump, none of ours, and fields that others added to what is written."""
     around = _Around(plan, dump, {*ours})
     for check in (_quotas, _node_rules, _cluster_policies, _cluster_queues, _local_queues, _role_bindings):
         for finding in check(around):
             yield Diagnostic(ACTS_AGAINST_POLICY, finding, (plan.cluster.name,))
+    for finding in _additions(dump, written):
+        yield Diagnostic(ACTS_AGAINST_POLICY, finding, (plan.cluster.name,))
 
 
 class _Around(NamedTuple):
@@ -50,6 +58,48 @@ class _Around(NamedTuple):
         item = self.dump.find("", "Namespace", namespace)
         given = {TENANT_LABEL: tenant.name} if item is None else item.labels
         return {"kubernetes.io/metadata.name": namespace, **given}
+
+
+# --- Fields of our objects ---------------------------------------------------------------------------------------
+
+
+class _Addition(NamedTuple):
+    """A field that takes an object of a kind out of force, wholly or in part, by a value other than ``idle``."""
+
+    group: str
+    kind: str
+    route: tuple[str, ...]
+    effect: str
+    idle: object = None
+
+
+_ADMISSION: Final = "admissionregistration.k8s.io"
+_ADDITIONS: Final = (
+    _Addition("", "ResourceQuota", ("spec", "scopes"), "it counts only the pods of these scopes"),
+    _Addition("", "ResourceQuota", ("spec", "scopeSelector"), "it counts only the pods that this selects"),
+    _Addition(
+        _ADMISSION, "ValidatingAdmissionPolicy", ("spec", "matchConditions"), "it judges only what meets all of these"
+    ),
+    _Addition("scheduling.k8s.io", "PriorityClass", ("globalDefault",), "pods that name no class get it"),
+    _Addition(_KUEUE, "ClusterQueue", ("spec", "stopPolicy"), "it admits nothing", "None"),
+    _Addition(_KUEUE, "LocalQueue", ("spec", "stopPolicy"), "it admits nothing", "None"),
+)
+
+
+def _additions(dump: Dump, written: Mapping[Identity, Mapping[str, Any]]) -> Iterator[Finding]:
+    for addition in _ADDITIONS:
+        for item in dump.of_kind(addition.group, addition.kind):
+            found = value_at(item.body, addition.route)
+            body = written.get(item.identity)
+            if body is None or not found or found == addition.idle or value_at(body, addition.route) is not None:
+                continue
+            yield Finding(
+                item.at / addition.route,
+                f"{item.title} has `{'.'.join(addition.route)}`, which no policy writes",
+                label=addition.effect,
+                notes=("a sync leaves fields alone that others added",),
+                help="take it out; where the API server refuses that, delete the object: the next sync creates it",
+            )
 
 
 # --- Quotas ------------------------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ class CellReader(Value, eq=False):
                 self._tell_uncounted(item, quota)
             return held if quota.resource in _COUNTED else {}
         found = {pool.name: _capacity(pool, quota.resource) for pool in pools if units_of(pool, quota.resource)}
-        if not found and pools and _counts(item, quota.cell):
+        if not found and pools and quota.cell.nominal > 0:  # a group is a rectangle: 0 fills its gaps, borrowed or not
             self._tell_no_unit(item, quota, pools)
         return found
 

@@ -54,7 +54,8 @@ def compare_with(plan: Plan, dump: Dump, root: Path = Path(), *, kustomize: str 
     """What runs beside a plan, which may be made in memory; ``root`` is where its Components are, if it has any."""
     platform = planned(plan, root, kustomize)
     telling = Telling(platform)
-    compared = compare(platform.shown_by(dump), dump, plan.cluster.spec.kubernetes)
+    shown = platform.shown_by(dump)
+    compared = compare(shown, dump, plan.cluster.spec.kubernetes)
     found = [drift for item in compared.differing for drift in telling.differing(item)]
     found += map(telling.missing, compared.missing)
     found += map(telling.left, leftovers(dump, platform.known, telling.folders, platform.kinds))
@@ -63,4 +64,4 @@ def compare_with(plan: Plan, dump: Dump, root: Path = Path(), *, kustomize: str 
     told = tuple(drift for drift in found if drift.next_sync is not NextSync.LEAVES)
     left = tuple(drift for drift in found if drift.next_sync is NextSync.LEAVES)
     unjudged = (*compared.unjudged, *platform.unjudged)
-    return Comparison(told, left, unjudged, tuple(opponents(plan, dump, platform.known)), len(compared.found))
+    return Comparison(told, left, unjudged, tuple(opponents(plan, dump, platform.known, shown)), len(compared.found))

@@ -1,0 +1,28 @@
+"""What the commands of `gpuplan import --commands` print of a control plane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from gpuplan.manifests.kinds.imported import COLLECTED
+from tests.cluster.api import Api
+from tests.cluster.control_plane import ControlPlane
+
+
+def collect(plane: ControlPlane, cache: Path) -> Iterator[tuple[str, bytes]]:
+    """What kubectl prints for each command that the cluster has kinds for, by the file that it goes to.
+
+    The cluster serves the kinds of its own objects alone, of which a command may name more.
+    """
+    for collected in COLLECTED:
+        kinds = [kind for kind in collected.kinds if _is_served(plane.api, *kind)]
+        if kinds:
+            _, *arguments = collected._replace(kinds=tuple(kinds)).command.partition(" > ")[0].split()
+            yield collected.file, plane.kubectl(*arguments, "--cache-dir", cache).encode()
+
+
+def _is_served(api: Api, group: str, kind: str, _: str) -> bool:
+    """Whether any version of the group has the kind."""
+    found = api.find(f"/apis/{group}") if group else {"versions": [{"groupVersion": "v1"}]}
+    return any(api.find_kind(version["groupVersion"], kind) for version in (found or {}).get("versions", ()))

@@ -361,6 +361,47 @@ def test_mig_devices_that_are_published_as_gpus_are_counted_back() -> None:
     assert pool.spec["sharing"]["mig"]["strategy"] == "single"
 
 
+UNLABELLED = "nodes of pool `a100-sxm4-80gb-mig` have MIG devices, and no label says of which entry"
+
+
+def test_mig_devices_without_a_label_are_of_the_entry_that_makes_them() -> None:
+    published = {"nvidia.com/mig-3g.40gb": "8", "nvidia.com/mig-2g.20gb": "16"}
+    file = mig_parted(slices=all_of(p1g_10gb=7), halves=all_of(p3g_40gb=1, p2g_20gb=2))
+
+    found = read(node("a", published=published), node("b", published={"nvidia.com/gpu": "8"}), file)
+
+    assert draft(found, "MigLayout").spec["configName"] == "halves"
+    shared = {item.name: item.spec["sharing"] for item in found.drafts if item.kind == "Pool"}
+    assert shared == {"a100-sxm4-80gb-mig": {"mig": {"layout": "halves"}}, "a100-sxm4-80gb": {"exclusive": {}}}
+    assert ("GPU808", "warning", UNLABELLED) in told(found)
+
+
+def test_mig_devices_without_a_label_and_without_an_entry_are_what_each_gpu_has() -> None:
+    found = read(node("a", published={"nvidia.com/mig-3g.40gb": "16"}))
+
+    assert draft(found, "Pool").spec["sharing"] == {"mig": {"instances": {"3g.40gb": 2}}}
+    assert told(found) == [("GPU808", "warning", UNLABELLED)]
+
+
+def test_mig_devices_that_are_not_alike_on_all_gpus_are_told() -> None:
+    found = read(node("a", published={"nvidia.com/mig-3g.40gb": "7"}))
+
+    assert draft(found, "Pool").spec["sharing"] == {"exclusive": {}}
+    assert ("GPU808", "warning", UNLABELLED) in told(found)
+
+
+@pytest.mark.parametrize("file", [mig_parted(), mig_parted(halves=all_of(p3g_40gb=1), slices=all_of(p1g_10gb=7))])
+def test_mig_devices_that_are_published_as_gpus_need_no_label(file: dict[str, Any]) -> None:
+    found = read(node("a", f"{A100}-MIG-1g.10gb", 56, published={"nvidia.com/gpu": "56"}), file)
+
+    pool = draft(found, "Pool")
+    has_entry = bool(file["mig-configs"])
+    layout = {"layout": "slices"} if has_entry else {"instances": {"1g.10gb": 7}}
+    assert pool.spec["sharing"] == {"mig": {**layout, "strategy": "single"}}
+    assert pool.spec["nodes"]["gpusPerNode"] == 8
+    assert ("GPU808", "warning", UNLABELLED) in told(found)
+
+
 # --- The device plugin -------------------------------------------------------------------------------------------
 
 SHARED = {

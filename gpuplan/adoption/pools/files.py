@@ -78,8 +78,10 @@ def read_files(dump: Dump, operator: Operator, operand: Operand, told: Told) -> 
 
 
 _OF_ONE_NODE: Final = "nvidia.com/node-name"
-"""The label of a ConfigMap in which the MIG manager of a node shows the file that it has made there. Nobody reads it,
-and it says nothing of other nodes (`createNodeConfigMap` in `cmd/nvidia-mig-manager/main.go` of NVIDIA/mig-parted v0.14.0).
+"""The label of a ConfigMap in which the MIG manager of a node shows the file that it has made there.
+
+Nobody reads it, and it says nothing of other nodes (`createNodeConfigMap` in `cmd/nvidia-mig-manager/main.go` of
+NVIDIA/mig-parted v0.14.0).
 """
 
 

@@ -181,16 +181,54 @@ def test_a_driver_for_some_nodes_stays_as_it_is() -> None:
 
 
 def test_a_flavor_keeps_its_name_and_parts_nodes() -> None:
+    flavor = kueue("ResourceFlavor", "a100", nodeLabels={"zone": "left"})
+    queue = kueue("ClusterQueue", "team", resourceGroups=holding())
+
+    found = read(node("a", labels={"zone": "left"}), node("b", labels={"zone": "right"}), flavor, queue)
+
+    left, right = (item.spec for item in found.drafts)
+    assert left["names"] == {"resourceFlavor": "a100"}
+    assert "names" not in right
+
+
+def test_a_flavor_with_a_topology_cannot_be_changed_and_stays_beside() -> None:
     flavor = kueue("ResourceFlavor", "a100", nodeLabels={"zone": "left"}, topologyName="racks")
     racks = kueue("Topology", "racks", levels=[{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}])
     queue = kueue("ClusterQueue", "team", resourceGroups=holding())
 
-    found = read(node("a", labels={"zone": "left"}), node("b", labels={"zone": "right"}), flavor, racks, queue)
+    found = read(node("a", labels={"zone": "left"}), flavor, racks, queue)
 
-    left, right = (item.spec for item in found.drafts)
-    assert left["names"] == {"resourceFlavor": "a100"}
+    [left] = (item.spec for item in found.drafts)
+    assert "names" not in left
     assert left["topology"] == ["rack", "kubernetes.io/hostname"]
-    assert "names" not in right
+    assert told(found) == [
+        ("GPU813", "warning", "ResourceFlavor `a100` can never have the labels of pool `a100-sxm4-80gb`")
+    ]
+
+
+def test_gpuplans_own_flavor_with_a_topology_keeps_its_name() -> None:
+    flavor = kueue("ResourceFlavor", "a100", nodeLabels={"gpuplan.dev/pool": "own"}, topologyName="own")
+    levels = [{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}]
+    queue = kueue("ClusterQueue", "team", resourceGroups=holding())
+
+    found = read(node("a", labels={"gpuplan.dev/pool": "own"}), flavor, kueue("Topology", "own", levels=levels), queue)
+
+    [own] = (item.spec for item in found.drafts)
+    assert own["names"] == {"resourceFlavor": "a100"}
+
+
+def test_a_file_that_the_mig_manager_of_a_node_made_says_nothing_of_other_nodes() -> None:
+    """Without a file of its own each node's MIG manager makes one of its boards, and shows it in a ConfigMap."""
+    label = {"nvidia.com/mig.config": "all-1g.10gb"}
+    small = node("b", "NVIDIA-A100-SXM4-40GB", labels=label, published={"nvidia.com/mig-1g.10gb": "32"})
+    shown = config_map("a-mig-config", {"config.yaml": mig_parted(**{"all-1g.10gb": all_of(p1g_10gb=7)})})
+    shown["metadata"]["labels"] = {"nvidia.com/node-name": "a"}
+
+    found = read(small, shown)
+
+    layout = next(item for item in found.drafts if item.kind == "MigLayout")
+    assert layout.spec == {"gpu": "A100-40GB", "configName": "all-1g.10gb", "instances": {"1g.10gb": 4}}
+    assert told(found) == []
 
 
 def test_what_cohorts_and_queues_have_adds_up_to_the_nodes() -> None:
@@ -321,6 +359,47 @@ def test_mig_devices_that_are_published_as_gpus_are_counted_back() -> None:
     pool = draft(found, "Pool")
     assert pool.spec["nodes"]["gpusPerNode"] == 8
     assert pool.spec["sharing"]["mig"]["strategy"] == "single"
+
+
+UNLABELLED = "nodes of pool `a100-sxm4-80gb-mig` have MIG devices, and no label says of which entry"
+
+
+def test_mig_devices_without_a_label_are_of_the_entry_that_makes_them() -> None:
+    published = {"nvidia.com/mig-3g.40gb": "8", "nvidia.com/mig-2g.20gb": "16"}
+    file = mig_parted(slices=all_of(p1g_10gb=7), halves=all_of(p3g_40gb=1, p2g_20gb=2))
+
+    found = read(node("a", published=published), node("b", published={"nvidia.com/gpu": "8"}), file)
+
+    assert draft(found, "MigLayout").spec["configName"] == "halves"
+    shared = {item.name: item.spec["sharing"] for item in found.drafts if item.kind == "Pool"}
+    assert shared == {"a100-sxm4-80gb-mig": {"mig": {"layout": "halves"}}, "a100-sxm4-80gb": {"exclusive": {}}}
+    assert ("GPU808", "warning", UNLABELLED) in told(found)
+
+
+def test_mig_devices_without_a_label_and_without_an_entry_are_what_each_gpu_has() -> None:
+    found = read(node("a", published={"nvidia.com/mig-3g.40gb": "16"}))
+
+    assert draft(found, "Pool").spec["sharing"] == {"mig": {"instances": {"3g.40gb": 2}}}
+    assert told(found) == [("GPU808", "warning", UNLABELLED)]
+
+
+def test_mig_devices_that_are_not_alike_on_all_gpus_are_told() -> None:
+    found = read(node("a", published={"nvidia.com/mig-3g.40gb": "7"}))
+
+    assert draft(found, "Pool").spec["sharing"] == {"exclusive": {}}
+    assert ("GPU808", "warning", UNLABELLED) in told(found)
+
+
+@pytest.mark.parametrize("file", [mig_parted(), mig_parted(halves=all_of(p3g_40gb=1), slices=all_of(p1g_10gb=7))])
+def test_mig_devices_that_are_published_as_gpus_need_no_label(file: dict[str, Any]) -> None:
+    found = read(node("a", f"{A100}-MIG-1g.10gb", 56, published={"nvidia.com/gpu": "56"}), file)
+
+    pool = draft(found, "Pool")
+    has_entry = bool(file["mig-configs"])
+    layout = {"layout": "slices"} if has_entry else {"instances": {"1g.10gb": 7}}
+    assert pool.spec["sharing"] == {"mig": {**layout, "strategy": "single"}}
+    assert pool.spec["nodes"]["gpusPerNode"] == 8
+    assert ("GPU808", "warning", UNLABELLED) in told(found)
 
 
 # --- The device plugin -------------------------------------------------------------------------------------------

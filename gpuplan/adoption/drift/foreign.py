@@ -117,7 +117,8 @@ def _quotas(around: _Around) -> Iterator[Finding]:
     for item in around.others("", "ResourceQuota"):
         tenant = around.tenant_of(item.namespace)
         hard = inside(item.body, "spec", "hard")
-        keys = [key for key in hard if _resource(key) in counted or _resource(key).startswith("nvidia.com/")]
+        asked = {key: key.removeprefix(_REQUESTS) for key in hard if key.startswith(_REQUESTS)}
+        keys = [key for key, resource in asked.items() if resource in counted or resource.startswith("nvidia.com/")]
         if tenant and keys:
             yield Finding(
                 item.at / "spec" / "hard" / keys[0],
@@ -129,8 +130,10 @@ def _quotas(around: _Around) -> Iterator[Finding]:
             )
 
 
-def _resource(key: str) -> str:
-    return key.removeprefix("requests.").removeprefix("limits.")
+_REQUESTS: Final = "requests."
+"""How all keys begin that count extended resources (`isExtendedResourceNameForQuota` in
+`pkg/quota/v1/evaluator/core/pods.go` of kubernetes/kubernetes); others of them cap nothing.
+"""
 
 
 # --- Nodes -------------------------------------------------------------------------------------------------------
@@ -161,7 +164,7 @@ def _cluster_policies(around: _Around) -> Iterator[Finding]:
             yield Finding(
                 item.at / "metadata" / "name",
                 f"{item.title} is a second one beside `{name}`",
-                label="the GPU Operator obeys the first that it sees",
+                label="the GPU Operator obeys one: the oldest from v26.7.0 on, before the first that it sees",
                 related=(Label(around.plan.cluster.gpu_operator.at, f"the policy is about `{name}`"),),
                 notes=("the state of the others is `ignored` (`Reconcile` in its `clusterpolicy_controller.go`)",),
                 help="delete the one that is not in use",

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 from gpuplan.adoption.dump import Dump
-from gpuplan.catalog import Gpu, load
+from gpuplan.catalog import Gpu, Profile, load
 from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text
 from gpuplan.patterns import regex
 
@@ -46,6 +46,12 @@ def find_by_pci(devices: Iterable[str]) -> Gpu | None:
     wanted = set(devices)
     found = [gpu for gpu in load().all() if wanted and wanted <= {device.spelt for device in gpu.pci}]
     return found[0] if len(found) == 1 else None
+
+
+def profile_of_product(label: str, gpu: Gpu) -> Profile | None:
+    """The profile of the MIG devices that the label counts; None where it counts whole GPUs."""
+    suffix = label.removesuffix(_SHARED).partition(_MIG)[2]
+    return next((profile for profile in gpu.profiles if profile.resource_suffix == suffix), None)
 
 
 # --- What NFD found ----------------------------------------------------------------------------------------------

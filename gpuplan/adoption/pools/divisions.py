@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gpuplan.adoption.pools.files import ConfigFile
-from gpuplan.catalog import Gpu, load, parse_profile
+from gpuplan.catalog import Gpu, load, parse_profile, resource_suffix
 from gpuplan.checks.handwritten.formats import Problem
 from gpuplan.checks.handwritten.mig_configs import mig_errors
 from gpuplan.checks.handwritten.reading import mapping, sequence
 from gpuplan.diagnostics import Origin
-from gpuplan.planning.layouts import content_hash, make_layout
+from gpuplan.planning.layouts import content_hash, entry_of, make_layout
 from gpuplan.planning.placement.placing import fits
-from gpuplan.planning.plan import Layout
-from gpuplan.policy.models import Devices
+from gpuplan.planning.plan import GPU_RESOURCE, Layout
+from gpuplan.policy.models import Devices, MigStrategy
 from gpuplan.values import NamedTuple, Value
 
 Spec = dict[str, Any]
@@ -226,6 +226,20 @@ def renamed(spec: Spec, names: Mapping[str, str]) -> Spec:
 def layout_of(at: Origin, name: str, gpu: Gpu, spec: Spec) -> Layout:
     devices = [Devices.model_validate(part) for part in spec["devices"]] if "devices" in spec else None
     return make_layout(at, name, gpu, spec.get("instances"), devices)
+
+
+def published_by(at: Origin, gpu: Gpu, spec: Spec, gpus: int, strategy: str) -> dict[str, int]:
+    """The resources of a node with so many GPUs that are divided so."""
+    layout = layout_of(at, "", gpu, spec)
+    found: dict[str, int] = {}
+    for index in range(gpus):
+        entry = entry_of(layout, index)
+        instances = entry.instances if entry and entry.mig_enabled else {"": 1}
+        for name, number in instances.items():
+            is_gpu = not name or strategy == MigStrategy.SINGLE
+            resource = GPU_RESOURCE if is_gpu else f"nvidia.com/mig-{resource_suffix(name)}"
+            found[resource] = found.get(resource, 0) + number
+    return found
 
 
 def policy_name(name: str) -> str:

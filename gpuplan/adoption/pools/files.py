@@ -77,6 +77,14 @@ def read_files(dump: Dump, operator: Operator, operand: Operand, told: Told) -> 
     return tuple(_Files(operator, operand, told).read(dump))
 
 
+_OF_ONE_NODE: Final = "nvidia.com/node-name"
+"""The label of a ConfigMap in which the MIG manager of a node shows the file that it has made there.
+
+Nobody reads it, and it says nothing of other nodes (`createNodeConfigMap` in `cmd/nvidia-mig-manager/main.go` of
+NVIDIA/mig-parted v0.14.0).
+"""
+
+
 class _Files(NamedTuple):
     """Where an operand's files are looked for."""
 
@@ -87,7 +95,7 @@ class _Files(NamedTuple):
     def read(self, dump: Dump) -> Iterator[ConfigFile]:
         wanted, maps = self.operator.text(self.operand.section, "config", "name"), dump.of_kind("", "ConfigMap")
         named = [item for item in maps if self._is_named(item, wanted)]
-        for item in named or maps:
+        for item in named or [item for item in maps if _OF_ONE_NODE not in item.labels]:
             yield from self._of_map(item, is_named=bool(named))
         for part in self.operator.settings:
             for key, value in inside(part.body, self.operand.section, "config", "data").items():

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count
 from typing import Final
 
-from gpuplan.adoption.pools.boards import bare_product
+from gpuplan.adoption.pools.boards import bare_product, is_of_mig_devices
 from gpuplan.adoption.pools.claims import Claim, Part
 from gpuplan.adoption.pools.divisions import policy_name
 from gpuplan.adoption.pools.machines import Machine
@@ -71,7 +71,15 @@ def _key(machine: Machine, flavors: tuple[str, ...]) -> tuple[object, ...]:
     told = tuple(machine.labels.get(label, "") for label in (MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL, SHARD_LABEL))
     selector = tuple(sorted(selector_of(machine).items()))
     product = bare_product(machine.product) or tuple(sorted(machine.devices))
-    return (product, machine.counted, *told, machine.taints, selector, flavors)
+    return (product, machine.counted, *told, _unlabelled(machine), machine.taints, selector, flavors)
+
+
+def _unlabelled(machine: Machine) -> tuple[object, ...]:
+    """The MIG devices of a node that names no entry: what it is divided into is all that one knows of it."""
+    if machine.labels.get(MIG_CONFIG_LABEL):
+        return ()
+    mode = machine.product.removesuffix("-SHARED") if is_of_mig_devices(machine.product) else ""
+    return (mode, *(sorted(machine.published.items()) if machine.has_mig_devices else ()))
 
 
 def selector_of(machine: Machine) -> dict[str, str]:
@@ -111,6 +119,8 @@ def _name(machine: Machine) -> str:
     product = policy_name(bare_product(machine.product).removeprefix("NVIDIA-")) if machine.product else "gpus"
     config = machine.labels.get(MIG_CONFIG_LABEL, "")
     told = policy_name(config) if config and config != "all-disabled" else ""
+    if not config and any(_unlabelled(machine)):
+        told = "mig"
     key = machine.labels.get(DEVICE_PLUGIN_CONFIG_LABEL, "")
     shared = policy_name(key) if key and not told else ""
     mark = told or shared

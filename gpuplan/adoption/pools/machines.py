@@ -47,6 +47,11 @@ class Machine(Value):
         return int(count) if count.isdigit() and len(count) < _DIGITS else 0
 
     @property
+    def has_mig_devices(self) -> bool:
+        """Whether it publishes MIG devices under names of their own."""
+        return any(name.startswith(_MIG_RESOURCES) for name in self.published)
+
+    @property
     def has_gpus(self) -> bool:
         marks = (PRODUCT_LABEL, POOL_LABEL, MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL)
         is_present = self.labels.get("nvidia.com/gpu.present") == "true"
@@ -54,6 +59,7 @@ class Machine(Value):
 
 
 _DIGITS: Final = 5
+_MIG_RESOURCES: Final = "nvidia.com/mig-"
 
 
 class Machines(NamedTuple):
@@ -91,7 +97,7 @@ def _machine(item: Item, devices: frozenset[str]) -> Machine:
 
 
 def _count(resource: str, value: object) -> int:
-    is_ours = resource == GPU_RESOURCE or resource.startswith((f"{GPU_RESOURCE}.", "nvidia.com/mig-"))
+    is_ours = resource == GPU_RESOURCE or resource.startswith((f"{GPU_RESOURCE}.", _MIG_RESOURCES))
     written = str(value)
     return int(written) if is_ours and written.isdigit() and len(written) < _DIGITS else 0
 

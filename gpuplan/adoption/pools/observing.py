@@ -6,20 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gpuplan.adoption.dump import Dump
+from gpuplan.adoption.dump import Dump, Item
 from gpuplan.adoption.pools.boards import bare_product
-from gpuplan.adoption.pools.divisions import Spec, layout_of
+from gpuplan.adoption.pools.divisions import published_by
 from gpuplan.adoption.pools.grouping import Group
 from gpuplan.adoption.pools.models import Board
 from gpuplan.adoption.pools.sharing import Shared
 from gpuplan.adoption.pools.telling import Told
-from gpuplan.adoption.rules import NODES_NOT_SAID
-from gpuplan.catalog import Gpu, resource_suffix
+from gpuplan.adoption.rules import NODES_NOT_SAID, QUEUE_NOT_SAID
 from gpuplan.checks.handwritten.reading import inside
 from gpuplan.diagnostics import Origin, Severity
-from gpuplan.planning.layouts import entry_of
 from gpuplan.planning.plan import GPU_RESOURCE, POOL_LABEL
-from gpuplan.policy.models import MigStrategy
 from gpuplan.wording import count
 
 
@@ -56,9 +53,25 @@ def _expected(at: Origin, board: Board, gpus: int, shared: Shared) -> dict[str, 
             name = GPU_RESOURCE if shares.get("rename") is False else f"{GPU_RESOURCE}.shared"
             return {name: gpus * shares["replicas"]}
         case {"mig": mig} if board.gpu is not None and "timeSlicing" not in mig:
-            return _expected_instances(at, board.gpu, shared.division, gpus, shared.strategy)
+            return published_by(at, board.gpu, shared.division, gpus, shared.strategy)
         case _:
             return {}
+
+
+def tell_of_flavor(found: Group, flavor: Item, told: Told) -> None:
+    """A flavor that cannot be the pool's."""
+    told.say(
+        QUEUE_NOT_SAID,
+        flavor.at / "spec" / "topologyName",
+        f"{flavor.title} can never have the labels of pool `{found.pool}`",
+        label="fixes its labels, its tolerations and the topology",
+        notes=(
+            f"queues have a new flavor from the first sync on, `{found.pool}`, and leave this one",
+            "what was admitted with it goes on, and no longer counts",
+        ),
+        help="let the work that was admitted with it end first, and delete it after the sync",
+        drafts=(f"Pool {found.pool}",),
+    )
 
 
 def tell_of_unknown(found: Group, told: Told) -> None:
@@ -107,20 +120,6 @@ def tell_of_mixtures(groups: Iterable[Group], told: Told) -> None:
                     help="make a pool of the others",
                     drafts=(f"Pool {found.pool}",),
                 )
-
-
-def _expected_instances(at: Origin, gpu: Gpu, division: Spec, gpus: int, strategy: str) -> dict[str, int]:
-    layout = layout_of(at, "", gpu, division)
-    found: Counter[str] = Counter()
-    for index in range(gpus):
-        entry = entry_of(layout, index)
-        if entry is None or not entry.mig_enabled:
-            found[GPU_RESOURCE] += 1
-            continue
-        for name, number in entry.instances.items():
-            own = GPU_RESOURCE if strategy == MigStrategy.SINGLE else f"nvidia.com/mig-{resource_suffix(name)}"
-            found[own] += number
-    return dict(found)
 
 
 def _spelt(resources: Mapping[str, int]) -> str:

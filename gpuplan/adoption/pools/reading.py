@@ -22,7 +22,13 @@ from gpuplan.adoption.pools.grouping import Group, group
 from gpuplan.adoption.pools.keys import Keys
 from gpuplan.adoption.pools.machines import Taint, read_machines
 from gpuplan.adoption.pools.models import board_of, unknown_models
-from gpuplan.adoption.pools.observing import tell_of_drivers, tell_of_mixtures, tell_of_published, tell_of_unknown
+from gpuplan.adoption.pools.observing import (
+    tell_of_drivers,
+    tell_of_flavor,
+    tell_of_mixtures,
+    tell_of_published,
+    tell_of_unknown,
+)
 from gpuplan.adoption.pools.operator import Operator, read_operator
 from gpuplan.adoption.pools.sharing import Shared, Sharing
 from gpuplan.adoption.pools.surroundings import Surroundings
@@ -106,6 +112,8 @@ class _Reading:
         first = found.claim.first
         names = keys.kept(found)
         names |= self.surroundings.flavor_name(found.pool, found.machines)
+        if flavor := self.surroundings.fixed_flavor(found.pool, found.machines):
+            tell_of_flavor(found, flavor, self.told)
         spec: Spec = {"gpu": board.name, "nodes": self._nodes(found, shared[0]), "sharing": shared[0].spec}
         given = {
             "names": names,

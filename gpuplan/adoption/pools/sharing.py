@@ -17,6 +17,7 @@ from gpuplan.adoption.pools.operator import Operator
 from gpuplan.adoption.pools.plugin import Configuration, read_configuration
 from gpuplan.adoption.pools.surroundings import Surroundings
 from gpuplan.adoption.pools.telling import Told
+from gpuplan.adoption.pools.unlabelled import read_unlabelled
 from gpuplan.adoption.rules import LAYOUT_NOT_SAID, SHARING_NOT_SAID
 from gpuplan.catalog import Gpu, resource_suffix
 from gpuplan.planning.dra import DRA_PLUGIN_LABEL
@@ -63,6 +64,11 @@ class Sharing:
         overriding = ClusterMigStrategy(operator.strategy if operator.strategy in known else "perPool")
         self.files: dict[str, ConfigFile] = {file.key: file for file in reversed(files)}
         self.configurations = {key: read_configuration(file, overriding) for key, file in self.files.items()}
+        self._unlabelled = {
+            found.pool: read_unlabelled(found, board.gpu, entries, told)
+            for found in groups
+            if (board := boards[found.pool]) and board.gpu
+        }
         uses = tuple(self._uses())
         self._by_entry = {(use.pool, use.entry): use for use in uses}
         self.layouts = Layouts(entries, uses, told)
@@ -83,8 +89,9 @@ class Sharing:
             if board is None or board.gpu is None:
                 continue
             for part in found.claim.parts:
-                if name := _config_name(part):
-                    own = [machine for machine in found.machines if machine.labels.get(MIG_CONFIG_LABEL) == name]
+                if name := self._entry_of(found, part):
+                    named = part.labels.get(MIG_CONFIG_LABEL)
+                    own = [machine for machine in found.machines if machine.labels.get(MIG_CONFIG_LABEL) == named]
                     yield Use(
                         pool=found.pool,
                         gpu=board.gpu,
@@ -96,6 +103,11 @@ class Sharing:
                         at=part.at / "labels" if found.is_claimed else part.at / "metadata" / "labels",
                     )
 
+    def _entry_of(self, found: Group, part: Part) -> str:
+        """The entry that nodes name, or that has what they publish."""
+        unlabelled = self._unlabelled.get(found.pool)
+        return _config_name(part) or (unlabelled.entry if unlabelled else "")
+
     def _of_part(self, found: Group, part: Part, gpu: Gpu | None) -> Shared:
         named = part.labels.get(DEVICE_PLUGIN_CONFIG_LABEL, "")
         key = named or self.operator.default_key
@@ -105,11 +117,12 @@ class Sharing:
         is_on_demand = part.labels.get(MIG_MANAGER_LABEL) == "false" and part.labels.get(DRA_PLUGIN_LABEL) == "true"
         if is_on_demand and gpu and (profiles := self.surroundings.claimed_profiles(gpu)):
             return Shared({"dynamicMig": {"profiles": profiles}}, named)
-        name = _config_name(part)
+        name = self._entry_of(found, part)
         if name and gpu is None and self.boards[found.pool] is not None:
             self._tell_of_unlisted(found, part, name)
         use = self._by_entry.get((found.pool, name))
-        mig = self.layouts.mig_of(use) if use else None
+        unlabelled = self._unlabelled.get(found.pool)
+        mig = self.layouts.mig_of(use) if use else (unlabelled and unlabelled.spec) or None
         if mig is not None and gpu is not None:
             return self._mig(found, mig, config, named)
         if whole := config.of_gpus():

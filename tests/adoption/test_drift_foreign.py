@@ -120,6 +120,7 @@ ADDED = [
     ("ResourceQuota", ("spec", "scopeSelector"), {"matchExpressions": [{"scopeName": "BestEffort"}]}),
     ("ValidatingAdmissionPolicy", ("spec", "matchConditions"), [{"name": "never", "expression": "false"}]),
     ("PriorityClass", ("globalDefault",), True),
+    ("Namespace", ("metadata", "labels", "pod-security.kubernetes.io/enforce-version"), "v1.20"),
     ("ClusterQueue", ("spec", "stopPolicy"), "HoldAndDrain"),
     ("LocalQueue", ("spec", "stopPolicy"), "Hold"),
 ]

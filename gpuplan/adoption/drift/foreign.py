@@ -10,7 +10,7 @@ from typing import Any, Final
 from gpuplan.adoption.dump import Dump, Item
 from gpuplan.adoption.rules import ACTS_AGAINST_POLICY
 from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text, value_at
-from gpuplan.diagnostics import Diagnostic, Finding, Label
+from gpuplan.diagnostics import Diagnostic, Finding, Label, field_path
 from gpuplan.manifests import Identity
 from gpuplan.planning.plan import TENANT_LABEL, Plan, Tenant
 from gpuplan.values import NamedTuple
@@ -80,6 +80,13 @@ _ADDITIONS: Final = (
     _Addition(
         _ADMISSION, "ValidatingAdmissionPolicy", ("spec", "matchConditions"), "it judges only what meets all of these"
     ),
+    _Addition(
+        "",
+        "Namespace",
+        ("metadata", "labels", "pod-security.kubernetes.io/enforce-version"),
+        "pods meet the checks of that release alone",
+        "latest",
+    ),
     _Addition("scheduling.k8s.io", "PriorityClass", ("globalDefault",), "pods that name no class get it"),
     _Addition(_KUEUE, "ClusterQueue", ("spec", "stopPolicy"), "it admits nothing", "None"),
     _Addition(_KUEUE, "LocalQueue", ("spec", "stopPolicy"), "it admits nothing", "None"),
@@ -95,7 +102,7 @@ def _additions(dump: Dump, written: Mapping[Identity, Mapping[str, Any]]) -> Ite
                 continue
             yield Finding(
                 item.at / addition.route,
-                f"{item.title} has `{'.'.join(addition.route)}`, which no policy writes",
+                f"{item.title} has `{field_path(addition.route)}`, which no policy writes",
                 label=addition.effect,
                 notes=("a sync leaves fields alone that others added",),
                 help="take it out; where the API server refuses that, delete the object: the next sync creates it",

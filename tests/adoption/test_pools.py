@@ -89,6 +89,16 @@ def test_a_node_without_gpus_is_passed_over() -> None:
     assert read(node("a", "", 0)).drafts == ()
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("nvidia.com/gpu.deploy.operands", "false"), ("nvidia.com/gpu.workload.config", "vm-passthrough")],
+)
+def test_nodes_that_the_operator_leaves_alone_are_told(key: str, value: str) -> None:
+    found = read(node("a"), node("b", labels={key: value}))
+    assert told(found) == [("GPU810", "warning", "1 node of pool `a100-sxm4-80gb` may hand out nothing")]
+    assert told(read(node("a"), node("b", labels={key: "true"}))) == []
+
+
 def test_nodes_with_other_taints_are_another_pool() -> None:
     taint = {"key": "team", "value": "vision", "effect": "NoSchedule"}
     passing = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}

@@ -97,7 +97,7 @@ class _Files(NamedTuple):
     def read(self, dump: Dump) -> Iterator[ConfigFile]:
         wanted, maps = self.operator.text(self.operand.section, "config", "name"), dump.of_kind("", "ConfigMap")
         if any(_OF_ONE_NODE in item.labels for item in maps):
-            maps = [item for item in maps if _OF_ONE_NODE not in item.labels and item.name != OPERATORS_OWN]
+            maps = tuple(item for item in maps if _OF_ONE_NODE not in item.labels and item.name != OPERATORS_OWN)
         named = [item for item in maps if self._is_named(item, wanted)]
         for item in named or maps:
             yield from self._of_map(item, is_named=bool(named))

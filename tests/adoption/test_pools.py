@@ -241,6 +241,20 @@ def test_a_file_that_the_mig_manager_of_a_node_made_says_nothing_of_other_nodes(
     assert told(found) == []
 
 
+def test_where_nodes_make_files_of_their_own_nobody_reads_that_of_the_operator() -> None:
+    label = {"nvidia.com/mig.config": "all-balanced"}
+    shown = config_map("a-mig-config", {"config.yaml": mig_parted()})
+    shown["metadata"]["labels"] = {"nvidia.com/node-name": "a"}
+    others = [{"device-filter": "0x20B010DE", "devices": "all", "mig-enabled": True, "mig-devices": {"1g.5gb": 7}}]
+    brought = config_map("default-mig-parted-config", {"config.yaml": mig_parted(all__balanced=others)})
+
+    found = read(node("a", labels=label), shown, brought, cluster_policy(migManager={"config": {"default": ""}}))
+
+    layout = next(item for item in found.drafts if item.kind == "MigLayout")
+    assert layout.spec["instances"] == {"1g.10gb": 2, "2g.20gb": 1, "3g.40gb": 1}
+    assert told(found) == []
+
+
 def test_what_cohorts_and_queues_have_adds_up_to_the_nodes() -> None:
     flavor = kueue("ResourceFlavor", "a100", nodeLabels={"nvidia.com/gpu.product": A100})
     queue = kueue("ClusterQueue", "team", cohortName="all", resourceGroups=holding(cpu="100", memory="1Ti"))

@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Any, Final
 
 from gpuplan.adoption.dump import Dump, Item
-from gpuplan.adoption.queues.cohorts import KUEUE, cohort_of, parents, root_cohort
+from gpuplan.adoption.queues.cohorts import KUEUE_GROUP, cohort_of, parents, root_cohort
 from gpuplan.adoption.queues.faults import tell_faults
 from gpuplan.adoption.queues.kueue_cells import CellReader, node_labels, units_of
 from gpuplan.adoption.queues.kueue_namespaces import NamespaceReader
@@ -72,21 +72,21 @@ class _Reader:
         tell_faults(dump, plan, self.told)
         self.matching = Matching(dump, plan)
         cells = CellReader(dump, plan, self.matching, self.told)
-        found = [(item, cells.read(item)) for item in dump.of_kind(KUEUE, "ClusterQueue")]
+        found = [(item, cells.read(item)) for item in dump.of_kind(KUEUE_GROUP, "ClusterQueue")]
         self.counting = {item.name: (item, read) for item, read in found if any(self.units(key) for key in read)}
         for item, _ in found:
             if item.name not in self.counting:
                 self._tell_idle(item, "counts nothing that a pool hands out")
-        self.root_cells = cells.read(root) if (root := dump.find(KUEUE, "Cohort", self.root)) else {}
+        self.root_cells = cells.read(root) if (root := dump.find(KUEUE_GROUP, "Cohort", self.root)) else {}
         if root:
             self._tell_of_others(root)
         self.namespaces = NamespaceReader(dump, [item for item, _ in self.counting.values()], self.told)
         self.cohorts = {
             name: (item, cells.read(item) if item else {})
             for name in self._used()
-            for item in (dump.find(KUEUE, "Cohort", name),)
+            for item in (dump.find(KUEUE_GROUP, "Cohort", name),)
         }
-        for item in dump.of_kind(KUEUE, "Cohort"):
+        for item in dump.of_kind(KUEUE_GROUP, "Cohort"):
             if item.name not in self.cohorts and item.name != self.root:
                 self._tell_idle(item, "has no queue in it that counts GPUs")
 
@@ -293,7 +293,7 @@ class _Reader:
             items = [item for name in borrowers for item in holders[name].items]
             if not self.units(key) or max(free, 0) == had or not items:
                 continue
-            item = self.dump.find(KUEUE, "Cohort", self.root) or items[0]
+            item = self.dump.find(KUEUE_GROUP, "Cohort", self.root) or items[0]
             finding = Finding(
                 item.at / "spec",
                 f"nobody is guaranteed {max(free, 0)} of `{key[1]}` in pool `{key[0]}`",
@@ -316,7 +316,7 @@ class _Reader:
         """What the root has for queues that stay beside (`ResourceGroups` in `apis/kueue/v1beta2/cohort_types.go`)."""
         for index, group in enumerate(map(mapping, sequence(inside(root.body, "spec").get("resourceGroups")))):
             for number, part in enumerate(map(mapping, sequence(group.get("flavors")))):
-                flavor = self.dump.find(KUEUE, "ResourceFlavor", text(part.get("name")))
+                flavor = self.dump.find(KUEUE_GROUP, "ResourceFlavor", text(part.get("name")))
                 if flavor is None or self.matching.pools_of(node_labels(flavor)):
                     continue
                 finding = Finding(

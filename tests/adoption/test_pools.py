@@ -89,6 +89,16 @@ def test_a_node_without_gpus_is_passed_over() -> None:
     assert read(node("a", "", 0)).drafts == ()
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("nvidia.com/gpu.deploy.operands", "false"), ("nvidia.com/gpu.workload.config", "vm-passthrough")],
+)
+def test_nodes_that_the_operator_leaves_alone_are_told(key: str, value: str) -> None:
+    found = read(node("a"), node("b", labels={key: value}))
+    assert told(found) == [("GPU810", "warning", "1 node of pool `a100-sxm4-80gb` may hand out nothing")]
+    assert told(read(node("a"), node("b", labels={key: "true"}))) == []
+
+
 def test_nodes_with_other_taints_are_another_pool() -> None:
     taint = {"key": "team", "value": "vision", "effect": "NoSchedule"}
     passing = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
@@ -228,6 +238,20 @@ def test_a_file_that_the_mig_manager_of_a_node_made_says_nothing_of_other_nodes(
 
     layout = next(item for item in found.drafts if item.kind == "MigLayout")
     assert layout.spec == {"gpu": "A100-40GB", "configName": "all-1g.10gb", "instances": {"1g.10gb": 4}}
+    assert told(found) == []
+
+
+def test_where_nodes_make_files_of_their_own_nobody_reads_that_of_the_operator() -> None:
+    label = {"nvidia.com/mig.config": "all-balanced"}
+    shown = config_map("a-mig-config", {"config.yaml": mig_parted()})
+    shown["metadata"]["labels"] = {"nvidia.com/node-name": "a"}
+    others = [{"device-filter": "0x20B010DE", "devices": "all", "mig-enabled": True, "mig-devices": {"1g.5gb": 7}}]
+    brought = config_map("default-mig-parted-config", {"config.yaml": mig_parted(all__balanced=others)})
+
+    found = read(node("a", labels=label), shown, brought, cluster_policy(migManager={"config": {"default": ""}}))
+
+    layout = next(item for item in found.drafts if item.kind == "MigLayout")
+    assert layout.spec["instances"] == {"1g.10gb": 2, "2g.20gb": 1, "3g.40gb": 1}
     assert told(found) == []
 
 

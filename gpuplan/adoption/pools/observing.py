@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from gpuplan.adoption.dump import Dump, Item
 from gpuplan.adoption.pools.boards import bare_product
@@ -101,6 +101,31 @@ def tell_of_drivers(dump: Dump, told: Told) -> None:
                 help="to have gpuplan write it, give the pool a `driver`, and remove the object when its own is there",
                 severity=Severity.NOTE,
             )
+
+
+_UNSERVED: Final = {
+    ("nvidia.com/gpu.deploy.operands", "false"): "the GPU Operator runs nothing there",
+    ("nvidia.com/gpu.workload.config", "vm-passthrough"): "with `sandboxWorkloads` its GPUs are for virtual machines",
+    ("nvidia.com/gpu.workload.config", "vm-vgpu"): "with `sandboxWorkloads` its GPUs are for virtual machines",
+}
+"""Labels by which the operator leaves a node without a device plugin (`controllers/state_manager.go` there)."""
+
+
+def tell_of_unserved(groups: Iterable[Group], told: Told) -> None:
+    """Nodes of pools that hand out nothing, since a label takes them from the GPU Operator."""
+    for found in groups:
+        for (key, value), why in _UNSERVED.items():
+            unserved = [machine for machine in found.machines if machine.labels.get(key) == value]
+            if unserved:
+                told.say(
+                    NODES_NOT_SAID,
+                    unserved[0].at / "metadata" / "labels" / key,
+                    f"{count(len(unserved), 'node')} of pool `{found.pool}` may hand out nothing",
+                    label=f"`{unserved[0].name}`: {why}",
+                    notes=("the pool counts its GPUs, and quotas are divided by what pools have",),
+                    help="remove the node from the pool, or the label from the node",
+                    drafts=(f"Pool {found.pool}",),
+                )
 
 
 def tell_of_mixtures(groups: Iterable[Group], told: Told) -> None:

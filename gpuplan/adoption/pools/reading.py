@@ -28,6 +28,7 @@ from gpuplan.adoption.pools.observing import (
     tell_of_mixtures,
     tell_of_published,
     tell_of_unknown,
+    tell_of_unserved,
 )
 from gpuplan.adoption.pools.operator import Operator, read_operator
 from gpuplan.adoption.pools.sharing import Shared, Sharing
@@ -86,6 +87,7 @@ class _Reading:
 
     def found(self) -> Found:
         tell_of_mixtures(self.groups, self.told)
+        tell_of_unserved(self.groups, self.told)
         shared = {found.pool: self.sharing.of_pool(found) for found in self.groups}
         keys = Keys(self.sharing, shared)
         pools = [self._pool(found, shared[found.pool], keys) for found in self.groups]

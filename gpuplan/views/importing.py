@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from gpuplan.pipeline.drifting import Differs
+from gpuplan.pipeline.drifting import Differs, NextSync
 from gpuplan.views.text import printable
 from gpuplan.views.trace import cropped, literal
 from gpuplan.wording import count, count_kinds
@@ -52,7 +52,8 @@ def _first_sync(imported: Import) -> Iterator[str]:
         live = literal(drift.live) if drift.has_live else "nothing"
         written = literal(drift.written) if drift.is_written else "nothing"
         place = f"{drift.title} {drift.path}".strip()
-        yield f"  {printable(place)}: {cropped(live, _WIDTH)} becomes {cropped(written, _WIDTH)}"
+        refused = ", which the API server refuses: it cannot be changed" if drift.next_sync is NextSync.FAILS else ""
+        yield f"  {printable(place)}: {cropped(live, _WIDTH)} becomes {cropped(written, _WIDTH)}{refused}"
     if len(changed) > _MOST:
         yield f"  and {len(changed) - _MOST} more: `gpuplan drift -c {imported.cluster} DUMP` shows all"
 

@@ -67,7 +67,8 @@ def test_the_first_sync_is_told_field_by_field_and_what_is_refused_there() -> No
         "the first sync creates 1 ConfigMap",
         "the first sync changes 2 fields of what the dump shows:",
         "  Namespace vision metadata.labels.a: old becomes new",
-        "  LocalQueue vision/default spec.clusterQueue: old becomes new, which the API server refuses: it cannot be changed",
+        "  LocalQueue vision/default spec.clusterQueue: old becomes new, which the API server refuses: it cannot be"
+        " changed",
     ]
 
 

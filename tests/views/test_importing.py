@@ -61,14 +61,14 @@ def test_a_trial_says_what_would_be_written() -> None:
 
 def test_the_first_sync_is_told_field_by_field_and_what_is_refused_there() -> None:
     fails = CHANGED._replace(title="LocalQueue vision/default", path="spec.clusterQueue", next_sync=NextSync.FAILS)
+    refused = "LocalQueue vision/default spec.clusterQueue: old becomes new"
     missing = CHANGED._replace(differs=Differs.MISSING, title="ConfigMap x/y", path="")
     told = summary(replace(MADE, first_sync=(CHANGED, fails, missing)), dry=False).splitlines()
     assert told[3:7] == [
         "the first sync creates 1 ConfigMap",
         "the first sync changes 2 fields of what the dump shows:",
         "  Namespace vision metadata.labels.a: old becomes new",
-        "  LocalQueue vision/default spec.clusterQueue: old becomes new, which the API server refuses: it cannot be"
-        " changed",
+        f"  {refused}, which the API server refuses: it cannot be changed",
     ]
 
 

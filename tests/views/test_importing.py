@@ -80,3 +80,13 @@ def test_what_is_there_and_says_something_else_is_named() -> None:
     left = replace(MADE, files={}, differing=(Difference("overlays/lab/pools/a.yaml", "Pool a"),))
     assert "overlays/lab/pools/a.yaml: Pool a says something else than the dump\n" in summary(left, dry=False)
     assert "nothing to write" in summary(left, dry=False)
+
+
+def test_a_dump_of_another_cluster_is_told() -> None:
+    assert "the dump is of cluster `prod`, " in summary(replace(MADE, told_name="prod"), dry=False)
+    assert "the dump is of" not in summary(replace(MADE, told_name="lab"), dry=False)
+
+
+def test_of_a_dump_that_cannot_be_read_nothing_is_made() -> None:
+    unread = replace(MADE, files={}, drafts=(), first_sync=None)
+    assert summary(unread, dry=False) == "nothing was made: a part of the dump cannot be read\n"

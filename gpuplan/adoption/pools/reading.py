@@ -22,7 +22,13 @@ from gpuplan.adoption.pools.grouping import Group, group
 from gpuplan.adoption.pools.keys import Keys
 from gpuplan.adoption.pools.machines import Taint, read_machines
 from gpuplan.adoption.pools.models import board_of, unknown_models
-from gpuplan.adoption.pools.observing import tell_of_drivers, tell_of_mixtures, tell_of_published, tell_of_unknown
+from gpuplan.adoption.pools.observing import (
+    tell_of_drivers,
+    tell_of_gke,
+    tell_of_mixtures,
+    tell_of_published,
+    tell_of_unknown,
+)
 from gpuplan.adoption.pools.operator import Operator, read_operator
 from gpuplan.adoption.pools.sharing import Shared, Sharing
 from gpuplan.adoption.pools.surroundings import Surroundings
@@ -99,6 +105,8 @@ class _Reading:
     # --- Pools ---
 
     def _pool(self, found: Group, shared: Sequence[Shared], keys: Keys) -> Draft | None:
+        if tell_of_gke(found, self.told):
+            return None
         board = self.boards[found.pool]
         if board is None:
             tell_of_unknown(found, self.told)

@@ -56,6 +56,8 @@ def adopt(
     """
     root = Path(root)
     dump, found = read_dump(dumps)
+    if not dump.objects and not dump.others and not any(item.is_error for item in found):
+        raise GpuplanError("there is nothing in the dump", "`gpuplan import --commands` says how to make one")
     name = _name(cluster, dump)
     known = _Known(root, name)
     made = Found(diagnostics=found) + platform(dump, name)

@@ -85,6 +85,9 @@ AGAINST = {
 
 BESIDE = {
     "a quota of something else": [a_quota("theirs", "research", **{"pods": "10", "requests.cpu": "4"})],
+    "a quota that caps nothing": [
+        a_quota("theirs", "research", **{"limits.nvidia.com/gpu": "1", "nvidia.com/gpu": "1"})
+    ],
     "a quota of GPUs elsewhere": [a_quota("theirs", "kube-system", **{"requests.nvidia.com/gpu": "1"})],
     "a rule with other labels": [a_rule({"nvidia.com/rdma": "true"})],
     "a queue for others": [a_queue({"matchLabels": {"team": "web"}})],
@@ -117,6 +120,7 @@ ADDED = [
     ("ResourceQuota", ("spec", "scopeSelector"), {"matchExpressions": [{"scopeName": "BestEffort"}]}),
     ("ValidatingAdmissionPolicy", ("spec", "matchConditions"), [{"name": "never", "expression": "false"}]),
     ("PriorityClass", ("globalDefault",), True),
+    ("Namespace", ("metadata", "labels", "pod-security.kubernetes.io/enforce-version"), "v1.20"),
     ("ClusterQueue", ("spec", "stopPolicy"), "HoldAndDrain"),
     ("LocalQueue", ("spec", "stopPolicy"), "Hold"),
 ]

@@ -133,3 +133,9 @@ def test_no_comment_of_a_dump_is_an_instruction() -> None:
     assert not find_ignores(SourceFile("", text))
     assert "gpuplan:" not in text
     assert "$schema=" not in text
+
+
+@pytest.mark.parametrize("content", [b"", b"NAME STATUS\nnode-1 Ready\n", b"kind: List\napiVersion: v1\nitems: []\n"])
+def test_nothing_is_made_of_nothing(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(GpuplanError, match="there is nothing in the dump"):
+        adopt({"live.yaml": content}, tmp_path, "lab")

@@ -43,3 +43,9 @@ def test_one_command_holds_kinds_that_stand_and_fall_together() -> None:
     for collected in COLLECTED:
         groups = {group.partition(".")[2] or group for group, _, _ in collected.kinds if "." in group}
         assert len({group for group in groups if not group.endswith("k8s.io")}) <= 1, collected.file
+
+
+def test_what_every_cluster_has_is_collected_without_what_newer_ones_have() -> None:
+    """Kubernetes serves admission policies by default since 1.30, and kubectl prints nothing at all without them."""
+    everywhere = {group for collected in COLLECTED if not collected.where for group, _, _ in collected.kinds}
+    assert "admissionregistration.k8s.io" not in everywhere

@@ -89,6 +89,16 @@ def test_a_node_without_gpus_is_passed_over() -> None:
     assert read(node("a", "", 0)).drafts == ()
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("nvidia.com/gpu.deploy.operands", "false"), ("nvidia.com/gpu.workload.config", "vm-passthrough")],
+)
+def test_nodes_that_the_operator_leaves_alone_are_told(key: str, value: str) -> None:
+    found = read(node("a"), node("b", labels={key: value}))
+    assert told(found) == [("GPU810", "warning", "1 node of pool `a100-sxm4-80gb` may hand out nothing")]
+    assert told(read(node("a"), node("b", labels={key: "true"}))) == []
+
+
 def test_nodes_with_other_taints_are_another_pool() -> None:
     taint = {"key": "team", "value": "vision", "effect": "NoSchedule"}
     passing = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
@@ -181,16 +191,68 @@ def test_a_driver_for_some_nodes_stays_as_it_is() -> None:
 
 
 def test_a_flavor_keeps_its_name_and_parts_nodes() -> None:
+    flavor = kueue("ResourceFlavor", "a100", nodeLabels={"zone": "left"})
+    queue = kueue("ClusterQueue", "team", resourceGroups=holding())
+
+    found = read(node("a", labels={"zone": "left"}), node("b", labels={"zone": "right"}), flavor, queue)
+
+    left, right = (item.spec for item in found.drafts)
+    assert left["names"] == {"resourceFlavor": "a100"}
+    assert "names" not in right
+
+
+def test_a_flavor_with_a_topology_cannot_be_changed_and_stays_beside() -> None:
     flavor = kueue("ResourceFlavor", "a100", nodeLabels={"zone": "left"}, topologyName="racks")
     racks = kueue("Topology", "racks", levels=[{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}])
     queue = kueue("ClusterQueue", "team", resourceGroups=holding())
 
-    found = read(node("a", labels={"zone": "left"}), node("b", labels={"zone": "right"}), flavor, racks, queue)
+    found = read(node("a", labels={"zone": "left"}), flavor, racks, queue)
 
-    left, right = (item.spec for item in found.drafts)
-    assert left["names"] == {"resourceFlavor": "a100"}
+    [left] = (item.spec for item in found.drafts)
+    assert "names" not in left
     assert left["topology"] == ["rack", "kubernetes.io/hostname"]
-    assert "names" not in right
+    assert told(found) == [
+        ("GPU813", "warning", "ResourceFlavor `a100` can never have the labels of pool `a100-sxm4-80gb`")
+    ]
+
+
+def test_gpuplans_own_flavor_with_a_topology_keeps_its_name() -> None:
+    flavor = kueue("ResourceFlavor", "a100", nodeLabels={"gpuplan.dev/pool": "own"}, topologyName="own")
+    levels = [{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}]
+    queue = kueue("ClusterQueue", "team", resourceGroups=holding())
+
+    found = read(node("a", labels={"gpuplan.dev/pool": "own"}), flavor, kueue("Topology", "own", levels=levels), queue)
+
+    [own] = (item.spec for item in found.drafts)
+    assert own["names"] == {"resourceFlavor": "a100"}
+
+
+def test_a_file_that_the_mig_manager_of_a_node_made_says_nothing_of_other_nodes() -> None:
+    """Without a file of its own each node's MIG manager makes one of its boards, and shows it in a ConfigMap."""
+    label = {"nvidia.com/mig.config": "all-1g.10gb"}
+    small = node("b", "NVIDIA-A100-SXM4-40GB", labels=label, published={"nvidia.com/mig-1g.10gb": "32"})
+    shown = config_map("a-mig-config", {"config.yaml": mig_parted(**{"all-1g.10gb": all_of(p1g_10gb=7)})})
+    shown["metadata"]["labels"] = {"nvidia.com/node-name": "a"}
+
+    found = read(small, shown)
+
+    layout = next(item for item in found.drafts if item.kind == "MigLayout")
+    assert layout.spec == {"gpu": "A100-40GB", "configName": "all-1g.10gb", "instances": {"1g.10gb": 4}}
+    assert told(found) == []
+
+
+def test_where_nodes_make_files_of_their_own_nobody_reads_that_of_the_operator() -> None:
+    label = {"nvidia.com/mig.config": "all-balanced"}
+    shown = config_map("a-mig-config", {"config.yaml": mig_parted()})
+    shown["metadata"]["labels"] = {"nvidia.com/node-name": "a"}
+    others = [{"device-filter": "0x20B010DE", "devices": "all", "mig-enabled": True, "mig-devices": {"1g.5gb": 7}}]
+    brought = config_map("default-mig-parted-config", {"config.yaml": mig_parted(all__balanced=others)})
+
+    found = read(node("a", labels=label), shown, brought, cluster_policy(migManager={"config": {"default": ""}}))
+
+    layout = next(item for item in found.drafts if item.kind == "MigLayout")
+    assert layout.spec["instances"] == {"1g.10gb": 2, "2g.20gb": 1, "3g.40gb": 1}
+    assert told(found) == []
 
 
 def test_what_cohorts_and_queues_have_adds_up_to_the_nodes() -> None:

@@ -110,9 +110,13 @@ def test_kais_queues_are_read_as_they_were_meant(policy: Policy) -> None:
 
 EXAMPLES = Path(__file__).parent / "examples"
 OWN_CODES = frozenset(("GPU637", "GPU696", "GPU697", "GPU699", "GPU813", "GPU814", "GPU881"))
-NEVER_WORKED = frozenset(("refused.yaml", "nowhere.yaml", "no-nodes.yaml", "without-numbers.yaml"))
+NEVER_WORKED = frozenset(
+    ("refused.yaml", "nowhere.yaml", "no-nodes.yaml", "without-memory.yaml", "without-numbers.yaml")
+)
 OTHERWISE = NEVER_WORKED | {"one-flavor-for-all.yaml", "one-scheduler-for-all.yaml"}
 """Those whose numbers cannot stay."""
+FIXED = {"tas-flavor": "h100-80gb-hbm3"}
+"""Flavors that cannot be changed since they name a topology, with those that take their place."""
 
 
 def adopted(path: Path, root: Path) -> tuple[Import, list[Mapping[str, Any]]]:
@@ -218,7 +222,7 @@ def cells_of(spec: Mapping[str, Any]) -> dict[tuple[str, str], tuple[str, str, s
                 )
                 if "/" in quota["name"] and (nominal, borrowing) != ("0", "0"):
                     limits = ("0", "all") if is_alone or (borrowing, lending) == ("0", "0") else (borrowing, lending)
-                    found[flavor["name"], quota["name"]] = (nominal, *limits)
+                    found[FIXED.get(flavor["name"], flavor["name"]), quota["name"]] = (nominal, *limits)
     return found
 
 

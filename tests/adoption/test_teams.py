@@ -24,6 +24,13 @@ Spec = dict[str, Any]
 
 
 def imported(plan: Plan, text: str) -> Found:
+    """What a dump makes; that it lacks Namespaces, as most of these do, is not looked at."""
+    found = all_imported(plan, text)
+    told = [item for item in found.diagnostics if not item.finding.message.endswith("Pod Security is not known")]
+    return Found(found.drafts, tuple(told))
+
+
+def all_imported(plan: Plan, text: str) -> Found:
     dump, unread = read_dump({"dump.yaml": dedent(text).encode()})
     assert unread == ()
     return teams.read(dump, plan)
@@ -229,6 +236,21 @@ def test_the_level_of_pod_security_stays() -> None:
     found = imported(a_platform(pool("a")), A_QUOTA + a_namespace("pod-security.kubernetes.io/enforce: restricted"))
     assert specs(found)["vision"]["allow"] == {"podSecurity": "restricted"}
     assert found.diagnostics == ()
+
+
+def test_a_level_of_pod_security_that_the_dump_does_not_tell_is_not_known() -> None:
+    found = all_imported(a_platform(pool("a")), A_QUOTA)
+    unknown = "the dump does not have Namespace `vision`, so its level of Pod Security is not known"
+    assert messages(found) == [("GPU811", unknown)]
+    assert unknown in found.drafts[0].remarks[0]
+
+
+def test_the_release_whose_checks_a_namespace_enforces_is_told() -> None:
+    level, version = "pod-security.kubernetes.io/enforce: restricted", "pod-security.kubernetes.io/enforce-version"
+    for release, told in (("v1.24", ["v1.24"]), ("latest", [])):
+        found = all_imported(a_platform(pool("a")), A_QUOTA + a_namespace(level, f"{version}: {release}"))
+        wanted = "Namespace `vision` enforces Pod Security as of `{}`, which no policy says"
+        assert messages(found) == [("GPU811", wanted.format(name)) for name in told]
 
 
 def test_pods_that_nothing_holds_today_may_start_again() -> None:

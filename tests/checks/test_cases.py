@@ -26,6 +26,7 @@ from gpuplan.adoption import rules as adoption
 from gpuplan.changes import checks as step_checks
 from gpuplan.changes.node_list import read_nodes
 from gpuplan.changes.pods import read_pods
+from gpuplan.checks.alone import ALONE_CHECKS
 from gpuplan.checks.generated import GENERATED_CHECKS, PATCH_CHECKS
 from gpuplan.checks.handwritten import OBJECT_CHECKS, PATCHED_CHECKS
 from gpuplan.checks.registry import checks_in
@@ -92,7 +93,10 @@ def test_codes_and_names_are_unique() -> None:
 def test_every_check_is_in_a_registry() -> None:
     names = (module.name for module in pkgutil.walk_packages(gpuplan.__path__, "gpuplan."))
     written = checks_in(*map(import_module, (name for name in names if name.startswith(CHECKING))))
-    registries = (checks.CHECKS, step_checks.CHECKS, OBJECT_CHECKS, PATCHED_CHECKS, GENERATED_CHECKS, PATCH_CHECKS)
+    registries = (
+        *(checks.CHECKS, step_checks.CHECKS, OBJECT_CHECKS, ALONE_CHECKS),
+        *(PATCHED_CHECKS, GENERATED_CHECKS, PATCH_CHECKS),
+    )
     registered = {id(check) for registry in registries for check in registry}
     assert [check.rule.code for check in written if id(check) not in registered] == []
 

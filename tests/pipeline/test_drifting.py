@@ -182,3 +182,9 @@ def test_what_flux_adds_is_no_difference_and_what_it_left_is(tmp_path: Path) -> 
 
     old["metadata"]["annotations"] = {"kustomize.toolkit.fluxcd.io/prune": "disabled"}
     assert [item.next_sync for item in drifting(tmp_path, [*bodies, old]).drifts] == [NextSync.NOTHING]
+
+
+@pytest.mark.parametrize("content", [b"", b"NAME STATUS\nnode-1 Ready\n", b"kind: List\napiVersion: v1\nitems: []\n"])
+def test_a_dump_without_objects_is_no_proof(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(gpuplan.GpuplanError, match="no object in the dump"):
+        gpuplan.drift({"live.yaml": content}, tmp_path, "dev")

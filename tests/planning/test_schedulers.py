@@ -23,6 +23,7 @@ KNOW_KINDS = frozenset(
         "planning/plan.py",  # which holds its value
         "backends/workloads/terms.py",  # what each reads on a workload
         "delivery/charts.py",  # whose chart is whose
+        "adoption/clusters/schedulers.py",  # whose objects are whose
     }
 )
 
@@ -54,8 +55,15 @@ def test_the_traits_of_one_scheduler_are_for_its_own_checks_and_back_end(kind: S
         f"backends/{kind}/__init__.py",
         f"backends/{kind}.py",
     )
+    # Readers of dumps know a scheduler by its objects, before there is a plan.
+    readers = ("adoption/priorities.py", "adoption/queues/__init__.py")
     # Parameters of admission policies are those of plain Kubernetes where nobody says otherwise.
-    allowed = {*own, "checks/queues.py", *(["planning/grants.py"] if kind is SchedulerKind.KUBERNETES else [])}
+    allowed = {
+        *own,
+        *readers,
+        "checks/queues.py",
+        *(["planning/grants.py"] if kind is SchedulerKind.KUBERNETES else []),
+    }
     assert _who_imports(kind.name) <= allowed
 
 

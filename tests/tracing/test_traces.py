@@ -44,6 +44,7 @@ NEW_PARENT: Final = ("spec", "parent")
 CROWDED: Final = LONG_LISTS | {
     "PrometheusRule spec.groups.*.rules.*.labels.pool",
     "Cohort spec.resourceGroups.*.flavors.*.resources.*.nominalQuota",
+    "Cohort spec.resourceGroups.*.flavors.*.resources.*.name",
     "ValidatingAdmissionPolicy spec.variables.*.expression",
     "ValidatingAdmissionPolicy spec.validations.*.expression",
     "ValidatingAdmissionPolicy spec.validations.*.message",
@@ -51,9 +52,9 @@ CROWDED: Final = LONG_LISTS | {
     "ValidatingAdmissionPolicy spec.validations.*.reason",
 }
 """With the names of all tenants, by which rules are sorted, the example has 13 sources there. CPU that is nobody's,
-where it follows units, is made of what the nodes and their units are and of all guarantees. What keeps pods off nodes
-are the taints of all pools. Whether CPU of a pool is counted, by any quota, decides on a rule, and so on the place of
-those after it.
+where it follows units, is made of what the nodes and their units are and of all guarantees. What keeps pods off
+nodes are the taints of all pools. Which resources a group counts any quota of the cohort decides. Whether CPU of a
+pool is counted, by any quota, decides on a rule, and so on the place of those after it.
 """
 
 every_platform = pytest.mark.parametrize("platform", PLATFORMS)
@@ -83,7 +84,7 @@ def test_what_is_copied_changes_whenever_its_source_does(platform: str) -> None:
 def test_most_other_links_change_their_leaf_at_some_time(platform: str) -> None:
     found = examine(platform)
     links = precision(found.rendered, found.judgement)
-    assert len(links.idle) <= links.others * 0.3, sorted(map(found.tell, links.idle))[:20]
+    assert len(links.idle) <= links.others / 3, sorted(map(found.tell, links.idle))[:20]
 
 
 @every_platform

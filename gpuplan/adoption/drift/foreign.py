@@ -10,7 +10,7 @@ from typing import Any, Final
 from gpuplan.adoption.dump import Dump, Item
 from gpuplan.adoption.rules import ACTS_AGAINST_POLICY
 from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text, value_at
-from gpuplan.diagnostics import Diagnostic, Finding, Label
+from gpuplan.diagnostics import Diagnostic, Finding, Label, field_path
 from gpuplan.manifests import Identity
 from gpuplan.planning.plan import TENANT_LABEL, Plan, Tenant
 from gpuplan.values import NamedTuple
@@ -80,6 +80,13 @@ _ADDITIONS: Final = (
     _Addition(
         _ADMISSION, "ValidatingAdmissionPolicy", ("spec", "matchConditions"), "it judges only what meets all of these"
     ),
+    _Addition(
+        "",
+        "Namespace",
+        ("metadata", "labels", "pod-security.kubernetes.io/enforce-version"),
+        "pods meet the checks of that release alone",
+        "latest",
+    ),
     _Addition("scheduling.k8s.io", "PriorityClass", ("globalDefault",), "pods that name no class get it"),
     _Addition(_KUEUE, "ClusterQueue", ("spec", "stopPolicy"), "it admits nothing", "None"),
     _Addition(_KUEUE, "LocalQueue", ("spec", "stopPolicy"), "it admits nothing", "None"),
@@ -95,7 +102,7 @@ def _additions(dump: Dump, written: Mapping[Identity, Mapping[str, Any]]) -> Ite
                 continue
             yield Finding(
                 item.at / addition.route,
-                f"{item.title} has `{'.'.join(addition.route)}`, which no policy writes",
+                f"{item.title} has `{field_path(addition.route)}`, which no policy writes",
                 label=addition.effect,
                 notes=("a sync leaves fields alone that others added",),
                 help="take it out; where the API server refuses that, delete the object: the next sync creates it",
@@ -110,7 +117,8 @@ def _quotas(around: _Around) -> Iterator[Finding]:
     for item in around.others("", "ResourceQuota"):
         tenant = around.tenant_of(item.namespace)
         hard = inside(item.body, "spec", "hard")
-        keys = [key for key in hard if _resource(key) in counted or _resource(key).startswith("nvidia.com/")]
+        asked = {key: key.removeprefix(_REQUESTS) for key in hard if key.startswith(_REQUESTS)}
+        keys = [key for key, resource in asked.items() if resource in counted or resource.startswith("nvidia.com/")]
         if tenant and keys:
             yield Finding(
                 item.at / "spec" / "hard" / keys[0],
@@ -122,8 +130,10 @@ def _quotas(around: _Around) -> Iterator[Finding]:
             )
 
 
-def _resource(key: str) -> str:
-    return key.removeprefix("requests.").removeprefix("limits.")
+_REQUESTS: Final = "requests."
+"""How all keys begin that count extended resources (`isExtendedResourceNameForQuota` in
+`pkg/quota/v1/evaluator/core/pods.go` of kubernetes/kubernetes); others of them cap nothing.
+"""
 
 
 # --- Nodes -------------------------------------------------------------------------------------------------------
@@ -154,7 +164,7 @@ def _cluster_policies(around: _Around) -> Iterator[Finding]:
             yield Finding(
                 item.at / "metadata" / "name",
                 f"{item.title} is a second one beside `{name}`",
-                label="the GPU Operator obeys the first that it sees",
+                label="the GPU Operator obeys one: the oldest from v26.7.0 on, before the first that it sees",
                 related=(Label(around.plan.cluster.gpu_operator.at, f"the policy is about `{name}`"),),
                 notes=("the state of the others is `ignored` (`Reconcile` in its `clusterpolicy_controller.go`)",),
                 help="delete the one that is not in use",

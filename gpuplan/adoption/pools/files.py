@@ -77,6 +77,16 @@ def read_files(dump: Dump, operator: Operator, operand: Operand, told: Told) -> 
     return tuple(_Files(operator, operand, told).read(dump))
 
 
+OPERATORS_OWN: Final = "default-mig-parted-config"
+"""What the GPU Operator calls the file that it brings (`MigPartedDefaultConfigMapName` in its `object_controls.go`)."""
+_OF_ONE_NODE: Final = "nvidia.com/node-name"
+"""The label of a ConfigMap in which the MIG manager of a node shows the file that it has made there.
+
+Nobody reads it, and it says nothing of other nodes. The file that the operator brings is for nodes that cannot make one
+(`setupMigConfig` and `createNodeConfigMap` in `cmd/nvidia-mig-manager/main.go` of NVIDIA/mig-parted v0.14.0).
+"""
+
+
 class _Files(NamedTuple):
     """Where an operand's files are looked for."""
 
@@ -86,6 +96,8 @@ class _Files(NamedTuple):
 
     def read(self, dump: Dump) -> Iterator[ConfigFile]:
         wanted, maps = self.operator.text(self.operand.section, "config", "name"), dump.of_kind("", "ConfigMap")
+        if any(_OF_ONE_NODE in item.labels for item in maps):
+            maps = tuple(item for item in maps if _OF_ONE_NODE not in item.labels and item.name != OPERATORS_OWN)
         named = [item for item in maps if self._is_named(item, wanted)]
         for item in named or maps:
             yield from self._of_map(item, is_named=bool(named))

@@ -22,6 +22,7 @@ from gpuplan.adoption.pools.divisions import (
     profiles_of,
     renamed,
 )
+from gpuplan.adoption.pools.files import OPERATORS_OWN
 from gpuplan.adoption.pools.telling import Told
 from gpuplan.adoption.rules import LAYOUT_NOT_SAID
 from gpuplan.catalog import Gpu, load
@@ -279,7 +280,7 @@ class Layouts:
         return None
 
     def _tell_unused(self, entries: Sequence[Entry]) -> None:
-        entries = [entry for entry in entries if entry.file.owner != _OPERATORS_OWN]
+        entries = [entry for entry in entries if entry.file.owner != OPERATORS_OWN]
         if not entries:
             return
         first, more = entries[0], len(entries) - 3
@@ -294,9 +295,6 @@ class Layouts:
             severity=Severity.NOTE,
         )
 
-
-_OPERATORS_OWN: Final = "default-mig-parted-config"
-"""What the GPU Operator calls the file that it brings (`MigPartedDefaultConfigMapName` in its `object_controls.go`)."""
 
 _OF_MIG_MANAGER: Final = (ALL_DISABLED, "all-enabled", "all-balanced")
 """Entries of NVIDIA's own file that are called as a layout may be."""

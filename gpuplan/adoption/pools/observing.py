@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from gpuplan.adoption.dump import Dump
+from gpuplan.adoption.dump import Dump, Item
 from gpuplan.adoption.pools.boards import bare_product
 from gpuplan.adoption.pools.divisions import published_by
 from gpuplan.adoption.pools.grouping import Group
@@ -14,7 +14,7 @@ from gpuplan.adoption.pools.machines import Machine
 from gpuplan.adoption.pools.models import Board
 from gpuplan.adoption.pools.sharing import Shared
 from gpuplan.adoption.pools.telling import Told
-from gpuplan.adoption.rules import NODES_NOT_SAID
+from gpuplan.adoption.rules import NODES_NOT_SAID, QUEUE_NOT_SAID
 from gpuplan.checks.handwritten.reading import inside
 from gpuplan.diagnostics import Origin, Severity
 from gpuplan.planning.plan import GPU_RESOURCE, POOL_LABEL
@@ -90,6 +90,22 @@ _WITHOUT_GKES_PLUGIN: Final = "gke-no-default-nvidia-gpu-device-plugin"
 """https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/google-gke.html"""
 
 
+def tell_of_flavor(found: Group, flavor: Item, told: Told) -> None:
+    """A flavor that cannot be the pool's."""
+    told.say(
+        QUEUE_NOT_SAID,
+        flavor.at / "spec" / "topologyName",
+        f"{flavor.title} can never have the labels of pool `{found.pool}`",
+        label="fixes its labels, its tolerations and the topology",
+        notes=(
+            f"queues have a new flavor from the first sync on, `{found.pool}`, and leave this one",
+            "what was admitted with it goes on, and no longer counts",
+        ),
+        help="let the work that was admitted with it end first, and delete it after the sync",
+        drafts=(f"Pool {found.pool}",),
+    )
+
+
 def tell_of_unknown(found: Group, told: Told) -> None:
     first = found.claim.first
     place = found.machines[0].at / "metadata" / "labels" if found.machines else first.at
@@ -121,6 +137,31 @@ def tell_of_drivers(dump: Dump, told: Told) -> None:
                 help="to have gpuplan write it, give the pool a `driver`, and remove the object when its own is there",
                 severity=Severity.NOTE,
             )
+
+
+_UNSERVED: Final = {
+    ("nvidia.com/gpu.deploy.operands", "false"): "the GPU Operator runs nothing there",
+    ("nvidia.com/gpu.workload.config", "vm-passthrough"): "with `sandboxWorkloads` its GPUs are for virtual machines",
+    ("nvidia.com/gpu.workload.config", "vm-vgpu"): "with `sandboxWorkloads` its GPUs are for virtual machines",
+}
+"""Labels by which the operator leaves a node without a device plugin (`controllers/state_manager.go` there)."""
+
+
+def tell_of_unserved(groups: Iterable[Group], told: Told) -> None:
+    """Nodes of pools that hand out nothing, since a label takes them from the GPU Operator."""
+    for found in groups:
+        for (key, value), why in _UNSERVED.items():
+            unserved = [machine for machine in found.machines if machine.labels.get(key) == value]
+            if unserved:
+                told.say(
+                    NODES_NOT_SAID,
+                    unserved[0].at / "metadata" / "labels" / key,
+                    f"{count(len(unserved), 'node')} of pool `{found.pool}` may hand out nothing",
+                    label=f"`{unserved[0].name}`: {why}",
+                    notes=("the pool counts its GPUs, and quotas are divided by what pools have",),
+                    help="remove the node from the pool, or the label from the node",
+                    drafts=(f"Pool {found.pool}",),
+                )
 
 
 def tell_of_mixtures(groups: Iterable[Group], told: Told) -> None:

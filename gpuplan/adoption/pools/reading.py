@@ -24,10 +24,12 @@ from gpuplan.adoption.pools.machines import Taint, read_machines
 from gpuplan.adoption.pools.models import board_of, unknown_models
 from gpuplan.adoption.pools.observing import (
     tell_of_drivers,
+    tell_of_flavor,
     tell_of_gke,
     tell_of_mixtures,
     tell_of_published,
     tell_of_unknown,
+    tell_of_unserved,
 )
 from gpuplan.adoption.pools.operator import Operator, read_operator
 from gpuplan.adoption.pools.sharing import Shared, Sharing
@@ -86,6 +88,7 @@ class _Reading:
 
     def found(self) -> Found:
         tell_of_mixtures(self.groups, self.told)
+        tell_of_unserved(self.groups, self.told)
         shared = {found.pool: self.sharing.of_pool(found) for found in self.groups}
         keys = Keys(self.sharing, shared)
         pools = [self._pool(found, shared[found.pool], keys) for found in self.groups]
@@ -114,6 +117,8 @@ class _Reading:
         first = found.claim.first
         names = keys.kept(found)
         names |= self.surroundings.flavor_name(found.pool, found.machines)
+        if flavor := self.surroundings.fixed_flavor(found.pool, found.machines):
+            tell_of_flavor(found, flavor, self.told)
         spec: Spec = {"gpu": board.name, "nodes": self._nodes(found, shared[0]), "sharing": shared[0].spec}
         given = {
             "names": names,

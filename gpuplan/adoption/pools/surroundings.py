@@ -69,7 +69,19 @@ class Surroundings:
 
     def flavor_name(self, pool: str, machines: Sequence[Machine]) -> dict[str, str]:
         found = self._find_flavor(pool, machines)
-        return {"resourceFlavor": found.name} if found is not None and found.name != pool else {}
+        is_kept = found is not None and found.name != pool and self.fixed_flavor(pool, machines) is None
+        return {"resourceFlavor": found.name} if found is not None and is_kept else {}
+
+    def fixed_flavor(self, pool: str, machines: Sequence[Machine]) -> Item | None:
+        """The flavor of a pool, where the API server would refuse what gpuplan writes into it.
+
+        One that names a topology keeps that, its labels and its tolerations for good (rules of
+        `apis/kueue/v1beta2/resourceflavor_types.go` of Kueue v0.19.2).
+        """
+        found = self._find_flavor(pool, machines)
+        spec = inside(found.body, "spec") if found else {}
+        is_ours = spec.get("topologyName") == pool and inside(spec, "nodeLabels").get(POOL_LABEL) == pool
+        return None if is_ours or not text(spec.get("topologyName")) else found
 
     def per_node(self, pool: str, machines: Sequence[Machine], nodes: int) -> dict[str, str]:
         """The CPU and memory of a node, where the cohort above all others has what nobody is guaranteed of a pool's.

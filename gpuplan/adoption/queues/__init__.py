@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpuplan.adoption.dump import Dump
-from gpuplan.adoption.queues.cohorts import KUEUE, root_cohort
+from gpuplan.adoption.queues.cohorts import KUEUE_GROUP, root_cohort
 from gpuplan.adoption.queues.model import Queue
 from gpuplan.checks.handwritten.reading import inside, text
 from gpuplan.diagnostics import Diagnostic
@@ -24,7 +24,7 @@ def read(dump: Dump, plan: Plan) -> tuple[tuple[Queue, ...], tuple[Diagnostic, .
     """
     if plan.scheduler is RUNAI:
         return (), ()
-    if dump.of_kind(KUEUE, "ClusterQueue") and plan.scheduler is not KAI:
+    if dump.of_kind(KUEUE_GROUP, "ClusterQueue") and plan.scheduler is not KAI:
         from gpuplan.adoption.queues import kueue
 
         found, told = kueue.read(dump, plan)

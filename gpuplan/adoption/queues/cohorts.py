@@ -10,13 +10,13 @@ from gpuplan.adoption.queues.trees import without_circles
 from gpuplan.checks.handwritten.reading import inside, text
 from gpuplan.planning.kueue import ROOT_COHORT
 
-KUEUE: Final = "kueue.x-k8s.io"
+KUEUE_GROUP: Final = "kueue.x-k8s.io"
 
 
 def root_cohort(dump: Dump) -> str:
     """The cohort that all others are in, as gpuplan writes one; gpuplan's own name where there is no single one."""
     above = parents(dump)
-    used = [cohort_of(item) for item in dump.of_kind(KUEUE, "ClusterQueue")]
+    used = [cohort_of(item) for item in dump.of_kind(KUEUE_GROUP, "ClusterQueue")]
     tops = dict.fromkeys(name for name in (*above, *used) if name and not above.get(name))
     return next(iter(tops)) if len(tops) == 1 else ROOT_COHORT
 
@@ -24,7 +24,7 @@ def root_cohort(dump: Dump) -> str:
 def parents(dump: Dump) -> Mapping[str, str]:
     """The cohort above each, empty where there is none; of a circle one is taken to have none."""
     written: dict[str, str] = {}
-    for item in dump.of_kind(KUEUE, "Cohort"):
+    for item in dump.of_kind(KUEUE_GROUP, "Cohort"):
         spec = inside(item.body, "spec")
         written[item.name] = text(spec.get("parentName")) or text(spec.get("parent"))
     found = without_circles(written)

@@ -19,7 +19,7 @@ from gpuplan.adoption.queues.told import Read, Told
 from gpuplan.adoption.queues.trees import without_circles
 from gpuplan.adoption.teams.recorded import Bounds as RecordedBounds
 from gpuplan.adoption.teams.recorded import Recorded, read_recorded
-from gpuplan.checks.handwritten.reading import inside, text
+from gpuplan.checks.handwritten.reading import inside, mapping, text
 from gpuplan.diagnostics import Finding
 from gpuplan.planning.grants import FRACTION, SYSTEM_NAMESPACE
 from gpuplan.planning.kai import queue_name, weight
@@ -270,6 +270,9 @@ class _Reader:
             if inside(item.body, "spec", "resources"):
                 self._tell_no_limit(item)
             limit = Ratio(-1) if quota < 0 else quota
+        for counted in _COMPUTE if inside(item.body, "spec", "resources") else ():
+            if _number(inside(item.body, "spec", "resources", counted.value).get("limit")) is None:
+                self._tell_no_compute(item, counted)
         return Bounds(self._unlimited(item, pools) if quota < 0 else quota, None if limit < 0 else limit)
 
     def _unlimited(self, item: Item, pools: Sequence[Pool]) -> Ratio | None:
@@ -396,6 +399,19 @@ class _Reader:
             label="read as if it were the `quota`",
             notes=("a number that is left out is 0, and a limit of 0 lets no pod run",),
             help="write `limit: none` in the quota, if the team may use what is idle",
+        )
+        self.told.broken(item, finding)
+
+    def _tell_no_compute(self, item: Item, counted: Counted) -> None:
+        """What is left out is 0 (`isOverLimit` in `capacity_policy/max_allowed_check.go` of KAI-Scheduler v0.20.1)."""
+        resources = item.at / "spec" / "resources"
+        written = mapping(inside(item.body, "spec", "resources").get(counted.value))
+        finding = Finding(
+            (resources / counted.value).key if written else resources.key,
+            f"{item.title} has no `limit` of `{counted.value}`, and no pod that asks for any gets some",
+            label="read as if it were the `quota`" if written else "read as without a bound",
+            notes=("a number that is left out is 0, and a limit of 0 lets no pod run",),
+            help=f"nothing, or write `{counted.value}` in the quota of the tenant, if it is to be bounded",
         )
         self.told.broken(item, finding)
 

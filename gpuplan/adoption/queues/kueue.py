@@ -7,9 +7,9 @@ from dataclasses import field
 from typing import Any, Final
 
 from gpuplan.adoption.dump import Dump, Item
-from gpuplan.adoption.queues.cohorts import KUEUE, cohort_of, parents, root_cohort
+from gpuplan.adoption.queues.cohorts import KUEUE_GROUP, cohort_of, parents, root_cohort
 from gpuplan.adoption.queues.faults import tell_faults
-from gpuplan.adoption.queues.kueue_cells import CellReader, units_of
+from gpuplan.adoption.queues.kueue_cells import CellReader, node_labels, units_of
 from gpuplan.adoption.queues.kueue_namespaces import NamespaceReader
 from gpuplan.adoption.queues.kueue_settings import tell_settings
 from gpuplan.adoption.queues.matching import Matching
@@ -18,7 +18,7 @@ from gpuplan.adoption.queues.naming import Names
 from gpuplan.adoption.queues.shares import Share, UnitShare, quotas
 from gpuplan.adoption.queues.told import Read, Told
 from gpuplan.backends.kueue.cells import PLENTY, Cell, Cells, Key
-from gpuplan.checks.handwritten.reading import inside
+from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text
 from gpuplan.diagnostics import Finding
 from gpuplan.manifests import parse_quantity
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
@@ -70,20 +70,23 @@ class _Reader:
         self.will_evict = None if is_ours else evict_each_other(plan.priority_classes)
         """Whether queues will evict for work of a higher class; None where tenants have classes of their own."""
         tell_faults(dump, plan, self.told)
-        cells = CellReader(dump, plan, Matching(dump, plan), self.told)
-        found = [(item, cells.read(item)) for item in dump.of_kind(KUEUE, "ClusterQueue")]
+        self.matching = Matching(dump, plan)
+        cells = CellReader(dump, plan, self.matching, self.told)
+        found = [(item, cells.read(item)) for item in dump.of_kind(KUEUE_GROUP, "ClusterQueue")]
         self.counting = {item.name: (item, read) for item, read in found if any(self.units(key) for key in read)}
         for item, _ in found:
             if item.name not in self.counting:
                 self._tell_idle(item, "counts nothing that a pool hands out")
-        self.root_cells = cells.read(root) if (root := dump.find(KUEUE, "Cohort", self.root)) else {}
+        self.root_cells = cells.read(root) if (root := dump.find(KUEUE_GROUP, "Cohort", self.root)) else {}
+        if root:
+            self._tell_of_others(root)
         self.namespaces = NamespaceReader(dump, [item for item, _ in self.counting.values()], self.told)
         self.cohorts = {
             name: (item, cells.read(item) if item else {})
             for name in self._used()
-            for item in (dump.find(KUEUE, "Cohort", name),)
+            for item in (dump.find(KUEUE_GROUP, "Cohort", name),)
         }
-        for item in dump.of_kind(KUEUE, "Cohort"):
+        for item in dump.of_kind(KUEUE_GROUP, "Cohort"):
             if item.name not in self.cohorts and item.name != self.root:
                 self._tell_idle(item, "has no queue in it that counts GPUs")
 
@@ -290,7 +293,7 @@ class _Reader:
             items = [item for name in borrowers for item in holders[name].items]
             if not self.units(key) or max(free, 0) == had or not items:
                 continue
-            item = self.dump.find(KUEUE, "Cohort", self.root) or items[0]
+            item = self.dump.find(KUEUE_GROUP, "Cohort", self.root) or items[0]
             finding = Finding(
                 item.at / "spec",
                 f"nobody is guaranteed {max(free, 0)} of `{key[1]}` in pool `{key[0]}`",
@@ -308,6 +311,25 @@ class _Reader:
         while name and (key not in shares[name] or _borrows(shares[name][key])):
             name = holders[name].parent
         return found is not None and not name
+
+    def _tell_of_others(self, root: Item) -> None:
+        """What the root has for queues that stay beside (`ResourceGroups` in `apis/kueue/v1beta2/cohort_types.go`)."""
+        for index, group in enumerate(map(mapping, sequence(inside(root.body, "spec").get("resourceGroups")))):
+            for number, part in enumerate(map(mapping, sequence(group.get("flavors")))):
+                flavor = self.dump.find(KUEUE_GROUP, "ResourceFlavor", text(part.get("name")))
+                if flavor is None or self.matching.pools_of(node_labels(flavor)):
+                    continue
+                finding = Finding(
+                    root.at / "spec" / "resourceGroups" / index / "flavors" / number / "name",
+                    f"{root.title} has quota of flavor `{flavor.name}`, which is of no pool",
+                    label="no policy says it",
+                    notes=(
+                        "groups of a cohort are applied as a whole, once gpuplan writes what is left of its pools",
+                        "queues that stay beside its own borrow this no more from then on",
+                    ),
+                    help="move these queues, and this quota, to a cohort of their own",
+                )
+                self.told.lost(root, finding)
 
     def _tell_idle(self, item: Item, why: str) -> None:
         finding = Finding(

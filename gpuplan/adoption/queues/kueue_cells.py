@@ -7,7 +7,7 @@ from fractions import Fraction as Ratio
 from functools import cached_property
 
 from gpuplan.adoption.dump import Dump, Item
-from gpuplan.adoption.queues.cohorts import KUEUE, cohort_of
+from gpuplan.adoption.queues.cohorts import KUEUE_GROUP, cohort_of
 from gpuplan.adoption.queues.matching import Matching
 from gpuplan.adoption.queues.told import Told
 from gpuplan.backends.kueue.cells import Cell, Cells, Key
@@ -111,7 +111,7 @@ class CellReader(Value, eq=False):
 
     def _pools(self, item: Item, quota: _Quota, among: Sequence[str] | None) -> Mapping[str, Ratio]:
         """The pools that a quota is on, with what each counts for; of those ``among`` where it is of nodes."""
-        flavor = self.dump.find(KUEUE, "ResourceFlavor", quota.flavor)
+        flavor = self.dump.find(KUEUE_GROUP, "ResourceFlavor", quota.flavor)
         if flavor is None:
             named = self.plan.find_pool(quota.flavor)
             pools = [named] if named else []

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from gpuplan.adoption.dump import Dump, Item
-from gpuplan.adoption.queues.cohorts import KUEUE
+from gpuplan.adoption.queues.cohorts import KUEUE_GROUP
 from gpuplan.adoption.queues.told import Told
 from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text
 from gpuplan.diagnostics import Finding
@@ -62,7 +62,7 @@ class NamespaceReader:
         """
         found: dict[str, dict[str, Item]] = {}
         taken: dict[str, tuple[Item, str]] = {}
-        items = self._dump.of_kind(KUEUE, "LocalQueue")
+        items = self._dump.of_kind(KUEUE_GROUP, "LocalQueue")
         for item in sorted(items, key=lambda item: (item.name == DEFAULT_QUEUE, item.namespace, item.name)):
             queue = self._queues.get(text(inside(item.body, "spec").get("clusterQueue")))
             if queue is None or not item.namespace:

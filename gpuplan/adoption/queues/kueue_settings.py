@@ -15,12 +15,14 @@ _KNOWN = frozenset(
 )
 """What is read elsewhere."""
 
+_TAKEN = "the sync takes the field from whoever set it"
+"""A sync leaves a field alone that it does not write, unless what set it was the same tool, or `kubectl apply`."""
 _LOST: Mapping[str, tuple[object, str]] = {
-    "admissionChecks": ([], "work started when these checks had passed, and now starts without them"),
-    "admissionChecksStrategy": ({}, "work started when these checks had passed, and now starts without them"),
-    "admissionScope": ({}, "what teams used before does not count for them"),
+    "admissionChecks": ([], f"work starts when these checks have passed, and without them where {_TAKEN}"),
+    "admissionChecksStrategy": ({}, f"work starts when these checks have passed, and without them where {_TAKEN}"),
+    "admissionScope": ({}, f"what teams used before counts for them, and does not where {_TAKEN}"),
     "queueingStrategy": ("BestEffortFIFO", "work that fits is now admitted before older work that does not"),
-    "stopPolicy": ("None", "it was stopped, and now admits work"),
+    "stopPolicy": ("None", f"it is stopped, and admits work where {_TAKEN}"),
 }
 """What has no counterpart, with the value that says nothing, and what changes."""
 

@@ -154,18 +154,20 @@ def _pod_security(team: Team) -> tuple[PodSecurity, tuple[Told, ...]]:
 
     A namespace without the label is held to nothing.
     """
+    unclear = [_unseen(team, space) for space in team.spaces if space.namespace is None and not team.is_own]
     stated = {space.name: _level(space) for space in team.spaces if space.namespace}
     if not stated:
-        return PodSecurity.BASELINE, ()
+        return PodSecurity.BASELINE, tuple(filter(None, unclear))
     level = min(stated.values(), key=[*PodSecurity].index)
-    unclear = []
     for space in team.spaces:
         if space.namespace and RDMA_LABEL not in space.namespace.labels:
             if space.namespace.labels.get(_ENFORCE) not in _LEVELS:
                 unclear.append(_unheld(team, space.namespace))
             elif stated[space.name] is not level:
                 unclear.append(_loosened(team, space.namespace, level))
-    return level, tuple(unclear)
+            if space.namespace.labels.get(_VERSION, _NEWEST) != _NEWEST:
+                unclear.append(_dated(team, space.namespace))
+    return level, tuple(filter(None, unclear))
 
 
 _LEVELS: Final = frozenset(PodSecurity)
@@ -177,6 +179,35 @@ def _level(space: Space) -> PodSecurity:
         return PodSecurity.BASELINE
     level = labels.get(_ENFORCE, "")
     return PodSecurity(level) if level in _LEVELS else PodSecurity.PRIVILEGED
+
+
+_VERSION: Final = f"{_ENFORCE}-version"
+_NEWEST: Final = "latest"
+
+
+def _unseen(team: Team, space: Space) -> Told | None:
+    """A namespace that the dump lacks may be stricter than what a tenant is held to by default."""
+    if not space.items:
+        return None
+    finding = Finding(
+        space.items[0].at,
+        f"the dump does not have Namespace `{space.name}`, so its level of Pod Security is not known",
+        label=f"tenant `{team.name}` is held to `{PodSecurity.BASELINE.value}` from the first sync on",
+        notes=("it may be held to less today, and then pods are refused, or to more, and then they may do more",),
+        help="import what `kubectl get namespaces -o yaml` prints, too, or write `podSecurity`",
+    )
+    return told(team.name, TEAM_SAID_IN_PART, finding)
+
+
+def _dated(team: Team, namespace: Item) -> Told:
+    finding = Finding(
+        namespace.at / "metadata" / "labels" / _VERSION,
+        f"{namespace.title} enforces Pod Security as of `{namespace.labels[_VERSION]}`, which no policy says",
+        label="not imported",
+        help="remove the label, so that the checks of the release that runs hold; else it goes on to hold",
+        severity=Severity.NOTE,
+    )
+    return told(team.name, TEAM_SAID_IN_PART, finding)
 
 
 def _unheld(team: Team, namespace: Item) -> Told:

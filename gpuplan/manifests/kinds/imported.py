@@ -45,9 +45,15 @@ COLLECTED: Final = (
             ("", "LimitRange", "limitranges"),
             ("scheduling.k8s.io", "PriorityClass", "priorityclasses"),
             (_RBAC, "RoleBinding", "rolebindings"),
+        ),
+    ),
+    Collected(
+        "admission.yaml",
+        (
             (_ADMISSION, "ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
             (_ADMISSION, "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
         ),
+        "Kubernetes 1.30 or newer",
     ),
     Collected(
         "work.yaml",

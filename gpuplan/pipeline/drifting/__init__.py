@@ -31,6 +31,8 @@ def drift(
     """
     root = Path(root)
     dump, found = read_dump(dumps)
+    if not dump.objects and not any(item.is_error for item in found):
+        raise GpuplanError("there is no object in the dump", "name what `kubectl get ... -o yaml` printed")
     name = _cluster(root, cluster, dump)
     repository = load(root, (name,))
     report = report_on(repository)

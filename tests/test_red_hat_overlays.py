@@ -41,13 +41,13 @@ Objects = list[dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a reader of the page has below `out/` in the end."""
+    """What a reader of the page has below `out/` of the folder with the ten, in the end."""
     folder = tmp_path_factory.mktemp("page") / "reader"
     folder.mkdir()
     session = Session(folder)
     for block in blocks_of(DOCS / "from-red-hat-overlays.md"):
         session.follow(block)
-    return session.here / "out"
+    return folder / "gpu-config" / "out"
 
 
 def objects(built: Path, overlay: str) -> Objects:

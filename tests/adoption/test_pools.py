@@ -553,3 +553,32 @@ def test_nodes_that_publish_something_else_are_told() -> None:
         "as the nodes are labelled it is 56x `nvidia.com/mig-1g.10gb`",
         "`nvidia.com/mig.config.state` is `failed` there",
     )
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"cloud.google.com/gke-gpu-partition-size": "1g.10gb"},
+        {"cloud.google.com/gke-gpu-sharing-strategy": "mps", "cloud.google.com/gke-max-shared-clients-per-gpu": "4"},
+    ],
+)
+@pytest.mark.parametrize("product", [A100, ""])
+def test_nodes_that_gke_shares_are_in_no_pool(labels: dict[str, str], product: str) -> None:
+    pool = {"cloud.google.com/gke-nodepool": "slices", **labels}
+
+    found = read(node("a", product, labels=pool, published={"nvidia.com/gpu": "7"}))
+
+    assert [item for item in found.drafts if item.kind == "Pool"] == []
+    assert told(found) == [("GPU810", "warning", "GKE's own device plugin shares the GPUs of node pool `slices`")]
+
+
+def test_whole_gpus_of_gke_make_a_pool_where_their_model_is_known() -> None:
+    labels = {"cloud.google.com/gke-nodepool": "whole", "cloud.google.com/gke-accelerator": "nvidia-l4"}
+    gpus = {"nvidia.com/gpu": "1"}
+
+    known = read(node("a", "NVIDIA-L4", 1, labels=labels, published=gpus))
+    unknown = read(node("a", "", 1, labels=labels, published=gpus))
+
+    assert draft(known, "Pool").spec["nodes"]["selector"] == {"cloud.google.com/gke-nodepool": "whole"}
+    assert told(known) == []
+    assert told(unknown) == [("GPU810", "warning", "nothing says which GPU model the nodes of pool `whole` have")]

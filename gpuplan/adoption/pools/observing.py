@@ -10,6 +10,7 @@ from gpuplan.adoption.dump import Dump, Item
 from gpuplan.adoption.pools.boards import bare_product
 from gpuplan.adoption.pools.divisions import published_by
 from gpuplan.adoption.pools.grouping import Group
+from gpuplan.adoption.pools.machines import Machine
 from gpuplan.adoption.pools.models import Board
 from gpuplan.adoption.pools.sharing import Shared
 from gpuplan.adoption.pools.telling import Told
@@ -58,6 +59,37 @@ def _expected(at: Origin, board: Board, gpus: int, shared: Shared) -> dict[str, 
             return {}
 
 
+def tell_of_gke(found: Group, told: Told) -> bool:
+    """Whether GKE's own device plugin shares the nodes' GPUs, as their node pool says: then no policy can."""
+    first = next((machine for machine in found.machines if _gke_marks(machine)), None)
+    if first is None or found.is_claimed:
+        return False
+    told.say(
+        NODES_NOT_SAID,
+        first.at / "metadata" / "labels",
+        f"GKE's own device plugin shares the GPUs of node pool `{found.pool}`",
+        label=", ".join(f"`{mark}: {first.labels[mark]}`" for mark in _gke_marks(first)),
+        notes=("it reads these labels, and no file that gpuplan writes; they stay as long as the node pool",),
+        help=f"make a node pool without them and with the label `{_WITHOUT_GKES_PLUGIN}=true`, and import its nodes",
+    )
+    return True
+
+
+def _gke_marks(machine: Machine) -> list[str]:
+    return [mark for mark in _GKE_SHARING if machine.labels.get(mark)]
+
+
+_GKE_SHARING: Final = (
+    "cloud.google.com/gke-gpu-partition-size",
+    "cloud.google.com/gke-gpu-sharing-strategy",
+    "cloud.google.com/gke-max-shared-clients-per-gpu",
+)
+"""https://cloud.google.com/kubernetes-engine/docs/how-to/gpus-multi, .../concepts/timesharing-gpus"""
+_GKE_BOARD: Final = "cloud.google.com/gke-accelerator"
+_WITHOUT_GKES_PLUGIN: Final = "gke-no-default-nvidia-gpu-device-plugin"
+"""https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/google-gke.html"""
+
+
 def tell_of_flavor(found: Group, flavor: Item, told: Told) -> None:
     """A flavor that cannot be the pool's."""
     told.say(
@@ -77,12 +109,16 @@ def tell_of_flavor(found: Group, flavor: Item, told: Told) -> None:
 def tell_of_unknown(found: Group, told: Told) -> None:
     first = found.claim.first
     place = found.machines[0].at / "metadata" / "labels" if found.machines else first.at
+    is_gkes = bool(found.machines and found.machines[0].labels.get(_GKE_BOARD))
     told.say(
         NODES_NOT_SAID,
         place,
         f"nothing says which GPU model the nodes of pool `{found.pool}` have",
         label="no `nvidia.com/gpu.product`" if found.machines else "none of its nodes is in the dump",
-        notes=("GPU Feature Discovery writes the label where the driver runs",),
+        notes=(
+            "GPU Feature Discovery writes the label where the driver runs",
+            *((f"GKE has a device plugin of its own; `{_WITHOUT_GKES_PLUGIN}=true` keeps it off nodes",) * is_gkes),
+        ),
         help="import what `kubectl get nodes -o yaml` prints, too",
     )
 

@@ -25,6 +25,7 @@ from gpuplan.adoption.pools.models import board_of, unknown_models
 from gpuplan.adoption.pools.observing import (
     tell_of_drivers,
     tell_of_flavor,
+    tell_of_gke,
     tell_of_mixtures,
     tell_of_published,
     tell_of_unknown,
@@ -107,6 +108,8 @@ class _Reading:
     # --- Pools ---
 
     def _pool(self, found: Group, shared: Sequence[Shared], keys: Keys) -> Draft | None:
+        if tell_of_gke(found, self.told):
+            return None
         board = self.boards[found.pool]
         if board is None:
             tell_of_unknown(found, self.told)

@@ -139,14 +139,20 @@ class _Judge:
         may_have_nulls = self._is_builtin and manifest.is_foreign and _has_null(manifest.body)
         if not may_have_nulls and _is_valid(self._validator, manifest.body):
             return not self._broken(manifest.body, manifest)
-        body, errors = self._without_nulls(manifest.body)
+        try:
+            body, errors = self._without_nulls(manifest.body)
+        except ValueError:
+            return False
         return not errors and not self._broken(body, manifest)
 
     def problems(self, manifest: Manifest) -> list[Problem]:
         if not _is_json(manifest.body):
             unbounded = _unbounded(manifest.body)
             return [Problem(manifest, path, "the number is too large or none", self._source) for path in unbounded]
-        body, errors = self._without_nulls(manifest.body)
+        try:
+            body, errors = self._without_nulls(manifest.body)
+        except ValueError:  # the library follows 255 levels
+            return [Problem(manifest, (), "it nests too deep to be judged", self._source)]
         misfits = [
             (tuple(error.instance_path), _describe(error))
             for error in errors

@@ -140,6 +140,14 @@ def test_a_kind_that_kubernetes_does_not_have_is_a_problem(api_version: str, kin
     assert problems({**NAMESPACE, "apiVersion": api_version, "kind": kind}) == [text]
 
 
+def test_an_object_that_nests_deeper_than_anybody_follows_is_a_problem() -> None:
+    value: object = "x"
+    for _ in range(400):
+        value = {"a": value}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "deep"}, "data": value}
+    assert ["nests too deep" in text for text in problems(body)] == [True]
+
+
 def test_kinds_come_and_go_with_versions() -> None:
     policy = {**POLICY, "apiVersion": "admissionregistration.k8s.io/v1"}
     assert problems(policy, kubernetes="1.30") == []

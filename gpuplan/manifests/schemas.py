@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from math import isfinite
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from gpuplan.diagnostics import Diagnostic, Path, field_path
 from gpuplan.manifests.builtin_schemas import builtin_schemas
@@ -119,6 +119,10 @@ class SchemaCheck:
         return _Judge(source, lambda: self._builtin.compile_kept(served, version), lambda: kept_rules(served, version))
 
 
+_TOO_DEEP: Final = (ValueError, RecursionError)
+"""What is raised where an object nests deeper than the library follows, which is 255 levels, or than Python does."""
+
+
 class _Judge:
     """Judges objects by one definition, which is compiled when it is needed: of several the first is mostly enough."""
 
@@ -136,23 +140,29 @@ class _Judge:
         self._find_rules = rules
 
     def takes(self, manifest: Manifest) -> bool:
+        try:
+            return self._takes(manifest)
+        except _TOO_DEEP:
+            return False
+
+    def _takes(self, manifest: Manifest) -> bool:
         may_have_nulls = self._is_builtin and manifest.is_foreign and _has_null(manifest.body)
         if not may_have_nulls and _is_valid(self._validator, manifest.body):
             return not self._broken(manifest.body, manifest)
-        try:
-            body, errors = self._without_nulls(manifest.body)
-        except ValueError:
-            return False
+        body, errors = self._without_nulls(manifest.body)
         return not errors and not self._broken(body, manifest)
 
     def problems(self, manifest: Manifest) -> list[Problem]:
+        try:
+            return self._problems(manifest)
+        except _TOO_DEEP:
+            return [Problem(manifest, (), "it nests too deep to be judged", self._source)]
+
+    def _problems(self, manifest: Manifest) -> list[Problem]:
         if not _is_json(manifest.body):
             unbounded = _unbounded(manifest.body)
             return [Problem(manifest, path, "the number is too large or none", self._source) for path in unbounded]
-        try:
-            body, errors = self._without_nulls(manifest.body)
-        except ValueError:  # the library follows 255 levels
-            return [Problem(manifest, (), "it nests too deep to be judged", self._source)]
+        body, errors = self._without_nulls(manifest.body)
         misfits = [
             (tuple(error.instance_path), _describe(error))
             for error in errors

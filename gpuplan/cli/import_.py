@@ -66,7 +66,7 @@ def command(
     imported = adopt(dict(contents(dumps)), terminal.root, cluster, merges=merge)
     if dry_run:
         terminal.print(view.files(imported))
-    else:
+    elif imported.files:
         write_import(imported, terminal.root, _beside(terminal.root))
     if imported.report.diagnostics or outputs:
         write_findings(terminal, imported.report, outputs, to_stderr=dry_run)

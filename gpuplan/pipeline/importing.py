@@ -34,7 +34,8 @@ class Import(Value):
     ``files`` are to be written, by path below the root; none of them is there yet. ``same`` are the documents that are
     there and say the same, ``differing`` those that say something else. ``report`` has what was found in the dumps and
     the errors of the policies. ``first_sync`` is what a sync of what they build would change of the dump; None
-    where they have errors.
+    where they have errors. ``told_name`` is what gpuplan's own objects in the dump call the cluster. Of a dump of which
+    a part cannot be read nothing is made.
     """
 
     report: Report
@@ -44,6 +45,7 @@ class Import(Value):
     same: tuple[str, ...] = ()
     differing: tuple[Difference, ...] = ()
     first_sync: tuple[Drift, ...] | None = None
+    told_name: str = ""
 
 
 def adopt(
@@ -56,7 +58,9 @@ def adopt(
     """
     root = Path(root)
     dump, found = read_dump(dumps)
-    if not dump.objects and not dump.others and not any(item.is_error for item in found):
+    if any(item.is_error for item in found):
+        return Import(Report(tidy(found, (), needed=()), (), (), len(dumps)), cluster, {}, ())
+    if not dump.objects and not dump.others:
         raise GpuplanError("there is nothing in the dump", "`gpuplan import --commands` says how to make one")
     name = _name(cluster, dump)
     known = _Known(root, name)
@@ -76,7 +80,7 @@ def adopt(
     errors = (item for item in judged.diagnostics if item.is_error)
     diagnostics = tidy((*made.diagnostics, *errors), (), needed=())
     report = Report(diagnostics, judged.plans, (name,), len(dumps))
-    return Import(report, name, files, made.drafts, same, differing, _first_sync(judged, dump))
+    return Import(report, name, files, made.drafts, same, differing, _first_sync(judged, dump), name_of(dump))
 
 
 def _first_sync(report: Report, dump: Dump) -> tuple[Drift, ...] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from gpuplan.pipeline.drifting import Differs
+from gpuplan.pipeline.drifting import Differs, NextSync
 from gpuplan.views.text import printable
 from gpuplan.views.trace import cropped, literal
 from gpuplan.wording import count, count_kinds
@@ -21,8 +21,12 @@ def files(imported: Import) -> str:
 
 def summary(imported: Import, *, dry: bool) -> str:
     """What was made, what is left as it is, and what comes next."""
+    if not imported.drafts:
+        return "nothing was made: a part of the dump cannot be read\n"
     lines = [f"{'would create' if dry else 'created'} {path}" for path in imported.files]
     lines += [f"{item.path}: {printable(item.title)} says something else than the dump" for item in imported.differing]
+    if imported.told_name not in ("", imported.cluster):
+        lines.append(f"the dump is of cluster `{imported.told_name}`, as gpuplan's own objects in it say")
     lines.append(_made(imported))
     lines += _first_sync(imported)
     if imported.files and not dry:
@@ -52,7 +56,8 @@ def _first_sync(imported: Import) -> Iterator[str]:
         live = literal(drift.live) if drift.has_live else "nothing"
         written = literal(drift.written) if drift.is_written else "nothing"
         place = f"{drift.title} {drift.path}".strip()
-        yield f"  {printable(place)}: {cropped(live, _WIDTH)} becomes {cropped(written, _WIDTH)}"
+        refused = ", which the API server refuses: it cannot be changed" if drift.next_sync is NextSync.FAILS else ""
+        yield f"  {printable(place)}: {cropped(live, _WIDTH)} becomes {cropped(written, _WIDTH)}{refused}"
     if len(changed) > _MOST:
         yield f"  and {len(changed) - _MOST} more: `gpuplan drift -c {imported.cluster} DUMP` shows all"
 
@@ -62,8 +67,6 @@ _WIDTH: Final = 60
 
 def _made(imported: Import) -> str:
     told = count_kinds(draft.kind for draft in imported.drafts)
-    if not imported.drafts:
-        return f"cluster `{imported.cluster}`: nothing could be made of the dump"
     if not imported.files:
         return f"cluster `{imported.cluster}`: {told}; nothing to write"
     return f"cluster `{imported.cluster}`: {told}"

@@ -139,3 +139,9 @@ def test_no_comment_of_a_dump_is_an_instruction() -> None:
 def test_nothing_is_made_of_nothing(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(GpuplanError, match="there is nothing in the dump"):
         adopt({"live.yaml": content}, tmp_path, "lab")
+
+
+def test_nothing_is_made_of_a_dump_of_which_a_part_cannot_be_read(tmp_path: Path) -> None:
+    imported = adopt(NODES | {"cut.yaml": b"kind: [Node\n"}, tmp_path, "lab")
+    assert [item.finding.at.locate().file.path for item in imported.report.diagnostics] == ["cut.yaml"]
+    assert imported.files == {}

@@ -61,7 +61,8 @@ class _Reading:
         self.surroundings = Surroundings(dump, live)
         is_external = node_labels(Reader(dump, "")) is NodeLabels.EXTERNAL
         flavors = self.surroundings.flavors_of_nodes
-        self.groups = tuple(group(claims, live, flavors, are_labelled_by_others=is_external))
+        groups = group(claims, live, flavors, are_labelled_by_others=is_external)
+        self.groups = tuple(found for found in groups if not tell_of_gke(found, self.told))
         self.boards = {found.pool: board_of(found) for found in self.groups}
         files = read_files(dump, operator, DEVICE_PLUGIN, self.told)
         self.sharing = Sharing(
@@ -108,8 +109,6 @@ class _Reading:
     # --- Pools ---
 
     def _pool(self, found: Group, shared: Sequence[Shared], keys: Keys) -> Draft | None:
-        if tell_of_gke(found, self.told):
-            return None
         board = self.boards[found.pool]
         if board is None:
             tell_of_unknown(found, self.told)

@@ -84,6 +84,31 @@ def weight_of_gpu(pool: Pool, index: int) -> Ratio:
     return sum((other.gpu_weight * other.per_gpu[index] for other in pool.units), Ratio(0))
 
 
+def guaranteed_gpus(plan: Plan, pool: Pool) -> Ratio:
+    """What tenants are guaranteed of a pool, in physical GPUs: a unit is as much of its GPU as it weighs of all there.
+
+    So a pool whose units are all promised is promised whole, whatever slices its layouts leave.
+    """
+    totals = (total for total in plan.totals if total.pool.name == pool.name and total.unit.capacity)
+    return sum(
+        (_gpus_of_units(pool, total.unit) * Ratio(total.guaranteed) / total.unit.capacity for total in totals), Ratio(0)
+    )
+
+
+def _gpus_of_units(pool: Pool, unit: Unit) -> Ratio:
+    """How many of the pool's physical GPUs all units of a kind are."""
+    found = ((part, same) for part in pool.parts if (same := part.find_unit(unit.name)) and same.gpu_weight)
+    return sum(
+        (
+            number * same.gpu_weight / weight_of_gpu(part, index) * part.nodes.count
+            for part, same in found
+            for index, number in enumerate(same.per_gpu)
+            if number
+        ),
+        Ratio(0),
+    )
+
+
 _MIB = 2**20
 
 

@@ -15,16 +15,21 @@ Place = tuple[int, Part]
 
 
 class Ask(Value, eq=False):
-    """Needs that are the same to whoever cuts GPUs, in their order.
+    """Needs that are the same to whoever cuts GPUs, in their order, with their numbers among all.
 
     ``amounts`` is what each asks for: pods, or requests a second of a service. ``worth`` is how much of it one part
     answers, for all parts that hold a pod; ``least`` are those that new cuts are made of.
     """
 
+    numbers: tuple[int, ...]
     needs: tuple[Need, ...]
     amounts: tuple[Fraction, ...]
     worth: Mapping[Place, Fraction]
     least: frozenset[Place]
+
+    @property
+    def amount(self) -> Fraction:
+        return sum(self.amounts, Fraction(0))
 
     @property
     def is_service(self) -> bool:
@@ -34,6 +39,7 @@ class Ask(Value, eq=False):
 class Wish(NamedTuple):
     """A need by itself: what it asks for, and which parts hold it."""
 
+    number: int
     need: Need
     amount: Fraction
     worth: Mapping[Place, Fraction]
@@ -54,9 +60,15 @@ def asks(needs: Sequence[Need], types: Sequence[NodeType], ways: Iterable[Way], 
             wishes[kind] = {place: _worth(need, place[1]) for place in held}, least
         worth, least = wishes[kind]
         key = number if need.service else (tuple(worth), least)
-        like.setdefault(key, []).append(Wish(need, _amount(need), worth, least))
+        like.setdefault(key, []).append(Wish(number, need, _amount(need), worth, least))
     return [
-        Ask(tuple(w.need for w in same), tuple(w.amount for w in same), same[0].worth, same[0].least)
+        Ask(
+            tuple(wish.number for wish in same),
+            tuple(wish.need for wish in same),
+            tuple(wish.amount for wish in same),
+            same[0].worth,
+            same[0].least,
+        )
         for same in like.values()
     ]
 
@@ -89,13 +101,20 @@ def _least(
         gpu, usable = node_type.gpu, ways & set(node_type.ways)
         profiles = smallest_profiles(gpu, need, node_type.profiles) if Way.MIG in usable else ()
         yield from ((number, instance(gpu, profile)) for profile in profiles)
-        gpus = max(need.gpus, 1)
-        if Way.WHOLE in usable and gpus <= node_type.gpus_per_node and holds(whole(gpu, gpus), need):
-            yield number, whole(gpu, gpus)
+        if Way.WHOLE in usable and _wants_whole(need, node_type, has_profiles=bool(profiles)):
+            yield number, whole(gpu, max(need.gpus, 1))
         for way in (Way.TIME_SLICING, Way.MPS):
             for replicas in shares.get((number, way), ()):
                 if most_shares(gpu, way, need) >= replicas:
                     yield number, share(gpu, way, replicas)
+
+
+def _wants_whole(need: Need, node_type: NodeType, *, has_profiles: bool) -> bool:
+    """Whether whole GPUs are worth a thought: a partition is as good, but where it would divide a whole node."""
+    gpus = max(need.gpus, 1)
+    if gpus > node_type.gpus_per_node or not holds(whole(node_type.gpu, gpus), need):
+        return False
+    return not has_profiles or need.service is not None or node_type.is_equal_within_node
 
 
 def _shares(
@@ -103,7 +122,7 @@ def _shares(
 ) -> Mapping[tuple[int, Way], Sequence[int]]:
     """Numbers of shares that are worth a thought: the most that some need can do with."""
     kinds = {_kind(need, number): need for number, need in enumerate(needs)}
-    found = {}
+    found: dict[tuple[int, Way], Sequence[int]] = {}
     for number, node_type in enumerate(types):
         for way in (Way.TIME_SLICING, Way.MPS):
             if way in ways and way in node_type.ways:

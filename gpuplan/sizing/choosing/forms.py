@@ -39,16 +39,26 @@ class NodeForm(Value, eq=False):
     today: Today | None = None
 
 
-def parts_of(node_type: NodeType, cut: Cut) -> Iterator[Part]:
-    """What pods can have of a node that is cut so, but for several whole GPUs together."""
+def standing_places(types: Sequence[NodeType]) -> Iterator[Place]:
+    """What pods can have of nodes that are cut already, several whole GPUs of one among it."""
+    for number, node_type in enumerate(types):
+        for today in node_type.pools:
+            parts = node_parts(node_type, today.cut)
+            yield from ((number, part) for part in parts)
+            singles = parts[whole(node_type.gpu)]
+            yield from ((number, whole(node_type.gpu, gpus)) for gpus in range(2, singles + 1))
+
+
+def node_parts(node_type: NodeType, cut: Cut) -> Counter[Part]:
     if cut.way in (Way.TIME_SLICING, Way.MPS):
-        yield share(node_type.gpu, cut.way, cut.replicas)
-        return
+        return Counter({share(node_type.gpu, cut.way, cut.replicas): cut.replicas * len(cut.per_gpu)})
+    parts: Counter[Part] = Counter()
     for counts in cut.per_gpu:
-        yield from _gpu_parts(node_type, counts)
+        parts.update(gpu_parts(node_type, counts))
+    return parts
 
 
-def _gpu_parts(node_type: NodeType, counts: InstanceCounts) -> Mapping[Part, int]:
+def gpu_parts(node_type: NodeType, counts: InstanceCounts) -> Mapping[Part, int]:
     held = {name: count for name, count in counts.items() if count}
     if not held:
         return {whole(node_type.gpu): 1}
@@ -61,9 +71,9 @@ def gpu_forms(number: int, node_type: NodeType, wanted: Iterable[Place]) -> list
     parts = [part for at, part in wanted if at == number]
     names = {part.name for part in parts if part.way is Way.MIG}
     layouts = maximal_layouts(node_type.gpu, names) if names else ()
-    forms = [GpuForm(number, counts, _gpu_parts(node_type, counts)) for counts in layouts]
+    forms = [GpuForm(number, counts, gpu_parts(node_type, counts)) for counts in layouts]
     if any(part.way is Way.WHOLE and part.gpus == 1 for part in parts):
-        forms.append(GpuForm(number, UNCUT, _gpu_parts(node_type, UNCUT)))
+        forms.append(GpuForm(number, UNCUT, gpu_parts(node_type, UNCUT)))
     return forms
 
 
@@ -112,13 +122,7 @@ def standing_forms(number: int, node_type: NodeType, wanted: Iterable[Place]) ->
     """Nodes that stay as they are today: each pool's, with each choice of pods with several GPUs on its whole GPUs."""
     sizes = sorted({part.gpus for at, part in wanted if at == number and part.gpus > 1}, reverse=True)
     for today in node_type.pools:
-        parts: Counter[Part] = Counter()
-        if today.cut.way in (Way.TIME_SLICING, Way.MPS):
-            part = share(node_type.gpu, today.cut.way, today.cut.replicas)
-            parts[part] = today.cut.replicas * len(today.cut.per_gpu)
-        else:
-            for counts in today.cut.per_gpu:
-                parts.update(_gpu_parts(node_type, counts))
+        parts = node_parts(node_type, today.cut)
         singles = parts[whole(node_type.gpu)]
         for group in _gangs(sizes, singles):
             taken = Counter({whole(node_type.gpu, size): count for size, count in Counter(group).items()})

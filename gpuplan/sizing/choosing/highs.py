@@ -59,7 +59,7 @@ class Program:
             return Solution(Outcome.OPTIMAL, (), 0)
         import highspy
 
-        solver: Any = highspy.Highs()
+        solver: Any = getattr(highspy, "_Highs", highspy.Highs)()  # `Highs` adds callbacks, and prints as it does so
         for option, value in {**_OPTIONS, "time_limit": float(time_limit_s), "mip_abs_gap": 0.5 * step or 1e-9}.items():
             solver.setOptionValue(option, value)
         solver.passModel(self._model(highspy, costs))

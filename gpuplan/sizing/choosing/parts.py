@@ -146,9 +146,7 @@ def _replaces(gpu: Gpu, need: Need, one: Profile, other: Profile) -> bool:
 
 def is_no_larger(one: Profile, other: Profile) -> bool:
     """Whether any GPU that holds the other holds this one in its stead, whatever else is on it."""
-    is_within = all(
-        any(not place.mask & ~wider.mask for place in one.placements) for wider in other.placements
-    )
+    is_within = all(any(not place.mask & ~wider.mask for place in one.placements) for wider in other.placements)
     mine, others = one.engines, other.engines
     takes_no_more = all((a or 0) <= (b or 0) for a, b in zip(mine, others, strict=True))
     return is_within and takes_no_more and one.max_instances >= _most_apart(one)

@@ -22,6 +22,7 @@ from gpuplan.planning.preemption import Condition, Eviction, Mechanism, Party, c
 from gpuplan.planning.projects import times_of
 from gpuplan.policy.models import Inference, Workspace
 from gpuplan.views.catalog import boxes, spell
+from gpuplan.views.costs import cost_sections
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.plan_json import plans_as_data
 from gpuplan.views.text import Style, Theme, indent, printable, section, table
@@ -123,6 +124,7 @@ def plan_page(plan: Plan, theme: Theme) -> str:
         section("Containers that say nothing", _defaults(plan), theme),
         section("Time limits", _times(plan), theme),
         section("Workloads", _workloads(plan), theme),
+        *cost_sections(plan, theme),
         section("Retained", _retained(plan), theme),
     ]
     return "\n".join(part for part in parts if part)

@@ -22,6 +22,7 @@ from gpuplan.planning.on_demand import certain_units, dynamic_pools
 from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Plan, said
 from gpuplan.planning.preemption import evictions
+from gpuplan.planning.prices import costs
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.serving import autoscaler_kind, metric_of, probe_of
 from gpuplan.policy.documentation import document
@@ -39,8 +40,9 @@ from gpuplan.policy.models import (
     Training,
 )
 from gpuplan.values import NamedTuple
+from gpuplan.views.costs import costs_as_data
 
-FORMAT_VERSION = "1.6"
+FORMAT_VERSION = "1.7"
 """A minor step adds keys, and values where the schema lists them, and no more.
 
 Null means unbounded for limits and caps, otherwise unknown or not there.
@@ -66,6 +68,7 @@ def plan_as_data(plan: Plan) -> dict[str, Any]:
         "evictions": _evictions(plan),
         "workloads": [{**as_data(workload), "pools": _pools(plan, workload)} for workload in plan.workloads],
         "retained": [as_data(item) for item in plan.retained],
+        "costs": costs_as_data(found) if (found := costs(plan)) else None,
     }
 
 

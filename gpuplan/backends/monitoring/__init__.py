@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from gpuplan.backends.base import text_of
 from gpuplan.backends.monitoring import dashboards
+from gpuplan.backends.monitoring.costs import GROUP, cost_groups
 from gpuplan.backends.monitoring.rules import (
     NODE_LABELS,
     groups,
@@ -42,14 +43,15 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     cluster = about(plan.cluster)
     labels = dict(sorted(monitoring.spec.labels.items()))
     of = Traces(plan, monitoring)
-    found = tuple(groups(plan, monitoring))
+    found = (*groups(plan, monitoring), *cost_groups(plan))
     for group in found:
+        subjects = (*cluster, *about(*plan.price_lists[:1])) if group.name == GROUP else cluster
         spec = {"groups": [{"name": group.name, "rules": list(group.rules)}]}
         body = new_object(_API, "PrometheusRule", group.name, monitoring.namespace, labels=labels, spec=spec)
-        yield Manifest(_FOLDER, body, about=cluster, trace=partial(of.rule_object, group))
+        yield Manifest(_FOLDER, body, about=subjects, trace=partial(of.rule_object, group))
         text = HEADER + text_of("rule-files", node_labels=",".join(NODE_LABELS)) + to_yaml(spec)
         path = f"{_FOLDER}/rules/{group.name}.yaml"
-        yield File(path, text.encode(), about=cluster, trace=partial(of.rule_file, group))
+        yield File(path, text.encode(), about=subjects, trace=partial(of.rule_file, group))
     for body in _status_exporter(plan, labels):
         yield Manifest(_FOLDER, body, about=cluster, trace=of.service_monitor)
     for body in _queue_metrics(plan, monitoring):

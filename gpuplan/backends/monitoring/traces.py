@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from gpuplan.backends.monitoring.costs import GROUP, routes
 from gpuplan.backends.monitoring.rules import (
     NAMESPACE_TENANT,
     NODE_PLANNED_UNITS,
@@ -29,6 +30,7 @@ from gpuplan.planning.node_features import matches_boards
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, Mig, Monitoring, Plan, Pool, Quota, Tenant, Workload, with_places
 from gpuplan.planning.sources import (
     asked_by,
+    because_of,
     by_name,
     capacity_of,
     claims_of,
@@ -66,6 +68,8 @@ class Traces(NamedTuple):
 
     def _is_there(self, group: Group) -> Links:
         """Other groups have rules whatever the policies say."""
+        if group.name == GROUP:
+            return because_of(*self.plan.price_lists[:1])
         return scheduler_of(self.plan) if group.name.startswith(TENANT_QUEUES) else ()
 
     def rule_file(self, group: Group) -> Routes:
@@ -74,7 +78,9 @@ class Traces(NamedTuple):
         tenants = {tenant.name: tenant for tenant in self.plan.tenants}
         for index, rule in enumerate(group.rules):
             record, labels = rule.get("record"), rule.get("labels", {})
-            if record in _OF_TENANTS:
+            if group.name == GROUP:
+                found = routes(self.plan, rule)
+            elif record in _OF_TENANTS:
                 found = _of_tenant(self.plan, tenants[labels["tenant"]], rule)
             elif record in _OF_POOLS:
                 found = _of_pool(self.plan, pools[labels["pool"]], rule)

@@ -134,7 +134,9 @@ def test_a_part_can_be_chosen_in_every_format(tmp_path: Path) -> None:
     jsonschema.validate(as_json, schema("plan"))
     assert [tenant["name"] for tenant in as_json["clusters"][0]["tenants"]] == ["research"]
     assert run("show", "--pool", "research", "--summary", cwd=root).code == 0
-    assert run("show", "--tenant", "research", "--preemption", cwd=root).out.startswith("Cluster dev: who can evict whom")
+    assert run("show", "--tenant", "research", "--preemption", cwd=root).out.startswith(
+        "Cluster dev: who can evict whom"
+    )
 
 
 def test_a_name_of_nothing_is_trouble(tmp_path: Path) -> None:

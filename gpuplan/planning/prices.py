@@ -8,16 +8,19 @@ idle: all pools together cost what tenants are guaranteed and what is idle, to t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction as Ratio
 from math import ceil
-from typing import Final, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from gpuplan.diagnostics import Origin
 from gpuplan.planning.plan import Amount, DynamicMig, Isolation, Plan, Pool, Prices, Tenant, Unit, Workload
 from gpuplan.policy.models import Rate, Term, Terms
 from gpuplan.values import NamedTuple, Value
+
+if TYPE_CHECKING:
+    from gpuplan.planning.selection import Selection
 
 HOURS_PER_MONTH: Final = 730
 """A twelfth of a year of 365 days, as clouds count a month."""
@@ -171,13 +174,13 @@ class PoolCost(NamedTuple):
 class TenantCost(NamedTuple):
     """What a tenant is ``guaranteed``, with all that are part of it; what of that is its ``own`` and none of theirs.
 
-    ``most`` is what it may use at most: all of a pool where it has no limit. Both are by pool, too.
+    ``most`` is what it may use at most: all of a pool where it has no limit.
     """
 
     tenant: Tenant
     by_pool: Mapping[str, Money]
     own_by_pool: Mapping[str, Money]
-    most: Money
+    most_by_pool: Mapping[str, Money]
 
     @property
     def guaranteed(self) -> Money:
@@ -186,6 +189,18 @@ class TenantCost(NamedTuple):
     @property
     def own(self) -> Money:
         return _sum(self.own_by_pool.values())
+
+    @property
+    def most(self) -> Money:
+        return _sum(self.most_by_pool.values())
+
+    def within(self, pools: Collection[str]) -> TenantCost:
+        """What of it is in some pools."""
+        found = (
+            {pool: amount for pool, amount in amounts.items() if pool in pools}
+            for amounts in (self.by_pool, self.own_by_pool, self.most_by_pool)
+        )
+        return TenantCost(self.tenant, *found)
 
 
 class WorkloadCost(NamedTuple):
@@ -247,6 +262,23 @@ def costs(plan: Plan) -> Costs | None:
     )
 
 
+def selected_costs(shown: Selection) -> Costs | None:
+    """What of it is shown. What is free of a pool is so whichever tenants are shown."""
+    found = costs(shown.plan)
+    if found is None:
+        return None
+    pools = frozenset(pool.name for pool in shown.pools)
+    tenants = frozenset(tenant.name for tenant in shown.tenants)
+    own = (cost.within(pools) for cost in found.tenants if cost.tenant.name in tenants)
+    return Costs(
+        currency=found.currency,
+        pools=tuple(cost for cost in found.pools if cost.pool.name in pools),
+        tenants=tuple(cost for cost in own if cost.by_pool),
+        workloads=tuple(cost for cost in found.workloads if cost.workload in shown.workloads),
+        unpriced=tuple(name for name in found.unpriced if name in pools),
+    )
+
+
 def saved(cost: Money, instead: Money | None) -> Ratio | None:
     """The part that is saved where something costs this much instead of that; None where that costs nothing."""
     return 1 - cost / instead if instead else None
@@ -292,7 +324,7 @@ def _tenant_costs(plan: Plan, pools: Mapping[str, PoolCost], each: _Each) -> Ite
                 by_pool=_by_pool(guaranteed),
                 own_by_pool=_by_pool(own),
                 # Of what is partitioned on demand no pool has the most of each unit at once.
-                most=_sum(min(found, pools[name].total) for name, found in _by_pool(most).items()),
+                most_by_pool={name: min(found, pools[name].total) for name, found in _by_pool(most).items()},
             )
 
 

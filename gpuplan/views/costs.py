@@ -8,7 +8,6 @@ from fractions import Fraction as Ratio
 from typing import Any, Final
 
 from gpuplan.catalog.currencies import currencies
-from gpuplan.planning.plan import Plan
 from gpuplan.planning.prices import (
     HOURS_PER_MONTH,
     Costs,
@@ -16,12 +15,13 @@ from gpuplan.planning.prices import (
     PoolCost,
     Price,
     WorkloadCost,
-    costs,
     node_type,
     per_month,
     saved,
+    selected_costs,
 )
-from gpuplan.views.text import Theme, section, table
+from gpuplan.planning.selection import Selection
+from gpuplan.views.fitting import Table
 
 _UNKNOWN: Final = "-"
 _USUAL_DIGITS: Final = 2
@@ -32,16 +32,16 @@ _DIGITS_OF_AN_HOUR: Final = 4
 # --- For people --------------------------------------------------------------------------------------------------
 
 
-def cost_sections(plan: Plan, theme: Theme) -> Iterator[str]:
-    """Nothing where no document says prices."""
-    found = costs(plan)
+def cost_tables(shown: Selection) -> Iterator[tuple[str, Table]]:
+    """Each table with its heading; nothing where no document says prices."""
+    found = selected_costs(shown)
     if found is None:
         return
     of_a_month = f"in {found.currency} a month of {HOURS_PER_MONTH} hours"
-    yield section(f"Costs, {of_a_month}", _pools(found), theme)
-    yield section(f"Costs of a unit, in {found.currency}", _units(found), theme)
-    yield section(f"Costs of tenants, {of_a_month}", _tenants(found), theme)
-    yield section(f"Costs of workloads, {of_a_month}", _workloads(found), theme)
+    yield f"Costs, {of_a_month}", _pools(found)
+    yield f"Costs of a unit, in {found.currency}", _units(found)
+    yield f"Costs of tenants, {of_a_month}", _tenants(found)
+    yield f"Costs of workloads, {of_a_month}", _workloads(found)
 
 
 def month_text(amount: Money, currency: str, sign: str = "") -> str:
@@ -59,14 +59,14 @@ def percentage(part: Ratio | None) -> str:
     return _UNKNOWN if part is None else f"{rounded(part * 100, 1)} %"
 
 
-def _pools(found: Costs) -> str:
+def _pools(found: Costs) -> Table:
     rows = [_pool_row(pool, found.currency) for pool in found.pools]
     rows += [(name, _UNKNOWN, "no price", *[_UNKNOWN] * 6) for name in found.unpriced]
     if len(found.pools) > 1:
         sums = (found.total, found.guaranteed, found.free, found.not_cut)
         rows.append(("all", "", "", *(month_text(amount, found.currency) for amount in sums), "", ""))
     headings = ("POOL", "TERM", "NODE AN HOUR", "IN ALL", "GUARANTEED", "FREE", "NOT CUT", "AS WHOLE GPUS", "SAVED")
-    return table(headings, rows, right=range(2, 9)) if rows else ""
+    return Table(headings, rows, right=range(2, 9), extra=(1, 7, 8))
 
 
 def _pool_row(cost: PoolCost, currency: str) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ def _price_text(price: Price) -> str:
     return f"{found.quantize(shortest) if found == found.quantize(shortest) else found:,f}"
 
 
-def _units(found: Costs) -> str:
+def _units(found: Costs) -> Table:
     rows = [
         (
             pool.pool.name,
@@ -99,10 +99,10 @@ def _units(found: Costs) -> str:
         for pool in found.pools
         for cost in pool.units
     ]
-    return table(("POOL", "UNIT", "OF A GPU", "AN HOUR", "A MONTH"), rows, right=(2, 3, 4)) if rows else ""
+    return Table(("POOL", "UNIT", "OF A GPU", "AN HOUR", "A MONTH"), rows, right=(2, 3, 4))
 
 
-def _tenants(found: Costs) -> str:
+def _tenants(found: Costs) -> Table:
     rows = [
         (
             cost.tenant.name if cost.tenant.parent is None else f"{cost.tenant.parent}/{cost.tenant.name}",
@@ -110,13 +110,13 @@ def _tenants(found: Costs) -> str:
         )
         for cost in found.tenants
     ]
-    return table(("TENANT", "GUARANTEED", "ITS OWN", "AT MOST"), rows, right=(1, 2, 3)) if rows else ""
+    return Table(("TENANT", "GUARANTEED", "ITS OWN", "AT MOST"), rows, right=(1, 2, 3))
 
 
-def _workloads(found: Costs) -> str:
+def _workloads(found: Costs) -> Table:
     rows = [_workload_row(cost, found.currency) for cost in found.workloads]
     headings = ("WORKLOAD", "TENANT", "AT LEAST", "AT MOST", "AS WHOLE GPUS", "SAVED")
-    return table(headings, rows, right=range(2, 6)) if rows else ""
+    return Table(headings, rows, right=range(2, 6))
 
 
 def _workload_row(cost: WorkloadCost, currency: str) -> tuple[str, ...]:

@@ -258,7 +258,7 @@ def test_three_pods_on_a_gpu_cost_a_third_of_three_gpus() -> None:
     found = costs_of(pool("a", "timeSlicing: {replicas: 3}", nodes=one), lab, work, prices(FREE))
 
     (cost,) = found.workloads
-    assert (cost.most, cost.whole_gpus) == (112, 336)
+    assert (cost.most, cost.whole_gpus) == amounts(112, 336)
     assert saved(cost.most, cost.whole_gpus) == Ratio(2, 3)
     assert saved(found.pools[0].total, found.pools[0].whole_gpus) == Ratio(2, 3)
 

@@ -23,8 +23,8 @@ from gpuplan.backends.monitoring.traces import Traces
 from gpuplan.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.manifests.bodies import new_object
 from gpuplan.planning.kai import queues
-from gpuplan.planning.plan import Monitoring, Plan, Stage
-from gpuplan.planning.subjects import about
+from gpuplan.planning.plan import Monitoring, Plan, Pool, Stage
+from gpuplan.planning.subjects import about, every
 from gpuplan.policy.models import Platform
 
 _FOLDER: Final = Stage.MONITORING.value
@@ -45,7 +45,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     of = Traces(plan, monitoring)
     found = (*groups(plan, monitoring), *cost_groups(plan))
     for group in found:
-        subjects = (*cluster, *about(*plan.price_lists[:1])) if group.name == GROUP else cluster
+        subjects = (*cluster, *about(*plan.price_lists[:1]), *every(Pool)) if group.name == GROUP else cluster
         spec = {"groups": [{"name": group.name, "rules": list(group.rules)}]}
         body = new_object(_API, "PrometheusRule", group.name, monitoring.namespace, labels=labels, spec=spec)
         yield Manifest(_FOLDER, body, about=subjects, trace=partial(of.rule_object, group))

@@ -135,7 +135,7 @@ def price_for_another_term(plan: Plan) -> Iterator[Finding]:
     prices = plan.prices
     for pool in plan.pools if prices else ():
         rate = prices.spec.pools.get(pool.name) if prices is not None else None
-        if prices is not None and rate is not None and hourly_rate(rate, pool) is None:
+        if prices is not None and rate is not None and hourly_rate(prices.at, rate, pool) is None:
             term, field = pool.spec.billing.term, "perGpuHour" if rate.per_gpu_hour else "perNodeHour"
             yield Finding(
                 prices.at / "pools" / pool.name / field,

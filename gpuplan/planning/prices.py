@@ -51,8 +51,9 @@ def node_price(plan: Plan, pool: Pool) -> Price | None:
     """The most specific price for the pool's term; None where there is none."""
     if plan.prices is None:
         return None
-    found = ((at, hourly_rate(rate, pool)) for at, rate in rates_for(plan.prices, pool))
-    return next((Price(at, plan.prices.spec.currency, price) for at, price in found if price is not None), None)
+    found = (hourly_rate(at, rate, pool) for at, rate in rates_for(plan.prices, pool))
+    rate = next((rate for rate in found if rate is not None), None)
+    return None if rate is None else Price(rate[0], plan.prices.spec.currency, rate[1])
 
 
 def rates_for(prices: Prices, pool: Pool) -> Iterator[tuple[Origin, Rate]]:
@@ -72,19 +73,25 @@ def node_type(pool: Pool) -> str:
     return pool.spec.billing.node_type or pool.nodes.selector.get(INSTANCE_TYPE_LABEL, "")
 
 
-def hourly_rate(rate: Rate, pool: Pool) -> Decimal | None:
-    """What a node of the pool costs by a rate; None where that has no price for the pool's term."""
-    by_node, by_gpu = (
-        _price_of(terms, pool.spec.billing.term) if terms is not None else None
-        for terms in (rate.per_node_hour, rate.per_gpu_hour)
-    )
-    return by_node if by_gpu is None else by_gpu * pool.nodes.gpus_per_node
+def hourly_rate(at: Origin, rate: Rate, pool: Pool) -> tuple[Origin, Decimal] | None:
+    """What a node of the pool costs by a rate, and where that is written; None where it says nothing of the term."""
+    for field, terms, number in (
+        ("perGpuHour", rate.per_gpu_hour, pool.nodes.gpus_per_node),
+        ("perNodeHour", rate.per_node_hour, 1),
+    ):
+        found = _price_of(at / field, terms, pool.spec.billing.term) if terms is not None else None
+        if found is not None:
+            return found[0], found[1] * number
+    return None
 
 
-def _price_of(terms: Terms, term: Term) -> Decimal | None:
-    own = _own_price(terms, term)
-    found = terms.any if own is None else own
-    return None if found is None else Decimal(found)
+def _price_of(at: Origin, price: str | Terms, term: Term) -> tuple[Origin, Decimal] | None:
+    if isinstance(price, str):
+        return at, Decimal(price)
+    own = _own_price(price, term)
+    if own is not None:
+        return at / term.value, Decimal(own)
+    return None if price.any is None else (at / "any", Decimal(price.any))
 
 
 def _own_price(terms: Terms, term: Term) -> str | None:

@@ -1902,21 +1902,12 @@ class Terms(Model):
     """What nodes of your own come to: their depreciation and power in an hour, a number of yours."""
 
 
-def _terms_from_price(value: object) -> object:
-    return value if value is None or isinstance(value, dict) else {"any": value}
-
-
-PriceOrTerms = Annotated[
-    Terms, BeforeValidator(_terms_from_price, json_schema_input_type=Terms | texts.PriceText | float)
-]
-
-
 class Rate(Model):
     """What nodes cost in an hour: by GPU or by node."""
 
-    per_gpu_hour: Annotated[PriceOrTerms | None, Words("price per GPU and hour"), ESSENTIAL] = None
+    per_gpu_hour: Annotated[texts.Price | Terms | None, Words("price per GPU and hour"), ESSENTIAL] = None
     """What one GPU of a node costs in an hour, the rest of the node included, such as `2.50`; or prices by term."""
-    per_node_hour: Annotated[PriceOrTerms | None, Words("price per node and hour"), ESSENTIAL] = None
+    per_node_hour: Annotated[texts.Price | Terms | None, Words("price per node and hour"), ESSENTIAL] = None
     """What a whole node costs in an hour, such as `32.77`; or prices by term."""
 
     _one_rate = exactly_one("per_gpu_hour", "per_node_hour", "a price")

@@ -162,7 +162,9 @@ def test_what_a_step_saves_has_a_minus() -> None:
 
 def test_a_merge_request_reads_what_it_costs() -> None:
     page = shown_diff(a_step(a_priced_platform(), a_priced_platform(other_prices("2.5"))), "markdown", PLAIN)
-    assert "### What it costs\n\n- <code>prod</code>: +3,285.00, from 13,140.00 to 16,425.00 EUR a month; idle: " in page
+    assert (
+        "### What it costs\n\n- <code>prod</code>: +3,285.00, from 13,140.00 to 16,425.00 EUR a month; idle: " in page
+    )
 
 
 def test_prices_that_nobody_said_before_make_no_difference() -> None:

@@ -15,6 +15,7 @@ from gpuplan.backends.monitoring import dashboards
 from gpuplan.backends.monitoring.costs import GROUP, cost_groups
 from gpuplan.backends.monitoring.rules import (
     NODE_LABELS,
+    Group,
     groups,
     has_cluster_queues,
     recorded_series,
@@ -43,7 +44,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     cluster = about(plan.cluster)
     labels = dict(sorted(monitoring.spec.labels.items()))
     of = Traces(plan, monitoring)
-    found = (*groups(plan, monitoring), *cost_groups(plan))
+    found = rule_groups(plan, monitoring)
     for group in found:
         subjects = (*cluster, *about(*plan.price_lists[:1]), *every(Pool)) if group.name == GROUP else cluster
         spec = {"groups": [{"name": group.name, "rules": list(group.rules)}]}
@@ -57,6 +58,11 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     for body in _queue_metrics(plan, monitoring):
         yield Manifest(_FOLDER, body, about=cluster, trace=of.queue_metrics)
     yield from dashboards.render(plan, recorded_series(found))
+
+
+def rule_groups(plan: Plan, monitoring: Monitoring) -> tuple[Group, ...]:
+    """All groups that have rules."""
+    return (*groups(plan, monitoring), *cost_groups(plan))
 
 
 def _status_exporter(plan: Plan, labels: Mapping[str, str]) -> Iterator[dict[str, Any]]:

@@ -6,7 +6,7 @@ which sums are exact; a series keeps nine digits behind the point. What is reque
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction as Ratio
 from typing import Final
 
@@ -17,12 +17,10 @@ from gpuplan.backends.monitoring.rules import (
     published,
     recording,
 )
-from gpuplan.diagnostics import Origin
-from gpuplan.manifests.provenance import Links, Routes, choosing, chosen, copied, multiplied, multiplying, summed
-from gpuplan.planning.plan import Plan, Pool, Prices, Tenant
-from gpuplan.planning.prices import INSTANCE_TYPE_LABEL, Costs, PoolCost, costs, rates_for
-from gpuplan.planning.sources import by_name, capacity_of, claims_of, named, resource_of, unit_name_of
-from gpuplan.policy.models import Rate
+from gpuplan.manifests.provenance import Links, Routes, choosing, chosen, copied, multiplied, ordering, summed
+from gpuplan.planning.plan import Plan, Pool, Prices, Tenant, Unit
+from gpuplan.planning.prices import INSTANCE_TYPE_LABEL, Costs, PoolCost, costs, node_price
+from gpuplan.planning.sources import MOST_IN_ORDER, by_name, capacity_of, claims_of, named, resource_of, unit_name_of
 
 GROUP: Final = "gpuplan-costs"
 
@@ -38,12 +36,14 @@ TENANT_COST: Final = "tenant:gpuplan_guaranteed_cost:hourly"
 """{tenant, pool, currency}: what the tenant is guaranteed, without what tenants are that are part of it."""
 TENANT_REQUESTED_COST: Final = "tenant:gpuplan_requested_cost:hourly"
 """{tenant, pool, currency}: what the tenant's pods have; absent where there are none."""
+POOL_REQUESTED_COST: Final = "pool:gpuplan_requested_cost:hourly"
+"""{pool, currency}: what pods have of the pool, whoever's; absent where there are none."""
 
-_REQUESTED: Final = f"""\
-sum by (tenant, pool, currency) (
-  tenant:gpuplan_requested_units:sum
-  * on (pool, unit, resource) group_left (currency) {POOL_UNIT_COST}
-)"""
+_REQUESTED: Final = {
+    TENANT_REQUESTED_COST: ("tenant, pool, currency", "tenant:gpuplan_requested_units:sum"),
+    POOL_REQUESTED_COST: ("pool, currency", "pool:gpuplan_requested_units:sum"),
+}
+"""By the labels of what is recorded, and the units that it is the price of."""
 
 
 def cost_groups(plan: Plan) -> Iterator[Group]:
@@ -66,11 +66,12 @@ def _rules(prices: Prices, found: Costs) -> Iterator[Rule]:
     for tenant in found.tenants:
         for pool, amount in tenant.own_by_pool.items():
             yield constant(TENANT_COST, _number(amount), tenant=tenant.tenant.name, pool=pool, **of)
-    if any(published(cost.pool) for cost in found.pools):
-        yield recording(TENANT_REQUESTED_COST, _REQUESTED)
+    for record, (labels, units) in _REQUESTED.items() if any(published(cost.pool) for cost in found.pools) else ():
+        price = f"* on (pool, unit, resource) group_left (currency) {POOL_UNIT_COST}"
+        yield recording(record, f"sum by ({labels}) (\n  {units}\n  {price}\n)")
 
 
-def _units(cost: PoolCost) -> Iterator[tuple[dict[str, str], Ratio]]:
+def _units(cost: PoolCost) -> Iterator[tuple[Mapping[str, str], Ratio]]:
     """What a pool hands out, by the labels of its series; what is published as one costs as much as its mean."""
     each = {unit.unit.name: unit for unit in cost.units}
     for item in published(cost.pool):
@@ -100,7 +101,7 @@ def routes(plan: Plan, rule: Rule) -> Routes:
     prices, labels = plan.prices, rule.get("labels", {})
     if prices is None:
         return
-    yield (), claims_of(plan)
+    yield (), (*claims_of(plan), *_among(plan))
     if "currency" in labels:
         yield ("labels", "currency"), copied(prices.at / "currency")
     if rule["record"] == PRICES:
@@ -108,9 +109,9 @@ def routes(plan: Plan, rule: Rule) -> Routes:
     if "pool" not in labels:
         return
     pool = next(pool for pool in plan.pools if pool.name == labels["pool"])
-    yield (), by_name(plan.pools)
+    yield (), _found_by(pool)
     yield ("labels", "pool"), named(pool)
-    yield ("expr",), price_links(prices, pool)
+    yield ("expr",), _price_of(plan, pool)
     match rule["record"]:
         case name if name == POOL_COST:
             yield ("expr",), multiplied(pool.nodes.at / "count")
@@ -120,38 +121,53 @@ def routes(plan: Plan, rule: Rule) -> Routes:
             yield ("expr",), (*_of_units(pool), *_of_guarantees(plan.tenants, pool))
         case _:
             tenant = next(tenant for tenant in plan.tenants if tenant.name == labels["tenant"])
-            yield (), by_name(plan.tenants)
             yield ("labels", "tenant"), named(tenant)
-            yield ("expr",), (*_of_units(pool), *_of_guarantees((tenant, *plan.tree.children(tenant)), pool))
+            yield ("expr",), _of_guarantees((tenant, *plan.tree.children(tenant)), pool)
 
 
-def price_links(prices: Prices, pool: Pool) -> Links:
-    """What makes the price of a node: the rate that holds, those before it that do not, and what they are chosen by."""
-    billing = pool.at / "billing"
-    found = chosen(
-        pool.at / "gpu", billing / "nodeType", billing / "term", pool.nodes.at / "selector" / INSTANCE_TYPE_LABEL
-    )
-    rates = [link for at, rate in rates_for(prices, pool) for link in _places(at, rate)]
-    return (*found, *multiplied(*rates), *multiplied(pool.nodes.at / "gpusPerNode"))
+def _among(plan: Plan) -> Links:
+    """What decides where a rule stands: the names of pools and tenants, and which of the pools have a price."""
+    found = (link for pool in plan.pools for link in _found_by(pool))
+    priced = ordering(found) if len(plan.pools) <= MOST_IN_ORDER else ()
+    return (*by_name(plan.pools), *by_name(plan.tenants), *priced)
 
 
-def _places(at: Origin, rate: Rate) -> Iterator[Origin]:
-    for field, terms in (("perGpuHour", rate.per_gpu_hour), ("perNodeHour", rate.per_node_hour)):
-        if terms is not None:
-            yield at / field
+def _found_by(pool: Pool) -> Links:
+    """What chooses the price of a pool's nodes."""
+    billing, label = pool.at / "billing", pool.nodes.at / "selector" / INSTANCE_TYPE_LABEL
+    stated = label if pool.spec.billing.node_type is None else billing / "nodeType"
+    return chosen(pool.at / "gpu", stated, billing / "term")
+
+
+def _price_of(plan: Plan, pool: Pool) -> Links:
+    """What makes the price of a GPU of the pool."""
+    price = node_price(plan, pool)
+    return multiplied(price.at, pool.nodes.at / "gpusPerNode") if price else ()
 
 
 def _of_unit(pool: Pool, names: str) -> Routes:
-    for unit in (unit for unit in pool.units if unit.name in names.split("/")):
+    """What is published as one costs as much as its mean, so that it matters how many there are of each."""
+    units = [unit for unit in pool.units if unit.name in names.split("/")]
+    for unit in units:
         yield ("labels", "unit"), unit_name_of(pool, unit)
         yield ("labels", "resource"), resource_of(pool, unit)
-        yield ("expr",), (*multiplying(capacity_of(pool, unit)), *choosing(unit_name_of(pool, unit)))
+        yield ("expr",), (*_part_of(pool, unit), *(capacity_of(pool, unit) if units[1:] else ()))
+
+
+def _part_of(pool: Pool, unit: Unit) -> Links:
+    """What makes the part of a GPU that a unit is: its profile, and how many shares there are of a device."""
+    shares = pool.part_with(unit).shares_of(unit)
+    return (*choosing(unit_name_of(pool, unit)), *(multiplied(shares.at) if shares else ()))
 
 
 def _of_units(pool: Pool) -> Links:
-    return tuple(dict.fromkeys(link for unit in pool.units for link in multiplying(capacity_of(pool, unit))))
+    """What makes how many units there are, and what of the pool's nodes they are not."""
+    return tuple(dict.fromkeys(link for unit in pool.units for link in capacity_of(pool, unit)))
 
 
 def _of_guarantees(tenants: Iterable[Tenant], pool: Pool) -> Links:
-    quotas = (quota for tenant in tenants for quota in tenant.quotas if quota.pool.name == pool.name)
-    return summed(*(quota.at / "guaranteed" for quota in quotas))
+    quotas = [quota for tenant in tenants for quota in tenant.quotas if quota.pool.name == pool.name]
+    units = {quota.unit.name: quota.unit for quota in quotas}.values()
+    parts = (link for unit in units for link in _part_of(pool, unit))
+    named_by = chosen(*(quota.at / field for quota in quotas for field in ("pool", "unit")))
+    return (*parts, *named_by, *summed(*(quota.at / "guaranteed" for quota in quotas)))

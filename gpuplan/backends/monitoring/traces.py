@@ -30,7 +30,6 @@ from gpuplan.planning.node_features import matches_boards
 from gpuplan.planning.plan import MIG_CONFIG_LABEL, Mig, Monitoring, Plan, Pool, Quota, Tenant, Workload, with_places
 from gpuplan.planning.sources import (
     asked_by,
-    because_of,
     by_name,
     capacity_of,
     claims_of,
@@ -68,8 +67,6 @@ class Traces(NamedTuple):
 
     def _is_there(self, group: Group) -> Links:
         """Other groups have rules whatever the policies say."""
-        if group.name == GROUP:
-            return because_of(*self.plan.price_lists[:1])
         return scheduler_of(self.plan) if group.name.startswith(TENANT_QUEUES) else ()
 
     def rule_file(self, group: Group) -> Routes:

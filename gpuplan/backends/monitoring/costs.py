@@ -66,9 +66,9 @@ def _rules(prices: Prices, found: Costs) -> Iterator[Rule]:
     for tenant in found.tenants:
         for pool, amount in tenant.own_by_pool.items():
             yield constant(TENANT_COST, _number(amount), tenant=tenant.tenant.name, pool=pool, **of)
-    for record, (labels, units) in _REQUESTED.items() if any(published(cost.pool) for cost in found.pools) else ():
+    for record, (kept, units) in _REQUESTED.items() if any(published(cost.pool) for cost in found.pools) else ():
         price = f"* on (pool, unit, resource) group_left (currency) {POOL_UNIT_COST}"
-        yield recording(record, f"sum by ({labels}) (\n  {units}\n  {price}\n)")
+        yield recording(record, f"sum by ({kept}) (\n  {units}\n  {price}\n)")
 
 
 def _units(cost: PoolCost) -> Iterator[tuple[Mapping[str, str], Ratio]]:

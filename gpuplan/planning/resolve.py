@@ -33,6 +33,7 @@ from gpuplan.planning.plan import (
     Nodes,
     Plan,
     Pool,
+    Prices,
     PriorityClass,
     Quota,
     Retained,
@@ -136,6 +137,7 @@ def resolve(
         retained=tuple(_resolved(parsed, models.Retained, partial(_retained, context)).values()),
         removed=context.removed,
         gpus=tuple(gpus.values()),
+        price_lists=tuple(_resolved(parsed, models.Prices, partial(_prices, context)).values()),
     )
     return plan, tuple(context.diagnostics)
 
@@ -300,6 +302,16 @@ def _monitoring(at: Origin, spec: models.ClusterSpec, operator: GpuOperator) -> 
             labels=labels if dashboards.labels is None else dashboards.labels,
         ),
     )
+
+
+# --- Prices ------------------------------------------------------------------------------------------------------
+
+
+def _prices(context: Context, at: Origin, policy: models.Prices) -> Prices:
+    spec = policy.spec
+    pools = [context.refer("Pool", name, (at / "pools" / name).key, context.pools) for name in spec.pools]
+    gpus = [context.find_gpu(name, (at / "gpus" / name).key) for name in spec.gpus]
+    return Prices(at, policy.metadata.name, spec, None not in (*pools, *gpus))
 
 
 # --- Retained ----------------------------------------------------------------------------------------------------

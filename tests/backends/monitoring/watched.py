@@ -22,6 +22,7 @@ GROUPS = (
     "gpuplan-pools",
     "gpuplan-queues",
     "gpuplan-utilization",
+    "gpuplan-costs",
     "gpuplan-alerts",
 )
 

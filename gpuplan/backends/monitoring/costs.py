@@ -101,7 +101,8 @@ def routes(plan: Plan, rule: Rule) -> Routes:
     prices, labels = plan.prices, rule.get("labels", {})
     if prices is None:
         return
-    yield (), (*claims_of(plan), *_among(plan))
+    if rule["record"] != PRICES:
+        yield (), (*claims_of(plan), *_among(plan))
     if "currency" in labels:
         yield ("labels", "currency"), copied(prices.at / "currency")
     if rule["record"] == PRICES:

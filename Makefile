@@ -73,6 +73,7 @@ docs-serve: $(BIN)/.docs ## Show the documentation's site on localhost and follo
 bench: $(BIN)/.bench ## Measure build, check and validate against a floor and a peer, and pack against a loop
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.packing
+	$(BIN)/python -m benchmarks.parvagpu
 
 dist: $(BIN)/.dist ## Build the wheel and the sdist into dist/, and read them as a package index would
 	rm -rf dist

@@ -7,8 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from gpuplan.diagnostics import GpuplanError
-from gpuplan.sizing.answers import Answer, NodeType, Objective, Way
-from gpuplan.sizing.choosing import counting, highs, solving
+from gpuplan.sizing.answers import Answer, Bound, NodeType, Objective, Proof, Way
+from gpuplan.sizing.choosing import counting, highs, serving, solving
 from gpuplan.sizing.choosing.asking import Ask, asks
 from gpuplan.sizing.choosing.assembling import assemble, groups
 from gpuplan.sizing.choosing.fewer import layouts
@@ -16,6 +16,7 @@ from gpuplan.sizing.choosing.forms import standing_places
 from gpuplan.sizing.choosing.granting import Granted, pods_for
 from gpuplan.sizing.choosing.program import Found
 from gpuplan.sizing.needs import Need
+from gpuplan.wording import count, listing
 
 EVERY_WAY = tuple(Way)
 
@@ -32,8 +33,11 @@ def choose(
     """The best answer to all needs in that objective; where there is too little for all, to the earlier ones first.
 
     Pools that are kept are in the answer with all their nodes. Of answers that are equally good it takes the one that
-    cuts the fewest nodes in another way than today.
+    cuts the fewest nodes in another way than today. Nothing is known here of demand that is not as planned: under
+    `ACCEPTED` the needs have the fewest GPUs, and no bound is claimed.
     """
+    if objective is Objective.PRICE and (unpriced := [one.name for one in node_types if one.price is None]):
+        raise GpuplanError(f"no price is known of {listing(unpriced, None)}", "give each node type a price")
     asked = asks(needs, node_types, ways, standing_places(node_types))
     able = [ask for ask in asked if ask.worth]
     found = _solve(able, node_types, objective, most_layouts, time_limit_s)
@@ -48,7 +52,7 @@ def choose(
         grants=tuple(sorted(granted.grants, key=lambda grant: order[id(grant.need)])),
         unmet=tuple(sorted((*granted.unmet, *none), key=lambda item: order[id(item[0])])),
         objective=objective,
-        bound=found.bound,
+        bound=Bound(Fraction(0), Proof.NONE) if objective is Objective.ACCEPTED else found.bound,
     )
 
 
@@ -59,14 +63,26 @@ def _each(ask: Ask) -> Iterable[tuple[Need, Fraction]]:
 def _solve(
     asked: Sequence[Ask], types: Sequence[NodeType], objective: Objective, most: int | None, time_limit_s: float
 ) -> Found:
+    """By counting where that proves it, else by HiGHS; without it, an answer that holds."""
     counted = counting.count(asked, types, objective)
-    if counted is not None and len(layouts(types, counted)) <= (1 if highs.is_there() and most is None else most or 0):
+    if counted is not None and _has_few(types, counted, most or (1 if highs.is_there() else None)):
         return counted
-    if not highs.is_there():
-        raise GpuplanError("this is not decided without a solver", "run `pip install gpuplan[solver]`")
-    found = solving.solve(asked, types, objective, most, time_limit_s)
+    found = solving.solve(asked, types, objective, most, time_limit_s) if highs.is_there() else None
     if found is None:
-        raise GpuplanError("this is not decided without a solver", "run `pip install gpuplan[solver]`")
+        return _unsolved(counted or serving.serve(asked, types, objective), types, objective, most)
     if counted is not None and counted.bound.least == found.bound.least:
         return replace(found, bound=counted.bound)
+    return found
+
+
+def _has_few(types: Sequence[NodeType], found: Found, most: int | None) -> bool:
+    return most is None or len(layouts(types, found)) <= most
+
+
+def _unsolved(found: Found, types: Sequence[NodeType], objective: Objective, most: int | None) -> Found:
+    if objective is Objective.CHANGES or not _has_few(types, found, most):
+        few = f"{count(most or 0, 'layout')} for all needs"
+        what = "the fewest nodes to cut again" if objective is Objective.CHANGES else few
+        hint = "give it more time" if highs.is_there() else "run `pip install gpuplan[solver]`"
+        raise GpuplanError(f"cannot find {what} without the solver HiGHS", hint)
     return found

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
 
-from gpuplan.planning.placement.arrangement import InstanceCounts, as_key
-from gpuplan.planning.placement.layouts import maximal_layouts
+from gpuplan.planning.placement.arrangement import as_key
 from gpuplan.sizing.answers import Bound, NodeType, Objective, Way
 from gpuplan.sizing.choosing.asking import Ask
-from gpuplan.sizing.choosing.forms import UNCUT, GpuForm, NodeForm, gpu_parts
+from gpuplan.sizing.choosing.forms import UNCUT, GpuForm, NodeForm, filled, gpu_parts
 from gpuplan.sizing.choosing.parts import WHOLE, Part
 from gpuplan.sizing.choosing.program import Found
 from gpuplan.sizing.packing import pack
@@ -34,7 +33,7 @@ def count(asked: Sequence[Ask], types: Sequence[NodeType], objective: Objective)
     if node_type.nodes is not None and nodes > node_type.nodes:
         return None
     layouts = Counter(
-        as_key(_filled(node_type, layout, counts)) for layout, times in packed.layouts for _ in range(times)
+        as_key(filled(node_type, layout, counts)) for layout, times in packed.layouts for _ in range(times)
     )
     forms = [(GpuForm(0, dict(key), gpu_parts(node_type, dict(key))), times) for key, times in layouts.items()]
     forms += [(GpuForm(0, UNCUT, gpu_parts(node_type, UNCUT)), wholes)] if wholes else []
@@ -56,11 +55,3 @@ def _worth(node_type: NodeType, objective: Objective) -> Fraction:
     if objective is Objective.PRICE:
         return Fraction(node_type.price or 0)
     return Fraction(node_type.gpus_per_node)
-
-
-def _filled(node_type: NodeType, layout: InstanceCounts, names: Counter[str]) -> InstanceCounts:
-    """The layout with all that fits beside it: of what is asked for, nothing is left out that costs nothing."""
-    for full in maximal_layouts(node_type.gpu, names):
-        if all(full.get(name, 0) >= held for name, held in layout.items()):
-            return full
-    return layout

@@ -39,6 +39,14 @@ class NodeForm(Value, eq=False):
     today: Today | None = None
 
 
+def filled(node_type: NodeType, layout: InstanceCounts, names: Iterable[str]) -> InstanceCounts:
+    """The layout with all that fits beside it of what is asked for: it costs nothing."""
+    for full in maximal_layouts(node_type.gpu, set(names)):
+        if all(full.get(name, 0) >= held for name, held in layout.items()):
+            return full
+    return layout
+
+
 def standing_places(types: Sequence[NodeType]) -> Iterator[Place]:
     """What pods can have of nodes that are cut already, several whole GPUs of one among it."""
     for number, node_type in enumerate(types):
@@ -84,7 +92,7 @@ def node_forms(number: int, node_type: NodeType, wanted: Iterable[Place], forms:
     gpus = node_type.gpus_per_node
     shares = [part for part in parts if part.way in (Way.TIME_SLICING, Way.MPS)]
     found = [
-        NodeForm(number, 0, {part: gpus * part.replicas}, cut=Cut(part.way, (UNCUT,) * gpus, part.replicas))
+        NodeForm(number, 0, {part: gpus * part.replicas}, cut=shared_cut(part.way, gpus, part.replicas))
         for part in dict.fromkeys(shares)
     ]
     for group in _gangs(gangs, gpus):
@@ -102,6 +110,10 @@ def node_forms(number: int, node_type: NodeType, wanted: Iterable[Place], forms:
 def _alike(form: GpuForm, gpus: int) -> NodeForm:
     parts = {part: count * gpus for part, count in form.parts.items()}
     return NodeForm(form.number, 0, parts, cut=cut_of((form.instances,) * gpus))
+
+
+def shared_cut(way: Way, gpus: int, replicas: int) -> Cut:
+    return Cut(way, (UNCUT,) * gpus, replicas)
 
 
 def uncut(gpus: int) -> Cut:

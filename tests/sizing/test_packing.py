@@ -22,20 +22,20 @@ A100 = load().get("A100-40GB")
 A30 = load().get("A30-24GB")
 
 SMALL, MEDIUM, LARGE = "1g.1gb", "2g.2gb", "3g.3gb"
-DECODERS = {SMALL: 12, MEDIUM: 33, LARGE: 44}
-"""Eleven fill 132 decoders, or four, or three; the classic example of a bound that is not reached."""
 
 
-def a_model_of_decoders() -> Gpu:
-    anywhere = tuple(Placement(start, 1) for start in range(11))
+def a_model_of_decoders(total: int, slices: int, *each: int) -> Gpu:
+    """A small, a medium and a large instance, each of one slice anywhere, that take so many decoders."""
+    anywhere = tuple(Placement(start, 1) for start in range(slices))
     profiles = tuple(
-        Profile(name, slices, 1, 11, anywhere, (), dec=decoders)
-        for slices, (name, decoders) in enumerate(DECODERS.items(), start=1)
+        Profile(name, size, 1, slices, anywhere, (), dec=decoders)
+        for size, (name, decoders) in enumerate(zip((SMALL, MEDIUM, LARGE), each, strict=True), start=1)
     )
-    return replace(A30, id="OWN", profiles=profiles, memory_slices=11, engines=Engines(dec=132))
+    return replace(A30, id="OWN", profiles=profiles, memory_slices=slices, engines=Engines(dec=total))
 
 
-OWN = a_model_of_decoders()
+OWN = a_model_of_decoders(132, 11, 12, 33, 44)
+"""Eleven fill a GPU, or four, or three; the classic example of a bound that is not reached."""
 
 
 # --- Known counts ------------------------------------------------------------------------------------------------
@@ -173,6 +173,13 @@ def test_a_search_proves_what_prices_cannot() -> None:
     packing = pack(OWN, {LARGE: 2, MEDIUM: 3, SMALL: 6})
     assert packing.gpus == packing.bound.least == 3
     assert packing.bound.proof is Proof.SEARCH
+    assert not_held(packing) == []
+
+
+def test_a_search_reaches_what_prices_allow() -> None:
+    packing = pack(a_model_of_decoders(114, 6, 9, 15, 38), {SMALL: 7, MEDIUM: 4, LARGE: 8})
+    assert packing.gpus == 4
+    assert packing.bound.proof is Proof.PRICES
     assert not_held(packing) == []
 
 

@@ -62,7 +62,8 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
 
 def rule_groups(plan: Plan, monitoring: Monitoring) -> tuple[Group, ...]:
     """All groups that have rules."""
-    return (*groups(plan, monitoring), *cost_groups(plan))
+    found = tuple(groups(plan, monitoring))
+    return (*found, *cost_groups(plan, recorded_series(found)))
 
 
 def _status_exporter(plan: Plan, labels: Mapping[str, str]) -> Iterator[dict[str, Any]]:

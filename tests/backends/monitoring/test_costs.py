@@ -10,6 +10,7 @@ from gpuplan.pipeline.rendering import artifacts
 from gpuplan.planning.prices import HOURS_PER_MONTH
 from tests.backends.monitoring.boards import OPENSHIFT, Json, expressions, for_console, for_grafana, queries
 from tests.backends.monitoring.promql import selectors
+from tests.backends.monitoring.test_queues import PLAIN_CLAIMS, ROLE, counted_of_claims
 from tests.backends.monitoring.test_recordings import LARGE, SHARE, SMALL, THERE, samples
 from tests.backends.monitoring.watched import (
     CLAIMS,
@@ -89,8 +90,16 @@ def test_fractions_cost_their_part_of_a_gpu(tmp_path: Path) -> None:
     assert_recorded(tmp_path, {}, expected, FRACTIONS + LIST)
 
 
-def test_of_claimed_devices_it_is_said_what_they_cost_and_not_who_has_them() -> None:
-    found = {rule["record"]: rule for rule in rules(a_plan(CLAIMS + LIST)) if "hourly" in rule.get("record", "")}
+def test_claimed_devices_cost_what_kueue_says_that_tenants_have(tmp_path: Path) -> None:
+    counted = counted_of_claims()
+    usage = f'cohort="gpuplan",cluster_queue="search",flavor="claimed",resource="{counted}",{ROLE}'
+    record = "tenant:gpuplan_requested_cost:hourly"
+    expected = {record: samples(record, (f'tenant="search",pool="claimed",{EUR}', 22.4))}
+    assert_recorded(tmp_path, {f"kueue_cluster_queue_resource_usage{{{usage}}}": "2x200"}, expected, CLAIMS + LIST)
+
+
+def test_where_nobody_says_who_has_claimed_devices_it_is_not_recorded_what_those_cost() -> None:
+    found = {rule["record"]: rule for rule in rules(a_plan(PLAIN_CLAIMS + LIST)) if "hourly" in rule.get("record", "")}
 
     assert found[POOL_UNIT_COST]["labels"] == {"pool": "claimed", "unit": "gpu", "currency": "EUR"}
     assert "tenant:gpuplan_requested_cost:hourly" not in found

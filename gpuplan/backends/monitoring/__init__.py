@@ -46,7 +46,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     of = Traces(plan, monitoring)
     found = rule_groups(plan, monitoring)
     for group in found:
-        subjects = (*cluster, *about(*plan.price_lists[:1]), *every(Pool)) if group.name == GROUP else cluster
+        subjects = (*cluster, *about(*plan.price_lists[:1]), *every(Pool)) if group.name.startswith(GROUP) else cluster
         spec = {"groups": [{"name": group.name, "rules": list(group.rules)}]}
         body = new_object(_API, "PrometheusRule", group.name, monitoring.namespace, labels=labels, spec=spec)
         yield Manifest(_FOLDER, body, about=subjects, trace=partial(of.rule_object, group))

@@ -14,6 +14,7 @@ from gpuplan.backends.monitoring.rules import (
     Group,
     Rule,
     constant,
+    divided,
     published,
     recording,
 )
@@ -34,6 +35,7 @@ from gpuplan.planning.sources import (
 )
 
 GROUP: Final = "gpuplan-costs"
+"""How the names of the groups begin."""
 
 PRICES: Final = "cluster:gpuplan_prices:info"
 """{prices, currency}: 1 for the list of prices that is counted with."""
@@ -61,7 +63,7 @@ def cost_groups(plan: Plan, recorded: Collection[str]) -> Iterator[Group]:
     """Nothing where no document says prices. ``recorded`` are the series that other groups record."""
     found = costs(plan)
     if plan.prices is not None and found is not None:
-        yield Group(GROUP, (*_rules(plan.prices, found), *_requested(recorded)))
+        yield from divided(GROUP, (*_rules(plan.prices, found), *_requested(recorded)))
 
 
 def _rules(prices: Prices, found: Costs) -> Iterator[Rule]:

@@ -22,7 +22,7 @@ from tests.backends.monitoring.watched import (
     rules,
 )
 from tests.plans import a_plan
-from tests.platforms import document
+from tests.platforms import document, tenant
 from tests.tracing.asking import own, traced
 
 LIST = document("Prices", "list", "currency: EUR", "gpus: {A100-80GB: {perGpuHour: 11.20}, L4-24GB: {perGpuHour: 0.9}}")
@@ -107,6 +107,15 @@ def test_where_nobody_says_who_has_claimed_devices_it_is_not_recorded_what_those
 
 def test_without_prices_nothing_is_recorded_of_costs() -> None:
     assert GROUP not in objects(a_plan(a_cluster()), "PrometheusRule")
+
+
+def test_rules_of_a_thousand_tenants_are_two_objects() -> None:
+    """A Prometheus' rules are in a ConfigMap, which may have 1 MiB."""
+    teams = "".join(tenant(f"t{number}", "pool: large, guaranteed: 0, limit: 1") for number in range(1000))
+    found = objects(a_plan(PRICED + teams), "PrometheusRule")
+    sizes = [len(found[name]["spec"]["groups"][0]["rules"]) for name in (GROUP, f"{GROUP}-2")]
+    assert (sizes[0], f"{GROUP}-3" in found) == (1000, False)
+    assert sizes[1] == 18
 
 
 def test_a_number_has_nine_digits_and_no_exponent() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from gpuplan.diagnostics import GpuplanError
@@ -10,6 +11,7 @@ from gpuplan.sizing.answers import Answer, NodeType, Objective, Way
 from gpuplan.sizing.choosing import counting, highs, solving
 from gpuplan.sizing.choosing.asking import Ask, asks
 from gpuplan.sizing.choosing.assembling import assemble, groups
+from gpuplan.sizing.choosing.fewer import layouts
 from gpuplan.sizing.choosing.forms import standing_places
 from gpuplan.sizing.choosing.granting import Granted, pods_for
 from gpuplan.sizing.choosing.program import Found
@@ -23,6 +25,7 @@ def choose(
     node_types: Sequence[NodeType],
     objective: Objective,
     *,
+    most_layouts: int | None = None,
     ways: Iterable[Way] = EVERY_WAY,
     time_limit_s: float = 20,
 ) -> Answer:
@@ -33,7 +36,7 @@ def choose(
     """
     asked = asks(needs, node_types, ways, standing_places(node_types))
     able = [ask for ask in asked if ask.worth]
-    found = _solve(able, node_types, objective, time_limit_s)
+    found = _solve(able, node_types, objective, most_layouts, time_limit_s)
     grouped = groups(node_types, assemble(node_types, found.nodes, found.gpus))
     granted = Granted(node_types, grouped)
     for ask, taken in zip(able, found.taken, strict=True):
@@ -53,10 +56,17 @@ def _each(ask: Ask) -> Iterable[tuple[Need, Fraction]]:
     return zip(ask.needs, ask.amounts, strict=True)
 
 
-def _solve(asked: Sequence[Ask], types: Sequence[NodeType], objective: Objective, time_limit_s: float) -> Found:
-    found = counting.count(asked, types, objective)
-    if found is None and highs.is_there():
-        found = solving.solve(asked, types, objective, time_limit_s)
+def _solve(
+    asked: Sequence[Ask], types: Sequence[NodeType], objective: Objective, most: int | None, time_limit_s: float
+) -> Found:
+    counted = counting.count(asked, types, objective)
+    if counted is not None and len(layouts(types, counted)) <= (1 if highs.is_there() and most is None else most or 0):
+        return counted
+    if not highs.is_there():
+        raise GpuplanError("this is not decided without a solver", "run `pip install gpuplan[solver]`")
+    found = solving.solve(asked, types, objective, most, time_limit_s)
     if found is None:
         raise GpuplanError("this is not decided without a solver", "run `pip install gpuplan[solver]`")
+    if counted is not None and counted.bound.least == found.bound.least:
+        return replace(found, bound=counted.bound)
     return found

@@ -118,17 +118,17 @@ def _by_instances(counts: InstanceCounts) -> tuple[bool, int, tuple[tuple[str, i
     return not counts, sum(counts.values()), tuple(sorted(counts.items(), reverse=True))
 
 
-def standing_forms(number: int, node_type: NodeType, wanted: Iterable[Place]) -> Iterator[NodeForm]:
-    """Nodes that stay as they are today: each pool's, with each choice of pods with several GPUs on its whole GPUs."""
+def cut_forms(
+    number: int, node_type: NodeType, cut: Cut, today: Today | None, wanted: Iterable[Place]
+) -> Iterator[NodeForm]:
+    """Nodes of that cut, with each choice of pods with several GPUs on its whole GPUs."""
     sizes = sorted({part.gpus for at, part in wanted if at == number and part.gpus > 1}, reverse=True)
-    for today in node_type.pools:
-        parts = node_parts(node_type, today.cut)
-        singles = parts[whole(node_type.gpu)]
-        for group in _gangs(sizes, singles):
-            taken = Counter({whole(node_type.gpu, size): count for size, count in Counter(group).items()})
-            held = parts + taken
-            held[whole(node_type.gpu)] -= sum(group)
-            yield NodeForm(number, 0, +held, group, today.cut, today)
+    parts = node_parts(node_type, cut)
+    one = whole(node_type.gpu)
+    for group in _gangs(sizes, parts[one]):
+        held = parts + Counter({whole(node_type.gpu, size): count for size, count in Counter(group).items()})
+        held[one] -= sum(group)
+        yield NodeForm(number, 0, +held, group, cut, today)
 
 
 def _gangs(sizes: Sequence[int], gpus: int) -> Iterator[tuple[int, ...]]:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import ceil
 
-from gpuplan.sizing.answers import Bound, NodeType
+from gpuplan.sizing.answers import Bound, Cut, NodeType
 from gpuplan.sizing.choosing.asking import Ask, Place
-from gpuplan.sizing.choosing.forms import GpuForm, NodeForm, gpu_forms, node_forms, standing_forms
+from gpuplan.sizing.choosing.forms import GpuForm, NodeForm, cut_forms, gpu_forms, node_forms
 from gpuplan.sizing.choosing.highs import INFINITE, Program, Solution
 from gpuplan.values import Value
 
@@ -30,9 +30,10 @@ class Choice:
 
     Numbers: nodes by form, GPUs by form, parts by ask and place, and of the pools of today how many nodes stay as they
     are. Rows: GPUs of a node that are made into GPU forms, nodes of a type, parts that there are, what is asked for.
+    ``cuts`` are more ways to cut the nodes of a type than those of `forms`.
     """
 
-    def __init__(self, types: Sequence[NodeType], asked: Sequence[Ask], *, keeps_today: bool = True) -> None:
+    def __init__(self, types: Sequence[NodeType], asked: Sequence[Ask], cuts: Sequence[tuple[int, Cut]] = ()) -> None:
         self.types, self.asked = types, asked
         self.program = Program()
         self.node_forms: dict[int, NodeForm] = {}
@@ -44,9 +45,10 @@ class Choice:
         wanted = list(dict.fromkeys(place for ask in asked for place in ask.worth if place in ask.least))
         held = list(dict.fromkeys(place for ask in asked for place in ask.worth))
         for number, node_type in enumerate(types):
-            standing = standing_forms(number, node_type, held)
-            kept = [form for form in standing if keeps_today or _is_kept(form)]
-            self._add_type(number, node_type, wanted, kept, supply)
+            own = [(cut, None) for at, cut in cuts if at == number]
+            given = [*own, *((today.cut, today) for today in node_type.pools)]
+            forms = [form for cut, today in given for form in cut_forms(number, node_type, cut, today, held)]
+            self._add_type(number, node_type, wanted, forms, supply)
         self._add_asks(supply)
 
     def _add_type(
@@ -54,12 +56,12 @@ class Choice:
         number: int,
         node_type: NodeType,
         wanted: Sequence[Place],
-        standing: Iterable[NodeForm],
+        given: Iterable[NodeForm],
         supply: Mapping[Place, dict[int, float]],
     ) -> None:
         of_gpus = gpu_forms(number, node_type, wanted)
         forms = node_forms(number, node_type, wanted, of_gpus)
-        nodes = {self._number(form, supply): form for form in (*forms, *standing)}
+        nodes = {self._number(form, supply): form for form in (*forms, *given)}
         self.node_forms |= nodes
         most = INFINITE if node_type.nodes is None else node_type.nodes
         self.program.row(0, dict.fromkeys(nodes, 1), most)
@@ -103,11 +105,11 @@ class Choice:
             self.program.row(min(today - node_type.nodes, 0), changed, INFINITE)
             return
         adds = self.program.number(1)
-        self.program.row(0, {**changed, adds: self._most_nodes + today}, INFINITE)
+        self.program.row(0, {**changed, adds: self.most_nodes + today}, INFINITE)
         self.program.row(0, {**dict.fromkeys(stays, 1), again: 1, adds: -today}, INFINITE)
 
     @property
-    def _most_nodes(self) -> int:
+    def most_nodes(self) -> int:
         """More than any answer has use for: one for each part that is asked for."""
         return sum(ceil(ask.amount / min(ask.worth.values())) for ask in self.asked)
 
@@ -151,7 +153,3 @@ class Choice:
     def answered(self, at: int, solution: Solution) -> Fraction:
         worth = self.asked[at].worth
         return sum((worth[place] * solution.values[index] for place, index in self.parts[at].items()), Fraction(0))
-
-
-def _is_kept(form: NodeForm) -> bool:
-    return form.today is not None and form.today.is_kept

@@ -11,8 +11,10 @@ from tests.sizing.choosing.building import A100, H100, L4, a_need, a_pool, a_ser
 from tests.sizing.choosing.verifying import verify
 
 
-def chosen(needs: Sequence[Need], *types: NodeType, objective: Objective = Objective.GPUS) -> Answer:
-    answer = choose(needs, types, objective)
+def chosen(
+    needs: Sequence[Need], *types: NodeType, objective: Objective = Objective.GPUS, most_layouts: int | None = None
+) -> Answer:
+    answer = choose(needs, types, objective, most_layouts=most_layouts)
     assert verify(answer, needs, types) == []
     return answer
 
@@ -118,3 +120,22 @@ def test_an_engine_is_had_from_whichever_profile_costs_less_beside_the_others() 
 
 def test_nothing_needed_is_nothing_used() -> None:
     assert chosen([], nodes()).gpus == 0
+
+
+MIXED = [a_need(10, "small", memory=9), a_need(6, "half", memory=30), a_need(2, "large", memory=60)]
+
+
+def test_fewer_layouts_cost_gpus() -> None:
+    counts = {most: chosen(MIXED, nodes(), most_layouts=most) for most in (3, 2)}
+    assert [(answer.gpus, len(answer.groups)) for answer in counts.values()] == [(7, 3), (8, 2)]
+    assert [answer.bound.least for answer in counts.values()] == [7, 8]
+
+
+def test_one_layout_for_all_nodes_is_found_where_their_gpus_may_differ() -> None:
+    answer = chosen(MIXED, nodes(gpus=4), most_layouts=1)
+    assert (answer.gpus, len(answer.groups)) == (8, 1)
+
+
+def test_of_equal_answers_the_one_with_fewer_layouts_is_taken() -> None:
+    answer = chosen([a_need(12, "small", memory=9), a_need(6, "half", memory=30)], nodes(gpus=8))
+    assert (answer.nodes, len(answer.groups)) == (1, 1)

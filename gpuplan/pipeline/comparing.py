@@ -494,6 +494,7 @@ _BROKEN: Final = {
     "PriorityClass": ("priority_classes",),
     "Tenant": ("tenants", "incomplete_tenants"),
     "Workload": ("workloads",),
+    "Prices": ("price_lists",),
 }
 
 

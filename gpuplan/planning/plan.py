@@ -958,6 +958,7 @@ class Broken(Value):
     priority_classes: frozenset[str] = frozenset()
     tenants: frozenset[str] = frozenset()
     workloads: frozenset[str] = frozenset()
+    price_lists: frozenset[str] = frozenset()
     incomplete_tenants: frozenset[str] = frozenset()
 
 

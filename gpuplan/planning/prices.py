@@ -15,7 +15,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Final, assert_never
 
 from gpuplan.diagnostics import Origin
-from gpuplan.planning.plan import Amount, DynamicMig, Isolation, Plan, Pool, Prices, Tenant, Unit, Workload
+from gpuplan.planning.plan import Amount, DynamicMig, Isolation, Plan, Pool, Prices, Tenant, Unit, UnitKey, Workload
 from gpuplan.policy.models import Rate, Term, Terms
 from gpuplan.values import NamedTuple, Value
 
@@ -258,7 +258,8 @@ def costs(plan: Plan) -> Costs | None:
     if plan.prices is None:
         return None
     priced = [(pool, price) for pool in plan.pools if (price := node_price(plan, pool))]
-    pools = {pool.name: _pool_cost(plan, pool, price) for pool, price in priced}
+    guaranteed = {total.key: Ratio(total.guaranteed) for total in plan.totals}
+    pools = {pool.name: _pool_cost(pool, price, guaranteed) for pool, price in priced}
     each = {(name, unit.unit.name): unit for name, pool in pools.items() for unit in pool.units}
     return Costs(
         currency=plan.prices.spec.currency,
@@ -276,12 +277,13 @@ def selected_costs(shown: Selection) -> Costs | None:
         return None
     pools = frozenset(pool.name for pool in shown.pools)
     tenants = frozenset(tenant.name for tenant in shown.tenants)
+    work = frozenset(workload.name for workload in shown.workloads)
     own = (cost.within(pools) for cost in found.tenants if cost.tenant.name in tenants)
     return Costs(
         currency=found.currency,
         pools=tuple(cost for cost in found.pools if cost.pool.name in pools),
         tenants=tuple(cost for cost in own if cost.by_pool),
-        workloads=tuple(cost for cost in found.workloads if cost.workload in shown.workloads),
+        workloads=tuple(cost for cost in found.workloads if cost.workload.name in work),
         unpriced=tuple(name for name in found.unpriced if name in pools),
     )
 
@@ -291,11 +293,12 @@ def saved(cost: Money, instead: Money | None) -> Ratio | None:
     return 1 - cost / instead if instead else None
 
 
-def _pool_cost(plan: Plan, pool: Pool, price: Price) -> PoolCost:
+def _pool_cost(pool: Pool, price: Price, guaranteed: Mapping[UnitKey, Ratio]) -> PoolCost:
     gpu = Ratio(price.per_node_hour) / pool.nodes.gpus_per_node
-    guaranteed = {total.unit.name: Ratio(total.guaranteed) for total in plan.totals if total.pool.name == pool.name}
     parts = ((unit, part_of_gpu(pool, unit)) for unit in pool.units)
-    units = tuple(UnitCost(unit, part, gpu * part, gpu * part * guaranteed.get(unit.name, 0)) for unit, part in parts)
+    units = tuple(
+        UnitCost(unit, part, gpu * part, gpu * part * guaranteed.get((pool.name, unit.name), 0)) for unit, part in parts
+    )
     is_dynamic = any(isinstance(part.sharing, DynamicMig) for part in pool.parts)
     is_countable = not is_dynamic and all(unit.asked_as for unit in pool.units)
     return PoolCost(
@@ -315,7 +318,7 @@ def _not_cut(pool: Pool) -> Ratio:
     return pool.gpu_count - _sum(part_of_gpu(pool, unit) * unit.capacity for unit in pool.units)
 
 
-_Each = Mapping[tuple[str, str], UnitCost]
+_Each = Mapping[UnitKey, UnitCost]
 
 
 def _tenant_costs(plan: Plan, pools: Mapping[str, PoolCost], each: _Each) -> Iterator[TenantCost]:
@@ -339,7 +342,7 @@ def _most(limit: Amount | None, unit: Unit) -> Ratio:
     return Ratio(unit.capacity if limit is None else min(limit, unit.capacity))
 
 
-def _by_pool(amounts: Mapping[tuple[str, str], Money]) -> dict[str, Money]:
+def _by_pool(amounts: Mapping[UnitKey, Money]) -> dict[str, Money]:
     found: dict[str, Money] = {}
     for (pool, _), amount in amounts.items():
         found[pool] = found.get(pool, Ratio(0)) + amount

@@ -114,6 +114,7 @@ def resolve(
     limit_depth(context, tenants)
     context.tenants = tenants
     workloads = _resolved(parsed, models.Workload, partial(_workload, context))
+    price_lists = _resolved(parsed, models.Prices, partial(_prices, context))
     hand_work = hand_work or HandWork()
     plan = Plan(
         cluster=settings,
@@ -132,12 +133,13 @@ def resolve(
             priority_classes=_lost(context, "PriorityClass", context.classes),
             tenants=_lost(context, "Tenant", tenants),
             workloads=_lost(context, "Workload", workloads),
+            price_lists=_lost(context, "Prices", price_lists),
             incomplete_tenants=_incomplete(parsed, tenants),
         ),
         retained=tuple(_resolved(parsed, models.Retained, partial(_retained, context)).values()),
         removed=context.removed,
         gpus=tuple(gpus.values()),
-        price_lists=tuple(_resolved(parsed, models.Prices, partial(_prices, context)).values()),
+        price_lists=tuple(price_lists.values()),
     )
     return plan, tuple(context.diagnostics)
 

@@ -56,27 +56,27 @@ def rounded(amount: Ratio, digits: int) -> Decimal:
 
 
 def percentage(part: Ratio | None) -> str:
-    return _UNKNOWN if part is None else f"{rounded(part * 100, 1)} %"
+    return _UNKNOWN if part is None else f"{rounded(part * 100, 1)}%"
 
 
 def _pools(found: Costs) -> Table:
     rows = [_pool_row(pool, found.currency) for pool in found.pools]
-    rows += [(name, _UNKNOWN, "no price", *[_UNKNOWN] * 6) for name in found.unpriced]
+    rows += [(name, "no price", *[_UNKNOWN] * 7) for name in found.unpriced]
     if len(found.pools) > 1:
         sums = (found.total, found.guaranteed, found.free, found.not_cut)
-        rows.append(("all", "", "", *(month_text(amount, found.currency) for amount in sums), "", ""))
-    headings = ("POOL", "TERM", "NODE AN HOUR", "IN ALL", "GUARANTEED", "FREE", "NOT CUT", "AS WHOLE GPUS", "SAVED")
-    return Table(headings, rows, right=range(2, 9), extra=(1, 7, 8))
+        rows.append(("all", "", *(month_text(amount, found.currency) for amount in sums), "", "", ""))
+    headings = ("POOL", "NODE/H", "IN ALL", "GUARANTEED", "FREE", "NOT CUT", "AS WHOLE GPUS", "SAVED", "TERM")
+    return Table(headings, rows, right=range(1, 8), extra=(8, 6, 7))
 
 
 def _pool_row(cost: PoolCost, currency: str) -> tuple[str, ...]:
     return (
         cost.pool.name,
-        cost.pool.spec.billing.term.value,
         _price_text(cost.price),
         *(month_text(amount, currency) for amount in (cost.total, cost.guaranteed, cost.free, cost.not_cut)),
         _UNKNOWN if cost.whole_gpus is None else month_text(cost.whole_gpus, currency),
         percentage(saved(cost.total, cost.whole_gpus)),
+        cost.pool.spec.billing.term.value,
     )
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from fractions import Fraction as Ratio
 
+from hypothesis import given
+
 from gpuplan.changes.compare import ClusterState, compare
 from gpuplan.changes.costs import AmountChange, cost_change
 from gpuplan.disturbance import ChangeClass
 from gpuplan.pipeline.rendering import artifacts
 from gpuplan.planning.plan import Plan
+from gpuplan.planning.prices import costs
+from tests.planning.test_prices import priced
 from tests.plans import CLUSTER, a_plan
 from tests.platforms import a_platform, document, pool, tenant
 
@@ -91,6 +95,19 @@ def test_a_pool_without_a_price_on_a_side_is_in_no_number() -> None:
     found = cost_change(a_platform(nodes(1), other, prices(BY_GPU)), a_platform(nodes(2), other, prices(both)))
     assert found is not None
     assert (found.total, found.left_out) == (amounts(16, 32), ("b",))
+
+
+@given(priced(), priced())
+def test_what_pools_cost_more_is_what_all_of_it_does(before: Plan, after: Plan) -> None:
+    found, old, new = cost_change(before, after), costs(before), costs(after)
+    assert old is not None
+    assert new is not None
+    difference = new.total - old.total
+    if found is None:
+        assert difference == 0
+    else:
+        assert found.total == AmountChange(old.total, new.total)
+        assert sum(amounts.difference for amounts in found.pools.values()) == difference
 
 
 # --- What is said of it --------------------------------------------------------------------------------------------

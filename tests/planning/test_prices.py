@@ -193,6 +193,19 @@ def test_what_a_child_has_is_its_parent_s_and_not_its_parent_s_own() -> None:
     assert (found["below"].guaranteed, found["below"].own) == amounts(8, 8)
 
 
+def test_a_parent_without_a_quota_costs_what_its_parts_do() -> None:
+    above = document("Tenant", "above", "quotas: []")
+    below = tenant("below", "pool: a, guaranteed: 4", more="parent: above")
+    found = by_name(costs_of(pool("a"), above, below, prices("gpus: {A100-80GB: {perGpuHour: 2}}")))
+    assert (found["above"].guaranteed, found["above"].own) == amounts(8, 0)
+
+
+def test_nobody_can_use_more_of_a_unit_than_there_is() -> None:
+    lab = tenant("lab", "pool: a, unit: 1g.10gb, guaranteed: 0, limit: 500")
+    found = costs_of(pool("a", "mig: {instances: {3g.40gb: 1, 1g.10gb: 4}}"), lab, prices(FREE))
+    assert found.tenants[0].most == 16 * 4 * 15
+
+
 def test_a_tenant_of_partitions_on_demand_cannot_use_more_than_the_pool() -> None:
     a = pool("a", "dynamicMig: {profiles: [1g.10gb, 7g.80gb]}", "allocation: dra")
     quotas = (

@@ -51,15 +51,15 @@ def data(plan: Plan) -> Any:
 def test_costs_are_shown_by_pool_unit_tenant_and_workload() -> None:
     assert costs_shown(a_priced_platform()) == (
         "Costs, in EUR a month of 730 hours\n"
-        "  POOL  TERM      NODE AN HOUR     IN ALL  GUARANTEED      FREE  NOT CUT  AS WHOLE GPUS   SAVED\n"
-        "  a     onDemand         16.00  11,680.00    4,106.25  6,843.75   730.00      81,760.00  85.7 %\n"
-        "  b     onDemand          2.00   1,460.00    1,460.00      0.00     0.00       4,380.00  66.7 %\n"
-        "  all                           13,140.00    5,566.25  6,843.75   730.00\n"
+        "  POOL  NODE/H     IN ALL  GUARANTEED      FREE  NOT CUT  AS WHOLE GPUS  SAVED  TERM\n"
+        "  a      16.00  11,680.00    4,106.25  6,843.75   730.00      81,760.00  85.7%  onDemand\n"
+        "  b       2.00   1,460.00    1,460.00      0.00     0.00       4,380.00  66.7%  onDemand\n"
+        "  all           13,140.00    5,566.25  6,843.75   730.00\n"
         "\n"
         "Costs of a unit, in EUR\n"
         "  POOL  UNIT     OF A GPU  AN HOUR  A MONTH\n"
-        "  a     1g.10gb    13.4 %   0.2679   195.54\n"
-        "  b     shared     33.3 %   0.6667   486.67\n"
+        "  a     1g.10gb     13.4%   0.2679   195.54\n"
+        "  b     shared      33.3%   0.6667   486.67\n"
         "\n"
         "Costs of tenants, in EUR a month of 730 hours\n"
         "  TENANT  GUARANTEED   ITS OWN   AT MOST\n"
@@ -67,8 +67,8 @@ def test_costs_are_shown_by_pool_unit_tenant_and_workload() -> None:
         "  shop      2,737.50  2,737.50  2,737.50\n"
         "\n"
         "Costs of workloads, in EUR a month of 730 hours\n"
-        "  WORKLOAD  TENANT  AT LEAST   AT MOST  AS WHOLE GPUS   SAVED\n"
-        "  chat      lab     1,460.00  1,460.00       4,380.00  66.7 %\n"
+        "  WORKLOAD  TENANT  AT LEAST   AT MOST  AS WHOLE GPUS  SAVED\n"
+        "  chat      lab     1,460.00  1,460.00       4,380.00  66.7%\n"
     )
 
 
@@ -80,7 +80,7 @@ def test_without_prices_there_is_nothing_of_costs() -> None:
 
 def test_pool_without_a_price_is_named_and_in_no_sum() -> None:
     plan = a_platform(pool("a"), pool("b", gpu="L4-24GB"), PRICES)
-    assert "  b     -             no price          -" in costs_shown(plan)
+    assert "  b     no price          -" in costs_shown(plan)
     assert data(plan)["unpriced_pools"] == ["b"]
 
 
@@ -125,7 +125,7 @@ def test_amounts_are_rounded_to_the_nearest_and_ties_to_the_even_one() -> None:
 
 
 def test_a_part_that_is_not_known_has_no_percentage() -> None:
-    assert (percentage(None), percentage(Ratio(2, 3))) == ("-", "66.7 %")
+    assert (percentage(None), percentage(Ratio(2, 3))) == ("-", "66.7%")
 
 
 # --- What a step costs ---------------------------------------------------------------------------------------------
@@ -158,6 +158,18 @@ def test_what_a_step_costs_is_in_the_verdict_and_below_its_cluster() -> None:
 def test_what_a_step_saves_has_a_minus() -> None:
     page = shown_diff(a_step(a_priced_platform(), a_priced_platform(other_prices("1"))), "table", PLAIN)
     assert page.startswith("none: nothing that is applied differs, -6,570.00 EUR a month\n")
+
+
+def test_of_many_tenants_those_with_most_are_named_and_the_others_summed() -> None:
+    teams = "".join(tenant(f"t{number}", f"pool: a, guaranteed: {number}") for number in range(1, 13))
+    before, after = (
+        a_platform(pool("a", nodes="count: 10, gpusPerNode: 8"), teams, other_prices(price)) for price in "12"
+    )
+    page = shown_diff(a_step(before, after), "table", PLAIN)
+
+    assert "tenant `t12`: +8,760.00, from 8,760.00 to 17,520.00\n" in page
+    assert "tenant `t2`" not in page
+    assert page.endswith("          2 more tenants: +2,190.00\n")
 
 
 def test_a_merge_request_reads_what_it_costs() -> None:

@@ -173,3 +173,8 @@ def test_paint_ends_with_its_line_and_goes_on_in_the_next() -> None:
 
 def test_lines_stay_as_they_are_where_there_is_no_width_to_fit() -> None:
     assert folded("a line of some words\n", replace(PLAIN, width=4)) == "a line of some words\n"
+
+
+def test_a_number_stays_in_one_piece() -> None:
+    assert wrapped("cost,11,680.00", 10) == ["cost,", "11,680.00"]
+    assert wrapped("0,1,2,3", 5) == ["0,1,", "2,3"]

@@ -176,8 +176,8 @@ def test_a_search_proves_what_prices_cannot() -> None:
     assert not_held(packing) == []
 
 
-def test_a_search_reaches_what_prices_allow() -> None:
-    packing = pack(a_model_of_decoders(114, 6, 9, 15, 38), {SMALL: 7, MEDIUM: 4, LARGE: 8})
+def test_a_search_reaches_what_layouts_one_after_the_other_do_not() -> None:
+    packing = pack(a_model_of_decoders(115, 6, 48, 19, 12), {SMALL: 4, MEDIUM: 6, LARGE: 9})
     assert packing.gpus == 4
     assert packing.bound.proof is Proof.PRICES
     assert not_held(packing) == []

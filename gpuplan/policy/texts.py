@@ -230,7 +230,9 @@ def _price_from_number(value: object) -> object:
 
 PriceText = Annotated[
     str,
-    _matching(_PRICE, "a price of at least 0 with at most six digits behind the point, such as 2.50", _price),
+    _matching(
+        _PRICE, "a price such as 2.50: at least 0, at most seven digits before the point and six behind it", _price
+    ),
 ]
 Price = Annotated[
     PriceText,

@@ -46,7 +46,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     of = Traces(plan, monitoring)
     found = rule_groups(plan, monitoring)
     for group in found:
-        subjects = (*cluster, *about(*plan.price_lists[:1]), *every(Pool)) if group.name == GROUP else cluster
+        subjects = (*cluster, *about(*plan.price_lists[:1]), *every(Pool)) if group.name.startswith(GROUP) else cluster
         spec = {"groups": [{"name": group.name, "rules": list(group.rules)}]}
         body = new_object(_API, "PrometheusRule", group.name, monitoring.namespace, labels=labels, spec=spec)
         yield Manifest(_FOLDER, body, about=subjects, trace=partial(of.rule_object, group))
@@ -62,7 +62,8 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
 
 def rule_groups(plan: Plan, monitoring: Monitoring) -> tuple[Group, ...]:
     """All groups that have rules."""
-    return (*groups(plan, monitoring), *cost_groups(plan))
+    found = tuple(groups(plan, monitoring))
+    return (*found, *cost_groups(plan, recorded_series(found)))
 
 
 def _status_exporter(plan: Plan, labels: Mapping[str, str]) -> Iterator[dict[str, Any]]:

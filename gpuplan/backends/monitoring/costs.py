@@ -6,7 +6,7 @@ which sums are exact; a series keeps nine digits behind the point. What is reque
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction as Ratio
 from typing import Final
 
@@ -14,15 +14,28 @@ from gpuplan.backends.monitoring.rules import (
     Group,
     Rule,
     constant,
+    divided,
     published,
     recording,
 )
 from gpuplan.manifests.provenance import Links, Routes, choosing, chosen, copied, multiplied, ordering, summed
+from gpuplan.planning.dra import uses_claims
 from gpuplan.planning.plan import Plan, Pool, Prices, Tenant, Unit
 from gpuplan.planning.prices import INSTANCE_TYPE_LABEL, Costs, PoolCost, costs, node_price
-from gpuplan.planning.sources import MOST_IN_ORDER, by_name, capacity_of, claims_of, named, resource_of, unit_name_of
+from gpuplan.planning.sources import (
+    MOST_IN_ORDER,
+    by_name,
+    capacity_of,
+    claims_of,
+    named,
+    release_of,
+    resource_of,
+    scheduler_of,
+    unit_name_of,
+)
 
 GROUP: Final = "gpuplan-costs"
+"""How the names of the groups begin."""
 
 PRICES: Final = "cluster:gpuplan_prices:info"
 """{prices, currency}: 1 for the list of prices that is counted with."""
@@ -46,11 +59,11 @@ _REQUESTED: Final = {
 """By the labels of what is recorded, and the units that it is the price of."""
 
 
-def cost_groups(plan: Plan) -> Iterator[Group]:
-    """Nothing where no document says prices."""
+def cost_groups(plan: Plan, recorded: Collection[str]) -> Iterator[Group]:
+    """Nothing where no document says prices. ``recorded`` are the series that other groups record."""
     found = costs(plan)
     if plan.prices is not None and found is not None:
-        yield Group(GROUP, tuple(_rules(plan.prices, found)))
+        yield from divided(GROUP, (*_rules(plan.prices, found), *_requested(recorded)))
 
 
 def _rules(prices: Prices, found: Costs) -> Iterator[Rule]:
@@ -66,9 +79,14 @@ def _rules(prices: Prices, found: Costs) -> Iterator[Rule]:
     for tenant in found.tenants:
         for pool, amount in tenant.own_by_pool.items():
             yield constant(TENANT_COST, _number(amount), tenant=tenant.tenant.name, pool=pool, **of)
-    for record, (kept, units) in _REQUESTED.items() if any(published(cost.pool) for cost in found.pools) else ():
-        price = f"* on (pool, unit, resource) group_left (currency) {POOL_UNIT_COST}"
-        yield recording(record, f"sum by ({kept}) (\n  {units}\n  {price}\n)")
+
+
+def _requested(recorded: Collection[str]) -> Iterator[Rule]:
+    """What pods have is known where something says it: of claimed devices Kueue alone."""
+    for record, (kept, units) in _REQUESTED.items():
+        if units in recorded:
+            price = f"* on (pool, unit) group_left (currency) {POOL_UNIT_COST}"
+            yield recording(record, f"sum by ({kept}) (\n  {units}\n  {price}\n)")
 
 
 def _units(cost: PoolCost) -> Iterator[tuple[Mapping[str, str], Ratio]]:
@@ -102,7 +120,7 @@ def routes(plan: Plan, rule: Rule) -> Routes:
     if prices is None:
         return
     if rule["record"] != PRICES:
-        yield (), (*claims_of(plan), *_among(plan))
+        yield (), (*_recorded(plan), *_among(plan))
     if "currency" in labels:
         yield ("labels", "currency"), copied(prices.at / "currency")
     if rule["record"] == PRICES:
@@ -124,6 +142,11 @@ def routes(plan: Plan, rule: Rule) -> Routes:
             tenant = next(tenant for tenant in plan.tenants if tenant.name == labels["tenant"])
             yield ("labels", "tenant"), named(tenant)
             yield ("expr",), _of_guarantees((tenant, *plan.tree.children(tenant)), pool)
+
+
+def _recorded(plan: Plan) -> Links:
+    """What decides whether it is known what pods have."""
+    return (*claims_of(plan), *((*scheduler_of(plan), *release_of(plan)) if uses_claims(plan) else ()))
 
 
 def _among(plan: Plan) -> Links:

@@ -235,11 +235,12 @@ def pool_group(plan: Plan) -> Group:
 
 def tenant_groups(plan: Plan) -> Iterator[Group]:
     """As many groups as keep each object small: who is who and has what, and whose a queue is."""
-    yield from _divided("gpuplan-tenants", [rule for tenant in plan.tenants for rule in _tenant_rules(tenant)])
-    yield from _divided(TENANT_QUEUES, list(_queue_rules(plan)))
+    yield from divided("gpuplan-tenants", [rule for tenant in plan.tenants for rule in _tenant_rules(tenant)])
+    yield from divided(TENANT_QUEUES, list(_queue_rules(plan)))
 
 
-def _divided(name: str, rules: Sequence[Rule]) -> Iterator[Group]:
+def divided(name: str, rules: Sequence[Rule]) -> Iterator[Group]:
+    """Groups that keep each object small, all but the first with a number behind the name."""
     for number, start in enumerate(range(0, len(rules), _MOST_RULES), start=1):
         yield Group(f"{name}{f'-{number}' if number > 1 else ''}", tuple(rules[start : start + _MOST_RULES]))
 

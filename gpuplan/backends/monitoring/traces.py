@@ -75,7 +75,7 @@ class Traces(NamedTuple):
         tenants = {tenant.name: tenant for tenant in self.plan.tenants}
         for index, rule in enumerate(group.rules):
             record, labels = rule.get("record"), rule.get("labels", {})
-            if group.name == GROUP:
+            if group.name.startswith(GROUP):
                 found = routes(self.plan, rule)
             elif record in _OF_TENANTS:
                 found = _of_tenant(self.plan, tenants[labels["tenant"]], rule)

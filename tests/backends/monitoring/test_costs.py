@@ -10,6 +10,7 @@ from gpuplan.pipeline.rendering import artifacts
 from gpuplan.planning.prices import HOURS_PER_MONTH
 from tests.backends.monitoring.boards import OPENSHIFT, Json, expressions, for_console, for_grafana, queries
 from tests.backends.monitoring.promql import selectors
+from tests.backends.monitoring.test_queues import PLAIN_CLAIMS, ROLE, counted_of_claims
 from tests.backends.monitoring.test_recordings import LARGE, SHARE, SMALL, THERE, samples
 from tests.backends.monitoring.watched import (
     CLAIMS,
@@ -21,7 +22,7 @@ from tests.backends.monitoring.watched import (
     rules,
 )
 from tests.plans import a_plan
-from tests.platforms import document
+from tests.platforms import document, tenant
 from tests.tracing.asking import own, traced
 
 LIST = document("Prices", "list", "currency: EUR", "gpus: {A100-80GB: {perGpuHour: 11.20}, L4-24GB: {perGpuHour: 0.9}}")
@@ -89,8 +90,16 @@ def test_fractions_cost_their_part_of_a_gpu(tmp_path: Path) -> None:
     assert_recorded(tmp_path, {}, expected, FRACTIONS + LIST)
 
 
-def test_of_claimed_devices_it_is_said_what_they_cost_and_not_who_has_them() -> None:
-    found = {rule["record"]: rule for rule in rules(a_plan(CLAIMS + LIST)) if "hourly" in rule.get("record", "")}
+def test_claimed_devices_cost_what_kueue_says_that_tenants_have(tmp_path: Path) -> None:
+    counted = counted_of_claims()
+    usage = f'cohort="gpuplan",cluster_queue="search",flavor="claimed",resource="{counted}",{ROLE}'
+    record = "tenant:gpuplan_requested_cost:hourly"
+    expected = {record: samples(record, (f'tenant="search",pool="claimed",{EUR}', 22.4))}
+    assert_recorded(tmp_path, {f"kueue_cluster_queue_resource_usage{{{usage}}}": "2x200"}, expected, CLAIMS + LIST)
+
+
+def test_where_nobody_says_who_has_claimed_devices_it_is_not_recorded_what_those_cost() -> None:
+    found = {rule["record"]: rule for rule in rules(a_plan(PLAIN_CLAIMS + LIST)) if "hourly" in rule.get("record", "")}
 
     assert found[POOL_UNIT_COST]["labels"] == {"pool": "claimed", "unit": "gpu", "currency": "EUR"}
     assert "tenant:gpuplan_requested_cost:hourly" not in found
@@ -98,6 +107,15 @@ def test_of_claimed_devices_it_is_said_what_they_cost_and_not_who_has_them() -> 
 
 def test_without_prices_nothing_is_recorded_of_costs() -> None:
     assert GROUP not in objects(a_plan(a_cluster()), "PrometheusRule")
+
+
+def test_rules_of_a_thousand_tenants_are_two_objects() -> None:
+    """A Prometheus' rules are in a ConfigMap, which may have 1 MiB."""
+    teams = "".join(tenant(f"t{number}", "pool: large, guaranteed: 0, limit: 1") for number in range(1000))
+    found = objects(a_plan(PRICED + teams), "PrometheusRule")
+    sizes = [len(found[name]["spec"]["groups"][0]["rules"]) for name in (GROUP, f"{GROUP}-2")]
+    assert (sizes[0], f"{GROUP}-3" in found) == (1000, False)
+    assert sizes[1] == 18
 
 
 def test_a_number_has_nine_digits_and_no_exponent() -> None:

@@ -70,7 +70,8 @@ def _solve(
     found = solving.solve(asked, types, objective, most, time_limit_s) if highs.is_there() else None
     if found is None:
         return _unsolved(counted or serving.serve(asked, types, objective), types, objective, most)
-    if counted is not None and counted.bound.least == found.bound.least:
+    is_proven = found.bound.proof is not Proof.NONE
+    if counted is not None and is_proven and counted.bound.least == found.bound.least:
         return replace(found, bound=counted.bound)
     return found
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
 
-from gpuplan.planning.placement.arrangement import as_key
+from gpuplan.planning.placement.arrangement import Key, as_key
 from gpuplan.sizing.answers import Bound, NodeType, Objective, Way
 from gpuplan.sizing.choosing.asking import Ask
 from gpuplan.sizing.choosing.forms import UNCUT, GpuForm, NodeForm, filled, gpu_parts
@@ -32,9 +32,9 @@ def count(asked: Sequence[Ask], types: Sequence[NodeType], objective: Objective)
     nodes = ceil(Fraction(packed.gpus + wholes, node_type.gpus_per_node))
     if node_type.nodes is not None and nodes > node_type.nodes:
         return None
-    layouts = Counter(
-        as_key(filled(node_type, layout, counts)) for layout, times in packed.layouts for _ in range(times)
-    )
+    layouts: Counter[Key] = Counter()
+    for layout, times in packed.layouts:
+        layouts[as_key(filled(node_type, layout, counts))] += times
     forms = [(GpuForm(0, dict(key), gpu_parts(node_type, dict(key))), times) for key, times in layouts.items()]
     forms += [(GpuForm(0, UNCUT, gpu_parts(node_type, UNCUT)), wholes)] if wholes else []
     least = ceil((packed.bound.least + wholes) / node_type.gpus_per_node) * _worth(node_type, objective)

@@ -139,3 +139,11 @@ def test_one_layout_for_all_nodes_is_found_where_their_gpus_may_differ() -> None
 def test_of_equal_answers_the_one_with_fewer_layouts_is_taken() -> None:
     answer = chosen([a_need(12, "small", memory=9), a_need(6, "half", memory=30)], nodes(gpus=8))
     assert (answer.nodes, len(answer.groups)) == (1, 1)
+
+
+def test_one_layout_that_costs_more_than_many_is_not_called_proven() -> None:
+    needs = [a_need(28, "small", memory=9), a_need(16, "half", memory=30), a_need(7, "large", memory=60)]
+    answer = chosen(needs, nodes(gpus=8), most_layouts=1)
+    assert (answer.gpus, answer.bound.least, answer.bound.proof) == (24, Fraction(24), Proof.PRICES)
+    answer = chosen(needs, nodes(gpus=2), most_layouts=1)
+    assert (answer.gpus, answer.bound.least, answer.bound.proof) == (32, Fraction(20), Proof.NONE)

@@ -82,6 +82,19 @@ def test_earlier_needs_have_all_that_they_can(needs: list[Need], types: list[Nod
         assert met[at] == need.pods or not is_possible(needs, more, types, [1] * len(types))
 
 
+@given(some_needs, some_types, st.integers(1, 2))
+def test_what_fewer_layouts_cost_is_not_called_proven(needs: list[Need], types: list[NodeType], most: int) -> None:
+    answer = choose(needs, types, Objective.GPUS, most_layouts=most)
+    cuts = {
+        (group.node_type.gpu.id, str(sorted(sorted(counts.items()) for counts in group.cut.per_gpu)))
+        for group in answer.groups
+        if group.cut.way is Way.MIG
+    }
+    assert verify(answer, needs, types) == []
+    assert len(cuts) <= most
+    assert answer.gpus == answer.bound.least or answer.bound.proof is Proof.NONE
+
+
 def served(answer: Answer, needs: list[Need]) -> list[int]:
     return [need.pods - sum(pods for other, pods in answer.unmet if other is need) for need in needs]
 

@@ -31,10 +31,6 @@ class Ask(Value, eq=False):
     def amount(self) -> Fraction:
         return sum(self.amounts, Fraction(0))
 
-    @property
-    def is_service(self) -> bool:
-        return self.needs[0].service is not None
-
 
 class Wish(NamedTuple):
     """A need by itself: what it asks for, and which parts hold it."""

@@ -95,8 +95,8 @@ def _take(left: Counter[Key], room: int, *, whole_first: bool) -> Counter[Key]:
 def groups(types: Sequence[NodeType], assembled: Sequence[Assembled]) -> list[tuple[Group, Assembled]]:
     """The groups of an answer, each with the pool that it stays or becomes.
 
-    Nodes that are cut as a pool is today are that pool. Others become a pool that has no nodes left as it is, the one
-    with the most nodes first: fewer pools come and go.
+    Nodes that are cut as a pool is today are that pool. Others are new pools of nodes that no pool has today, or become
+    a pool that has no nodes left as it is, the one with the most nodes first: fewer pools come and go.
     """
     pools: dict[int, list[Today]] = {number: list(node_type.pools) for number, node_type in enumerate(types)}
     named: list[tuple[Assembled, str]] = []
@@ -109,10 +109,26 @@ def groups(types: Sequence[NodeType], assembled: Sequence[Assembled]) -> list[tu
         pools[one.number].remove(today)
         named.append((one._replace(cut=today.cut), today.pool))
     for number, others in strangers.items():
-        free = sorted((t for t in pools[number] if not t.is_kept), key=lambda t: (-t.nodes, t.pool))
-        names = [today.pool for today in free] + [""] * len(others)
-        named += zip(sorted(others, key=lambda one: -one.nodes), names, strict=False)
+        unused = _unused(types[number], [one for one, _ in named if one.number == number])
+        free = iter(sorted((t for t in pools[number] if not t.is_kept), key=lambda t: (-t.nodes, t.pool)))
+        for one in sorted(others, key=lambda one: -one.nodes):
+            if one.nodes <= unused:
+                unused -= one.nodes
+                named.append((one, ""))
+            else:
+                named.append((one, next((today.pool for today in free), "")))
     return [
         (Group(types[one.number], one.cut, one.nodes, pool), one)
         for one, pool in sorted(named, key=lambda item: item[0].number)
     ]
+
+
+def _unused(node_type: NodeType, staying: Sequence[Assembled]) -> int:
+    """Nodes that no pool has today, less those that pools grow by which stay."""
+    if node_type.nodes is None:
+        return 0
+    nodes = {cut_key(today.cut): 0 for today in node_type.pools}
+    for today in node_type.pools:
+        nodes[cut_key(today.cut)] += today.nodes
+    grown = sum(max(one.nodes - nodes.get(cut_key(one.cut), 0), 0) for one in staying)
+    return max(node_type.nodes - sum(nodes.values()) - grown, 0)

@@ -17,7 +17,7 @@ from gpuplan.sizing.choosing import choose
 from gpuplan.sizing.needs import Need
 from gpuplan.sizing.packing import pack
 from tests.sizing.choosing.brute_force import fleets, is_possible
-from tests.sizing.choosing.building import A100, L4, a_need, a_service, nodes
+from tests.sizing.choosing.building import A100, L4, a_need, a_pool, a_service, nodes
 from tests.sizing.choosing.verifying import verify
 
 A30 = load().get("A30-24GB")
@@ -80,6 +80,24 @@ def test_earlier_needs_have_all_that_they_can(needs: list[Need], types: list[Nod
     for at, need in enumerate(needs):
         more = [*met[:at], met[at] + 1, *([0] * (len(needs) - at - 1))]
         assert met[at] == need.pods or not is_possible(needs, more, types, [1] * len(types))
+
+
+some_cuts = st.sampled_from([{}, {"1g.6gb": 4}, {"2g.12gb": 2}, {"2g.12gb": 1, "1g.6gb": 2}, {"4g.24gb": 1}])
+
+
+@given(some_needs, st.lists(st.tuples(st.integers(1, 3), some_cuts), max_size=3), st.sampled_from([None, 0, 1]))
+def test_nodes_that_are_cut_again_are_counted(
+    needs: list[Need], cuts: list[tuple[int, dict[str, int]]], more: int | None
+) -> None:
+    pools = tuple(a_pool(f"pool-{at}", count, cut) for at, (count, cut) in enumerate(cuts))
+    today = sum(pool.nodes for pool in pools)
+    types = [nodes(A30, 1, None if more is None else today + more, pools=pools)]
+    answer = choose(needs, types, Objective.CHANGES)
+    assert verify(answer, needs, types) == []
+    known = {pool.pool: pool for pool in pools}
+    stay = sum(min(g.nodes, known[g.pool].nodes) for g in answer.groups if g.pool and known[g.pool].cut == g.cut)
+    unused = max(answer.nodes - today, 0) if more is None else more
+    assert answer.bound.least == max(answer.nodes - stay - unused, 0)
 
 
 @given(some_needs, some_types, st.integers(1, 2))

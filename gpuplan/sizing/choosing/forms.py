@@ -70,8 +70,11 @@ def gpu_parts(node_type: NodeType, counts: InstanceCounts) -> Mapping[Part, int]
     held = {name: count for name, count in counts.items() if count}
     if not held:
         return {whole(node_type.gpu): 1}
-    profiles = {profile.name: profile for profile in node_type.gpu.profiles}
-    return {instance(node_type.gpu, profiles[name]): count for name, count in held.items()}
+    gpu, parts = node_type.gpu, {}
+    for name, count in held.items():
+        if profile := gpu.find_profile(gpu.current_name(name)):
+            parts[instance(gpu, profile)._replace(name=name)] = count
+    return parts
 
 
 def gpu_forms(number: int, node_type: NodeType, wanted: Iterable[Place]) -> list[GpuForm]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
 from gpuplan.values import NamedTuple
 
 INFINITE = math.inf
+_ROUNDING = 1e-6
+"""A row of whole factors that does not hold misses by more; one of others is judged by who made it."""
 
 
 class Outcome(StrEnum):
@@ -72,6 +74,13 @@ class Program:
         values = tuple(round(value) for value in solver.getSolution().col_value)
         is_best = status == highspy.HighsModelStatus.kOptimal
         return Solution(Outcome.OPTIMAL if is_best else Outcome.FEASIBLE, values, info.mip_dual_bound)
+
+    def holds(self, values: Sequence[int]) -> bool:
+        """Whether all rows hold of these whole numbers; where the factors are whole too, nothing is rounded in that."""
+        return all(
+            lower - _ROUNDING <= sum(factor * values[index] for index, factor in factors.items()) <= upper + _ROUNDING
+            for lower, factors, upper in self.rows
+        )
 
     def _model(self, highspy: Any, costs: Mapping[int, float]) -> Any:  # noqa: ANN401 - highspy has no types
         model = highspy.HighsLp()

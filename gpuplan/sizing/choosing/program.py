@@ -150,6 +150,12 @@ class Choice:
         taken = tuple({place: values[index] for place, index in parts.items() if values[index]} for parts in self.parts)
         return Found(nodes, gpus, taken, bound)
 
+    def holds(self, solution: Solution, amounts: Sequence[Fraction]) -> bool:
+        """Whether the rounded solution is one, and answers so much of each ask, in exact numbers."""
+        return self.program.holds(solution.values) and all(
+            self.answered(at, solution) >= amount for at, amount in enumerate(amounts)
+        )
+
     def answered(self, at: int, solution: Solution) -> Fraction:
         worth = self.asked[at].worth
         return sum((worth[place] * solution.values[index] for place, index in self.parts[at].items()), Fraction(0))

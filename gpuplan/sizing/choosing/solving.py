@@ -92,13 +92,13 @@ def _settle(make: Maker, asked: Sequence[Ask], objective: Objective, time_limit_
         choice = make(amounts)
         goals = _goals(choice, objective)
         solution = _least(choice, goals[0], time_limit_s)
-    if not solution.values and choice.program.upper:
+    if choice.program.upper and not (solution.values and choice.holds(solution, amounts)):
         return None
     bound = _bound(goals[0], solution)
     for goal, after in pairwise(goals):
         choice.limit(goal.costs, _cost(goal.costs, solution) + goal.step / 2)
         better = _least(choice, after, time_limit_s)
-        solution = better if better.values else solution
+        solution = better if better.values and choice.holds(better, amounts) else solution
     return Settled(choice.found(solution, bound), amounts, tuple(_cost(goal.costs, solution) for goal in goals))
 
 

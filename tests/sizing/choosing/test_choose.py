@@ -7,7 +7,7 @@ from gpuplan.planning.plan import Isolation
 from gpuplan.sizing.answers import Answer, NodeType, Objective, Proof, Way
 from gpuplan.sizing.choosing import choose
 from gpuplan.sizing.needs import Need
-from tests.sizing.choosing.building import A100, H100, L4, a_need, a_pool, a_service, nodes, units, unmet
+from tests.sizing.choosing.building import A100, H100, L4, SHARED, a_need, a_pool, a_service, nodes, units, unmet
 from tests.sizing.choosing.verifying import verify
 
 
@@ -147,3 +147,16 @@ def test_one_layout_that_costs_more_than_many_is_not_called_proven() -> None:
     assert (answer.gpus, answer.bound.least, answer.bound.proof) == (24, Fraction(24), Proof.PRICES)
     answer = chosen(needs, nodes(gpus=2), most_layouts=1)
     assert (answer.gpus, answer.bound.least, answer.bound.proof) == (32, Fraction(20), Proof.NONE)
+
+
+def test_ways_that_are_left_out_are_not_used() -> None:
+    needs = [a_need(2, memory=9, isolation=Isolation.NONE)]
+    whole = choose(needs, [nodes(ways=SHARED)], Objective.GPUS, ways=(Way.WHOLE,))
+    assert (units(whole), whole.gpus) == ({("need", "gpu"): 2}, 2)
+    assert choose(needs, [nodes(ways=(Way.WHOLE,))], Objective.GPUS, ways=(Way.MIG,)).unmet == ((needs[0], 2),)
+
+
+def test_a_pool_that_names_a_profile_as_older_drivers_do_is_used_under_that_name() -> None:
+    old = a_pool("old", 1, {"3g.39gb": 2, "5g.50gb": 1}, is_kept=True)
+    answer = choose([a_need(2, memory=30)], [nodes(pools=(old,))], Objective.GPUS)
+    assert (units(answer), answer.nodes) == ({("need", "3g.39gb"): 2}, 1)

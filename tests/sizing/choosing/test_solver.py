@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
@@ -100,3 +101,18 @@ def test_a_program_without_an_answer_is_told_from_one_with() -> None:
     assert (best.outcome, best.values, best.bound) == (highs.Outcome.OPTIMAL, (2, 1), 8.0)
     program.row(0, {one: 1, other: 1}, 1)
     assert program.solve({}).outcome is highs.Outcome.INFEASIBLE
+
+
+@pytest.mark.parametrize("wrong", [-1, 1])
+def test_numbers_that_do_not_hold_once_rounded_are_not_taken(wrong: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    solve = highs.Program.solve
+
+    def off_by_one(program: highs.Program, costs: Mapping[int, float], **settings: float) -> highs.Solution:
+        found = solve(program, costs, **settings)
+        return found._replace(values=tuple(value + wrong if value else 0 for value in found.values))
+
+    monkeypatch.setattr(highs.Program, "solve", off_by_one)
+    types = [nodes(count=4)]
+    answer = choose(VIDEO, types, Objective.GPUS)
+    assert (verify(answer, VIDEO, types), unmet(answer)) == ([], {})
+    assert answer.bound.proof is Proof.NONE

@@ -32,7 +32,7 @@ class Model(BaseModel):
     )
 
 
-def _exactly_one(*names_and_what: str) -> Any:  # noqa: ANN401 - pydantic's own
+def exactly_one(*names_and_what: str) -> Any:  # noqa: ANN401 - pydantic's own
     """Holds a model to exactly one of some fields; what they are together comes last.
 
     The message is `gpuplan.policy.problems`' business.
@@ -421,7 +421,7 @@ class Destination(Model):
     name: texts.Line | None = None
     """The cluster's name in Argo CD, in place of its address."""
 
-    _one_way = _exactly_one("server", "name", "a destination")
+    _one_way = exactly_one("server", "name", "a destination")
 
 
 class Argocd(Model):
@@ -760,7 +760,7 @@ class Mig(Model):
     time_slicing: MigTimeSlicing | None = None
     """Divide MIG devices further by time-slicing, all of them or some profiles."""
 
-    _one_source = _exactly_one("layout", "instances", "devices", "a MIG layout")
+    _one_source = exactly_one("layout", "instances", "devices", "a MIG layout")
 
 
 class DynamicMig(Model):
@@ -798,7 +798,7 @@ class Sharing(Model):
     fraction: Fraction | None = None
     """The scheduler hands out fractions of a GPU."""
 
-    _one_kind = _exactly_one("exclusive", "time_slicing", "mps", "mig", "dynamic_mig", "fraction", "a sharing kind")
+    _one_kind = exactly_one("exclusive", "time_slicing", "mps", "mig", "dynamic_mig", "fraction", "a sharing kind")
 
 
 class Window(Model):
@@ -855,6 +855,29 @@ class Placement(StrEnum):
 
     BINPACK = "binpack"
     SPREAD = "spread"
+
+
+class Term(StrEnum):
+    """How nodes are paid for."""
+
+    ON_DEMAND = "onDemand"
+    RESERVED_1_YEAR = "reserved1Year"
+    RESERVED_3_YEARS = "reserved3Years"
+    SPOT = "spot"
+    OWNED = "owned"
+
+
+class Billing(Model):
+    """What the nodes of a pool are to whoever prices them."""
+
+    node_type: texts.Line | None = None
+    """Their type, by which `Prices` may have a price for them, such as `p4d.24xlarge`. Absent: the value of
+    `node.kubernetes.io/instance-type` in `nodes.selector`, where that says one.
+    """
+    term: Annotated[Term, Field(strict=False)] = Term.ON_DEMAND
+    """How they are paid for: `onDemand`, `reserved1Year`, `reserved3Years`, `spot`, or `owned` for nodes that are your
+    own, whose price is what depreciation and power come to in an hour. Of a list of prices the one for this term holds.
+    """
 
 
 class PoolNames(Model):
@@ -917,6 +940,8 @@ class PoolSpec(Model):
     """Another way of sharing, which some of the nodes have already; `gpuplan rollout` writes its steps."""
     names: Annotated[PoolNames, Words("names on the cluster")] = PoolNames.model_construct()
     """What things of the pool are called on the cluster already."""
+    billing: Billing = Billing.model_construct()
+    """By what the prices of its nodes are found, where a `Prices` document says them."""
 
 
 # --- Gpu ---------------------------------------------------------------------------------------------------------
@@ -967,7 +992,7 @@ class MigLayoutSpec(Model):
     changes under its name divides all nodes at once. Absent: the layout's name and a hash of what it says.
     """
 
-    _one_source = _exactly_one("instances", "devices", "a MIG layout")
+    _one_source = exactly_one("instances", "devices", "a MIG layout")
 
 
 # --- PriorityClass -----------------------------------------------------------------------------------------------
@@ -1078,11 +1103,11 @@ class Member(Model):
     cluster_role: Annotated[texts.ClusterRole | None, ESSENTIAL, Words("cluster role")] = None
     """Another ClusterRole, by its name, in place of `role`. It is yours: gpuplan does not write it."""
 
-    _one_subject = _exactly_one("group", "user", "a member")
+    _one_subject = exactly_one("group", "user", "a member")
 
     @model_validator(mode="after")
     def _one_role(self) -> "Member":
-        """The message is that of `_exactly_one`."""
+        """The message is that of `exactly_one`."""
         both = ["role", "clusterRole"]
         if self.cluster_role is not None and "role" in self.model_fields_set:
             context = {"what": "a role", "given": both, "fields": both}
@@ -1235,11 +1260,11 @@ class PartOfGpu(Model):
     memory: texts.Quantity | None = None
     """How much GPU memory the pod has, such as `10Gi`, in place of a part; rounded up to whole MiB."""
 
-    _one_measure = _exactly_one("min", "memory", "a fraction")
+    _one_measure = exactly_one("min", "memory", "a fraction")
 
     @model_validator(mode="after")
     def _memory_alone(self) -> "PartOfGpu":
-        """The message is that of `_exactly_one`."""
+        """The message is that of `exactly_one`."""
         if self.memory is not None and self.max is not None:
             both = ["max", "memory"]
             raise PydanticCustomError(
@@ -1274,7 +1299,7 @@ class ValueFrom(Model):
     config_map_key_ref: Annotated[ConfigMapKey | None, Words("key of a ConfigMap")] = None
     """In a ConfigMap."""
 
-    _one_source = _exactly_one("secret_key_ref", "config_map_key_ref", "a value from elsewhere")
+    _one_source = exactly_one("secret_key_ref", "config_map_key_ref", "a value from elsewhere")
 
 
 Environment = Annotated[dict[str, str | ValueFrom], Words("environment"), Judged("GPU588")]
@@ -1360,7 +1385,7 @@ class Autoscaling(Model):
     cooldown: texts.PositiveDuration | None = None
     """How long there must be nothing to do before the last pod goes, such as `30m`. Absent: five minutes."""
 
-    _one_measure = _exactly_one(
+    _one_measure = exactly_one(
         "requests_per_second", "waiting_requests", "cpu_percent", "gpu_percent", "query", "what an autoscaler follows"
     )
 
@@ -1381,7 +1406,7 @@ class Probe(Model):
     timeout: texts.PositiveDuration | None = None
     """How long the answer may take. Absent: one second."""
 
-    _one_action = _exactly_one("http", "grpc", "command", "a probe")
+    _one_action = exactly_one("http", "grpc", "command", "a probe")
 
 
 class ServiceType(StrEnum):
@@ -1437,7 +1462,7 @@ class Closeness(Model):
     preferred: Annotated[texts.Line | None, Judged("GPU593")] = None
     """The level within which all pods are if it can be had."""
 
-    _one_level = _exactly_one("required", "preferred", "a level")
+    _one_level = exactly_one("required", "preferred", "a level")
 
 
 class Worker(Model):
@@ -1718,7 +1743,7 @@ class WorkloadSpec(Model):
     change what other fields say.
     """
 
-    _one_kind = _exactly_one(*KINDS_OF_WORK, "a workload")
+    _one_kind = exactly_one(*KINDS_OF_WORK, "a workload")
 
 
 # --- Retained ----------------------------------------------------------------------------------------------------
@@ -1740,7 +1765,7 @@ class RetainedLayout(Model):
     gpus_per_node: Annotated[GpusPerNode | None, Words("GPUs per node")] = None
     """How many GPUs the nodes had, where `devices` does not name all of them: the others stayed whole."""
 
-    _one_source = _exactly_one("instances", "devices", "a MIG layout")
+    _one_source = exactly_one("instances", "devices", "a MIG layout")
 
 
 class PluginFlags(Model):
@@ -1787,7 +1812,7 @@ class PluginSharing(Model):
     mps: Annotated[PluginMps | None, Words("MPS")] = None
     """Shares under CUDA MPS."""
 
-    _one_kind = _exactly_one("time_slicing", "mps", "a sharing kind")
+    _one_kind = exactly_one("time_slicing", "mps", "a sharing kind")
 
 
 class PluginConfig(Model):
@@ -1835,7 +1860,7 @@ class RetainedNodes(Model):
     labels: Annotated[dict[str, str], Judged("GPU148")]
     """The labels that the pool's rule gave its nodes. Its taints are not kept."""
 
-    _one_choice = _exactly_one("names", "name_pattern", "which nodes are meant")
+    _one_choice = exactly_one("names", "name_pattern", "which nodes are meant")
 
 
 class RetainedSpec(Model):
@@ -1854,7 +1879,59 @@ class RetainedSpec(Model):
     until: texts.Lines = Field(min_length=1)
     """When this document may be deleted, as a command to type and what it must print."""
 
-    _one_thing = _exactly_one("mig_layout", "device_plugin_config", "nodes", "object", "what is retained")
+    _one_thing = exactly_one("mig_layout", "device_plugin_config", "nodes", "object", "what is retained")
+
+
+# --- Prices ------------------------------------------------------------------------------------------------------
+
+
+class Terms(Model):
+    """Prices by how nodes are paid for. One for a pool's own `billing.term` comes before `any`."""
+
+    any: Annotated[texts.Price | None, Words("price of any term")] = None
+    """The price for every term that has none of its own; a single number in place of this mapping says the same."""
+    on_demand: texts.Price | None = None
+    """The price of nodes that are paid by the hour."""
+    reserved_1_year: Annotated[texts.Price | None, Words("price when reserved for a year")] = None
+    """The price of nodes that are reserved for a year."""
+    reserved_3_years: Annotated[texts.Price | None, Words("price when reserved for three years")] = None
+    """The price of nodes that are reserved for three years."""
+    spot: Annotated[texts.Price | None, Words("spot price")] = None
+    """The price of nodes that may be taken away at any time: the one that you count with."""
+    owned: Annotated[texts.Price | None, Words("price of nodes of your own")] = None
+    """What nodes of your own come to: their depreciation and power in an hour, a number of yours."""
+
+
+class Rate(Model):
+    """What nodes cost in an hour: by GPU or by node."""
+
+    per_gpu_hour: Annotated[texts.Price | Terms | None, Words("price per GPU and hour"), ESSENTIAL] = None
+    """What one GPU of a node costs in an hour, the rest of the node included, such as `2.50`; or prices by term."""
+    per_node_hour: Annotated[texts.Price | Terms | None, Words("price per node and hour"), ESSENTIAL] = None
+    """What a whole node costs in an hour, such as `32.77`; or prices by term."""
+
+    _one_rate = exactly_one("per_gpu_hour", "per_node_hour", "a price")
+
+
+class PricesSpec(Model):
+    """What nodes with GPUs cost; at most one such document for a cluster. All numbers are yours: gpuplan has none.
+
+    The most specific price holds for a pool: the one under its own name, else the one for its node type, else the one
+    for its GPU model. What says nothing of the pool's term is passed over.
+    """
+
+    currency: texts.Currency
+    """The currency of all prices, by the three letters of ISO 4217, such as `EUR`."""
+    gpus: Annotated[dict[str, Rate], Words("GPU models"), Judged("GPU102")] = Field(default_factory=dict)
+    """Prices by GPU model, as pools name it: they hold where neither the pool nor its node type has one."""
+    node_types: Annotated[dict[str, Rate], AnyText("whoever sells nodes names their types")] = Field(
+        default_factory=dict
+    )
+    """Prices by node type, such as `p4d.24xlarge`: for pools that have it in `billing.nodeType`, or choose nodes by it
+    with `node.kubernetes.io/instance-type` in `nodes.selector`. They come before those of the model.
+    """
+    pools: Annotated[dict[str, Rate], Judged("GPU101")] = Field(default_factory=dict)
+    """Prices by pool: they come before all others."""
 
 
 # --- Documents ---------------------------------------------------------------------------------------------------
@@ -1955,7 +2032,18 @@ class Retained(Document):
     """What is retained, and until when."""
 
 
-Policy = Cluster | Pool | Gpu | MigLayout | PriorityClass | Tenant | Workload | Retained
+class Prices(Document):
+    """What nodes with GPUs cost: the prices that costs of pools, units, tenants and workloads are counted with."""
+
+    kind: Literal["Prices"]
+    """Always `Prices`."""
+    metadata: Annotated[Metadata, names.Titled(names.PRICES)]
+    """The document's name, which nothing refers to."""
+    spec: PricesSpec
+    """The prices."""
+
+
+Policy = Cluster | Pool | Gpu | MigLayout | PriorityClass | Tenant | Workload | Retained | Prices
 
 KINDS: dict[str, type[Policy]] = {kind.__name__: kind for kind in get_args(Policy)}
 

@@ -32,7 +32,7 @@ from gpuplan.views.svg import (
     text_width,
     words,
 )
-from gpuplan.wording import listing
+from gpuplan.wording import joined
 
 # --- Whole documents ---------------------------------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ def cluster_figure(paths: PlanPaths) -> Figure:
     """Every pool of a cluster."""
     pools = paths.plan.pools
     title = f"Cluster {paths.plan.cluster.name}"
-    about = f"{title} has the pools {listing([pool.name for pool in pools], None)}." if pools else f"{title} is empty."
+    about = f"{title} has the pools {joined([pool.name for pool in pools])}." if pools else f"{title} is empty."
     return _titled(title, about, _below([pool_figure(paths, pool) for pool in pools], 14))
 
 
@@ -133,7 +133,7 @@ def guarantees_figure(paths: PlanPaths, pool: Pool) -> Figure:
         drawn.append(moved(_EDGE, y + 4, bar))
         y += 4 + height
         names = [f"{tenant.name} {amount(quota.guaranteed)}" for tenant, quota in held]
-        promised = f"guaranteed to {listing(names, None)}" if names else "guaranteed to nobody"
+        promised = f"guaranteed to {joined(names)}" if names else "guaranteed to nobody"
         about.append(f"{unit.capacity} {unit.name}: {promised}; free: {amount(_free(unit, held))}.")
     return Figure(f"Guarantees in {pool.name}", " ".join(about), WIDTH, y + _EDGE, "".join(drawn))
 
@@ -255,7 +255,8 @@ def _node(cuts: Sequence[Cut], height: int) -> str:
     for cut in cuts:
         scale = inner / cut.slices
         for gpu, piece in ((gpu, piece) for gpu in cut.gpus for piece in cut.pieces):
-            cell = f"M{3 + piece.start * scale:.4g} {3 + gpu * _GPU}h{piece.size * scale - 1:.3g}v6h-{piece.size * scale - 1:.3g}z"
+            wide = f"{piece.size * scale - 1:.3g}"
+            cell = f"M{3 + piece.start * scale:.4g} {3 + gpu * _GPU}h{wide}v6h-{wide}z"
             cells.setdefault(piece.tint, []).append(cell)
     drawn = (f'<path class="gp-size{tint}" d="{"".join(found)}"/>' for tint, found in sorted(cells.items()))
     return rect(0, 0, _NODE, height, "gp-node", ' rx="3"') + "".join(drawn)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from operator import mul
 from types import MappingProxyType
 
 from gpuplan.catalog import Gpu, Profile
 from gpuplan.planning.placement.arrangement import InstanceCounts, largest_first
 from gpuplan.planning.placement.placing import fits
+
+Vector = tuple[int, ...]
+"""How many instances of each profile, in the order in which the profiles are given."""
 
 
 def valid_layouts(gpu: Gpu, profiles: Iterable[str] | None = None) -> tuple[InstanceCounts, ...]:
@@ -57,25 +61,60 @@ def nearest_layouts(gpu: Gpu, counts: InstanceCounts, limit: int = 3) -> tuple[I
 
 @lru_cache(maxsize=256)
 def _valid_layouts(gpu: Gpu, names: tuple[str, ...]) -> tuple[InstanceCounts, ...]:
-    """Any part of a layout that fits fits too, so the search stops where one does not."""
-    most = {profile.name: profile.max_instances for profile in gpu.profiles}
+    """All that instances side by side can add up to, in one pass along the memory slices.
 
-    def extend(index: int, layout: dict[str, int]) -> Iterator[InstanceCounts]:
-        if index == len(names):
-            if layout:
-                yield MappingProxyType(layout)
-            return
-        for count in range(most[names[index]], 0, -1):
-            if fits(gpu, grown := {**layout, names[index]: count}):
-                yield from extend(index + 1, grown)
-        yield from extend(index + 1, layout)
+    ``ending[s]`` holds the layouts whose instances end at slice ``s`` or before it. Any part of a layout that fits fits
+    too, so what breaks a limit is dropped where it does.
+    """
+    if not gpu.supports_mig or not gpu.is_complete:
+        return ()
+    profiles = [profile for name in names if (profile := gpu.find_profile(name))]
+    engines = _engines(gpu, profiles)
+    last = max((placement.end for profile in profiles for placement in profile.placements), default=0)
+    ending: list[set[Vector]] = [set() for _ in range(last + 1)]
+    ending[0].add((0,) * len(profiles))
+    for start in range(last):
+        ending[start + 1] |= ending[start]
+        for index, profile in enumerate(profiles):
+            for placement in profile.placements:
+                if placement.start == start:
+                    grown = (
+                        _with(layout, index, 1) for layout in ending[start] if layout[index] < profile.max_instances
+                    )
+                    ending[placement.end].update(layout for layout in grown if _suffice(engines, layout))
+    return tuple(
+        MappingProxyType({name: count for name, count in zip(names, layout, strict=True) if count})
+        for layout in sorted(ending[-1], reverse=True)
+        if any(layout)
+    )
 
-    return tuple(extend(0, {}))
+
+def _engines(gpu: Gpu, profiles: Iterable[Profile]) -> list[tuple[int, Vector]]:
+    """How many of each media engine there are, and how many an instance of each profile takes.
+
+    A number that nobody has read refuses nothing.
+    """
+    used = [
+        (total, tuple(getattr(profile, engine) or 0 for profile in profiles)) for engine, total in gpu.engines.items()
+    ]
+    return [(total, each) for total, each in used if total is not None and any(each)]
+
+
+def _suffice(engines: Iterable[tuple[int, Vector]], layout: Vector) -> bool:
+    return all(sum(map(mul, layout, each)) <= total for total, each in engines)
+
+
+def _with(layout: Vector, index: int, more: int) -> Vector:
+    return (*layout[:index], layout[index] + more, *layout[index + 1 :])
 
 
 @lru_cache(maxsize=256)
 def _maximal_layouts(gpu: Gpu, names: tuple[str, ...]) -> tuple[InstanceCounts, ...]:
-    return tuple(layout for layout in _valid_layouts(gpu, names) if not room_left(gpu, layout, names))
+    """Those of which no valid one holds one instance more."""
+    valid = _valid_layouts(gpu, names)
+    vectors = [tuple(layout.get(name, 0) for name in names) for layout in valid]
+    smaller = {_with(vector, index, -1) for vector in vectors for index, count in enumerate(vector) if count}
+    return tuple(layout for layout, vector in zip(valid, vectors, strict=True) if vector not in smaller)
 
 
 def _names(gpu: Gpu, profiles: Iterable[str] | None) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from gpuplan.views.plan_paths import PlanPaths
 from gpuplan.views.report.published import DIFF, EARLIER, FINDINGS, PLANS, Published
 from gpuplan.views.svg import PATTERNS, STYLE, Figure, hatched, rect, svg_in_page
 from gpuplan.views.text import Theme, printable
-from gpuplan.wording import listing
+from gpuplan.wording import joined
 
 MOST_OPEN: Final = 12
 """Pools of a cluster that are shown without being asked for."""
@@ -51,17 +51,18 @@ class Follow(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A tenant in the order of the tree; ``depth`` is how many it is part of."""
+    """A tenant, by its ``place`` in the plan, in the order of the tree; ``depth`` is how many it is part of."""
 
-    index: int
+    place: int
     depth: int
 
 
 def report_page(report: Report, diff: Diff | None, theme: Theme, *, follow: Follow | None = None) -> str:
     """All that is known of the clusters of a report; of a ``diff`` too, which leads to it."""
     earlier = () if diff is None or diff.earlier.report is None else diff.earlier.report.plans
+    plans = plans_as_data(report.plans)
     documents = {
-        PLANS: plans_as_data(report.plans),
+        PLANS: plans,
         FINDINGS: findings_as_data(report, theme),
         EARLIER: plans_as_data(earlier),
         DIFF: None if diff is None else diff_as_data(diff, theme),
@@ -72,11 +73,11 @@ def report_page(report: Report, diff: Diff | None, theme: Theme, *, follow: Foll
         follow,
         title=_title(report),
         trouble=None,
-        plans=documents[PLANS],
+        plans=plans,
         findings=documents[FINDINGS],
         diff=documents[DIFF],
         tiles=_tiles(),
-        currencies=_currencies(documents[PLANS]),
+        currencies=_currencies(plans),
         models=_models(report.plans),
         gpus_in_all=any(pool.gpu_count for plan in report.plans for pool in plan.pools),
         scheduler_titles=[plan.scheduler.title for plan in report.plans],
@@ -124,8 +125,8 @@ def _rendered(follow: Follow | None, **context: object) -> str:
         follow=follow,
         nonce=nonce,
         script=_file("follow.js"),
-        style=_file("report.css") + Markup(STYLE),
-        patterns=Markup(PATTERNS),
+        style=_file("report.css") + Markup(STYLE),  # noqa: S704 - ours
+        patterns=Markup(PATTERNS),  # noqa: S704 - ours
         noun=_noun,
         most_open=MOST_OPEN,
         most_rows=MOST_ROWS,
@@ -162,7 +163,7 @@ _LOUDNESS: Final[Mapping[str, str]] = {
 
 def _title(report: Report) -> str:
     names = [plan.cluster.name for plan in report.plans]
-    return f"GPU report: {listing(names, None)}" if names else "GPU report"
+    return f"GPU report: {joined(names)}" if names else "GPU report"
 
 
 def _noun(number: int, noun: str) -> str:
@@ -204,7 +205,7 @@ def _tenants(plan: Plan) -> Sequence[Row]:
     """Each below the one that it is part of; those in a circle of parents last."""
     paths = PlanPaths(plan)
     rows = [Row(paths.tenant_index(tenant), min(len(plan.tree.above(tenant)), 4)) for tenant in plan.tree.downward]
-    known = {row.index for row in rows}
+    known = {row.place for row in rows}
     return (*rows, *(Row(index, 0) for index in range(len(plan.tenants)) if index not in known))
 
 

@@ -2,9 +2,9 @@
 
 A way is one or more terms, divided by blanks, that are added up: ``/clusters/0/pools/*/gpu_count``. A term is a JSON
 pointer in which ``*`` is every item and ``[gpu=H100-80GB]`` every item with that field. ``#`` before it counts what it
-leads to, ``-`` takes it off, and a number stands for itself. ``findings:``, ``diff:`` and ``earlier:`` are other documents than the plans: what
-`validate -o json` and `diff -o json` print, and `show -o json` of the earlier side. So whoever doubts a number of the
-page can look it up, and a test does.
+leads to, ``-`` takes it off, and a number stands for itself. ``findings:``, ``diff:`` and ``earlier:`` are other
+documents than the plans: what `validate -o json` and `diff -o json` print, and `show -o json` of the earlier side. So
+whoever doubts a number of the page can look it up, and a test does.
 """
 
 from __future__ import annotations

@@ -94,13 +94,13 @@ def holds(text: str, value: Any) -> bool:
 
 def wrong_values(page: Page, documents: dict[str, Any]) -> list[tuple[str, str, Any]]:
     wrong = []
-    for attributes, text in page.values:
+    for attributes, said in page.values:
+        text = said.removesuffix("%")
         if share := attributes.get("data-share"):
             part, whole = share.split("|")
             value: Any = round(
                 100 * found(documents[""], part) / float(found(documents[""], whole) if "/" in whole else 1)
             )
-            text = text.removesuffix("%")
             way = share
         else:
             way = attributes["data-path"]
@@ -153,7 +153,8 @@ def test_what_a_policy_says_is_never_markup(tmp_path: Path) -> None:
     (overlay / "cluster.yaml").write_text(
         "apiVersion: gpuplan.dev/v1\nkind: Cluster\nmetadata: {name: one}\nspec:\n"
         '  kubernetes: "1.34"\n  gpuOperator: {install: helm, version: v26.7.0}\n---\n'
-        f"apiVersion: gpuplan.dev/v1\nkind: Tenant\nmetadata: {{name: '{hostile}'}}\nspec: {{namespaces: ['{hostile}']}}\n"
+        f"apiVersion: gpuplan.dev/v1\nkind: Tenant\nmetadata: {{name: '{hostile}'}}\n"
+        f"spec: {{namespaces: ['{hostile}']}}\n"
     )
     text = report_page(pipeline.validate(tmp_path), None, PLAIN)
     assert "<script" not in text

@@ -13,6 +13,7 @@ from gpuplan.sizing.choosing.asking import Ask
 from gpuplan.sizing.choosing.forms import UNCUT, GpuForm, NodeForm, filled, gpu_parts
 from gpuplan.sizing.choosing.parts import WHOLE, Part
 from gpuplan.sizing.choosing.program import Found
+from gpuplan.sizing.fewest_layouts import with_fewest_layouts
 from gpuplan.sizing.packing import pack
 
 
@@ -28,7 +29,7 @@ def count(asked: Sequence[Ask], types: Sequence[NodeType], objective: Objective)
     for ask, part in zip(asked, parts, strict=True):
         counts[part.name] += ceil(ask.amount / ask.worth[0, part])
     wholes = counts.pop(WHOLE, 0)
-    packed = pack(node_type.gpu, counts)
+    packed = with_fewest_layouts(pack(node_type.gpu, counts)).packing
     nodes = ceil(Fraction(packed.gpus + wholes, node_type.gpus_per_node))
     if node_type.nodes is not None and nodes > node_type.nodes:
         return None

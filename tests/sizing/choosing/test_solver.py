@@ -73,10 +73,16 @@ def test_without_a_solver_services_pools_and_shares_are_served_too() -> None:
     ],
 )
 def test_what_only_a_solver_finds_is_trouble_without(objective: Objective, most: int | None, what: str) -> None:
-    needs = [a_need(7, memory=9), a_need(2, "half", memory=30)]
+    needs = [a_need(7, memory=9), a_need(2, "half", memory=30), a_need(1, "large", memory=60)]
     with pytest.raises(GpuplanError, match=what) as trouble:
         choose(needs, [nodes()], objective, most_layouts=most)
     assert trouble.value.hint == "run `pip install gpuplan[solver]`"
+
+
+@pytest.mark.usefixtures("without")
+def test_without_a_solver_few_layouts_are_found_where_they_cost_nothing() -> None:
+    answer = choose([a_need(7, memory=9), a_need(2, "half", memory=30)], [nodes()], Objective.GPUS, most_layouts=1)
+    assert (answer.gpus, len(answer.groups), answer.bound.proof) == (2, 1, Proof.PRICES)
 
 
 def test_prices_are_needed_for_the_lowest() -> None:

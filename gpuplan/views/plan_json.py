@@ -17,12 +17,15 @@ from pydantic import BaseModel
 from gpuplan.catalog import Gpu
 from gpuplan.credentials import hidden
 from gpuplan.planning import plan as parts
+from gpuplan.planning.amounts import guaranteed_gpus
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.on_demand import certain_units, dynamic_pools
 from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Plan, said
-from gpuplan.planning.preemption import evictions
+from gpuplan.planning.preemption import Eviction
+from gpuplan.planning.prices import selected_costs
 from gpuplan.planning.projects import seconds
+from gpuplan.planning.selection import Selection, selection_of
 from gpuplan.planning.serving import autoscaler_kind, metric_of, probe_of
 from gpuplan.policy.documentation import document
 from gpuplan.policy.models import (
@@ -39,37 +42,50 @@ from gpuplan.policy.models import (
     Training,
 )
 from gpuplan.values import NamedTuple
+from gpuplan.views.costs import costs_as_data
 
-FORMAT_VERSION = "1.6"
+FORMAT_VERSION = "1.7"
 """A minor step adds keys, and values where the schema lists them, and no more.
 
 Null means unbounded for limits and caps, otherwise unknown or not there.
 """
 
 
-def plans_as_data(plans: Iterable[Plan]) -> dict[str, Any]:
-    """All clusters; what has an order in the policy keeps it, everything else is sorted by name."""
+def plans_as_data(plans: Iterable[Plan | Selection]) -> dict[str, Any]:
+    """All clusters, or what is chosen of them; what has an order in the policy keeps it, all else is sorted by name."""
     return {"format_version": FORMAT_VERSION, "clusters": [plan_as_data(plan) for plan in plans]}
 
 
-def plan_as_data(plan: Plan) -> dict[str, Any]:
-    """One cluster."""
+def plan_as_data(chosen: Plan | Selection) -> dict[str, Any]:
+    """One cluster, or what is chosen of it."""
+    shown = selection_of(chosen)
+    plan = shown.plan
     totals = {(total.pool.name, total.unit.name): total for total in plan.totals}
     return {
         **as_data(plan.cluster),
         "scheduler": _capped(plan.cluster.scheduler, plan.cluster.cap),
-        "pools": [{**as_data(pool), "units": [*_units(plan, pool, totals)]} for pool in plan.pools],
-        "gpus": [as_data(gpu) for gpu in plan.gpus],
-        "layouts": [as_data(layout) for layout in plan.mig_layouts],
-        "priority_classes": [as_data(item) for item in plan.priority_classes],
-        "tenants": [as_data(tenant) for tenant in plan.tenants],
-        "evictions": _evictions(plan),
-        "workloads": [{**as_data(workload), "pools": _pools(plan, workload)} for workload in plan.workloads],
-        "retained": [as_data(item) for item in plan.retained],
+        "pools": [_pool(plan, pool, totals) for pool in shown.pools],
+        "gpus": [as_data(gpu) for gpu in shown.gpus],
+        "layouts": [as_data(layout) for layout in shown.layouts],
+        "priority_classes": [as_data(item) for item in shown.priority_classes],
+        "tenants": [as_data(tenant) for tenant in shown.tenants],
+        "evictions": _evictions(shown.evictions),
+        "workloads": [{**as_data(workload), "pools": _pools(plan, workload)} for workload in shown.workloads],
+        "retained": [as_data(item) for item in shown.retained],
+        "costs": costs_as_data(found) if (found := selected_costs(shown)) else None,
     }
 
 
-def _units(plan: Plan, pool: parts.Pool, totals: Mapping[tuple[str, str], parts.Total]) -> Iterator[dict[str, Any]]:
+_Totals = Mapping[tuple[str, str], parts.Total]
+
+
+def _pool(plan: Plan, pool: parts.Pool, totals: _Totals) -> dict[str, Any]:
+    """With what is promised of it, in GPUs: to a ten-thousandth of one."""
+    promised = _plain(Decimal(round(guaranteed_gpus(plan, pool) * 10_000)) / 10_000, _CONTRACT)
+    return {**as_data(pool), "guaranteed_gpus": promised, "units": [*_units(plan, pool, totals)]}
+
+
+def _units(plan: Plan, pool: parts.Pool, totals: _Totals) -> Iterator[dict[str, Any]]:
     """What the pool hands out, with what of it is promised; of what is made on demand, how much is certain."""
     certain = {
         name: found
@@ -89,7 +105,7 @@ def _pools(plan: Plan, workload: parts.Workload) -> list[str]:
     return [pool.name for pool in reach(plan, workload)]
 
 
-def _evictions(plan: Plan) -> list[dict[str, Any]]:
+def _evictions(found: Iterable[Eviction]) -> list[dict[str, Any]]:
     """A part of `plan.schema.json`."""
     return [
         {
@@ -103,7 +119,7 @@ def _evictions(plan: Plan) -> list[dict[str, Any]]:
             "when": [condition.value for condition in eviction.when],
             "min_run_time": eviction.min_run_time,
         }
-        for eviction in evictions(plan)
+        for eviction in found
     ]
 
 
@@ -198,9 +214,11 @@ def _moved(rollout: parts.Rollout) -> Mapping[str, object]:
 
 def _placements(entry: parts.LayoutEntry) -> Mapping[str, object]:
     if not isinstance(entry.placed, Placed):
-        return {"placements": None}
+        return {"placements": None, "free_memory_slices": None}
     found = ((instance.profile.name, instance.placement) for instance in entry.placed.instances)
-    return {"placements": [{"profile": name, "start": at.start, "size": at.size} for name, at in found]}
+    placements = [{"profile": name, "start": at.start, "size": at.size} for name, at in found]
+    free = entry.placed.gpu.memory_slices - entry.placed.memory_slices
+    return {"placements": placements, "free_memory_slices": free}
 
 
 def _allowed(tenant: parts.Tenant) -> Mapping[str, object]:

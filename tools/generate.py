@@ -27,7 +27,7 @@ from gpuplan.views.reference import (
     schedulers_document,
 )
 from gpuplan.views.running_work import running_work_document
-from gpuplan.views.schemas import KINDS, NAMES, schema_text
+from gpuplan.views.schemas import GIVEN, KINDS, NAMES, schema_text
 from gpuplan.views.text import printable
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -66,7 +66,7 @@ def documents() -> dict[str, str]:
             f"rules/{rule.code}.md": rule_document(rule, find_example(ROOT / "tests/checks" / rule.code))
             for rule in rules
         },
-        **{f"fields/{kind}.md": fields_document(field) for kind in KINDS if (field := find_field(kind))},
+        **{f"fields/{kind}.md": fields_document(field) for kind in (*KINDS, *GIVEN) if (field := find_field(kind))},
         **{f"schema/{name}.json": schema_text(name) for name in NAMES},
         SECURITY: with_contact((ROOT / "SECURITY.md").read_text(encoding="utf-8"), security_contact()),
     }

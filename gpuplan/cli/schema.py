@@ -8,7 +8,7 @@ import click
 
 from gpuplan.cli.commands import verb
 from gpuplan.cli.terminal import Terminal
-from gpuplan.views.schemas import KINDS, NAMES, OUTPUTS
+from gpuplan.views.schemas import GIVEN, KINDS, NAMES, OUTPUTS
 
 HELP = """Print a JSON Schema.
 
@@ -23,7 +23,7 @@ NAME is one of
 \b
   gpuplan schema policy > .gpuplan/policy.schema.json
 """.format(
-    kinds=fill(", ".join(KINDS).lower(), 64, initial_indent="  ", subsequent_indent="  "),
+    kinds=fill(", ".join((*KINDS, *GIVEN)).lower(), 64, initial_indent="  ", subsequent_indent="  "),
     outputs="\n".join(f"  {name:<11} what `{verb} --output-format json` writes" for name, verb in OUTPUTS.items()),
 )
 

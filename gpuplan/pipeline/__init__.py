@@ -195,10 +195,12 @@ def rules() -> tuple[Rule, ...]:
     from gpuplan.checks.generated import GENERATED_CHECKS, PATCH_CHECKS
     from gpuplan.checks.handwritten import OBJECT_CHECKS, PATCHED_CHECKS
     from gpuplan.pipeline.rules import RULES
+    from gpuplan.sizing import rules as sizing
 
     found = (
         *(*documents.RULES, *policy.RULES, *planning.RULES, *RULES, *manifests.RULES, *outtree.RULES),
         *adoption.RULES,
+        *sizing.RULES,
         *(*(check.rule for check in checks.CHECKS), *(check.rule for check in step_checks.CHECKS)),
         *(*(check.rule for check in OBJECT_CHECKS), *(check.rule for check in PATCHED_CHECKS)),
         *(check.rule for check in (*GENERATED_CHECKS, *PATCH_CHECKS)),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
+from typing import Final
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from gpuplan.diagnostics import Path
 from gpuplan.patterns import regex
+from gpuplan.policy.demand import BESIDE_PLATFORMS
 from gpuplan.policy.documentation import document
 from gpuplan.policy.marks import Judged, marks_of, models_in, types_in
 from gpuplan.policy.models import KINDS, Model
@@ -20,6 +22,9 @@ from gpuplan.policy.texts import GENERAL, Form, form_of
 from gpuplan.values import Value
 
 _INDEX = regex(r"\[[0-9]*\]")
+
+
+_DOCUMENTS: Final[Mapping[str, type[Model]]] = {**KINDS, **BESIDE_PLATFORMS}
 
 
 class FieldDoc(Value):
@@ -44,7 +49,7 @@ def find_field(path: str) -> FieldDoc | None:
     An item's place in its list may be given, as findings do: `Tenant.spec.quotas[0].unit`.
     """
     kind, *parts = _INDEX.sub("", path).split(".")
-    model = next((model for known, model in KINDS.items() if known.lower() == kind.lower()), None)
+    model = next((model for known, model in _DOCUMENTS.items() if known.lower() == kind.lower()), None)
     doc = _document_kind(model) if model else None
     for part in parts:
         doc = next((child for child in doc.children if child.path.rsplit(".", 1)[-1] == part), None) if doc else None
@@ -53,7 +58,7 @@ def find_field(path: str) -> FieldDoc | None:
 
 def field_paths() -> Iterator[str]:
     """Every path that `find_field` knows, kinds first."""
-    for model in KINDS.values():
+    for model in _DOCUMENTS.values():
         yield from _paths(_document_kind(model))
 
 

@@ -32,7 +32,7 @@ class Model(BaseModel):
     )
 
 
-def _exactly_one(*names_and_what: str) -> Any:  # noqa: ANN401 - pydantic's own
+def exactly_one(*names_and_what: str) -> Any:  # noqa: ANN401 - pydantic's own
     """Holds a model to exactly one of some fields; what they are together comes last.
 
     The message is `gpuplan.policy.problems`' business.
@@ -421,7 +421,7 @@ class Destination(Model):
     name: texts.Line | None = None
     """The cluster's name in Argo CD, in place of its address."""
 
-    _one_way = _exactly_one("server", "name", "a destination")
+    _one_way = exactly_one("server", "name", "a destination")
 
 
 class Argocd(Model):
@@ -760,7 +760,7 @@ class Mig(Model):
     time_slicing: MigTimeSlicing | None = None
     """Divide MIG devices further by time-slicing, all of them or some profiles."""
 
-    _one_source = _exactly_one("layout", "instances", "devices", "a MIG layout")
+    _one_source = exactly_one("layout", "instances", "devices", "a MIG layout")
 
 
 class DynamicMig(Model):
@@ -798,7 +798,7 @@ class Sharing(Model):
     fraction: Fraction | None = None
     """The scheduler hands out fractions of a GPU."""
 
-    _one_kind = _exactly_one("exclusive", "time_slicing", "mps", "mig", "dynamic_mig", "fraction", "a sharing kind")
+    _one_kind = exactly_one("exclusive", "time_slicing", "mps", "mig", "dynamic_mig", "fraction", "a sharing kind")
 
 
 class Window(Model):
@@ -967,7 +967,7 @@ class MigLayoutSpec(Model):
     changes under its name divides all nodes at once. Absent: the layout's name and a hash of what it says.
     """
 
-    _one_source = _exactly_one("instances", "devices", "a MIG layout")
+    _one_source = exactly_one("instances", "devices", "a MIG layout")
 
 
 # --- PriorityClass -----------------------------------------------------------------------------------------------
@@ -1078,11 +1078,11 @@ class Member(Model):
     cluster_role: Annotated[texts.ClusterRole | None, ESSENTIAL, Words("cluster role")] = None
     """Another ClusterRole, by its name, in place of `role`. It is yours: gpuplan does not write it."""
 
-    _one_subject = _exactly_one("group", "user", "a member")
+    _one_subject = exactly_one("group", "user", "a member")
 
     @model_validator(mode="after")
     def _one_role(self) -> "Member":
-        """The message is that of `_exactly_one`."""
+        """The message is that of `exactly_one`."""
         both = ["role", "clusterRole"]
         if self.cluster_role is not None and "role" in self.model_fields_set:
             context = {"what": "a role", "given": both, "fields": both}
@@ -1235,11 +1235,11 @@ class PartOfGpu(Model):
     memory: texts.Quantity | None = None
     """How much GPU memory the pod has, such as `10Gi`, in place of a part; rounded up to whole MiB."""
 
-    _one_measure = _exactly_one("min", "memory", "a fraction")
+    _one_measure = exactly_one("min", "memory", "a fraction")
 
     @model_validator(mode="after")
     def _memory_alone(self) -> "PartOfGpu":
-        """The message is that of `_exactly_one`."""
+        """The message is that of `exactly_one`."""
         if self.memory is not None and self.max is not None:
             both = ["max", "memory"]
             raise PydanticCustomError(
@@ -1274,7 +1274,7 @@ class ValueFrom(Model):
     config_map_key_ref: Annotated[ConfigMapKey | None, Words("key of a ConfigMap")] = None
     """In a ConfigMap."""
 
-    _one_source = _exactly_one("secret_key_ref", "config_map_key_ref", "a value from elsewhere")
+    _one_source = exactly_one("secret_key_ref", "config_map_key_ref", "a value from elsewhere")
 
 
 Environment = Annotated[dict[str, str | ValueFrom], Words("environment"), Judged("GPU588")]
@@ -1360,7 +1360,7 @@ class Autoscaling(Model):
     cooldown: texts.PositiveDuration | None = None
     """How long there must be nothing to do before the last pod goes, such as `30m`. Absent: five minutes."""
 
-    _one_measure = _exactly_one(
+    _one_measure = exactly_one(
         "requests_per_second", "waiting_requests", "cpu_percent", "gpu_percent", "query", "what an autoscaler follows"
     )
 
@@ -1381,7 +1381,7 @@ class Probe(Model):
     timeout: texts.PositiveDuration | None = None
     """How long the answer may take. Absent: one second."""
 
-    _one_action = _exactly_one("http", "grpc", "command", "a probe")
+    _one_action = exactly_one("http", "grpc", "command", "a probe")
 
 
 class ServiceType(StrEnum):
@@ -1437,7 +1437,7 @@ class Closeness(Model):
     preferred: Annotated[texts.Line | None, Judged("GPU593")] = None
     """The level within which all pods are if it can be had."""
 
-    _one_level = _exactly_one("required", "preferred", "a level")
+    _one_level = exactly_one("required", "preferred", "a level")
 
 
 class Worker(Model):
@@ -1718,7 +1718,7 @@ class WorkloadSpec(Model):
     change what other fields say.
     """
 
-    _one_kind = _exactly_one(*KINDS_OF_WORK, "a workload")
+    _one_kind = exactly_one(*KINDS_OF_WORK, "a workload")
 
 
 # --- Retained ----------------------------------------------------------------------------------------------------
@@ -1740,7 +1740,7 @@ class RetainedLayout(Model):
     gpus_per_node: Annotated[GpusPerNode | None, Words("GPUs per node")] = None
     """How many GPUs the nodes had, where `devices` does not name all of them: the others stayed whole."""
 
-    _one_source = _exactly_one("instances", "devices", "a MIG layout")
+    _one_source = exactly_one("instances", "devices", "a MIG layout")
 
 
 class PluginFlags(Model):
@@ -1787,7 +1787,7 @@ class PluginSharing(Model):
     mps: Annotated[PluginMps | None, Words("MPS")] = None
     """Shares under CUDA MPS."""
 
-    _one_kind = _exactly_one("time_slicing", "mps", "a sharing kind")
+    _one_kind = exactly_one("time_slicing", "mps", "a sharing kind")
 
 
 class PluginConfig(Model):
@@ -1835,7 +1835,7 @@ class RetainedNodes(Model):
     labels: Annotated[dict[str, str], Judged("GPU148")]
     """The labels that the pool's rule gave its nodes. Its taints are not kept."""
 
-    _one_choice = _exactly_one("names", "name_pattern", "which nodes are meant")
+    _one_choice = exactly_one("names", "name_pattern", "which nodes are meant")
 
 
 class RetainedSpec(Model):
@@ -1854,7 +1854,7 @@ class RetainedSpec(Model):
     until: texts.Lines = Field(min_length=1)
     """When this document may be deleted, as a command to type and what it must print."""
 
-    _one_thing = _exactly_one("mig_layout", "device_plugin_config", "nodes", "object", "what is retained")
+    _one_thing = exactly_one("mig_layout", "device_plugin_config", "nodes", "object", "what is retained")
 
 
 # --- Documents ---------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -13,6 +13,8 @@ from gpuplan.values import Value
 
 if TYPE_CHECKING:
     from gpuplan.documents import Document
+
+M = TypeVar("M", bound=BaseModel)
 
 
 class Parsed(Value):
@@ -29,7 +31,12 @@ class Parsed(Value):
 
     @property
     def origin(self) -> Origin:
-        return Origin(_Renumbered(self.document, self.left_out)) if self.left_out else self.document.origin
+        return origin_of(self.document, self.left_out)
+
+
+def origin_of(document: Document, left_out: frozenset[Path]) -> Origin:
+    """Finds the values of what was read of a document without what was left out."""
+    return Origin(_Renumbered(document, left_out)) if left_out else document.origin
 
 
 class _Renumbered(Value, eq=False):
@@ -69,37 +76,47 @@ def document_of(at: Origin) -> Document | None:
     return source if isinstance(source, Document) else None
 
 
+Read = tuple[M | None, tuple[Diagnostic, ...], frozenset[Path]]
+"""What a document says, as far as it can be judged; the findings; and what was left out."""
+
+
 def parse(document: Document) -> Parsed:
     """Read one document as the kind that it says it is. One that was not read whole is no policy."""
+    model = KINDS.get(document.kind)
+    if model is not None:
+        return Parsed(document, *parse_as(document, model))
+    from gpuplan.documents import Reading
+    from gpuplan.policy.problems import unknown_kind
+
+    return Parsed(document, None, () if document.reading is Reading.LOST else (unknown_kind(document),))
+
+
+def parse_as(document: Document, model: type[M]) -> Read[M]:
+    """Read one document as a model, which may be that of a kind that is no part of a platform."""
     if not document.is_whole:
-        return _parse_doubtful(document)
-    return _parse_whole(document)
+        return _read_doubtful(document, model)
+    return _read_whole(document, model)
 
 
-def _parse_doubtful(document: Document) -> Parsed:
+def _read_doubtful(document: Document, model: type[M]) -> Read[M]:
     """What is wrong with a document whatever it was meant to say; it may lack what stands in the half not taken."""
     from gpuplan.documents import Reading
     from gpuplan.policy.rules import MISSING_FIELD, NOT_EXACTLY_ONE
 
     if document.reading is Reading.LOST:
-        return Parsed(document, None, ())
-    found = _parse_whole(document).diagnostics
-    return Parsed(document, None, tuple(item for item in found if item.rule not in (MISSING_FIELD, NOT_EXACTLY_ONE)))
+        return None, (), frozenset()
+    _, found, _ = _read_whole(document, model)
+    return None, tuple(item for item in found if item.rule not in (MISSING_FIELD, NOT_EXACTLY_ONE)), frozenset()
 
 
-def _parse_whole(document: Document) -> Parsed:
-    model = KINDS.get(document.kind)
-    if model is None:
-        from gpuplan.policy.problems import unknown_kind
-
-        return Parsed(document, None, (unknown_kind(document),))
+def _read_whole(document: Document, model: type[M]) -> Read[M]:
     try:
-        return Parsed(document, model.model_validate(document.data), ())
+        return model.model_validate(document.data), (), frozenset()
     except ValidationError as error:
-        return _parse_wrong(document, model, error)
+        return _read_wrong(document, model, error)
 
 
-def _parse_wrong(document: Document, model: type[Policy], error: ValidationError) -> Parsed:
+def _read_wrong(document: Document, model: type[M], error: ValidationError) -> Read[M]:
     from gpuplan.policy.problems import crowds, describe, describe_crowd, problems_by_place
 
     crowded = crowds(model, document.data)
@@ -108,17 +125,15 @@ def _parse_wrong(document: Document, model: type[Policy], error: ValidationError
     if crowded:
         data = _pruned(data, (), frozenset((*place, name) for place, names in crowded.items() for name in names))
         try:
-            return Parsed(document, model.model_validate(data), found)
+            return model.model_validate(data), found, frozenset()
         except ValidationError as other:
             error = other
     problems = problems_by_place(document, error)
-    policy, left_out = _without(model, data, problems)
-    return Parsed(document, policy, (*found, *describe(document, model, problems)), left_out)
+    said, left_out = _without(model, data, problems)
+    return said, (*found, *describe(document, model, problems)), left_out
 
 
-def _without(
-    model: type[BaseModel], data: Mapping[str, Any], problems: Iterable[Path]
-) -> tuple[Policy | None, frozenset[Path]]:
+def _without(model: type[M], data: Mapping[str, Any], problems: Iterable[Path]) -> tuple[M | None, frozenset[Path]]:
     """The policy without the wrong values, if it still says what it is about, and what was left out."""
     from gpuplan.policy.fields import fields_along
     from gpuplan.policy.marks import Essential, find_mark
@@ -127,7 +142,7 @@ def _without(
     if any(find_mark(field, Essential) for place in wrong for field in fields_along(model, place)):
         return None, wrong
     try:
-        policy: Any = model.model_validate(_pruned(data, (), wrong))
+        policy = model.model_validate(_pruned(data, (), wrong))
     except ValidationError:
         return None, wrong
     else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, ValidationError
 
 from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, Path
+from gpuplan.policy.demand import BESIDE_PLATFORMS
 from gpuplan.policy.elsewhere import find_said
 from gpuplan.policy.fields import nested_model
 from gpuplan.policy.marks import AlsoCalled, find_mark
@@ -69,7 +70,7 @@ def unknown_kind(document: Document) -> Diagnostic:
         Finding(
             at,
             f"unknown kind `{document.kind}`",
-            label="not a kind of gpuplan.dev/v1",
+            label="no part of a platform" if document.kind in BESIDE_PLATFORMS else "not a kind of gpuplan.dev/v1",
             notes=(f"the kinds are {known}",),
             help=f"write `kind: {close}`" if close else _way_of(document),
         )
@@ -83,6 +84,10 @@ _FILES_OF_NVIDIA: Final = ("mig-configs", "sharing")
 def _way_of(document: Document) -> str:
     """Where a document of another kind belongs: policies may be made of it."""
     by_hand = "overlays/<cluster>/kustomize/"
+    if document.kind in BESIDE_PLATFORMS:
+        return (
+            f"move it out of the platform's folders, and run `gpuplan pack {document.file.path}` with where it is then"
+        )
     if not _is_imported(document):
         return f"plain Kubernetes objects go to {by_hand}"
     return f"run `gpuplan import {document.file.path}` for policies that say it, or move it to {by_hand}"

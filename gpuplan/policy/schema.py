@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
+from gpuplan.policy.demand import BESIDE_PLATFORMS
 from gpuplan.policy.documentation import document
 from gpuplan.policy.models import KINDS, parts_of_language
 
@@ -29,7 +30,8 @@ def schema_of(kind: str | None = None) -> dict[str, Any]:
     """
     _complete()
     if kind is not None:
-        return _finish(KINDS[kind].model_json_schema(schema_generator=_EditorSchema), f"gpuplan.dev/v1 {kind}")
+        model = {**KINDS, **BESIDE_PLATFORMS}[kind]
+        return _finish(model.model_json_schema(schema_generator=_EditorSchema), f"gpuplan.dev/v1 {kind}")
     models: list[tuple[type[BaseModel], Any]] = [(model, "validation") for model in KINDS.values()]
     _, schema = models_json_schema(models, schema_generator=_EditorSchema)
     schema["type"] = "object"

@@ -194,6 +194,50 @@ Quantity = Annotated[
 without a sign: what is granted is never less than nothing.
 """
 
+# --- Demand --------------------------------------------------------------------------------------------------------
+
+
+def _percent_from_number(text: str) -> str:
+    """What is most likely meant by `20 %`, `20 percent` and `0,2`."""
+    found = re.fullmatch(r"\s*([0-9]{1,4})(?:[.,]([0-9]{1,2}))?\s*(?:%|percent|pct)?\s*", text)
+    if found is None:
+        return ""
+    number = f"{found[1]}.{found[2]}" if found[2] else found[1]
+    return f"`{number}%`" if re.search(r"[^0-9.,\s]", text) else f"`{number}`"
+
+
+Percent = Annotated[
+    str, _matching(r"^(100(\.0{1,2})?|[0-9]{1,2}(\.[0-9]{1,2})?)%$", "a percentage such as `25%`", _percent_from_number)
+]
+"""A part of a whole."""
+PercentMore = Annotated[
+    str,
+    _matching(
+        r"^[0-9]{1,4}(\.[0-9]{1,2})?%$", "what comes on top, as a percentage such as `20%`", _percent_from_number
+    ),
+]
+"""What is added to a whole, and may be more than it is."""
+
+
+def _with_unit(text: str) -> str:
+    found = re.fullmatch(r"\s*([0-9]{1,7}(?:\.[0-9]{1,3})?)\s*(ms|msec|millis|s|sec)?\s*", text.lower())
+    return f"`{found[1]}{'s' if (found[2] or 'ms')[0] == 's' else 'ms'}`" if found else ""
+
+
+Latency = Annotated[
+    str, _matching(r"^[0-9]{1,7}(\.[0-9]{1,3})?(ms|s)$", "a time in ms or s, such as `200ms` or `1.5s`", _with_unit)
+]
+"""How long an answer takes."""
+
+TableBeside = Annotated[
+    str,
+    _matching(
+        r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}(/[A-Za-z0-9_][A-Za-z0-9._-]{0,99}){0,7}$",
+        "a file beside this one or below it, such as `profiles/bert.csv`",
+    ),
+]
+"""A path that leads nowhere else."""
+
 # --- Addresses -----------------------------------------------------------------------------------------------------
 
 

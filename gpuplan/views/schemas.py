@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from gpuplan.policy.models import Vocabulary
 
 KINDS: Final = ("Cluster", "Pool", "Gpu", "MigLayout", "PriorityClass", "Tenant", "Workload", "Retained")
+GIVEN: Final = ("Demand",)
+"""Kinds of documents that commands are given, and that lie in no platform."""
 OUTPUTS: Final[Mapping[str, str]] = {
     "findings": "validate",
     "plan": "show",
@@ -25,7 +27,7 @@ OUTPUTS: Final[Mapping[str, str]] = {
 }
 """What is written, and by which command with `--output-format json`."""
 
-NAMES: Final = ("policy", "overlay", *KINDS, *OUTPUTS)
+NAMES: Final = ("policy", "overlay", *KINDS, *GIVEN, *OUTPUTS)
 
 
 def schema(name: str) -> dict[str, Any]:
@@ -39,7 +41,7 @@ def schema(name: str) -> dict[str, Any]:
             return _with_words(schema_of())
         case "overlay":
             return _with_words(overlay_schema())
-        case _ if name in KINDS:
+        case _ if name in (*KINDS, *GIVEN):
             return _with_words(schema_of(name))
         case _:
             raise GpuplanError(f"no schema `{name}`", f"there are {', '.join(NAMES)}")

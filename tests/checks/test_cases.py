@@ -34,6 +34,7 @@ from gpuplan.diagnostics import Diagnostic, Family, RetiredRule, Rule
 from gpuplan.pipeline import rules, validate
 from gpuplan.pipeline.comparing import judge_step
 from gpuplan.pipeline.retired import RETIRED
+from gpuplan.sizing import rules as sizing
 from tests import kustomizing
 from tests.checks.marks import RELATED, Mark, Text, computed, describe, read_marks, shape
 from tests.plans import CLUSTER
@@ -45,12 +46,13 @@ SHOWN_ELSEWHERE = frozenset(
         *("GPU680", "GPU690"),
         *("GPU800", "GPU801", "GPU802"),
         *(rule.code for rule in adoption.RULES),
+        *(rule.code for rule in sizing.RULES),
         *("GPU901", "GPU902", "GPU903", "GPU904", "GPU905", "GPU906", "GPU907"),
         *("GPU911", "GPU912", "GPU913"),
     )
 )
 """Rules on what is rendered and written, which no repository can break: tests of `pipeline`, `outtree`, `manifests`;
-and those on files without a platform: `tests/cli/test_check.py`, `tests/adoption`.
+and those on files without a platform: `tests/cli/test_check.py`, `tests/adoption`, `tests/sizing`.
 """
 CHECKING = ("gpuplan.checks.", "gpuplan.changes.", "gpuplan.pipeline.")
 """Where checks may be written."""

@@ -29,7 +29,7 @@ ABBREVIATIONS = frozenset(
 
 def models(model: type[Model] = Model) -> Iterator[type[Model]]:
     for child in model.__subclasses__():
-        if child.__module__ == "gpuplan.policy.models":
+        if child.__module__ in ("gpuplan.policy.models", "gpuplan.policy.demand"):
             yield child
             yield from models(child)
 

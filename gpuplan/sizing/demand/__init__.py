@@ -1,0 +1,8 @@
+"""What is asked for, as `Need`s: what a platform grants, and what files say."""
+
+from __future__ import annotations
+
+from gpuplan.sizing.demand.files import from_files, tables_beside
+from gpuplan.sizing.demand.plans import Basis, from_plan
+
+__all__ = ["Basis", "from_files", "from_plan", "tables_beside"]

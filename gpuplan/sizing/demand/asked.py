@@ -1,0 +1,137 @@
+"""`Demand` documents, and tables with the same meaning: what they say, item by item."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Final, get_args, get_origin
+
+from pydantic import BaseModel
+
+from gpuplan.diagnostics import Diagnostic, Finding, Origin
+from gpuplan.documents import Document, read_text
+from gpuplan.documents.text import decode
+from gpuplan.policy.demand import BESIDE_PLATFORMS, Demand, DemandedWork
+from gpuplan.policy.marks import models_in, types_in
+from gpuplan.policy.parse import origin_of, parse_as
+from gpuplan.sizing.demand.tables import RowDocument, Table, cells_of, number_in, too_long, wrong_header
+from gpuplan.sizing.rules import NO_DEMAND
+from gpuplan.values import NamedTuple
+from gpuplan.wording import listing
+
+
+class Asked(NamedTuple):
+    """An item of a demand, with its place, and the growth that holds for it where it says none."""
+
+    work: DemandedWork
+    at: Origin
+    growth: float | str | None = None
+
+
+Read = tuple[tuple[Asked, ...], tuple[Diagnostic, ...]]
+
+# --- Documents ---------------------------------------------------------------------------------------------------
+
+
+def asked_in_documents(name: str, content: bytes) -> Read:
+    """What the `Demand` documents of a file ask for."""
+    file, refusal = decode(name, content)
+    if refusal is not None:
+        return (), (refusal,)
+    documents, unread = read_text(name, file.text)
+    found, asked = list(unread), list[Asked]()
+    for document in documents:
+        if document.kind not in BESIDE_PLATFORMS:
+            found.append(_no_demand(document))
+            continue
+        demand, wrong, left_out = parse_as(document, Demand)
+        found += wrong
+        at = origin_of(document, left_out) / "spec"
+        for index, work in enumerate(demand.spec.needs if demand else ()):
+            asked.append(Asked(work, at / "needs" / index, demand.spec.growth if demand else None))
+    return tuple(asked), tuple(found)
+
+
+def _no_demand(document: Document) -> Diagnostic:
+    said = f"is a `{document.kind}`" if document.kind else "has no `kind`"
+    finding = Finding(
+        document.origin / "kind" if document.kind else document.origin,
+        f"document {said}, and no `Demand`",
+        label="not demand",
+        notes=("what the platform grants is demand as well: it is read where no file is given",),
+        help="remove it, or write `kind: Demand`",
+    )
+    return NO_DEMAND.report(finding)
+
+
+# --- Tables ------------------------------------------------------------------------------------------------------
+
+
+def is_demand(table: Table) -> bool:
+    return "team" in table.names or bool({"pods", "memory"} <= table.names)
+
+
+def asked_in_table(table: Table) -> Read:
+    """What the rows ask for; each is an item of a document, and its columns are called as the fields there."""
+    found = [*wrong_header(table, tuple(_columns()), ("team",)), *too_long(table)]
+    if found:
+        return (), tuple(found)
+    asked: list[Asked] = []
+    for row in table.rows:
+        data = _nested(cells_of(table, row), table.separator)
+        document = RowDocument(table, row, data)
+        work, wrong, left_out = parse_as(document, DemandedWork)
+        found += wrong
+        if work is not None:
+            asked.append(Asked(work, origin_of(document, left_out)))
+    return tuple(asked), tuple(found)
+
+
+@cache
+def _columns() -> Mapping[str, type[str | float | list[str]]]:
+    """What a cell of each column holds: text, a number or words."""
+    DemandedWork.model_rebuild()
+    return dict(_columns_of(DemandedWork, ""))
+
+
+def _columns_of(model: type[BaseModel], before: str) -> Iterator[tuple[str, type[Any]]]:
+    for name, field in model.model_fields.items():
+        column = f"{before}{field.alias or name}"
+        parts = [*types_in(field.annotation)]
+        inner = next(models_in(field.annotation), None)
+        is_list = any(get_origin(part) is list for part in parts)
+        if inner is not None and not is_list:
+            yield from _columns_of(inner, f"{column}.")
+        elif any(get_origin(part) is list and str in types_in(get_args(part)[0]) for part in parts if inner is None):
+            yield column, list[str]
+        else:
+            yield column, float if {int, float} & {part for part in parts if isinstance(part, type)} else str
+
+
+def _nested(cells: Mapping[str, str], separator: str) -> Mapping[str, Any]:
+    """The cells as a document has them."""
+    data: dict[str, Any] = {}
+    for column, cell in cells.items():
+        *route, name = column.split(".")
+        here = data
+        for part in route:
+            here = here.setdefault(part, {})
+        kind = _columns()[column]
+        here[name] = number_in(cell, separator) if kind is float else _WORD.findall(cell) if kind is not str else cell
+    return data
+
+
+_WORD: Final = re.compile(r"[^\s,;|]+")
+
+
+def tables_named(asked: Sequence[Asked]) -> Iterator[tuple[Asked, str]]:
+    """The files with measured throughput that items name."""
+    for item in asked:
+        if item.work.service and isinstance(item.work.service.throughput, str):
+            yield item, item.work.service.throughput
+
+
+def known_columns() -> str:
+    """As a help lists them."""
+    return listing([*_columns()], None)

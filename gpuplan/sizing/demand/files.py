@@ -1,0 +1,99 @@
+"""Demand from files: which reader each is for is told by what is in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from posixpath import dirname, join, normpath
+from typing import Final
+
+from gpuplan.diagnostics import Diagnostic, Finding, Origin, SourceFile, WholeFile
+from gpuplan.planning.plan import Plan
+from gpuplan.sizing.demand.asked import Asked, asked_in_documents, asked_in_table, is_demand, tables_named
+from gpuplan.sizing.demand.profiles import Measured, is_profile, measured_in
+from gpuplan.sizing.demand.tables import Table, read_table
+from gpuplan.sizing.demand.teams import need_of, platform_of
+from gpuplan.sizing.needs import Need
+from gpuplan.sizing.rules import NO_DEMAND
+
+
+def from_files(files: Mapping[str, bytes], plan: Plan | None = None) -> tuple[tuple[Need, ...], tuple[Diagnostic, ...]]:
+    """The needs that files ask for, in their order: `Demand` documents and tables.
+
+    Tables of throughput that they name are among the files, by their path from the same place (`tables_beside`). With a
+    plan, teams are its tenants.
+    """
+    read = _Read(files)
+    needs: list[Need] = []
+    found = [*read.diagnostics]
+    platform = platform_of(plan)
+    for item in read.asked:
+        folder = dirname(item.at.locate().file.path) if item.work.service else ""
+        tables = {path: read.profiles[place] for path, place in _paths(item, folder) if place in read.profiles}
+        need, wrong = need_of(item.work, item.at, platform, tables, item.growth)
+        found += wrong
+        needs += [need] if need else []
+    return tuple(needs), tuple(found)
+
+
+def tables_beside(files: Mapping[str, bytes]) -> tuple[str, ...]:
+    """The files with measured throughput that the given ones name and that are not among them, sorted."""
+    read = _Read(files)
+    named = (place for item in read.asked for _, place in _paths(item, dirname(item.at.locate().file.path)))
+    return tuple(sorted({*named} - {normpath(name) for name in files}))
+
+
+def _paths(item: Asked, folder: str) -> Iterator[tuple[str, str]]:
+    """The table that an item names, as it names it and by its path."""
+    return ((path, normpath(join(folder, path))) for _, path in tables_named([item]))
+
+
+class _Read:
+    """All files, each by its reader."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self.asked: list[Asked] = []
+        self.profiles: dict[str, Measured] = {}
+        self.diagnostics: list[Diagnostic] = []
+        for name, content in files.items():
+            if _IS_DOCUMENT.search(content[:_HEAD]):
+                asked, found = asked_in_documents(name, content)
+                self.asked += asked
+                self.diagnostics += found
+            else:
+                self._read_table(name, content)
+
+    def _read_table(self, name: str, content: bytes) -> None:
+        table, found = read_table(name, content)
+        self.diagnostics += found
+        if table is None:
+            return
+        if is_profile(table):
+            self.profiles[normpath(name)], found = measured_in(table)
+            self.diagnostics += found
+        elif is_demand(table):
+            asked, found = asked_in_table(table)
+            self.asked += asked
+            self.diagnostics += found
+        else:
+            self.diagnostics.append(_nothing(name, table))
+
+
+_HEAD: Final = 2**16
+_IS_DOCUMENT: Final = re.compile(rb"""(?m)^\s*(?:[{]\s*)?["']?(?:apiVersion|kind|metadata|spec)["']?\s*:""")
+
+
+def _nothing(name: str, table: Table) -> Diagnostic:
+    what = "is empty" if not table.columns else "says no demand"
+    finding = Finding(
+        Origin(WholeFile(SourceFile(name, ""))) if not table.columns else table.header,
+        f"`{name}` {what}",
+        label="" if not table.columns else "neither a demand nor a measurement",
+        notes=(
+            "a document has `kind: Demand`",
+            "a table of demand has the columns `team`, `pods` and `memory`",
+            "a table of throughput has the columns `Throughput` and `Latency`",
+        ),
+        help="write `kind: Demand`, or a first row with the names of columns",
+    )
+    return NO_DEMAND.report(finding)

@@ -20,7 +20,7 @@ from gpuplan.pipeline.packing.assigning import assign
 from gpuplan.pipeline.packing.fleet import Fleet, Wish, fleet_of
 from gpuplan.pipeline.packing.granting import flows_of, rewritten, seats
 from gpuplan.pipeline.packing.judging import in_the_way, unmet, unnamed
-from gpuplan.pipeline.packing.model import Holding, Idle, Numbers, Packing, Variant, Variation
+from gpuplan.pipeline.packing.model import Holding, Numbers, Packing, Variant, Variation
 from gpuplan.pipeline.packing.patching import overlay_texts, patched
 from gpuplan.pipeline.packing.proposing import documents_of, teams_of
 from gpuplan.planning.plan import Isolation, Plan
@@ -29,7 +29,7 @@ from gpuplan.sizing.needs import Need
 from gpuplan.values import NamedTuple
 from gpuplan.wording import listing
 
-__all__ = ["Holding", "Idle", "Numbers", "Packing", "Question", "Variant", "Variation", "pack", "write_packing"]
+__all__ = ["Holding", "Numbers", "Packing", "Question", "Variant", "Variation", "pack", "write_packing"]
 
 
 class Question(NamedTuple):
@@ -74,7 +74,7 @@ def answer(root: Path, demand: Mapping[str, bytes], cluster: str, question: Ques
     plan = report.plans[0]
     asking = _Asking(root, repository, report, plan, question)
     needs, found = asking.needs(demand)
-    packing = Packing(name, question.objective, report, plan, needs, found, is_from_quotas=not demand)
+    packing = Packing(name, question.objective, report, plan, needs, found, is_from_quotas=not demand, texts=asking.texts)
     if has_errors(found):
         return packing
     variants = tuple(asking.variants(needs))
@@ -117,6 +117,7 @@ class _Asking:
         self._question = question
         self._cluster = plan.cluster.name
         self._documents: Sequence[Document] = repository.documents[self._cluster]
+        self.texts = dict(overlay_texts(self._documents, self._cluster))
         self._before = platform_of(work_tree(root), repository)
 
     def needs(self, demand: Mapping[str, bytes]) -> tuple[tuple[Need, ...], tuple[Diagnostic, ...]]:
@@ -132,7 +133,7 @@ class _Asking:
         own, found = from_plan(self._plan, tuple(sorted(fleet.names)))
         if not demand:
             return own, found
-        asked, told = from_files(demand)
+        asked, told = from_files(demand, self._plan)
         teams = {need.team for need in asked}
         return (*asked, *(need for need in own if need.team not in teams)), told
 
@@ -182,8 +183,7 @@ class _Asking:
         seated = tuple(seats(plan, fleet.names, grants.quotas, assignment))
         teams = teams_of(plan, flows)
         wanted = documents_of(plan, fleet, assignment, grants, seated, teams)
-        texts = dict(overlay_texts(self._documents, self._cluster))
-        files = patched(self._cluster, self._documents, texts, wanted)
+        files = patched(self._cluster, self._documents, self.texts, wanted)
         findings = (*unmet(plan, fleet, found), *unnamed(plan, assignment), *in_the_way(seated))
         variant = Variant(variation, found, fleet, assignment, grants.moved, seated, files, self._report, findings=findings)
         return variant if has_errors(findings) and unnamed_or_stuck(findings) else self._judged(variant)

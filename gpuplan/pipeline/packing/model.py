@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from enum import StrEnum
 from functools import cached_property
 
@@ -31,18 +32,6 @@ class Variation(StrEnum):
     """GPUs shared without isolation by hardware too, for those who need none."""
     FEWEST_CHANGES = "fewest-changes"
     """As few nodes as can be are cut in another way than today."""
-
-
-class Idle(NamedTuple):
-    """What of a pool's GPUs nobody is promised, in GPUs' worth of memory.
-
-    ``geometry`` is in no instance of the layout; ``unused`` are units that nobody has a guarantee on, by unit.
-    """
-
-    pool: str
-    gpus: float
-    geometry_slices: int
-    unused: Mapping[str, int]
 
 
 class Numbers(NamedTuple):
@@ -131,6 +120,8 @@ class Packing(Value):
     variants: tuple[Variant, ...] = ()
     holding: Holding | None = None
     is_from_quotas: bool = True
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """The cluster's files of policies as they are, by path."""
 
     @property
     def chosen(self) -> Variant | None:

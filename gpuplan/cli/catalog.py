@@ -46,4 +46,6 @@ def command(terminal: Terminal, gpu: str | None, format_: str) -> None:
     if format_ == "json":
         terminal.print(views.gpus_json(gpus))
     else:
-        terminal.print(views.gpu_table(gpus) if gpu is None else views.gpu_page(gpus[0], terminal.out_theme))
+        terminal.print(
+            views.gpu_table(gpus, terminal.out_theme) if gpu is None else views.gpu_page(gpus[0], terminal.out_theme)
+        )

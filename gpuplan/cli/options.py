@@ -14,6 +14,7 @@ from gpuplan.values import Value
 
 if TYPE_CHECKING:
     from gpuplan.pipeline import Report
+    from gpuplan.planning.plan import Plan
     from gpuplan.views.text import Theme
 
 FORMATS = ("full", "concise", "json", "github", "gitlab", "sarif", "junit", "markdown")
@@ -80,8 +81,17 @@ def _clusters(context: click.Context) -> Iterable[str]:
     return sorted(folder.name for folder in overlays.iterdir() if folder.is_dir()) if overlays.is_dir() else ()
 
 
-def pools(context: click.Context) -> Iterable[str]:
+def pool_names(context: click.Context) -> Iterable[str]:
     """The pools of the clusters named so far, or of all."""
+    return sorted({pool.name for plan in _plans(context) for pool in plan.pools})
+
+
+def tenant_names(context: click.Context) -> Iterable[str]:
+    """The tenants of the clusters named so far, or of all."""
+    return sorted({tenant.name for plan in _plans(context) for tenant in plan.tenants})
+
+
+def _plans(context: click.Context) -> Sequence[Plan]:
     from gpuplan import pipeline
     from gpuplan.diagnostics import GpuplanError
 
@@ -89,7 +99,7 @@ def pools(context: click.Context) -> Iterable[str]:
         report = pipeline.validate(Terminal.of(context).root, context.params.get("clusters") or (), kustomize="off")
     except (GpuplanError, OSError):
         return ()
-    return sorted({pool.name for plan in report.plans for pool in plan.pools})
+    return report.plans
 
 
 cluster_option = option(

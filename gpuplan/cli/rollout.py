@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpuplan.cli.commands import completing, format_option, option, verb
-from gpuplan.cli.options import cluster_option, pools, write_findings
+from gpuplan.cli.options import cluster_option, pool_names, write_findings
 from gpuplan.cli.terminal import Terminal
 from gpuplan.patterns import regex
 
@@ -25,7 +25,7 @@ def _check_share(_: click.Context, parameter: click.Parameter, share: str) -> st
 
 
 @verb("rollout")
-@click.argument("pool", shell_complete=completing(pools))
+@click.argument("pool", shell_complete=completing(pool_names))
 @option(
     "--to",
     default="",

@@ -17,4 +17,4 @@ def command(terminal: Terminal, format_: str) -> None:
     from gpuplan.views.explain import rules_json, rules_table
 
     found = pipeline.rules()
-    terminal.print(rules_json(found) if format_ == "json" else rules_table(found))
+    terminal.print(rules_json(found) if format_ == "json" else rules_table(found, terminal.out_theme))

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from gpuplan.views.text import Theme
 
 
+ELSEWHERE = 120
+"""The cells of a line of prose in a file or a pipe; tables have as many there as they need."""
+
+
 class Terminal(NamedTuple):
     """The global options, and the two streams: data on stdout, words for people on stderr."""
 
@@ -61,7 +65,8 @@ class Terminal(NamedTuple):
 
         from gpuplan.views.text import Theme
 
-        return Theme(_is_colored(self.color, stream), get_terminal_size((120, 24)).columns, way_to(self.root))
+        width = get_terminal_size((ELSEWHERE, 24)).columns
+        return Theme(_is_colored(self.color, stream), width, way_to(self.root), is_fitted=_has_width(stream))
 
 
 def _is_colored(wish: str, stream: TextIO) -> bool:
@@ -73,6 +78,12 @@ def _is_colored(wish: str, stream: TextIO) -> bool:
     if os.environ.get("FORCE_COLOR"):
         return True
     return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _has_width(stream: TextIO) -> bool:
+    """Whether somebody says how wide lines are: the variable that terminals set, or a terminal."""
+    columns = os.environ.get("COLUMNS", "")
+    return (columns.isdecimal() and int(columns) > 0) or stream.isatty()
 
 
 def way_to(folder: Path) -> str:

@@ -10,16 +10,18 @@ from gpuplan.catalog import Gpu
 from gpuplan.planning.placement.arrangement import Instance
 from gpuplan.planning.placement.layouts import maximal_layouts
 from gpuplan.planning.placement.placing import Placed, place
+from gpuplan.views.fitting import Table
 from gpuplan.views.json_findings import json_text
-from gpuplan.views.text import Style, Theme, section, table
+from gpuplan.views.text import Style, Theme, section
 from gpuplan.wording import count, listing
 
 UNKNOWN = "?"
 
 
-def gpu_table(gpus: Sequence[Gpu]) -> str:
+def gpu_table(gpus: Sequence[Gpu], theme: Theme) -> str:
     """One line for each model."""
-    return table(("GPU", "ARCHITECTURE", "MEMORY", "MIG", "NAME"), [gpu_row(gpu) for gpu in gpus], right=(2,))
+    headings = ("GPU", "ARCHITECTURE", "MEMORY", "MIG", "NAME")
+    return Table(headings, [gpu_row(gpu) for gpu in gpus], right=(2,)).shown(theme)
 
 
 def gpu_row(gpu: Gpu) -> tuple[str, str, str, str, str]:
@@ -107,15 +109,15 @@ def spell(layout: Mapping[str, int]) -> str:
 
 def _profiles_part(gpu: Gpu, theme: Theme) -> str:
     heading = f"MIG: {count(gpu.compute_slices, 'compute slice')}, {count(gpu.memory_slices, 'memory slice')}"
-    rows = table([word.upper() for word in PROFILE_HEADINGS], profile_rows(gpu), right=(1, 2, 3, 4, 5, 6))
-    return section(heading, rows, theme)
+    found = Table([word.upper() for word in PROFILE_HEADINGS], profile_rows(gpu), right=range(1, 7))
+    return section(heading, found.shown(theme.indented()), theme)
 
 
 def _layouts_part(gpu: Gpu, theme: Theme) -> str:
     rows = layout_rows(gpu)
     heading = f"{count(len(rows), 'layout')} to which nothing can be added (profiles without + attributes)"
     legend = "each character is a memory slice: the compute slices of the instance there, or . where none can be\n"
-    return section(heading, legend + table(("SLICES", "INSTANCES"), rows), theme)
+    return section(heading, legend + Table(("SLICES", "INSTANCES"), rows).shown(theme.indented()), theme)
 
 
 def _drawing(gpu: Gpu, layout: Mapping[str, int]) -> str:

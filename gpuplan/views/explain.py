@@ -13,8 +13,9 @@ from gpuplan.diagnostics import GpuplanError, RetiredRule, Rule
 from gpuplan.pipeline import rules
 from gpuplan.pipeline.retired import RETIRED
 from gpuplan.planning.schedulers import SCHEDULERS
+from gpuplan.views.fitting import Table
 from gpuplan.views.json_findings import json_text
-from gpuplan.views.text import SEVERITY_STYLES, Style, Theme, marked_up, section, table
+from gpuplan.views.text import SEVERITY_STYLES, Style, Theme, marked_up, section
 from gpuplan.wording import listing
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def explain(subject: str, theme: Theme) -> str:
         return gpu_page(gpu, theme)
     if subject.lower() in _schedulers():
         name = subject.lower().removeprefix(SCHEDULER).removeprefix("/")
-        return scheduler_page(name, theme) if name else schedulers_table()
+        return scheduler_page(name, theme) if name else schedulers_table(theme)
     from gpuplan.policy.fields import find_field
 
     if field := find_field(subject):
@@ -73,11 +74,9 @@ def _hint(subject: str) -> str:
 # --- Rules -------------------------------------------------------------------------------------------------------
 
 
-def rules_table(rules: Sequence[Rule]) -> str:
-    return table(
-        ("CODE", "SEVERITY", "NAME", "MEANING"),
-        [(rule.code, rule.severity, rule.name, rule.summary) for rule in rules],
-    )
+def rules_table(rules: Sequence[Rule], theme: Theme) -> str:
+    rows = [(rule.code, rule.severity, rule.name, rule.summary) for rule in rules]
+    return Table(("CODE", "SEVERITY", "NAME", "MEANING"), rows).shown(theme)
 
 
 def rules_json(rules: Sequence[Rule]) -> str:
@@ -161,7 +160,7 @@ def _prose(text: str, theme: Theme, indentation: str = "") -> str:
 HEADINGS: Final = {Support.EXACT: "Kept", Support.LOSSY: "Kept in part", Support.IMPOSSIBLE: "Not kept"}
 
 
-def schedulers_table() -> str:
+def schedulers_table(theme: Theme) -> str:
     """One line for each scheduler: how much it keeps."""
     rows = [
         (
@@ -173,7 +172,7 @@ def schedulers_table() -> str:
         for name in SCHEDULERS
     ]
     headings = ("SUBJECT", "SCHEDULER", "AS READ IN", *(heading.upper() for heading in HEADINGS.values()))
-    return table(headings, rows, right=(3, 4, 5))
+    return Table(headings, rows, right=(3, 4, 5)).shown(theme)
 
 
 def _count(name: str, support: Support) -> int:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from gpuplan.checks.wording import number, total_text
 from gpuplan.planning.outages import Away, Level, levels
 from gpuplan.planning.plan import Plan
+from gpuplan.views.fitting import Table
 from gpuplan.views.rollout import wait_for_nodes
-from gpuplan.views.text import Style, Theme, indent, printable, section, table
+from gpuplan.views.text import Style, Theme, indent, printable, section
 from gpuplan.wording import joined
 
 _HEADINGS = ("POOL", "UNIT", "IN ALL", "LEFT", "GUARANTEED", "SHORT")
@@ -28,7 +29,7 @@ def outage_page(plan: Plan, aways: Sequence[Away], theme: Theme) -> str:
     nodes = [away for away in aways if away.is_named]
     parts = (
         f"{theme.paint(printable(title), Style.STRONG)}\n",
-        section("Capacity, in units", table(_HEADINGS, rows, right=range(2, 6)), theme),
+        section("Capacity, in units", Table(_HEADINGS, rows, right=range(2, 6)).shown(theme.indented()), theme),
         section("Guarantees", _lines(_guarantees(plan, found)), theme),
         section("To take the node away", _lines(_take_away(nodes)), theme) if nodes else "",
         section("When it is repaired", _lines(_take_back(nodes)), theme) if nodes else "",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
@@ -18,63 +19,71 @@ from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.on_demand import certain_units, dynamic_pools
 from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Amount, Plan, Pool, Tenant, Total, Unit, Workload
-from gpuplan.planning.preemption import Condition, Eviction, Mechanism, Party, counted_in, evictions, misread
+from gpuplan.planning.preemption import Condition, Eviction, Mechanism, Party, counted_in, misread
 from gpuplan.planning.projects import times_of
+from gpuplan.planning.selection import Selection, selection_of
 from gpuplan.policy.models import Inference, Workspace
-from gpuplan.views.catalog import boxes, spell
+from gpuplan.values import NamedTuple
+from gpuplan.views.catalog import boxes, spell, strip
+from gpuplan.views.costs import cost_tables
+from gpuplan.views.fitting import Table, folded, room_of
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.plan_json import plans_as_data
-from gpuplan.views.text import Style, Theme, indent, printable, section, table
-from gpuplan.wording import count
+from gpuplan.views.text import Style, Theme, cells, indent, printable, section
+from gpuplan.wording import count, joined
 
 SUMMARY_HEADINGS = ("Cluster", "Pools", "Nodes", "GPUs", "Tenants", "Guaranteed", "Units")
 _NONE = "-"
 
 
-def shown_plans(plans: Sequence[Plan], format_: str, theme: Theme) -> str:
-    """All plans as ``table``, ``summary``, ``preemption``, ``json`` or ``yaml``."""
+def shown_plans(chosen: Sequence[Plan | Selection], format_: str, theme: Theme) -> str:
+    """What is chosen of all plans as ``table``, ``summary``, ``preemption``, ``json`` or ``yaml``."""
     match format_:
         case "json":
-            return json_text(plans_as_data(plans))
+            return json_text(plans_as_data(chosen))
         case "yaml":
-            return to_yaml(plans_as_data(plans))
+            return to_yaml(plans_as_data(chosen))
         case "summary":
-            return summary(plans)
+            return summary(chosen, theme)
         case "preemption":
-            return "\n".join(preemption_page(plan, theme) for plan in plans)
+            return "\n".join(preemption_page(plan, theme) for plan in chosen)
         case _:
-            return "\n".join(plan_page(plan, theme) for plan in plans)
+            return "\n".join(plan_page(plan, theme) for plan in chosen)
 
 
-def summary(plans: Sequence[Plan]) -> str:
+def summary(chosen: Sequence[Plan | Selection], theme: Theme) -> str:
     """One line for each cluster: how much there is, and how much of it is promised."""
     headings = [heading.upper() for heading in SUMMARY_HEADINGS]
-    return table(headings, [summary_row(plan) for plan in plans], right=range(1, 6)) if plans else ""
+    return Table(headings, [summary_row(plan) for plan in chosen], right=range(1, 6)).shown(theme)
 
 
-def summary_row(plan: Plan) -> tuple[str, ...]:
+def summary_row(chosen: Plan | Selection) -> tuple[str, ...]:
     """What stands below `SUMMARY_HEADINGS`."""
+    shown = selection_of(chosen)
     return (
-        plan.cluster.name,
-        str(len(plan.pools)),
-        str(sum(pool.nodes.count for pool in plan.pools)),
-        str(sum(pool.gpu_count for pool in plan.pools)),
-        str(len(plan.tenants)),
-        f"{round(100 * _guaranteed_share(plan))}%",
-        ", ".join(f"{number} {name}" for name, number in _units(plan).items()),
+        shown.plan.cluster.name,
+        str(len(shown.pools)),
+        str(sum(pool.nodes.count for pool in shown.pools)),
+        str(sum(pool.gpu_count for pool in shown.pools)),
+        str(len(shown.tenants)),
+        f"{round(100 * _guaranteed_share(shown))}%",
+        ", ".join(f"{number} {name}" for name, number in _units(shown).items()),
     )
 
 
-def _guaranteed_share(plan: Plan) -> Ratio:
-    """The part of the cluster's GPUs that somebody has a guarantee on."""
-    guaranteed = sum((_guaranteed_gpus(total) for total in plan.totals), Ratio(0))
-    return guaranteed / (sum(pool.gpu_count for pool in plan.pools) or 1)
+def _guaranteed_share(shown: Selection) -> Ratio:
+    """The part of the GPUs that the tenants have a guarantee on."""
+    promised = shown.guaranteed
+    guaranteed = (
+        _gpus_of(pool, unit, promised.get((pool.name, unit.name), 0)) for pool in shown.pools for unit in pool.units
+    )
+    return sum(guaranteed, Ratio(0)) / (sum(pool.gpu_count for pool in shown.pools) or 1)
 
 
-def _guaranteed_gpus(total: Total) -> Ratio:
-    """The guarantees on a unit in physical GPUs: a unit is as much of its GPU as it weighs of what the GPU gives."""
-    gpus = sum((_gpus_of_unit(part, total.unit.name) for part in total.pool.parts), Ratio(0))
-    return gpus * Ratio(total.guaranteed) / total.unit.capacity if total.unit.capacity else Ratio(0)
+def _gpus_of(pool: Pool, unit: Unit, units: Amount) -> Ratio:
+    """Units in physical GPUs: one is as much of its GPU as it weighs of what the GPU gives."""
+    gpus = sum((_gpus_of_unit(part, unit.name) for part in pool.parts), Ratio(0))
+    return gpus * Ratio(units) / unit.capacity if unit.capacity else Ratio(0)
 
 
 def _gpus_of_unit(pool: Pool, name: str) -> Ratio:
@@ -89,54 +98,82 @@ def _gpus_of_unit(pool: Pool, name: str) -> Ratio:
     return of_node * pool.nodes.count
 
 
-def _units(plan: Plan) -> dict[str, int]:
+def _units(shown: Selection) -> dict[str, int]:
     """How many units of each kind the pools hand out together."""
     found: dict[str, int] = {}
-    for pool in plan.pools:
+    for pool in shown.pools:
         for unit in pool.units:
             found[unit.name] = found.get(unit.name, 0) + unit.capacity
     return dict(sorted(found.items()))
 
 
-def plan_page(plan: Plan, theme: Theme) -> str:
-    """One cluster: pools, what they hand out, layouts, priority classes, tenants, what runs, and what is retained."""
-    cluster = plan.cluster
-    operator = cluster.gpu_operator
-    facts = (
+class Section(NamedTuple):
+    """A part of the page. What is drawn is no table."""
+
+    heading: str
+    body: Table | Callable[[Theme], str]
+
+    def shown(self, theme: Theme) -> str:
+        inner = theme.indented()
+        text = self.body.shown(inner) if isinstance(self.body, Table) else self.body(inner)
+        return section(self.heading, text, theme)
+
+
+def plan_page(chosen: Plan | Selection, theme: Theme) -> str:
+    """One cluster: its facts, and the parts that have something in them."""
+    shown = selection_of(chosen)
+    name = theme.paint(printable(f"Cluster {shown.plan.cluster.name}"), Style.STRONG)
+    parts = (
+        folded(f"{name}  {printable(', '.join(facts(shown.plan)))}\n", theme),
+        *(part.shown(theme) for part in sections(shown)),
+    )
+    return "\n".join(part for part in parts if part)
+
+
+def facts(plan: Plan) -> tuple[str, ...]:
+    """What a cluster runs on."""
+    cluster, operator = plan.cluster, plan.cluster.gpu_operator
+    return (
         f"Kubernetes {cluster.spec.kubernetes} on {cluster.spec.platform}",
         f"GPU Operator {operator.version} ({operator.spec.install})",
         f"node labels by {cluster.spec.node_labels}",
         f"scheduler {cluster.scheduler.kind}",
     )
-    parts = [
-        f"{theme.paint(printable(f'Cluster {cluster.name}'), Style.STRONG)}  {printable(', '.join(facts))}\n",
-        section("Pools", _pools(plan), theme),
-        section("Drivers", _drivers(plan), theme),
-        section("Capacity, in units", _capacity(plan), theme),
-        section("Partitions made on demand", _on_demand(plan), theme),
-        section("CPU and memory for tenants", _compute_capacity(plan), theme),
-        section("MIG layouts", "".join(_layouts(plan)), theme),
-        section("Priority classes", _priority_classes(plan), theme),
-        section("Tenants", _tenants(plan), theme),
-        section("Limits of priority classes", _class_limits(plan), theme),
-        section("CPU, memory and pods of tenants", _compute(plan), theme),
-        section("Containers that say nothing", _defaults(plan), theme),
-        section("Time limits", _times(plan), theme),
-        section("Workloads", _workloads(plan), theme),
-        section("Retained", _retained(plan), theme),
-    ]
-    return "\n".join(part for part in parts if part)
 
 
-def _retained(plan: Plan) -> str:
-    rows = [(item.name, item.spec.until) for item in plan.retained]
-    return table(("NAME", "MAY GO ONCE"), rows) if rows else ""
+def sections(shown: Selection) -> tuple[Section, ...]:
+    """Pools, what they hand out, layouts, priority classes, tenants, what runs, and what is retained.
+
+    Where tenants are chosen, also who evicts whom of them.
+    """
+    found = (
+        Section("Pools", _pools(shown)),
+        Section("Drivers", _drivers(shown)),
+        Section("Capacity, in units", _capacity(shown)),
+        Section("Partitions made on demand", _on_demand(shown)),
+        Section("CPU and memory for tenants", _compute_capacity(shown)),
+        Section("MIG layouts", partial(_layouts, shown)),
+        Section("Priority classes", _priority_classes(shown)),
+        Section("Tenants", _tenants(shown)),
+        Section("Limits of priority classes", _class_limits(shown)),
+        Section("CPU, memory and pods of tenants", _compute(shown)),
+        Section("Containers that say nothing", _defaults(shown)),
+        Section("Time limits", _times(shown)),
+        Section("Workloads", _workloads(shown)),
+        *(Section(heading, table) for heading, table in cost_tables(shown)),
+        Section("Retained", _retained(shown)),
+    )
+    return found if shown.has_all_tenants else (*found, Section("Who can evict whom", _preemption(shown)))
+
+
+def _retained(shown: Selection) -> Table:
+    return Table(("NAME", "MAY GO ONCE"), [(item.name, item.spec.until) for item in shown.retained])
 
 
 # --- Pools -------------------------------------------------------------------------------------------------------
 
 
-def _pools(plan: Plan) -> str:
+def _pools(shown: Selection) -> Table:
     rows = [
         (
             pool.name,
@@ -147,19 +184,20 @@ def _pools(plan: Plan) -> str:
             " ".join(pool.spec.workload_types) or _NONE,
             pool.spec.fallback or _NONE,
         )
-        for pool in plan.pools
+        for pool in shown.pools
     ]
     headings = ("POOL", "GPU", "NODES", "GPUS", "SHARING", "FOR", "FALLBACK")
-    return table(headings, rows, right=(2, 3)) if rows else ""
+    return Table(headings, rows, right=(2, 3), extra=(6, 5))
 
 
-def _drivers(plan: Plan) -> str:
+def _drivers(shown: Selection) -> Table:
     """Those that NVIDIADrivers bring; where no pool has its own, all nodes have the cluster's."""
     rows = [
         (group.pool.name if group.pool else "all others", group.version or _NONE, group.kernel_modules)
-        for group in driver_groups(plan)
+        for group in driver_groups(shown.plan)
+        if group.pool is None or group.pool in shown.pools
     ]
-    return table(("POOL", "DRIVER", "KERNEL MODULES"), rows) if rows else ""
+    return Table(("POOL", "DRIVER", "KERNEL MODULES"), rows)
 
 
 def sharing_of(pool: Pool) -> str:
@@ -193,11 +231,11 @@ def _shares_text(sliced: planned.MigTimeSlicing | None) -> str:
     )
 
 
-def _capacity(plan: Plan) -> str:
-    totals = {(total.pool.name, total.unit.name): total for total in plan.totals}
-    rows = [_unit_row(pool, unit, totals.get((pool.name, unit.name))) for pool in plan.pools for unit in pool.units]
+def _capacity(shown: Selection) -> Table:
+    totals = {(total.pool.name, total.unit.name): total for total in shown.plan.totals}
+    rows = [_unit_row(pool, unit, totals.get((pool.name, unit.name))) for pool in shown.pools for unit in pool.units]
     headings = ("POOL", "UNIT", "RESOURCE", "PER GPU", "PER NODE", "IN ALL", "GUARANTEED", "LIMITS", "FREE", "MEMORY")
-    return table(headings, rows, right=range(3, 10)) if rows else ""
+    return Table(headings, rows, right=range(3, 10), extra=(2, 9))
 
 
 def _unit_row(pool: Pool, unit: Unit, total: Total | None) -> tuple[str, ...]:
@@ -216,18 +254,19 @@ def _unit_row(pool: Pool, unit: Unit, total: Total | None) -> tuple[str, ...]:
     )
 
 
-def _on_demand(plan: Plan) -> str:
+def _on_demand(shown: Selection) -> Table:
     """Of each unit the most, beside no other, and what is had however all else is placed that tenants may use."""
     rows = [
         (pool.name, unit.name, str(unit.capacity), str(certain[unit.name]))
-        for pool in dynamic_pools(plan)
-        for certain in (certain_units(plan, pool),)
+        for pool in dynamic_pools(shown.plan)
+        if pool.name in {chosen.name for chosen in shown.pools}
+        for certain in (certain_units(shown.plan, pool),)
         for unit in pool.units
     ]
-    return table(("POOL", "UNIT", "AT MOST", "CERTAIN"), rows, right=(2, 3)) if rows else ""
+    return Table(("POOL", "UNIT", "AT MOST", "CERTAIN"), rows, right=(2, 3))
 
 
-def _compute_capacity(plan: Plan) -> str:
+def _compute_capacity(shown: Selection) -> Table:
     """What the nodes of pools have, where the policy says it, and what of it is promised."""
     rows = [
         (
@@ -239,14 +278,14 @@ def _compute_capacity(plan: Plan) -> str:
             _difference(counted, each * pool.nodes.count - promised),
         )
         for counted in (planned.Counted.CPU, planned.Counted.MEMORY)
-        for pool in plan.pools
+        for pool in shown.pools
         if (each := per_node(pool.nodes, counted)) is not None
         for promised in (
-            sum(int(quota.guaranteed) for _, quota in _outermost(plan, counted) if quota.pool.name == pool.name),
+            sum(int(quota.guaranteed) for _, quota in _outermost(shown.plan, counted) if quota.pool.name == pool.name),
         )
     ]
     headings = ("POOL", "WHAT", "PER NODE", "IN ALL", "GUARANTEED", "FREE")
-    return table(headings, sorted(rows, key=itemgetter(0)), right=range(2, 6)) if rows else ""
+    return Table(headings, sorted(rows, key=itemgetter(0)), right=range(2, 6))
 
 
 def _outermost(plan: Plan, counted: planned.Counted) -> Iterable[tuple[Tenant, planned.Quota]]:
@@ -258,7 +297,7 @@ def _difference(counted: planned.Counted, amount: int) -> str:
     return f"-{amount_text(counted, -amount)}" if amount < 0 else amount_text(counted, amount)
 
 
-def _compute(plan: Plan) -> str:
+def _compute(shown: Selection) -> Table:
     rows = [
         (
             tenant.name,
@@ -270,15 +309,15 @@ def _compute(plan: Plan) -> str:
             amount_text(found.counted, found.lendable),
             "its units" if found.is_derived else "the quota",
         )
-        for tenant in plan.tenants
+        for tenant in shown.tenants
         for quota in tenant.quotas
         for found in quota.compute
     ]
     headings = ("TENANT", "POOL", "UNIT", "WHAT", "GUARANTEED", "LIMIT", "LENDABLE", "BY")
-    return table(headings, rows, right=range(4, 7)) if rows else ""
+    return Table(headings, rows, right=range(4, 7), extra=(7,))
 
 
-def _defaults(plan: Plan) -> str:
+def _defaults(shown: Selection) -> Table:
     rows = [
         (
             tenant.name,
@@ -287,16 +326,16 @@ def _defaults(plan: Plan) -> str:
             _NONE if found.limit is None else amount_text(found.counted, found.limit),
             _NONE if found.ratio is None else amount(found.ratio),
         )
-        for tenant in plan.tenants
+        for tenant in shown.tenants
         for found in defaults_of(tenant).values()
         if found.stated
     ]
-    return table(("TENANT", "WHAT", "REQUEST", "LIMIT", "LARGEST RATIO"), rows, right=range(2, 5)) if rows else ""
+    return Table(("TENANT", "WHAT", "REQUEST", "LIMIT", "LARGEST RATIO"), rows, right=range(2, 5))
 
 
-def _times(plan: Plan) -> str:
-    rows = [(tenant.name, *map(str, at.path[-2:]), time) for tenant in plan.tenants for at, time in times_of(tenant)]
-    return table(("TENANT", "WORK", "LIMIT", "TIME"), rows, right=(3,)) if rows else ""
+def _times(shown: Selection) -> Table:
+    rows = [(tenant.name, *map(str, at.path[-2:]), time) for tenant in shown.tenants for at, time in times_of(tenant)]
+    return Table(("TENANT", "WORK", "LIMIT", "TIME"), rows, right=(3,))
 
 
 def _per_gpu(counts: Sequence[int]) -> str:
@@ -308,21 +347,28 @@ def _per_gpu(counts: Sequence[int]) -> str:
 # --- Layouts -----------------------------------------------------------------------------------------------------
 
 
-def _layouts(plan: Plan) -> Iterator[str]:
-    for layout in plan.mig_layouts:
-        parts = [part for part in plan.parts if isinstance(part.sharing, planned.Mig) and part.sharing.layout is layout]
-        users = dict.fromkeys(part.name for part in parts)
-        used = f"used by {', '.join(users)}" if users else "used by no pool"
-        heading = f"{layout.name} on {layout.gpu.id}, {used}; nvidia.com/mig.config={layout.config_name}"
-        yield f"{printable(heading)}\n"
-        yield indent(table_of_entries(layout.entries))
+def _layouts(shown: Selection, theme: Theme) -> str:
+    return "".join(_layout(shown.plan, layout, theme) for layout in shown.layouts)
 
 
-def table_of_entries(entries: Iterable[planned.LayoutEntry]) -> str:
-    """What each group of GPUs becomes, drawn on the axis of memory slices."""
-    lines = [(_gpus(entry), _drawing(entry)) for entry in entries]
-    width = max((len(gpus) for gpus, _ in lines), default=0)
-    return "".join(f"{gpus:<{width}}  {drawing}\n" for gpus, drawing in lines)
+def _layout(plan: Plan, layout: planned.Layout, theme: Theme) -> str:
+    parts = [part for part in plan.parts if isinstance(part.sharing, planned.Mig) and part.sharing.layout is layout]
+    users = dict.fromkeys(part.name for part in parts)
+    used = f"used by {', '.join(users)}" if users else "used by no pool"
+    heading = f"{layout.name} on {layout.gpu.id}, {used}; nvidia.com/mig.config={layout.config_name}"
+    return folded(f"{printable(heading)}\n", theme, hanging=4) + indent(
+        table_of_entries(layout.entries, theme.indented())
+    )
+
+
+def table_of_entries(entries: Iterable[planned.LayoutEntry], theme: Theme) -> str:
+    """What each group of GPUs becomes, drawn on the axis of memory slices as wide as there is room."""
+    room, gpus = room_of(theme), {_gpus(entry): entry for entry in entries}
+    width = max(map(len, gpus), default=0)
+    drawings = {name: _drawing(entry) for name, entry in gpus.items()}
+    if room is None or all(width + 2 + cells(drawing) <= room for drawing in drawings.values()):
+        return "".join(f"{name:<{width}}  {drawing}\n" for name, drawing in drawings.items())
+    return folded("".join(f"{name}\n  {_small_drawing(entry)}\n" for name, entry in gpus.items()), theme)
 
 
 def _gpus(entry: planned.LayoutEntry) -> str:
@@ -339,11 +385,18 @@ def _drawing(entry: planned.LayoutEntry) -> str:
     return f"{printable(spell(entry.instances))} cannot be placed"
 
 
+def _small_drawing(entry: planned.LayoutEntry) -> str:
+    """One character for each slice, and what it is made of."""
+    if entry.mig_enabled and isinstance(entry.placed, Placed):
+        return f"{strip(entry.placed.gpu, entry.placed.instances)} {printable(spell(entry.instances))}"
+    return _drawing(entry)
+
+
 # --- Tenants -----------------------------------------------------------------------------------------------------
 
 
-def _priority_classes(plan: Plan) -> str:
-    highest_first = sorted(plan.priority_classes, key=lambda item: (-item.spec.value, item.name))
+def _priority_classes(shown: Selection) -> Table:
+    highest_first = sorted(shown.priority_classes, key=lambda item: (-item.spec.value, item.name))
     rows = [
         (
             item.name,
@@ -354,13 +407,13 @@ def _priority_classes(plan: Plan) -> str:
         )
         for item in highest_first
     ]
-    return table(("NAME", "VALUE", "MAY BE EVICTED", "MAY EVICT", "DEFAULT"), rows, right=(1,)) if rows else ""
+    return Table(("NAME", "VALUE", "MAY BE EVICTED", "MAY EVICT", "DEFAULT"), rows, right=(1,))
 
 
-def _tenants(plan: Plan) -> str:
-    rows = [row for tenant in plan.tenants for row in _tenant_rows(tenant)]
+def _tenants(shown: Selection) -> Table:
+    rows = [row for tenant in shown.tenants for row in _tenant_rows(tenant)]
     headings = ("TENANT", "NAMESPACES", "POOL", "UNIT", "GUARANTEED", "LIMIT", "OF", "LENDABLE", "PRIORITY CLASSES")
-    return table(headings, rows, right=range(4, 8)) if rows else ""
+    return Table(headings, rows, right=range(4, 8), extra=(8, 1))
 
 
 def _tenant_rows(tenant: Tenant) -> Iterator[tuple[str, ...]]:
@@ -387,23 +440,23 @@ def _quota_cells(quota: planned.Quota) -> tuple[str, ...]:
     )
 
 
-def _class_limits(plan: Plan) -> str:
+def _class_limits(shown: Selection) -> Table:
     rows = [
         (tenant.name, quota.pool.name, quota.unit.name, name, amount(limit), amount(quota.limit))
-        for tenant in plan.tenants
+        for tenant in shown.tenants
         for quota in tenant.quotas
         for name, limit in quota.class_limits.items()
     ]
-    return table(("TENANT", "POOL", "UNIT", "PRIORITY CLASS", "LIMIT", "OF"), rows, right=(4, 5)) if rows else ""
+    return Table(("TENANT", "POOL", "UNIT", "PRIORITY CLASS", "LIMIT", "OF"), rows, right=(4, 5))
 
 
 # --- Workloads ---------------------------------------------------------------------------------------------------
 
 
-def _workloads(plan: Plan) -> str:
-    rows = [_workload_row(plan, workload) for workload in plan.workloads]
+def _workloads(shown: Selection) -> Table:
+    rows = [_workload_row(shown.plan, workload) for workload in shown.workloads]
     headings = ("WORKLOAD", "TENANT", "NAMESPACE", "PODS", "POOL", "UNIT", "EACH", "IN ALL", "PRIORITY CLASS")
-    return table(headings, rows, right=(6, 7)) if rows else ""
+    return Table(headings, rows, right=(6, 7), extra=(2, 8))
 
 
 def _workload_row(plan: Plan, workload: Workload) -> tuple[str, ...]:
@@ -478,31 +531,43 @@ _WHEN: Final[Mapping[Condition, str]] = {
 }
 
 
-def preemption_page(plan: Plan, theme: Theme) -> str:
+def preemption_page(chosen: Plan | Selection, theme: Theme) -> str:
     """One cluster: a line for each way in which pods are evicted, and the pools in which none is."""
-    found = evictions(plan)
+    shown = selection_of(chosen)
+    plan = shown.plan
     heading = f"Cluster {plan.cluster.name}: who can evict whom with {plan.scheduler.title}"
-    alike: dict[Eviction, list[str]] = {}
-    for eviction in found:
-        alike.setdefault(eviction._replace(unit="") if eviction.counted else eviction, []).append(eviction.unit)
-    rows = [_row(eviction, names) for eviction, names in alike.items()]
-    text = table(("POOL", "LACKING", "PODS OF", "MAY EVICT PODS OF", "FOR", "WHEN", "AFTER"), rows) if rows else ""
-    disturbed = {(eviction.pool, eviction.unit) for eviction in found}
+    inner, disturbed = theme.indented(), {(eviction.pool, eviction.unit) for eviction in shown.evictions}
     calm = {
-        pool.name: [name for name in _lacked(plan, pool) if (pool.name, name) not in disturbed] for pool in plan.pools
+        pool.name: [name for name in _lacked(plan, pool) if (pool.name, name) not in disturbed] for pool in shown.pools
     }
     listed = ", ".join(f"{pool} ({', '.join(names)})" for pool, names in calm.items() if names)
-    none = printable(f"nobody evicts anybody in {listed}") + "\n" if listed else ""
-    return f"{theme.paint(printable(heading), Style.STRONG)}\n{indent(text + none + _unlabelled(plan))}"
+    none = folded(printable(f"{_nobody(shown)} in {listed}") + "\n", inner) if listed else ""
+    text = _preemption(shown).shown(inner) + none + _unlabelled(plan, inner)
+    strong = theme.paint(printable(heading), Style.STRONG)
+    return folded(f"{strong}\n", theme) + indent(text)
 
 
-def _unlabelled(plan: Plan) -> str:
+def _nobody(shown: Selection) -> str:
+    if shown.has_all_tenants:
+        return "nobody evicts anybody"
+    return f"nobody evicts, or is evicted by, {joined([tenant.name for tenant in shown.tenants], last='or')}"
+
+
+def _preemption(shown: Selection) -> Table:
+    alike: dict[Eviction, list[str]] = {}
+    for eviction in shown.evictions:
+        alike.setdefault(eviction._replace(unit="") if eviction.counted else eviction, []).append(eviction.unit)
+    rows = [_row(eviction, names) for eviction, names in alike.items()]
+    return Table(("POOL", "LACKING", "PODS OF", "MAY EVICT PODS OF", "FOR", "WHEN", "AFTER"), rows)
+
+
+def _unlabelled(plan: Plan, theme: Theme) -> str:
     """Of which classes the table is about pods with a label alone."""
     label, names = plan.scheduler.preemptibility_label, [found.name for found in misread(plan)]
     if not label or not names:
         return ""
     text = f"{label} says of the pods of Workloads whether they may be evicted; others of {', '.join(names)} need it"
-    return printable(text) + "\n"
+    return folded(f"{printable(text)}\n", theme)
 
 
 def _lacked(plan: Plan, pool: Pool) -> Iterator[str]:

@@ -21,8 +21,10 @@ from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.on_demand import certain_units, dynamic_pools
 from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Plan, said
-from gpuplan.planning.preemption import evictions
+from gpuplan.planning.preemption import Eviction
+from gpuplan.planning.prices import selected_costs
 from gpuplan.planning.projects import seconds
+from gpuplan.planning.selection import Selection, selection_of
 from gpuplan.planning.serving import autoscaler_kind, metric_of, probe_of
 from gpuplan.policy.documentation import document
 from gpuplan.policy.models import (
@@ -39,33 +41,37 @@ from gpuplan.policy.models import (
     Training,
 )
 from gpuplan.values import NamedTuple
+from gpuplan.views.costs import costs_as_data
 
-FORMAT_VERSION = "1.6"
+FORMAT_VERSION = "1.7"
 """A minor step adds keys, and values where the schema lists them, and no more.
 
 Null means unbounded for limits and caps, otherwise unknown or not there.
 """
 
 
-def plans_as_data(plans: Iterable[Plan]) -> dict[str, Any]:
-    """All clusters; what has an order in the policy keeps it, everything else is sorted by name."""
+def plans_as_data(plans: Iterable[Plan | Selection]) -> dict[str, Any]:
+    """All clusters, or what is chosen of them; what has an order in the policy keeps it, all else is sorted by name."""
     return {"format_version": FORMAT_VERSION, "clusters": [plan_as_data(plan) for plan in plans]}
 
 
-def plan_as_data(plan: Plan) -> dict[str, Any]:
-    """One cluster."""
+def plan_as_data(chosen: Plan | Selection) -> dict[str, Any]:
+    """One cluster, or what is chosen of it."""
+    shown = selection_of(chosen)
+    plan = shown.plan
     totals = {(total.pool.name, total.unit.name): total for total in plan.totals}
     return {
         **as_data(plan.cluster),
         "scheduler": _capped(plan.cluster.scheduler, plan.cluster.cap),
-        "pools": [{**as_data(pool), "units": [*_units(plan, pool, totals)]} for pool in plan.pools],
-        "gpus": [as_data(gpu) for gpu in plan.gpus],
-        "layouts": [as_data(layout) for layout in plan.mig_layouts],
-        "priority_classes": [as_data(item) for item in plan.priority_classes],
-        "tenants": [as_data(tenant) for tenant in plan.tenants],
-        "evictions": _evictions(plan),
-        "workloads": [{**as_data(workload), "pools": _pools(plan, workload)} for workload in plan.workloads],
-        "retained": [as_data(item) for item in plan.retained],
+        "pools": [{**as_data(pool), "units": [*_units(plan, pool, totals)]} for pool in shown.pools],
+        "gpus": [as_data(gpu) for gpu in shown.gpus],
+        "layouts": [as_data(layout) for layout in shown.layouts],
+        "priority_classes": [as_data(item) for item in shown.priority_classes],
+        "tenants": [as_data(tenant) for tenant in shown.tenants],
+        "evictions": _evictions(shown.evictions),
+        "workloads": [{**as_data(workload), "pools": _pools(plan, workload)} for workload in shown.workloads],
+        "retained": [as_data(item) for item in shown.retained],
+        "costs": costs_as_data(found) if (found := selected_costs(shown)) else None,
     }
 
 
@@ -89,7 +95,7 @@ def _pools(plan: Plan, workload: parts.Workload) -> list[str]:
     return [pool.name for pool in reach(plan, workload)]
 
 
-def _evictions(plan: Plan) -> list[dict[str, Any]]:
+def _evictions(found: Iterable[Eviction]) -> list[dict[str, Any]]:
     """A part of `plan.schema.json`."""
     return [
         {
@@ -103,7 +109,7 @@ def _evictions(plan: Plan) -> list[dict[str, Any]]:
             "when": [condition.value for condition in eviction.when],
             "min_run_time": eviction.min_run_time,
         }
-        for eviction in evictions(plan)
+        for eviction in found
     ]
 
 

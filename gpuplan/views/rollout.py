@@ -14,11 +14,12 @@ from gpuplan.pipeline.rollouts import Action, Edit, Proposal, mps_configs
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Amount, Plan, Pool, Stage
 from gpuplan.policy.models import NodeLabels
 from gpuplan.values import NamedTuple
+from gpuplan.views.fitting import Table
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.markdown import escape, fenced, markdown_table
 from gpuplan.views.plan import sharing_of, sharing_text
 from gpuplan.views.syncing import started, windows_text, within
-from gpuplan.views.text import Style, Theme, indent, printable, section, table
+from gpuplan.views.text import Style, Theme, indent, printable, section
 from gpuplan.wording import count, joined, listing
 
 FORMAT_VERSION: Final = "1.2"
@@ -44,7 +45,7 @@ def _page(proposal: Proposal, theme: Theme) -> str:
     heading = theme.paint(printable(_heading(proposal)), Style.STRONG)
     if isinstance(outcome, Refusal):
         return f"{heading}\n{_printable_lines(_reasons(outcome))}"
-    capacity = table(_HEADINGS, rows, right=range(2, 6)) if (rows := list(_capacity_rows(outcome))) else ""
+    capacity = Table(_HEADINGS, list(_capacity_rows(outcome)), right=range(2, 6)).shown(theme.indented())
     steps = (
         section(f"Step {index} of {len(outcome.steps)}: {title}", "".join(_block(*block) for block in blocks), theme)
         for index, title, blocks in _told(proposal, outcome)

@@ -1,9 +1,9 @@
-"""Text for terminals: how it is to look there, what can be printed, how wide it is, columns that line up."""
+"""Text for terminals: how it is to look there, what can be printed, how wide it is."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
@@ -36,11 +36,19 @@ class Theme(Value):
     """Colours are used only when asked for. ``width`` is in terminal cells; source lines are cropped to it.
 
     ``root`` is the way from where the reader stands to the repository's root: empty, or a path that ends in ``/``.
+    Where it ``is_fitted``, tables and lines of prose keep to the width, too; elsewhere they are as wide as they need.
+    ``indentation`` is what has been taken off the width for what stands before each line.
     """
 
     color: bool = False
     width: int = 120
     root: str = ""
+    is_fitted: bool = False
+    indentation: int = 0
+
+    def indented(self, by: int = 2) -> Theme:
+        """The theme of a text that is to be indented by so many cells."""
+        return replace(self, width=self.width - by, indentation=self.indentation + by)
 
     def paint(self, text: str, style: Style) -> str:
         return f"\x1b[{style}m{text}\x1b[0m" if self.color and text else text
@@ -153,18 +161,6 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
     """Fill up to a width in cells; ``right`` puts the text at the right end."""
     blanks = " " * (width - cells(text))
     return blanks + text if right else text + blanks
-
-
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[int] = (), gap: str = "  ") -> str:
-    """Columns that line up, each as wide as its widest cell; ``right`` are the columns of numbers."""
-    shown = [[printable(cell) for cell in row] for row in (headings, *rows)]
-    widths = [max(map(cells, column)) for column in zip(*shown, strict=True)]
-    aligned = frozenset(right)
-    lines = (
-        gap.join(pad(cell, widths[index], right=index in aligned) for index, cell in enumerate(row)).rstrip()
-        for row in shown
-    )
-    return "".join(f"{line}\n" for line in lines)
 
 
 def indent(text: str, by: str = "  ") -> str:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import jsonschema
+import pytest
 import yaml
 
 from gpuplan.cli.options import SCHEDULERS
@@ -100,3 +101,54 @@ def test_programs_find_who_can_evict_whom_in_the_plan(tmp_path: Path) -> None:
     assert run("show", "--preemption", "--output-format", "json", cwd=root).code == 2
     assert run("show", "--preemption", "--summary", cwd=root).code == 2
     assert json.loads(run("show", "--output-format", "json", cwd=root).out)["clusters"][0]["evictions"] == []
+
+
+def test_wide_shows_all_columns_whatever_the_width(tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+    narrow = {"COLUMNS": "60"}
+
+    fitted, wide = run("show", cwd=root, env=narrow).out, run("show", "-o", "wide", cwd=root, env=narrow).out
+
+    assert max(map(len, fitted.splitlines())) <= 60 < max(map(len, wide.splitlines()))
+    assert "nvidia.com/gpu.shared" in wide
+    assert "nvidia.com/gpu.shared" not in fitted
+    assert "-o wide adds " in fitted
+    assert "-o wide adds " not in wide
+
+
+def test_where_nobody_says_how_wide_it_is_everything_has_the_room_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = a_platform(tmp_path)
+    wide = run("show", "-o", "wide", cwd=root).out
+
+    monkeypatch.delenv("COLUMNS")
+
+    assert run("show", cwd=root).out == wide
+
+
+def test_a_part_can_be_chosen_in_every_format(tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+
+    as_json = json.loads(run("show", "--pool", "rese*", "--tenant", "research", "-o", "json", cwd=root).out)
+    jsonschema.validate(as_json, schema("plan"))
+    assert [tenant["name"] for tenant in as_json["clusters"][0]["tenants"]] == ["research"]
+    assert run("show", "--pool", "research", "--summary", cwd=root).code == 0
+    assert run("show", "--tenant", "research", "--preemption", cwd=root).out.startswith(
+        "Cluster dev: who can evict whom"
+    )
+
+
+def test_a_name_of_nothing_is_trouble(tmp_path: Path) -> None:
+    done = run("show", "--pool", "reserch", cwd=a_platform(tmp_path))
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "error: no pool `reserch`\n  = help: did you mean `research`?\n"
+
+
+@pytest.mark.parametrize("other", [("--scheduler", "kai"), ("--away", "gpu-1")])
+def test_a_part_is_not_of_what_is_about_the_cluster(tmp_path: Path, other: tuple[str, str]) -> None:
+    done = run("show", "--tenant", "research", *other, cwd=a_platform(tmp_path))
+
+    assert done.code == 2
+    assert "leave --pool and --tenant out" in done.err

@@ -38,7 +38,7 @@ def test_headings_and_code_stand_out_in_colour() -> None:
 
 
 def test_rules_are_listed_for_people_and_for_programs() -> None:
-    assert rules_table((SHORT_LIMIT,)).splitlines() == [
+    assert rules_table((SHORT_LIMIT,), PLAIN).splitlines() == [
         "CODE    SEVERITY  NAME                   MEANING",
         "GPU401  warning   limit-below-guarantee  A limit is below the guarantee.",
     ]
@@ -129,7 +129,7 @@ def test_a_model_whose_profiles_are_not_known_says_why() -> None:
 
 
 def test_all_models_are_listed() -> None:
-    lines = catalog.gpu_table(load().all()).splitlines()
+    lines = catalog.gpu_table(load().all(), PLAIN).splitlines()
 
     assert [line.split()[0] for line in lines[1:]] == list(load().ids())
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuplan.views.text import cells, pad, printable, table
+from gpuplan.views.text import cells, pad, printable
 
 
 @given(st.text())
@@ -92,15 +92,3 @@ def test_wide_characters_take_two_cells_and_combining_ones_none() -> None:
     assert cells("e\u0301") == 1
     assert pad("日", 4) == "日  "
     assert pad("日", 4, right=True) == "  日"
-
-
-def test_columns_line_up_under_wide_characters() -> None:
-    assert table(("NAME", "GPUS"), [("日本", "8"), ("research", "16")], right=(1,)) == (
-        "NAME      GPUS\n"
-        "日本         8\n"
-        "research    16\n"
-    )  # fmt: skip
-
-
-def test_a_cell_stays_on_its_line() -> None:
-    assert table(("A",), [("x\ny",)]) == "A\nx␊y\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,25 +10,17 @@ import click
 
 from gpuplan.cli.commands import completing, format_option, option, verb
 from gpuplan.cli.files import contents
-from gpuplan.cli.options import cluster_option, pools, write_findings
+from gpuplan.cli.options import cluster_option, pool_names, write_findings
 from gpuplan.cli.terminal import Terminal
 from gpuplan.patterns import regex
 
 if TYPE_CHECKING:
     from gpuplan.pipeline.packing import Packing
 
-OBJECTIVES = ("gpus", "accepted", "changes", "price")
-"""As `gpuplan.sizing.answers.Objective`, which help must not load."""
+OBJECTIVES = ("gpus", "changes", "price")
+"""Of `gpuplan.sizing.answers.Objective`, which help must not load."""
 
-_PERCENT = regex(r"([0-9]{1,2}|100)%?")
 _MOST = regex(r"([A-Za-z0-9][A-Za-z0-9.-]*)=([0-9]{1,5})")
-
-
-def _read_percent(_: click.Context, parameter: click.Parameter, text: str) -> int:
-    found = _PERCENT.fullmatch(text)
-    if found is None:
-        raise click.BadParameter("use a part in percent, such as 30%.", param=parameter)
-    return int(found[1])
 
 
 def _read_most(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, int]:
@@ -36,10 +28,6 @@ def _read_most(_: click.Context, parameter: click.Parameter, texts: tuple[str, .
     if not all(found):
         raise click.BadParameter("use a GPU model and a number of nodes, such as A100-80GB=12.", param=parameter)
     return {match[1]: int(match[2]) for match in found if match}
-
-
-def _kept(context: click.Context) -> Iterable[str]:
-    return pools(context)
 
 
 @verb("pack")
@@ -51,7 +39,7 @@ def _kept(context: click.Context) -> Iterable[str]:
     multiple=True,
     metavar="NAME",
     section="Selection",
-    shell_complete=completing(pools),
+    shell_complete=completing(pool_names),
     help="Only this pool; may be repeated [default: all whose GPUs can be cut].",
 )
 @option(
@@ -59,24 +47,15 @@ def _kept(context: click.Context) -> Iterable[str]:
     type=click.Choice(OBJECTIVES),
     default="gpus",
     section="Input",
-    help="What the answer is best in: fewest GPUs, most work accepted, fewest nodes cut otherwise, or lowest price"
-    " [default: gpus].",
+    help="What the answer is best in: fewest GPUs, fewest nodes cut otherwise, or lowest price [default: gpus].",
 )
 @option(
     "--keep",
     multiple=True,
     metavar="POOL|LAYOUT",
     section="Input",
-    shell_complete=completing(_kept),
+    shell_complete=completing(pool_names),
     help="Leave this pool, or the pools with this layout, cut as they are; may be repeated.",
-)
-@option(
-    "--tolerance",
-    default="30%",
-    metavar="P%",
-    section="Input",
-    callback=_read_percent,
-    help="By how much each team's demand may be off in what is said of it [default: 30%].",
 )
 @option("--most-layouts", type=click.IntRange(min=1), metavar="N", section="Input", help="No more layouts than these.")
 @option(
@@ -105,7 +84,6 @@ def command(
     pools_: tuple[str, ...],
     objective: str,
     keep: tuple[str, ...],
-    tolerance: int,
     most_layouts: int | None,
     nodes_at_most: dict[str, int],
     alternative: int | None,
@@ -140,14 +118,14 @@ def command(
         pools=pools_,
         objective=objective,
         keep=keep,
-        tolerance=tolerance,
         most_layouts=most_layouts,
         nodes_at_most=nodes_at_most,
     )
     number = alternative or 0
     if packing.variants and number >= len(packing.variants):
         raise GpuplanError(
-            f"there is no alternative {number}", f"there are {len(packing.alternatives)}; without the option all are listed"
+            f"there is no alternative {number}",
+            f"there are {len(packing.alternatives)}; without the option all are listed",
         )
     terminal.print(shown_packing(packing, format_, terminal.out_theme, number))
     return _end(terminal, packing, number, write=write)

@@ -14,11 +14,12 @@ from gpuplan.pipeline.packing.model import Numbers, Packing, Variant, Variation
 from gpuplan.pipeline.packing.steps import commands_of, tasks_of
 from gpuplan.planning.plan import Pool, UnitKey
 from gpuplan.sizing.answers import Bound, Objective, Proof
+from gpuplan.views.fitting import Table
 from gpuplan.views.json_findings import diagnostic_as_data, json_text
 from gpuplan.views.markdown import escape, fenced, markdown_table
 from gpuplan.views.plan import sharing_of
 from gpuplan.views.plan_json import plan_as_data
-from gpuplan.views.text import PLAIN, Style, Theme, printable, section, table
+from gpuplan.views.text import PLAIN, Style, Theme, printable, section
 from gpuplan.wording import count, joined
 
 FORMAT_VERSION: Final = "1.0"
@@ -69,12 +70,30 @@ def _page(packing: Packing, theme: Theme, number: int) -> str:
     heading = theme.paint(printable(_headline(packing, variant)), Style.STRONG)
     parts = [
         f"{heading}\n{''.join(f'{printable(line)}{chr(10)}' for line in _facts(packing, variant))}",
-        section("Pools", table(POOLS, rows, right=(2, 3)) if (rows := pool_rows(variant)) else "", theme),
-        section("Quotas that move", table(QUOTAS, rows) if (rows := quota_rows(variant)) else "", theme),
-        section("Workloads that move", table(WORK, rows) if (rows := work_rows(variant)) else "", theme),
+        section(
+            "Pools",
+            Table(POOLS, rows, right=(2, 3)).shown(theme.indented()) if (rows := pool_rows(variant)) else "",
+            theme,
+        ),
+        section(
+            "Quotas that move",
+            Table(QUOTAS, rows).shown(theme.indented()) if (rows := quota_rows(variant)) else "",
+            theme,
+        ),
+        section(
+            "Workloads that move",
+            Table(WORK, rows).shown(theme.indented()) if (rows := work_rows(variant)) else "",
+            theme,
+        ),
         section("Idle", _text(_idle(variant)), theme),
-        section("Left as they are", table(LEFT, rows) if (rows := left_rows(variant)) else "", theme),
-        section("Alternatives", table(OTHERS, rows, right=range(2, 6)) if (rows := other_rows(packing)) else "", theme),
+        section(
+            "Left as they are", Table(LEFT, rows).shown(theme.indented()) if (rows := left_rows(variant)) else "", theme
+        ),
+        section(
+            "Alternatives",
+            Table(OTHERS, rows, right=range(2, 6)).shown(theme.indented()) if (rows := other_rows(packing)) else "",
+            theme,
+        ),
         section("To do by hand", _text(tasks_of(variant)), theme),
         section("How to get there", _text(commands_of(variant)), theme),
     ]
@@ -109,16 +128,6 @@ def _facts(packing: Packing, variant: Variant) -> Iterator[str]:
     source = "what the quotas guarantee" if packing.is_from_quotas else "the files, and the quotas of other teams"
     yield f"demand: {count(pods, 'pod')} of {count(len({need.team for need in packing.needs}), 'team')}, from {source}"
     yield bound_text(packing.objective, variant)
-    if packing.holding and variant is packing.chosen:
-        holding = packing.holding
-        yield (
-            f"{_percent(holding.as_planned)} of the pods find room while demand is as planned, "
-            f"{_percent(holding.when_off)} while each team's is off by up to {holding.off} %"
-        )
-
-
-def _percent(part: float) -> str:
-    return f"{100 * part:.1f} %"
 
 
 def bound_text(objective: Objective, variant: Variant) -> str:
@@ -129,7 +138,11 @@ def bound_text(objective: Objective, variant: Variant) -> str:
     match bound.proof:
         case Proof.PRICES:
             prices = joined([f"{_number(price)} for {name}" for name, price in (bound.prices or {}).items() if price])
-            why = f": no GPU holds more than 1 of these prices, {prices}, and the demand costs that much" if prices else ""
+            why = (
+                f": no GPU holds more than 1 of these prices, {prices}, and the demand costs that much"
+                if prices
+                else ""
+            )
             return f"no answer takes less than {least}{why}"
         case Proof.SEARCH:
             return f"no answer takes less than {least}: all that is smaller was tried"
@@ -160,16 +173,15 @@ POOLS: Final = ("POOL", "GPU", "NODES", "GPUS", "SHARING", "TODAY")
 
 
 def pool_rows(variant: Variant) -> list[tuple[str, ...]]:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for pool in variant.pools:
         was = variant.fleet.find(pool.name)
         rows.append(
             (pool.name, pool.gpu.id, str(pool.nodes.count), str(pool.gpu_count), sharing_of(pool), _before(was, pool))
         )
     there = {pool.name for pool in variant.pools}
-    for was in variant.fleet.pools if variant.plan else ():
-        if was.name not in there:
-            rows.append((was.name, was.gpu.id, "0", "0", "goes", _today(was)))
+    gone = [was for was in variant.fleet.pools if was.name not in there] if variant.plan else []
+    rows += [(was.name, was.gpu.id, "0", "0", "goes", _today(was)) for was in gone]
     return rows
 
 
@@ -308,7 +320,6 @@ def packing_as_data(packing: Packing, theme: Theme = PLAIN) -> dict[str, Any]:
         "today": _numbers(packing.today),
         "kept": [item._asdict() for item in chosen.fleet.kept] if chosen else [],
         "left_alone": [item._asdict() for item in chosen.fleet.left_alone] if chosen else [],
-        "holding": packing.holding._asdict() if packing.holding else None,
         "answers": [_variant(variant, theme) for variant in packing.variants],
         "findings": _findings(findings, theme),
     }
@@ -328,7 +339,9 @@ def _variant(variant: Variant, theme: Theme) -> dict[str, Any]:
         **_numbers(variant.numbers),
         "bound": _bound(bound),
         "pools": [pool for pool in plan_as_data(plan)["pools"] if pool["name"] in names] if plan else [],
-        "idle": [item._asdict() | {"unused": dict(item.unused)} for item in idle_of(plan, variant.pools)] if plan else [],
+        "idle": [item._asdict() | {"unused": dict(item.unused)} for item in idle_of(plan, variant.pools)]
+        if plan
+        else [],
         "rounding": dict(rounding_of(plan, variant.pools)) if plan else {},
         "not_needed": [item._asdict() for item in variant.assignment.departures],
         "quotas": [

@@ -1,14 +1,12 @@
-"""From demand to pools and layouts: an answer of `gpuplan.sizing`, as a patch of policies that is judged and compared."""
+"""From demand to pools and layouts: an answer of `gpuplan.sizing` as a patch of policies, judged and compared."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from gpuplan.diagnostics import Diagnostic, GpuplanError, has_errors
 from gpuplan.documents import DiskTree, Document, find_folders
@@ -20,8 +18,8 @@ from gpuplan.pipeline.packing.assigning import assign
 from gpuplan.pipeline.packing.fleet import Fleet, Wish, fleet_of
 from gpuplan.pipeline.packing.granting import flows_of, rewritten, seats
 from gpuplan.pipeline.packing.judging import in_the_way, unmet, unnamed
-from gpuplan.pipeline.packing.model import Holding, Numbers, Packing, Variant, Variation
-from gpuplan.pipeline.packing.patching import overlay_texts, patched
+from gpuplan.pipeline.packing.model import Numbers, Packing, Variant, Variation
+from gpuplan.pipeline.packing.patching import overlay_texts, packed_path, patched
 from gpuplan.pipeline.packing.proposing import documents_of, teams_of
 from gpuplan.planning.plan import Isolation, Plan
 from gpuplan.sizing.answers import Answer, Objective, Way
@@ -29,16 +27,15 @@ from gpuplan.sizing.needs import Need
 from gpuplan.values import NamedTuple
 from gpuplan.wording import listing
 
-__all__ = ["Holding", "Numbers", "Packing", "Question", "Variant", "Variation", "pack", "write_packing"]
+__all__ = ["Numbers", "Packing", "Question", "Variant", "Variation", "pack", "write_packing"]
 
 
 class Question(NamedTuple):
-    """What is asked for beside the demand: ``tolerance`` is by how much demand may be off, in percent."""
+    """What is asked for beside the demand; ``alternatives`` whether others are looked for beside the answer."""
 
     objective: Objective = Objective.GPUS
     wish: Wish = Wish()
     most_layouts: int | None = None
-    tolerance: int = 30
     alternatives: bool = True
 
 
@@ -50,7 +47,6 @@ def pack(
     pools: Sequence[str] = (),
     objective: str = Objective.GPUS.value,
     keep: Sequence[str] = (),
-    tolerance: int = 30,
     most_layouts: int | None = None,
     nodes_at_most: Mapping[str, int] = MappingProxyType({}),
     alternatives: bool = True,
@@ -61,7 +57,7 @@ def pack(
     what the platform's own quotas guarantee.
     """
     wish = Wish(tuple(pools), tuple(keep), dict(nodes_at_most))
-    question = Question(Objective(objective), wish, most_layouts, tolerance, alternatives)
+    question = Question(Objective(objective), wish, most_layouts, alternatives)
     return answer(Path(root), demand, cluster, question)
 
 
@@ -74,21 +70,24 @@ def answer(root: Path, demand: Mapping[str, bytes], cluster: str, question: Ques
     plan = report.plans[0]
     asking = _Asking(root, repository, report, plan, question)
     needs, found = asking.needs(demand)
-    packing = Packing(name, question.objective, report, plan, needs, found, is_from_quotas=not demand, texts=asking.texts)
+    packing = Packing(
+        name, question.objective, report, plan, needs, found, is_from_quotas=not demand, texts=asking.texts
+    )
     if has_errors(found):
         return packing
     variants = tuple(asking.variants(needs))
-    return replace(packing, variants=variants, holding=_holding(variants[0], needs, question.tolerance))
+    return replace(packing, variants=variants)
 
 
 def write_packing(packing: Packing, root: str | PathLike[str] = ".", alternative: int = 0) -> tuple[str, ...]:
-    """Write the policies of the answer, or of an alternative, counted from 1; all files or none. The paths are given."""
+    """Write the policies of the answer, or of an alternative, counted from 1; all files or none."""
     from gpuplan.pipeline.writing import write_all
 
     if not 0 <= alternative < max(len(packing.variants), 1):
         count = len(packing.alternatives)
         raise GpuplanError(
-            f"there is no alternative {alternative}", f"there are {count}: `--alternative 1`" if count else "there is none"
+            f"there is no alternative {alternative}",
+            f"there are {count}: `--alternative 1`" if count else "there is none",
         )
     variant = packing.variants[alternative] if packing.variants else None
     if variant is None or not variant.is_valid:
@@ -117,7 +116,7 @@ class _Asking:
         self._question = question
         self._cluster = plan.cluster.name
         self._documents: Sequence[Document] = repository.documents[self._cluster]
-        self.texts = dict(overlay_texts(self._documents, self._cluster))
+        self.texts = _texts(root, self._documents, self._cluster)
         self._before = platform_of(work_tree(root), repository)
 
     def needs(self, demand: Mapping[str, bytes]) -> tuple[tuple[Need, ...], tuple[Diagnostic, ...]]:
@@ -185,8 +184,10 @@ class _Asking:
         wanted = documents_of(plan, fleet, assignment, grants, seated, teams)
         files = patched(self._cluster, self._documents, self.texts, wanted)
         findings = (*unmet(plan, fleet, found), *unnamed(plan, assignment), *in_the_way(seated))
-        variant = Variant(variation, found, fleet, assignment, grants.moved, seated, files, self._report, findings=findings)
-        return variant if has_errors(findings) and unnamed_or_stuck(findings) else self._judged(variant)
+        variant = Variant(
+            variation, found, fleet, assignment, grants.moved, seated, files, self._report, findings=findings
+        )
+        return variant if has_errors(findings) else self._judged(variant)
 
     def _judged(self, variant: Variant) -> Variant:
         """The policies as they would be read, judged and compared with those that are there."""
@@ -201,11 +202,6 @@ class _Asking:
         return replace(variant, report=report, plan=plan, diff=compare_platforms(self._before, after))
 
 
-def unnamed_or_stuck(findings: Iterable[Diagnostic]) -> bool:
-    """Whether no policies can be made of an answer."""
-    return any(item.is_error for item in findings)
-
-
 def _told(variant: Variant) -> object:
     return tuple(sorted((path, text or "") for path, text in variant.files.items()))
 
@@ -217,11 +213,10 @@ def _shares(needs: Iterable[Need]) -> tuple[Way, ...]:
     return (*ways, *([Way.MPS] if weakest & {Isolation.NONE, Isolation.MPS} else []))
 
 
-def _holding(variant: Variant, needs: Sequence[Need], tolerance: int) -> Holding | None:
-    """How the answer holds; None where it is none."""
-    if not variant.is_valid or not tolerance:
-        return None
-    from gpuplan.sizing.uncertainty import acceptance
-
-    found: Any = acceptance(variant.answer, needs, Fraction(tolerance, 100))
-    return Holding(tolerance, float(found.as_planned), float(found.when_off))
+def _texts(root: Path, documents: Sequence[Document], cluster: str) -> dict[str, str]:
+    """The cluster's own files that say something, and what an earlier run has written, which may only take away."""
+    found = dict(overlay_texts(documents, cluster))
+    path = packed_path(cluster)
+    if path not in found and (root / path).is_file():
+        found[path] = (root / path).read_bytes().decode("utf-8-sig")
+    return found

@@ -110,9 +110,9 @@ def _pull(answer: Answer) -> Mapping[tuple[int, str], int]:
 
 def index_of(answer: Answer, group: Group) -> int:
     """Where a group stands in its answer: two may be equal, and a grant names the one that it means."""
-    return next(
-        (index for index, found in enumerate(answer.groups) if found is group), None
-    ) or next(index for index, found in enumerate(answer.groups) if found == group)
+    return next((index for index, found in enumerate(answer.groups) if found is group), None) or next(
+        index for index, found in enumerate(answer.groups) if found == group
+    )
 
 
 @dataclass
@@ -244,7 +244,9 @@ class _Assigning:
             return False
         text = place.pattern or (None if place.is_new else place.source.nodes.name_pattern)
         pattern = None if text is None else parse(text)
-        return not isinstance(pattern, NodePattern) or count_names(pattern, place.nodes + number) >= place.nodes + number
+        return (
+            not isinstance(pattern, NodePattern) or count_names(pattern, place.nodes + number) >= place.nodes + number
+        )
 
     def _new(self, index: int, cut: Cut, source: Pool, number: int, names: tuple[str, ...]) -> Place:
         name = _fresh(source.name, self._names)

@@ -12,8 +12,9 @@ from gpuplan.diagnostics import GpuplanError
 from gpuplan.planning.drivers import stated_driver
 from gpuplan.planning.layouts import entry_of
 from gpuplan.planning.placement.arrangement import InstanceCounts, Key, as_key
-from gpuplan.planning.plan import Exclusive, Fraction, Mig, Mps, Plan, Pool, Sharing, TimeSlicing
-from gpuplan.policy.models import Allocation, MigStrategy, Platform, SchedulerKind
+from gpuplan.planning.plan import Exclusive, Fraction, Mig, Mps, Plan, Pool, TimeSlicing
+from gpuplan.planning.prices import node_price
+from gpuplan.policy.models import Allocation, MigStrategy, Platform
 from gpuplan.sizing.answers import Cut, NodeType, Today, Way
 from gpuplan.values import NamedTuple, Value
 from gpuplan.wording import listing, misspelling
@@ -202,10 +203,13 @@ def _node_types(plan: Plan, pools: Sequence[Pool], kept: set[str], wish: Wish) -
             gpu=first.gpu,
             gpus_per_node=first.nodes.gpus_per_node,
             nodes=wish.most_nodes.get(first.gpu.id, there),
+            price=price.per_node_hour if (price := node_price(plan, first)) else None,
             profiles=profiles,
             ways=tuple(_ways(plan, members, profiles, wish)),
             pools=todays,
-            is_equal_within_node=_is_single(first) or _has(plan, first, DriverEffect.NO_MIG_BESIDE_WHOLE_GPUS),
+            is_equal_within_node=_is_single(first)
+            or not plan.scheduler.uses_whole_gpus_beside_mig
+            or _has(plan, first, DriverEffect.NO_MIG_BESIDE_WHOLE_GPUS),
         )
 
 
@@ -213,10 +217,11 @@ def _alike(plan: Plan, pool: Pool) -> object:
     nodes, spec = pool.nodes, pool.spec
     driver = spec.driver.model_dump_json() if spec.driver else ""
     is_by_label = bool(nodes.selector) and not nodes.names and nodes.name_pattern is None
+    price = node_price(plan, pool)
     own = pool.name if is_by_label or nodes.are_by_board else ""
     return (
         *(pool.gpu.id, nodes.gpus_per_node, nodes.millicores, nodes.memory_bytes, spec.allocation, driver),
-        *(_is_single(pool), stated_driver(plan, pool)[0], own),
+        *(_is_single(pool), stated_driver(plan, pool)[0], own, price and price.per_node_hour),
     )
 
 
@@ -226,7 +231,7 @@ def _is_single(pool: Pool) -> bool:
 
 def _has(plan: Plan, pool: Pool, effect: DriverEffect) -> bool:
     driver, _ = stated_driver(plan, pool)
-    return bool(driver) and any(item.effect is effect and item.has(driver) for item in driver_defects())
+    return driver is not None and any(item.effect is effect and item.has(driver) for item in driver_defects())
 
 
 def _profiles(plan: Plan, pool: Pool, wish: Wish) -> tuple[str, ...]:
@@ -259,6 +264,5 @@ _SHARES: Final = (Way.TIME_SLICING, Way.MPS)
 
 def may_share(plan: Plan, pools: Iterable[Pool]) -> bool:
     """Whether GPUs that no pool shares so today may be time-sliced, or shared by MPS."""
-    is_counted_by_scheduler = plan.cluster.scheduler.kind in (SchedulerKind.KAI, SchedulerKind.RUNAI)
     is_claimed = any(pool.spec.allocation is Allocation.DRA for pool in pools)
-    return not is_counted_by_scheduler and not is_claimed and plan.cluster.spec.platform is not Platform.OPENSHIFT
+    return not plan.scheduler.has_fractions and not is_claimed and plan.cluster.spec.platform is not Platform.OPENSHIFT

@@ -246,7 +246,7 @@ def _parts(flows: Sequence[Flow]) -> list[Ratio]:
 def _part_of(item: Item, quota: Quota, flow: Flow, part: Ratio, *, is_alone: bool) -> Item:
     """A quota as it was, on another unit: what belongs to it keeps its relation to what is guaranteed."""
     pool, unit = flow.key
-    new = {"pool": pool, "unit": unit, "guaranteed": flow.units}
+    new: Item = {"pool": pool, "unit": unit, "guaranteed": flow.units}
     before = Ratio(quota.guaranteed)
     for name, value in item.items():
         if name in new:
@@ -296,36 +296,42 @@ def _fill(split: dict[str, Any], cap: int) -> None:
         split[most] -= 1
 
 
+def _cap(item: Item) -> Any:  # noqa: ANN401 - a number, or `none`
+    """What it may use at most."""
+    return item.get("limit", item["guaranteed"])
+
+
+def _lendable(item: Item) -> int:
+    return int(item["lendable"] if "lendable" in item else item["guaranteed"])
+
+
 def _raise(item: Item, units: int) -> None:
     """Let a quota have so many more guaranteed; what it may borrow beyond stays."""
     item["guaranteed"] += units
     if isinstance(item.get("limit"), int):
         item["limit"] += units
-    if "split" in item:
-        _fill(item["split"], item.get("limit", item["guaranteed"]))
+    if "split" in item and not isinstance(_cap(item), str):
+        _fill(item["split"], int(_cap(item)))
 
 
 def _add(item: Item, other: Item) -> None:
     """Make one quota of two on the same unit."""
-    limits = [quota.get("limit", quota["guaranteed"]) for quota in (item, other)]
-    has_limit = "limit" in item or "limit" in other
+    caps, lendable = [_cap(item), _cap(other)], _lendable(item) + _lendable(other)
     item["guaranteed"] += other["guaranteed"]
-    if has_limit:
-        item["limit"] = "none" if any(isinstance(limit, str) for limit in limits) else sum(limits)
-    lendable = [quota.get("lendable", quota["guaranteed"]) for quota in (item, other)]
+    if "limit" in item or "limit" in other:
+        item["limit"] = "none" if any(isinstance(cap, str) for cap in caps) else sum(caps)
     if "lendable" in item or "lendable" in other:
-        item["lendable"] = min(item["guaranteed"], lendable[0] - 0 + lendable[1]) if "lendable" in other else item["lendable"] + other["guaranteed"]
+        item["lendable"] = lendable
     for name in ("split", "classLimits"):
         if name in item and name in other:
-            item[name] = {
-                key: item[name].get(key, 0) + other[name].get(key, 0) for key in dict.fromkeys((*item[name], *other[name]))
-            }
+            names = dict.fromkeys((*item[name], *other[name]))
+            item[name] = {key: item[name].get(key, 0) + other[name].get(key, 0) for key in names}
         elif name == "classLimits":
             item.pop(name, None)
     if "split" not in item and "split" in other:
         item["split"] = dict(other["split"])
-    if "split" in item and not isinstance(cap := item.get("limit", item["guaranteed"]), str):
-        _fill(item["split"], int(cap))
+    if "split" in item and not isinstance(_cap(item), str):
+        _fill(item["split"], int(_cap(item)))
     for name in ("cpu", "memory", "pods"):
         if name in item and name in other and isinstance(item[name], int) and isinstance(other[name], int):
             item[name] += other[name]
@@ -353,14 +359,16 @@ class Seat(NamedTuple):
     key: UnitKey | None
 
 
-def seats(plan: Plan, scope: frozenset[str], quotas: Mapping[str, list[Item]], assignment: Assignment) -> Iterator[Seat]:
+def seats(
+    plan: Plan, scope: frozenset[str], quotas: Mapping[str, list[Item]], assignment: Assignment
+) -> Iterator[Seat]:
     """The unit of each workload in scope whose own goes, or has no room for it any more."""
     left: dict[tuple[str, UnitKey], int | None] = {}
     for tenant in plan.tenants:
         for item in quotas.get(tenant.name) or _written(tenant):
             place = assignment.find(item["pool"])
             unit = item.get("unit") or (next(iter(place.units()), "") if place else "")
-            limit = item.get("limit", item["guaranteed"])
+            limit = _cap(item)
             left[tenant.name, (item["pool"], unit)] = None if isinstance(limit, str) else int(limit)
     for workload in sorted(plan.workloads, key=_amount, reverse=True):
         if workload.pool.name not in scope or workload.fraction is not None:

@@ -96,14 +96,6 @@ def _division(pool: Pool) -> object:
     return key_of(cut) if cut is not None else pool.name
 
 
-class Holding(NamedTuple):
-    """What part of the pods finds room while demand is as planned, and while it is off by ``off``."""
-
-    off: int
-    as_planned: float
-    when_off: float
-
-
 class Packing(Value):
     """How the demand is met: the answer that was asked for, and others beside it.
 
@@ -118,7 +110,6 @@ class Packing(Value):
     needs: tuple[Need, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     variants: tuple[Variant, ...] = ()
-    holding: Holding | None = None
     is_from_quotas: bool = True
     texts: Mapping[str, str] = field(default_factory=dict)
     """The cluster's files of policies as they are, by path."""

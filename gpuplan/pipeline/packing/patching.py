@@ -140,8 +140,10 @@ def _edited(text: str, old: Data, new: Data) -> str | None:
     if first is None or (lines and not lines[-1].endswith("\n")):
         return None
     body = _edited_mapping(lines[first:], 0, old, new)
-    return None if body is None else "".join(lines[:first]) + _with_line_ends("".join(body), text).replace(
-        "\r\r\n", "\r\n"
+    return (
+        None
+        if body is None
+        else "".join(lines[:first]) + _with_line_ends("".join(body), text).replace("\r\r\n", "\r\n")
     )
 
 
@@ -151,9 +153,7 @@ def _edited_mapping(lines: Sequence[str], indent: int, old: Data, new: Data) -> 
         return None
     out: list[str] = []
     for key, part in parts:
-        if not key:
-            out += part
-        elif key in new and old[key] == new[key] and type(old[key]) is type(new[key]):
+        if not key or (key in new and old[key] == new[key] and type(old[key]) is type(new[key])):
             out += part
         elif key in new:
             out += _inner(part, indent, old[key], new[key]) or _dumped(key, new[key], indent)

@@ -9,10 +9,10 @@ from typing import Any, Final
 from gpuplan.documents import Document
 from gpuplan.pipeline.packing.assigning import Assignment, Place
 from gpuplan.pipeline.packing.fleet import Fleet, cut_of, key_of
-from gpuplan.pipeline.packing.granting import Flow, Grants, Seat, item_of
+from gpuplan.pipeline.packing.granting import Flow, Flows, Grants, Seat, item_of
 from gpuplan.pipeline.packing.patching import Wanted
 from gpuplan.planning.layouts import entry_of
-from gpuplan.planning.plan import Mig, Plan, Pool, Tenant
+from gpuplan.planning.plan import Mig, Plan, Pool
 from gpuplan.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.sizing.answers import Cut, Way
 
@@ -20,7 +20,12 @@ Spec = dict[str, Any]
 
 
 def documents_of(
-    plan: Plan, fleet: Fleet, assignment: Assignment, grants: Grants, seats: Sequence[Seat], new_teams: Mapping[str, Sequence[Flow]]
+    plan: Plan,
+    fleet: Fleet,
+    assignment: Assignment,
+    grants: Grants,
+    seats: Sequence[Seat],
+    new_teams: Mapping[str, Sequence[Flow]],
 ) -> list[Wanted]:
     """What the policies are to say, document by document; the rest of them stays."""
     layouts = _Layouts(plan)
@@ -196,8 +201,10 @@ def _title(pool: Pool, cut: Cut) -> str:
 
 def _fresh(name: str, taken: Iterable[str]) -> str:
     known = set(taken)
-    return name if name not in known else next(
-        found for number in range(2, len(known) + 3) if (found := f"{name}-{number}") not in known
+    return (
+        name
+        if name not in known
+        else next(found for number in range(2, len(known) + 3) if (found := f"{name}-{number}") not in known)
     )
 
 
@@ -234,7 +241,7 @@ def _serving(spec: Mapping[str, Any], kinds: Sequence[str]) -> Mapping[str, Any]
     return {**spec, "workloadTypes": [*dict.fromkeys((*(spec.get("workloadTypes") or ()), *kinds))]}
 
 
-def teams_of(plan: Plan, flows: Mapping[tuple[str, object], Sequence[Flow]]) -> dict[str, list[Flow]]:
+def teams_of(plan: Plan, flows: Flows) -> dict[str, list[Flow]]:
     """The teams of a demand that no tenant is, with what they get."""
     known = {tenant.name for tenant in plan.tenants}
     found: dict[str, list[Flow]] = {}
@@ -242,7 +249,3 @@ def teams_of(plan: Plan, flows: Mapping[tuple[str, object], Sequence[Flow]]) -> 
         if team not in known:
             found.setdefault(team, []).extend(mine)
     return found
-
-
-def tenant_of(plan: Plan, name: str) -> Tenant | None:
-    return plan.tree.find(name)

@@ -12,7 +12,7 @@ from typing import Final
 from gpuplan.checks.wording import number
 from gpuplan.manifests import to_yaml
 from gpuplan.planning import plan as planned
-from gpuplan.planning.amounts import amount_text, per_node, weight_of_gpu
+from gpuplan.planning.amounts import amount_text, gpus_of, per_node
 from gpuplan.planning.containers import defaults_of
 from gpuplan.planning.drivers import driver_groups
 from gpuplan.planning.fallbacks import reach
@@ -75,27 +75,9 @@ def _guaranteed_share(shown: Selection) -> Ratio:
     """The part of the GPUs that the tenants have a guarantee on."""
     promised = shown.guaranteed
     guaranteed = (
-        _gpus_of(pool, unit, promised.get((pool.name, unit.name), 0)) for pool in shown.pools for unit in pool.units
+        gpus_of(pool, unit, promised.get((pool.name, unit.name), 0)) for pool in shown.pools for unit in pool.units
     )
     return sum(guaranteed, Ratio(0)) / (sum(pool.gpu_count for pool in shown.pools) or 1)
-
-
-def _gpus_of(pool: Pool, unit: Unit, units: Amount) -> Ratio:
-    """Units in physical GPUs: one is as much of its GPU as it weighs of what the GPU gives."""
-    gpus = sum((_gpus_of_unit(part, unit.name) for part in pool.parts), Ratio(0))
-    return gpus * Ratio(units) / unit.capacity if unit.capacity else Ratio(0)
-
-
-def _gpus_of_unit(pool: Pool, name: str) -> Ratio:
-    """How many of the pool's physical GPUs a unit is."""
-    unit = pool.find_unit(name)
-    if unit is None or not unit.gpu_weight:
-        return Ratio(0)
-    of_node = sum(
-        (number * unit.gpu_weight / weight_of_gpu(pool, index) for index, number in enumerate(unit.per_gpu) if number),
-        Ratio(0),
-    )
-    return of_node * pool.nodes.count
 
 
 def _units(shown: Selection) -> dict[str, int]:
@@ -511,13 +493,13 @@ def amount(units: Amount | None) -> str:
 
 # --- Who can evict whom ------------------------------------------------------------------------------------------
 
-_WHY: Final[Mapping[Mechanism, str]] = {
+WHY_EVICTED: Final[Mapping[Mechanism, str]] = {
     Mechanism.PRIORITY: "a higher class",
     Mechanism.QUEUE: "a higher class of the same tenant",
     Mechanism.RECLAIM: "another tenant's guarantee",
     Mechanism.FAIR_SHARE: "another tenant's share of the surplus",
 }
-_WHEN: Final[Mapping[Condition, str]] = {
+WHEN_EVICTED: Final[Mapping[Condition, str]] = {
     Condition.POOL_FULL: "the pool is full",
     Condition.NODE_FULL: "no node has room for the pod",
     Condition.QUEUE_FULL: "the pod does not fit",
@@ -582,8 +564,8 @@ def _row(eviction: Eviction, lacking: Sequence[str]) -> tuple[str, ...]:
         ", ".join(lacking),
         _parties(eviction.evictors),
         _parties(eviction.victims),
-        _WHY[eviction.mechanism],
-        ", ".join(_WHEN[condition] for condition in eviction.when),
+        WHY_EVICTED[eviction.mechanism],
+        ", ".join(WHEN_EVICTED[condition] for condition in eviction.when),
         eviction.min_run_time or "-",
     )
 

@@ -123,7 +123,7 @@ def test_the_published_schema_has_every_value() -> None:
 
 @pytest.mark.parametrize("item", [*Mechanism, *Condition])
 def test_everything_has_words(item: Mechanism | Condition) -> None:
-    words = plan_view._WHY if isinstance(item, Mechanism) else plan_view._WHEN
+    words = plan_view.WHY_EVICTED if isinstance(item, Mechanism) else plan_view.WHEN_EVICTED
     assert item in words
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from gpuplan import pipeline
+from gpuplan.views.diff import shown_diff
 from gpuplan.views.plan import shown_plans
 from gpuplan.views.report.page import report_page
 from gpuplan.views.report.published import Published
@@ -159,6 +161,25 @@ def test_what_a_policy_says_is_never_markup(tmp_path: Path) -> None:
     text = report_page(pipeline.validate(tmp_path), None, PLAIN)
     assert "<script" not in text
     assert "&lt;script&gt;" in text
+
+
+def test_a_merge_is_drawn_before_and_after(tmp_path: Path) -> None:
+    for folder in ("policies", "overlays"):
+        shutil.copytree(REPOSITORY / folder, tmp_path / folder)
+    layouts = tmp_path / "policies" / "layouts.yaml"
+    layouts.write_text(layouts.read_text().replace("1g.10gb: 7", "1g.10gb: 6"))
+    report = pipeline.validate(REPOSITORY, ["prod"])
+    diff = pipeline.compare(REPOSITORY, ["prod"], against=str(tmp_path))
+    page = Page(text := report_page(report, diff, PLAIN))
+
+    assert diff.earlier.report
+    documents = {
+        "": json.loads(shown_plans(report.plans, "json", PLAIN)),
+        "earlier": json.loads(shown_plans(diff.earlier.report.plans, "json", PLAIN)),
+        "diff": json.loads(shown_diff(diff, "json", PLAIN)),
+    }
+    assert wrong_values(page, documents) == []
+    assert (text.count("Before: GPUs"), text.count("After: GPUs")) == (1, 1)
 
 
 def test_a_part_of_an_amount_and_a_count() -> None:

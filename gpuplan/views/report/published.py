@@ -15,6 +15,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from gpuplan.values import Value
+from gpuplan.views.svg import text_of
 from gpuplan.views.text import printable
 
 PLANS: Final = ""
@@ -49,9 +50,10 @@ class Published(Value, eq=False):
 
     def at(self, way: str, digits: int | None = None, scale: int = 1) -> Markup:
         """A value as the page shows it: a number in ``scale``, with so many digits where it is no whole one."""
-        scaled = Markup(' data-scale="{}"').format(scale) if scale != 1 else ""
+        scaled = f' data-scale="{scale}"' if scale != 1 else ""
         text = shown(self.find(way), digits, scale)
-        return Markup('<span data-path="{}"{}>{}</span>').format(printable(way), scaled, printable(text))
+        # There are tens of thousands: to format each by `Markup` takes a fifth of the page's time.
+        return Markup(f'<span data-path="{text_of(way)}"{scaled}>{text_of(text)}</span>')  # noqa: S704 - escaped
 
     def share(self, part: str, whole: str) -> Markup:
         """One amount as a part of another, in percent."""

@@ -25,6 +25,7 @@ READING = (
     "show",
     "show --output-format json",
     "show --cluster prod --scheduler kai",
+    "report",
     "explain GPU101",
     "explain Pool.spec.sharing",
     "explain scheduler/kueue",

@@ -16,6 +16,7 @@ from typing import Final
 
 from gpuplan.changes import clusters
 from gpuplan.changes.bodies import Body
+from gpuplan.changes.costs import price_changes
 from gpuplan.changes.evidence import Evidence, names_by_pattern, resolved
 from gpuplan.changes.gpus import gpu_changes
 from gpuplan.changes.hand_written import hand_written_changes, retained_changes
@@ -155,6 +156,7 @@ def _told(
         pool_changes,
         layout_changes,
         gpu_changes,
+        price_changes,
         priority_changes,
         tenant_changes,
         hand_written_changes,

@@ -114,6 +114,7 @@ def _parts(plan: Plan) -> Iterator[tuple[Origin, object]]:
         plan.tenants,
         plan.workloads,
         plan.retained,
+        plan.price_lists,
     ):
         yield from ((part.at, part) for part in parts)
     yield from ((item.at, item) for item in plan.hand_written)

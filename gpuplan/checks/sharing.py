@@ -100,7 +100,7 @@ def too_many_mps_shares(plan: Plan) -> Iterator[Finding]:
             )
 
 
-_MANY_SHARES = 48
+MANY_SHARES = 48
 """The limit of Google's managed Kubernetes (https://cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus)."""
 
 
@@ -118,13 +118,13 @@ def very_many_shares(plan: Plan) -> Iterator[Finding]:
     """
     for pool, sharing in _shared(plan):
         for shares in () if isinstance(sharing, Mps) else sharing.stated:
-            if shares.number > _MANY_SHARES:
+            if shares.number > MANY_SHARES:
                 yield Finding(
                     shares.at,
                     f"{shares.number} shares take turns on one device of pool `{pool.name}`",
                     label="per device, not per node",
-                    notes=(f"Google's managed Kubernetes allows {_MANY_SHARES} for one GPU",),
-                    help=f"write `{shares.profile or 'replicas'}: {_MANY_SHARES}` or fewer",
+                    notes=(f"Google's managed Kubernetes allows {MANY_SHARES} for one GPU",),
+                    help=f"write `{shares.profile or 'replicas'}: {MANY_SHARES}` or fewer",
                 )
 
 

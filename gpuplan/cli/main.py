@@ -26,6 +26,7 @@ _SECTIONS = {
         "validate": "Prove the policies against the hardware and the controllers.",
         "build": "Compile the policies into kustomize folders below out/.",
         "show": "Show the resolved plan: pools, capacity, tenants, what is free.",
+        "report": "Draw the platform as one HTML page, for a browser or for paper.",
         "trace": "Show where a value comes from, or what depends on a line.",
         "diff": "Show what a change disturbs: nodes, pods, quotas, and how to undo it.",
         "drift": "Show what runs otherwise than the policies say.",

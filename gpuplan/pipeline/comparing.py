@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpuplan.changes import checks as step_checks
 from gpuplan.changes.compare import ClusterState
 from gpuplan.changes.compare import compare as compare_states
+from gpuplan.changes.costs import CostChange, cost_change
 from gpuplan.changes.model import Change, ObjectChange
 from gpuplan.changes.objects import compare_objects, in_order
 from gpuplan.changes.orders import BadOrder, bad_orders, concerns_nodes
@@ -117,7 +118,7 @@ class Diff(Value):
 
     ``skipped`` are the clusters that were not compared: they have errors on a side, and no plan. ``findings`` are about
     the step itself. ``orders`` are the orders of syncs in which something is wrong with nodes, of each cluster that was
-    judged.
+    judged. ``costs`` are those of the clusters that cost something else, where neither side has errors.
     """
 
     earlier: Platform
@@ -127,6 +128,7 @@ class Diff(Value):
     skipped: tuple[str, ...] = ()
     findings: tuple[Diagnostic, ...] = ()
     orders: Mapping[str, tuple[BadOrder, ...]] = field(default_factory=dict)
+    costs: Mapping[str, CostChange] = field(default_factory=dict)
 
     @property
     def worst(self) -> ChangeClass:
@@ -134,10 +136,14 @@ class Diff(Value):
 
     @property
     def clusters(self) -> tuple[str, ...]:
-        """The clusters in which something differs."""
-        return tuple(
-            sorted({*(item.change.cluster for item in self.impacts), *(item.cluster for item in self.objects)})
-        )
+        """The clusters in which something differs, if it is what they cost alone."""
+        return tuple(sorted({*self.changed_clusters, *self.costs}))
+
+    @property
+    def changed_clusters(self) -> frozenset[str]:
+        """Those in which something differs that is applied."""
+        changed = (item.change.cluster for item in self.impacts)
+        return frozenset((*changed, *(item.cluster for item in self.objects)))
 
     @property
     def is_comparable(self) -> bool:
@@ -250,7 +256,13 @@ def compare(
     impacts = tuple(_impact(change, old.get(change.cluster), new.get(change.cluster), pods) for change in changes)
     steps = _steps(before.report, after.report, pods, nodes)
     orders = {step.after.cluster.name: bad_orders(step) for step in steps}
-    return Diff(before, after, impacts, tuple(objects), diff.skipped, _judge(before, after, steps), orders)
+    priced = {} if is_broken else _costs(old, new)
+    return Diff(before, after, impacts, tuple(objects), diff.skipped, _judge(before, after, steps), orders, priced)
+
+
+def _costs(old: Mapping[str, Plan], new: Mapping[str, Plan]) -> dict[str, CostChange]:
+    found = ((name, cost_change(old.get(name), new.get(name))) for name in sorted({*old, *new}))
+    return {name: change for name, change in found if change is not None}
 
 
 def refuse_several(clusters: Sequence[str], things: str) -> None:
@@ -482,6 +494,7 @@ _BROKEN: Final = {
     "PriorityClass": ("priority_classes",),
     "Tenant": ("tenants", "incomplete_tenants"),
     "Workload": ("workloads",),
+    "Prices": ("price_lists",),
 }
 
 

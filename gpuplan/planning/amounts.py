@@ -84,6 +84,33 @@ def weight_of_gpu(pool: Pool, index: int) -> Ratio:
     return sum((other.gpu_weight * other.per_gpu[index] for other in pool.units), Ratio(0))
 
 
+def guaranteed_gpus(plan: Plan, pool: Pool) -> Ratio:
+    """What tenants are guaranteed of a pool, in physical GPUs.
+
+    A pool whose units are all promised is promised whole, whatever slices its layouts leave.
+    """
+    totals = (total for total in plan.totals if total.pool.name == pool.name)
+    return sum((gpus_of(pool, total.unit, total.guaranteed) for total in totals), Ratio(0))
+
+
+def gpus_of(pool: Pool, unit: Unit, units: Amount) -> Ratio:
+    """Units in physical GPUs: one is as much of its GPU as it weighs of what the GPU gives."""
+    gpus = sum((_gpus_of_unit(part, unit.name) for part in pool.parts), Ratio(0))
+    return gpus * Ratio(units) / unit.capacity if unit.capacity else Ratio(0)
+
+
+def _gpus_of_unit(pool: Pool, name: str) -> Ratio:
+    """How many of the pool's physical GPUs a unit is."""
+    unit = pool.find_unit(name)
+    if unit is None or not unit.gpu_weight:
+        return Ratio(0)
+    of_node = sum(
+        (number * unit.gpu_weight / weight_of_gpu(pool, index) for index, number in enumerate(unit.per_gpu) if number),
+        Ratio(0),
+    )
+    return of_node * pool.nodes.count
+
+
 _MIB = 2**20
 
 

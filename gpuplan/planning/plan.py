@@ -905,6 +905,18 @@ class Retained(NamedTuple):
     what: RetainedLayout | RetainedDevicePluginConfig | RetainedNodes | RetainedObject
 
 
+# --- Prices ------------------------------------------------------------------------------------------------------
+
+
+class Prices(NamedTuple):
+    """What nodes cost, by the policy (`gpuplan.planning.prices`). All that has a price exists if it ``is_whole``."""
+
+    at: Origin
+    name: str
+    spec: models.PricesSpec
+    is_whole: bool = True
+
+
 # --- The plan ----------------------------------------------------------------------------------------------------
 
 
@@ -946,6 +958,7 @@ class Broken(Value):
     priority_classes: frozenset[str] = frozenset()
     tenants: frozenset[str] = frozenset()
     workloads: frozenset[str] = frozenset()
+    price_lists: frozenset[str] = frozenset()
     incomplete_tenants: frozenset[str] = frozenset()
 
 
@@ -968,6 +981,12 @@ class Plan(Value, eq=False):
     retained: tuple[Retained, ...] = ()
     removed: Mapping[tuple[str, str], Origin] = field(default_factory=dict)
     gpus: tuple[OwnGpu, ...] = ()
+    price_lists: tuple[Prices, ...] = ()
+
+    @property
+    def prices(self) -> Prices | None:
+        """The list of prices that is counted with: there may be only one, and a second one is reported."""
+        return self.price_lists[0] if self.price_lists else None
 
     @property
     def cluster_names(self) -> tuple[str, ...]:

@@ -406,7 +406,7 @@ def _mig_unit(name: str, gpu: Gpu, nodes: Nodes, mig: Mig, per_gpu: tuple[int, .
         tuple(count * replicas for count in per_gpu),
         nodes,
         Ratio(1 if is_single else _compute_slices(gpu, name), replicas),
-        _profile_memory_mib(gpu, name, replicas),
+        profile_memory_mib(gpu, name, replicas),
         Isolation.NONE if shares else Isolation.HARDWARE,
     )
 
@@ -415,7 +415,7 @@ def _on_demand(name: str, gpu: Gpu, nodes: Nodes) -> Unit:
     """As many as fit on GPUs that hold nothing else."""
     profile = gpu.find_profile(name)
     most = profile.max_instances if profile else 0
-    memory, slices = _profile_memory_mib(gpu, name, 1), Ratio(_compute_slices(gpu, name))
+    memory, slices = profile_memory_mib(gpu, name, 1), Ratio(_compute_slices(gpu, name))
     resource = f"nvidia.com/mig-{resource_suffix(name)}"
     return _unit(name, resource, (most,) * nodes.gpus_per_node, nodes, slices, memory, Isolation.HARDWARE)
 
@@ -446,7 +446,7 @@ def divisible_mib(gpu: Gpu) -> int:
     return max(gpu_memory_mib(gpu) // 100, 1) * 100
 
 
-def _profile_memory_mib(gpu: Gpu, name: str, replicas: int) -> int | None:
+def profile_memory_mib(gpu: Gpu, name: str, replicas: int) -> int | None:
     profile = gpu.find_profile(gpu.current_name(name))
     if profile is None:
         return None

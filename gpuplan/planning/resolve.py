@@ -33,6 +33,7 @@ from gpuplan.planning.plan import (
     Nodes,
     Plan,
     Pool,
+    Prices,
     PriorityClass,
     Quota,
     Retained,
@@ -113,6 +114,7 @@ def resolve(
     limit_depth(context, tenants)
     context.tenants = tenants
     workloads = _resolved(parsed, models.Workload, partial(_workload, context))
+    price_lists = _resolved(parsed, models.Prices, partial(_prices, context))
     hand_work = hand_work or HandWork()
     plan = Plan(
         cluster=settings,
@@ -131,11 +133,13 @@ def resolve(
             priority_classes=_lost(context, "PriorityClass", context.classes),
             tenants=_lost(context, "Tenant", tenants),
             workloads=_lost(context, "Workload", workloads),
+            price_lists=_lost(context, "Prices", price_lists),
             incomplete_tenants=_incomplete(parsed, tenants),
         ),
         retained=tuple(_resolved(parsed, models.Retained, partial(_retained, context)).values()),
         removed=context.removed,
         gpus=tuple(gpus.values()),
+        price_lists=tuple(price_lists.values()),
     )
     return plan, tuple(context.diagnostics)
 
@@ -300,6 +304,16 @@ def _monitoring(at: Origin, spec: models.ClusterSpec, operator: GpuOperator) -> 
             labels=labels if dashboards.labels is None else dashboards.labels,
         ),
     )
+
+
+# --- Prices ------------------------------------------------------------------------------------------------------
+
+
+def _prices(context: Context, at: Origin, policy: models.Prices) -> Prices:
+    spec = policy.spec
+    pools = [context.refer("Pool", name, (at / "pools" / name).key, context.pools) for name in spec.pools]
+    gpus = [context.find_gpu(name, (at / "gpus" / name).key) for name in spec.gpus]
+    return Prices(at, policy.metadata.name, spec, None not in (*pools, *gpus))
 
 
 # --- Retained ----------------------------------------------------------------------------------------------------

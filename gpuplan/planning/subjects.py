@@ -6,16 +6,17 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gpuplan.manifests import Subject
-from gpuplan.planning.plan import Cluster, Layout, OwnGpu, Pool, PriorityClass, Retained, Tenant, Workload
+from gpuplan.planning.plan import Cluster, Layout, OwnGpu, Pool, Prices, PriorityClass, Retained, Tenant, Workload
 from gpuplan.planning.tree import Tree
 
-Part = Cluster | Layout | OwnGpu | Pool | PriorityClass | Retained | Tenant | Workload
+Part = Cluster | Layout | OwnGpu | Pool | Prices | PriorityClass | Retained | Tenant | Workload
 
 _KINDS: Final[Mapping[type[Part], str]] = {
     Cluster: "Cluster",
     Layout: "MigLayout",
     OwnGpu: "Gpu",
     Pool: "Pool",
+    Prices: "Prices",
     PriorityClass: "PriorityClass",
     Retained: "Retained",
     Tenant: "Tenant",

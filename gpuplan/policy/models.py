@@ -857,6 +857,29 @@ class Placement(StrEnum):
     SPREAD = "spread"
 
 
+class Term(StrEnum):
+    """How nodes are paid for."""
+
+    ON_DEMAND = "onDemand"
+    RESERVED_1_YEAR = "reserved1Year"
+    RESERVED_3_YEARS = "reserved3Years"
+    SPOT = "spot"
+    OWNED = "owned"
+
+
+class Billing(Model):
+    """What the nodes of a pool are to whoever prices them."""
+
+    node_type: texts.Line | None = None
+    """Their type, by which `Prices` may have a price for them, such as `p4d.24xlarge`. Absent: the value of
+    `node.kubernetes.io/instance-type` in `nodes.selector`, where that says one.
+    """
+    term: Annotated[Term, Field(strict=False)] = Term.ON_DEMAND
+    """How they are paid for: `onDemand`, `reserved1Year`, `reserved3Years`, `spot`, or `owned` for nodes that are your
+    own, whose price is what depreciation and power come to in an hour. Of a list of prices the one for this term holds.
+    """
+
+
 class PoolNames(Model):
     """What things of a pool are called on the cluster already, where gpuplan would call them otherwise."""
 
@@ -917,6 +940,8 @@ class PoolSpec(Model):
     """Another way of sharing, which some of the nodes have already; `gpuplan rollout` writes its steps."""
     names: Annotated[PoolNames, Words("names on the cluster")] = PoolNames.model_construct()
     """What things of the pool are called on the cluster already."""
+    billing: Billing = Billing.model_construct()
+    """By what the prices of its nodes are found, where a `Prices` document says them."""
 
 
 # --- Gpu ---------------------------------------------------------------------------------------------------------
@@ -1857,6 +1882,58 @@ class RetainedSpec(Model):
     _one_thing = exactly_one("mig_layout", "device_plugin_config", "nodes", "object", "what is retained")
 
 
+# --- Prices ------------------------------------------------------------------------------------------------------
+
+
+class Terms(Model):
+    """Prices by how nodes are paid for. One for a pool's own `billing.term` comes before `any`."""
+
+    any: Annotated[texts.Price | None, Words("price of any term")] = None
+    """The price for every term that has none of its own; a single number in place of this mapping says the same."""
+    on_demand: texts.Price | None = None
+    """The price of nodes that are paid by the hour."""
+    reserved_1_year: Annotated[texts.Price | None, Words("price when reserved for a year")] = None
+    """The price of nodes that are reserved for a year."""
+    reserved_3_years: Annotated[texts.Price | None, Words("price when reserved for three years")] = None
+    """The price of nodes that are reserved for three years."""
+    spot: Annotated[texts.Price | None, Words("spot price")] = None
+    """The price of nodes that may be taken away at any time: the one that you count with."""
+    owned: Annotated[texts.Price | None, Words("price of nodes of your own")] = None
+    """What nodes of your own come to: their depreciation and power in an hour, a number of yours."""
+
+
+class Rate(Model):
+    """What nodes cost in an hour: by GPU or by node."""
+
+    per_gpu_hour: Annotated[texts.Price | Terms | None, Words("price per GPU and hour"), ESSENTIAL] = None
+    """What one GPU of a node costs in an hour, the rest of the node included, such as `2.50`; or prices by term."""
+    per_node_hour: Annotated[texts.Price | Terms | None, Words("price per node and hour"), ESSENTIAL] = None
+    """What a whole node costs in an hour, such as `32.77`; or prices by term."""
+
+    _one_rate = exactly_one("per_gpu_hour", "per_node_hour", "a price")
+
+
+class PricesSpec(Model):
+    """What nodes with GPUs cost; at most one such document for a cluster. All numbers are yours: gpuplan has none.
+
+    The most specific price holds for a pool: the one under its own name, else the one for its node type, else the one
+    for its GPU model. What says nothing of the pool's term is passed over.
+    """
+
+    currency: texts.Currency
+    """The currency of all prices, by the three letters of ISO 4217, such as `EUR`."""
+    gpus: Annotated[dict[str, Rate], Words("GPU models"), Judged("GPU102")] = Field(default_factory=dict)
+    """Prices by GPU model, as pools name it: they hold where neither the pool nor its node type has one."""
+    node_types: Annotated[dict[str, Rate], AnyText("whoever sells nodes names their types")] = Field(
+        default_factory=dict
+    )
+    """Prices by node type, such as `p4d.24xlarge`: for pools that have it in `billing.nodeType`, or choose nodes by it
+    with `node.kubernetes.io/instance-type` in `nodes.selector`. They come before those of the model.
+    """
+    pools: Annotated[dict[str, Rate], Judged("GPU101")] = Field(default_factory=dict)
+    """Prices by pool: they come before all others."""
+
+
 # --- Documents ---------------------------------------------------------------------------------------------------
 
 
@@ -1955,7 +2032,18 @@ class Retained(Document):
     """What is retained, and until when."""
 
 
-Policy = Cluster | Pool | Gpu | MigLayout | PriorityClass | Tenant | Workload | Retained
+class Prices(Document):
+    """What nodes with GPUs cost: the prices that costs of pools, units, tenants and workloads are counted with."""
+
+    kind: Literal["Prices"]
+    """Always `Prices`."""
+    metadata: Annotated[Metadata, names.Titled(names.PRICES)]
+    """The document's name, which nothing refers to."""
+    spec: PricesSpec
+    """The prices."""
+
+
+Policy = Cluster | Pool | Gpu | MigLayout | PriorityClass | Tenant | Workload | Retained | Prices
 
 KINDS: dict[str, type[Policy]] = {kind.__name__: kind for kind in get_args(Policy)}
 

@@ -78,6 +78,7 @@ PRIORITY_CLASS: Final = Naming("priority class", "the PriorityClass is called so
 TENANT: Final = Naming("tenant", "namespaces carry it as the label `gpuplan.dev/tenant`")
 WORKLOAD: Final = Naming("workload", "its objects are called so, and its pods carry it as a label")
 RETAINED: Final = Naming("retained", "it tells what is retained apart")
+PRICES: Final = Naming("prices", "it tells lists of prices apart")
 DEMAND: Final = Naming("demand", "it tells demands apart")
 
 PoolName = Annotated[str, Reference(POOL)]

@@ -194,6 +194,52 @@ Quantity = Annotated[
 without a sign: what is granted is never less than nothing.
 """
 
+# --- Money ---------------------------------------------------------------------------------------------------------
+
+_SIGNS: Final = {"€": "EUR", "EURO": "EUR", "$": "USD", "£": "GBP", "₹": "INR"}
+
+
+def _currency(text: str) -> str:
+    """What is most likely meant by `eur` and by a sign."""
+    found = text.strip().upper()
+    return _SIGNS.get(found) or (found if regex(r"[A-Z]{3}").fullmatch(found) else "")
+
+
+Currency = Annotated[
+    str, _matching(r"^[A-Z]{3}$", "a currency by the three letters of ISO 4217, such as EUR or USD", _currency)
+]
+
+
+def _price(text: str) -> str:
+    """What is most likely meant by `2,50 EUR` and `$2.50`."""
+    found = regex(r"\D*([0-9]{1,7})(?:[.,]([0-9]{1,6}))?\D*").fullmatch(text)
+    if found is None or "-" in text:
+        return ""
+    return f"{found[1]}.{found[2]}" if found[2] else found[1]
+
+
+_PRICE: Final = r"^[0-9]{1,7}(\.[0-9]{1,6})?$"
+
+
+def _price_from_number(value: object) -> object:
+    """A price has at most 13 digits, and a float keeps 15: its text is what was written."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{Decimal(str(value)):f}"
+    return value
+
+
+PriceText = Annotated[
+    str,
+    _matching(
+        _PRICE, "a price such as 2.50: at least 0, at most seven digits before the point and six behind it", _price
+    ),
+]
+Price = Annotated[
+    PriceText,
+    BeforeValidator(_price_from_number, json_schema_input_type=PriceText | Annotated[float, Field(ge=0)]),
+]
+"""An amount of money as it is written: it is counted with as a decimal number, never as a float."""
+
 # --- Demand --------------------------------------------------------------------------------------------------------
 
 

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, auto
 from fractions import Fraction
 from types import MappingProxyType
 
 from gpuplan.catalog import Gpu
-from gpuplan.planning.placement.arrangement import InstanceCounts
+from gpuplan.planning.placement.arrangement import InstanceCounts, Key, as_key
 from gpuplan.planning.placement.layouts import Vector
+from gpuplan.planning.placement.placing import fits
 from gpuplan.sizing.answers import Bound, Proof
 from gpuplan.sizing.frontier import Frontier, Layout, Prices, frontier
 from gpuplan.values import Value
 from gpuplan.wording import listing
 
-MOST_STATES = 50_000
+MOST_STATES = 20_000
 """How many states a search looks at before it gives up; a few seconds."""
 MOST_BACK = 8
 """How many GPUs of each layout a search may cut in another way."""
 
 
 class Packing(Value):
-    """So many instances on GPUs of one model: what one GPU holds and how many hold that, in the order of their sizes.
+    """So many instances on GPUs of one model: what one GPU holds, and how many GPUs hold that.
 
-    The layouts hold exactly what was asked for. Where ``bound.least`` is ``gpus``, fewer cannot do.
+    Where ``bound.least`` is ``gpus``, fewer cannot do.
     """
 
     gpu: Gpu
@@ -37,9 +38,17 @@ class Packing(Value):
     def gpus(self) -> int:
         return sum(times for _, times in self.layouts)
 
+    @property
+    def idle(self) -> InstanceCounts:
+        """The instances that the layouts hold beyond what was asked for."""
+        held: Counter[str] = Counter()
+        for layout, times in self.layouts:
+            held.update({name: count * times for name, count in layout.items()})
+        return MappingProxyType({name: count for name, count in (held - Counter(self.counts)).items() if count})
+
 
 def pack(gpu: Gpu, counts: Mapping[str, int]) -> Packing:
-    """The fewest GPUs for instances by profile.
+    """The fewest GPUs for instances by profile; their layouts hold just these.
 
     Each of a model's prices is a bound, and no mix of layouts in parts needs more than the largest of them (see
     `frontier`). So many GPUs are filled layout by layout, each as often as leaves a rest that the prices allow on the
@@ -60,6 +69,31 @@ def pack(gpu: Gpu, counts: Mapping[str, int]) -> Packing:
     times, bound = _settle(found, demand, dearest)
     held = ((layout.counts, count) for layout, count in zip(found.layouts, times, strict=True) if count)
     return Packing(gpu, counts, tuple(held), bound)
+
+
+def keep_layouts(packing: Packing, in_use: Iterable[tuple[InstanceCounts, int]]) -> Packing:
+    """As many GPUs, of which as many as can keep the layout that they have: it is said on how many GPUs each is in use.
+
+    They are kept in their order, each on as many GPUs as leaves the rest to the others. What a GPU that is kept holds
+    beyond what is asked for is idle. A layout that the model cannot have is passed over.
+    """
+    known = frontier(packing.gpu)
+    left, gpus = known.vector(packing.counts), packing.gpus
+    kept: list[tuple[InstanceCounts, int]] = []
+    for layout, most in in_use:
+        if fits(packing.gpu, layout):
+            times, left = known.take(left, gpus, known.vector(layout), most)
+            kept.append((layout, times))
+            gpus -= times
+    rest = pack(packing.gpu, dict(zip(known.profiles, left, strict=True)))
+    if rest.gpus > gpus:
+        return packing
+    merged: dict[Key, tuple[InstanceCounts, int]] = {}
+    for layout, times in (*kept, *rest.layouts):
+        first, before = merged.get(as_key(layout), (layout, 0))
+        merged[as_key(layout)] = first, before + times
+    layouts = tuple((layout, times) for layout, times in merged.values() if times)
+    return Packing(packing.gpu, packing.counts, layouts, packing.bound)
 
 
 def _settle(found: Frontier, demand: Vector, dearest: Prices) -> tuple[Sequence[int], Bound]:

@@ -13,7 +13,7 @@ from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import LayoutEntry, Mig, Pool
 from gpuplan.values import NamedTuple
 from gpuplan.views.plan_paths import PlanPaths, pointer
-from gpuplan.wording import listing
+from gpuplan.wording import joined
 
 
 class Words(NamedTuple):
@@ -163,6 +163,6 @@ def cut_of_instances(gpu: Gpu, instances: Iterable[Instance], entry: str = "") -
         for index, item in enumerate(placed)
     )
     free = gpu.memory_slices - sum(item.placement.size for item in placed)
-    held = listing([item.profile.name for item in placed], None) if placed else "nothing"
+    held = joined([item.profile.name for item in placed]) if placed else "nothing"
     rest = f"; nothing takes {free} of its {gpu.memory_slices} memory slices" if free else ""
     return Cut(pieces, gpu.memory_slices, (), (), f"holds {held}{rest}")

@@ -23,6 +23,7 @@ from gpuplan.pipeline.git import SHORT
 from gpuplan.pipeline.loading import OVERLAYS
 from gpuplan.pipeline.output import Staleness
 from gpuplan.values import NamedTuple
+from gpuplan.views.cost_changes import cost_change_as_data, cost_lines, summed_text, sums_as_data
 from gpuplan.views.fitting import folded
 from gpuplan.views.full import frame
 from gpuplan.views.json_findings import diagnostic_as_data, json_text
@@ -65,15 +66,16 @@ class Fact(NamedTuple):
 def verdict(diff: Diff) -> str:
     """``repartition: 2 changes in 1 cluster, 4 nodes touched, up to 24 pods disturbed``."""
     changes = len(diff.impacts) + len(diff.objects)
+    costs = [text] if (text := summed_text(diff.costs.values())) else []
     if not changes:
         known = "nothing differs in what has no errors" if _has_errors(diff) else "nothing that is applied differs"
-        return f"{ChangeClass.NONE}: {known}"
-    parts = [f"{count(changes, 'change')} in {count(len(diff.clusters), 'cluster')}"]
+        return f"{ChangeClass.NONE}: {', '.join((known, *costs))}"
+    parts = [f"{count(changes, 'change')} in {count(len(diff.changed_clusters), 'cluster')}"]
     if diff.nodes:
         parts.append(f"{count(diff.nodes, 'node')} touched")
     if diff.knows_pods or diff.pods:
         parts.append(f"{pods_of(diff)} disturbed")
-    return f"{diff.worst}: {', '.join(parts)}"
+    return f"{diff.worst}: {', '.join((*parts, *costs))}"
 
 
 def pods_of(diff: Diff) -> str:
@@ -261,6 +263,12 @@ def orders_of(diff: Diff, cluster: str) -> tuple[str, ...]:
     return (bad[0].text, bad[0].advice, *more)
 
 
+def costs_of(diff: Diff, cluster: str) -> tuple[str, ...]:
+    """What a cluster costs more or less in a month; nothing where it costs what it did, or nobody knows."""
+    change = diff.costs.get(cluster)
+    return tuple(cost_lines(change, MOST_LINES)) if change else ()
+
+
 # --- For a terminal ----------------------------------------------------------------------------------------------
 
 
@@ -291,6 +299,7 @@ def _cluster(diff: Diff, name: str, theme: Theme) -> str:
     objects = [item for item in diff.objects if item.cluster == name]
     parts = [*_impacts(diff.of(name), diff, inner), *(folded(line, inner) for line in _objects(objects, diff, theme))]
     parts += _fact_lines(Fact("orders", orders), inner) if (orders := orders_of(diff, name)) else ()
+    parts += _fact_lines(Fact("costs", costs), inner) if (costs := costs_of(diff, name)) else ()
     return section(f"Cluster {name}", "".join(parts), theme)
 
 
@@ -362,7 +371,7 @@ def diff_markdown(diff: Diff, theme: Theme) -> str:
     shown = list(fitting(rows, LIMIT - _FINDINGS_RESERVE - _DETAILS_RESERVE))
     findings = _findings_table(diff.findings, seen_from(diff.later.side, theme))
     errors = (*_errors(diff.earlier, theme), *_errors(diff.later, theme))
-    start = "".join((*_head(diff), *_table(shown, len(rows)), *_orders(diff), *findings, *errors))
+    start = "".join((*_head(diff), *_table(shown, len(rows)), *_costs(diff), *_orders(diff), *findings, *errors))
     room = LIMIT - len(start.encode(errors="replace"))
     return "".join((start, *fitting((_details(impact, diff, theme) for impact in diff.impacts), room)))
 
@@ -414,6 +423,14 @@ def _orders(diff: Diff) -> Iterator[str]:
         yield from fitting(lines, _DETAILS_RESERVE // 3)
 
 
+def _costs(diff: Diff) -> Iterator[str]:
+    if diff.costs:
+        yield "\n### What it costs\n\n"
+        told = ((cluster, costs_of(diff, cluster)) for cluster in diff.costs)
+        lines = (f"- {code(cluster)}: {'; '.join(map(prose, costs))}\n" for cluster, costs in told)
+        yield from fitting(lines, _DETAILS_RESERVE // 3)
+
+
 def _details(impact: Impact, diff: Diff, theme: Theme) -> str:
     change = impact.change
     title = (
@@ -443,7 +460,7 @@ def _findings_table(found: Sequence[Diagnostic], theme: Theme) -> Iterator[str]:
 
 # --- For programs ------------------------------------------------------------------------------------------------
 
-FORMAT_VERSION: Final = "1.4"
+FORMAT_VERSION: Final = "1.5"
 """A minor step only adds keys; lists are never null or absent."""
 
 
@@ -460,6 +477,7 @@ def diff_as_data(diff: Diff, theme: Theme) -> dict[str, Any]:
             "pods": diff.pods,
             "pods_are_exact": diff.knows_pods,
         },
+        "costs": sums_as_data(diff.costs.values()),
         "clusters": [_cluster_as_data(diff, name, theme) for name in diff.clusters],
         "orders": [_order(bad) for cluster in sorted(diff.orders) for bad in diff.orders[cluster]],
         "not_compared": list(diff.skipped),
@@ -490,6 +508,7 @@ def _cluster_as_data(diff: Diff, name: str, theme: Theme) -> dict[str, Any]:
         "pods": diff.pods_of(name),
         "changes": [_impact(impact, diff, theme) for impact in diff.of(name)],
         "objects": [_object(item, diff, theme) for item in diff.objects if item.cluster == name],
+        "costs": cost_change_as_data(diff.costs.get(name)),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Final
 
 from gpuplan.catalog import Gpu
@@ -32,7 +32,7 @@ from gpuplan.views.svg import (
     text_width,
     words,
 )
-from gpuplan.wording import listing
+from gpuplan.wording import joined
 
 # --- Whole documents ---------------------------------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ def cluster_figure(paths: PlanPaths) -> Figure:
     """Every pool of a cluster."""
     pools = paths.plan.pools
     title = f"Cluster {paths.plan.cluster.name}"
-    about = f"{title} has the pools {listing([pool.name for pool in pools], None)}." if pools else f"{title} is empty."
+    about = f"{title} has the pools {joined([pool.name for pool in pools])}." if pools else f"{title} is empty."
     return _titled(title, about, _below([pool_figure(paths, pool) for pool in pools], 14))
 
 
@@ -117,7 +117,7 @@ def cuts_figure(paths: PlanPaths, pool: Pool) -> Figure:
             drawn += [words(_EDGE, y + 20, _marked(cut.caption)), moved(_EDGE, y + 26, _strip(cut))]
             about.append(f"{plain(cut.caption).capitalize()} {cut.about}".strip() + ".")
             y += 26 + _STRIP
-        nodes, height = _nodes(cuts, _node_count(paths, pool, part), part)
+        nodes, height = _nodes(cuts, _node_count(paths, pool, part), part, _key(paths, pool, part))
         drawn.append(moved(_EDGE, y + 8, nodes))
         y += 8 + height
     return Figure(f"How GPUs of {pool.name} are shared", " ".join(about), WIDTH, round(y + _EDGE), "".join(drawn))
@@ -133,7 +133,7 @@ def guarantees_figure(paths: PlanPaths, pool: Pool) -> Figure:
         drawn.append(moved(_EDGE, y + 4, bar))
         y += 4 + height
         names = [f"{tenant.name} {amount(quota.guaranteed)}" for tenant, quota in held]
-        promised = f"guaranteed to {listing(names, None)}" if names else "guaranteed to nobody"
+        promised = f"guaranteed to {joined(names)}" if names else "guaranteed to nobody"
         about.append(f"{unit.capacity} {unit.name}: {promised}; free: {amount(_free(unit, held))}.")
     return Figure(f"Guarantees in {pool.name}", " ".join(about), WIDTH, y + _EDGE, "".join(drawn))
 
@@ -171,7 +171,7 @@ def _marked(phrase: Phrase) -> str:
 # --- One GPU -----------------------------------------------------------------------------------------------------
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _strip(cut: Cut) -> str:
     """One GPU, as wide as its memory: what nothing takes is hatched."""
     scale = _INNER / cut.slices
@@ -227,35 +227,39 @@ _GAP: Final = 8
 _GPU: Final = 7
 
 
-def _nodes(cuts: Sequence[Cut], count: Phrase, part: Pool) -> tuple[str, float]:
-    """The part's nodes, each with its GPUs to scale; one alone stands for many."""
+def _nodes(cuts: Sequence[Cut], count: Phrase, part: Pool, key: str) -> tuple[str, float]:
+    """The part's nodes, each with its GPUs to scale; one alone stands for many. ``key`` is theirs in the document."""
     shown = part.nodes.count if part.nodes.count <= _MOST_NODES else 1
     height = 5 + part.nodes.gpus_per_node * _GPU
-    picture = _node(cuts, height)
     columns = (_INNER + _GAP) // (_NODE + _GAP)
-    drawn = [words(0, 12, _marked(count))]
-    for index in range(shown):
-        row, column = divmod(index, columns)
-        drawn.append(moved(column * (_NODE + _GAP), 19 + row * (height + _GAP), picture))
+    places = [
+        (column * (_NODE + _GAP), 19 + row * (height + _GAP)) for row in range(shown) for column in range(columns)
+    ]
+    drawn = [words(0, 12, _marked(count)), moved(*places[0], f'<g id="{key}">{_node(cuts, height)}</g>')]
+    drawn += [f'<use href="#{key}" x="{x}" y="{y - places[0][1]}"/>' for x, y in places[1:shown]]
     if shown < part.nodes.count:
         times = (Words("\u00d7 "), *count[:1])
         drawn.append(words(_NODE + 12, 19 + height / 2 + 5, _marked(times), "gp-large gp-strong"))
     return "".join(drawn), 19 + -(-shown // columns) * (height + _GAP)
 
 
+def _key(paths: PlanPaths, pool: Pool, part: Pool) -> str:
+    """A name that no other part has, in a page of several documents either."""
+    return f"gp{paths.pool(pool)}/{pool.parts.index(part)}".replace("/", "-").replace(":", "-")
+
+
 def _node(cuts: Sequence[Cut], height: int) -> str:
-    """One node: a bar for each of its GPUs."""
-    drawn = [rect(0, 0, _NODE, height, "gp-node", ' rx="3"')]
+    """One node: a bar for each of its GPUs, as few elements as there are tints."""
     inner = _NODE - 6
+    cells: dict[int, list[str]] = {}
     for cut in cuts:
         scale = inner / cut.slices
-        for gpu in cut.gpus:
-            y = 3 + gpu * _GPU
-            drawn += [
-                sized(3 + piece.start * scale, y, piece.size * scale - 1, _GPU - 1, piece.tint, "gp-cell")
-                for piece in cut.pieces
-            ]
-    return "".join(drawn)
+        for gpu, piece in ((gpu, piece) for gpu in cut.gpus for piece in cut.pieces):
+            wide = f"{piece.size * scale - 1:.3g}"
+            cell = f"M{3 + piece.start * scale:.4g} {3 + gpu * _GPU}h{wide}v6h-{wide}z"
+            cells.setdefault(piece.tint, []).append(cell)
+    drawn = (f'<path class="gp-size{tint}" d="{"".join(found)}"/>' for tint, found in sorted(cells.items()))
+    return rect(0, 0, _NODE, height, "gp-node", ' rx="3"') + "".join(drawn)
 
 
 def _node_count(paths: PlanPaths, pool: Pool, part: Pool) -> Phrase:
@@ -265,7 +269,8 @@ def _node_count(paths: PlanPaths, pool: Pool, part: Pool) -> Phrase:
     path, which = f"{at}/nodes/count", ""
     if pool.rollout is not None:
         is_moved = pool.rollout.moved is part
-        path = f"#{at}/rollout/nodes/*" if is_moved else f"{at}/nodes/count -#{at}/rollout/nodes/*"
+        moved_path = f"#{at}/rollout/nodes/*"
+        path = moved_path if is_moved else f"{at}/nodes/count -{moved_path}"
         which = " moved" if is_moved else " left to move"
     each = Words(str(part.nodes.gpus_per_node), f"{at}/nodes/gpus_per_node")
     return Words(str(part.nodes.count), path), Words(f" {noun}{which} of "), each, Words(f" {gpus}")
@@ -289,13 +294,13 @@ def _guarantees(paths: PlanPaths, pool: Pool, unit: Unit, held: Held) -> tuple[s
     drawn = [words(0, 16, said(f"{at}/name", unit.name), "gp-strong"), in_all, hatched(0, y, _INNER, _BAR)]
     for tenant, quota in held:
         width = float(quota.guaranteed) * scale
-        drawn.append(filled(x, y, width, _BAR, _tint(paths.plan, tenant)))
+        drawn.append(filled(x, y, width, _BAR, paths.tenant_index(tenant)))
         drawn.append(_amount(paths, tenant, quota, x + width / 2, y, width))
         x += width
     drawn.append(rect(0, y, _INNER, _BAR, "gp-edge"))
     y += _BAR + 4
     for tenant, quota in held[:_MOST_TENANTS]:
-        drawn.append(filled(0, y + 3, 14, 12, _tint(paths.plan, tenant)))
+        drawn.append(filled(0, y + 3, 14, 12, paths.tenant_index(tenant)))
         drawn.append(words(20, y + 13, _guarantee(paths, tenant, quota)))
         y += 18
     if len(held) > _MOST_TENANTS:
@@ -329,8 +334,3 @@ def _guarantee(paths: PlanPaths, tenant: Tenant, quota: Quota) -> str:
         return f"{name} {guaranteed}, and what is free"
     more = f", up to {said(f'{at}/limit', amount(quota.limit))}" if quota.may_borrow else ""
     return f"{name} {guaranteed}{more}"
-
-
-def _tint(plan: Plan, tenant: Tenant) -> int:
-    """The same in all drawings of a cluster."""
-    return plan.tenants.index(tenant)

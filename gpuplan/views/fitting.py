@@ -27,8 +27,8 @@ _PIECE: Final = 16
 """A word that can be parted nowhere is broken after so many cells, if it must."""
 _WORDS: Final = regex(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")
 _PAINT: Final = regex(r"\x1b\[([0-9;]*)m")
-_JOINTS: Final = regex(r"(?<=[-/,;:=])(?=[^-/,;:=\s])")
-"""Where a word may go on in the next line, if it must."""
+_JOINTS: Final = regex(r"(?<=[-/,;:=])(?!(?<=[0-9],)[0-9]{3}(?![0-9]))(?=[^-/,;:=\s])")
+"""Where a word may go on in the next line, if it must; not within a number, as after the comma of `1,250.00`."""
 
 
 class Table(Value):

@@ -21,8 +21,13 @@ _LONE_SURROGATE = regex(r"(\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})|\\ud[
 
 def json_findings(report: Report, theme: Theme) -> str:
     """Everything that is known of every finding."""
+    return json_text(findings_as_data(report, theme))
+
+
+def findings_as_data(report: Report, theme: Theme) -> dict[str, Any]:
+    """The same as plain data."""
     found = tally(report.diagnostics)
-    body = {
+    return {
         "format_version": FORMAT_VERSION,
         "valid": report.is_valid,
         "summary": {
@@ -34,7 +39,6 @@ def json_findings(report: Report, theme: Theme) -> str:
         "clusters": list(report.clusters),
         "diagnostics": [diagnostic_as_data(diagnostic, theme) for diagnostic in report.diagnostics],
     }
-    return json_text(body)
 
 
 def json_text(body: object) -> str:

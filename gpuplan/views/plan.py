@@ -10,7 +10,7 @@ from operator import itemgetter
 
 from gpuplan.checks.wording import number
 from gpuplan.planning import plan as planned
-from gpuplan.planning.amounts import amount_text, per_node, weight_of_gpu
+from gpuplan.planning.amounts import amount_text, gpus_of, per_node
 from gpuplan.planning.containers import defaults_of
 from gpuplan.planning.drivers import driver_groups
 from gpuplan.planning.fallbacks import reach
@@ -22,6 +22,7 @@ from gpuplan.planning.selection import Selection, selection_of
 from gpuplan.policy.models import Inference, Workspace
 from gpuplan.values import NamedTuple
 from gpuplan.views.catalog import boxes, spell, strip
+from gpuplan.views.costs import cost_tables
 from gpuplan.views.fitting import Table, folded, room_of
 from gpuplan.views.preemption import preemption_table
 from gpuplan.views.text import Style, Theme, cells, indent, printable, section
@@ -55,27 +56,9 @@ def _guaranteed_share(shown: Selection) -> Ratio:
     """The part of the GPUs that the tenants have a guarantee on."""
     promised = shown.guaranteed
     guaranteed = (
-        _gpus_of(pool, unit, promised.get((pool.name, unit.name), 0)) for pool in shown.pools for unit in pool.units
+        gpus_of(pool, unit, promised.get((pool.name, unit.name), 0)) for pool in shown.pools for unit in pool.units
     )
     return sum(guaranteed, Ratio(0)) / (sum(pool.gpu_count for pool in shown.pools) or 1)
-
-
-def _gpus_of(pool: Pool, unit: Unit, units: Amount) -> Ratio:
-    """Units in physical GPUs: one is as much of its GPU as it weighs of what the GPU gives."""
-    gpus = sum((_gpus_of_unit(part, unit.name) for part in pool.parts), Ratio(0))
-    return gpus * Ratio(units) / unit.capacity if unit.capacity else Ratio(0)
-
-
-def _gpus_of_unit(pool: Pool, name: str) -> Ratio:
-    """How many of the pool's physical GPUs a unit is."""
-    unit = pool.find_unit(name)
-    if unit is None or not unit.gpu_weight:
-        return Ratio(0)
-    of_node = sum(
-        (number * unit.gpu_weight / weight_of_gpu(pool, index) for index, number in enumerate(unit.per_gpu) if number),
-        Ratio(0),
-    )
-    return of_node * pool.nodes.count
 
 
 def _units(shown: Selection) -> dict[str, int]:
@@ -140,6 +123,7 @@ def sections(shown: Selection) -> tuple[Section, ...]:
         Section("Containers that say nothing", _defaults(shown)),
         Section("Time limits", _times(shown)),
         Section("Workloads", _workloads(shown)),
+        *(Section(heading, table) for heading, table in cost_tables(shown)),
         Section("Retained", _retained(shown)),
     )
     return found if shown.has_all_tenants else (*found, Section("Who can evict whom", preemption_table(shown)))

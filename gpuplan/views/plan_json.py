@@ -17,11 +17,13 @@ from pydantic import BaseModel
 from gpuplan.catalog import Gpu
 from gpuplan.credentials import hidden
 from gpuplan.planning import plan as parts
+from gpuplan.planning.amounts import guaranteed_gpus
 from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.on_demand import certain_units, dynamic_pools
 from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Plan, said
 from gpuplan.planning.preemption import Eviction
+from gpuplan.planning.prices import selected_costs
 from gpuplan.planning.projects import seconds
 from gpuplan.planning.selection import Selection, selection_of
 from gpuplan.planning.serving import autoscaler_kind, metric_of, probe_of
@@ -40,8 +42,9 @@ from gpuplan.policy.models import (
     Training,
 )
 from gpuplan.values import NamedTuple
+from gpuplan.views.costs import costs_as_data
 
-FORMAT_VERSION = "1.6"
+FORMAT_VERSION = "1.7"
 """A minor step adds keys, and values where the schema lists them, and no more.
 
 Null means unbounded for limits and caps, otherwise unknown or not there.
@@ -61,7 +64,7 @@ def plan_as_data(chosen: Plan | Selection) -> dict[str, Any]:
     return {
         **as_data(plan.cluster),
         "scheduler": _capped(plan.cluster.scheduler, plan.cluster.cap),
-        "pools": [{**as_data(pool), "units": [*_units(plan, pool, totals)]} for pool in shown.pools],
+        "pools": [_pool(plan, pool, totals) for pool in shown.pools],
         "gpus": [as_data(gpu) for gpu in shown.gpus],
         "layouts": [as_data(layout) for layout in shown.layouts],
         "priority_classes": [as_data(item) for item in shown.priority_classes],
@@ -69,10 +72,20 @@ def plan_as_data(chosen: Plan | Selection) -> dict[str, Any]:
         "evictions": _evictions(shown.evictions),
         "workloads": [{**as_data(workload), "pools": _pools(plan, workload)} for workload in shown.workloads],
         "retained": [as_data(item) for item in shown.retained],
+        "costs": costs_as_data(found) if (found := selected_costs(shown)) else None,
     }
 
 
-def _units(plan: Plan, pool: parts.Pool, totals: Mapping[tuple[str, str], parts.Total]) -> Iterator[dict[str, Any]]:
+_Totals = Mapping[tuple[str, str], parts.Total]
+
+
+def _pool(plan: Plan, pool: parts.Pool, totals: _Totals) -> dict[str, Any]:
+    """With what is promised of it, in GPUs: to a ten-thousandth of one."""
+    promised = _plain(Decimal(round(guaranteed_gpus(plan, pool) * 10_000)) / 10_000, _CONTRACT)
+    return {**as_data(pool), "guaranteed_gpus": promised, "units": [*_units(plan, pool, totals)]}
+
+
+def _units(plan: Plan, pool: parts.Pool, totals: _Totals) -> Iterator[dict[str, Any]]:
     """What the pool hands out, with what of it is promised; of what is made on demand, how much is certain."""
     certain = {
         name: found
@@ -201,9 +214,11 @@ def _moved(rollout: parts.Rollout) -> Mapping[str, object]:
 
 def _placements(entry: parts.LayoutEntry) -> Mapping[str, object]:
     if not isinstance(entry.placed, Placed):
-        return {"placements": None}
+        return {"placements": None, "free_memory_slices": None}
     found = ((instance.profile.name, instance.placement) for instance in entry.placed.instances)
-    return {"placements": [{"profile": name, "start": at.start, "size": at.size} for name, at in found]}
+    placements = [{"profile": name, "start": at.start, "size": at.size} for name, at in found]
+    free = entry.placed.gpu.memory_slices - entry.placed.memory_slices
+    return {"placements": placements, "free_memory_slices": free}
 
 
 def _allowed(tenant: parts.Tenant) -> Mapping[str, object]:

@@ -14,14 +14,18 @@ T = TypeVar("T")
 
 
 class PlanPaths(Value, eq=False):
-    """Pointers to the parts of one plan; ``index`` is its place among the clusters."""
+    """Pointers to the parts of one plan; ``index`` is its place among the clusters.
+
+    ``document`` stands before each, where a page has plans of several documents: ``earlier:``.
+    """
 
     plan: Plan
     index: int = 0
+    document: str = ""
 
     @property
     def cluster(self) -> str:
-        return pointer("clusters", self.index)
+        return self.document + pointer("clusters", self.index)
 
     def pool(self, pool: parts.Pool) -> str:
         """Of a part that a rollout makes of a pool, the whole pool's."""
@@ -35,10 +39,13 @@ class PlanPaths(Value, eq=False):
         return self.cluster + pointer("layouts", self._layouts[layout.config_name])
 
     def tenant(self, tenant: parts.Tenant) -> str:
-        return self.cluster + pointer("tenants", self._tenants[tenant.name])
+        return self.cluster + pointer("tenants", self.tenant_index(tenant))
+
+    def tenant_index(self, tenant: parts.Tenant) -> int:
+        return self._tenants[tenant.name]
 
     def quota(self, tenant: parts.Tenant, quota: parts.Quota) -> str:
-        whole = self.plan.tenants[self._tenants[tenant.name]]
+        whole = self.plan.tenants[self.tenant_index(tenant)]
         return self.tenant(tenant) + pointer("quotas", [found.key for found in whole.quotas].index(quota.key))
 
     @cached_property

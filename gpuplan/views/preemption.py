@@ -12,13 +12,13 @@ from gpuplan.views.fitting import Table, folded
 from gpuplan.views.text import Style, Theme, indent, printable
 from gpuplan.wording import abridged
 
-_WHY: Final[Mapping[Mechanism, str]] = {
+WHY_EVICTED: Final[Mapping[Mechanism, str]] = {
     Mechanism.PRIORITY: "a higher class",
     Mechanism.QUEUE: "a higher class of the same tenant",
     Mechanism.RECLAIM: "another tenant's guarantee",
     Mechanism.FAIR_SHARE: "another tenant's share of the surplus",
 }
-_WHEN: Final[Mapping[Condition, str]] = {
+WHEN_EVICTED: Final[Mapping[Condition, str]] = {
     Condition.POOL_FULL: "the pool is full",
     Condition.NODE_FULL: "no node has room for the pod",
     Condition.QUEUE_FULL: "the pod does not fit",
@@ -81,8 +81,8 @@ def _row(eviction: Eviction, lacking: Sequence[str]) -> tuple[str, ...]:
         ", ".join(lacking),
         _parties(eviction.evictors),
         _parties(eviction.victims),
-        _WHY[eviction.mechanism],
-        ", ".join(_WHEN[condition] for condition in eviction.when),
+        WHY_EVICTED[eviction.mechanism],
+        ", ".join(WHEN_EVICTED[condition] for condition in eviction.when),
         eviction.min_run_time or "-",
     )
 

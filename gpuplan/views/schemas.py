@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from gpuplan.policy.models import Vocabulary
 
-KINDS: Final = ("Cluster", "Pool", "Gpu", "MigLayout", "PriorityClass", "Tenant", "Workload", "Retained")
+KINDS: Final = ("Cluster", "Pool", "Gpu", "MigLayout", "PriorityClass", "Tenant", "Workload", "Retained", "Prices")
 GIVEN: Final = ("Demand",)
 """Kinds of documents that commands are given, and that lie in no platform."""
 OUTPUTS: Final[Mapping[str, str]] = {

@@ -11,7 +11,7 @@ from gpuplan.planning.subjects import about
 from tests.changes import edits
 from tests.changes.platform import Edit, Platform, original, state
 
-KINDS = {"Cluster", "Gpu", "MigLayout", "Pool", "PriorityClass", "Retained", "Tenant", "Workload"}
+KINDS = {"Cluster", "Gpu", "MigLayout", "Pool", "Prices", "PriorityClass", "Retained", "Tenant", "Workload"}
 A_BODY = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lab"}}
 
 

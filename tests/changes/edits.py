@@ -91,6 +91,22 @@ def change_how_drivers_are_upgraded(platform: Platform) -> None:
     platform.cluster("prod")["gpuOperator"]["values"] = {"driver": policy}
 
 
+def say_prices(platform: Platform) -> None:
+    spec = {
+        "currency": "EUR",
+        "gpus": {"A100-80GB": {"perGpuHour": {"any": 2, "spot": 1}}, "H100-80GB": {"perGpuHour": 4}},
+    }
+    platform.add("Prices", "list", spec, "overlays/prod")
+
+
+def change_a_price(platform: Platform) -> None:
+    platform.spec("Prices", "list", "overlays/prod")["gpus"]["H100-80GB"] = {"perGpuHour": "4.50"}
+
+
+def pay_for_spot_nodes(platform: Platform) -> None:
+    platform.spec("Pool", "a100-shared")["billing"] = {"term": "spot"}
+
+
 def change_an_approval(platform: Platform) -> None:
     platform.spec("Pool", "a100-agents")["disruption"] = {"approval": "automatic"}
 
@@ -1198,6 +1214,9 @@ def layout(name: str) -> Subject:
     return Subject("MigLayout", name)
 
 
+PRICES = Subject("Prices", "list")
+
+
 CASES = (
     Case(rename_a_file, NONE, None),
     Case(reorder_documents, NONE, None),
@@ -1217,6 +1236,10 @@ CASES = (
     Case(change_an_approval_under_a_root, METADATA, pool("a100-agents"), before=sync_through_a_root),
     Case(disable_an_alert, METADATA, cluster("prod")),
     Case(add_a_node_label, METADATA, pool("a100-mixed")),
+    Case(say_prices, METADATA, PRICES),
+    Case(change_a_price, METADATA, PRICES, before=say_prices),
+    Case(pay_for_spot_nodes, METADATA, pool("a100-shared"), before=say_prices),
+    Case(pay_for_spot_nodes, NONE, None),
     Case(add_a_node, QUOTA, pool("h100-training")),
     Case(take_a_node, QUOTA, pool("a100-shared")),
     Case(raise_a_quota, QUOTA, tenant("research")),

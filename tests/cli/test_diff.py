@@ -299,6 +299,49 @@ def test_no_platform_on_either_side_is_trouble(tmp_path: Path) -> None:
     assert done.err.startswith("error: no cluster found: neither side has a folder below `overlays/`\n")
 
 
+# --- Money -------------------------------------------------------------------------------------------------------
+
+PRICES = """\
+apiVersion: gpuplan.dev/v1
+kind: Prices
+metadata: {name: list}
+spec: {currency: EUR, gpus: {A100-80GB: {perGpuHour: 2}}}
+"""
+
+
+def test_another_price_alone_disturbs_nothing_and_costs_more(root: Path) -> None:
+    write(root / "policies/prices.yaml", PRICES)
+    commit(root)
+    write(root / "policies/prices.yaml", PRICES.replace("perGpuHour: 2", "perGpuHour: 2.25"))
+
+    done = run("diff", cwd=root)
+
+    assert done.code == 0
+    assert first_line(done.out) == "none: nothing that is applied differs, +2,920.00 EUR a month"
+    assert "  costs   +2,920.00, from 23,360.00 to 26,280.00 EUR a month\n" in done.out
+    assert "          tenant `research`: +973.33, from 7,786.67 to 8,760.00\n" in done.out
+
+
+def test_of_policies_with_errors_nobody_says_what_they_cost(root: Path) -> None:
+    write(root / "policies/prices.yaml", PRICES)
+    commit(root)
+    write(root / "policies/prices.yaml", PRICES.replace("perGpuHour: 2", "perGpuHour: 2.25"))
+    write(root / "policies/tenant.yaml", TENANT.replace("pool: research", "pool: reserch"))
+
+    assert "EUR" not in run("diff", cwd=root).out
+
+
+def test_prices_that_cannot_be_read_are_no_change(root: Path) -> None:
+    write(root / "policies/prices.yaml", PRICES)
+    write(root / "overlays/dev/cluster.yaml", CLUSTER.replace("NAME", "dev") + "  monitoring: {}\n")
+    commit(root)
+    write(root / "policies/prices.yaml", PRICES.replace("perGpuHour: 2", "perGpuHour: two"))
+
+    done = run("diff", cwd=root)
+
+    assert (done.code, first_line(done.out)) == (1, "none: nothing differs in what has no errors")
+
+
 # --- Errors in the policies --------------------------------------------------------------------------------------
 
 

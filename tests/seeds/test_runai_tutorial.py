@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction as Ratio
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 from gpuplan.pipeline import build, validate
+from gpuplan.planning.prices import costs, saved
 from tests.seeds.platforms import SEEDS, an_object, built, container, document, findings, with_change
 
 NAME = "runai-tutorial"
@@ -126,3 +128,18 @@ def test_a_new_model_gets_a_part_of_the_requests(tmp_path: Path) -> None:
     [route] = [yaml.safe_load(text) for path, text in made.tree.items() if "/httproute-llm" in path]
     [rule] = route["spec"]["rules"]
     assert [backend["weight"] for backend in rule["backendRefs"]] == [90, 10]
+
+
+# --- What it saves -----------------------------------------------------------------------------------------------
+
+
+def test_three_pods_cost_what_the_document_reckons() -> None:
+    """Three GPUs become one: 66.7 % less, and 67.0 % without the hundredth of the GPU that no pod can have."""
+    [plan] = validate(SEEDS / NAME, ("runai",), kustomize="off").plans
+    found = costs(plan)
+    assert found is not None
+    [pods] = [cost for cost in found.workloads if cost.workload.name == "llm-inference-runai"]
+    [pool] = [cost for cost in found.pools if cost.pool.name == "inference"]
+    assert pods.whole_gpus == 3  #: 3 GPUs without sharing
+    assert saved(pool.total, pods.whole_gpus) == Ratio(2, 3)  #: 67 % less
+    assert (pods.most, saved(pods.most, pods.whole_gpus)) == (Ratio(99, 100), Ratio(67, 100))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction as Ratio
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import yaml
 
 from gpuplan import catalog
 from gpuplan.pipeline import validate
+from gpuplan.planning.prices import costs, saved
 from tests.seeds.platforms import SEEDS, an_object, built, container, document, findings
 
 NAME = "sharing-strategy"
@@ -214,3 +216,13 @@ def test_the_exporter_collects_what_the_document_asks_for(field: str) -> None:
 def test_what_waits_is_measured(series: str, cluster: str) -> None:
     groups = an_object(NAME, cluster, "monitoring/rules/gpuplan-queues.yaml")["groups"]
     assert series in {rule["record"] for group in groups for rule in group["rules"]}
+
+
+def test_a_share_of_three_costs_a_third_of_a_gpu() -> None:
+    [plan] = validate(SEEDS / NAME, ("kubernetes",), kustomize="off").plans
+    found = costs(plan)
+    assert found is not None
+    [shared] = [cost for cost in found.pools if cost.pool.name == "a100-shared"]
+    [share] = shared.units
+    assert share.each == Ratio(1, 3)  #: ~33 % of a dedicated GPU
+    assert saved(shared.total, shared.whole_gpus) == Ratio(2, 3)

@@ -30,9 +30,7 @@ def faults(packing: Packing, layouts: Iterable[Mapping[str, int]] | None = None)
 
 def not_held(packing: Packing) -> list[str]:
     """What is wrong with the layouts: they hold what was asked for, and no more, on as many GPUs as is said."""
-    held: Counter[str] = Counter()
-    for layout, times in packing.layouts:
-        held.update({name: count * times for name, count in layout.items()})
+    held = held_by(packing)
     found = [f"{dict(layout)} does not fit" for layout, _ in packing.layouts if not fits(packing.gpu, layout)]
     found += [f"{dict(layout)} {times} times" for layout, times in packing.layouts if times < 1]
     if sum(times for _, times in packing.layouts) != packing.gpus:
@@ -40,6 +38,13 @@ def not_held(packing: Packing) -> list[str]:
     if held != Counter(packing.counts):
         found.append(f"{dict(held)} instead of {dict(packing.counts)}")
     return found
+
+
+def held_by(packing: Packing) -> Counter[str]:
+    held: Counter[str] = Counter()
+    for layout, times in packing.layouts:
+        held.update({name: count * times for name, count in layout.items()})
+    return held
 
 
 def cost(prices: Mapping[str, Fraction], instances: Mapping[str, int]) -> Fraction:

@@ -11,14 +11,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuplan.catalog import Engines, Gpu, Placement, Profile, load
+from gpuplan.planning.placement.placing import fits
 from gpuplan.sizing.answers import Proof
 from gpuplan.sizing.frontier import frontier
-from gpuplan.sizing.packing import pack
+from gpuplan.sizing.packing import Packing, keep_layouts, pack
 from tests.planning.placement.test_placing import MIG_GPUS, each_mig_gpu
-from tests.sizing.certificates import catalogued, faults, not_held
+from tests.sizing.certificates import catalogued, faults, held_by, not_held
 
 A100 = load().get("A100-40GB")
 A30 = load().get("A30-24GB")
+
+SMALL, MEDIUM, LARGE = "1g.1gb", "2g.2gb", "3g.3gb"
+
+
+def a_model_of_decoders(total: int, slices: int, *each: int) -> Gpu:
+    """A small, a medium and a large instance, each of one slice anywhere, that take so many decoders."""
+    anywhere = tuple(Placement(start, 1) for start in range(slices))
+    profiles = tuple(
+        Profile(name, size, 1, slices, anywhere, (), dec=decoders)
+        for size, (name, decoders) in enumerate(zip((SMALL, MEDIUM, LARGE), each, strict=True), start=1)
+    )
+    return replace(A30, id="OWN", profiles=profiles, memory_slices=slices, engines=Engines(dec=total))
+
+
+OWN = a_model_of_decoders(132, 11, 12, 33, 44)
+"""Eleven fill a GPU, or four, or three; the classic example of a bound that is not reached."""
 
 
 # --- Known counts ------------------------------------------------------------------------------------------------
@@ -48,8 +65,7 @@ def test_the_fewest_a100(counts: dict[str, int], gpus: int) -> None:
 
 
 def test_the_layouts_say_what_a_gpu_holds_and_on_how_many() -> None:
-    layouts = pack(A30, {"2g.12gb": 3, "1g.6gb": 1}).layouts
-    assert [(dict(layout), times) for layout, times in layouts] == [
+    assert by_layout(pack(A30, {"2g.12gb": 3, "1g.6gb": 1})) == [
         ({"2g.12gb": 2}, 1),
         ({"2g.12gb": 1, "1g.6gb": 1}, 1),
     ]
@@ -93,29 +109,83 @@ def test_what_is_asked_for_alone_takes_as_many_gpus_as_its_maximum_says(gpu: Gpu
     assert alone == {profile.name: -(-100 // profile.max_instances) for profile in gpu.profiles}
 
 
+# --- Layouts in use ----------------------------------------------------------------------------------------------
+
+
+def test_layouts_in_use_are_kept() -> None:
+    packing = pack(A30, {"2g.12gb": 3, "1g.6gb": 5})
+    kept = keep_layouts(packing, [({"2g.12gb": 1, "1g.6gb": 2}, 2)])
+    assert by_layout(packing) == [({"2g.12gb": 2}, 1), ({"2g.12gb": 1, "1g.6gb": 2}, 1), ({"1g.6gb": 3}, 1)]
+    assert by_layout(kept) == [({"2g.12gb": 1, "1g.6gb": 2}, 2), ({"2g.12gb": 1, "1g.6gb": 1}, 1)]
+    assert kept.idle == {}
+
+
+def test_what_a_kept_layout_holds_beyond_is_idle() -> None:
+    kept = keep_layouts(pack(A30, {"1g.6gb": 6}), [({"1g.6gb": 4}, 5)])
+    assert by_layout(kept) == [({"1g.6gb": 4}, 2)]
+    assert kept.idle == {"1g.6gb": 2}
+
+
+def test_a_layout_that_would_cost_a_gpu_is_not_kept() -> None:
+    packing = pack(A30, {"2g.12gb": 4})
+    assert keep_layouts(packing, [({"2g.12gb": 1, "1g.6gb": 2}, 2)]) == packing
+
+
+def test_a_layout_that_the_model_cannot_have_is_passed_over() -> None:
+    packing = pack(A30, {"2g.12gb": 4})
+    assert keep_layouts(packing, [({"2g.12gb": 3}, 1), ({"3g.20gb": 2}, 1)]) == packing
+
+
+def test_where_the_rest_takes_a_gpu_more_nothing_is_kept() -> None:
+    packing = pack(OWN, {LARGE: 1, MEDIUM: 3, SMALL: 11})
+    assert packing.gpus == 3
+    assert keep_layouts(packing, [({SMALL: 1}, 1)]) == packing
+
+
+def test_a_layout_that_is_kept_and_chosen_too_is_named_once() -> None:
+    packing = pack(A30, {"2g.12gb": 4, "1g.6gb": 4})
+    assert by_layout(keep_layouts(packing, [({"2g.12gb": 2}, 1), ({"1g.6gb": 4}, 0)])) == [
+        ({"2g.12gb": 2}, 2),
+        ({"1g.6gb": 4}, 1),
+    ]
+
+
+def by_layout(packing: Packing) -> list[tuple[dict[str, int], int]]:
+    return [(dict(layout), times) for layout, times in packing.layouts]
+
+
+@given(st.data())
+def test_keeping_costs_no_gpu(data: st.DataObject) -> None:
+    gpu = data.draw(st.sampled_from(MIG_GPUS))
+    counts = {profile.name: data.draw(st.integers(0, 9)) for profile in gpu.profiles}
+    layouts = data.draw(st.lists(st.sampled_from(catalogued(gpu.id)), max_size=3))
+    packing = pack(gpu, counts)
+    kept = keep_layouts(packing, [(layout, data.draw(st.integers(0, 4))) for layout in layouts])
+    assert kept.gpus == packing.gpus
+    assert not Counter(counts) - held_by(kept)
+    assert all(fits(gpu, layout) for layout, _ in kept.layouts)
+
+
 # --- A model whose prices do not settle it -----------------------------------------------------------------------
-
-SMALL, MEDIUM, LARGE = "1g.1gb", "2g.2gb", "3g.3gb"
-DECODERS = {SMALL: 12, MEDIUM: 33, LARGE: 44}
-"""Eleven fill 132 decoders, or four, or three; the classic example of a bound that is not reached."""
-
-
-def a_model_of_decoders() -> Gpu:
-    anywhere = tuple(Placement(start, 1) for start in range(11))
-    profiles = tuple(
-        Profile(name, slices, 1, 11, anywhere, (), dec=decoders)
-        for slices, (name, decoders) in enumerate(DECODERS.items(), start=1)
-    )
-    return replace(A30, id="OWN", profiles=profiles, memory_slices=11, engines=Engines(dec=132))
-
-
-OWN = a_model_of_decoders()
 
 
 def test_a_search_proves_what_prices_cannot() -> None:
     packing = pack(OWN, {LARGE: 2, MEDIUM: 3, SMALL: 6})
     assert packing.gpus == packing.bound.least == 3
     assert packing.bound.proof is Proof.SEARCH
+    assert not_held(packing) == []
+
+
+def test_a_search_reaches_what_layouts_one_after_the_other_do_not() -> None:
+    packing = pack(a_model_of_decoders(115, 6, 48, 19, 12), {SMALL: 4, MEDIUM: 6, LARGE: 9})
+    assert packing.gpus == 4
+    assert packing.bound.proof is Proof.PRICES
+    assert not_held(packing) == []
+
+
+def test_of_many_gpus_a_search_says_what_it_does_not_prove() -> None:
+    packing = pack(OWN, {LARGE: 152, MEDIUM: 203, SMALL: 556})
+    assert (packing.gpus, int(packing.bound.least), packing.bound.proof) == (153, 152, Proof.NONE)
     assert not_held(packing) == []
 
 

@@ -185,3 +185,8 @@ def test_a_command_goes_on_after_a_backslash_and_never_within_quotes() -> None:
         "  node/a node/b\n"
     )  # fmt: skip
     assert folded_commands(command, replace(PLAIN, width=40)) == command
+
+
+def test_a_number_stays_in_one_piece() -> None:
+    assert wrapped("cost,11,680.00", 10) == ["cost,", "11,680.00"]
+    assert wrapped("0,1,2,3", 5) == ["0,1,", "2,3"]

@@ -123,7 +123,7 @@ def test_the_published_schema_has_every_value() -> None:
 
 @pytest.mark.parametrize("item", [*Mechanism, *Condition])
 def test_everything_has_words(item: Mechanism | Condition) -> None:
-    words = preemption._WHY if isinstance(item, Mechanism) else preemption._WHEN
+    words = preemption.WHY_EVICTED if isinstance(item, Mechanism) else preemption.WHEN_EVICTED
     assert item in words
 
 

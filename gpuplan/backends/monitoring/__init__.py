@@ -12,8 +12,10 @@ from typing import Any, Final
 
 from gpuplan.backends.base import text_of
 from gpuplan.backends.monitoring import dashboards
+from gpuplan.backends.monitoring.costs import GROUP, cost_groups
 from gpuplan.backends.monitoring.rules import (
     NODE_LABELS,
+    Group,
     groups,
     has_cluster_queues,
     recorded_series,
@@ -22,8 +24,8 @@ from gpuplan.backends.monitoring.traces import Traces
 from gpuplan.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.manifests.bodies import new_object
 from gpuplan.planning.kai import queues
-from gpuplan.planning.plan import Monitoring, Plan, Stage
-from gpuplan.planning.subjects import about
+from gpuplan.planning.plan import Monitoring, Plan, Pool, Stage
+from gpuplan.planning.subjects import about, every
 from gpuplan.policy.models import Platform
 
 _FOLDER: Final = Stage.MONITORING.value
@@ -42,19 +44,26 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     cluster = about(plan.cluster)
     labels = dict(sorted(monitoring.spec.labels.items()))
     of = Traces(plan, monitoring)
-    found = tuple(groups(plan, monitoring))
+    found = rule_groups(plan, monitoring)
     for group in found:
+        subjects = (*cluster, *about(*plan.price_lists[:1]), *every(Pool)) if group.name.startswith(GROUP) else cluster
         spec = {"groups": [{"name": group.name, "rules": list(group.rules)}]}
         body = new_object(_API, "PrometheusRule", group.name, monitoring.namespace, labels=labels, spec=spec)
-        yield Manifest(_FOLDER, body, about=cluster, trace=partial(of.rule_object, group))
+        yield Manifest(_FOLDER, body, about=subjects, trace=partial(of.rule_object, group))
         text = HEADER + text_of("rule-files", node_labels=",".join(NODE_LABELS)) + to_yaml(spec)
         path = f"{_FOLDER}/rules/{group.name}.yaml"
-        yield File(path, text.encode(), about=cluster, trace=partial(of.rule_file, group))
+        yield File(path, text.encode(), about=subjects, trace=partial(of.rule_file, group))
     for body in _status_exporter(plan, labels):
         yield Manifest(_FOLDER, body, about=cluster, trace=of.service_monitor)
     for body in _queue_metrics(plan, monitoring):
         yield Manifest(_FOLDER, body, about=cluster, trace=of.queue_metrics)
     yield from dashboards.render(plan, recorded_series(found))
+
+
+def rule_groups(plan: Plan, monitoring: Monitoring) -> tuple[Group, ...]:
+    """All groups that have rules."""
+    found = tuple(groups(plan, monitoring))
+    return (*found, *cost_groups(plan, recorded_series(found)))
 
 
 def _status_exporter(plan: Plan, labels: Mapping[str, str]) -> Iterator[dict[str, Any]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
@@ -212,7 +213,7 @@ class Group(NamedTuple):
     rules: tuple[Rule, ...]
 
 
-def _recording(record: str, expression: str, labels: Mapping[str, str] | None = None) -> Rule:
+def recording(record: str, expression: str, labels: Mapping[str, str] | None = None) -> Rule:
     """A recording rule; the labels are added to every series of the result."""
     return given(record=record, expr=expression, labels=labels)
 
@@ -234,23 +235,24 @@ def pool_group(plan: Plan) -> Group:
 
 def tenant_groups(plan: Plan) -> Iterator[Group]:
     """As many groups as keep each object small: who is who and has what, and whose a queue is."""
-    yield from _divided("gpuplan-tenants", [rule for tenant in plan.tenants for rule in _tenant_rules(tenant)])
-    yield from _divided(TENANT_QUEUES, list(_queue_rules(plan)))
+    yield from divided("gpuplan-tenants", [rule for tenant in plan.tenants for rule in _tenant_rules(tenant)])
+    yield from divided(TENANT_QUEUES, list(_queue_rules(plan)))
 
 
-def _divided(name: str, rules: Sequence[Rule]) -> Iterator[Group]:
+def divided(name: str, rules: Sequence[Rule]) -> Iterator[Group]:
+    """Groups that keep each object small, all but the first with a number behind the name."""
     for number, start in enumerate(range(0, len(rules), _MOST_RULES), start=1):
         yield Group(f"{name}{f'-{number}' if number > 1 else ''}", tuple(rules[start : start + _MOST_RULES]))
 
 
 def _pool_rules(pool: Pool) -> Iterator[Rule]:
     here = {"pool": pool.name}
-    yield _constant(POOL_PLANNED_NODES, pool.nodes.count, **here)
+    yield constant(POOL_PLANNED_NODES, pool.nodes.count, **here)
     for resource in published(pool):
-        yield _constant(POOL_PLANNED_UNITS, resource.capacity, **here, **resource.labels)
+        yield constant(POOL_PLANNED_UNITS, resource.capacity, **here, **resource.labels)
     for config in dict.fromkeys(part.labels.get(MIG_CONFIG_LABEL) for part in pool.parts if part.nodes.count):
         if config is not None:
-            yield _constant(POOL_MIG_CONFIG, 1, mig_config=config, **here)
+            yield constant(POOL_MIG_CONFIG, 1, mig_config=config, **here)
 
 
 def _counted(plan: Plan) -> Iterator[Rule]:
@@ -260,7 +262,7 @@ def _counted(plan: Plan) -> Iterator[Rule]:
             found = next((item for item in published(pool) if unit.name in item.units), None)
             labels = found.labels if found else {"resource": sanitized(counted), "unit": unit.name}
             if found is None or unit.name == found.units[0]:
-                yield _constant(POOL_COUNTED, 1, pool=pool.name, counted=counted, **labels)
+                yield constant(POOL_COUNTED, 1, pool=pool.name, counted=counted, **labels)
 
 
 def has_cluster_queues(plan: Plan) -> bool:
@@ -271,20 +273,20 @@ def has_cluster_queues(plan: Plan) -> bool:
 def _queue_rules(plan: Plan) -> Iterator[Rule]:
     """A queue of KAI-Scheduler that others are part of has all that these have, and is nobody's own."""
     for tenant in filter(has_queue, plan.tenants) if plan.scheduler.has_queues_for_all_pools else ():
-        yield _constant(QUEUE_TENANT, 1, queue=cluster_queue(tenant), tenant=tenant.name)
+        yield constant(QUEUE_TENANT, 1, queue=cluster_queue(tenant), tenant=tenant.name)
     for queue in sorted(queues(plan), key=lambda found: (found.tenant.name, found.pool.name)):
         if queue.takes_work:
-            yield _constant(QUEUE_TENANT, 1, queue=queue.name, tenant=queue.tenant.name, pool=queue.pool.name)
+            yield constant(QUEUE_TENANT, 1, queue=queue.name, tenant=queue.tenant.name, pool=queue.pool.name)
 
 
 def _tenant_rules(tenant: Tenant) -> Iterator[Rule]:
     for namespace in tenant.spec.namespaces:
-        yield _constant(NAMESPACE_TENANT, 1, namespace=namespace, tenant=tenant.name)
+        yield constant(NAMESPACE_TENANT, 1, namespace=namespace, tenant=tenant.name)
     for quota in tenant.quotas:
         labels = {"tenant": tenant.name, "pool": quota.pool.name, **_unit_labels(quota)}
-        yield _constant(TENANT_GUARANTEED_UNITS, quota.guaranteed, **labels)
+        yield constant(TENANT_GUARANTEED_UNITS, quota.guaranteed, **labels)
         if quota.limit is not None:
-            yield _constant(TENANT_LIMIT_UNITS, quota.limit, **labels)
+            yield constant(TENANT_LIMIT_UNITS, quota.limit, **labels)
 
 
 def _unit_labels(quota: Quota) -> dict[str, str]:
@@ -293,9 +295,10 @@ def _unit_labels(quota: Quota) -> dict[str, str]:
     return ({} if found is None else found.labels) | {"unit": quota.unit.name}
 
 
-def _constant(record: str, amount: Amount, **labels: str) -> Rule:
-    number = amount if isinstance(amount, int) else f"{amount:f}"
-    return _recording(record, f"vector({number})", dict(sorted(labels.items())))
+def constant(record: str, amount: Amount | str, **labels: str) -> Rule:
+    """A series of one number, which may be text already."""
+    number = f"{amount:f}" if isinstance(amount, Decimal) else amount
+    return recording(record, f"vector({number})", dict(sorted(labels.items())))
 
 
 # --- As it is ----------------------------------------------------------------------------------------------------
@@ -336,7 +339,7 @@ def _node_planned(pool: Pool) -> Iterator[Rule]:
         if nodes:
             # The label `pool` is there already; it tells rules of two pools with one resource apart.
             labels = {"pool": pool.name, **resource.labels}
-            yield _recording(NODE_PLANNED_UNITS, "\nor\n".join(nodes), labels)
+            yield recording(NODE_PLANNED_UNITS, "\nor\n".join(nodes), labels)
 
 
 def _nodes(pool: Pool, part: Pool) -> str:
@@ -394,7 +397,7 @@ class _Texts:
         """The recording rules of a group, in the order in which they need each other."""
         for row in rows_for(self._facts, read_rows(_FILE)[group]):
             for record, metric in _records(row).items():
-                yield _recording(record, filled(row["expr"], {**self._values, "metric": metric}))
+                yield recording(record, filled(row["expr"], {**self._values, "metric": metric}))
 
     def alerts(self, monitoring: Monitoring) -> Iterator[Rule]:
         """The alerting rules that the policy leaves on."""

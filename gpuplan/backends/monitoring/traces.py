@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from gpuplan.backends.monitoring.costs import GROUP, routes
 from gpuplan.backends.monitoring.rules import (
     NAMESPACE_TENANT,
     NODE_PLANNED_UNITS,
@@ -74,7 +75,9 @@ class Traces(NamedTuple):
         tenants = {tenant.name: tenant for tenant in self.plan.tenants}
         for index, rule in enumerate(group.rules):
             record, labels = rule.get("record"), rule.get("labels", {})
-            if record in _OF_TENANTS:
+            if group.name.startswith(GROUP):
+                found = routes(self.plan, rule)
+            elif record in _OF_TENANTS:
                 found = _of_tenant(self.plan, tenants[labels["tenant"]], rule)
             elif record in _OF_POOLS:
                 found = _of_pool(self.plan, pools[labels["pool"]], rule)

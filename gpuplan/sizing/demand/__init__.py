@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpuplan.sizing.demand.files import from_files, tables_beside
+from gpuplan.sizing.demand.measured import queries
 from gpuplan.sizing.demand.plans import Basis, from_plan
 
-__all__ = ["Basis", "from_files", "from_plan", "tables_beside"]
+__all__ = ["Basis", "from_files", "from_plan", "queries", "tables_beside"]

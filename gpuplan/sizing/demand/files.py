@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from posixpath import dirname, join, normpath
 from typing import Final
 
 from gpuplan.diagnostics import Diagnostic, Finding, Origin, SourceFile, WholeFile
 from gpuplan.planning.plan import Plan
 from gpuplan.sizing.demand.asked import Asked, asked_in_documents, asked_in_table, is_demand, tables_named
+from gpuplan.sizing.demand.measured import (
+    Series,
+    is_range_query,
+    is_use,
+    needs_of_use,
+    read_range_query,
+    use_in_table,
+)
 from gpuplan.sizing.demand.profiles import Measured, is_profile, measured_in
 from gpuplan.sizing.demand.tables import Table, read_table
 from gpuplan.sizing.demand.teams import need_of, platform_of
@@ -17,8 +26,16 @@ from gpuplan.sizing.needs import Need
 from gpuplan.sizing.rules import NO_DEMAND
 
 
-def from_files(files: Mapping[str, bytes], plan: Plan | None = None) -> tuple[tuple[Need, ...], tuple[Diagnostic, ...]]:
-    """The needs that files ask for, in their order: `Demand` documents and tables.
+def from_files(
+    files: Mapping[str, bytes],
+    plan: Plan | None = None,
+    *,
+    percentile: float = 95,
+    margin: Fraction = Fraction(1, 5),
+) -> tuple[tuple[Need, ...], tuple[Diagnostic, ...]]:
+    """The needs that files ask for: `Demand` documents and tables in their order, then what was measured.
+
+    ``percentile`` is that of samples, above 0 and at most 100, and ``margin`` the part that comes on top of it.
 
     Tables of throughput that they name are among the files, by their path from the same place (`tables_beside`). With a
     plan, teams are its tenants.
@@ -33,6 +50,10 @@ def from_files(files: Mapping[str, bytes], plan: Plan | None = None) -> tuple[tu
         need, wrong = need_of(item.work, item.at, platform, tables, item.growth)
         found += wrong
         needs += [need] if need else []
+    if read.series:
+        measured, told = needs_of_use(read.series, platform, percentile, margin)
+        needs += measured
+        found += told
     return tuple(needs), tuple(found)
 
 
@@ -54,9 +75,14 @@ class _Read:
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self.asked: list[Asked] = []
         self.profiles: dict[str, Measured] = {}
+        self.series: list[Series] = []
         self.diagnostics: list[Diagnostic] = []
         for name, content in files.items():
-            if _IS_DOCUMENT.search(content[:_HEAD]):
+            if is_range_query(content):
+                series, found = read_range_query(name, content)
+                self.series += series
+                self.diagnostics += found
+            elif _IS_DOCUMENT.search(content[:_HEAD]):
                 asked, found = asked_in_documents(name, content)
                 self.asked += asked
                 self.diagnostics += found
@@ -74,6 +100,10 @@ class _Read:
         elif is_demand(table):
             asked, found = asked_in_table(table)
             self.asked += asked
+            self.diagnostics += found
+        elif is_use(table):
+            series, found = use_in_table(table)
+            self.series += series
             self.diagnostics += found
         else:
             self.diagnostics.append(_nothing(name, table))

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuplan.backends.monitoring import dashboards
-from gpuplan.backends.monitoring.rules import groups, recorded_series
+from gpuplan.backends.monitoring import dashboards, rule_groups
+from gpuplan.backends.monitoring.rules import recorded_series
 from gpuplan.manifests import Manifest
 from tests.backends.monitoring.watched import a_cluster
 from tests.plans import a_plan
@@ -21,7 +21,7 @@ def manifest(text: str) -> Manifest:
     """The one object that holds the dashboard."""
     plan = a_plan(text)
     assert plan.cluster.monitoring is not None
-    (found,) = dashboards.render(plan, recorded_series(groups(plan, plan.cluster.monitoring)))
+    (found,) = dashboards.render(plan, recorded_series(rule_groups(plan, plan.cluster.monitoring)))
     return found
 
 

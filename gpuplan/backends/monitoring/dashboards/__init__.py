@@ -60,7 +60,7 @@ def render(plan: Plan, recorded: Collection[str]) -> Iterator[Manifest]:
     """
     if plan.cluster.monitoring is not None:
         body = _config_map(plan.cluster, plan.cluster.monitoring.dashboards, recorded)
-        yield Manifest(_FOLDER, body, about=about(plan.cluster), trace=partial(_trace, plan))
+        yield Manifest(_FOLDER, body, about=about(plan.cluster, *plan.price_lists[:1]), trace=partial(_trace, plan))
 
 
 def is_for_console(dashboards: Dashboards) -> bool:

@@ -1,0 +1,69 @@
+"""Who gets what of the nodes of an answer, and what remains unmet."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import ceil
+
+from gpuplan.sizing.answers import Grant, Group, NodeType
+from gpuplan.sizing.choosing.asking import Ask, Place
+from gpuplan.sizing.choosing.assembling import Assembled
+from gpuplan.sizing.choosing.forms import node_parts
+from gpuplan.sizing.choosing.parts import Part, whole
+from gpuplan.sizing.needs import Need
+
+
+class Granted:
+    """Parts of groups, handed out one need after another."""
+
+    def __init__(self, types: Sequence[NodeType], groups: Sequence[tuple[Group, Assembled]]) -> None:
+        self.grants: list[Grant] = []
+        self.unmet: list[tuple[Need, int]] = []
+        self._left: list[tuple[Group, int, Counter[Part]]] = []
+        for group, assembled in groups:
+            self._left.append((group, assembled.number, _parts(types[assembled.number], assembled)))
+
+    def serve(self, ask: Ask, taken: Mapping[Place, int]) -> None:
+        """Needs in their order; of a need's parts first those that are worth the most to it."""
+        order = {place: at for at, place in enumerate(ask.worth)}
+        places = sorted(taken, key=lambda place: (-ask.worth[place], order[place]))
+        left = Counter({place: taken[place] for place in places})
+        for need, amount in zip(ask.needs, ask.amounts, strict=True):
+            missing = amount
+            for place in places:
+                worth = ask.worth[place]
+                wanted = min(left[place], ceil(missing / worth)) if missing > 0 else 0
+                got = self._hand_out(need, place, wanted)
+                left[place] -= wanted
+                missing -= worth * got
+            if missing > 0:
+                self.unmet.append((need, pods_for(ask, missing)))
+
+    def _hand_out(self, need: Need, place: Place, wanted: int) -> int:
+        number, part = place
+        missing = wanted
+        for group, at, parts in self._left:
+            if at == number and (count := min(parts[part], missing)) > 0:
+                parts[part] -= count
+                missing -= count
+                self.grants.append(Grant(need, group, part.name, count * part.gpus))
+        return wanted - missing
+
+
+def pods_for(ask: Ask, amount: Fraction) -> int:
+    """How many more pods it takes: those of a service are counted as its best ones."""
+    return ceil(amount / max(ask.worth.values(), default=Fraction(1)))
+
+
+def _parts(node_type: NodeType, assembled: Assembled) -> Counter[Part]:
+    parts: Counter[Part] = Counter()
+    one = whole(node_type.gpu)
+    for gangs, nodes in assembled.gangs.items():
+        held = node_parts(node_type, assembled.cut)
+        held[one] -= sum(gangs)
+        held.update(whole(node_type.gpu, size) for size in gangs)
+        for part, count in held.items():
+            parts[part] += count * nodes
+    return parts

@@ -2,6 +2,7 @@
 
 From Python, `validate`, `build` and `trace` do what the commands of these names do, but print and write nothing;
 `check_files` is `check`, and `adopt` makes policies of dumps as `import` does, for `write_import` to write;
+`pack` computes how GPUs are best cut for a demand, for `write_packing` to write;
 `drift` compares dumps with what the policies build.
 `read_nodes` reads what `kubectl get nodes -o json` prints, for `validate` to judge a step by.
 """
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from gpuplan.pipeline.checking import check_files
     from gpuplan.pipeline.drifting import Drifting, drift
     from gpuplan.pipeline.importing import Import, adopt, write_import
+    from gpuplan.pipeline.packing import Packing, pack, write_packing
     from gpuplan.pipeline.tracing import Tracing, trace
     from gpuplan.planning.plan import Plan
 
@@ -27,6 +29,7 @@ __all__ = [
     "GpuplanError",
     "Import",
     "Node",
+    "Packing",
     "Plan",
     "Report",
     "Severity",
@@ -36,10 +39,12 @@ __all__ = [
     "build",
     "check_files",
     "drift",
+    "pack",
     "read_nodes",
     "trace",
     "validate",
     "write_import",
+    "write_packing",
 ]
 
 __version__ = "0.1.0"
@@ -51,6 +56,7 @@ _HOMES = {
     "gpuplan.pipeline.checking": ("check_files",),
     "gpuplan.pipeline.drifting": ("Drifting", "drift"),
     "gpuplan.pipeline.importing": ("Import", "adopt", "write_import"),
+    "gpuplan.pipeline.packing": ("Packing", "pack", "write_packing"),
     "gpuplan.pipeline.tracing": ("Tracing", "trace"),
     "gpuplan.planning.plan": ("Plan",),
 }

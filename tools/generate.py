@@ -14,8 +14,10 @@ import click
 from gpuplan import pipeline
 from gpuplan.catalog import load
 from gpuplan.cli.main import main as gpuplan
+from gpuplan.planning.placement.placing import Placed, place
 from gpuplan.policy.fields import find_field
 from gpuplan.views.admission_rules import admission_rules_document
+from gpuplan.views.drawing import layout_svg, plan_svg
 from gpuplan.views.operands import operands_document
 from gpuplan.views.reference import (
     Example,
@@ -31,7 +33,7 @@ from gpuplan.views.schemas import GIVEN, KINDS, NAMES, schema_text
 from gpuplan.views.text import printable
 
 ROOT = Path(__file__).resolve().parents[1]
-OWNED = ("rules", "fields", "schema")
+OWNED = ("rules", "fields", "schema", "pictures")
 """Folders of docs/ in which everything is generated: what is not is removed."""
 
 SECURITY = "../SECURITY.md"
@@ -68,8 +70,18 @@ def documents() -> dict[str, str]:
         },
         **{f"fields/{kind}.md": fields_document(field) for kind in (*KINDS, *GIVEN) if (field := find_field(kind))},
         **{f"schema/{name}.json": schema_text(name) for name in NAMES},
+        **pictures(),
         SECURITY: with_contact((ROOT / "SECURITY.md").read_text(encoding="utf-8"), security_contact()),
     }
+
+
+def pictures() -> dict[str, str]:
+    """Of the example, and of one GPU: what pages show."""
+    plans = pipeline.validate(ROOT, ["dev", "prod"]).plans
+    gpu = load().get("A100-80GB")
+    placed = place(gpu, {"3g.40gb": 1, "2g.20gb": 2})
+    found = {f"pictures/{plan.cluster.name}.svg": plan_svg([plan]) for plan in plans}
+    return found | ({"pictures/layout.svg": layout_svg(gpu, placed.instances)} if isinstance(placed, Placed) else {})
 
 
 def security_contact() -> str:

@@ -33,6 +33,7 @@ READING = (
     "import --commands",
     "import out/prod -c copy --dry-run --quiet",
     "drift out/prod --cluster prod",
+    "pack --cluster dev --output-format diff",
     "catalog A100-80GB",
     "rules",
     "trace policies/layouts.yaml --output-format json",

@@ -30,6 +30,7 @@ _SECTIONS = {
         "trace": "Show where a value comes from, or what depends on a line.",
         "diff": "Show what a change disturbs: nodes, pods, quotas, and how to undo it.",
         "drift": "Show what runs otherwise than the policies say.",
+        "pack": "Compute how GPUs are best cut for a demand, as a patch of policies.",
         "retain": "Write what must outlive a change of the policies.",
         "rollout": "Plan how a pool gets another sharing, node by node.",
     },

@@ -66,6 +66,8 @@ class SideKind(StrEnum):
     FOLDER = "folder"
     OUTPUT = "output"
     """A tree that `build` wrote: objects, without the policies that they were made of."""
+    PROPOSAL = "proposal"
+    """The files as they lie there with changes that nobody has written; ``folder`` is that of the files."""
 
 
 class Side(NamedTuple):
@@ -180,6 +182,17 @@ class Diff(Value):
             return len({name for nodes in changes for name in nodes.names})
         return min(touched, there or touched)
 
+    def drained_of(self, cluster: str) -> int:
+        """How many nodes are to be drained at most, those that several changes drain once."""
+        changes = [impact.change for impact in self.of(cluster) if impact.change.needs_drain]
+        touched = [change.nodes for change in changes if change.nodes is not None]
+        names = {name for nodes in touched for name in nodes.names}
+        return len(names) + _most(
+            (nodes.pattern or (change.subject.kind, change.subject.name), nodes.count)
+            for change in changes
+            if (nodes := change.nodes) is not None and not nodes.names
+        )
+
     def pods_of(self, cluster: str) -> int:
         """How many pods changes disturb: those that are known, otherwise as many as there may be."""
         impacts = self.of(cluster)
@@ -238,6 +251,13 @@ def compare(
                 "leave `--nodes` out, or compare with a revision or with a folder of policies",
             )
         return _compare_with_output(before, after, clusters)
+    return compare_platforms(before, after, pods, nodes)
+
+
+def compare_platforms(
+    before: Platform, after: Platform, pods: Sequence[Pod] | None = None, nodes: Sequence[Node] | None = None
+) -> Diff:
+    """What differs between two platforms that were read, neither of which is output alone."""
     skipped = _unplanned(before) | _unplanned(after)
     old, new = ({name: plan for name, plan in side.plans.items() if name not in skipped} for side in (before, after))
     diff = Diff(before, after, (), (), tuple(sorted(skipped)))
@@ -448,15 +468,16 @@ def read_side(side: Side, clusters: Sequence[str]) -> Platform:
     if side.kind is SideKind.OUTPUT:
         return Platform(side, _written(side.folder, clusters), None)
     if side.revision is not None:
-        return _platform(side, read_revision(side.folder, side.revision, clusters))
+        return platform_of(side, read_revision(side.folder, side.revision, clusters))
     known = find_folders(side.folder, OVERLAYS)
     chosen = [name for name in clusters if name in known]
     if not known or (clusters and not chosen):
         return Platform(side, (), None)
-    return _platform(side, load(side.folder, chosen))
+    return platform_of(side, load(side.folder, chosen))
 
 
-def _platform(side: Side, repository: Repository) -> Platform:
+def platform_of(side: Side, repository: Repository) -> Platform:
+    """What was read on a side, judged."""
     from gpuplan.pipeline import report_on
 
     report = report_on(repository)
@@ -535,6 +556,8 @@ def _rendered(platform: Platform, *, is_whole: bool = False) -> Rendered:
 def _with_staleness(platform: Platform, tree: Mapping[str, bytes]) -> Platform:
     """Look at what was built on a side, which is what is applied."""
     side = platform.side
+    if side.kind is SideKind.PROPOSAL:
+        return platform
     if side.revision is None:
         return platform._replace(staleness=compare_written(side.folder, OUT, tree, scope(platform.clusters)))
     blobs = find_written(side.folder, side.revision, OUT)

@@ -17,6 +17,7 @@ from gpuplan.pipeline.drafting import Written, files_of, text_of_deletions
 from gpuplan.pipeline.drifting import Drift, compare_with
 from gpuplan.pipeline.findings import tidy
 from gpuplan.pipeline.loading import DEFAULT_BASES, OVERLAYS, Repository, load_tree
+from gpuplan.pipeline.writing import merge_patch
 from gpuplan.policy.names import CLUSTER
 from gpuplan.values import NamedTuple, Value
 
@@ -147,7 +148,7 @@ class _Known:
             elif self.has_overlay:
                 differing.append(Difference(there.file.path, draft.title))
             else:
-                missing.append(replace(draft, spec=_patch(_says(there), draft.spec)))
+                missing.append(replace(draft, spec=merge_patch(_says(there), draft.spec)))
         files = files_of(missing, self.cluster, shares=not set(self.clusters) - {self.cluster} and not self.documents)
         if not self.has_overlay:
             meant = {(draft.kind, draft.name) for draft in drafts}
@@ -159,19 +160,6 @@ class _Known:
 def _says(document: Document) -> Mapping[str, Any]:
     spec = document.data.get("spec") if isinstance(document.data, dict) else None
     return spec if isinstance(spec, Mapping) else {}
-
-
-def _patch(base: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The merge patch (RFC 7386) that makes one of the other."""
-    found: dict[str, Any] = {key: None for key in base if key not in wanted}
-    for key, value in wanted.items():
-        there = base.get(key)
-        if isinstance(value, Mapping) and isinstance(there, Mapping):
-            if inner := _patch(there, value):
-                found[key] = inner
-        elif key not in base or there != value:
-            found[key] = value
-    return found
 
 
 def _load(known: Mapping[str, None], files: Mapping[str, str], cluster: str, below: FileTree | None) -> Repository:

@@ -351,7 +351,7 @@ def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan) -> Iterator
     base = {} if layer is layers[0] else _parts(layers[0].data)
     by_hand = own if theirs else layer.file.path if layer is not None and layer.file.path != own else ""
     for step in outcome.steps:
-        patch = _patch(base, _said(pool, step.state))
+        patch = writing.merge_patch(base, _said(pool, step.state))
         kept = [*_kept(plan, outcome, step.state)]
         if by_hand:
             gone = [key for key in (_parts(layer.data) if layer else ()) if key not in patch]
@@ -381,19 +381,6 @@ _PARTS: Final = ("sharing", "rollout")
 def _parts(data: Mapping[str, Any]) -> dict[str, Any]:
     spec = data.get("spec") or {}
     return {key: spec[key] for key in _PARTS if key in spec}
-
-
-def _patch(base: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """What makes the one of the other by RFC 7386; empty where they are the same."""
-    found: dict[str, Any] = {key: None for key in base if key not in wanted}
-    for key, value in wanted.items():
-        before = base.get(key)
-        if isinstance(value, Mapping) and isinstance(before, Mapping):
-            if inner := _patch(before, value):
-                found[key] = inner
-        elif value != before or key not in base:
-            found[key] = value
-    return found
 
 
 def _by_hand(pool: Pool, patch: Mapping[str, Any], gone: Sequence[str], kept: Sequence[Mapping[str, Any]]) -> str:

@@ -30,6 +30,19 @@ def document(kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
     return {**head, "spec": dict(spec)} if spec else head
 
 
+def merge_patch(base: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes the one of the other by RFC 7386; empty where they are the same."""
+    found: dict[str, Any] = {key: None for key in base if key not in wanted}
+    for key, value in wanted.items():
+        there = base.get(key)
+        if isinstance(value, Mapping) and isinstance(there, Mapping):
+            if inner := merge_patch(there, value):
+                found[key] = inner
+        elif key not in base or there != value:
+            found[key] = value
+    return found
+
+
 def create(root: Path, path: str, text: str) -> None:
     """Write a file that is not there; trouble when something is. Folders are made."""
     with _folder(root, path) as (folder, name):
@@ -50,11 +63,37 @@ def create_all(root: Path, files: Mapping[str, str]) -> None:
         raise
 
 
+def write_all(root: Path, files: Mapping[str, str | None]) -> None:
+    """Write files whatever they were before, and remove those without a text: all, or everything is as it was."""
+    before = {path: (root / path).read_bytes() if os.path.lexists(root / path) else None for path in files}
+    done: list[str] = []
+    try:
+        for path, text in files.items():
+            done.append(path)
+            _put(root, path, None if text is None else text.encode())
+    except BaseException:
+        for path in done:
+            with suppress(GpuplanError):
+                _put(root, path, before[path])
+        raise
+
+
+def _put(root: Path, path: str, content: bytes | None) -> None:
+    if content is None:
+        remove(root, path)
+    else:
+        _replace(root, path, content)
+
+
 def replace(root: Path, path: str, text: str) -> None:
     """Write a file as a whole or not at all, whatever it was before."""
+    _replace(root, path, text.encode())
+
+
+def _replace(root: Path, path: str, content: bytes) -> None:
     with _folder(root, path) as (folder, name):
         unfinished = f".{name}.{token_hex(4)}"  # hidden names are not read
-        handles.create(folder, unfinished, text.encode())
+        handles.create(folder, unfinished, content)
         try:
             os.replace(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
         except OSError:

@@ -22,6 +22,7 @@ OUTPUTS: Final[Mapping[str, str]] = {
     "comparison": "show --scheduler NAME",
     "diff": "diff",
     "drift": "drift",
+    "pack": "pack",
     "rollout": "rollout",
     "trace": "trace",
 }

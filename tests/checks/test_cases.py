@@ -47,6 +47,7 @@ SHOWN_ELSEWHERE = frozenset(
         *("GPU800", "GPU801", "GPU802"),
         *(rule.code for rule in adoption.RULES),
         *(rule.code for rule in sizing.RULES),
+        *("GPU827", "GPU828", "GPU829", "GPU830", "GPU831"),
         *("GPU901", "GPU902", "GPU903", "GPU904", "GPU905", "GPU906", "GPU907"),
         *("GPU911", "GPU912", "GPU913"),
     )

@@ -1,6 +1,6 @@
 """Rules on repositories (GPU11x), clusters (GPU659, 677, 718-719), what is retained (GPU72x) or rendered (GPU68x).
 
-Those on files without a platform are GPU80x.
+Those on files without a platform are GPU80x, on what `gpuplan pack` cannot do GPU827-831.
 """
 
 from __future__ import annotations
@@ -28,6 +28,11 @@ RETAINED_FOR_NOTHING = Rule("GPU720", _HERE)
 RETAINED_CONTRADICTED = Rule("GPU721", _HERE)
 POLICY_AMONG_FILES = Rule("GPU800", _HERE)
 NOTHING_JUDGED = Rule("GPU801", _HERE)
+DEMAND_BEYOND_FLEET = Rule("GPU827", _HERE)
+NO_MODEL_HOLDS_POD = Rule("GPU828", _HERE)
+ISOLATION_NOT_GIVEN = Rule("GPU829", _HERE)
+NODES_WITHOUT_NAMES = Rule("GPU830", _HERE)
+WORK_WITHOUT_ROOM = Rule("GPU831", _HERE)
 CLUSTER_REMOVED = Rule("GPU718", _HERE)
 NOT_JUDGED = Rule("GPU719", _HERE)
 

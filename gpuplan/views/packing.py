@@ -1,0 +1,397 @@
+"""How GPUs are best cut for a demand: for people, for a merge request, as a patch, or for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import unified_diff
+from fractions import Fraction
+from typing import Any, Final
+
+from gpuplan.diagnostics import Diagnostic
+from gpuplan.pipeline.packing.granting import Moved
+from gpuplan.pipeline.packing.idle import idle_of, rounding_of
+from gpuplan.pipeline.packing.model import Numbers, Packing, Variant, Variation
+from gpuplan.pipeline.packing.steps import commands_of, tasks_of
+from gpuplan.planning.plan import Pool, UnitKey
+from gpuplan.sizing.answers import Bound, Objective, Proof
+from gpuplan.views.fitting import Table
+from gpuplan.views.json_findings import diagnostic_as_data, json_text
+from gpuplan.views.markdown import escape, fenced, markdown_table
+from gpuplan.views.plan import sharing_of
+from gpuplan.views.plan_json import plan_as_data
+from gpuplan.views.text import PLAIN, Style, Theme, printable, section
+from gpuplan.wording import count, joined
+
+FORMAT_VERSION: Final = "1.0"
+"""A minor step only adds keys; lists are never null or absent."""
+
+FORMATS: Final = ("table", "json", "markdown", "diff")
+
+
+def shown_packing(packing: Packing, format_: str, theme: Theme, number: int = 0) -> str:
+    """An answer in one of `FORMATS`; ``number`` is the alternative that is meant, 0 for what was asked for.
+
+    Nothing where there is no answer: the findings say why.
+    """
+    if format_ == "json":
+        return json_text(packing_as_data(packing, theme))
+    if not packing.variants:
+        return ""
+    match format_:
+        case "diff":
+            return patch_text(packing.variants[number], packing.texts)
+        case "markdown":
+            return _markdown(packing, number)
+        case _:
+            return _page(packing, theme, number)
+
+
+def patch_text(variant: Variant, texts: Mapping[str, str]) -> str:
+    """What the answer changes of files, as `patch` and `git apply` read it."""
+    parts: list[str] = []
+    for path, text in sorted(variant.files.items()):
+        before, after = texts.get(path), text
+        old = "/dev/null" if before is None else f"a/{path}"
+        new = "/dev/null" if after is None else f"b/{path}"
+        lines = unified_diff(_lines_of(before), _lines_of(after), old, new)
+        parts += (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    return "".join(parts)
+
+
+def _lines_of(text: str | None) -> list[str]:
+    return (text or "").splitlines(keepends=True)
+
+
+# --- For people --------------------------------------------------------------------------------------------------
+
+
+def _page(packing: Packing, theme: Theme, number: int) -> str:
+    variant = packing.variants[number]
+    heading = theme.paint(printable(_headline(packing, variant)), Style.STRONG)
+    parts = [
+        f"{heading}\n{''.join(f'{printable(line)}{chr(10)}' for line in _facts(packing, variant))}",
+        section(
+            "Pools",
+            Table(POOLS, rows, right=(2, 3)).shown(theme.indented()) if (rows := pool_rows(variant)) else "",
+            theme,
+        ),
+        section(
+            "Quotas that move",
+            Table(QUOTAS, rows).shown(theme.indented()) if (rows := quota_rows(variant)) else "",
+            theme,
+        ),
+        section(
+            "Workloads that move",
+            Table(WORK, rows).shown(theme.indented()) if (rows := work_rows(variant)) else "",
+            theme,
+        ),
+        section("Idle", _text(_idle(variant)), theme),
+        section(
+            "Left as they are", Table(LEFT, rows).shown(theme.indented()) if (rows := left_rows(variant)) else "", theme
+        ),
+        section(
+            "Alternatives",
+            Table(OTHERS, rows, right=range(2, 6)).shown(theme.indented()) if (rows := other_rows(packing)) else "",
+            theme,
+        ),
+        section("To do by hand", _text(tasks_of(variant)), theme),
+        section("How to get there", _text(commands_of(variant)), theme),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _text(lines: Iterable[str]) -> str:
+    return "".join(f"{printable(line)}\n" for line in lines)
+
+
+def _headline(packing: Packing, variant: Variant) -> str:
+    now, then = packing.today, variant.numbers
+    if not variant.diff:
+        return f"Cluster {packing.cluster}: no policies can be made of the answer"
+    changed = "nothing changes" if not variant.files else _against(now, then)
+    return (
+        f"Cluster {packing.cluster}: {count(then.gpus, 'GPU')} in {count(then.nodes, 'node')} "
+        f"with {count(then.layouts, 'layout')}; {changed}"
+    )
+
+
+def _against(now: Numbers, then: Numbers) -> str:
+    change = then.gpus - now.gpus
+    as_many = f"as many as today, in {count(now.nodes, 'node')}"
+    less = f"{abs(change)} {'fewer' if change < 0 else 'more'} than today's {now.gpus} in {count(now.nodes, 'node')}"
+    return f"{less if change else as_many}; {count(then.drained_nodes, 'node')} to drain"
+
+
+def _facts(packing: Packing, variant: Variant) -> Iterator[str]:
+    """What is asked for, why it cannot be less, and how it holds."""
+    pods = sum(need.pods for need in packing.needs)
+    source = "what the quotas guarantee" if packing.is_from_quotas else "the files, and the quotas of other teams"
+    yield f"demand: {count(pods, 'pod')} of {count(len({need.team for need in packing.needs}), 'team')}, from {source}"
+    yield bound_text(packing.objective, variant)
+
+
+def bound_text(objective: Objective, variant: Variant) -> str:
+    """What no answer can do with less than, and why, in plain words."""
+    bound = variant.answer.bound
+    unit = _UNITS[objective]
+    least = f"{_number(bound.least)} {unit}"
+    match bound.proof:
+        case Proof.PRICES:
+            prices = joined([f"{_number(price)} for {name}" for name, price in (bound.prices or {}).items() if price])
+            why = (
+                f": no GPU holds more than 1 of these prices, {prices}, and the demand costs that much"
+                if prices
+                else ""
+            )
+            return f"no answer takes less than {least}{why}"
+        case Proof.SEARCH:
+            return f"no answer takes less than {least}: all that is smaller was tried"
+        case Proof.SOLVER:
+            return f"no answer takes less than {least}: the solver has proved it"
+        case Proof.NONE:
+            return f"no answer takes less than {least}, as far as is proven; one between that and this may exist"
+
+
+_UNITS: Final = {
+    Objective.GPUS: "GPUs",
+    Objective.PRICE: "of the price",
+    Objective.ACCEPTED: "of lost work",
+    Objective.CHANGES: "nodes cut in another way",
+}
+
+
+def _number(value: Fraction) -> str:
+    if value.denominator == 1:
+        return str(value.numerator)
+    return f"{value.numerator}/{value.denominator}" if value.denominator <= _SHORT else f"{float(value):.2f}"
+
+
+_SHORT: Final = 100
+
+
+POOLS: Final = ("POOL", "GPU", "NODES", "GPUS", "SHARING", "TODAY")
+
+
+def pool_rows(variant: Variant) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for pool in variant.pools:
+        was = variant.fleet.find(pool.name)
+        rows.append(
+            (pool.name, pool.gpu.id, str(pool.nodes.count), str(pool.gpu_count), sharing_of(pool), _before(was, pool))
+        )
+    there = {pool.name for pool in variant.pools}
+    gone = [was for was in variant.fleet.pools if was.name not in there] if variant.plan else []
+    rows += [(was.name, was.gpu.id, "0", "0", "goes", _today(was)) for was in gone]
+    return rows
+
+
+def _before(was: Pool | None, pool: Pool) -> str:
+    if was is None:
+        return "new"
+    return "the same" if _today(was) == _today(pool) else _today(was)
+
+
+def _today(pool: Pool) -> str:
+    return f"{count(pool.nodes.count, 'node')}, {sharing_of(pool)}"
+
+
+QUOTAS: Final = ("TENANT", "FROM", "TO")
+
+
+def quota_rows(variant: Variant) -> list[tuple[str, ...]]:
+    return [
+        (moved.tenant, _unit(moved.before), ", ".join(f"{flow.units} {_unit(flow.key)}" for flow in moved.after) or "-")
+        for moved in moves_of(variant)
+    ]
+
+
+def moves_of(variant: Variant) -> list[Moved]:
+    """The quotas that are not on the unit on which they were."""
+    return [moved for moved in variant.moved if [flow.key for flow in moved.after] != [moved.before]]
+
+
+def _unit(key: UnitKey | None) -> str:
+    return "new" if key is None else f"{key[0]} {key[1]}"
+
+
+WORK: Final = ("WORKLOAD", "FROM", "TO")
+
+
+def work_rows(variant: Variant) -> list[tuple[str, ...]]:
+    return [
+        (seat.workload.name, _unit(seat.workload.key), _unit(seat.key) if seat.key else "no room")
+        for seat in variant.seats
+    ]
+
+
+def _idle(variant: Variant) -> Iterator[str]:
+    if variant.plan is None:
+        return
+    for idle in idle_of(variant.plan, variant.pools):
+        units = joined([f"{number} {name}" for name, number in idle.unused.items() if number])
+        slices = f"{count(idle.slices, 'memory slice')} in no instance" if idle.slices else ""
+        if units or slices:
+            yield f"{idle.pool}: {'; '.join(filter(None, (units and f'{units} that nobody is guaranteed', slices)))}"
+    for model, gpus in rounding_of(variant.plan, variant.pools).items():
+        if gpus:
+            yield f"{model}: {count(gpus, 'GPU')} because nodes are whole"
+    for item in variant.assignment.departures:
+        names = f": {joined(item.names)}" if item.names else ""
+        yield f"{count(item.nodes, 'node')} of {item.pool} {'is' if item.nodes == 1 else 'are'} not needed{names}"
+
+
+LEFT: Final = ("POOL", "WHY")
+
+
+def left_rows(variant: Variant) -> list[tuple[str, ...]]:
+    return [*map(tuple, variant.fleet.kept), *map(tuple, variant.fleet.left_alone)]
+
+
+OTHERS: Final = ("", "ANSWER", "GPUS", "NODES", "LAYOUTS", "TO DRAIN")
+NAMES: Final = {
+    Variation.ASKED: "as asked",
+    Variation.FEWER_LAYOUTS: "one layout less",
+    Variation.ONE_LAYOUT: "one layout for all",
+    Variation.SHARED: "shared without hardware isolation too",
+    Variation.FEWEST_CHANGES: "fewest nodes cut otherwise",
+}
+
+
+def other_rows(packing: Packing) -> list[tuple[str, ...]]:
+    if not packing.alternatives:
+        return []
+    rows = [("today", "as it is", *_cells(packing.today))]
+    for index, variant in enumerate(packing.variants):
+        rows.append((str(index or ""), NAMES[variant.variation], *_cells(variant.numbers)))
+    return rows
+
+
+def _cells(numbers: Numbers) -> tuple[str, ...]:
+    return str(numbers.gpus), str(numbers.nodes), str(numbers.layouts), str(numbers.drained_nodes)
+
+
+# --- For a merge request -----------------------------------------------------------------------------------------
+
+
+def _markdown(packing: Packing, number: int) -> str:
+    variant = packing.variants[number]
+    parts = [
+        f"**{escape(_headline(packing, variant))}**\n",
+        "".join(f"- {escape(line)}\n" for line in _facts(packing, variant)),
+    ]
+    tables: Sequence[tuple[str, Sequence[str], Sequence[tuple[str, ...]]]] = (
+        ("Pools", POOLS, pool_rows(variant)),
+        ("Quotas that move", QUOTAS, quota_rows(variant)),
+        ("Workloads that move", WORK, work_rows(variant)),
+        ("Alternatives", OTHERS, other_rows(packing)),
+    )
+    for heading, headings, rows in tables:
+        if rows:
+            parts.append(f"### {heading}\n\n{markdown_table(headings, [map(escape, row) for row in rows])}")
+    for heading, lines in (
+        ("Idle", [*_idle(variant)]),
+        ("To do by hand", [*tasks_of(variant)]),
+        ("How to get there", [*commands_of(variant)]),
+    ):
+        if lines:
+            parts.append(f"### {heading}\n\n" + "".join(f"- {escape(line)}\n" for line in lines))
+    if variant.files:
+        parts.append(f"### Policies\n\n{fenced(patch_text(variant, packing.texts), 'diff')}")
+    return "\n".join(parts)
+
+
+# --- For programs ------------------------------------------------------------------------------------------------
+
+
+def packing_as_data(packing: Packing, theme: Theme = PLAIN) -> dict[str, Any]:
+    """The contract of `gpuplan schema pack`."""
+    chosen = packing.chosen
+    findings = (*(item for item in packing.report.diagnostics if item.is_error), *packing.diagnostics)
+    return {
+        "format_version": FORMAT_VERSION,
+        "cluster": packing.cluster,
+        "objective": packing.objective.value,
+        "valid": packing.is_valid,
+        "demand": {
+            "from_quotas": packing.is_from_quotas,
+            "teams": sorted({need.team for need in packing.needs}),
+            "pods": sum(need.pods for need in packing.needs),
+        },
+        "today": _numbers(packing.today),
+        "kept": [item._asdict() for item in chosen.fleet.kept] if chosen else [],
+        "left_alone": [item._asdict() for item in chosen.fleet.left_alone] if chosen else [],
+        "answers": [_variant(variant, theme) for variant in packing.variants],
+        "findings": _findings(findings, theme),
+    }
+
+
+def _numbers(numbers: Numbers) -> dict[str, Any]:
+    return numbers._asdict()
+
+
+def _variant(variant: Variant, theme: Theme) -> dict[str, Any]:
+    names = {pool.name for pool in variant.pools}
+    bound = variant.answer.bound
+    plan, diff = variant.plan, variant.diff
+    return {
+        "answer": variant.variation.value,
+        "valid": variant.is_valid,
+        **_numbers(variant.numbers),
+        "bound": _bound(bound),
+        "pools": [pool for pool in plan_as_data(plan)["pools"] if pool["name"] in names] if plan else [],
+        "idle": [item._asdict() | {"unused": dict(item.unused)} for item in idle_of(plan, variant.pools)]
+        if plan
+        else [],
+        "rounding": dict(rounding_of(plan, variant.pools)) if plan else {},
+        "not_needed": [item._asdict() for item in variant.assignment.departures],
+        "quotas": [
+            {
+                "tenant": moved.tenant,
+                "from": _key(moved.before),
+                "to": [{**(_key(flow.key) or {}), "units": flow.units} for flow in moved.after],
+            }
+            for moved in variant.moved
+        ],
+        "workloads": [
+            {"workload": seat.workload.name, "from": _key(seat.workload.key), "to": _key(seat.key)}
+            for seat in variant.seats
+        ],
+        "change": {
+            "class": diff.worst_of(plan.cluster.name).value,
+            "nodes": diff.nodes_of(plan.cluster.name),
+            "pods": diff.pods_of(plan.cluster.name),
+        }
+        if diff and plan
+        else None,
+        "files": dict(sorted(variant.files.items())),
+        "tasks": list(tasks_of(variant)),
+        "commands": list(commands_of(variant)),
+        "findings": _findings((*variant.findings, *(diff.findings if diff else ())), theme),
+    }
+
+
+def _bound(bound: Bound) -> dict[str, Any]:
+    prices = {name: str(price) for name, price in (bound.prices or {}).items()}
+    return {"least": str(bound.least), "proof": bound.proof.value, "prices": prices}
+
+
+def _key(key: UnitKey | None) -> dict[str, str] | None:
+    return None if key is None else {"pool": key[0], "unit": key[1]}
+
+
+def _findings(found: Iterable[Diagnostic], theme: Theme) -> list[dict[str, Any]]:
+    return [diagnostic_as_data(item, theme) for item in found]
+
+
+# --- For stderr --------------------------------------------------------------------------------------------------
+
+
+def written(packing: Packing, variant: Variant, done: Sequence[str], theme: Theme) -> str:
+    """What was written, or how to write it."""
+    if not variant.files:
+        return "nothing to write: the policies say so already\n"
+    if not done:
+        return f"{count(len(variant.files), 'file')} to change; `--write` writes them, `-o diff` shows them\n"
+    verbs = {path: "removed" if variant.files[path] is None else "wrote" for path in done}
+    lines = "".join(f"{verb} {theme.path(path)}\n" for path, verb in verbs.items())
+    return f"{lines}next: gpuplan diff --cluster {packing.cluster} && gpuplan build --cluster {packing.cluster}\n"

@@ -1,0 +1,102 @@
+"""The report in a browser: whoever cannot see, use a mouse or run scripts reads it, and nothing leaves it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gpuplan import pipeline
+from gpuplan.views.report.page import report_page
+from gpuplan.views.text import PLAIN
+from tests.cli.runs import REPOSITORY
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = shutil.which("chromium")
+SCREENS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One for all: it takes a second to start."""
+    if CHROMIUM is None:
+        if os.environ.get("GPUPLAN_TEST_REQUIRE_CHROMIUM"):
+            pytest.fail("GPUPLAN_TEST_REQUIRE_CHROMIUM is set, and no `chromium` is on the path")
+        pytest.skip("no `chromium` is on the path: `apt-get install chromium` brings Debian's")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("report") / "report.html"
+    found.write_text(report_page(pipeline.validate(REPOSITORY, ["dev", "prod"]), None, PLAIN), encoding="utf-8")
+    return found
+
+
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
+def test_nothing_serious_keeps_anybody_from_reading(browser: Browser, file: Path, width: int, scheme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+    asked, said = _listened(page)
+    page.goto(file.as_uri())
+
+    found = Axe().run(page).response["violations"]
+    grave = [
+        (item["id"], item["impact"], [node["html"] for node in item["nodes"]][:2])
+        for item in found
+        if item["impact"] in ("serious", "critical")
+    ]
+    assert grave == []
+    assert asked == [file.as_uri()]
+    assert said == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+
+
+def test_all_is_there_without_script(browser: Browser, file: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(file.as_uri())
+    assert page.get_by_role("heading", name="Cluster prod").is_visible()
+    assert page.locator("#c1 svg[role=img]").first.is_visible()
+    context.close()
+
+
+def test_the_keyboard_skips_to_the_content(browser: Browser, file: Path) -> None:
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    assert page.evaluate("document.activeElement.getBoundingClientRect().left") >= 0
+    page.close()
+
+
+def test_prints_on_a_few_sheets(browser: Browser, file: Path) -> None:
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    sheets = len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4", prefer_css_page_size=True)))
+    assert 3 <= sheets <= 12
+    page.close()
+
+
+def _listened(page: Page) -> tuple[list[str], list[str]]:
+    """What the page asks for, and what it has to say of that."""
+    asked: list[str] = []
+    said: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    return asked, said

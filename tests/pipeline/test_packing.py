@@ -1,0 +1,142 @@
+"""What `pack` makes of a demand: policies that are valid, and numbers that are theirs."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from gpuplan.diagnostics import GpuplanError
+from gpuplan.pipeline import build, compare, validate
+from gpuplan.pipeline.packing import Packing, pack, write_packing
+from gpuplan.views.packing import packing_as_data, patch_text, shown_packing
+from gpuplan.views.plan_json import plans_as_data
+from gpuplan.views.schemas import schema
+from gpuplan.views.text import PLAIN
+from tests.orders.platforms import CLUSTER, Platform, random_platform
+
+FLEETS = 500 if os.environ.get("GPUPLAN_TEST_PROOF") else 20
+
+
+@pytest.mark.parametrize("seed", range(FLEETS))
+def test_what_is_written_is_valid_and_has_the_numbers_that_were_said(seed: int, tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    try:
+        packing = _packed(random_platform(random.Random(seed)), after)
+    except GpuplanError as error:
+        if "has no pool whose GPUs could be cut" not in error.message:
+            raise
+        return
+    random_platform(random.Random(seed)).write(before)
+    assert packing.is_valid, [item.finding.headline for item in packing.variants[0].findings]
+    data = packing_as_data(packing)
+    jsonschema.validate(json.loads(json.dumps(data)), schema("pack"))
+    answer = data["answers"][0]
+
+    write_packing(packing, after)
+
+    report = validate(after)
+    assert [item.finding.headline for item in report.diagnostics if item.is_error] == []
+    assert build(after).report.is_valid
+    names = {pool["name"] for pool in answer["pools"]}
+    shown = [pool for pool in plans_as_data(report.plans)["clusters"][0]["pools"] if pool["name"] in names]
+    assert answer["pools"] == shown
+    assert answer["gpus"] == sum(pool["gpu_count"] for pool in shown)
+    assert answer["nodes"] == sum(pool["nodes"]["count"] for pool in shown)
+    assert answer["drained_nodes"] == compare(after, against=f"{before}/").drained_of(CLUSTER)
+    assert answer["gpus"] == packing.variants[0].answer.gpus
+
+
+def _packed(platform: Platform, root: Path) -> Packing:
+    root.mkdir()
+    platform.write(root)
+    return pack(root, cluster=CLUSTER, alternatives=False)
+
+
+# --- One platform ------------------------------------------------------------------------------------------------
+
+HALVES_AND_SEVENTHS = """\
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: halves}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 2, gpusPerNode: 1, names: [gpu-1, gpu-2]}
+  sharing: {mig: {instances: {3g.40gb: 2}}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: team}
+spec:
+  namespaces: [team]
+  quotas:
+    # What the team has.
+    - {pool: halves, guaranteed: 2, limit: none}
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    overlay = tmp_path / "overlays" / "test"
+    overlay.mkdir(parents=True)
+    (overlay / "cluster.yaml").write_text(
+        "# The cluster.\napiVersion: gpuplan.dev/v1\nkind: Cluster\nmetadata: {name: test}\n"
+        'spec: {kubernetes: "1.34", gpuOperator: {install: helm, version: v26.7.0}}\n',
+        encoding="utf-8",
+    )
+    (overlay / "own.yaml").write_text(HALVES_AND_SEVENTHS, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_node_that_is_not_needed_leaves_its_pool_and_the_rest_of_the_file_stays(root: Path) -> None:
+    packing = pack(root)
+    write_packing(packing, root)
+    text = (root / "overlays/test/own.yaml").read_text(encoding="utf-8")
+    assert "count: 1" in text
+    assert text.partition("---\n")[2] == HALVES_AND_SEVENTHS.partition("---\n")[2]
+    assert (packing.today.gpus, packing.variants[0].numbers.gpus) == (2, 1)
+    assert [tuple(item.names) for item in packing.variants[0].assignment.departures] == [("gpu-2",)]
+
+
+def test_what_is_packed_already_changes_nothing(root: Path) -> None:
+    write_packing(pack(root), root)
+    assert pack(root).variants[0].files == {}
+
+
+def test_nothing_is_cut_that_is_kept(root: Path) -> None:
+    packing = pack(root, keep=("halves",))
+    assert packing.variants[0].files == {}
+    assert packing.variants[0].fleet.kept == (("halves", "asked for"),)
+
+
+def test_a_document_that_clusters_share_stays_and_the_overlay_says_what_differs(root: Path) -> None:
+    shared = root / "policies"
+    shared.mkdir()
+    (root / "overlays/test/own.yaml").rename(shared / "all.yaml")
+    packing = pack(root)
+    assert sorted(packing.variants[0].files) == ["overlays/test/packed.yaml"]
+    assert "+    count: 1\n" in patch_text(packing.variants[0], packing.texts)
+
+
+def test_another_demand_moves_a_tenants_quota(root: Path) -> None:
+    demand = root / "teams.csv"
+    demand.write_text("team,name,pods,memory\nteam,small,7,9Gi\n", encoding="utf-8")
+    packing = pack(root, {"teams.csv": demand.read_bytes()})
+    if not packing.variants:
+        pytest.fail(str([item.finding.headline for item in packing.diagnostics]))
+    assert packing.variants[0].numbers.gpus == 1
+    assert "1g.10gb" in shown_packing(packing, "table", PLAIN)
+
+
+@pytest.mark.parametrize("format_", ["table", "markdown", "diff", "json"])
+def test_an_answer_is_shown_in_every_format(root: Path, format_: str) -> None:
+    assert "halves" in shown_packing(pack(root), format_, PLAIN)
+
+
+def test_a_pool_that_is_not_there_is_trouble(root: Path) -> None:
+    with pytest.raises(GpuplanError, match="there is no pool `halfs`"):
+        pack(root, pools=("halfs",))

@@ -20,6 +20,13 @@ def listing(names: Sequence[str], shown: int | None = SHOWN, last: str = "and") 
     return joined(words, last)
 
 
+def abridged(names: Sequence[str], between: str = " ", most: int = 3) -> str:
+    """The first of many names and how many more there are, as a table's cell says it; a dash for none."""
+    if len(names) <= most:
+        return between.join(names) or "-"
+    return f"{between.join(names[: most - 1])} and {count(len(names) - most + 1, 'more', 'more')}"
+
+
 def joined(words: Sequence[str], last: str = "and") -> str:
     """Words as a sentence lists them: ``a, b and c``."""
     return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gpuplan.changes.pods import Pod
     from gpuplan.pipeline.comparing import Diff, Platform
 
-FORMATS = ("table", "markdown", "json")
+FORMATS = ("table", "name", "markdown", "json", "yaml")
 CLASSES = tuple(item.value for item in ChangeClass if item is not ChangeClass.NONE)
 
 

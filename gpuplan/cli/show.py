@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -16,7 +16,22 @@ if TYPE_CHECKING:
     from gpuplan.planning.plan import Plan
     from gpuplan.views.text import Theme
 
-_FOR_PEOPLE = ("table", "wide")
+_FORMATS: Final = {
+    "--summary": ("table", "wide", "markdown"),
+    "--preemption": ("table", "wide", "markdown"),
+    "--scheduler": ("table", "wide", "json", "yaml"),
+    "--away": ("table", "wide"),
+}
+_ELSEWHERE: Final = {
+    "--summary": " Programs count in json.",
+    "--preemption": " Programs find it in json, as `evictions`.",
+}
+_WHOLE: Final = {
+    "--scheduler": "--scheduler compares what whole clusters ask for",
+    "--away": "--away shows the pools that its nodes are in",
+}
+_LONG: Final = 200
+_SHORTER: Final = "`--summary` has a line for each cluster; `--pool NAME` and `--tenant NAME` show some.\n"
 
 
 @verb("show")
@@ -44,9 +59,13 @@ _FOR_PEOPLE = ("table", "wide")
 @format_option(
     "table",
     "wide",
+    "name",
+    "markdown",
+    "svg",
     "json",
     "yaml",
-    what="A table that fits the terminal, all columns, or the contract of `gpuplan schema plan`",
+    what="A table as wide as the terminal, or with all columns; names as `gpuplan trace` takes them, one on a line;"
+    " tables for a merge request; a picture; or the contract of `gpuplan schema plan`",
 )
 @option("--summary", is_flag=True, section="Output", help="One line for each cluster.")
 @option(
@@ -92,18 +111,18 @@ def command(
     """
     from gpuplan import pipeline
     from gpuplan.planning.selection import select
-    from gpuplan.views.plan import shown_plans
+    from gpuplan.views.showing import shown_plans, shown_preemption, shown_summary
+    from gpuplan.wording import joined
 
-    if (summary or preemption or away) and format_ not in _FOR_PEOPLE:
-        flag = "--summary" if summary else "--preemption" if preemption else "--away"
-        raise click.UsageError(f"{flag} is for people, {format_} for programs, which find all of it in the plan.")
-    if sum((summary, preemption, scheduler is not None, bool(away))) > 1:
-        flags = "--summary, --preemption, --scheduler and --away"
-        raise click.UsageError(f"{flags} each show something else: give one of them.")
-    if (pools or tenants) and scheduler:
-        raise click.UsageError("--scheduler compares what a whole cluster asks for: leave --pool and --tenant out.")
-    if (pools or tenants) and away:
-        raise click.UsageError("--away shows the pools that its nodes are in: leave --pool and --tenant out.")
+    wanted = {"--summary": summary, "--preemption": preemption, "--scheduler": bool(scheduler), "--away": bool(away)}
+    flags = [flag for flag, is_given in wanted.items() if is_given]
+    if len(flags) > 1:
+        raise click.UsageError(f"{joined(flags)} each show something else: give one of them.")
+    for flag in flags:
+        if format_ not in _FORMATS[flag]:
+            raise click.UsageError(f"{flag} has no {format_}, but {joined(_FORMATS[flag])}.{_ELSEWHERE.get(flag, '')}")
+        if (pools or tenants) and flag in _WHOLE:
+            raise click.UsageError(f"{_WHOLE[flag]}: leave --pool and --tenant out.")
     report = pipeline.validate(terminal.root, clusters)
     theme = replace(terminal.out_theme, is_fitted=False) if format_ == "wide" else terminal.out_theme
     if scheduler:
@@ -111,8 +130,11 @@ def command(
     elif away:
         terminal.print(_without(report.plans, away, theme))
     else:
-        page = "summary" if summary else "preemption" if preemption else format_
-        terminal.print(shown_plans(select(report.plans, pools, tenants), page, theme))
+        shown = shown_summary if summary else shown_preemption if preemption else shown_plans
+        text = shown(select(report.plans, pools, tenants), format_, theme)
+        terminal.print(text)
+        if format_ == "table" and not flags and text.count("\n") > _LONG:
+            terminal.say(_SHORTER)
     if report.is_valid:
         return 0
     errors = tuple(diagnostic for diagnostic in report.diagnostics if diagnostic.is_error)

@@ -10,6 +10,7 @@ from gpuplan.checks.comparison import ConceptChange, SchedulerComparison, Worklo
 from gpuplan.checks.losses import Use
 from gpuplan.diagnostics import Origin
 from gpuplan.manifests import to_yaml
+from gpuplan.views.fitting import folded
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.text import Style, Theme, indent, marked_up, printable, section
 
@@ -26,7 +27,7 @@ def shown_comparisons(comparisons: Sequence[SchedulerComparison], format_: str, 
         case "yaml":
             return to_yaml(comparisons_as_data(comparisons))
         case _:
-            return "\n".join(comparison_page(comparison, theme) for comparison in comparisons)
+            return folded("\n".join(comparison_page(comparison, theme) for comparison in comparisons), theme)
 
 
 def comparison_page(comparison: SchedulerComparison, theme: Theme) -> str:

@@ -17,13 +17,14 @@ from gpuplan.delivery import TOOLS
 from gpuplan.delivery.appliers import Applier
 from gpuplan.diagnostics import Diagnostic, Origin
 from gpuplan.disturbance import ChangeClass
-from gpuplan.manifests import Subject
+from gpuplan.manifests import Subject, to_yaml
 from gpuplan.pipeline.comparing import Diff, Impact, Platform, Side, SideKind
 from gpuplan.pipeline.git import SHORT
 from gpuplan.pipeline.loading import OVERLAYS
 from gpuplan.pipeline.output import Staleness
 from gpuplan.values import NamedTuple
 from gpuplan.views.cost_changes import cost_change_as_data, cost_lines, summed_text, sums_as_data
+from gpuplan.views.fitting import folded
 from gpuplan.views.full import frame
 from gpuplan.views.json_findings import diagnostic_as_data, json_text
 from gpuplan.views.markdown import code, escape, finding_row, findings_table, fitting, prose
@@ -38,10 +39,14 @@ MOST_LINES: Final = 10
 
 
 def shown_diff(diff: Diff, format_: str, theme: Theme) -> str:
-    """The difference as ``table``, ``markdown`` or ``json``."""
+    """The difference as ``table``, ``name``, ``markdown``, ``json`` or ``yaml``."""
     match format_:
         case "json":
             return json_text(diff_as_data(diff, theme))
+        case "yaml":
+            return to_yaml(diff_as_data(diff, theme))
+        case "name":
+            return diff_names(diff)
         case "markdown":
             return diff_markdown(diff, theme)
         case _:
@@ -274,7 +279,10 @@ def diff_page(diff: Diff, theme: Theme) -> str:
     head += "".join(f"{marked_up(printable(note), theme)}\n" for note in notes(diff))
     later = seen_from(diff.later.side, theme)
     findings = (frame(found, later, diff.clusters) for found in diff.findings)
-    return "\n".join((head, *(_cluster(diff, name, theme) for name in diff.clusters), *findings))
+    return "\n".join((folded(head, theme), *(_cluster(diff, name, theme) for name in diff.clusters), *findings))
+
+
+_LABEL: Final = 8
 
 
 def class_style(change_class: ChangeClass) -> Style:
@@ -287,10 +295,11 @@ def class_style(change_class: ChangeClass) -> Style:
 
 
 def _cluster(diff: Diff, name: str, theme: Theme) -> str:
-    parts = list(_impacts(diff.of(name), diff, theme))
-    parts += _objects([item for item in diff.objects if item.cluster == name], diff, theme)
-    parts += _fact_lines(Fact("orders", orders), theme) if (orders := orders_of(diff, name)) else ()
-    parts += _fact_lines(Fact("costs", costs), theme) if (costs := costs_of(diff, name)) else ()
+    inner = theme.indented()
+    objects = [item for item in diff.objects if item.cluster == name]
+    parts = [*_impacts(diff.of(name), diff, inner), *(folded(line, inner) for line in _objects(objects, diff, theme))]
+    parts += _fact_lines(Fact("orders", orders), inner) if (orders := orders_of(diff, name)) else ()
+    parts += _fact_lines(Fact("costs", costs), inner) if (costs := costs_of(diff, name)) else ()
     return section(f"Cluster {name}", "".join(parts), theme)
 
 
@@ -301,7 +310,8 @@ def _impacts(impacts: Iterable[Impact], diff: Diff, theme: Theme) -> Iterator[st
         known = told[impact.change.subject]
         found = [fact for fact in facts(impact) if fact not in known]
         known.update(found)
-        yield _heading(impact, diff, theme) + indent("".join(_fact_lines(fact, theme) for fact in found), "    ")
+        below = "".join(_fact_lines(fact, theme.indented(4)) for fact in found)
+        yield folded(_heading(impact, diff, theme), theme) + indent(below, "    ")
 
 
 def _heading(impact: Impact, diff: Diff, theme: Theme) -> str:
@@ -312,10 +322,11 @@ def _heading(impact: Impact, diff: Diff, theme: Theme) -> str:
 
 
 def _fact_lines(fact: Fact, theme: Theme) -> str:
-    """The label stands before the first line only."""
-    labels = (fact.about, *("" for _ in fact.lines[1:]))
-    lines = zip(labels, fact.lines, strict=True)
-    return "".join(f"{theme.paint(f'{label:<8}', Style.FAINT)}{_text(line, theme)}\n" for label, line in lines)
+    """The label stands before the first line only, and what does not fit goes on below the text."""
+    first, *others = (f"{_text(line, theme)}\n" for line in fact.lines)
+    label = theme.paint(f"{fact.about:<{_LABEL}}", Style.FAINT)
+    below = (folded(" " * _LABEL + line, theme, hanging=0) for line in others)
+    return "".join((folded(label + first, theme, hanging=_LABEL), *below))
 
 
 def _objects(objects: Sequence[ObjectChange], diff: Diff, theme: Theme) -> Iterator[str]:
@@ -333,6 +344,13 @@ def _objects(objects: Sequence[ObjectChange], diff: Diff, theme: Theme) -> Itera
 
 def _text(text: str, theme: Theme) -> str:
     return marked_up(printable(text), theme)
+
+
+def diff_names(diff: Diff) -> str:
+    """The documents that change, worst first and each once: ``pool/a100-mixed``, as `gpuplan trace` takes them."""
+    named = (impact.change.subject for impact in diff.impacts)
+    lines = dict.fromkeys(f"{subject.kind.lower()}/{subject.name}" for subject in named)
+    return "".join(f"{printable(line)}\n" for line in lines)
 
 
 # --- For a merge request -----------------------------------------------------------------------------------------

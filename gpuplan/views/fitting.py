@@ -25,6 +25,7 @@ _TALLEST: Final = 5
 """Lines of a row that a reader still reads across: where columns can go, and where none can."""
 _PIECE: Final = 16
 """A word that can be parted nowhere is broken after so many cells, if it must."""
+_WORDS: Final = regex(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")
 _PAINT: Final = regex(r"\x1b\[([0-9;]*)m")
 _JOINTS: Final = regex(r"(?<=[-/,;:=])(?!(?<=[0-9],)[0-9]{3}(?![0-9]))(?=[^-/,;:=\s])")
 """Where a word may go on in the next line, if it must; not within a number, as after the comma of `1,250.00`."""
@@ -53,6 +54,32 @@ def folded(text: str, theme: Theme, *, hanging: int = 2) -> str:
     if room is None:
         return text
     return "".join(f"{part}\n" for line in text.splitlines() for part in _folded(line, room, hanging))
+
+
+def folded_commands(text: str, theme: Theme, *, hanging: int = 2) -> str:
+    """Commands that go on below as a shell has them, after a backslash; their comments come first.
+
+    What stands in quotes is never parted: a line of it may be wider than there is room.
+    """
+    room = room_of(theme)
+    if room is None:
+        return text
+    return "".join(f"{part}\n" for line in text.splitlines() for part in _folded_command(line, room, hanging))
+
+
+def _folded_command(line: str, room: int, hanging: int) -> list[str]:
+    if cells(line) <= room:
+        return [line]
+    command, sign, comment = line.partition("   # ")
+    parts, part = wrapped(f"# {comment}", room, room - 2) if sign else [], ""
+    parts[1:] = [f"# {more}" for more in parts[1:]]
+    for word in _WORDS.findall(command):
+        if part and cells(part) + cells(word) + 3 > room:
+            parts.append(f"{part} \\")
+            part = " " * hanging + word
+        else:
+            part += f" {word}" if part else word
+    return [*parts, part]
 
 
 def _folded(line: str, room: int, hanging: int) -> list[str]:

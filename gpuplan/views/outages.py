@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from gpuplan.checks.wording import number, total_text
 from gpuplan.planning.outages import Away, Level, levels
 from gpuplan.planning.plan import Plan
-from gpuplan.views.fitting import Table
+from gpuplan.views.fitting import Table, folded, folded_commands
 from gpuplan.views.rollout import wait_for_nodes
 from gpuplan.views.text import Style, Theme, indent, printable, section
 from gpuplan.wording import joined
@@ -28,12 +28,12 @@ def outage_page(plan: Plan, aways: Sequence[Away], theme: Theme) -> str:
     ]
     nodes = [away for away in aways if away.is_named]
     parts = (
-        f"{theme.paint(printable(title), Style.STRONG)}\n",
+        folded(f"{theme.paint(printable(title), Style.STRONG)}\n", theme),
         section("Capacity, in units", Table(_HEADINGS, rows, right=range(2, 6)).shown(theme.indented()), theme),
-        section("Guarantees", _lines(_guarantees(plan, found)), theme),
-        section("To take the node away", _lines(_take_away(nodes)), theme) if nodes else "",
-        section("When it is repaired", _lines(_take_back(nodes)), theme) if nodes else "",
-        section("If it does not come back", _lines(_give_up(plan, aways)), theme),
+        section("Guarantees", _lines(_guarantees(plan, found), theme), theme),
+        section("To take the node away", _commands(_take_away(nodes), theme), theme) if nodes else "",
+        section("When it is repaired", _commands(_take_back(nodes), theme), theme) if nodes else "",
+        section("If it does not come back", _lines(_give_up(plan, aways), theme), theme),
     )
     return "\n".join(part for part in parts if part)
 
@@ -54,8 +54,12 @@ def _verb(aways: Sequence[Away]) -> str:
     return "is" if len(aways) == 1 and (aways[0].is_whole or len(aways[0].gpus) == 1) else "are"
 
 
-def _lines(lines: Iterator[str]) -> str:
-    return indent("".join(f"{printable(line)}\n" for line in lines))
+def _lines(lines: Iterator[str], theme: Theme) -> str:
+    return indent(folded("".join(f"{printable(line)}\n" for line in lines), theme.indented(4)))
+
+
+def _commands(lines: Iterator[str], theme: Theme) -> str:
+    return indent(folded_commands("".join(f"{printable(line)}\n" for line in lines), theme.indented(4)))
 
 
 def _guarantees(plan: Plan, found: Sequence[Level]) -> Iterator[str]:

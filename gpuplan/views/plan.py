@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction as Ratio
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Final
 
 from gpuplan.checks.wording import number
-from gpuplan.manifests import to_yaml
 from gpuplan.planning import plan as planned
 from gpuplan.planning.amounts import amount_text, gpus_of, per_node
 from gpuplan.planning.containers import defaults_of
@@ -19,7 +17,6 @@ from gpuplan.planning.fallbacks import reach
 from gpuplan.planning.on_demand import certain_units, dynamic_pools
 from gpuplan.planning.placement.placing import Placed
 from gpuplan.planning.plan import Amount, Plan, Pool, Tenant, Total, Unit, Workload
-from gpuplan.planning.preemption import Condition, Eviction, Mechanism, Party, counted_in, misread
 from gpuplan.planning.projects import times_of
 from gpuplan.planning.selection import Selection, selection_of
 from gpuplan.policy.models import Inference, Workspace
@@ -27,34 +24,18 @@ from gpuplan.values import NamedTuple
 from gpuplan.views.catalog import boxes, spell, strip
 from gpuplan.views.costs import cost_tables
 from gpuplan.views.fitting import Table, folded, room_of
-from gpuplan.views.json_findings import json_text
-from gpuplan.views.plan_json import plans_as_data
+from gpuplan.views.preemption import preemption_table
 from gpuplan.views.text import Style, Theme, cells, indent, printable, section
-from gpuplan.wording import count, joined
+from gpuplan.wording import abridged
 
 SUMMARY_HEADINGS = ("Cluster", "Pools", "Nodes", "GPUs", "Tenants", "Guaranteed", "Units")
 _NONE = "-"
 
 
-def shown_plans(chosen: Sequence[Plan | Selection], format_: str, theme: Theme) -> str:
-    """What is chosen of all plans as ``table``, ``summary``, ``preemption``, ``json`` or ``yaml``."""
-    match format_:
-        case "json":
-            return json_text(plans_as_data(chosen))
-        case "yaml":
-            return to_yaml(plans_as_data(chosen))
-        case "summary":
-            return summary(chosen, theme)
-        case "preemption":
-            return "\n".join(preemption_page(plan, theme) for plan in chosen)
-        case _:
-            return "\n".join(plan_page(plan, theme) for plan in chosen)
-
-
-def summary(chosen: Sequence[Plan | Selection], theme: Theme) -> str:
+def summary_table(chosen: Sequence[Plan | Selection]) -> Table:
     """One line for each cluster: how much there is, and how much of it is promised."""
     headings = [heading.upper() for heading in SUMMARY_HEADINGS]
-    return Table(headings, [summary_row(plan) for plan in chosen], right=range(1, 6)).shown(theme)
+    return Table(headings, [summary_row(plan) for plan in chosen], right=range(1, 6))
 
 
 def summary_row(chosen: Plan | Selection) -> tuple[str, ...]:
@@ -145,7 +126,7 @@ def sections(shown: Selection) -> tuple[Section, ...]:
         *(Section(heading, table) for heading, table in cost_tables(shown)),
         Section("Retained", _retained(shown)),
     )
-    return found if shown.has_all_tenants else (*found, Section("Who can evict whom", _preemption(shown)))
+    return found if shown.has_all_tenants else (*found, Section("Who can evict whom", preemption_table(shown)))
 
 
 def _retained(shown: Selection) -> Table:
@@ -334,13 +315,16 @@ def _layouts(shown: Selection, theme: Theme) -> str:
 
 
 def _layout(plan: Plan, layout: planned.Layout, theme: Theme) -> str:
+    heading = folded(f"{printable(layout_facts(plan, layout))}\n", theme, hanging=4)
+    return heading + indent(table_of_entries(layout.entries, theme.indented()))
+
+
+def layout_facts(plan: Plan, layout: planned.Layout) -> str:
+    """What a layout is called, who uses it, and the label of nodes that have it."""
     parts = [part for part in plan.parts if isinstance(part.sharing, planned.Mig) and part.sharing.layout is layout]
     users = dict.fromkeys(part.name for part in parts)
     used = f"used by {', '.join(users)}" if users else "used by no pool"
-    heading = f"{layout.name} on {layout.gpu.id}, {used}; nvidia.com/mig.config={layout.config_name}"
-    return folded(f"{printable(heading)}\n", theme, hanging=4) + indent(
-        table_of_entries(layout.entries, theme.indented())
-    )
+    return f"{layout.name} on {layout.gpu.id}, {used}; nvidia.com/mig.config={layout.config_name}"
 
 
 def table_of_entries(entries: Iterable[planned.LayoutEntry], theme: Theme) -> str:
@@ -402,7 +386,7 @@ def _tenant_rows(tenant: Tenant) -> Iterator[tuple[str, ...]]:
     """A line for each quota; what is the tenant's own stands on the first."""
     head = (
         tenant.name if tenant.parent is None else f"{tenant.parent}/{tenant.name}",
-        _abridged([*tenant.spec.namespaces, *(["by label"] if tenant.spec.labelled_namespaces else [])]),
+        abridged([*tenant.spec.namespaces, *(["by label"] if tenant.spec.labelled_namespaces else [])]),
     )
     classes = " ".join(item.name for item in tenant.priority_classes) or _NONE
     if not tenant.quotas:
@@ -480,102 +464,6 @@ def _each(workload: Workload) -> str:
 # --- Words -------------------------------------------------------------------------------------------------------
 
 
-def _abridged(names: Sequence[str], between: str = " ", most: int = 3) -> str:
-    if len(names) <= most:
-        return between.join(names) or _NONE
-    return f"{between.join(names[: most - 1])} and {count(len(names) - most + 1, 'more', 'more')}"
-
-
 def amount(units: Amount | None) -> str:
     """A number of units; no number is no bound."""
     return "none" if units is None else number(units)
-
-
-# --- Who can evict whom ------------------------------------------------------------------------------------------
-
-WHY_EVICTED: Final[Mapping[Mechanism, str]] = {
-    Mechanism.PRIORITY: "a higher class",
-    Mechanism.QUEUE: "a higher class of the same tenant",
-    Mechanism.RECLAIM: "another tenant's guarantee",
-    Mechanism.FAIR_SHARE: "another tenant's share of the surplus",
-}
-WHEN_EVICTED: Final[Mapping[Condition, str]] = {
-    Condition.POOL_FULL: "the pool is full",
-    Condition.NODE_FULL: "no node has room for the pod",
-    Condition.QUEUE_FULL: "the pod does not fit",
-    Condition.VICTIM_OVER_GUARANTEE: "the victim's tenant is above its guarantee",
-    Condition.EVICTOR_WITHIN_GUARANTEE: "the other within its own",
-    Condition.VICTIM_OVER_FAIR_SHARE: "the victim's tenant has more than its share",
-    Condition.EVICTOR_WITHIN_FAIR_SHARE: "the other no more than its own",
-    Condition.QUOTA_HAS_ROOM: "its quota has room",
-    Condition.QUOTA_HAS_ROOM_OR_JOB: "its quota has room or it is a Job's",
-    Condition.BY_KUBE_SCHEDULER: "kube-scheduler places the pod, which asks for no GPUs",
-}
-
-
-def preemption_page(chosen: Plan | Selection, theme: Theme) -> str:
-    """One cluster: a line for each way in which pods are evicted, and the pools in which none is."""
-    shown = selection_of(chosen)
-    plan = shown.plan
-    heading = f"Cluster {plan.cluster.name}: who can evict whom with {plan.scheduler.title}"
-    inner, disturbed = theme.indented(), {(eviction.pool, eviction.unit) for eviction in shown.evictions}
-    calm = {
-        pool.name: [name for name in _lacked(plan, pool) if (pool.name, name) not in disturbed] for pool in shown.pools
-    }
-    listed = ", ".join(f"{pool} ({', '.join(names)})" for pool, names in calm.items() if names)
-    none = folded(printable(f"{_nobody(shown)} in {listed}") + "\n", inner) if listed else ""
-    text = _preemption(shown).shown(inner) + none + _unlabelled(plan, inner)
-    strong = theme.paint(printable(heading), Style.STRONG)
-    return folded(f"{strong}\n", theme) + indent(text)
-
-
-def _nobody(shown: Selection) -> str:
-    if shown.has_all_tenants:
-        return "nobody evicts anybody"
-    return f"nobody evicts, or is evicted by, {joined([tenant.name for tenant in shown.tenants], last='or')}"
-
-
-def _preemption(shown: Selection) -> Table:
-    alike: dict[Eviction, list[str]] = {}
-    for eviction in shown.evictions:
-        alike.setdefault(eviction._replace(unit="") if eviction.counted else eviction, []).append(eviction.unit)
-    rows = [_row(eviction, names) for eviction, names in alike.items()]
-    return Table(("POOL", "LACKING", "PODS OF", "MAY EVICT PODS OF", "FOR", "WHEN", "AFTER"), rows)
-
-
-def _unlabelled(plan: Plan, theme: Theme) -> str:
-    """Of which classes the table is about pods with a label alone."""
-    label, names = plan.scheduler.preemptibility_label, [found.name for found in misread(plan)]
-    if not label or not names:
-        return ""
-    text = f"{label} says of the pods of Workloads whether they may be evicted; others of {', '.join(names)} need it"
-    return folded(f"{printable(text)}\n", theme)
-
-
-def _lacked(plan: Plan, pool: Pool) -> Iterator[str]:
-    """What a pod may lack in a pool."""
-    yield from (unit.name for unit in pool.units)
-    yield from (counted.value for counted in counted_in(plan))
-
-
-def _row(eviction: Eviction, lacking: Sequence[str]) -> tuple[str, ...]:
-    return (
-        eviction.pool,
-        ", ".join(lacking),
-        _parties(eviction.evictors),
-        _parties(eviction.victims),
-        WHY_EVICTED[eviction.mechanism],
-        ", ".join(WHEN_EVICTED[condition] for condition in eviction.when),
-        eviction.min_run_time or "-",
-    )
-
-
-def _parties(parties: Sequence[Party]) -> str:
-    """Tenants with their classes; those that have the same ones together."""
-    classes: dict[str, list[str]] = {}
-    for party in parties:
-        classes.setdefault(party.tenant, []).append(party.priority_class or "no class")
-    tenants: dict[str, list[str]] = {}
-    for tenant, names in classes.items():
-        tenants.setdefault(" ".join(names), []).append(tenant)
-    return "; ".join(f"{_abridged(names, ', ')} ({shared})" for shared, names in tenants.items())

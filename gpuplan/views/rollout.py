@@ -14,7 +14,7 @@ from gpuplan.pipeline.rollouts import Action, Edit, Proposal, mps_configs
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Amount, Plan, Pool, Stage
 from gpuplan.policy.models import NodeLabels
 from gpuplan.values import NamedTuple
-from gpuplan.views.fitting import Table
+from gpuplan.views.fitting import Table, folded, folded_commands
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.markdown import escape, fenced, markdown_table
 from gpuplan.views.plan import sharing_of, sharing_text
@@ -42,26 +42,43 @@ def shown_rollout(proposal: Proposal, format_: str, theme: Theme) -> str:
 
 def _page(proposal: Proposal, theme: Theme) -> str:
     outcome = proposal.outcome
-    heading = theme.paint(printable(_heading(proposal)), Style.STRONG)
+    heading = folded(f"{theme.paint(printable(_heading(proposal)), Style.STRONG)}\n", theme)
     if isinstance(outcome, Refusal):
-        return f"{heading}\n{_printable_lines(_reasons(outcome))}"
+        return heading + folded(_printable_lines(_reasons(outcome)), theme)
     capacity = Table(_HEADINGS, list(_capacity_rows(outcome)), right=range(2, 6)).shown(theme.indented())
     steps = (
-        section(f"Step {index} of {len(outcome.steps)}: {title}", "".join(_block(*block) for block in blocks), theme)
+        folded(_title_line(index, len(outcome.steps), title, theme), theme)
+        + indent("".join(_block_page(block, theme.indented()) for block in blocks))
         for index, title, blocks in _told(proposal, outcome)
     )
-    parts = (f"{heading}\n{_summary(outcome)}\n", section("Capacity, in units", capacity, theme), *steps)
+    parts = (heading + folded(f"{_summary(outcome)}\n", theme), section("Capacity, in units", capacity, theme), *steps)
     return "\n".join(part for part in parts if part)
 
 
-def _told(proposal: Proposal, outcome: RolloutPlan) -> Iterator[tuple[int, str, list[tuple[str, str]]]]:
+def _title_line(index: int, steps: int, title: str, theme: Theme) -> str:
+    return theme.paint(printable(f"Step {index} of {steps}: {title}"), Style.STRONG) + "\n"
+
+
+class _Block(NamedTuple):
+    """What to do, and the lines that say how: commands where they are typed, a part of a file where written."""
+
+    name: str
+    text: str
+    is_typed: bool = False
+    is_written: bool = False
+
+
+def _told(proposal: Proposal, outcome: RolloutPlan) -> Iterator[tuple[int, str, list[_Block]]]:
     """The number of each step, what it is, and what to do at it."""
     for index, (step, edit) in enumerate(zip(outcome.steps, proposal.edits, strict=True), start=1):
         yield index, _title(proposal, step), list(_blocks(proposal, step, edit))
 
 
-def _block(name: str, text: str) -> str:
-    return f"{printable(name)}\n{indent(_printable_lines(text.splitlines()))}"
+def _block_page(block: _Block, theme: Theme) -> str:
+    head, text = folded(f"{printable(block.name)}\n", theme), _printable_lines(block.text.splitlines())
+    if not block.is_written:
+        text = (folded_commands if block.is_typed else folded)(text, theme.indented())
+    return head + indent(text)
 
 
 def _printable_lines(lines: Iterable[str]) -> str:
@@ -161,7 +178,7 @@ def _bar(level: Level, most: int) -> str:
 # --- What to type ------------------------------------------------------------------------------------------------
 
 
-def _blocks(proposal: Proposal, step: RolloutStep, edit: Edit) -> Iterator[tuple[str, str]]:
+def _blocks(proposal: Proposal, step: RolloutStep, edit: Edit) -> Iterator[_Block]:
     """What to do at a step, in order: what it is, and the text or the commands.
 
     Where a merge is applied without a person, the nodes must be empty before it. No node is emptied while Argo CD would
@@ -173,21 +190,23 @@ def _blocks(proposal: Proposal, step: RolloutStep, edit: Edit) -> Iterator[tuple
     if applies_itself:
         yield from empty
     if edit.action is Action.REMOVE:
-        yield f"remove {edit.path}", ""
+        yield _Block(f"remove {edit.path}", "")
     else:
-        yield f"{'write' if edit.action is Action.WRITE else 'change in'} {edit.path}", edit.text
+        yield _Block(
+            f"{'write' if edit.action is Action.WRITE else 'change in'} {edit.path}", edit.text, is_written=True
+        )
     if left := _left_over(proposal, step):
-        yield "in the same commit, take out what the pool hands out no more", _lines(left)
-    yield "build, commit, and merge", "gpuplan build\n"
+        yield _Block("in the same commit, take out what the pool hands out no more", _lines(left))
+    yield _Block("build, commit, and merge", "gpuplan build\n", is_typed=True)
     if any(sync.applier for sync in syncs):
-        yield "when it can sync", _lines([sync.when for sync in syncs])
+        yield _Block("when it can sync", _lines([sync.when for sync in syncs]))
     if not applies_itself:
         yield from empty
-    yield "apply in this order", _lines(_apply(proposal, step))
+    yield _Block("apply in this order", _lines(_apply(proposal, step)), is_typed=True)
     if wait := _wait(proposal, step):
-        yield "wait", _lines(wait)
+        yield _Block("wait", _lines(wait), is_typed=True)
     if after := _after(proposal, step):
-        yield "let pods in again", _lines(after)
+        yield _Block("let pods in again", _lines(after), is_typed=True)
 
 
 def _left_over(proposal: Proposal, step: RolloutStep) -> list[str]:
@@ -252,11 +271,11 @@ def _syncs(proposal: Proposal, step: RolloutStep) -> list[_Sync]:
     return [*found, _Sync(own, find_applier(plan, own), disturbed)]
 
 
-def _emptying(proposal: Proposal, step: RolloutStep, syncs: Sequence[_Sync]) -> Iterator[tuple[str, str]]:
+def _emptying(proposal: Proposal, step: RolloutStep, syncs: Sequence[_Sync]) -> Iterator[_Block]:
     """The windows to begin in, and how to take pods off."""
-    yield from ((words, "") for sync in syncs for words in sync.beginnings)
+    yield from (_Block(words, "") for sync in syncs for words in sync.beginnings)
     take_off = "take their pods off" if step.nodes else "take pods off nodes with MPS, whose daemons restart"
-    yield take_off, _lines(_before(proposal, step))
+    yield _Block(take_off, _lines(_before(proposal, step)), is_typed=True)
 
 
 # --- Commands ----------------------------------------------------------------------------------------------------
@@ -377,7 +396,7 @@ def _markdown(proposal: Proposal) -> str:
     for index, title, blocks in _told(proposal, outcome):
         told = "".join(
             f"{escape(name).capitalize()}:\n\n{fenced(text)}\n\n" if text else f"{escape(name).capitalize()}.\n\n"
-            for name, text in blocks
+            for name, text, *_ in blocks
         )
         parts.append(f"### {index}. {escape(title)}\n\n{told}".rstrip("\n") + "\n")
     return "\n".join(parts)

@@ -78,7 +78,7 @@ def test_another_format_changes_nothing(root: Path) -> None:
 def test_a_change_is_told_with_what_comes_of_it(root: Path) -> None:
     write(root / "policies/pool.yaml", MORE_SHARES)
 
-    done = run("diff", cwd=root)
+    done = run("diff", cwd=root, env={"COLUMNS": "200"})
 
     assert done.code == 1
     assert first_line(done.out) == "plugin-restart: 2 changes in 1 cluster, 2 nodes touched"
@@ -249,7 +249,7 @@ def test_what_is_both_a_folder_and_a_revision_has_to_be_said_clearly(root: Path)
         (("-c", "prod"), "no cluster `prod`: neither side has overlays/prod/"),
         (("--against", "main", "main..HEAD"), "names both sides"),
         (("--fail-on", "none"), "is not one of"),
-        (("--output-format", "yaml"), "'yaml' is not one of table, markdown, json."),
+        (("--output-format", "svg"), "'svg' is not one of table, name, markdown, json, yaml."),
         (("--pods", "gone.json"), "`gone.json`: no such file or directory"),
     ],
 )

@@ -74,7 +74,7 @@ def test_a_rollout_for_programs(root: Path) -> None:
 
 def test_where_there_is_no_safe_way_the_reason_is_said(root: Path) -> None:
     (root / "overlays/dev/tenant.yaml").unlink()
-    done = run(*PLANNED, cwd=root)
+    done = run(*PLANNED, cwd=root, env={"COLUMNS": "200"})
     assert done.code == 1
     assert done.out == (
         "Pool research of cluster dev: from time-slicing, 3 shares to MIG small (mixed)\n"
@@ -89,7 +89,9 @@ def test_where_there_is_no_safe_way_the_reason_is_said(root: Path) -> None:
 
 
 def test_units_of_one_name_are_refused_by_their_sizes(root: Path) -> None:
-    done = run("rollout", "research", "--to", "time-slicing=4", "--nodes", "nodes.txt", cwd=root)
+    done = run(
+        "rollout", "research", "--to", "time-slicing=4", "--nodes", "nodes.txt", cwd=root, env={"COLUMNS": "200"}
+    )
     assert done.code == 1
     assert "two things while nodes move, `shared` of 27306 MiB and `shared` of 20480 MiB" in done.out
     body = json.loads(

@@ -152,3 +152,36 @@ def test_a_part_is_not_of_what_is_about_the_cluster(tmp_path: Path, other: tuple
 
     assert done.code == 2
     assert "leave --pool and --tenant out" in done.err
+
+
+def test_names_are_one_on_a_line(tmp_path: Path) -> None:
+    assert run("show", "-o", "name", "--pool", "research", cwd=a_platform(tmp_path)).out == (
+        "cluster/dev\npool/research\npriorityclass/research\ntenant/research\n"
+    )
+
+
+def test_markdown_has_a_table_for_each_part(tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+
+    assert (
+        "### Pools\n\n| Pool | GPU | Nodes | GPUs | Sharing | For | Fallback |\n| --- | --- | ---: | ---: | --- |"
+        in (run("show", "-o", "markdown", cwd=root).out)
+    )
+    assert run("show", "-o", "markdown", "--summary", cwd=root).out.startswith("| Cluster | Pools | Nodes | GPUs |")
+    assert run("show", "-o", "markdown", "--preemption", cwd=root).out.startswith("## Cluster dev: who can evict whom")
+
+
+def test_a_picture_is_of_the_pool_that_is_chosen(tmp_path: Path) -> None:
+    picture = run("show", "-o", "svg", "--pool", "research", cwd=a_platform(tmp_path, "dev", "prod")).out
+
+    assert picture.startswith("<svg ")
+    assert "2 clusters" in picture
+    assert "Pool research</title>" in run("show", "-o", "svg", "-c", "dev", cwd=tmp_path).out
+
+
+@pytest.mark.parametrize("flag", [("--summary",), ("--preemption",), ("--scheduler", "kai"), ("--away", "gpu-1")])
+def test_a_format_that_a_page_has_not_is_refused(tmp_path: Path, flag: tuple[str, ...]) -> None:
+    done = run("show", *flag, "-o", "svg", cwd=a_platform(tmp_path))
+
+    assert done.code == 2
+    assert f"{flag[0]} has no svg, but table" in done.err

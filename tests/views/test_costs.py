@@ -15,8 +15,9 @@ from gpuplan.planning.plan import Plan
 from gpuplan.planning.selection import select
 from gpuplan.views.costs import month_text, percentage, rounded
 from gpuplan.views.diff import shown_diff
-from gpuplan.views.plan import plan_page, shown_plans
+from gpuplan.views.plan import plan_page
 from gpuplan.views.schemas import schema
+from gpuplan.views.showing import shown_plans
 from gpuplan.views.text import PLAIN
 from tests.platforms import a_platform, document, pool, tenant
 from tests.views.test_diff import a_diff

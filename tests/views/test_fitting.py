@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuplan.views.fitting import Table, folded, wrapped
+from gpuplan.views.fitting import Table, folded, folded_commands, wrapped
 from gpuplan.views.text import PLAIN, Style, Theme, cells
 
 POOLS = Table(
@@ -173,6 +173,18 @@ def test_paint_ends_with_its_line_and_goes_on_in_the_next() -> None:
 
 def test_lines_stay_as_they_are_where_there_is_no_width_to_fit() -> None:
     assert folded("a line of some words\n", replace(PLAIN, width=4)) == "a line of some words\n"
+
+
+def test_a_command_goes_on_after_a_backslash_and_never_within_quotes() -> None:
+    command = "kubectl wait --for='jsonpath of a b c d e f' node/a node/b   # until it is so\n"
+
+    assert folded_commands(command, at(40)) == (
+        "# until it is so\n"
+        "kubectl wait \\\n"
+        "  --for='jsonpath of a b c d e f' \\\n"
+        "  node/a node/b\n"
+    )  # fmt: skip
+    assert folded_commands(command, replace(PLAIN, width=40)) == command
 
 
 def test_a_number_stays_in_one_piece() -> None:

@@ -10,9 +10,10 @@ import pytest
 import yaml
 from syrupy.assertion import SnapshotAssertion
 
-from gpuplan.views.plan import plan_page, shown_plans
+from gpuplan.views.plan import plan_page
 from gpuplan.views.plan_json import plan_as_data, plans_as_data
 from gpuplan.views.schemas import schema
+from gpuplan.views.showing import shown_plans, shown_summary
 from gpuplan.views.text import PLAIN, Theme
 from tests.plans import a_cluster, a_plan
 from tests.platforms import document, pool, tenant
@@ -210,7 +211,7 @@ def test_a_summary_counts_guarantees_in_physical_gpus() -> None:
           - {pool: whole, guaranteed: 1}
         """
     )
-    row = shown_plans([plan], "summary", PLAIN).splitlines()[1]
+    row = shown_summary([plan], "table", PLAIN).splitlines()[1]
     assert "25%" in row  # one divided GPU and one whole, of eight
 
 

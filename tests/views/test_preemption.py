@@ -10,9 +10,9 @@ import pytest
 
 from gpuplan.planning.plan import Plan
 from gpuplan.planning.preemption import Condition, Mechanism, evictions
-from gpuplan.views import plan as plan_view
-from gpuplan.views.plan import preemption_page
+from gpuplan.views import preemption
 from gpuplan.views.plan_json import plan_as_data
+from gpuplan.views.preemption import preemption_page
 from gpuplan.views.text import PLAIN
 from tests.plans import a_cluster, a_plan
 
@@ -115,7 +115,7 @@ def test_programs_get_all_of_them() -> None:
 
 
 def test_the_published_schema_has_every_value() -> None:
-    text = Path(plan_view.__file__).with_name("data") / "plan.schema.json"
+    text = Path(preemption.__file__).with_name("data") / "plan.schema.json"
     published = json.loads(text.read_text())["definitions"]["eviction"]["properties"]
     assert published["when"]["items"]["enum"] == [*Condition]
     assert published["mechanism"]["enum"] == [*Mechanism]
@@ -123,7 +123,7 @@ def test_the_published_schema_has_every_value() -> None:
 
 @pytest.mark.parametrize("item", [*Mechanism, *Condition])
 def test_everything_has_words(item: Mechanism | Condition) -> None:
-    words = plan_view.WHY_EVICTED if isinstance(item, Mechanism) else plan_view.WHEN_EVICTED
+    words = preemption.WHY_EVICTED if isinstance(item, Mechanism) else preemption.WHEN_EVICTED
     assert item in words
 
 

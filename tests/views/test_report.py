@@ -13,9 +13,9 @@ import pytest
 
 from gpuplan import pipeline
 from gpuplan.views.diff import shown_diff
-from gpuplan.views.plan import shown_plans
 from gpuplan.views.report.page import report_page
 from gpuplan.views.report.published import Published
+from gpuplan.views.showing import shown_plans
 from gpuplan.views.text import PLAIN
 from tests.cli.runs import REPOSITORY, run
 

@@ -12,6 +12,7 @@ from gpuplan.policy.demand import DemandedService, MeasuredThroughput
 from gpuplan.sizing.demand.tables import RowDocument, Table, cells_of, number_in, plain, wrong_header
 from gpuplan.sizing.needs import Throughput
 from gpuplan.sizing.rules import THROUGHPUT_UNUSABLE
+from gpuplan.wording import count
 
 Measured = tuple[Throughput, ...]
 
@@ -74,9 +75,9 @@ def _row(cells: Mapping[str, str], separator: str) -> Throughput | str:
     for column, value in zip(COLUMNS[3:], (throughput, latency), strict=True):
         if isinstance(value, str) or not isfinite(value) or not 0 < value <= _MOST:
             return column
-    count = int(processes)
+    number = int(processes)
     size = size if isinstance(size, str) else int(size)
-    return Throughput(size, int(batch), count, float(throughput) * count, round(float(latency) * 1000, 6))
+    return Throughput(size, int(batch), number, float(throughput) * number, round(float(latency) * 1000, 6))
 
 
 _MOST: Final = 1_000_000_000
@@ -138,7 +139,7 @@ def _too_late(service: DemandedService, at: Origin, measured: Measured) -> Itera
         fewest = min((item.processes for item in measured), default=0)
         finding = Finding(
             at / ("maxProcesses" if measured else "throughput"),
-            f"nothing was measured with at most {service.max_processes} processes"
+            f"nothing was measured with at most {count(service.max_processes, 'process', 'processes')}"
             if measured
             else "nothing was measured",
             label=f"{fewest} are the fewest" if measured else "no row has a throughput",
@@ -154,7 +155,9 @@ def _too_late(service: DemandedService, at: Origin, measured: Measured) -> Itera
             at / "latency",
             f"no partition that was measured answers within {service.latency}",
             label=f"the fastest takes {fastest:g}ms",
-            notes=(f"measured with at most {service.max_processes} processes",) if service.max_processes > 1 else (),
+            notes=(f"measured with at most {count(service.max_processes, 'process', 'processes')}",)
+            if service.max_processes > 1
+            else (),
             help=f"write `{fastest:g}ms` or more, or measure larger partitions or smaller batches",
         )
         yield THROUGHPUT_UNUSABLE.report(finding)

@@ -19,9 +19,9 @@ from gpuplan.values import NamedTuple
 from gpuplan.views.diff import diff_as_data
 from gpuplan.views.drawing import cuts_figure, guarantees_figure
 from gpuplan.views.json_findings import findings_as_data
-from gpuplan.views.plan import WHEN_EVICTED, WHY_EVICTED
 from gpuplan.views.plan_json import plans_as_data
 from gpuplan.views.plan_paths import PlanPaths
+from gpuplan.views.preemption import WHEN_EVICTED, WHY_EVICTED
 from gpuplan.views.report.published import DIFF, EARLIER, FINDINGS, PLANS, Published
 from gpuplan.views.svg import PATTERNS, STYLE, Figure, hatched, rect, svg_in_page
 from gpuplan.views.text import Theme, printable

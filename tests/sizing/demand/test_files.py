@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuplan.diagnostics import Diagnostic
+from gpuplan.documents import read_text
 from gpuplan.planning.plan import Isolation, Plan
+from gpuplan.policy import parse
 from gpuplan.sizing.demand import from_files, tables_beside
 from gpuplan.sizing.needs import Need, Throughput
 from tests.platforms import a_platform, pool, tenant
@@ -271,7 +273,7 @@ def test_gpu824_a_table_that_is_not_there() -> None:
         (
             ", maxProcesses: 1",
             "[{size: 1, processes: 2, requestsPerSecond: 5, latency: 20ms}]",
-            "nothing was measured with at most 1 processes",
+            "nothing was measured with at most 1 process",
         ),
         ("", "[{size: 2g.20, requestsPerSecond: 5, latency: 20ms}]", "`2g.20` is no MIG profile"),
     ],
@@ -363,6 +365,12 @@ def test_gpu820_a_document_of_another_kind() -> None:
         "document is a `Pool`, and no `Demand`",
         2,
     )
+
+
+def test_a_demand_among_policies_is_told_where_it_belongs() -> None:
+    (document,), _ = read_text("policies/q3.yaml", a_demand("team: a, pods: 1, memory: 1Gi").decode())
+    (found,) = parse(document).diagnostics
+    assert (found.code, found.finding.label) == ("GPU035", "no part of a platform")
 
 
 # --- Hostile files -----------------------------------------------------------------------------------------------

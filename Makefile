@@ -89,11 +89,11 @@ sbom: $(BIN)/.dist ## Write a CycloneDX bill of the locked packages into build/
 
 lock: $(BIN)/.dev ## Resolve the versions in requirements/ to the newest
 	$(BIN)/python -m pip install -q uv
-	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" pyproject.toml requirements/build.in -o requirements/run.txt
-	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" --extra dev -c requirements/run.txt pyproject.toml requirements/build.in -o requirements/dev.txt
-	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" --extra dev --extra bench -c requirements/dev.txt pyproject.toml requirements/build.in -o requirements/bench.txt
-	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" --extra dev --extra docs -c requirements/dev.txt pyproject.toml requirements/build.in -o requirements/docs.txt
-	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" --extra dev --extra dist -c requirements/dev.txt pyproject.toml requirements/build.in -o requirements/dist.txt
+	$(BIN)/uv pip compile -q --no-strip-extras --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" pyproject.toml requirements/build.in -o requirements/run.txt
+	$(BIN)/uv pip compile -q --no-strip-extras --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" --extra dev -c requirements/run.txt pyproject.toml requirements/build.in -o requirements/dev.txt
+	$(BIN)/uv pip compile -q --no-strip-extras --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" --extra dev --extra bench -c requirements/dev.txt pyproject.toml requirements/build.in -o requirements/bench.txt
+	$(BIN)/uv pip compile -q --no-strip-extras --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" --extra dev --extra docs -c requirements/dev.txt pyproject.toml requirements/build.in -o requirements/docs.txt
+	$(BIN)/uv pip compile -q --no-strip-extras --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" --extra dev --extra dist -c requirements/dev.txt pyproject.toml requirements/build.in -o requirements/dist.txt
 
 clean: ## Remove the virtual environment and caches
 	rm -rf .venv .tools .cache build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

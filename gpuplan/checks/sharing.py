@@ -135,7 +135,7 @@ def unit_memory_too_small(plan: Plan) -> Iterator[Finding]:
     ## Why
     `memoryPerUnitMiB` is the least memory that a unit must offer to be of use. Shares divide the GPU's memory: MPS
     enforces it, time-slicing leaves it to the pods, of which one then takes what the others need. A MIG device offers
-    less than the number in its name: a `1g.10gb` of an A100 has 9,856 MiB.
+    less than the number in its name: a `1g.10gb` of an A100 has 9,728 MiB.
 
     ## Instead
     Write fewer shares or a larger profile, or lower `memoryPerUnitMiB` if less is enough.

@@ -51,8 +51,8 @@ def test_a_pod_needs_its_percentile_and_a_margin_of_its_instance_s_part() -> Non
 
 
 def test_a_need_is_never_more_than_the_device_that_was_enough() -> None:
-    (need,), _ = read(on_1g(MEMORY, "chat-0", 9800), on_1g(ENGINE, "chat-0", 1.3))
-    assert (need.memory_mib, need.compute) == (9856, Fraction(1, 7))
+    (need,), _ = read(on_1g(MEMORY, "chat-0", 9700), on_1g(ENGINE, "chat-0", 1.3))
+    assert (need.memory_mib, need.compute) == (9728, Fraction(1, 7))
 
 
 def test_pods_at_once_and_sizes_of_a_workload() -> None:

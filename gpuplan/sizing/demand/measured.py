@@ -327,6 +327,8 @@ def _uses(
         elif len(sizes[device.uuid]) > 1:
             left_out["mixed", file].append(pod)
             part = Fraction(1)
+        elif not any(active.values()):
+            left_out["idle", file].append(pod)
         most = memory if memory and memory >= used else float("inf")
         uses.append(
             Use(
@@ -389,23 +391,28 @@ def _differ(amounts: Collection[float]) -> bool:
 
 _REASONS: Final[Mapping[str, tuple[str, str, str]]] = {
     "shared": (
-        "share GPUs, and were measured together",
+        "on shared GPUs, measured together",
         "the exporter gives pods of a shared GPU what the GPU as a whole uses",
         "say what they need in a `Demand` document, or measure them on GPUs of their own",
     ),
     "memory": (
-        "have no use of memory above zero",
+        "without use of memory above zero",
         "with `KUBERNETES_VIRTUAL_GPUS` the exporter says zero unless it has `hostPID` and the UIDs of pods",
         "say what they need in a `Demand` document",
     ),
     "compute": (
-        "have no use of compute that is their own",
+        "without use of compute of its own",
         f"it is {ENGINE} of a GPU that nobody shares, whose model and profile are known",
         "say what they need in a `Demand` document",
     ),
+    "idle": (
+        "with memory in use, and with compute in no sample",
+        "DCGM may have stopped to measure: it then says zero until it is restarted (NVIDIA/DCGM#303)",
+        "restart DCGM and measure again, or say what they need in a `Demand` document",
+    ),
     "mixed": (
-        "have MIG instances beside smaller or larger ones",
-        "DCGM then shows less than a larger instance uses (NVIDIA/DCGM#138, #248): they count with all of its compute",
+        "with a MIG instance beside smaller or larger ones",
+        "DCGM then shows less than a larger instance uses (NVIDIA/DCGM#138, #248): all of its compute is counted",
         "say what they need in a `Demand` document",
     ),
 }
@@ -419,7 +426,7 @@ def _told(reason: str, file: str, pods: Sequence[str]) -> Diagnostic:
         label="left out" if reason in ("shared", "memory") else "",
         notes=(f"these are {listing(sorted({*pods}))}", note),
         help=help_,
-        severity=Severity.NOTE if reason in ("compute", "mixed") else None,
+        severity=None if reason in ("shared", "memory") else Severity.NOTE,
     )
     return (USE_OF_SHARED_GPU if reason == "shared" else DEMAND_ASSUMED).report(finding)
 

@@ -142,6 +142,12 @@ def test_memory_of_their_own_is_read_on_a_shared_gpu() -> None:
     assert codes == ["GPU826"]
 
 
+def test_gpu826_activity_that_is_zero_throughout_is_told() -> None:
+    (need,), found = from_files({"use.json": an_answer(on_1g(MEMORY, "a-0", 4000, 4000), on_1g(ENGINE, "a-0", 0, 0))})
+    assert need.compute == 0
+    assert [item.finding.message for item in found] == ["1 pod with memory in use, and with compute in no sample"]
+
+
 def test_gpu826_an_instance_beside_one_of_another_size_counts_whole() -> None:
     large = a_series(MEMORY, "b-0", 9000, profile="3g.40gb", instance="1")
     use = a_series(ENGINE, "b-0", 0.33, profile="3g.40gb", instance="1")

@@ -20,6 +20,7 @@ from gpuplan.pipeline.packing.granting import flows_of, rewritten, seats
 from gpuplan.pipeline.packing.judging import in_the_way, unmet, unnamed
 from gpuplan.pipeline.packing.model import Numbers, Packing, Variant, Variation
 from gpuplan.pipeline.packing.patching import overlay_texts, packed_path, patched
+from gpuplan.pipeline.packing.pricing import insist_on_prices
 from gpuplan.pipeline.packing.proposing import documents_of, teams_of
 from gpuplan.planning.plan import Isolation, Plan
 from gpuplan.sizing.answers import Answer, Objective, Way
@@ -129,6 +130,8 @@ class _Asking:
                 f"cluster `{self._cluster}` has no pool whose GPUs could be cut",
                 "; ".join(f"`{item.pool}`: {item.why}" for item in fleet.left_alone) or "add a pool",
             )
+        if self._question.objective is Objective.PRICE:
+            insist_on_prices(self._plan, fleet)
         own, found = from_plan(self._plan, tuple(sorted(fleet.names)))
         if not demand:
             return own, found

@@ -43,7 +43,7 @@ def choose(
     found = _solve(able, node_types, objective, most_layouts, time_limit_s)
     grouped = groups(node_types, assemble(node_types, found.nodes, found.gpus))
     granted = Granted(node_types, grouped)
-    for ask, taken in zip(able, found.taken, strict=True):
+    for ask, taken in zip(able, granted.fitted(able, found.taken), strict=True):
         granted.serve(ask, taken)
     order = {id(need): at for at, need in enumerate(needs)}
     none = [(need, pods_for(ask, amount)) for ask in asked if not ask.worth for need, amount in _each(ask) if amount]
@@ -84,6 +84,9 @@ def _unsolved(found: Found, types: Sequence[NodeType], objective: Objective, mos
     if objective is Objective.CHANGES or not _has_few(types, found, most):
         few = f"{count(most or 0, 'layout')} for all needs"
         what = "the fewest nodes to cut again" if objective is Objective.CHANGES else few
-        hint = "give it more time" if highs.is_there() else "run `pip install gpuplan[solver]`"
-        raise GpuplanError(f"cannot find {what} without the solver HiGHS", hint)
+        if highs.is_there():
+            raise GpuplanError(
+                f"the solver HiGHS has not found {what} in time", "ask for fewer pools at once: `--pool`"
+            )
+        raise GpuplanError(f"cannot find {what} without the solver HiGHS", "run `pip install gpuplan[solver]`")
     return found

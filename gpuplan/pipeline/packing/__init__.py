@@ -76,6 +76,11 @@ def answer(root: Path, demand: Mapping[str, bytes], cluster: str, question: Ques
     )
     if has_errors(found):
         return packing
+    if not needs:
+        raise GpuplanError(
+            f"nobody asks for GPUs of cluster `{name}`: no tenant is guaranteed any in the pools in question",
+            "give a demand, such as `gpuplan pack teams.csv`; `gpuplan schema demand` says what one holds",
+        )
     variants = tuple(asking.variants(needs))
     return replace(packing, variants=variants)
 
@@ -137,6 +142,7 @@ class _Asking:
             return own, found
         asked, told = from_files(demand, self._plan)
         teams = {need.team for need in asked}
+        asked = tuple(need if _is_on(need, fleet) else replace(need, today=None) for need in asked)
         return (*asked, *(need for need in own if need.team not in teams)), told
 
     def variants(self, needs: Sequence[Need]) -> Iterator[Variant]:
@@ -145,7 +151,10 @@ class _Asking:
         yield chosen
         seen = {_told(chosen)}
         for variation, wish, objective, most in self._others(chosen, needs) if question.alternatives else ():
-            other = self.variant(variation, needs, wish, objective, most)
+            try:
+                other = self.variant(variation, needs, wish, objective, most)
+            except GpuplanError:  # what only a solver finds is no alternative where there is none
+                continue
             if other.is_valid and _told(other) not in seen:
                 seen.add(_told(other))
                 yield other
@@ -174,14 +183,13 @@ class _Asking:
         wish = wish._replace(with_media=any(need.engines for need in needs))
         fleet = fleet_of(self._plan, wish)
         found = choose(needs, fleet.node_types, objective, most_layouts=most_layouts)
-        return self.as_variant(variation, needs, fleet, found)
+        return self.as_variant(variation, fleet, found)
 
-    def as_variant(self, variation: Variation, needs: Sequence[Need], fleet: Fleet, found: Answer) -> Variant:
+    def as_variant(self, variation: Variation, fleet: Fleet, found: Answer) -> Variant:
         plan = self._plan
         assignment = assign(plan, fleet, found)
         flows = flows_of(plan, found, assignment)
-        asked = frozenset(need.team for need in needs if need.today is None)
-        grants = rewritten(plan, fleet.names, assignment, flows, asked)
+        grants = rewritten(plan, fleet.names, assignment, flows)
         seated = tuple(seats(plan, fleet.names, grants.quotas, assignment))
         teams = teams_of(plan, flows)
         wanted = documents_of(plan, fleet, assignment, grants, seated, teams)
@@ -203,6 +211,11 @@ class _Asking:
         if after.errors or plan is None:
             return replace(variant, report=report, findings=(*variant.findings, *after.errors))
         return replace(variant, report=report, plan=plan, diff=compare_platforms(self._before, after))
+
+
+def _is_on(need: Need, fleet: Fleet) -> bool:
+    """Whether the unit that a need has today is of a pool in question: quotas on others stay as they are."""
+    return need.today is not None and need.today[0] in fleet.names
 
 
 def _told(variant: Variant) -> object:

@@ -148,13 +148,13 @@ def _facts(packing: Packing, variant: Variant) -> Iterator[str]:
     pods = sum(need.pods for need in packing.needs)
     source = "what the quotas guarantee" if packing.is_from_quotas else "the files, and the quotas of other teams"
     yield f"demand: {count(pods, 'pod')} of {count(len({need.team for need in packing.needs}), 'team')}, from {source}"
-    yield bound_text(variant)
+    yield bound_text(packing, variant)
 
 
-def bound_text(variant: Variant) -> str:
+def bound_text(packing: Packing, variant: Variant) -> str:
     """What no answer can do with less than, and why, in plain words."""
     bound = variant.answer.bound
-    least = _least(variant)
+    least = _least(packing, variant)
     match bound.proof:
         case Proof.PRICES:
             prices = joined([f"{_number(price)} for {name}" for name, price in (bound.prices or {}).items() if price])
@@ -172,9 +172,9 @@ def bound_text(variant: Variant) -> str:
             return f"no answer takes less than {least}, as far as is proven; one between that and this may exist"
 
 
-def _least(variant: Variant) -> str:
+def _least(packing: Packing, variant: Variant) -> str:
     """The bound in the unit of the answer's objective."""
-    least, objective, cost = variant.answer.bound.least, variant.answer.objective, variant.numbers.cost
+    least, objective, cost = variant.answer.bound.least, variant.answer.objective, packing.today.cost
     if objective is Objective.PRICE and cost:
         return f"{month_text(least, cost.currency)} {cost.currency} a month"
     return f"{_number(least)} {_UNITS[objective]}"
@@ -311,7 +311,8 @@ def other_rows(packing: Packing) -> list[tuple[str, ...]]:
         return []
     rows = [("today", "as it is", *_cells(packing.today))]
     for index, variant in enumerate(packing.variants):
-        rows.append((str(index or ""), NAMES[variant.variation], *_cells(variant.numbers)))
+        found = _cells(variant.numbers) if variant.plan else ("-",) * len(_cells(packing.today))
+        rows.append((str(index or ""), NAMES[variant.variation], *found))
     return rows
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from fractions import Fraction as Ratio
 from pathlib import Path
@@ -21,10 +20,8 @@ from gpuplan.views.schemas import schema
 from gpuplan.views.text import PLAIN
 from tests.orders.platforms import CLUSTER, Platform, random_platform
 
-FLEETS = 500 if os.environ.get("GPUPLAN_TEST_PROOF") else 20
 
-
-@pytest.mark.parametrize("seed", range(FLEETS))
+@pytest.mark.parametrize("seed", range(10))
 def test_what_is_written_is_valid_and_has_the_numbers_that_were_said(seed: int, tmp_path: Path) -> None:
     before, after = tmp_path / "before", tmp_path / "after"
     try:

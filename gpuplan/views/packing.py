@@ -13,16 +13,20 @@ from gpuplan.pipeline.packing.idle import idle_of, rounding_of
 from gpuplan.pipeline.packing.model import Numbers, Packing, Variant, Variation
 from gpuplan.pipeline.packing.steps import commands_of, tasks_of
 from gpuplan.planning.plan import Pool, UnitKey
+from gpuplan.planning.prices import HOURS_PER_MONTH, Cost
 from gpuplan.sizing.answers import Bound, Objective, Proof
-from gpuplan.views.fitting import Table
+from gpuplan.views.cost_changes import cost_change_as_data
+from gpuplan.views.costs import hour_text, money_as_data, month_text
+from gpuplan.views.diff import costs_of
+from gpuplan.views.fitting import Table, folded, folded_commands
 from gpuplan.views.json_findings import diagnostic_as_data, json_text
 from gpuplan.views.markdown import escape, fenced, markdown_table
 from gpuplan.views.plan import sharing_of
 from gpuplan.views.plan_json import plan_as_data
 from gpuplan.views.text import PLAIN, Style, Theme, printable, section
-from gpuplan.wording import count, joined
+from gpuplan.wording import count, joined, listing
 
-FORMAT_VERSION: Final = "1.0"
+FORMAT_VERSION: Final = "1.1"
 """A minor step only adds keys; lists are never null or absent."""
 
 FORMATS: Final = ("table", "json", "markdown", "diff")
@@ -69,7 +73,7 @@ def _page(packing: Packing, theme: Theme, number: int) -> str:
     variant = packing.variants[number]
     heading = theme.paint(printable(_headline(packing, variant)), Style.STRONG)
     parts = [
-        f"{heading}\n{''.join(f'{printable(line)}{chr(10)}' for line in _facts(packing, variant))}",
+        folded(f"{heading}\n{_text(_facts(packing, variant))}", theme),
         section(
             "Pools",
             Table(POOLS, rows, right=(2, 3)).shown(theme.indented()) if (rows := pool_rows(variant)) else "",
@@ -85,17 +89,20 @@ def _page(packing: Packing, theme: Theme, number: int) -> str:
             Table(WORK, rows).shown(theme.indented()) if (rows := work_rows(variant)) else "",
             theme,
         ),
-        section("Idle", _text(_idle(variant)), theme),
+        section("Idle", folded(_text(_idle(variant)), theme.indented()), theme),
+        section("Cost", folded(_text(cost_text(variant)), theme.indented()), theme),
         section(
             "Left as they are", Table(LEFT, rows).shown(theme.indented()) if (rows := left_rows(variant)) else "", theme
         ),
         section(
             "Alternatives",
-            Table(OTHERS, rows, right=range(2, 6)).shown(theme.indented()) if (rows := other_rows(packing)) else "",
+            Table(others(packing), rows, right=range(2, 7)).shown(theme.indented())
+            if (rows := other_rows(packing))
+            else "",
             theme,
         ),
-        section("To do by hand", _text(tasks_of(variant)), theme),
-        section("How to get there", _text(commands_of(variant)), theme),
+        section("To do by hand", folded(_text(tasks_of(variant)), theme.indented()), theme),
+        section("How to get there", folded_commands(_text(commands_of(variant)), theme.indented()), theme),
     ]
     return "\n".join(part for part in parts if part)
 
@@ -111,7 +118,7 @@ def _headline(packing: Packing, variant: Variant) -> str:
     changed = "nothing changes" if not variant.files else _against(now, then)
     return (
         f"Cluster {packing.cluster}: {count(then.gpus, 'GPU')} in {count(then.nodes, 'node')} "
-        f"with {count(then.layouts, 'layout')}; {changed}"
+        f"with {count(then.layouts, 'layout')}; {changed}{_money(variant)}"
     )
 
 
@@ -122,19 +129,32 @@ def _against(now: Numbers, then: Numbers) -> str:
     return f"{less if change else as_many}; {count(then.drained_nodes, 'node')} to drain"
 
 
+def _money(variant: Variant) -> str:
+    """What it costs in a month, and how much more or less than today; empty where nobody says prices."""
+    cost, change = variant.numbers.cost, variant.cost_change
+    if cost is None:
+        return ""
+    difference = change.total.difference if change and change.total else Fraction(0)
+    against = f", {month_text(difference, cost.currency, '+')} against today" if difference else ""
+    return f"; {_month(cost)} {cost.currency} a month{against}"
+
+
+def _month(cost: Cost) -> str:
+    return f"{'at least ' if cost.unpriced else ''}{month_text(cost.amount, cost.currency)}"
+
+
 def _facts(packing: Packing, variant: Variant) -> Iterator[str]:
     """What is asked for, why it cannot be less, and how it holds."""
     pods = sum(need.pods for need in packing.needs)
     source = "what the quotas guarantee" if packing.is_from_quotas else "the files, and the quotas of other teams"
     yield f"demand: {count(pods, 'pod')} of {count(len({need.team for need in packing.needs}), 'team')}, from {source}"
-    yield bound_text(packing.objective, variant)
+    yield bound_text(packing, variant)
 
 
-def bound_text(objective: Objective, variant: Variant) -> str:
+def bound_text(packing: Packing, variant: Variant) -> str:
     """What no answer can do with less than, and why, in plain words."""
     bound = variant.answer.bound
-    unit = _UNITS[objective]
-    least = f"{_number(bound.least)} {unit}"
+    least = _least(packing, variant)
     match bound.proof:
         case Proof.PRICES:
             prices = joined([f"{_number(price)} for {name}" for name, price in (bound.prices or {}).items() if price])
@@ -152,9 +172,17 @@ def bound_text(objective: Objective, variant: Variant) -> str:
             return f"no answer takes less than {least}, as far as is proven; one between that and this may exist"
 
 
+def _least(packing: Packing, variant: Variant) -> str:
+    """The bound in the unit of the answer's objective."""
+    least, objective, cost = variant.answer.bound.least, variant.answer.objective, packing.today.cost
+    if objective is Objective.PRICE and cost:
+        return f"{month_text(least, cost.currency)} {cost.currency} a month"
+    return f"{_number(least)} {_UNITS[objective]}"
+
+
 _UNITS: Final = {
     Objective.GPUS: "GPUs",
-    Objective.PRICE: "of the price",
+    Objective.PRICE: "an hour",
     Objective.ACCEPTED: "of lost work",
     Objective.CHANGES: "nodes cut in another way",
 }
@@ -247,6 +275,27 @@ def left_rows(variant: Variant) -> list[tuple[str, ...]]:
     return [*map(tuple, variant.fleet.kept), *map(tuple, variant.fleet.left_alone)]
 
 
+def cost_text(variant: Variant) -> Iterator[str]:
+    """What the pools cost by the hour and month, and what `gpuplan diff` says of it; nothing without prices."""
+    cost = variant.numbers.cost
+    if cost is None or variant.diff is None or variant.plan is None:
+        return
+    yield (
+        f"{hour_text(cost.amount)} {cost.currency} an hour, {month_text(cost.amount, cost.currency)} a month "
+        f"of {HOURS_PER_MONTH} hours"
+    )
+    if cost.unpriced and variant.cost_change is None:
+        have = "has" if len(cost.unpriced) == 1 else "have"
+        yield f"without {listing(cost.unpriced)}, which {have} no price"
+    yield from costs_of(variant.diff, variant.plan.cluster.name)
+
+
+def others(packing: Packing) -> tuple[str, ...]:
+    """The headings of the alternatives."""
+    cost = packing.today.cost
+    return (*OTHERS, *([f"{cost.currency} A MONTH"] if cost else []))
+
+
 OTHERS: Final = ("", "ANSWER", "GPUS", "NODES", "LAYOUTS", "TO DRAIN")
 NAMES: Final = {
     Variation.ASKED: "as asked",
@@ -262,12 +311,14 @@ def other_rows(packing: Packing) -> list[tuple[str, ...]]:
         return []
     rows = [("today", "as it is", *_cells(packing.today))]
     for index, variant in enumerate(packing.variants):
-        rows.append((str(index or ""), NAMES[variant.variation], *_cells(variant.numbers)))
+        found = _cells(variant.numbers) if variant.plan else ("-",) * len(_cells(packing.today))
+        rows.append((str(index or ""), NAMES[variant.variation], *found))
     return rows
 
 
 def _cells(numbers: Numbers) -> tuple[str, ...]:
-    return str(numbers.gpus), str(numbers.nodes), str(numbers.layouts), str(numbers.drained_nodes)
+    money = [_month(numbers.cost)] if numbers.cost else []
+    return (str(numbers.gpus), str(numbers.nodes), str(numbers.layouts), str(numbers.drained_nodes), *money)
 
 
 # --- For a merge request -----------------------------------------------------------------------------------------
@@ -283,13 +334,14 @@ def _markdown(packing: Packing, number: int) -> str:
         ("Pools", POOLS, pool_rows(variant)),
         ("Quotas that move", QUOTAS, quota_rows(variant)),
         ("Workloads that move", WORK, work_rows(variant)),
-        ("Alternatives", OTHERS, other_rows(packing)),
+        ("Alternatives", others(packing), other_rows(packing)),
     )
     for heading, headings, rows in tables:
         if rows:
             parts.append(f"### {heading}\n\n{markdown_table(headings, [map(escape, row) for row in rows])}")
     for heading, lines in (
         ("Idle", [*_idle(variant)]),
+        ("Cost", [*cost_text(variant)]),
         ("To do by hand", [*tasks_of(variant)]),
         ("How to get there", [*commands_of(variant)]),
     ):
@@ -326,7 +378,13 @@ def packing_as_data(packing: Packing, theme: Theme = PLAIN) -> dict[str, Any]:
 
 
 def _numbers(numbers: Numbers) -> dict[str, Any]:
-    return numbers._asdict()
+    return {**numbers._asdict(), "cost": _cost(numbers.cost)}
+
+
+def _cost(cost: Cost | None) -> dict[str, Any] | None:
+    if cost is None:
+        return None
+    return {"currency": cost.currency, **money_as_data(cost.amount), "unpriced_pools": list(cost.unpriced)}
 
 
 def _variant(variant: Variant, theme: Theme) -> dict[str, Any]:
@@ -335,6 +393,7 @@ def _variant(variant: Variant, theme: Theme) -> dict[str, Any]:
     plan, diff = variant.plan, variant.diff
     return {
         "answer": variant.variation.value,
+        "objective": variant.answer.objective.value,
         "valid": variant.is_valid,
         **_numbers(variant.numbers),
         "bound": _bound(bound),
@@ -360,6 +419,7 @@ def _variant(variant: Variant, theme: Theme) -> dict[str, Any]:
             "class": diff.worst_of(plan.cluster.name).value,
             "nodes": diff.nodes_of(plan.cluster.name),
             "pods": diff.pods_of(plan.cluster.name),
+            "costs": cost_change_as_data(variant.cost_change),
         }
         if diff and plan
         else None,

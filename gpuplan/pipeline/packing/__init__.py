@@ -20,6 +20,7 @@ from gpuplan.pipeline.packing.granting import flows_of, rewritten, seats
 from gpuplan.pipeline.packing.judging import in_the_way, unmet, unnamed
 from gpuplan.pipeline.packing.model import Numbers, Packing, Variant, Variation
 from gpuplan.pipeline.packing.patching import overlay_texts, packed_path, patched
+from gpuplan.pipeline.packing.pricing import insist_on_prices
 from gpuplan.pipeline.packing.proposing import documents_of, teams_of
 from gpuplan.planning.plan import Isolation, Plan
 from gpuplan.sizing.answers import Answer, Objective, Way
@@ -75,6 +76,11 @@ def answer(root: Path, demand: Mapping[str, bytes], cluster: str, question: Ques
     )
     if has_errors(found):
         return packing
+    if not needs:
+        raise GpuplanError(
+            f"nobody asks for GPUs of cluster `{name}`: no tenant is guaranteed any in the pools in question",
+            "give a demand, such as `gpuplan pack teams.csv`; `gpuplan schema demand` says what one holds",
+        )
     variants = tuple(asking.variants(needs))
     return replace(packing, variants=variants)
 
@@ -129,11 +135,14 @@ class _Asking:
                 f"cluster `{self._cluster}` has no pool whose GPUs could be cut",
                 "; ".join(f"`{item.pool}`: {item.why}" for item in fleet.left_alone) or "add a pool",
             )
+        if self._question.objective is Objective.PRICE:
+            insist_on_prices(self._plan, fleet)
         own, found = from_plan(self._plan, tuple(sorted(fleet.names)))
         if not demand:
             return own, found
         asked, told = from_files(demand, self._plan)
         teams = {need.team for need in asked}
+        asked = tuple(need if _is_on(need, fleet) else replace(need, today=None) for need in asked)
         return (*asked, *(need for need in own if need.team not in teams)), told
 
     def variants(self, needs: Sequence[Need]) -> Iterator[Variant]:
@@ -142,7 +151,10 @@ class _Asking:
         yield chosen
         seen = {_told(chosen)}
         for variation, wish, objective, most in self._others(chosen, needs) if question.alternatives else ():
-            other = self.variant(variation, needs, wish, objective, most)
+            try:
+                other = self.variant(variation, needs, wish, objective, most)
+            except GpuplanError:  # what only a solver finds is no alternative where there is none
+                continue
             if other.is_valid and _told(other) not in seen:
                 seen.add(_told(other))
                 yield other
@@ -171,14 +183,13 @@ class _Asking:
         wish = wish._replace(with_media=any(need.engines for need in needs))
         fleet = fleet_of(self._plan, wish)
         found = choose(needs, fleet.node_types, objective, most_layouts=most_layouts)
-        return self.as_variant(variation, needs, fleet, found)
+        return self.as_variant(variation, fleet, found)
 
-    def as_variant(self, variation: Variation, needs: Sequence[Need], fleet: Fleet, found: Answer) -> Variant:
+    def as_variant(self, variation: Variation, fleet: Fleet, found: Answer) -> Variant:
         plan = self._plan
         assignment = assign(plan, fleet, found)
         flows = flows_of(plan, found, assignment)
-        asked = frozenset(need.team for need in needs if need.today is None)
-        grants = rewritten(plan, fleet.names, assignment, flows, asked)
+        grants = rewritten(plan, fleet.names, assignment, flows)
         seated = tuple(seats(plan, fleet.names, grants.quotas, assignment))
         teams = teams_of(plan, flows)
         wanted = documents_of(plan, fleet, assignment, grants, seated, teams)
@@ -200,6 +211,11 @@ class _Asking:
         if after.errors or plan is None:
             return replace(variant, report=report, findings=(*variant.findings, *after.errors))
         return replace(variant, report=report, plan=plan, diff=compare_platforms(self._before, after))
+
+
+def _is_on(need: Need, fleet: Fleet) -> bool:
+    """Whether the unit that a need has today is of a pool in question: quotas on others stay as they are."""
+    return need.today is not None and need.today[0] in fleet.names
 
 
 def _told(variant: Variant) -> object:

@@ -65,7 +65,7 @@ def _unmet(plan: Plan, fleet: Fleet, need: Need, pods: int) -> Diagnostic:
         plan,
         Finding(
             at,
-            f"{what} find no room",
+            f"{what} {'finds' if pods == 1 else 'find'} no room",
             label=f"{count(need.pods, 'pod')} asked for",
             notes=(f"there are {count(there, 'node')} that could hold them, and others use what is on those",),
             help=f"ask for fewer, or allow more nodes: `--nodes-at-most {model}={there + 1}`",

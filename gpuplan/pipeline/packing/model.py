@@ -7,6 +7,7 @@ from dataclasses import field
 from enum import StrEnum
 from functools import cached_property
 
+from gpuplan.changes.costs import CostChange
 from gpuplan.diagnostics import Diagnostic, has_errors
 from gpuplan.pipeline import Report
 from gpuplan.pipeline.comparing import Diff
@@ -14,6 +15,7 @@ from gpuplan.pipeline.packing.assigning import Assignment
 from gpuplan.pipeline.packing.fleet import Fleet
 from gpuplan.pipeline.packing.granting import Moved, Seat
 from gpuplan.planning.plan import Plan, Pool
+from gpuplan.planning.prices import Cost, cost_of
 from gpuplan.sizing.answers import Answer, Objective
 from gpuplan.sizing.needs import Need
 from gpuplan.values import NamedTuple, Value
@@ -35,12 +37,16 @@ class Variation(StrEnum):
 
 
 class Numbers(NamedTuple):
-    """What an answer takes, of the pools in scope, as the patched plan and its diff say it."""
+    """What an answer takes, of the pools in scope, as the patched plan and its diff say it.
+
+    ``cost`` is None where nobody says prices.
+    """
 
     gpus: int
     nodes: int
     layouts: int
     drained_nodes: int
+    cost: Cost | None = None
 
 
 class Variant(Value):
@@ -76,16 +82,23 @@ class Variant(Value):
 
     @cached_property
     def numbers(self) -> Numbers:
-        return numbers_of(self.pools, self.diff.drained_of(self.plan.cluster.name) if self.diff and self.plan else 0)
+        drained = self.diff.drained_of(self.plan.cluster.name) if self.diff and self.plan else 0
+        return numbers_of(self.plan, self.pools, drained)
+
+    @property
+    def cost_change(self) -> CostChange | None:
+        """What it costs more or less than today; None where it costs what it did, or nobody says prices."""
+        return self.diff.costs.get(self.plan.cluster.name) if self.diff and self.plan else None
 
 
-def numbers_of(pools: tuple[Pool, ...], drained: int) -> Numbers:
-    """The sums over some pools."""
+def numbers_of(plan: Plan | None, pools: tuple[Pool, ...], drained: int) -> Numbers:
+    """The sums over some pools of a plan."""
     return Numbers(
         sum(pool.gpu_count for pool in pools),
         sum(pool.nodes.count for pool in pools),
         len({(pool.gpu.id, division) for pool in pools if (division := _division(pool))}),
         drained,
+        cost_of(plan, pools) if plan else None,
     )
 
 
@@ -131,4 +144,4 @@ class Packing(Value):
     @cached_property
     def today(self) -> Numbers:
         """What the pools in scope take as they are."""
-        return numbers_of(self.chosen.fleet.pools, 0) if self.chosen else Numbers(0, 0, 0, 0)
+        return numbers_of(self.before, self.chosen.fleet.pools, 0) if self.chosen else Numbers(0, 0, 0, 0)

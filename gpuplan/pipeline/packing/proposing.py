@@ -11,8 +11,10 @@ from gpuplan.pipeline.packing.assigning import Assignment, Place
 from gpuplan.pipeline.packing.fleet import Fleet, cut_of, key_of
 from gpuplan.pipeline.packing.granting import Flow, Flows, Grants, Seat, item_of
 from gpuplan.pipeline.packing.patching import Wanted
+from gpuplan.pipeline.packing.pricing import prices_with
 from gpuplan.planning.layouts import entry_of
 from gpuplan.planning.plan import Mig, Plan, Pool
+from gpuplan.planning.prices import node_type
 from gpuplan.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.sizing.answers import Cut, Way
 
@@ -46,7 +48,8 @@ def documents_of(
         for seat in seats
         if seat.key is not None
     ]
-    return [*layouts.added, *pools, *gone, *others, *tenants, *drafted, *work]
+    prices = prices_with(plan, assignment.places, {wanted.name for wanted in gone})
+    return [*layouts.added, *pools, *gone, *others, *tenants, *drafted, *work, *prices]
 
 
 def _spec(part: Any) -> Spec:  # noqa: ANN401 - any part of a plan with a place
@@ -71,6 +74,7 @@ def _pool(plan: Plan, place: Place, layouts: _Layouts, assignment: Assignment, f
         nodes |= {"names": list(place.names)} if place.names else {}
         nodes |= {"namePattern": place.pattern} if place.pattern else {}
         spec = {key: value for key, value in spec.items() if key not in ("names", "rollout")}
+        spec |= _billed_as(plan, source)
     spec["nodes"] = nodes
     if place.is_recut and not _is_cut_so(source, place.cut):
         spec["sharing"] = _sharing(plan, place, layouts)
@@ -80,6 +84,14 @@ def _pool(plan: Plan, place: Place, layouts: _Layouts, assignment: Assignment, f
     if place.is_new or (place.is_recut and "fallback" in spec) or _is_lost(source, assignment, fleet):
         spec.pop("fallback", None)
     return Wanted("Pool", place.pool, spec)
+
+
+def _billed_as(plan: Plan, source: Pool) -> Spec:
+    """The type of nodes that have a price by it, which a pool says that does not choose them by their label."""
+    name = node_type(source)
+    if source.spec.billing.node_type or plan.prices is None or name not in plan.prices.spec.node_types:
+        return {}
+    return {"billing": {**(_spec(source).get("billing") or {}), "nodeType": name}}
 
 
 def _is_cut_so(pool: Pool, cut: Cut) -> bool:

@@ -37,7 +37,7 @@ def choose(
     cuts the fewest nodes in another way than today.
 
     Under `ACCEPTED` all nodes are used: what is asked for has room, and the rest is cut so that the fewest pods are
-    turned away where they come and go at random, and each need is off by up to ``tolerance`` of it. No bound is claimed.
+    turned away where they come and go at random, and each need is off by up to ``tolerance``. No bound is claimed.
     """
     if objective is Objective.PRICE and (unpriced := [one.name for one in node_types if one.price is None]):
         raise GpuplanError(f"no price is known of {listing(unpriced, None)}", "give each node type a price")
@@ -48,7 +48,7 @@ def choose(
     found = _solve(able, node_types, objective, most_layouts, time_limit_s, tolerance)
     grouped = groups(node_types, assemble(node_types, found.nodes, found.gpus))
     granted = Granted(node_types, grouped)
-    for ask, taken in zip(able, found.taken, strict=True):
+    for ask, taken in zip(able, granted.fitted(able, found.taken), strict=True):
         granted.serve(ask, taken)
     order = {id(need): at for at, need in enumerate(needs)}
     none = [(need, pods_for(ask, amount)) for ask in asked if not ask.worth for need, amount in _each(ask) if amount]
@@ -92,10 +92,11 @@ def _has_few(types: Sequence[NodeType], found: Found, most: int | None) -> bool:
 
 def _unsolved(found: Found, types: Sequence[NodeType], objective: Objective, most: int | None) -> Found:
     what = _SOLVED.get(objective, "" if _has_few(types, found, most) else f"{count(most or 0, 'layout')} for all needs")
-    if what:
-        hint = "give it more time" if highs.is_there() else "run `pip install gpuplan[solver]`"
-        raise GpuplanError(f"cannot find {what} without the solver HiGHS", hint)
-    return found
+    if not what:
+        return found
+    if highs.is_there():
+        raise GpuplanError(f"the solver HiGHS has not found {what} in time", "ask for fewer pools at once: `--pool`")
+    raise GpuplanError(f"cannot find {what} without the solver HiGHS", "run `pip install gpuplan[solver]`")
 
 
 _SOLVED = {

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from gpuplan.cli.commands import completing, format_option, option, verb
-from gpuplan.cli.files import contents
+from gpuplan.cli.files import content_below, contents
 from gpuplan.cli.options import cluster_option, pool_names, write_findings
 from gpuplan.cli.terminal import Terminal
 from gpuplan.patterns import regex
@@ -147,10 +146,12 @@ def _demand(names: Sequence[str]) -> dict[str, bytes]:
     """The files of a demand, with the tables that they name."""
     if not names:
         return {}
+    from gpuplan.documents.text import MAX_BYTES
     from gpuplan.sizing.demand import tables_beside
 
     found = dict(contents(names, "a Demand document, or a table"))
-    return {**found, **{path: Path(path).read_bytes() for path in tables_beside(found) if Path(path).is_file()}}
+    tables = {table.place: content_below(table.folder, table.path, MAX_BYTES + 1) for table in tables_beside(found)}
+    return {**found, **{place: content for place, content in tables.items() if content is not None}}
 
 
 def _end(terminal: Terminal, packing: Packing, number: int, *, write: bool) -> int:

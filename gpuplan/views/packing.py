@@ -39,7 +39,8 @@ def shown_packing(packing: Packing, format_: str, theme: Theme, number: int = 0)
         return ""
     match format_:
         case "diff":
-            return patch_text(packing.variants[number], packing.texts)
+            patch = patch_text(packing.variants[number], packing.texts)
+            return "".join(map(_shown, _lines_of(patch))) if theme.is_fitted else patch
         case "markdown":
             return _markdown(packing, number)
         case _:
@@ -56,6 +57,11 @@ def patch_text(variant: Variant, texts: Mapping[str, str]) -> str:
         lines = unified_diff(_lines_of(before), _lines_of(after), old, new)
         parts += (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
     return "".join(parts)
+
+
+def _shown(line: str) -> str:
+    """A line on a terminal, which obeys characters that a patch must keep."""
+    return f"{printable(line.removesuffix(chr(10)))}\n"
 
 
 def _lines_of(text: str | None) -> list[str]:

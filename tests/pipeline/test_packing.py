@@ -16,7 +16,7 @@ from gpuplan.pipeline.packing import Packing, pack, write_packing
 from gpuplan.views.packing import packing_as_data, patch_text, shown_packing
 from gpuplan.views.plan_json import plans_as_data
 from gpuplan.views.schemas import schema
-from gpuplan.views.text import PLAIN
+from gpuplan.views.text import PLAIN, Theme
 from tests.orders.platforms import CLUSTER, Platform, random_platform
 
 FLEETS = 500 if os.environ.get("GPUPLAN_TEST_PROOF") else 20
@@ -135,6 +135,14 @@ def test_another_demand_moves_a_tenants_quota(root: Path) -> None:
 @pytest.mark.parametrize("format_", ["table", "markdown", "diff", "json"])
 def test_an_answer_is_shown_in_every_format(root: Path, format_: str) -> None:
     assert "halves" in shown_packing(pack(root), format_, PLAIN)
+
+
+def test_a_patch_keeps_what_a_terminal_would_obey(root: Path) -> None:
+    own = root / "overlays" / "test" / "own.yaml"
+    own.write_text(HALVES_AND_SEVENTHS.replace("spec:\n", "spec: # \u202elive\n"), encoding="utf-8")
+    packing = pack(root)
+    assert " spec: # \u202elive\n" in shown_packing(packing, "diff", PLAIN)
+    assert "\u202e" not in shown_packing(packing, "diff", Theme(is_fitted=True))
 
 
 def test_a_pool_that_is_not_there_is_trouble(root: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.pipeline import build, compare, validate
 from gpuplan.pipeline.packing import Packing, pack, write_packing
-from gpuplan.views.packing import packing_as_data, patch_text, shown_packing
+from gpuplan.views.packing import moves_of, packing_as_data, patch_text, shown_packing
 from gpuplan.views.plan_json import plans_as_data
 from gpuplan.views.schemas import schema
 from gpuplan.views.text import PLAIN, Theme
@@ -120,6 +120,15 @@ def test_a_document_that_clusters_share_stays_and_the_overlay_says_what_differs(
     packing = pack(root)
     assert sorted(packing.variants[0].files) == ["overlays/test/packed.yaml"]
     assert "+    count: 1\n" in patch_text(packing.variants[0], packing.texts)
+
+
+def test_of_two_pools_that_would_do_the_one_stays_whose_tenants_are_there(root: Path) -> None:
+    own = root / "overlays" / "test" / "own.yaml"
+    empty = HALVES_AND_SEVENTHS.partition("---\n")[0].replace("halves", "empty").replace("gpu-", "another-")
+    own.write_text(f"{empty}---\n{HALVES_AND_SEVENTHS}", encoding="utf-8")
+    variant = pack(root).variants[0]
+    assert [pool.name for pool in variant.pools] == ["halves"]
+    assert moves_of(variant) == []
 
 
 def test_another_demand_moves_a_tenants_quota(root: Path) -> None:

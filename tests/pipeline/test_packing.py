@@ -131,6 +131,33 @@ def test_of_two_pools_that_would_do_the_one_stays_whose_tenants_are_there(root: 
     assert moves_of(variant) == []
 
 
+SHARED = """\
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: shared}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 1, gpusPerNode: 1, names: [gpu-3]}
+  sharing: {timeSlicing: {replicas: 2}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: another-team}
+spec:
+  namespaces: [another-team]
+  quotas: [{pool: shared, guaranteed: 2}]
+"""
+
+
+def test_a_pool_whose_gpus_are_not_partitioned_has_no_layout(root: Path) -> None:
+    own = root / "overlays" / "test" / "own.yaml"
+    own.write_text(HALVES_AND_SEVENTHS + SHARED, encoding="utf-8")
+    packing = pack(root, most_layouts=1)
+    assert (packing.today.layouts, packing.variants[0].numbers.layouts) == (1, 1)
+    assert [variant.variation.value for variant in packing.alternatives] != ["one-layout"]
+
+
 def test_another_demand_moves_a_tenants_quota(root: Path) -> None:
     demand = root / "teams.csv"
     demand.write_text("team,name,pods,memory\nteam,small,7,9Gi\n", encoding="utf-8")

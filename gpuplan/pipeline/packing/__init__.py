@@ -18,7 +18,7 @@ from gpuplan.pipeline.packing.assigning import assign
 from gpuplan.pipeline.packing.fleet import Fleet, Wish, fleet_of
 from gpuplan.pipeline.packing.granting import flows_of, rewritten, seats
 from gpuplan.pipeline.packing.judging import in_the_way, unmet, unnamed
-from gpuplan.pipeline.packing.model import Numbers, Packing, Variant, Variation
+from gpuplan.pipeline.packing.model import Numbers, Packing, Variant, Variation, numbers_of
 from gpuplan.pipeline.packing.patching import overlay_texts, packed_path, patched
 from gpuplan.pipeline.packing.proposing import documents_of, teams_of
 from gpuplan.planning.plan import Isolation, Plan
@@ -151,7 +151,8 @@ class _Asking:
         self, chosen: Variant, needs: Sequence[Need]
     ) -> Iterator[tuple[Variation, Wish, Objective, int | None]]:
         wish, objective = self._question.wish, self._question.objective
-        layouts = chosen.numbers.layouts
+        kept = {item.pool for item in chosen.fleet.kept}
+        layouts = numbers_of(tuple(pool for pool in chosen.pools if pool.name not in kept), 0).layouts
         if layouts > 2:
             yield Variation.FEWER_LAYOUTS, wish, objective, layouts - 1
         if layouts > 1:

@@ -14,7 +14,7 @@ from gpuplan.pipeline.packing.assigning import Assignment
 from gpuplan.pipeline.packing.fleet import Fleet
 from gpuplan.pipeline.packing.granting import Moved, Seat
 from gpuplan.planning.plan import Plan, Pool
-from gpuplan.sizing.answers import Answer, Objective
+from gpuplan.sizing.answers import Answer, Objective, Way
 from gpuplan.sizing.needs import Need
 from gpuplan.values import NamedTuple, Value
 
@@ -35,7 +35,10 @@ class Variation(StrEnum):
 
 
 class Numbers(NamedTuple):
-    """What an answer takes, of the pools in scope, as the patched plan and its diff say it."""
+    """What an answer takes, of the pools in scope, as the patched plan and its diff say it.
+
+    ``layouts`` are MIG layouts, as `--most-layouts` counts them.
+    """
 
     gpus: int
     nodes: int
@@ -84,16 +87,17 @@ def numbers_of(pools: tuple[Pool, ...], drained: int) -> Numbers:
     return Numbers(
         sum(pool.gpu_count for pool in pools),
         sum(pool.nodes.count for pool in pools),
-        len({(pool.gpu.id, division) for pool in pools if (division := _division(pool))}),
+        len({(pool.gpu.id, layout) for pool in pools if (layout := _layout(pool))}),
         drained,
     )
 
 
-def _division(pool: Pool) -> object:
+def _layout(pool: Pool) -> object:
+    """What tells its MIG layout from others; None where its GPUs are not partitioned."""
     from gpuplan.pipeline.packing.fleet import cut_of, key_of
 
     cut = cut_of(pool)
-    return key_of(cut) if cut is not None else pool.name
+    return key_of(cut) if cut is not None and cut.way is Way.MIG else None
 
 
 class Packing(Value):

@@ -4,10 +4,10 @@ There are 100 A100. Jobs of five sizes come at random, at 85 % of all memory sli
 of mean 1, and are turned away where nothing has room for them; of 20,000 jobs the first 4,000 are not counted.
 
 ``static`` are layouts that `choose` planned for the mean of each size, with the objective `accepted`; they never
-change, and a job takes the smallest free instance that holds it. ``dynamic`` makes each instance where it destroys least, and
-removes it when its job ends: each GPU and placement is judged by what could still be made there afterwards. There are
-several ways to say what that is worth; of those that are tried the best one counts, mix by mix. ``first place`` takes
-the first placement of the first GPU.
+change, and a job takes the smallest free instance that holds it. ``dynamic`` makes each instance where it destroys
+least, and removes it when its job ends: each GPU and placement is judged by what could still be made there afterwards.
+There are several ways to say what that is worth; of those that are tried the best one counts, mix by mix. ``first
+place`` takes the first placement of the first GPU.
 
 ``off`` is the same with each size's demand off by a random factor of its own, up to 30 % either way, which `choose` was
 told (``tolerance``) but not by how much: each run has other factors, and static and dynamic see the same jobs.
@@ -180,7 +180,7 @@ def first_place(_: int, __: int, number: int) -> tuple[float, ...]:
 
 
 def worths(board: Board, weights: Sequence[int]) -> list[Worth]:
-    """By what could be made afterwards, in memory or in number, of all sizes or as they are asked for; and fullest first."""
+    """By what could be made afterwards, by memory or number, of all sizes or as asked for; and the fullest first."""
     kinds = range(len(board.places))
     values = [
         [sum(weight * sum(not place & mask for place in board.places[kind]) for kind, weight in each) for mask in MASKS]

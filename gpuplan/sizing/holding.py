@@ -45,14 +45,13 @@ def law_of(objective: Objective) -> Law:
     return Law.BY_CHANCE if objective is Objective.ACCEPTED else Law.AT_ONCE
 
 
-def hold(answer: Answer, needs: Sequence[Need], tolerance: float) -> Holding:
+def hold(answer: Answer, needs: Sequence[Need], tolerance: float, law: Law) -> Holding:
     """What part of the needs an answer holds; services count as the pods that they are granted.
 
     Pods with several GPUs have those that they are granted, and nobody else has these.
     """
     room = _Room(answer)
     asked = [_pods(answer, need) for need in needs]
-    law = law_of(answer.objective)
     own = [room.granted(need) for need in needs]
     larger = [room.holding(need) for need in needs]
     factors = [*off_by(len(needs), tolerance)]

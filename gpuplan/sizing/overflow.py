@@ -9,7 +9,6 @@ from random import Random
 
 from gpuplan.values import NamedTuple
 
-
 PAIRS = 32
 """So many times each need is off by chance, and then by as much the other way."""
 

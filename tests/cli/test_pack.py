@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.runs import run
+from tests.plans import a_cluster
+from tests.platforms import pool, tenant
+
+DEMAND = """\
+apiVersion: gpuplan.dev/v1
+kind: Demand
+metadata: {name: q3}
+spec:
+  needs:
+    - {team: team, service: {requestsPerSecond: 10, throughput: tables/bert.csv}}
+"""
+POLICIES = pool("a", nodes='count: 2, gpusPerNode: 8, namePattern: "a-[0-9]+"') + tenant("team")
+SECRET = "token=hunter2\n"
 
 
 def test_what_to_ask_prometheus_needs_no_platform(tmp_path: Path) -> None:
@@ -12,3 +27,40 @@ def test_what_to_ask_prometheus_needs_no_platform(tmp_path: Path) -> None:
     assert (result.code, result.err) == (0, "")
     assert "/api/v1/query_range" in result.out
     assert "DCGM_FI_DEV_FB_USED" in result.out
+
+
+# --- What a demand names ---
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "root"
+    (root / "policies").mkdir(parents=True)
+    (root / "policies" / "all.yaml").write_text(POLICIES, encoding="utf-8")
+    (root / "overlays" / "test").mkdir(parents=True)
+    (root / "overlays" / "test" / "cluster.yaml").write_text(a_cluster("kind: kubernetes"), encoding="utf-8")
+    (root / "q3.yaml").write_text(DEMAND, encoding="utf-8")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "bert.csv").write_text(SECRET, encoding="utf-8")
+    return root
+
+
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_no_link_is_followed_to_a_table_that_a_demand_names(root: Path, *, is_folder: bool) -> None:
+    """Else a branch of a stranger shows what the runner of CI can read, such as its environment."""
+    if is_folder:
+        (root / "tables").symlink_to("../outside")
+    else:
+        (root / "tables").mkdir()
+        (root / "tables" / "bert.csv").symlink_to("../../outside/bert.csv")
+    done = run("pack", "q3.yaml", cwd=root)
+    assert (done.code, "hunter2" in done.out + done.err) == (2, False)
+    assert "`tables/bert.csv` is a link, and not followed" in done.err
+
+
+def test_a_table_without_end_is_too_large(root: Path) -> None:
+    (root / "tables").mkdir()
+    with (root / "tables" / "bert.csv").open("wb") as stream:
+        stream.truncate(2**40)
+    done = run("pack", "q3.yaml", cwd=root)
+    assert (done.code, "file is larger than 8 MiB" in done.err) == (1, True)

@@ -14,10 +14,10 @@ from gpuplan.diagnostics import GpuplanError
 from gpuplan.pipeline import build, compare, validate
 from gpuplan.pipeline.packing import Packing, pack, write_packing
 from gpuplan.planning.prices import Cost, costs
-from gpuplan.views.packing import packing_as_data, patch_text, shown_packing
+from gpuplan.views.packing import moves_of, packing_as_data, patch_text, shown_packing
 from gpuplan.views.plan_json import plans_as_data
 from gpuplan.views.schemas import schema
-from gpuplan.views.text import PLAIN
+from gpuplan.views.text import PLAIN, Theme
 from tests.orders.platforms import CLUSTER, Platform, random_platform
 
 
@@ -121,6 +121,42 @@ def test_a_document_that_clusters_share_stays_and_the_overlay_says_what_differs(
     assert "+    count: 1\n" in patch_text(packing.variants[0], packing.texts)
 
 
+def test_of_two_pools_that_would_do_the_one_stays_whose_tenants_are_there(root: Path) -> None:
+    own = root / "overlays" / "test" / "own.yaml"
+    empty = HALVES_AND_SEVENTHS.partition("---\n")[0].replace("halves", "empty").replace("gpu-", "another-")
+    own.write_text(f"{empty}---\n{HALVES_AND_SEVENTHS}", encoding="utf-8")
+    variant = pack(root).variants[0]
+    assert [pool.name for pool in variant.pools] == ["halves"]
+    assert moves_of(variant) == []
+
+
+SHARED = """\
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: shared}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 1, gpusPerNode: 1, names: [gpu-3]}
+  sharing: {timeSlicing: {replicas: 2}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: another-team}
+spec:
+  namespaces: [another-team]
+  quotas: [{pool: shared, guaranteed: 2}]
+"""
+
+
+def test_a_pool_whose_gpus_are_not_partitioned_has_no_layout(root: Path) -> None:
+    own = root / "overlays" / "test" / "own.yaml"
+    own.write_text(HALVES_AND_SEVENTHS + SHARED, encoding="utf-8")
+    packing = pack(root, most_layouts=1)
+    assert (packing.today.layouts, packing.variants[0].numbers.layouts) == (1, 1)
+    assert [variant.variation.value for variant in packing.alternatives] != ["one-layout"]
+
+
 def test_another_demand_moves_a_tenants_quota(root: Path) -> None:
     demand = root / "teams.csv"
     demand.write_text("team,name,pods,memory\nteam,small,7,9Gi\n", encoding="utf-8")
@@ -134,6 +170,14 @@ def test_another_demand_moves_a_tenants_quota(root: Path) -> None:
 @pytest.mark.parametrize("format_", ["table", "markdown", "diff", "json"])
 def test_an_answer_is_shown_in_every_format(root: Path, format_: str) -> None:
     assert "halves" in shown_packing(pack(root), format_, PLAIN)
+
+
+def test_a_patch_keeps_what_a_terminal_would_obey(root: Path) -> None:
+    own = root / "overlays" / "test" / "own.yaml"
+    own.write_text(HALVES_AND_SEVENTHS.replace("spec:\n", "spec: # \u202elive\n"), encoding="utf-8")
+    packing = pack(root)
+    assert " spec: # \u202elive\n" in shown_packing(packing, "diff", PLAIN)
+    assert "\u202e" not in shown_packing(packing, "diff", Theme(is_fitted=True))
 
 
 def test_a_pool_that_is_not_there_is_trouble(root: Path) -> None:

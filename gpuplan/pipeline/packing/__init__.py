@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
@@ -16,14 +17,15 @@ from gpuplan.pipeline.drafting import Written
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load, load_tree
 from gpuplan.pipeline.packing.assigning import assign
 from gpuplan.pipeline.packing.fleet import Fleet, Wish, fleet_of
-from gpuplan.pipeline.packing.granting import flows_of, rewritten, seats
+from gpuplan.pipeline.packing.granting import flows_of, lending_surplus, rewritten, seats
 from gpuplan.pipeline.packing.judging import in_the_way, unmet, unnamed
-from gpuplan.pipeline.packing.model import Numbers, Packing, Variant, Variation
+from gpuplan.pipeline.packing.model import Numbers, Packing, Variant, Variation, numbers_of
 from gpuplan.pipeline.packing.patching import overlay_texts, packed_path, patched
 from gpuplan.pipeline.packing.pricing import insist_on_prices
 from gpuplan.pipeline.packing.proposing import documents_of, teams_of
 from gpuplan.planning.plan import Isolation, Plan
 from gpuplan.sizing.answers import Answer, Objective, Way
+from gpuplan.sizing.demand.margins import MARGIN, PERCENTILE, Measured
 from gpuplan.sizing.needs import Need
 from gpuplan.values import NamedTuple
 from gpuplan.wording import listing
@@ -32,12 +34,17 @@ __all__ = ["Numbers", "Packing", "Question", "Variant", "Variation", "pack", "wr
 
 
 class Question(NamedTuple):
-    """What is asked for beside the demand; ``alternatives`` whether others are looked for beside the answer."""
+    """What is asked for beside the demand; ``alternatives`` whether others are looked for beside the answer.
+
+    ``tolerance`` is the part by which each need may be off, up or down; None where nobody asks how an answer holds.
+    """
 
     objective: Objective = Objective.GPUS
     wish: Wish = Wish()
     most_layouts: int | None = None
     alternatives: bool = True
+    tolerance: float | None = None
+    measured: Measured = Measured()
 
 
 def pack(
@@ -51,14 +58,20 @@ def pack(
     most_layouts: int | None = None,
     nodes_at_most: Mapping[str, int] = MappingProxyType({}),
     alternatives: bool = True,
+    tolerance: float | None = None,
+    percentile: float = PERCENTILE,
+    margin: Fraction = MARGIN,
 ) -> Packing:
     """How the GPUs of a cluster are best cut for a demand; nothing is written.
 
     ``demand`` is contents of files by name: `Demand` documents, tables, or what Prometheus answered. Without, it is
-    what the platform's own quotas guarantee.
+    what the platform's own quotas guarantee. Of what Prometheus measured, a need is the ``percentile`` of samples,
+    above 0 and at most 100, and a ``margin`` on top of it, 1/5 for a fifth. With a ``tolerance`` from 0 to 1 it is said
+    how each answer holds when each need is off by up to that part.
     """
     wish = Wish(tuple(pools), tuple(keep), dict(nodes_at_most))
-    question = Question(Objective(objective), wish, most_layouts, alternatives)
+    measured = Measured(percentile, margin)
+    question = Question(Objective(objective), wish, most_layouts, alternatives, tolerance, measured)
     return answer(Path(root), demand, cluster, question)
 
 
@@ -140,7 +153,7 @@ class _Asking:
         own, found = from_plan(self._plan, tuple(sorted(fleet.names)))
         if not demand:
             return own, found
-        asked, told = from_files(demand, self._plan)
+        asked, told = from_files(demand, self._plan, **self._question.measured._asdict())
         teams = {need.team for need in asked}
         asked = tuple(need if _is_on(need, fleet) else replace(need, today=None) for need in asked)
         return (*asked, *(need for need in own if need.team not in teams)), told
@@ -163,7 +176,8 @@ class _Asking:
         self, chosen: Variant, needs: Sequence[Need]
     ) -> Iterator[tuple[Variation, Wish, Objective, int | None]]:
         wish, objective = self._question.wish, self._question.objective
-        layouts = chosen.numbers.layouts
+        kept = {item.pool for item in chosen.fleet.kept}
+        layouts = numbers_of(None, tuple(pool for pool in chosen.pools if pool.name not in kept), 0).layouts
         if layouts > 2:
             yield Variation.FEWER_LAYOUTS, wish, objective, layouts - 1
         if layouts > 1:
@@ -173,25 +187,34 @@ class _Asking:
             yield Variation.SHARED, wish._replace(shares=shares), objective, self._question.most_layouts
         if objective is not Objective.CHANGES:
             yield Variation.FEWEST_CHANGES, wish, Objective.CHANGES, self._question.most_layouts
+        if objective is not Objective.ACCEPTED and self._question.tolerance is not None:
+            yield Variation.MOST_ACCEPTED, wish, Objective.ACCEPTED, self._question.most_layouts
 
     def variant(
         self, variation: Variation, needs: Sequence[Need], wish: Wish, objective: Objective, most_layouts: int | None
     ) -> Variant:
         """An answer, the policies that it makes, and what these change."""
         from gpuplan.sizing.choosing import choose
+        from gpuplan.sizing.holding import hold, law_of
 
         wish = wish._replace(with_media=any(need.engines for need in needs))
         fleet = fleet_of(self._plan, wish)
-        found = choose(needs, fleet.node_types, objective, most_layouts=most_layouts)
-        return self.as_variant(variation, fleet, found)
+        tolerance = self._question.tolerance or 0.0
+        found = choose(needs, fleet.node_types, objective, most_layouts=most_layouts, tolerance=tolerance)
+        variant = self.as_variant(variation, fleet, found)
+        if self._question.objective is Objective.ACCEPTED or self._question.tolerance is not None:
+            variant = replace(variant, holding=hold(found, needs, tolerance, law_of(self._question.objective)))
+        return variant
 
     def as_variant(self, variation: Variation, fleet: Fleet, found: Answer) -> Variant:
         plan = self._plan
         assignment = assign(plan, fleet, found)
         flows = flows_of(plan, found, assignment)
         grants = rewritten(plan, fleet.names, assignment, flows)
-        seated = tuple(seats(plan, fleet.names, grants.quotas, assignment))
         teams = teams_of(plan, flows)
+        if found.objective is Objective.ACCEPTED:
+            grants, teams = lending_surplus(plan, assignment, grants, teams)
+        seated = tuple(seats(plan, fleet.names, grants.quotas, assignment))
         wanted = documents_of(plan, fleet, assignment, grants, seated, teams)
         files = patched(self._cluster, self._documents, self.texts, wanted)
         findings = (*unmet(plan, fleet, found), *unnamed(plan, assignment), *in_the_way(seated))

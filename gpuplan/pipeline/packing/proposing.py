@@ -9,7 +9,7 @@ from typing import Any, Final
 from gpuplan.documents import Document
 from gpuplan.pipeline.packing.assigning import Assignment, Place
 from gpuplan.pipeline.packing.fleet import Fleet, cut_of, key_of
-from gpuplan.pipeline.packing.granting import Flow, Flows, Grants, Seat, item_of
+from gpuplan.pipeline.packing.granting import Flows, Grants, Item, Seat, item_of
 from gpuplan.pipeline.packing.patching import Wanted
 from gpuplan.pipeline.packing.pricing import prices_with
 from gpuplan.planning.layouts import entry_of
@@ -27,7 +27,7 @@ def documents_of(
     assignment: Assignment,
     grants: Grants,
     seats: Sequence[Seat],
-    new_teams: Mapping[str, Sequence[Flow]],
+    new_teams: Mapping[str, Sequence[Item]],
 ) -> list[Wanted]:
     """What the policies are to say, document by document; the rest of them stays."""
     layouts = _Layouts(plan)
@@ -42,7 +42,7 @@ def documents_of(
         for tenant in plan.tenants
         if tenant.name in grants.quotas
     ]
-    drafted = [Wanted("Tenant", name, _new_tenant(name, flows)) for name, flows in new_teams.items()]
+    drafted = [Wanted("Tenant", name, _new_tenant(name, items)) for name, items in new_teams.items()]
     work = [
         Wanted("Workload", seat.workload.name, {**_spec(seat.workload), "pool": seat.key[0], "unit": seat.key[1]})
         for seat in seats
@@ -223,8 +223,8 @@ def _fresh(name: str, taken: Iterable[str]) -> str:
 # --- Tenants -----------------------------------------------------------------------------------------------------
 
 
-def _new_tenant(name: str, flows: Sequence[Flow]) -> Spec:
-    return {"namespaces": [name], "quotas": [item_of(flow) for flow in flows]}
+def _new_tenant(name: str, items: Sequence[Item]) -> Spec:
+    return {"namespaces": [name], "quotas": [*items]}
 
 
 def _served_anew(plan: Plan, grants: Grants, pools: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
@@ -253,11 +253,11 @@ def _serving(spec: Mapping[str, Any], kinds: Sequence[str]) -> Mapping[str, Any]
     return {**spec, "workloadTypes": [*dict.fromkeys((*(spec.get("workloadTypes") or ()), *kinds))]}
 
 
-def teams_of(plan: Plan, flows: Flows) -> dict[str, list[Flow]]:
-    """The teams of a demand that no tenant is, with what they get."""
+def teams_of(plan: Plan, flows: Flows) -> dict[str, list[Item]]:
+    """The teams of a demand that no tenant is, with their quotas."""
     known = {tenant.name for tenant in plan.tenants}
-    found: dict[str, list[Flow]] = {}
+    found: dict[str, list[Item]] = {}
     for (team, _), mine in flows.items():
         if team not in known:
-            found.setdefault(team, []).extend(mine)
+            found.setdefault(team, []).extend(map(item_of, mine))
     return found

@@ -40,7 +40,8 @@ def choose(
     turned away where they come and go at random, and each need is off by up to ``tolerance``. No bound is claimed.
     """
     if objective is Objective.PRICE and (unpriced := [one.name for one in node_types if one.price is None]):
-        raise GpuplanError(f"no price is known of {listing(unpriced, None)}", "give each node type a price")
+        hint = "add a `Prices` document with a price for each GPU model"
+        raise GpuplanError(f"no price is known of {listing(unpriced, None)}", hint)
     if objective is Objective.ACCEPTED and (endless := [one.name for one in node_types if one.nodes is None]):
         raise GpuplanError(f"nobody says how many nodes of {listing(endless, None)} there are", "give each a number")
     asked = asks(needs, node_types, ways, standing_places(node_types))

@@ -98,7 +98,7 @@ def find_point(service: Service, part: Part) -> Throughput | None:
         point
         for point in service.measured
         if point.size in {part.name, slices}
-        and point.requests_per_second > 0
+        and exact(point.requests_per_second)
         and point.processes <= service.max_processes
         and (service.latency_ms is None or point.latency_ms <= service.latency_ms)
     ]

@@ -195,8 +195,9 @@ def _holding_text(holding: Holding | None) -> Iterator[str]:
         off = f"up to {holding.tolerance:.0%}"
         yield f"with each need off by {off}, {_find_room(own.off, larger.off)} on average"
         worst = min(holding.teams, key=lambda team: holding.teams[team], default=None)
-        least = f"; of `{worst}` {_percent(holding.teams[worst])}" if worst and holding.teams[worst] < own.most else ""
-        yield f"with all needs {off} more, {_find_room(own.most, larger.most)}{least}"
+        least = _percent(holding.teams[worst]) if worst else ""
+        told = f"; of `{worst}` {least}" if least and least != _percent(own.most) else ""
+        yield f"with all needs {off} more, {_find_room(own.most, larger.most)}{told}"
 
 
 def _find_room(own: float, larger: float) -> str:
@@ -298,7 +299,7 @@ def _idle(variant: Variant) -> Iterator[str]:
         if units or slices:
             yield f"{idle.pool}: {'; '.join(filter(None, (units and f'{units} that nobody is guaranteed', slices)))}"
     for model, gpus in rounding_of(variant.plan, variant.pools).items():
-        if gpus:
+        if gpus and variant.answer.objective is not Objective.ACCEPTED:
             yield f"{model}: {count(gpus, 'GPU')} because nodes are whole"
     for item in variant.assignment.departures:
         names = f": {joined(item.names)}" if item.names else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,11 @@ spec:
     - {team: team, service: {requestsPerSecond: 10, throughput: tables/bert.csv}}
 """
 POLICIES = pool("a", nodes='count: 2, gpusPerNode: 8, namePattern: "a-[0-9]+"') + tenant("team")
+METRICS = "DCGM_FI_DEV_FB_USED,DCGM_FI_PROF_GR_ENGINE_ACTIVE"
+USE = f"timestamp,namespace,pod,UUID,modelName,{METRICS}\n" + "".join(
+    f"{900 * at},team,chat-0,GPU-1,NVIDIA A100-SXM4-80GB,{used},0.05\n"
+    for at, used in enumerate([3000, 3000, 3000, 25000])
+)
 SECRET = "token=hunter2\n"
 
 
@@ -64,3 +70,37 @@ def test_a_table_without_end_is_too_large(root: Path) -> None:
         stream.truncate(2**40)
     done = run("pack", "q3.yaml", cwd=root)
     assert (done.code, "file is larger than 8 MiB" in done.err) == (1, True)
+
+
+# --- Demand that is not as planned ---
+
+
+@pytest.mark.parametrize("said", ["30", "-5%", "1.5", "ten", "101%", "30 %"])
+def test_a_tolerance_is_a_part(root: Path, said: str) -> None:
+    done = run("pack", f"--tolerance={said}", cwd=root)
+    assert done.code == 2
+    assert "use a part such as 30% or 0.3, at most 100%." in done.err
+
+
+@pytest.mark.parametrize("said", ["30%", "0.3"])
+def test_how_an_answer_holds_stands_in_json(root: Path, said: str) -> None:
+    (root / "teams.csv").write_text("team,pods,memory\nteam,3,9Gi\n", encoding="utf-8")
+    done = run("pack", "teams.csv", "--tolerance", said, "--objective", "accepted", "-o", "json", cwd=root)
+    body = json.loads(done.out)
+    assert body["objective"] == "accepted"
+    assert {answer["holding"]["tolerance"] for answer in body["answers"]} == {0.3}
+    assert {answer["holding"]["law"] for answer in body["answers"]} == {"by-chance"}
+
+
+def test_how_much_of_measured_use_is_planned_for(root: Path) -> None:
+    (root / "use.csv").write_text(USE, encoding="utf-8")
+    units = {
+        said: json.loads(run("pack", "use.csv", *said, "-o", "json", cwd=root).out)["answers"][0]["quotas"]
+        for said in ((), ("--percentile", "50"), ("--margin", "900%"))
+    }
+    most, half, large = units.values()
+    assert half != most != large
+
+
+def test_a_percentile_is_at_most_a_hundred(root: Path) -> None:
+    assert run("pack", "--percentile", "101", cwd=root).code == 2

@@ -130,6 +130,34 @@ def test_of_two_pools_that_would_do_the_one_stays_whose_tenants_are_there(root: 
     assert moves_of(variant) == []
 
 
+def test_on_all_nodes_quotas_may_borrow_what_nobody_is_guaranteed(root: Path) -> None:
+    demand = {"teams.csv": b"team,pods,memory\nteam,3,9Gi\nothers,1,30Gi\n"}
+    (variant,) = pack(root, demand, objective="accepted", tolerance=0.3, alternatives=False).variants
+    assert variant.plan is not None
+    quotas = {
+        tenant.name: (quota.unit.name, quota.guaranteed, quota.limit, quota.unit.capacity)
+        for tenant in variant.plan.tenants
+        for quota in tenant.quotas
+    }
+    assert variant.numbers.nodes == 2
+    assert quotas == {"team": ("1g.10gb", 3, None, 8), "others": ("3g.40gb", 1, 2, 2)}
+
+
+def test_how_an_answer_holds_is_said_where_it_is_asked_for(root: Path) -> None:
+    assert [variant.holding for variant in pack(root).variants] == [None]
+    packing = pack(root, tolerance=0.5)
+    asked, other = packing.variants
+    assert asked.holding is not None
+    assert asked.holding.own.planned == 1
+    assert asked.holding.own.most == pytest.approx(2 / 3)
+    assert (other.variation.value, other.numbers.nodes) == ("most-accepted", 2)
+    assert other.holding is not None
+    assert other.holding.own.most == 1
+    page = shown_packing(packing, "table", PLAIN)
+    assert "with all needs up to 50% more, 66.6% of pods find room\n" in page
+    assert "FIND ROOM" in page
+
+
 SHARED = """\
 ---
 apiVersion: gpuplan.dev/v1

@@ -23,7 +23,7 @@ POLICIES = pool("a", nodes='count: 2, gpusPerNode: 8, namePattern: "a-[0-9]+"') 
 METRICS = "DCGM_FI_DEV_FB_USED,DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 USE = f"timestamp,namespace,pod,UUID,modelName,{METRICS}\n" + "".join(
     f"{900 * at},team,chat-0,GPU-1,NVIDIA A100-SXM4-80GB,{used},0.05\n"
-    for at, used in enumerate([3000, 3000, 3000, 25000])
+    for at, used in enumerate([3000, 3000, 3000, 19000])
 )
 SECRET = "token=hunter2\n"
 
@@ -93,13 +93,18 @@ def test_how_an_answer_holds_stands_in_json(root: Path, said: str) -> None:
 
 
 def test_how_much_of_measured_use_is_planned_for(root: Path) -> None:
+    nodes = 'count: 1, gpusPerNode: 2, namePattern: "a-[0-9]+"'
+    policies = pool("a", "mig: {instances: {1g.10gb: 3, 3g.40gb: 1}}", nodes=nodes) + tenant("team")
+    (root / "policies" / "all.yaml").write_text(policies, encoding="utf-8")
     (root / "use.csv").write_text(USE, encoding="utf-8")
-    units = {
-        said: json.loads(run("pack", "use.csv", *said, "-o", "json", cwd=root).out)["answers"][0]["quotas"]
-        for said in ((), ("--percentile", "50"), ("--margin", "900%"))
-    }
-    most, half, large = units.values()
-    assert half != most != large
+    asked: tuple[tuple[str, ...], ...] = ((), ("--percentile", "50"), ("--margin", "0"))
+    granted = [
+        json.loads(run("pack", "use.csv", *said, "-o", "json", cwd=root).out)["answers"][0]["quotas"][0]["to"][0][
+            "unit"
+        ]
+        for said in asked
+    ]
+    assert granted == ["3g.40gb", "1g.10gb", "2g.20gb"]
 
 
 def test_a_percentile_is_at_most_a_hundred(root: Path) -> None:

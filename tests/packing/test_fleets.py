@@ -133,7 +133,7 @@ def _check_answer(packed: Packed, number: int, after: Path) -> None:
     assert answer["pools"] == pools
     assert answer["gpus"] == sum(pool["gpu_count"] for pool in pools)
     assert answer["nodes"] == sum(pool["nodes"]["count"] for pool in pools)
-    assert answer["layouts"] == len({_cut(shown, pool) for pool in pools})
+    assert answer["layouts"] == len({_layout(shown, pool) for pool in pools if pool["sharing"]["kind"] == "mig"})
     diff = compare(after, against=f"{packed.before}/")
     clusters = [item for item in diff_as_data(diff, PLAIN)["clusters"] if item["name"] == CLUSTER]
     told = clusters[0] if clusters else {"class": "none", "nodes": 0, "pods": 0, "costs": None}
@@ -149,17 +149,13 @@ def _shown(plan: Plan) -> Any:
     return plans_as_data((plan,))["clusters"][0]
 
 
-def _cut(shown: Data, pool: Data) -> str:
-    """How the GPUs of a pool's nodes are cut, in whichever order."""
-    sharing, gpus = pool["sharing"], pool["nodes"]["gpus_per_node"]
-    entries = [entry for item in shown["layouts"] if item["name"] == sharing.get("layout") for entry in item["entries"]]
-    cuts = [
-        sorted(entry["instances"].items())
-        for entry in entries
-        for index in range(gpus)
-        if entry["gpus"] is None or index in entry["gpus"]
-    ]
-    return json.dumps([pool["gpu"], sharing["kind"], sharing.get("replicas"), sorted(cuts) or gpus])
+def _layout(shown: Data, pool: Data) -> str:
+    """The model, and how the GPUs of a node are divided, in whichever order."""
+    gpus = range(pool["nodes"]["gpus_per_node"])
+    (layout,) = (item for item in shown["layouts"] if item["name"] == pool["sharing"]["layout"])
+    entries = [(entry["gpus"], sorted(entry["instances"].items())) for entry in layout["entries"]]
+    cuts = [instances for indexes, instances in entries for gpu in gpus if indexes is None or gpu in indexes]
+    return json.dumps([pool["gpu"], sorted(cuts)])
 
 
 def _check_costs(answer: Data, shown: Data, names: set[str]) -> None:

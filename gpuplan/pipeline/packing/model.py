@@ -14,7 +14,7 @@ from gpuplan.pipeline.comparing import Diff
 from gpuplan.pipeline.packing.assigning import Assignment
 from gpuplan.pipeline.packing.fleet import Fleet
 from gpuplan.pipeline.packing.granting import Moved, Seat
-from gpuplan.planning.plan import Plan, Pool
+from gpuplan.planning.plan import Mig, Plan, Pool
 from gpuplan.planning.prices import Cost, cost_of
 from gpuplan.sizing.answers import Answer, Objective
 from gpuplan.sizing.needs import Need
@@ -39,7 +39,7 @@ class Variation(StrEnum):
 class Numbers(NamedTuple):
     """What an answer takes, of the pools in scope, as the patched plan and its diff say it.
 
-    ``cost`` is None where nobody says prices.
+    ``layouts`` are those of MIG, and ``cost`` is None where nobody says prices.
     """
 
     gpus: int
@@ -96,7 +96,7 @@ def numbers_of(plan: Plan | None, pools: tuple[Pool, ...], drained: int) -> Numb
     return Numbers(
         sum(pool.gpu_count for pool in pools),
         sum(pool.nodes.count for pool in pools),
-        len({(pool.gpu.id, division) for pool in pools if (division := _division(pool))}),
+        len({(pool.gpu.id, _division(pool)) for pool in pools if isinstance(pool.sharing, Mig)}),
         drained,
         cost_of(plan, pools) if plan else None,
     )
@@ -124,6 +124,7 @@ class Packing(Value):
     diagnostics: tuple[Diagnostic, ...] = ()
     variants: tuple[Variant, ...] = ()
     is_from_quotas: bool = True
+    has_solver: bool = True
     texts: Mapping[str, str] = field(default_factory=dict)
     """The cluster's files of policies as they are, by path."""
 

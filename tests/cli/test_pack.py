@@ -1,4 +1,4 @@
-"""`gpuplan pack` with what is wrong: what it says, how it ends, and that nothing is written."""
+"""`gpuplan pack` at the command line: above all with what is wrong, of which nothing may be written."""
 
 from __future__ import annotations
 
@@ -126,3 +126,10 @@ def test_without_a_solver_all_stays_where_that_is_as_good(root: Path, monkeypatc
     assert done.code == 0
     assert "nothing changes" in done.out
     assert "gpuplan[solver]" in done.out
+
+
+def test_what_to_ask_prometheus_needs_no_platform(tmp_path: Path) -> None:
+    result = run("pack", "--queries", cwd=tmp_path)
+    assert (result.code, result.err) == (0, "")
+    assert "/api/v1/query_range" in result.out
+    assert "DCGM_FI_DEV_FB_USED" in result.out

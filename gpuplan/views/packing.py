@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
 from typing import Any, Final
 
 from gpuplan.diagnostics import Diagnostic
@@ -38,7 +38,7 @@ FORMATS: Final = ("table", "json", "markdown", "diff")
 def shown_packing(packing: Packing, format_: str, theme: Theme, number: int = 0) -> str:
     """An answer in one of `FORMATS`; ``number`` is the alternative that is meant, 0 for what was asked for.
 
-    Nothing where there is no answer: the findings say why.
+    Nothing where there is no answer, and no patch of one that must not be written: the findings say why.
     """
     if format_ == "json":
         return json_text(packing_as_data(packing, theme))
@@ -46,7 +46,8 @@ def shown_packing(packing: Packing, format_: str, theme: Theme, number: int = 0)
         return ""
     match format_:
         case "diff":
-            patch = patch_text(packing.variants[number], packing.texts)
+            variant = packing.variants[number]
+            patch = patch_text(variant, packing.texts) if variant.is_valid else ""
             return "".join(map(_shown, _lines_of(patch))) if theme.is_fitted else patch
         case "markdown":
             return _markdown(packing, number)
@@ -122,12 +123,15 @@ def _text(lines: Iterable[str]) -> str:
 
 def _headline(packing: Packing, variant: Variant) -> str:
     now, then = packing.today, variant.numbers
+    if variant.answer.unmet:
+        pods = sum(pods for _, pods in variant.answer.unmet)
+        return f"Cluster {packing.cluster}: {count(pods, 'pod')} {'finds' if pods == 1 else 'find'} no room"
     if not variant.diff:
         return f"Cluster {packing.cluster}: no policies can be made of the answer"
     changed = "nothing changes" if not variant.files else _against(now, then)
     return (
         f"Cluster {packing.cluster}: {count(then.gpus, 'GPU')} in {count(then.nodes, 'node')} "
-        f"with {count(then.layouts, 'layout')}; {changed}{_money(variant)}"
+        f"with {count(then.layouts, 'MIG layout')}; {changed}{_money(variant)}"
     )
 
 
@@ -157,7 +161,8 @@ def _facts(packing: Packing, variant: Variant) -> Iterator[str]:
     pods = sum(need.pods for need in packing.needs)
     source = "what the quotas guarantee" if packing.is_from_quotas else "the files, and the quotas of other teams"
     yield f"demand: {count(pods, 'pod')} of {count(len({need.team for need in packing.needs}), 'team')}, from {source}"
-    yield bound_text(packing, variant)
+    if not variant.answer.unmet:
+        yield bound_text(packing, variant)
     yield from _holding_text(variant.holding)
 
 
@@ -181,7 +186,10 @@ def bound_text(packing: Packing, variant: Variant) -> str:
         case Proof.NONE if variant.answer.objective is Objective.ACCEPTED:
             return "all nodes are used; nothing proves that no other cut turns fewer pods away"
         case Proof.NONE:
-            return f"no answer takes less than {least}, as far as is proven; one between that and this may exist"
+            search = "" if packing.has_solver else ": `pip install gpuplan[solver]` brings what searches for it"
+            return (
+                f"no answer takes less than {least}, as far as is proven; one between that and this may exist{search}"
+            )
 
 
 def _holding_text(holding: Holding | None) -> Iterator[str]:
@@ -215,7 +223,7 @@ def _least(packing: Packing, variant: Variant) -> str:
     least, objective, cost = variant.answer.bound.least, variant.answer.objective, packing.today.cost
     if objective is Objective.PRICE and cost:
         return f"{month_text(least, cost.currency)} {cost.currency} a month"
-    return f"{_number(least)} {_UNITS[objective]}"
+    return f"{ceil(least)} {_UNITS[objective]}"
 
 
 _UNITS: Final = {
@@ -265,9 +273,10 @@ QUOTAS: Final = ("TENANT", "FROM", "TO")
 
 
 def quota_rows(variant: Variant) -> list[tuple[str, ...]]:
+    """Nothing where the demand is not met: no quota moves then."""
     return [
         (moved.tenant, _unit(moved.before), ", ".join(f"{flow.units} {_unit(flow.key)}" for flow in moved.after) or "-")
-        for moved in moves_of(variant)
+        for moved in (() if variant.answer.unmet else moves_of(variant))
     ]
 
 
@@ -286,7 +295,7 @@ WORK: Final = ("WORKLOAD", "FROM", "TO")
 def work_rows(variant: Variant) -> list[tuple[str, ...]]:
     return [
         (seat.workload.name, _unit(seat.workload.key), _unit(seat.key) if seat.key else "no room")
-        for seat in variant.seats
+        for seat in (() if variant.answer.unmet else variant.seats)
     ]
 
 
@@ -393,7 +402,7 @@ def _markdown(packing: Packing, number: int) -> str:
     ):
         if lines:
             parts.append(f"### {heading}\n\n" + "".join(f"- {escape(line)}\n" for line in lines))
-    if variant.files:
+    if variant.files and variant.is_valid:
         parts.append(f"### Policies\n\n{fenced(patch_text(variant, packing.texts), 'diff')}")
     return "\n".join(parts)
 

@@ -232,7 +232,7 @@ def test_an_answer_says_what_it_costs_and_what_that_saves(root: Path) -> None:
     packing = pack(root)
     page = shown_packing(packing, "table", PLAIN)
     assert page.startswith(
-        "Cluster test: 1 GPU in 1 node with 1 layout; 1 fewer than today's 2 in 2 nodes; 1 node to drain; "
+        "Cluster test: 1 GPU in 1 node with 1 MIG layout; 1 fewer than today's 2 in 2 nodes; 1 node to drain; "
         "1,825.00 EUR a month, -1,825.00 against today\n"
     )
     assert "  2.5000 EUR an hour, 1,825.00 a month of 730 hours\n" in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -16,10 +17,10 @@ from gpuplan.pipeline.comparing import Platform, Side, SideKind, compare_platfor
 from gpuplan.pipeline.drafting import Written
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load, load_tree
 from gpuplan.pipeline.packing.assigning import assign
-from gpuplan.pipeline.packing.fleet import Fleet, Wish, fleet_of
-from gpuplan.pipeline.packing.granting import flows_of, lending_surplus, rewritten, seats
+from gpuplan.pipeline.packing.fleet import Fleet, Wish, fleet_of, key_of
+from gpuplan.pipeline.packing.granting import Moved, flows_of, item_of, lending_surplus, rewritten, seats
 from gpuplan.pipeline.packing.judging import in_the_way, unmet, unnamed
-from gpuplan.pipeline.packing.model import Numbers, Packing, Variant, Variation, numbers_of
+from gpuplan.pipeline.packing.model import Numbers, Packing, Variant, Variation
 from gpuplan.pipeline.packing.patching import overlay_texts, packed_path, patched
 from gpuplan.pipeline.packing.pricing import insist_on_prices
 from gpuplan.pipeline.packing.proposing import documents_of, teams_of
@@ -76,6 +77,8 @@ def pack(
 
 
 def answer(root: Path, demand: Mapping[str, bytes], cluster: str, question: Question) -> Packing:
+    from gpuplan.sizing.choosing import highs
+
     name = _cluster(root, cluster)
     repository = load(root, (name,))
     report = report_on(repository)
@@ -85,7 +88,15 @@ def answer(root: Path, demand: Mapping[str, bytes], cluster: str, question: Ques
     asking = _Asking(root, repository, report, plan, question)
     needs, found = asking.needs(demand)
     packing = Packing(
-        name, question.objective, report, plan, needs, found, is_from_quotas=not demand, texts=asking.texts
+        name,
+        question.objective,
+        report,
+        plan,
+        needs,
+        found,
+        is_from_quotas=not demand,
+        has_solver=highs.is_there(),
+        texts=asking.texts,
     )
     if has_errors(found):
         return packing
@@ -154,6 +165,11 @@ class _Asking:
         if not demand:
             return own, found
         asked, told = from_files(demand, self._plan, **self._question.measured._asdict())
+        if not asked and not has_errors(told):
+            raise GpuplanError(
+                f"{listing(sorted(demand))} {'asks' if len(demand) == 1 else 'ask'} for nothing",
+                "add a row, or an item of `needs`, for each team: `gpuplan schema demand` says what one holds",
+            )
         teams = {need.team for need in asked}
         asked = tuple(need if _is_on(need, fleet) else replace(need, today=None) for need in asked)
         return (*asked, *(need for need in own if need.team not in teams)), told
@@ -176,8 +192,7 @@ class _Asking:
         self, chosen: Variant, needs: Sequence[Need]
     ) -> Iterator[tuple[Variation, Wish, Objective, int | None]]:
         wish, objective = self._question.wish, self._question.objective
-        kept = {item.pool for item in chosen.fleet.kept}
-        layouts = numbers_of(None, tuple(pool for pool in chosen.pools if pool.name not in kept), 0).layouts
+        layouts = _layouts(chosen)
         if layouts > 2:
             yield Variation.FEWER_LAYOUTS, wish, objective, layouts - 1
         if layouts > 1:
@@ -194,33 +209,68 @@ class _Asking:
         self, variation: Variation, needs: Sequence[Need], wish: Wish, objective: Objective, most_layouts: int | None
     ) -> Variant:
         """An answer, the policies that it makes, and what these change."""
-        from gpuplan.sizing.choosing import choose
+        from gpuplan.sizing.choosing import choose, highs
         from gpuplan.sizing.holding import hold, law_of
 
         wish = wish._replace(with_media=any(need.engines for need in needs))
         fleet = fleet_of(self._plan, wish)
         tolerance = self._question.tolerance or 0.0
         found = choose(needs, fleet.node_types, objective, most_layouts=most_layouts, tolerance=tolerance)
-        variant = self.as_variant(variation, fleet, found)
+        if not highs.is_there():
+            found = self._no_worse_than_today(found, needs, fleet)
+        enough = self._enough(needs, fleet, most_layouts) if found.unmet and variation is Variation.ASKED else {}
+        variant = self.as_variant(variation, fleet, found, enough)
         if self._question.objective is Objective.ACCEPTED or self._question.tolerance is not None:
             variant = replace(variant, holding=hold(found, needs, tolerance, law_of(self._question.objective)))
         return variant
 
-    def as_variant(self, variation: Variation, fleet: Fleet, found: Answer) -> Variant:
+    def _no_worse_than_today(self, found: Answer, needs: Sequence[Need], fleet: Fleet) -> Answer:
+        """Without a solver, all as it is cut today where that does as well: nothing is drained for no gain."""
+        from gpuplan.sizing.choosing import choose
+
+        stay = [
+            replace(item, pools=tuple(replace(today, is_kept=True) for today in item.pools))
+            for item in fleet.node_types
+            if item.nodes is None or item.nodes >= sum(today.nodes for today in item.pools)
+        ]
+        if len(stay) < len(fleet.node_types):
+            return found
+        today = choose(needs, stay, found.objective)
+        is_as_good = not today.unmet and _worth(today) <= _worth(found)
+        return replace(today, bound=found.bound) if is_as_good else found
+
+    def _enough(self, needs: Sequence[Need], fleet: Fleet, most_layouts: int | None) -> dict[str, int]:
+        """How many nodes of each type would do for all; empty where that is not found."""
+        from gpuplan.sizing.choosing import choose
+
+        types = [replace(node_type, nodes=None) for node_type in fleet.node_types]
+        try:
+            found = choose(needs, types, Objective.GPUS, most_layouts=most_layouts)
+        except GpuplanError:
+            return {}
+        numbers = Counter({node_type.name: 0 for node_type in types})
+        for group in found.groups:
+            numbers[group.node_type.name] += group.nodes
+        return dict(numbers)
+
+    def as_variant(
+        self, variation: Variation, fleet: Fleet, found: Answer, enough: Mapping[str, int] = MappingProxyType({})
+    ) -> Variant:
+        """``enough`` is how many nodes of each type would do, where there are too few."""
         plan = self._plan
         assignment = assign(plan, fleet, found)
         flows = flows_of(plan, found, assignment)
         grants = rewritten(plan, fleet.names, assignment, flows)
         teams = teams_of(plan, flows)
+        drafted = {name: [item_of(flow) for flow in mine] for name, mine in teams.items()}
         if found.objective is Objective.ACCEPTED:
-            grants, teams = lending_surplus(plan, assignment, grants, teams)
+            grants, drafted = lending_surplus(plan, assignment, grants, drafted)
         seated = tuple(seats(plan, fleet.names, grants.quotas, assignment))
-        wanted = documents_of(plan, fleet, assignment, grants, seated, teams)
+        wanted = documents_of(plan, fleet, assignment, grants, seated, drafted)
         files = patched(self._cluster, self._documents, self.texts, wanted)
-        findings = (*unmet(plan, fleet, found), *unnamed(plan, assignment), *in_the_way(seated))
-        variant = Variant(
-            variation, found, fleet, assignment, grants.moved, seated, files, self._report, findings=findings
-        )
+        findings = (*unmet(plan, fleet, found, enough), *unnamed(plan, assignment), *in_the_way(seated))
+        moved = (*grants.moved, *(Moved(name, None, (flow,)) for name, mine in teams.items() for flow in mine))
+        variant = Variant(variation, found, fleet, assignment, moved, seated, files, self._report, findings=findings)
         return variant if has_errors(findings) else self._judged(variant)
 
     def _judged(self, variant: Variant) -> Variant:
@@ -243,6 +293,20 @@ def _is_on(need: Need, fleet: Fleet) -> bool:
 
 def _told(variant: Variant) -> object:
     return tuple(sorted((path, text or "") for path, text in variant.files.items()))
+
+
+def _worth(found: Answer) -> Fraction:
+    """What an answer takes, in the unit of its objective."""
+    if found.objective is Objective.PRICE:
+        return sum((Fraction(group.node_type.price or 0) * group.nodes for group in found.groups), Fraction(0))
+    return Fraction(found.gpus)
+
+
+def _layouts(variant: Variant) -> int:
+    """The layouts that an answer chooses: those of pools that are kept are not its own."""
+    kept = {item.pool for item in variant.fleet.kept}
+    own = [group for group in variant.answer.groups if group.cut.way is Way.MIG and group.pool not in kept]
+    return len({(group.node_type.gpu.id, key_of(group.cut)) for group in own})
 
 
 def _shares(needs: Iterable[Need]) -> tuple[Way, ...]:

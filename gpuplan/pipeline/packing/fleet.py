@@ -101,7 +101,7 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> GpuplanError:
 
 def _there(known: Iterable[str]) -> str:
     names = sorted(known)
-    return f"there are {listing(names)}" if names else "the cluster has none"
+    return f"there {'is' if len(names) == 1 else 'are'} {listing(names)}" if names else "the cluster has none"
 
 
 def _why_not(pool: Pool, wish: Wish) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from gpuplan.diagnostics import Diagnostic, Finding, Rule
 from gpuplan.pipeline.packing.assigning import Assignment
@@ -22,13 +22,22 @@ from gpuplan.sizing.needs import Need
 from gpuplan.wording import count, listing
 
 
-def unmet(plan: Plan, fleet: Fleet, answer: Answer) -> Iterator[Diagnostic]:
-    """What of the demand an answer leaves, and why."""
+def unmet(plan: Plan, fleet: Fleet, answer: Answer, enough: Mapping[str, int]) -> Iterator[Diagnostic]:
+    """What of the demand an answer leaves, and why; ``enough`` is how many nodes of each type would do for all."""
+    more = _more_nodes(fleet, enough)
     for need, pods in answer.unmet:
-        yield _unmet(plan, fleet, need, pods)
+        yield _unmet(plan, fleet, need, pods, more)
 
 
-def _unmet(plan: Plan, fleet: Fleet, need: Need, pods: int) -> Diagnostic:
+def _more_nodes(fleet: Fleet, enough: Mapping[str, int]) -> str:
+    """The options that allow as many nodes as would do; empty where no option says that."""
+    lacking = [item for item in fleet.node_types if enough.get(item.name, 0) > (item.nodes or 0)]
+    if any(item.name != item.gpu.id for item in lacking):
+        return ""
+    return " ".join(f"--nodes-at-most {item.name}={enough[item.name]}" for item in lacking)
+
+
+def _unmet(plan: Plan, fleet: Fleet, need: Need, pods: int, more: str) -> Diagnostic:
     at = need.at or plan.cluster.at
     what = f"{count(pods, 'pod')} of `{need.name or need.team}`"
     meant = [item for item in fleet.node_types if not need.models or item.gpu.id in need.models]
@@ -59,7 +68,6 @@ def _unmet(plan: Plan, fleet: Fleet, need: Need, pods: int) -> Diagnostic:
             ),
         )
     there = sum(item.nodes or 0 for item in isolated)
-    model = isolated[0].gpu.id
     return _of(
         DEMAND_BEYOND_FLEET,
         plan,
@@ -68,7 +76,9 @@ def _unmet(plan: Plan, fleet: Fleet, need: Need, pods: int) -> Diagnostic:
             f"{what} {'finds' if pods == 1 else 'find'} no room",
             label=f"{count(need.pods, 'pod')} asked for",
             notes=(f"there are {count(there, 'node')} that could hold them, and others use what is on those",),
-            help=f"ask for fewer, or allow more nodes: `--nodes-at-most {model}={there + 1}`",
+            help=f"ask for fewer, or allow as many nodes as all of it takes: `{more}`"
+            if more
+            else "ask for fewer, or add nodes to its pools",
         ),
     )
 

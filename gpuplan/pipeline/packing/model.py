@@ -14,9 +14,9 @@ from gpuplan.pipeline.comparing import Diff
 from gpuplan.pipeline.packing.assigning import Assignment
 from gpuplan.pipeline.packing.fleet import Fleet
 from gpuplan.pipeline.packing.granting import Moved, Seat
-from gpuplan.planning.plan import Plan, Pool
+from gpuplan.planning.plan import Mig, Plan, Pool
 from gpuplan.planning.prices import Cost, cost_of
-from gpuplan.sizing.answers import Answer, Objective, Way
+from gpuplan.sizing.answers import Answer, Objective
 from gpuplan.sizing.holding import Holding
 from gpuplan.sizing.needs import Need
 from gpuplan.values import NamedTuple, Value
@@ -101,18 +101,18 @@ def numbers_of(plan: Plan | None, pools: tuple[Pool, ...], drained: int) -> Numb
     return Numbers(
         sum(pool.gpu_count for pool in pools),
         sum(pool.nodes.count for pool in pools),
-        len({(pool.gpu.id, layout) for pool in pools if (layout := _layout(pool))}),
+        len({(pool.gpu.id, _layout(pool)) for pool in pools if isinstance(pool.sharing, Mig)}),
         drained,
         cost_of(plan, pools) if plan else None,
     )
 
 
 def _layout(pool: Pool) -> object:
-    """What tells its MIG layout from others; None where its GPUs are not partitioned."""
+    """What tells the MIG layout of a pool from others: what it divides GPUs into, else the pool."""
     from gpuplan.pipeline.packing.fleet import cut_of, key_of
 
     cut = cut_of(pool)
-    return key_of(cut) if cut is not None and cut.way is Way.MIG else None
+    return key_of(cut) if cut is not None else pool.name
 
 
 class Packing(Value):
@@ -130,6 +130,7 @@ class Packing(Value):
     diagnostics: tuple[Diagnostic, ...] = ()
     variants: tuple[Variant, ...] = ()
     is_from_quotas: bool = True
+    has_solver: bool = True
     texts: Mapping[str, str] = field(default_factory=dict)
     """The cluster's files of policies as they are, by path."""
 

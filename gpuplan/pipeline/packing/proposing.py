@@ -7,9 +7,10 @@ from hashlib import sha256
 from typing import Any, Final
 
 from gpuplan.documents import Document
+from gpuplan.patterns import regex
 from gpuplan.pipeline.packing.assigning import Assignment, Place
 from gpuplan.pipeline.packing.fleet import Fleet, cut_of, key_of
-from gpuplan.pipeline.packing.granting import Flows, Grants, Item, Seat, item_of
+from gpuplan.pipeline.packing.granting import Flow, Flows, Grants, Item, Seat
 from gpuplan.pipeline.packing.patching import Wanted
 from gpuplan.pipeline.packing.pricing import prices_with
 from gpuplan.planning.layouts import entry_of
@@ -253,11 +254,22 @@ def _serving(spec: Mapping[str, Any], kinds: Sequence[str]) -> Mapping[str, Any]
     return {**spec, "workloadTypes": [*dict.fromkeys((*(spec.get("workloadTypes") or ()), *kinds))]}
 
 
-def teams_of(plan: Plan, flows: Flows) -> dict[str, list[Item]]:
-    """The teams of a demand that no tenant is, with their quotas."""
+def teams_of(plan: Plan, flows: Flows) -> dict[str, list[Flow]]:
+    """The teams of a demand that no tenant is, by the name that each gets as one, with what they get."""
     known = {tenant.name for tenant in plan.tenants}
-    found: dict[str, list[Item]] = {}
+    taken = {*known, *(name for kind, name in plan.removed if kind == "Tenant")}
+    taken |= {namespace for tenant in plan.tenants for namespace in tenant.spec.namespaces}
+    names: dict[str, str] = {}
+    found: dict[str, list[Flow]] = {}
     for (team, _), mine in flows.items():
         if team not in known:
-            found.setdefault(team, []).extend(map(item_of, mine))
+            if team not in names:
+                names[team] = _fresh(_as_label(team), taken)
+                taken.add(names[team])
+            found.setdefault(names[team], []).extend(mine)
     return found
+
+
+def _as_label(team: str) -> str:
+    """A team as a namespace may be called: `ML Team` is `ml-team`."""
+    return regex(r"[^a-z0-9]+").sub("-", team.lower())[:_LONGEST].strip("-") or "team"

@@ -236,7 +236,8 @@ def _nodes(cuts: Sequence[Cut], count: Phrase, part: Pool, key: str) -> tuple[st
         (column * (_NODE + _GAP), 19 + row * (height + _GAP)) for row in range(shown) for column in range(columns)
     ]
     drawn = [words(0, 12, _marked(count)), moved(*places[0], f'<g id="{key}">{_node(cuts, height)}</g>')]
-    drawn += [f'<use href="#{key}" x="{x}" y="{y - places[0][1]}"/>' for x, y in places[1:shown]]
+    # A copy leaves the place of the first behind: it is only what is in the group of that name.
+    drawn += [f'<use href="#{key}" x="{x}" y="{y}"/>' for x, y in places[1:shown]]
     if shown < part.nodes.count:
         times = (Words("\u00d7 "), *count[:1])
         drawn.append(words(_NODE + 12, 19 + height / 2 + 5, _marked(times), "gp-large gp-strong"))

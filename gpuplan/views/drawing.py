@@ -307,12 +307,13 @@ def _guarantees(paths: PlanPaths, pool: Pool, unit: Unit, held: Held) -> tuple[s
     if len(held) > _MOST_TENANTS:
         drawn.append(words(20, y + 13, "and others", "gp-faint"))
         y += 18
-    free = said(f"{at}/free", amount(_free(unit, held)))
-    is_short = _free(unit, held) < 0
-    sign = "" if is_short else hatched(0, y + 3, 14, 12)
-    drawn.append(
-        sign + words(20, y + 13, f"{free} free: more is promised than there is" if is_short else f"{free} free")
-    )
+    free = _free(unit, held)
+    if free < 0:
+        end = float(unit.capacity) * scale
+        drawn.append(line(end, 20, end, 28 + _BAR, "gp-edge gp-turn"))
+        lack = said(f"-{at}/free", amount(-free))
+        return "".join((*drawn, words(20, y + 13, f"{lack} too few: what there is ends at the dashes"))), y + 22
+    drawn += [hatched(0, y + 3, 14, 12), words(20, y + 13, f"{said(f'{at}/free', amount(free))} free")]
     return "".join(drawn), y + 22
 
 

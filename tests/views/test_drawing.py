@@ -87,7 +87,7 @@ def test_more_promised_than_there_is_stays_within_the_bar() -> None:
     )
     root = drawn(pool_svg(plan, plan.pools[0]))
     assert (0, 320) in boxes(root, "gp-orange")
-    assert "-2 free: more is promised than there is" in texts(root)
+    assert "2 too few: what there is ends at the dashes" in texts(root)
 
 
 def test_one_node_stands_for_many() -> None:

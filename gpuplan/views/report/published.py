@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from gpuplan.patterns import regex
 from gpuplan.values import Value
 from gpuplan.views.svg import text_of
 from gpuplan.views.text import printable
@@ -22,6 +23,8 @@ PLANS: Final = ""
 FINDINGS: Final = "findings"
 DIFF: Final = "diff"
 EARLIER: Final = "earlier"
+
+_CODE: Final = regex(r"`([^`]*)`")
 
 
 class Published(Value, eq=False):
@@ -54,6 +57,14 @@ class Published(Value, eq=False):
         text = shown(self.find(way), digits, scale)
         # There are tens of thousands: to format each by `Markup` takes a fifth of the page's time.
         return Markup(f'<span data-path="{text_of(way)}"{scaled}>{text_of(text)}</span>')  # noqa: S704 - escaped
+
+    def prose(self, way: str) -> Markup:
+        """One of our sentences, in which names stand between backticks: here they are code."""
+        parts = _CODE.split(shown(self.find(way)))
+        marked = "".join(
+            f"<code>{text_of(part)}</code>" if index % 2 else text_of(part) for index, part in enumerate(parts)
+        )
+        return Markup(f'<span data-path="{text_of(way)}">{marked}</span>')  # noqa: S704 - escaped
 
     def share(self, part: str, whole: str) -> Markup:
         """One amount as a part of another, in percent."""

@@ -385,9 +385,9 @@ def _comers(plan: Plan, pool: Pool, counted: Counted) -> Iterator[_Actor]:
 
     Where nothing keeps pods off, these are all. Those of no tenant come there, too, and are in no such table.
     """
+    is_open = not is_closed(plan, pool)
     for tenant in plan.tenants:
-        granted = any(quota.pool.name == pool.name and quota.is_granted for quota in tenant.quotas)
-        if granted or not is_closed(plan, pool):
+        if is_open or any(quota.pool.name == pool.name and quota.is_granted for quota in tenant.quotas):
             caps = [compute_cap(tenant.quotas, namespace, counted) for namespace in tenant.spec.namespaces]
             is_counted = caps and not plan.scheduler.counts_tenants
             yield from _parties_of(plan, pool, _Holding(tenant, tuple(caps) if is_counted else (None,)))

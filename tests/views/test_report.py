@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -95,9 +96,9 @@ def holds(text: str, value: Any) -> bool:
     return bool(abs(float(text.replace(",", "")) - value) <= 0.5 * 10**-digits + 1e-9)
 
 
-def wrong_values(page: Page, documents: dict[str, Any]) -> list[tuple[str, str, Any]]:
+def wrong_values(values: Iterable[Any], documents: dict[str, Any]) -> list[tuple[str, str, Any]]:
     wrong = []
-    for attributes, said in page.values:
+    for attributes, said in values:
         text = said.removesuffix("%")
         if share := attributes.get("data-share"):
             part, whole = share.split("|")
@@ -127,7 +128,7 @@ def test_every_value_is_one_of_shows_json(example: tuple[str, dict[str, Any]]) -
     text, documents = example
     page = Page(text)
     assert len(page.values) > 900
-    assert wrong_values(page, documents) == []
+    assert wrong_values(page.values, documents) == []
 
 
 def test_no_number_stands_without_its_place(example: tuple[str, dict[str, Any]]) -> None:
@@ -204,7 +205,7 @@ def test_a_merge_is_drawn_before_and_after(tmp_path: Path) -> None:
 
     text, documents = merge(before, after)
 
-    assert wrong_values(Page(text), documents) == []
+    assert wrong_values(Page(text).values, documents) == []
     assert (text.count("Before: GPUs"), text.count("After: GPUs")) == (1, 1)
     assert "two-step</dt><dd>in one step it fails or sticks" in text
     assert "layout <code>seven-small</code> is edited" in text
@@ -213,7 +214,7 @@ def test_a_merge_is_drawn_before_and_after(tmp_path: Path) -> None:
 def test_a_merge_says_what_it_costs(tmp_path: Path) -> None:
     text, documents = merge(example_with(tmp_path / "before", "2", {}), example_with(tmp_path / "after", "1.5", {}))
 
-    assert wrong_values(Page(text), documents) == []
+    assert wrong_values(Page(text).values, documents) == []
     assert "What it costs, in EUR a month" in text
     assert re.search(r">29,200</span> EUR a month less\.", text)  # 80 GPUs, 730 hours, half a euro
     rows = [value for value, said in Page(text).values if "/costs/pools/" in (value.get("data-path") or "")]

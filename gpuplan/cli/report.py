@@ -61,7 +61,7 @@ def command(terminal: Terminal, clusters: tuple[str, ...], against: str, file: s
     \b
       gpuplan report --output report.html
       gpuplan report -c prod --against main > merge.html
-      gpuplan report --serve                    # on localhost, while policies are edited
+      gpuplan report --serve             # on localhost, while policies are edited
     """
     if port is not None:
         if file != "-":

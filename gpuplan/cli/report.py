@@ -126,6 +126,8 @@ def _serve(terminal: Terminal, clusters: Sequence[str], against: str, port: int)
             return _made(terminal, clusters, against, follow).text
         except GpuplanError as error:  # a file that is half written is whole a moment later
             return trouble_page(error, follow)
+        except OSError as error:  # and so is a folder that has just gone
+            return trouble_page(GpuplanError(f"`{error.filename}`: {str(error.strerror).lower()}"), follow)
 
     gc.enable()  # other commands end before there is any
     try:

@@ -127,8 +127,8 @@ def guarantees_figure(paths: PlanPaths, pool: Pool) -> Figure:
     """How much of each unit each tenant is guaranteed, and how much nobody is."""
     y, drawn, about = 0, list[str](), list[str]()
     for unit in pool.units:
-        held = [(tenant, quota) for tenant, quota in paths.plan.tree.outermost if quota.key == (pool.name, unit.name)]
-        held = [(tenant, quota) for tenant, quota in held if quota.guaranteed]
+        quotas = paths.plan.tree.outermost_by_unit.get((pool.name, unit.name), ())
+        held = [(tenant, quota) for tenant, quota in quotas if quota.guaranteed]
         bar, height = _guarantees(paths, pool, unit, held)
         drawn.append(moved(_EDGE, y + 4, bar))
         y += 4 + height

@@ -68,7 +68,7 @@ def report_page(report: Report, diff: Diff | None, theme: Theme, *, follow: Foll
         DIFF: None if diff is None else diff_as_data(diff, theme),
     }
     published = Published(documents)
-    drawn = _Drawn(published, report.plans, earlier)
+    drawn = _Drawn(published, report.plans, earlier, [PlanPaths(plan, at) for at, plan in enumerate(report.plans)])
     return _rendered(
         follow,
         title=_title(report),
@@ -296,10 +296,10 @@ class _Drawn(NamedTuple):
     published: Published
     plans: Sequence[Plan]
     earlier: Sequence[Plan]
+    paths: Sequence[PlanPaths]
 
     def pictures(self, cluster: int, pool: int) -> Sequence[Picture]:
-        plan = self.plans[cluster]
-        return _pictures(PlanPaths(plan, cluster), plan.pools[pool], f"c{cluster}-p{pool}")
+        return _pictures(self.paths[cluster], self.plans[cluster].pools[pool], f"c{cluster}-p{pool}")
 
     def share_bar(self, cluster: str) -> Markup:
         """How much of a cluster's GPUs is promised; the number stands beside it."""

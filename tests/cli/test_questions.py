@@ -7,6 +7,7 @@ import re
 import subprocess
 from pathlib import Path
 from shutil import which
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -97,6 +98,13 @@ def test_layouts_of_a_model_are_drawn_in_colour() -> None:
     done = run("--color", "always", "catalog", "A100-80GB")
     drawn = "|\x1b[97;44m4444\x1b[0m|\x1b[30;42m22\x1b[0m|\x1b[30;46m1\x1b[0m|.|"
     assert f"{drawn}      {{4g.40gb: 1, 2g.20gb: 1, 1g.10gb: 1}}\n" in done.out
+
+
+def test_layouts_of_a_model_are_drawn_as_a_picture() -> None:
+    drawn = ET.fromstring(run("catalog", "a30-24gb", "-o", "svg").out)
+    assert drawn.findtext("{*}title") == "Layouts of A30-24GB"
+    assert len([text for text in drawn.findall(".//{*}text") if "{" in "".join(text.itertext())]) > 3
+    assert run("catalog", "-o", "svg").code == 2
 
 
 def test_catalog() -> None:

@@ -158,6 +158,28 @@ def test_a_pool_whose_gpus_are_not_partitioned_has_no_layout(root: Path) -> None
     assert [variant.variation.value for variant in packing.alternatives] != ["one-layout"]
 
 
+WORK = """\
+---
+apiVersion: gpuplan.dev/v1
+kind: Workload
+metadata: {name: tests}
+spec: {tenant: team, pool: shared, training: {pods: 2}, image: "example.com/tests:1", cpu: "1", memory: 1Gi}
+"""
+
+
+def test_gpu831_work_that_a_demand_leaves_out_is_not_said_to_lose_its_unit(root: Path) -> None:
+    own = root / "overlays" / "test" / "own.yaml"
+    quotas = "quotas:\n    - {pool: shared, unit: shared, guaranteed: 2}\n"
+    text = (HALVES_AND_SEVENTHS + SHARED.replace("replicas: 2", "replicas: 4") + WORK).replace("quotas:\n", quotas)
+    own.write_text(text.replace(", limit: none", ""), encoding="utf-8")
+    packing = pack(root, {"teams.csv": b"team,pods,memory\nteam,1,9Gi\n"}, keep=("shared",))
+    (found,) = (item.finding for item in packing.variants[0].findings)
+    assert found.message == (
+        "workload `tests` runs on `shared` of pool `shared`, of which tenant `team` would have too little"
+    )
+    assert found.help == "ask for its pods in the demand of `team`, too; or let it have fewer pods"
+
+
 def test_another_demand_moves_a_tenants_quota(root: Path) -> None:
     demand = root / "teams.csv"
     demand.write_text("team,name,pods,memory\nteam,small,7,9Gi\n", encoding="utf-8")

@@ -184,7 +184,7 @@ class _Asking:
         teams = teams_of(plan, flows)
         wanted = documents_of(plan, fleet, assignment, grants, seated, teams)
         files = patched(self._cluster, self._documents, self.texts, wanted)
-        findings = (*unmet(plan, fleet, found), *unnamed(plan, assignment), *in_the_way(seated))
+        findings = (*unmet(plan, fleet, found), *unnamed(plan, assignment), *in_the_way(seated, assignment))
         variant = Variant(
             variation, found, fleet, assignment, grants.moved, seated, files, self._report, findings=findings
         )

@@ -37,7 +37,9 @@ def choose(
     `ACCEPTED` the needs have the fewest GPUs, and no bound is claimed.
     """
     if objective is Objective.PRICE and (unpriced := [one.name for one in node_types if one.price is None]):
-        raise GpuplanError(f"no price is known of {listing(unpriced, None)}", "add a `Prices` document with a price for each GPU model")
+        raise GpuplanError(
+            f"no price is known of {listing(unpriced, None)}", "add a `Prices` document with a price for each GPU model"
+        )
     asked = asks(needs, node_types, ways, standing_places(node_types))
     able = [ask for ask in asked if ask.worth]
     found = _solve(able, node_types, objective, most_layouts, time_limit_s)

@@ -176,7 +176,7 @@ class _Rewriting:
 
     def _items(self, tenant: Tenant, quota: Quota, item: Item) -> Iterator[tuple[UnitKey, Item]]:
         flows = self.flows(tenant.name, quota.key)
-        if tenant.name in self._asked:
+        if not flows and tenant.name in self._asked:
             asked = [flow for flow in self._own.get((tenant.name, None), ()) if flow.key == quota.key]
             flows = [Flow(quota.key, 0)] if asked else []
         elif not flows and quota.guaranteed == 0:

@@ -75,6 +75,11 @@ def answer(root: Path, demand: Mapping[str, bytes], cluster: str, question: Ques
     )
     if has_errors(found):
         return packing
+    if not any(need.pods or need.service for need in needs):
+        raise GpuplanError(
+            f"nothing is asked for: no quota of cluster `{name}` guarantees anything in the pools in question",
+            "name a `Demand` document or a table: `gpuplan pack teams.yaml`",
+        )
     variants = tuple(asking.variants(needs))
     return replace(packing, variants=variants)
 

@@ -189,6 +189,22 @@ def test_a_team_has_units_for_all_that_it_asks_for(root: Path) -> None:
     assert sum(quota.guaranteed for quota in tenant.quotas) == 4
 
 
+SERVICE = b"""\
+apiVersion: gpuplan.dev/v1
+kind: Demand
+metadata: {name: q3}
+spec:
+  needs:
+    - team: team
+      service: {requestsPerSecond: 5000, throughput: [{size: 1, requestsPerSecond: 1, latency: 1ms}]}
+"""
+
+
+def test_gpu827_says_of_a_service_which_requests_are_asked_for(root: Path) -> None:
+    (found,) = (item.finding for item in pack(root, {"q3.yaml": SERVICE}).variants[0].findings)
+    assert found.label == "5,000 requests a second asked for"
+
+
 def test_where_nothing_is_asked_for_no_pool_is_taken_away(root: Path) -> None:
     own = root / "overlays" / "test" / "own.yaml"
     own.write_text(HALVES_AND_SEVENTHS.replace("guaranteed: 2", "guaranteed: 0"), encoding="utf-8")

@@ -66,11 +66,17 @@ def _unmet(plan: Plan, fleet: Fleet, need: Need, pods: int) -> Diagnostic:
         Finding(
             at,
             f"{what} find no room",
-            label=f"{count(need.pods, 'pod')} asked for",
+            label=f"{_amount(need)} asked for",
             notes=(f"there are {count(there, 'node')} that could hold them, and others use what is on those",),
             help=f"ask for fewer, or allow more nodes: `--nodes-at-most {model}={there + 1}`",
         ),
     )
+
+
+def _amount(need: Need) -> str:
+    if need.service is not None:
+        return f"{need.service.requests_per_second:,g} requests a second"
+    return count(need.pods, "pod")
 
 
 def _of(rule: Rule, plan: Plan, finding: Finding) -> Diagnostic:

@@ -212,6 +212,16 @@ def test_where_nothing_is_asked_for_no_pool_is_taken_away(root: Path) -> None:
         pack(root)
 
 
+@pytest.mark.parametrize("path", ["overlays/test/own.yaml", "overlays/test/packed.yaml"])
+def test_an_edit_that_was_made_meanwhile_is_not_lost(root: Path, path: str) -> None:
+    packing = pack(root, {"teams.csv": b"team,pods,memory\nteam,7,9Gi\n"})
+    assert path in packing.variants[0].files
+    (root / path).write_text("# Mine.\n", encoding="utf-8")
+    with pytest.raises(GpuplanError, match="has changed since it was read"):
+        write_packing(packing, root)
+    assert (root / path).read_text(encoding="utf-8") == "# Mine.\n"
+
+
 def test_another_demand_moves_a_tenants_quota(root: Path) -> None:
     demand = root / "teams.csv"
     demand.write_text("team,name,pods,memory\nteam,small,7,9Gi\n", encoding="utf-8")

@@ -97,8 +97,16 @@ def write_packing(packing: Packing, root: str | PathLike[str] = ".", alternative
     variant = packing.variants[alternative] if packing.variants else None
     if variant is None or not variant.is_valid:
         raise GpuplanError("nothing was written: the answer cannot be written", "see the findings")
+    for path in variant.files:
+        if _text_of(Path(root) / path) != packing.texts.get(path):
+            raise GpuplanError(f"nothing was written: `{path}` has changed since it was read", "run it again")
     write_all(Path(root), variant.files)
     return tuple(sorted(variant.files))
+
+
+def _text_of(path: Path) -> str | None:
+    """What stands in a file now; None where there is none."""
+    return path.read_bytes().decode("utf-8-sig", "replace") if path.is_file() else None
 
 
 def _cluster(root: Path, wish: str) -> str:
@@ -223,6 +231,5 @@ def _texts(root: Path, documents: Sequence[Document], cluster: str) -> dict[str,
     """The cluster's own files that say something, and what an earlier run has written, which may only take away."""
     found = dict(overlay_texts(documents, cluster))
     path = packed_path(cluster)
-    if path not in found and (root / path).is_file():
-        found[path] = (root / path).read_bytes().decode("utf-8-sig")
-    return found
+    text = _text_of(root / path) if path not in found else None
+    return found if text is None else {**found, path: text}

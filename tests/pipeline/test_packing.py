@@ -20,6 +20,8 @@ from gpuplan.views.schemas import schema
 from gpuplan.views.text import PLAIN, Theme
 from tests.orders.platforms import CLUSTER, Platform, random_platform
 
+NO_QUESTION = ("has no pool whose GPUs could be cut", "nobody asks for GPUs of cluster")
+
 
 @pytest.mark.parametrize("seed", range(10))
 def test_what_is_written_is_valid_and_has_the_numbers_that_were_said(seed: int, tmp_path: Path) -> None:
@@ -27,7 +29,7 @@ def test_what_is_written_is_valid_and_has_the_numbers_that_were_said(seed: int, 
     try:
         packing = _packed(random_platform(random.Random(seed)), after)
     except GpuplanError as error:
-        if "has no pool whose GPUs could be cut" not in error.message:
+        if not any(reason in error.message for reason in NO_QUESTION):
             raise
         return
     random_platform(random.Random(seed)).write(before)
@@ -183,6 +185,69 @@ def test_a_pool_whose_gpus_are_not_partitioned_has_no_layout(root: Path) -> None
     packing = pack(root, most_layouts=1)
     assert (packing.today.layouts, packing.variants[0].numbers.layouts) == (1, 1)
     assert [variant.variation.value for variant in packing.alternatives] != ["one-layout"]
+
+
+WORK = """\
+---
+apiVersion: gpuplan.dev/v1
+kind: Workload
+metadata: {name: tests}
+spec: {tenant: team, pool: shared, training: {pods: 2}, image: "example.com/tests:1", cpu: "1", memory: 1Gi}
+"""
+
+
+def test_gpu831_work_that_a_demand_leaves_out_is_not_said_to_lose_its_unit(root: Path) -> None:
+    own = root / "overlays" / "test" / "own.yaml"
+    quotas = "quotas:\n    - {pool: shared, unit: shared, guaranteed: 2}\n"
+    text = (HALVES_AND_SEVENTHS + SHARED.replace("replicas: 2", "replicas: 4") + WORK).replace("quotas:\n", quotas)
+    own.write_text(text.replace(", limit: none", ""), encoding="utf-8")
+    packing = pack(root, {"teams.csv": b"team,pods,memory\nteam,1,9Gi\n"}, keep=("shared",))
+    (found,) = (item.finding for item in packing.variants[0].findings)
+    assert found.message == (
+        "workload `tests` runs on `shared` of pool `shared`, of which tenant `team` would have too little"
+    )
+    assert found.help == "ask for its pods in the demand of `team`, too; or let it have fewer pods"
+
+
+def test_a_team_has_units_for_all_that_it_asks_for(root: Path) -> None:
+    """Of what it asks for, its quota of today would hold a part."""
+    packing = pack(root, {"teams.csv": b"team,pods,memory\nteam,1,30Gi\nteam,3,60Gi\n"}, nodes_at_most={"A100-80GB": 9})
+    (plan,) = filter(None, (packing.variants[0].plan,))
+    (tenant,) = plan.tenants
+    assert sum(quota.guaranteed for quota in tenant.quotas) == 4
+
+
+SERVICE = b"""\
+apiVersion: gpuplan.dev/v1
+kind: Demand
+metadata: {name: q3}
+spec:
+  needs:
+    - team: team
+      service: {requestsPerSecond: 5000, throughput: [{size: 1, requestsPerSecond: 1, latency: 1ms}]}
+"""
+
+
+def test_gpu827_says_of_a_service_which_requests_are_asked_for(root: Path) -> None:
+    (found,) = (item.finding for item in pack(root, {"q3.yaml": SERVICE}).variants[0].findings)
+    assert found.label == "5,000 requests a second asked for"
+
+
+def test_where_nothing_is_asked_for_no_pool_is_taken_away(root: Path) -> None:
+    own = root / "overlays" / "test" / "own.yaml"
+    own.write_text(HALVES_AND_SEVENTHS.replace("guaranteed: 2", "guaranteed: 0"), encoding="utf-8")
+    with pytest.raises(GpuplanError, match="nobody asks for GPUs"):
+        pack(root)
+
+
+@pytest.mark.parametrize("path", ["overlays/test/own.yaml", "overlays/test/packed.yaml"])
+def test_an_edit_that_was_made_meanwhile_is_not_lost(root: Path, path: str) -> None:
+    packing = pack(root, {"teams.csv": b"team,pods,memory\nteam,7,9Gi\n"})
+    assert path in packing.variants[0].files
+    (root / path).write_text("# Mine.\n", encoding="utf-8")
+    with pytest.raises(GpuplanError, match="has changed since it was read"):
+        write_packing(packing, root)
+    assert (root / path).read_text(encoding="utf-8") == "# Mine.\n"
 
 
 def test_another_demand_moves_a_tenants_quota(root: Path) -> None:

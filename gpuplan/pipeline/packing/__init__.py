@@ -100,7 +100,7 @@ def answer(root: Path, demand: Mapping[str, bytes], cluster: str, question: Ques
     )
     if has_errors(found):
         return packing
-    if not needs:
+    if not any(need.pods or need.service for need in needs):
         raise GpuplanError(
             f"nobody asks for GPUs of cluster `{name}`: no tenant is guaranteed any in the pools in question",
             "give a demand, such as `gpuplan pack teams.csv`; `gpuplan schema demand` says what one holds",
@@ -122,8 +122,16 @@ def write_packing(packing: Packing, root: str | PathLike[str] = ".", alternative
     variant = packing.variants[alternative] if packing.variants else None
     if variant is None or not variant.is_valid:
         raise GpuplanError("nothing was written: the answer cannot be written", "see the findings")
+    for path in variant.files:
+        if _text_of(Path(root) / path) != packing.texts.get(path):
+            raise GpuplanError(f"nothing was written: `{path}` has changed since it was read", "run it again")
     write_all(Path(root), variant.files)
     return tuple(sorted(variant.files))
+
+
+def _text_of(path: Path) -> str | None:
+    """What stands in a file now; None where there is none."""
+    return path.read_bytes().decode("utf-8-sig", "replace") if path.is_file() else None
 
 
 def _cluster(root: Path, wish: str) -> str:
@@ -268,7 +276,7 @@ class _Asking:
         seated = tuple(seats(plan, fleet.names, grants.quotas, assignment))
         wanted = documents_of(plan, fleet, assignment, grants, seated, drafted)
         files = patched(self._cluster, self._documents, self.texts, wanted)
-        findings = (*unmet(plan, fleet, found, enough), *unnamed(plan, assignment), *in_the_way(seated))
+        findings = (*unmet(plan, fleet, found, enough), *unnamed(plan, assignment), *in_the_way(seated, assignment))
         moved = (*grants.moved, *(Moved(name, None, (flow,)) for name, mine in teams.items() for flow in mine))
         variant = Variant(variation, found, fleet, assignment, moved, seated, files, self._report, findings=findings)
         return variant if has_errors(findings) else self._judged(variant)
@@ -320,6 +328,5 @@ def _texts(root: Path, documents: Sequence[Document], cluster: str) -> dict[str,
     """The cluster's own files that say something, and what an earlier run has written, which may only take away."""
     found = dict(overlay_texts(documents, cluster))
     path = packed_path(cluster)
-    if path not in found and (root / path).is_file():
-        found[path] = (root / path).read_bytes().decode("utf-8-sig")
-    return found
+    text = _text_of(root / path) if path not in found else None
+    return found if text is None else {**found, path: text}

@@ -149,6 +149,11 @@ def test_gpu822_a_team_that_is_no_tenant() -> None:
     assert [need.team for need in needs] == ["ml-reserch"]
 
 
+def test_gpu822_a_team_without_a_tenant_is_called_as_one_may_be() -> None:
+    needs, (found,) = from_files({"d.yaml": a_demand("team: Vision & Co, pods: 1, memory: 1Gi")}, PLATFORM)
+    assert (found.code, [need.team for need in needs]) == ("GPU822", ["vision-co"])
+
+
 def test_gpu822_names_a_tenant_that_is_there() -> None:
     (need,) = read(a_demand("team: Anna's, tenant: ml-research, pods: 1, memory: 1Gi"), PLATFORM)
     assert need.team == "ml-research"

@@ -250,6 +250,12 @@ def test_an_edit_that_was_made_meanwhile_is_not_lost(root: Path, path: str) -> N
     assert (root / path).read_text(encoding="utf-8") == "# Mine.\n"
 
 
+def test_a_file_with_a_byte_order_mark_has_not_changed_for_it(root: Path) -> None:
+    own = root / "overlays" / "test" / "own.yaml"
+    own.write_text(HALVES_AND_SEVENTHS, encoding="utf-8-sig")
+    assert write_packing(pack(root), root) == ("overlays/test/own.yaml",)
+
+
 def test_another_demand_moves_a_tenants_quota(root: Path) -> None:
     demand = root / "teams.csv"
     demand.write_text("team,name,pods,memory\nteam,small,7,9Gi\n", encoding="utf-8")

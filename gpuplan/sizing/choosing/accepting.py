@@ -173,6 +173,7 @@ class _Loss:
         ]
         self._order: tuple[Place, ...] = ()
         self._overflow = Overflow(())
+        self._known: dict[tuple[int, ...], float] = {}
 
     def places(self, supply: Iterable[Place]) -> Sequence[Place]:
         """All places at which something is handed out, from the smallest part on."""
@@ -181,12 +182,15 @@ class _Loss:
             self._order = order
             reach = [[at for at, (_, part) in enumerate(order) if holds(part, ask.needs[0])] for ask in self._asked]
             self._overflow = Overflow(reach)
+            self._known.clear()
         return order
 
     def away(self, room: Room) -> float:
-        counts = [room.get(place, 0) for place in self.places(room)]
-        found = (self._overflow.turned_away(pods, counts, Law.BY_CHANCE) for pods in self._demands)
-        return sum(map(sum, found)) / len(self._demands)
+        counts = tuple(room.get(place, 0) for place in self.places(room))
+        if counts not in self._known:
+            found = (self._overflow.turned_away(pods, counts, Law.BY_CHANCE) for pods in self._demands)
+            self._known[counts] = sum(map(sum, found)) / len(self._demands)
+        return self._known[counts]
 
     def worth(self, room: Room, place: Place, radius: int) -> tuple[int, Sequence[tuple[int, float]]]:
         """The fewest parts of a kind that are looked at; then how many more at a time, and what each of them saves.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Collection
 from fractions import Fraction as Ratio
 from pathlib import Path
 
 import jsonschema
 import pytest
 
-from gpuplan.diagnostics import GpuplanError
+from gpuplan.diagnostics import GpuplanError, Severity
 from gpuplan.pipeline import build, compare, validate
 from gpuplan.pipeline.packing import Packing, pack, write_packing
 from gpuplan.planning.prices import Cost, costs
@@ -143,6 +144,94 @@ def test_on_all_nodes_quotas_may_borrow_what_nobody_is_guaranteed(root: Path) ->
     }
     assert variant.numbers.nodes == 2
     assert quotas == {"team": ("1g.10gb", 3, None, 8), "others": ("3g.40gb", 1, 2, 2)}
+
+
+TEAMS_OF_ONE_POOL = """\
+apiVersion: gpuplan.dev/v1
+kind: Cluster
+metadata: {name: test}
+spec:
+  kubernetes: "1.34"
+  gpuOperator: {install: helm, version: v26.7.0}
+  scheduler: {kind: SCHEDULER}
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: small}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 4, gpusPerNode: 1, names: [gpu-1, gpu-2, gpu-3, gpu-4]}
+  sharing: {mig: {instances: {1g.10gb: 7}}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: one}
+spec: {namespaces: [one], quotas: [{pool: small, guaranteed: 4}]}
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: two}
+spec: {namespaces: [two], quotas: [{pool: small, guaranteed: 8}]}
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: three}
+spec:
+  namespaces: [three-a, three-b]
+  quotas: [{pool: small, guaranteed: 6}]
+"""
+
+
+def test_each_team_may_borrow_all_that_nobody_is_guaranteed_where_guarantees_take_it_back(root: Path) -> None:
+    assert limits_of(root, TEAMS_OF_ONE_POOL.replace("SCHEDULER", "kueue")) == {"one": [14], "two": [18], "three": [16]}
+
+
+def test_what_nobody_is_guaranteed_is_divided_where_no_guarantee_takes_it_back(root: Path) -> None:
+    """On plain Kubernetes no guarantee would hold if caps added up to more than there is."""
+    text = TEAMS_OF_ONE_POOL.replace("SCHEDULER", "kubernetes")
+    text = text.replace("guaranteed: 6", "guaranteed: 6, split: {three-a: 3, three-b: 3}")
+    assert limits_of(root, text) == {"one": [6], "two": [13], "three": [9]}
+
+
+def test_nothing_is_lent_beside_a_team_without_a_limit_where_no_guarantee_takes_it_back(root: Path) -> None:
+    text = TEAMS_OF_ONE_POOL.replace("SCHEDULER", "kubernetes").replace("guaranteed: 4", "guaranteed: 4, limit: none")
+    text = text.replace("guaranteed: 6", "guaranteed: 6, split: {three-a: 3, three-b: 3}")
+    assert limits_of(root, text, warns_of={"GPU418"}) == {"one": [None], "two": [8], "three": [6]}
+
+
+def test_a_quota_within_a_tenant_that_has_none_of_the_unit_is_no_surplus(root: Path) -> None:
+    text = TEAMS_OF_ONE_POOL.replace("SCHEDULER", "kueue")
+    text = text.replace("namespaces: [two]", "namespaces: [two], parent: above")
+    text += "---\napiVersion: gpuplan.dev/v1\nkind: Tenant\nmetadata: {name: above}\nspec: {}\n"
+    assert limits_of(root, text) == {"above": [], "one": [14], "two": [18], "three": [16]}
+
+
+@pytest.mark.parametrize("scheduler", ["kubernetes", "kueue", "kai", "runai"])
+def test_units_of_a_pool_on_which_nobody_has_a_quota_are_for_who_has_the_same_of_another(
+    root: Path, scheduler: str
+) -> None:
+    """They are counted as room for their pods."""
+    other = TEAMS_OF_ONE_POOL.split("---\n")[1].replace("name: small", "name: more").replace("gpu-", "more-")
+    text = TEAMS_OF_ONE_POOL.replace("SCHEDULER", scheduler) + "---\n" + other
+    text = text.replace("guaranteed: 6", "guaranteed: 6, split: {three-a: 3, three-b: 3}")
+    limits = limits_of(root, text, keep=("small", "more"))
+    alone = {"one": [6, 6], "two": [12, 12], "three": [10, 10]}
+    assert limits == (alone if scheduler == "kubernetes" else {"one": [14, 28], "two": [18, 28], "three": [16, 28]})
+
+
+def limits_of(
+    root: Path, policies: str, warns_of: Collection[str] = (), keep: tuple[str, ...] = ()
+) -> dict[str, list[float | None]]:
+    """The limits of quotas where the most pods are accepted, which another run leaves as they are."""
+    overlay = root / "overlays" / "test"
+    overlay.joinpath("own.yaml").unlink()
+    overlay.joinpath("cluster.yaml").write_text(policies, encoding="utf-8")
+    write_packing(pack(root, objective="accepted", keep=keep, alternatives=False), root)
+    report = validate(root)
+    assert {item.code for item in report.diagnostics if item.severity is not Severity.NOTE} == set(warns_of)
+    assert pack(root, objective="accepted", keep=keep, alternatives=False).variants[0].files == {}
+    (plan,) = report.plans
+    return {tenant.name: [quota.limit for quota in tenant.quotas] for tenant in plan.tenants}
 
 
 def test_how_an_answer_holds_is_said_where_it_is_asked_for(root: Path) -> None:

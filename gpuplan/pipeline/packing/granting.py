@@ -196,19 +196,10 @@ class _Rewriting:
             if flow.key in merged:
                 _raise(merged[flow.key], flow.units)
             else:
-                merged[flow.key] = self._new(tenant, flow)
+                merged[flow.key] = _new(self._plan, tenant, flow)
                 out.append(merged[flow.key])
             self.moved.append(Moved(tenant.name, None, (flow,)))
         return out
-
-    def _new(self, tenant: Tenant, flow: Flow) -> Item:
-        """A first quota on a unit, divided evenly where each namespace is counted by itself."""
-        item = item_of(flow)
-        names = tenant.spec.namespaces
-        if len(names) > 1 and not self._plan.scheduler.counts_tenants:
-            item["split"] = dict.fromkeys(names, 0)
-            _fill(item["split"], flow.units)
-        return item
 
     def _items(self, tenant: Tenant, quota: Quota, item: Item) -> Iterator[tuple[UnitKey, Item]]:
         flows = self.flows(tenant.name, quota.key)
@@ -254,6 +245,16 @@ def rewritten(
 
 def item_of(flow: Flow) -> Item:
     return {"pool": flow.key[0], "unit": flow.key[1], "guaranteed": flow.units}
+
+
+def _new(plan: Plan, tenant: Tenant, flow: Flow) -> Item:
+    """A first quota on a unit, divided evenly where each namespace is counted by itself."""
+    item = item_of(flow)
+    names = tenant.spec.namespaces
+    if len(names) > 1 and not plan.scheduler.counts_tenants:
+        item["split"] = dict.fromkeys(names, 0)
+        _fill(item["split"], flow.units)
+    return item
 
 
 def _written(tenant: Tenant) -> list[Item]:
@@ -385,18 +386,86 @@ def _hold_within(item: Item, capacity: int) -> None:
 def lending_surplus(
     plan: Plan, assignment: Assignment, grants: Grants, teams: Mapping[str, list[Item]]
 ) -> tuple[Grants, dict[str, list[Item]]]:
-    """The same quotas, each of which may borrow what nobody has a guarantee on: else it would be room for nobody."""
-    quotas = {tenant.name: grants.quotas.get(tenant.name) or _written(tenant) for tenant in plan.tenants}
-    left = {(place.pool, unit): number for place in assignment.places for unit, number in place.units().items()}
-    roots = {tenant.name for tenant in plan.tenants if tenant.parent is None}
-    for name, items in (*quotas.items(), *teams.items()):
-        for item in items if name in roots or name in teams else ():
-            if (key := _key_in(assignment, item)) in left:
-                left[key] -= ceil(Ratio(str(item["guaranteed"])))
-    raised = {name: [_lent(assignment, left, item) for item in items] for name, items in quotas.items()}
-    changed = {name: items for name, items in raised.items() if items != quotas[name] or name in grants.quotas}
-    drafted = {name: [_lent(assignment, left, item) for item in items] for name, items in teams.items()}
-    return grants._replace(quotas=changed), drafted
+    """The same quotas, which may borrow what nobody has a guarantee on: else it would be room for nobody.
+
+    Each may have all of it, where a scheduler takes units back for a guarantee. Where nothing does, it is divided: caps
+    that add up to more than there is would leave no guarantee (GPU418).
+    """
+    written = {tenant.name: grants.quotas.get(tenant.name, _written(tenant)) for tenant in plan.tenants}
+    lent = _Surplus(plan, assignment, {**written, **teams}).lent()
+    changed = {name: lent[name] for name in written if lent[name] != written[name] or name in grants.quotas}
+    return grants._replace(quotas=changed), {name: lent[name] for name in teams}
+
+
+class _Surplus:
+    """What nobody has a guarantee on, and the tenants that have such units: only their pods ask for them."""
+
+    def __init__(self, plan: Plan, assignment: Assignment, quotas: Mapping[str, Sequence[Item]]) -> None:
+        self._plan = plan
+        self._quotas = {name: [(_key_in(assignment, item), dict(item)) for item in quotas[name]] for name in quotas}
+        self._keys = {name: {key for key, _ in items} for name, items in self._quotas.items()}
+        self._above = {tenant.name: [one.name for one in plan.tree.above(tenant)] for tenant in plan.tenants}
+        self._left: dict[UnitKey, int] = {}
+        self._sorts: dict[UnitKey, _Sort] = {}
+        for place in assignment.places:
+            for unit, number in place.units().items():
+                self._left[place.pool, unit] = number
+                self._sorts[place.pool, unit] = _sort(place.source.gpu.id, place.cut, unit)
+        self._has: Counter[tuple[str, _Sort]] = Counter()
+        for name, items in self._quotas.items():
+            for key, item in items:
+                if key in self._left:
+                    self._left[key] -= self._promised(name, key, item)
+                    self._has[name, self._sorts[key]] += ceil(Ratio(str(item["guaranteed"])))
+
+    def lent(self) -> dict[str, list[Item]]:
+        for key, surplus in self._left.items():
+            if surplus > 0:
+                self._lend(key, surplus)
+        return {name: [item for _, item in items] for name, items in self._quotas.items()}
+
+    def _promised(self, name: str, key: UnitKey, item: Item) -> int:
+        """How many units are no surplus for this quota."""
+        if self._plan.scheduler.counts_tenants:
+            is_within = any(key in self._keys[above] for above in self._above.get(name, ()))
+            return 0 if is_within else ceil(Ratio(str(item["guaranteed"])))
+        cap = _cap(item)
+        return self._left[key] if isinstance(cap, str) else ceil(max(Ratio(str(cap)), Ratio(str(item["guaranteed"]))))
+
+    def _lend(self, key: UnitKey, surplus: int) -> None:
+        takers = self._takers(key) or self._with_new_quotas(key)
+        bounded = [(name, item) for name, item in takers if not isinstance(_cap(item), str)]
+        if self._plan.scheduler.counts_tenants:
+            for _, item in bounded:
+                _limit(item, max(floor(Ratio(str(item["guaranteed"]))) + surplus, floor(Ratio(str(_cap(item))))))
+            return
+        alone = [(name, item) for name, item in bounded if not self._is_nested(name, key)]
+        parts = _divided(surplus, [self._has[name, self._sorts[key]] for name, _ in alone])
+        for (_, item), part in zip(alone, parts, strict=True):
+            _limit(item, floor(Ratio(str(_cap(item)))) + part)
+
+    def _takers(self, key: UnitKey) -> list[tuple[str, Item]]:
+        return [
+            (name, item)
+            for name, items in self._quotas.items()
+            for mine, item in items
+            if mine == key and self._has[name, self._sorts[key]]
+        ]
+
+    def _with_new_quotas(self, key: UnitKey) -> list[tuple[str, Item]]:
+        """Quotas that guarantee nothing, for those that have the same unit of another pool."""
+        for tenant in self._plan.tenants:
+            if self._has[tenant.name, self._sorts[key]]:
+                self._quotas[tenant.name].append((key, _new(self._plan, tenant, Flow(key, 0))))
+        for name in self._quotas.keys() - self._above.keys():
+            if self._has[name, self._sorts[key]]:
+                self._quotas[name].append((key, item_of(Flow(key, 0))))
+        return self._takers(key)
+
+    def _is_nested(self, name: str, key: UnitKey) -> bool:
+        """Whether its quota lies within another, or another within it: then one cap counts in two."""
+        below = [child for child, above in self._above.items() if name in above]
+        return any(key in self._keys[other] for other in (*self._above.get(name, ()), *below))
 
 
 def _key_in(assignment: Assignment, item: Item) -> UnitKey:
@@ -405,17 +474,23 @@ def _key_in(assignment: Assignment, item: Item) -> UnitKey:
     return item["pool"], item.get("unit") or (next(iter(place.units()), "") if place else "")
 
 
-def _lent(assignment: Assignment, left: Mapping[UnitKey, int], item: Item) -> Item:
-    surplus = left.get(_key_in(assignment, item), 0)
-    cap = _cap(item)
-    if surplus <= 0 or isinstance(cap, str) or not item["guaranteed"]:
-        return item
-    limit = max(floor(Ratio(str(item["guaranteed"]))) + surplus, floor(Ratio(str(cap))))
-    lent = {**item, "limit": limit}
-    if "split" in lent:
-        lent["split"] = dict(lent["split"])
-        _fill(lent["split"], limit)
-    return lent
+def _limit(item: Item, limit: int) -> None:
+    item["limit"] = limit
+    if "split" in item:
+        item["split"] = dict(item["split"])
+        _fill(item["split"], limit)
+
+
+def _divided(number: int, weights: Sequence[int]) -> list[int]:
+    """A number in whole parts, each as near to its weight as can be; nothing where nobody has a weight."""
+    whole = sum(weights)
+    if not whole:
+        return [0] * len(weights)
+    parts = [number * weight // whole for weight in weights]
+    nearest = sorted(range(len(weights)), key=lambda at: -(number * weights[at] % whole))
+    for at in nearest[: number - sum(parts)]:
+        parts[at] += 1
+    return parts
 
 
 # --- Work --------------------------------------------------------------------------------------------------------
@@ -458,7 +533,7 @@ Room = tuple[str, str, UnitKey]
 def _rooms(plan: Plan, quotas: Mapping[str, list[Item]], assignment: Assignment) -> Iterator[tuple[Room, int]]:
     """How many units pods may have at once, of all quotas on pools in scope; no limit makes a pool larger."""
     for tenant in plan.tenants:
-        for item in quotas.get(tenant.name) or _written(tenant):
+        for item in quotas.get(tenant.name, _written(tenant)):
             place = assignment.find(item["pool"])
             units = place.units() if place else {}
             key = item["pool"], item.get("unit") or next(iter(units), "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -134,8 +135,14 @@ class _Asking:
         self._question = question
         self._cluster = plan.cluster.name
         self._documents: Sequence[Document] = repository.documents[self._cluster]
-        self.texts = _texts(root, self._documents, self._cluster)
+        self._texts = _texts(root, self._documents, self._cluster)
+        self._marked = {path for path in self._texts if (root / path).read_bytes().startswith(BOM_UTF8)}
+        self.texts = {path: self._as_file(path, text) for path, text in self._texts.items()}
         self._before = platform_of(work_tree(root), repository)
+
+    def _as_file(self, path: str, text: str) -> str:
+        """A text with the byte order mark that editors on Windows begin files with, where the file has one."""
+        return f"\ufeff{text}" if path in self._marked else text
 
     def needs(self, demand: Mapping[str, bytes]) -> tuple[tuple[Need, ...], tuple[Diagnostic, ...]]:
         """The demand that is given, and what those are guaranteed whom it does not name."""
@@ -245,7 +252,8 @@ class _Asking:
         seated = tuple(seats(plan, fleet.names, grants.quotas, assignment))
         teams = teams_of(plan, flows)
         wanted = documents_of(plan, fleet, assignment, grants, seated, teams)
-        files = patched(self._cluster, self._documents, self.texts, wanted)
+        texts = patched(self._cluster, self._documents, self._texts, wanted)
+        files = {path: text and self._as_file(path, text) for path, text in texts.items()}
         findings = (*unmet(plan, fleet, found, enough), *unnamed(plan, assignment), *in_the_way(seated))
         moved = (*grants.moved, *(Moved(name, None, (flow,)) for name, mine in teams.items() for flow in mine))
         variant = Variant(variation, found, fleet, assignment, moved, seated, files, self._report, findings=findings)

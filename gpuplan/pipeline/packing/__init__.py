@@ -207,7 +207,7 @@ class _Asking:
         wish = wish._replace(with_media=any(need.engines for need in needs))
         fleet = fleet_of(self._plan, wish)
         found = choose(needs, fleet.node_types, objective, most_layouts=most_layouts)
-        if not highs.is_there():
+        if not highs.is_there() and most_layouts is None and objective in (Objective.GPUS, Objective.PRICE):
             found = self._no_worse_than_today(found, needs, fleet)
         enough = self._enough(needs, fleet, most_layouts) if found.unmet and variation is Variation.ASKED else {}
         return self.as_variant(variation, fleet, found, enough)

@@ -166,7 +166,7 @@ PARENT = (
 apiVersion: gpuplan.dev/v1
 kind: Tenant
 metadata: {name: child}
-spec: {parent: team, namespaces: [child], quotas: [{pool: halves, guaranteed: 0}]}
+spec: {parent: team, namespaces: [child]}
 """
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor
 from typing import Any, Final
 
 from gpuplan.diagnostics import Diagnostic
@@ -16,6 +16,8 @@ from gpuplan.pipeline.packing.steps import commands_of, tasks_of
 from gpuplan.planning.plan import Pool, UnitKey
 from gpuplan.planning.prices import HOURS_PER_MONTH, Cost
 from gpuplan.sizing.answers import Bound, Objective, Proof
+from gpuplan.sizing.holding import Holding, Shares
+from gpuplan.sizing.overflow import Law
 from gpuplan.views.cost_changes import cost_change_as_data
 from gpuplan.views.costs import hour_text, money_as_data, month_text
 from gpuplan.views.diff import costs_of
@@ -27,7 +29,7 @@ from gpuplan.views.plan_json import plan_as_data
 from gpuplan.views.text import PLAIN, Style, Theme, printable, section
 from gpuplan.wording import count, joined, listing
 
-FORMAT_VERSION: Final = "1.1"
+FORMAT_VERSION: Final = "1.2"
 """A minor step only adds keys; lists are never null or absent."""
 
 FORMATS: Final = ("table", "json", "markdown", "diff")
@@ -45,7 +47,8 @@ def shown_packing(packing: Packing, format_: str, theme: Theme, number: int = 0)
     match format_:
         case "diff":
             variant = packing.variants[number]
-            return patch_text(variant, packing.texts) if variant.is_valid else ""
+            patch = patch_text(variant, packing.texts) if variant.is_valid else ""
+            return "".join(map(_shown, _lines_of(patch))) if theme.is_fitted else patch
         case "markdown":
             return _markdown(packing, number)
         case _:
@@ -62,6 +65,11 @@ def patch_text(variant: Variant, texts: Mapping[str, str]) -> str:
         lines = unified_diff(_lines_of(before), _lines_of(after), old, new)
         parts += (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
     return "".join(parts)
+
+
+def _shown(line: str) -> str:
+    """A line on a terminal, which obeys characters that a patch must keep."""
+    return f"{printable(line.removesuffix(chr(10)))}\n"
 
 
 def _lines_of(text: str | None) -> list[str]:
@@ -98,7 +106,7 @@ def _page(packing: Packing, theme: Theme, number: int) -> str:
         ),
         section(
             "Alternatives",
-            Table(others(packing), rows, right=range(2, 7)).shown(theme.indented())
+            Table(others(packing), rows, right=range(2, 8)).shown(theme.indented())
             if (rows := other_rows(packing))
             else "",
             theme,
@@ -155,6 +163,7 @@ def _facts(packing: Packing, variant: Variant) -> Iterator[str]:
     yield f"demand: {count(pods, 'pod')} of {count(len({need.team for need in packing.needs}), 'team')}, from {source}"
     if not variant.answer.unmet:
         yield bound_text(packing, variant)
+    yield from _holding_text(variant.holding)
 
 
 def bound_text(packing: Packing, variant: Variant) -> str:
@@ -174,11 +183,39 @@ def bound_text(packing: Packing, variant: Variant) -> str:
             return f"no answer takes less than {least}: all that is smaller was tried"
         case Proof.SOLVER:
             return f"no answer takes less than {least}: the solver has proved it"
+        case Proof.NONE if variant.answer.objective is Objective.ACCEPTED:
+            return "all nodes are used; nothing proves that no other cut turns fewer pods away"
         case Proof.NONE:
             search = "" if packing.has_solver else ": `pip install gpuplan[solver]` brings what searches for it"
             return (
                 f"no answer takes less than {least}, as far as is proven; one between that and this may exist{search}"
             )
+
+
+def _holding_text(holding: Holding | None) -> Iterator[str]:
+    """How an answer holds: where pods keep to their own units, and where they may take larger ones."""
+    if holding is None:
+        return
+    own, larger = holding.own, holding.larger
+    if holding.law is Law.BY_CHANCE:
+        yield f"as pods come and go, {_find_room(own.planned, larger.planned)}"
+    if holding.tolerance:
+        off = f"up to {holding.tolerance:.0%}"
+        yield f"with each need off by {off}, {_find_room(own.off, larger.off)} on average"
+        worst = min(holding.teams, key=lambda team: holding.teams[team], default=None)
+        least = _percent(holding.teams[worst]) if worst else ""
+        told = f"; of `{worst}` {least}" if least and least != _percent(own.most) else ""
+        yield f"with all needs {off} more, {_find_room(own.most, larger.most)}{told}"
+
+
+def _find_room(own: float, larger: float) -> str:
+    wide = f" ({_percent(larger)} where they may take larger units)" if _percent(larger) != _percent(own) else ""
+    return f"{_percent(own)} of pods find room{wide}"
+
+
+def _percent(share: float) -> str:
+    """Never all where some have none."""
+    return "all" if share > 1 - 1e-9 else f"{min(floor(share * 1000) / 10, 99.9):.1f}%"
 
 
 def _least(packing: Packing, variant: Variant) -> str:
@@ -192,7 +229,7 @@ def _least(packing: Packing, variant: Variant) -> str:
 _UNITS: Final = {
     Objective.GPUS: "GPUs",
     Objective.PRICE: "an hour",
-    Objective.ACCEPTED: "of lost work",
+    Objective.ACCEPTED: "pods turned away",
     Objective.CHANGES: "nodes cut in another way",
 }
 
@@ -271,7 +308,7 @@ def _idle(variant: Variant) -> Iterator[str]:
         if units or slices:
             yield f"{idle.pool}: {'; '.join(filter(None, (units and f'{units} that nobody is guaranteed', slices)))}"
     for model, gpus in rounding_of(variant.plan, variant.pools).items():
-        if gpus:
+        if gpus and variant.answer.objective is not Objective.ACCEPTED:
             yield f"{model}: {count(gpus, 'GPU')} because nodes are whole"
     for item in variant.assignment.departures:
         names = f": {joined(item.names)}" if item.names else ""
@@ -303,7 +340,8 @@ def cost_text(variant: Variant) -> Iterator[str]:
 def others(packing: Packing) -> tuple[str, ...]:
     """The headings of the alternatives."""
     cost = packing.today.cost
-    return (*OTHERS, *([f"{cost.currency} A MONTH"] if cost else []))
+    holds = any(variant.holding for variant in packing.variants)
+    return (*OTHERS, *(["FIND ROOM"] if holds else []), *([f"{cost.currency} A MONTH"] if cost else []))
 
 
 OTHERS: Final = ("", "ANSWER", "GPUS", "NODES", "LAYOUTS", "TO DRAIN")
@@ -313,22 +351,29 @@ NAMES: Final = {
     Variation.ONE_LAYOUT: "one layout for all",
     Variation.SHARED: "shared without hardware isolation too",
     Variation.FEWEST_CHANGES: "fewest nodes cut otherwise",
+    Variation.MOST_ACCEPTED: "fewest pods turned away, on all nodes",
 }
 
 
 def other_rows(packing: Packing) -> list[tuple[str, ...]]:
     if not packing.alternatives:
         return []
-    rows = [("today", "as it is", *_cells(packing.today))]
+    holds = any(variant.holding for variant in packing.variants)
+    rows = [("today", "as it is", *_cells(packing.today, ["-"] if holds else []))]
     for index, variant in enumerate(packing.variants):
-        found = _cells(variant.numbers) if variant.plan else ("-",) * len(_cells(packing.today))
+        room = [_room(variant.holding)] if variant.holding else []
+        found = _cells(variant.numbers, room) if variant.plan else ("-",) * (len(rows[0]) - 2)
         rows.append((str(index or ""), NAMES[variant.variation], *found))
     return rows
 
 
-def _cells(numbers: Numbers) -> tuple[str, ...]:
+def _room(holding: Holding) -> str:
+    return _percent(holding.own.off)
+
+
+def _cells(numbers: Numbers, room: Sequence[str]) -> tuple[str, ...]:
     money = [_month(numbers.cost)] if numbers.cost else []
-    return (str(numbers.gpus), str(numbers.nodes), str(numbers.layouts), str(numbers.drained_nodes), *money)
+    return (str(numbers.gpus), str(numbers.nodes), str(numbers.layouts), str(numbers.drained_nodes), *room, *money)
 
 
 # --- For a merge request -----------------------------------------------------------------------------------------
@@ -407,6 +452,7 @@ def _variant(variant: Variant, theme: Theme) -> dict[str, Any]:
         "valid": variant.is_valid,
         **_numbers(variant.numbers),
         "bound": _bound(bound),
+        "holding": _holding(variant.holding),
         "pools": [pool for pool in plan_as_data(plan)["pools"] if pool["name"] in names] if plan else [],
         "idle": [item._asdict() | {"unused": dict(item.unused)} for item in idle_of(plan, variant.pools)]
         if plan
@@ -438,6 +484,26 @@ def _variant(variant: Variant, theme: Theme) -> dict[str, Any]:
         "commands": list(commands_of(variant)),
         "findings": _findings((*variant.findings, *(diff.findings if diff else ())), theme),
     }
+
+
+def _holding(holding: Holding | None) -> dict[str, Any] | None:
+    if holding is None:
+        return None
+    return {
+        "law": holding.law.value,
+        "tolerance": holding.tolerance,
+        "own": _shares(holding.own),
+        "larger": _shares(holding.larger),
+        "teams": {team: _rounded(share) for team, share in holding.teams.items()},
+    }
+
+
+def _shares(shares: Shares) -> dict[str, float]:
+    return {name: _rounded(share) for name, share in shares._asdict().items()}
+
+
+def _rounded(share: float) -> float:
+    return round(share, 4)
 
 
 def _bound(bound: Bound) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def test_a_wish_that_cannot_be_is_trouble(root: Path, arguments: tuple[str, ...]
     ("text", "code", "words"),
     [
         ("", 1, "`teams.csv` is empty"),
-        ("team,pods,memory\n", 2, "`teams.csv` asks for nothing"),
+        ("team,pods,memory\n", 1, "table of demand has no rows"),
         ("team,pods,memory\nteam,x,9Gi\n", 1, "`pods` should be a whole number"),
         ("a,b\n1,2\n", 1, "`teams.csv` says no demand"),
     ],

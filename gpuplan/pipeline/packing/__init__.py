@@ -19,7 +19,7 @@ from gpuplan.pipeline.drafting import Written
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load, load_tree
 from gpuplan.pipeline.packing.assigning import assign
 from gpuplan.pipeline.packing.fleet import Fleet, Wish, fleet_of, key_of
-from gpuplan.pipeline.packing.granting import Moved, flows_of, rewritten, seats
+from gpuplan.pipeline.packing.granting import Moved, flows_of, item_of, lending_surplus, rewritten, seats
 from gpuplan.pipeline.packing.judging import in_the_way, unmet, unnamed
 from gpuplan.pipeline.packing.model import Numbers, Packing, Variant, Variation
 from gpuplan.pipeline.packing.patching import overlay_texts, packed_path, patched
@@ -27,6 +27,7 @@ from gpuplan.pipeline.packing.pricing import insist_on_prices
 from gpuplan.pipeline.packing.proposing import documents_of, teams_of
 from gpuplan.planning.plan import Isolation, Plan
 from gpuplan.sizing.answers import Answer, Objective, Way
+from gpuplan.sizing.demand.margins import MARGIN, PERCENTILE, Measured
 from gpuplan.sizing.needs import Need
 from gpuplan.values import NamedTuple
 from gpuplan.wording import listing
@@ -35,12 +36,17 @@ __all__ = ["Numbers", "Packing", "Question", "Variant", "Variation", "pack", "wr
 
 
 class Question(NamedTuple):
-    """What is asked for beside the demand; ``alternatives`` whether others are looked for beside the answer."""
+    """What is asked for beside the demand; ``alternatives`` whether others are looked for beside the answer.
+
+    ``tolerance`` is the part by which each need may be off, up or down; None where nobody asks how an answer holds.
+    """
 
     objective: Objective = Objective.GPUS
     wish: Wish = Wish()
     most_layouts: int | None = None
     alternatives: bool = True
+    tolerance: float | None = None
+    measured: Measured = Measured()
 
 
 def pack(
@@ -54,14 +60,20 @@ def pack(
     most_layouts: int | None = None,
     nodes_at_most: Mapping[str, int] = MappingProxyType({}),
     alternatives: bool = True,
+    tolerance: float | None = None,
+    percentile: float = PERCENTILE,
+    margin: Fraction = MARGIN,
 ) -> Packing:
     """How the GPUs of a cluster are best cut for a demand; nothing is written.
 
     ``demand`` is contents of files by name: `Demand` documents, tables, or what Prometheus answered. Without, it is
-    what the platform's own quotas guarantee.
+    what the platform's own quotas guarantee. Of what Prometheus measured, a need is the ``percentile`` of samples,
+    above 0 and at most 100, and a ``margin`` on top of it, 1/5 for a fifth. With a ``tolerance`` from 0 to 1 it is said
+    how each answer holds when each need is off by up to that part.
     """
     wish = Wish(tuple(pools), tuple(keep), dict(nodes_at_most))
-    question = Question(Objective(objective), wish, most_layouts, alternatives)
+    measured = Measured(percentile, margin)
+    question = Question(Objective(objective), wish, most_layouts, alternatives, tolerance, measured)
     return answer(Path(root), demand, cluster, question)
 
 
@@ -89,7 +101,7 @@ def answer(root: Path, demand: Mapping[str, bytes], cluster: str, question: Ques
     )
     if has_errors(found):
         return packing
-    if not needs:
+    if not any(need.pods or need.service for need in needs):
         raise GpuplanError(
             f"nobody asks for GPUs of cluster `{name}`: no tenant is guaranteed any in the pools in question",
             "give a demand, such as `gpuplan pack teams.csv`; `gpuplan schema demand` says what one holds",
@@ -111,8 +123,16 @@ def write_packing(packing: Packing, root: str | PathLike[str] = ".", alternative
     variant = packing.variants[alternative] if packing.variants else None
     if variant is None or not variant.is_valid:
         raise GpuplanError("nothing was written: the answer cannot be written", "see the findings")
+    for path in variant.files:
+        if _text_of(Path(root) / path) != packing.texts.get(path):
+            raise GpuplanError(f"nothing was written: `{path}` has changed since it was read", "run it again")
     write_all(Path(root), variant.files)
     return tuple(sorted(variant.files))
+
+
+def _text_of(path: Path) -> str | None:
+    """What stands in a file now; None where there is none."""
+    return path.read_bytes().decode("utf-8-sig", "replace") if path.is_file() else None
 
 
 def _cluster(root: Path, wish: str) -> str:
@@ -159,7 +179,7 @@ class _Asking:
         own, found = from_plan(self._plan, tuple(sorted(fleet.names)))
         if not demand:
             return own, found
-        asked, told = from_files(demand, self._plan)
+        asked, told = from_files(demand, self._plan, **self._question.measured._asdict())
         if not asked and not has_errors(told):
             raise GpuplanError(
                 f"{listing(sorted(demand))} {'asks' if len(demand) == 1 else 'ask'} for nothing",
@@ -197,20 +217,27 @@ class _Asking:
             yield Variation.SHARED, wish._replace(shares=shares), objective, self._question.most_layouts
         if objective is not Objective.CHANGES:
             yield Variation.FEWEST_CHANGES, wish, Objective.CHANGES, self._question.most_layouts
+        if objective is not Objective.ACCEPTED and self._question.tolerance is not None:
+            yield Variation.MOST_ACCEPTED, wish, Objective.ACCEPTED, self._question.most_layouts
 
     def variant(
         self, variation: Variation, needs: Sequence[Need], wish: Wish, objective: Objective, most_layouts: int | None
     ) -> Variant:
         """An answer, the policies that it makes, and what these change."""
         from gpuplan.sizing.choosing import choose, highs
+        from gpuplan.sizing.holding import hold, law_of
 
         wish = wish._replace(with_media=any(need.engines for need in needs))
         fleet = fleet_of(self._plan, wish)
-        found = choose(needs, fleet.node_types, objective, most_layouts=most_layouts)
+        tolerance = self._question.tolerance or 0.0
+        found = choose(needs, fleet.node_types, objective, most_layouts=most_layouts, tolerance=tolerance)
         if not highs.is_there() and most_layouts is None and objective in (Objective.GPUS, Objective.PRICE):
             found = self._no_worse_than_today(found, needs, fleet)
         enough = self._enough(needs, fleet, most_layouts) if found.unmet and variation is Variation.ASKED else {}
-        return self.as_variant(variation, fleet, found, enough)
+        variant = self.as_variant(variation, fleet, found, enough)
+        if self._question.objective is Objective.ACCEPTED or self._question.tolerance is not None:
+            variant = replace(variant, holding=hold(found, needs, tolerance, law_of(self._question.objective)))
+        return variant
 
     def _no_worse_than_today(self, found: Answer, needs: Sequence[Need], fleet: Fleet) -> Answer:
         """Without a solver, all as it is cut today where that does as well: nothing is drained for no gain."""
@@ -249,12 +276,15 @@ class _Asking:
         assignment = assign(plan, fleet, found)
         flows = flows_of(plan, found, assignment)
         grants = rewritten(plan, fleet.names, assignment, flows)
-        seated = tuple(seats(plan, fleet.names, grants.quotas, assignment))
         teams = teams_of(plan, flows)
-        wanted = documents_of(plan, fleet, assignment, grants, seated, teams)
+        drafted = {name: [item_of(flow) for flow in mine] for name, mine in teams.items()}
+        if found.objective is Objective.ACCEPTED:
+            grants, drafted = lending_surplus(plan, assignment, grants, drafted)
+        seated = tuple(seats(plan, fleet.names, grants.quotas, assignment))
+        wanted = documents_of(plan, fleet, assignment, grants, seated, drafted)
         texts = patched(self._cluster, self._documents, self._texts, wanted)
         files = {path: text and self._as_file(path, text) for path, text in texts.items()}
-        findings = (*unmet(plan, fleet, found, enough), *unnamed(plan, assignment), *in_the_way(seated))
+        findings = (*unmet(plan, fleet, found, enough), *unnamed(plan, assignment), *in_the_way(seated, assignment))
         moved = (*grants.moved, *(Moved(name, None, (flow,)) for name, mine in teams.items() for flow in mine))
         variant = Variant(variation, found, fleet, assignment, moved, seated, files, self._report, findings=findings)
         return variant if has_errors(findings) else self._judged(variant)
@@ -306,6 +336,5 @@ def _texts(root: Path, documents: Sequence[Document], cluster: str) -> dict[str,
     """The cluster's own files that say something, and what an earlier run has written, which may only take away."""
     found = dict(overlay_texts(documents, cluster))
     path = packed_path(cluster)
-    if path not in found and (root / path).is_file():
-        found[path] = (root / path).read_bytes().decode("utf-8-sig")
-    return found
+    text = _text_of(root / path) if path not in found else None
+    return found if text is None else {**found, path: text}

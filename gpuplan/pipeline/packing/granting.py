@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction as Ratio
-from math import floor
+from math import ceil, floor
 from typing import Any, Final
 
 from gpuplan.documents import Document
@@ -378,6 +378,45 @@ def _hold_within(item: Item, capacity: int) -> None:
             _fill(item["split"], capacity)
         for name, number in (item.get("classLimits") or {}).items():
             item["classLimits"][name] = min(number, capacity)
+
+
+# --- Surplus -----------------------------------------------------------------------------------------------------
+
+
+def lending_surplus(
+    plan: Plan, assignment: Assignment, grants: Grants, teams: Mapping[str, list[Item]]
+) -> tuple[Grants, dict[str, list[Item]]]:
+    """The same quotas, each of which may borrow what nobody has a guarantee on: else it would be room for nobody."""
+    quotas = {tenant.name: grants.quotas.get(tenant.name) or _written(tenant) for tenant in plan.tenants}
+    left = {(place.pool, unit): number for place in assignment.places for unit, number in place.units().items()}
+    roots = {tenant.name for tenant in plan.tenants if tenant.parent is None}
+    for name, items in (*quotas.items(), *teams.items()):
+        for item in items if name in roots or name in teams else ():
+            if (key := _key_in(assignment, item)) in left:
+                left[key] -= ceil(Ratio(str(item["guaranteed"])))
+    raised = {name: [_lent(assignment, left, item) for item in items] for name, items in quotas.items()}
+    changed = {name: items for name, items in raised.items() if items != quotas[name] or name in grants.quotas}
+    drafted = {name: [_lent(assignment, left, item) for item in items] for name, items in teams.items()}
+    return grants._replace(quotas=changed), drafted
+
+
+def _key_in(assignment: Assignment, item: Item) -> UnitKey:
+    """The unit that a quota is on; a pool with one unit need not be told which."""
+    place = assignment.find(item["pool"])
+    return item["pool"], item.get("unit") or (next(iter(place.units()), "") if place else "")
+
+
+def _lent(assignment: Assignment, left: Mapping[UnitKey, int], item: Item) -> Item:
+    surplus = left.get(_key_in(assignment, item), 0)
+    cap = _cap(item)
+    if surplus <= 0 or isinstance(cap, str) or not item["guaranteed"]:
+        return item
+    limit = max(floor(Ratio(str(item["guaranteed"]))) + surplus, floor(Ratio(str(cap))))
+    lent = {**item, "limit": limit}
+    if "split" in lent:
+        lent["split"] = dict(lent["split"])
+        _fill(lent["split"], limit)
+    return lent
 
 
 # --- Work --------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from gpuplan.pipeline.packing.granting import Moved, Seat
 from gpuplan.planning.plan import Mig, Plan, Pool
 from gpuplan.planning.prices import Cost, cost_of
 from gpuplan.sizing.answers import Answer, Objective
+from gpuplan.sizing.holding import Holding
 from gpuplan.sizing.needs import Need
 from gpuplan.values import NamedTuple, Value
 
@@ -34,12 +35,14 @@ class Variation(StrEnum):
     """GPUs shared without isolation by hardware too, for those who need none."""
     FEWEST_CHANGES = "fewest-changes"
     """As few nodes as can be are cut in another way than today."""
+    MOST_ACCEPTED = "most-accepted"
+    """The fewest pods turned away as they come and go, on all nodes."""
 
 
 class Numbers(NamedTuple):
     """What an answer takes, of the pools in scope, as the patched plan and its diff say it.
 
-    ``layouts`` are those of MIG, and ``cost`` is None where nobody says prices.
+    ``layouts`` are MIG layouts, as `--most-layouts` counts them; ``cost`` is None where nobody says prices.
     """
 
     gpus: int
@@ -54,7 +57,8 @@ class Variant(Value):
 
     ``files`` are to be written, by path below the root; None for one that goes. ``plan`` is the cluster as these
     policies have it, ``diff`` what they change; both are None where the policies have errors, which ``report`` has.
-    ``findings`` are why it cannot be written, or does not meet the demand.
+    ``findings`` are why it cannot be written, or does not meet the demand; ``holding`` is how it holds when demand is
+    not as planned, where that was asked for.
     """
 
     variation: Variation
@@ -68,6 +72,7 @@ class Variant(Value):
     plan: Plan | None = None
     diff: Diff | None = None
     findings: tuple[Diagnostic, ...] = ()
+    holding: Holding | None = None
 
     @property
     def is_valid(self) -> bool:
@@ -96,13 +101,14 @@ def numbers_of(plan: Plan | None, pools: tuple[Pool, ...], drained: int) -> Numb
     return Numbers(
         sum(pool.gpu_count for pool in pools),
         sum(pool.nodes.count for pool in pools),
-        len({(pool.gpu.id, _division(pool)) for pool in pools if isinstance(pool.sharing, Mig)}),
+        len({(pool.gpu.id, _layout(pool)) for pool in pools if isinstance(pool.sharing, Mig)}),
         drained,
         cost_of(plan, pools) if plan else None,
     )
 
 
-def _division(pool: Pool) -> object:
+def _layout(pool: Pool) -> object:
+    """What tells the MIG layout of a pool from others: what it divides GPUs into, else the pool."""
     from gpuplan.pipeline.packing.fleet import cut_of, key_of
 
     cut = cut_of(pool)

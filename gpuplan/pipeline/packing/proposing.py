@@ -10,7 +10,7 @@ from gpuplan.documents import Document
 from gpuplan.patterns import regex
 from gpuplan.pipeline.packing.assigning import Assignment, Place
 from gpuplan.pipeline.packing.fleet import Fleet, cut_of, key_of
-from gpuplan.pipeline.packing.granting import Flow, Flows, Grants, Seat, item_of
+from gpuplan.pipeline.packing.granting import Flow, Flows, Grants, Item, Seat
 from gpuplan.pipeline.packing.patching import Wanted
 from gpuplan.pipeline.packing.pricing import prices_with
 from gpuplan.planning.layouts import entry_of
@@ -28,7 +28,7 @@ def documents_of(
     assignment: Assignment,
     grants: Grants,
     seats: Sequence[Seat],
-    new_teams: Mapping[str, Sequence[Flow]],
+    new_teams: Mapping[str, Sequence[Item]],
 ) -> list[Wanted]:
     """What the policies are to say, document by document; the rest of them stays."""
     layouts = _Layouts(plan)
@@ -43,7 +43,7 @@ def documents_of(
         for tenant in plan.tenants
         if tenant.name in grants.quotas
     ]
-    drafted = [Wanted("Tenant", name, _new_tenant(name, flows)) for name, flows in new_teams.items()]
+    drafted = [Wanted("Tenant", name, _new_tenant(name, items)) for name, items in new_teams.items()]
     work = [
         Wanted("Workload", seat.workload.name, {**_spec(seat.workload), "pool": seat.key[0], "unit": seat.key[1]})
         for seat in seats
@@ -224,8 +224,8 @@ def _fresh(name: str, taken: Iterable[str]) -> str:
 # --- Tenants -----------------------------------------------------------------------------------------------------
 
 
-def _new_tenant(name: str, flows: Sequence[Flow]) -> Spec:
-    return {"namespaces": [name], "quotas": [item_of(flow) for flow in flows]}
+def _new_tenant(name: str, items: Sequence[Item]) -> Spec:
+    return {"namespaces": [name], "quotas": [*items]}
 
 
 def _served_anew(plan: Plan, grants: Grants, pools: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:

@@ -131,8 +131,8 @@ def write_packing(packing: Packing, root: str | PathLike[str] = ".", alternative
 
 
 def _text_of(path: Path) -> str | None:
-    """What stands in a file now; None where there is none."""
-    return path.read_bytes().decode("utf-8-sig", "replace") if path.is_file() else None
+    """What stands in a file now, with its byte order mark; None where there is none."""
+    return path.read_bytes().decode("utf-8", "replace") if path.is_file() else None
 
 
 def _cluster(root: Path, wish: str) -> str:
@@ -337,4 +337,4 @@ def _texts(root: Path, documents: Sequence[Document], cluster: str) -> dict[str,
     found = dict(overlay_texts(documents, cluster))
     path = packed_path(cluster)
     text = _text_of(root / path) if path not in found else None
-    return found if text is None else {**found, path: text}
+    return found if text is None else {**found, path: text.removeprefix("\ufeff")}

@@ -439,7 +439,7 @@ def _written(text: str, style: bool | None) -> str:
 
 
 def _ended(rng: random.Random, text: str) -> str:
-    """Lines as they end on Windows, or the last one not at all."""
+    """Lines as they end on Windows, perhaps after a byte order mark, or the last one not at all."""
     if rng.random() < 0.15:
-        return text.replace("\n", "\r\n")
+        return rng.choice(("", "\ufeff")) + text.replace("\n", "\r\n")
     return text.removesuffix("\n") if rng.random() < 0.15 else text

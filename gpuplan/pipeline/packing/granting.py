@@ -289,8 +289,8 @@ def _part_of(item: Item, quota: Quota, flow: Flow, part: Ratio, *, is_alone: boo
             new[name] = {key: floor(Ratio(str(number)) * part) for key, number in value.items()}
         elif name in _COUNTED and part != 1:
             new[name] = _scaled(quota, _COUNTED[name], part)
-        elif name == "pods" and part != 1:
-            new[name] = max(floor(value * part), 1)
+        elif name == "pods":
+            new[name] = max(flow.units + floor((value - before) * part), 1)
         else:
             new[name] = value
     if "split" in new:
@@ -336,10 +336,11 @@ def _lendable(item: Item) -> int:
 
 
 def _raise(item: Item, units: int) -> None:
-    """Let a quota have so many more guaranteed; what it may borrow beyond stays."""
+    """Let a quota have so many more guaranteed, with a pod for each; what it may borrow beyond stays."""
     item["guaranteed"] += units
-    if isinstance(item.get("limit"), int):
-        item["limit"] += units
+    for name in ("limit", "pods"):
+        if isinstance(item.get(name), int):
+            item[name] += units
     if "split" in item and not isinstance(_cap(item), str):
         _fill(item["split"], int(_cap(item)))
 

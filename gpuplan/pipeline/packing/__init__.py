@@ -124,7 +124,7 @@ def write_packing(packing: Packing, root: str | PathLike[str] = ".", alternative
     if variant is None or not variant.is_valid:
         raise GpuplanError("nothing was written: the answer cannot be written", "see the findings")
     for path in variant.files:
-        if _text_of(Path(root) / path) != _without_mark(packing.texts.get(path)):
+        if _without_mark(_text_of(Path(root) / path)) != _without_mark(packing.texts.get(path)):
             raise GpuplanError(f"nothing was written: `{path}` has changed since it was read", "run it again")
     write_all(Path(root), variant.files)
     return tuple(sorted(variant.files))

@@ -71,11 +71,13 @@ class Item(Value):
 class Dump(Value):
     """The objects of all files, and ``others``: documents that are no Kubernetes objects, such as a mig-parted file.
 
-    Secrets are none of them: they are dropped as they are read.
+    Secrets are none of them: they are dropped as they are read. ``empty`` are the files that hold no values, or a text
+    alone, such as what kubectl tells a person.
     """
 
     objects: tuple[Item, ...] = ()
     others: tuple[Document, ...] = ()
+    empty: tuple[str, ...] = ()
 
     def of_kind(self, group: str, *kinds: str) -> tuple[Item, ...]:
         return tuple(item for kind in kinds for item in self._by_kind.get((group, kind), ()))
@@ -100,10 +102,13 @@ def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]
     """The objects in files by name, those of Lists one by one; what cannot be read is a finding."""
     objects: list[Item] = []
     others: list[Document] = []
+    empty: list[str] = []
     found: list[Diagnostic] = []
     for name, content in files.items():
         documents, unread = read_printed(name, content)
         found += unread
+        if not unread and not any(mapping(printed.data) for printed in documents):
+            empty.append(name)
         for printed in documents:
             if printed.document is not None and not printed.document.is_whole:
                 continue
@@ -115,7 +120,7 @@ def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]
             elif printed.document is not None and body:
                 others.append(printed.document)
     chosen, twice = _once(objects)
-    return Dump(chosen, tuple(others)), (*found, *twice)
+    return Dump(chosen, tuple(others), tuple(empty)), (*found, *twice)
 
 
 def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:

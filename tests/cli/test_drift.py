@@ -120,7 +120,9 @@ def test_a_dump_of_another_cluster_is_trouble_unless_the_cluster_is_named(root: 
     done, named = (run("drift", "out/dev", *options, cwd=root) for options in ((), ("-c", "dev")))
 
     assert (done.code, done.out) == (2, "")
-    assert "the dump is of cluster `prod`, as gpuplan's own objects in it say, and the policies are of `dev`" in done.err
+    assert (
+        "the dump is of cluster `prod`, as gpuplan's own objects in it say, and the policies are of `dev`" in done.err
+    )
     assert named.code == 0
     assert "the dump is of cluster `prod`, as gpuplan's own objects in it say\n" in named.err
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final
 
-from gpuplan.adoption.rules import TOLD_TWICE
+from gpuplan.adoption.rules import NOT_READ, TOLD_TWICE
 from gpuplan.checks.handwritten.reading import mapping, text
-from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin
+from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, Severity
 from gpuplan.documents import Document
-from gpuplan.documents.printed import Printed, objects_in, read_printed
+from gpuplan.documents.printed import Printed, is_cut_off, objects_in, read_printed
 from gpuplan.manifests import Identity, identity_of
 from gpuplan.values import Value
 
@@ -115,6 +115,9 @@ def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]
             body = mapping(printed.data)
             if _is_kustomization(body):
                 continue
+            if is_cut_off(body):
+                found.append(_cut_off(printed.at))
+                continue
             if "kind" in body and "apiVersion" in body:
                 objects += _items(printed)
             elif printed.document is not None and body:
@@ -166,6 +169,17 @@ def _is_part(some: object, whole: object) -> bool:
 def _is_kustomization(body: Mapping[str, object]) -> bool:
     """Whether it says how files are put together: what comes of it is meant."""
     return text(body.get("apiVersion")).startswith("kustomize.config.k8s.io/")
+
+
+def _cut_off(at: Origin) -> Diagnostic:
+    finding = Finding(
+        at,
+        "the List has no `kind` beside `items`, as one that was cut off",
+        notes=("kubectl writes `kind` behind the items, so that some of them are missing",),
+        help="run the command again, to the end; write `kind: List` where nothing is missing",
+        severity=Severity.ERROR,
+    )
+    return NOT_READ.report(finding)
 
 
 _SECRET: Final = ("v1", "Secret")

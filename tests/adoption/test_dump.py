@@ -59,6 +59,22 @@ def test_kinds_that_no_policy_says_are_counted() -> None:
     assert note.finding.notes == ("these are 2 Gadgets",)
 
 
+def test_a_list_that_is_cut_off_is_an_error() -> None:
+    text = (
+        b"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata: {name: a}\n- apiVersion: v1\n  kind: No"
+    )
+    dump, (found,) = read_dump({"nodes.yaml": text})
+    assert (found.code, found.is_error) == ("GPU818", True)
+    assert found.finding.message == "the List has no `kind` beside `items`, as one that was cut off"
+    assert dump.objects == ()
+
+
+def test_yaml_that_is_too_large_is_asked_for_as_json() -> None:
+    _, (found,) = read_dump({"nodes.yaml": b"apiVersion: v1\nitems:\n" + b"- {}\n" * 2**21 + b"kind: List\n"})
+    assert (found.code, found.is_error) == ("GPU003", True)
+    assert found.finding.help == "collect it as JSON, which may be larger: `-o json` in place of `-o yaml`"
+
+
 def test_policies_are_told_apart_from_what_runs() -> None:
     pool = {"apiVersion": "gpuplan.dev/v1", "kind": "Pool", "metadata": {"name": "a"}, "spec": {}}
     dump, _ = read_dump({"all.yaml": a_list(NODE), "pools.yaml": json.dumps(pool).encode()})

@@ -55,7 +55,7 @@ SERVICES = (
 ITS_MOST_PROCESSES = 3
 """In one partition, as its README says; its own deployments have up to 5."""
 LATENCY_MARGIN = 0.9 / 2
-"""The part of its objective for latency that it lets a batch take: the other half is the time that requests wait."""
+"""A batch takes less than this part of its objective for latency (src/configurator.c); requests wait in the rest."""
 
 
 class Segment(NamedTuple):
@@ -71,8 +71,8 @@ class Segment(NamedTuple):
 def measured(folder: Path, service: str) -> tuple[Throughput, ...]:
     """What its profiles say of a service.
 
-    Their column `Throughput` is that of one process, since a deployment reaches its requests only if each process
-    counts (`test_parvagpu.py`); here it is that of all of them together. Latency is in seconds there.
+    Their column `Throughput` is that of one process: ParvaGPU multiplies it by them (src/data_load.c), and a deployment
+    reaches its requests only so (`test_parvagpu.py`). Here it is that of all of them. Latency is in seconds there.
     """
     with (folder / "parvagpu" / "prof_data" / f"{service}.csv").open(newline="", encoding="utf-8") as lines:
         rows = list(csv.DictReader(lines))

@@ -20,7 +20,7 @@ from tests.cli.runs import REPOSITORY
 
 NAME = f"gpuplan-{gpuplan.__version__}"
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-_PIN = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
+_PIN = re.compile(r"^([\w.-]+)(?:\[[\w,.-]+\])?==(\S+)", re.MULTILINE)
 
 
 def build(source: Path, into: Path) -> tuple[Path, Path]:

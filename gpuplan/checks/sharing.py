@@ -78,11 +78,12 @@ def most_mps_clients(gpu: Gpu) -> int:
 
 @check("GPU301", "too-many-mps-shares")
 def too_many_mps_shares(plan: Plan) -> Iterator[Finding]:
-    """GPUs are divided into more shares than MPS has clients.
+    """GPUs are divided into more shares than MPS may have clients.
 
     ## Why
-    An MPS server takes 48 clients, and the device plugin's daemon allows 16 on GPUs below compute capability 7.5, such
-    as the V100. It refuses more: `maximum allowed replicas exceeded`, and the node has no GPUs.
+    The device plugin's MPS daemon allows 48 shares of a GPU, also with drivers whose MPS server takes 60 clients, and
+    16 below compute capability 7.5, such as on the V100. It refuses more: `maximum allowed replicas exceeded`, and the
+    node has no GPUs.
 
     ## Instead
     Write fewer shares, or share by time-slicing, which has no such limit and no memory limits either.
@@ -135,7 +136,7 @@ def unit_memory_too_small(plan: Plan) -> Iterator[Finding]:
     ## Why
     `memoryPerUnitMiB` is the least memory that a unit must offer to be of use. Shares divide the GPU's memory: MPS
     enforces it, time-slicing leaves it to the pods, of which one then takes what the others need. A MIG device offers
-    less than the number in its name: a `1g.10gb` of an A100 has 9,856 MiB.
+    less than the number in its name: a `1g.10gb` of an A100 has 9,728 MiB.
 
     ## Instead
     Write fewer shares or a larger profile, or lower `memoryPerUnitMiB` if less is enough.

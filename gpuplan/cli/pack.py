@@ -74,6 +74,12 @@ def _read_most(_: click.Context, parameter: click.Parameter, texts: tuple[str, .
     help="Show, or write, the Nth of the alternatives in place of the answer.",
 )
 @option("--write", is_flag=True, section="Mode", help="Write the policies of the answer, all files or none.")
+@option(
+    "--queries",
+    is_flag=True,
+    section="Mode",
+    help="Print the command that asks Prometheus for what pods use, as a demand, and end.",
+)
 @format_option(
     "table", "json", "markdown", "diff", what="For people, for programs, for a merge request, or as a patch of files"
 )
@@ -90,6 +96,7 @@ def command(
     format_: str,
     *,
     write: bool,
+    queries: bool,
 ) -> int:
     """Compute how GPUs are best cut for a demand, as a patch of policies.
 
@@ -103,12 +110,17 @@ def command(
     \b
       gpuplan pack -c prod                        # are the quotas cut well?
       gpuplan pack teams.yaml -c prod -o diff     # the policies for another demand
+      gpuplan pack --queries                      # how to measure a demand
       gpuplan pack -c prod --keep a100-mixed --write
     """
     from gpuplan.diagnostics import GpuplanError
     from gpuplan.pipeline.packing import pack
+    from gpuplan.sizing.demand import queries as asked_of_prometheus
     from gpuplan.views.packing import shown_packing
 
+    if queries:
+        terminal.print(asked_of_prometheus())
+        return 0
     if len(clusters) > 1:
         raise click.UsageError("a demand is of one cluster: give --cluster once.")
     packing = pack(

@@ -25,8 +25,11 @@ Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | texts.Percent
 Growth = Annotated[float, Field(ge=1, le=1000, allow_inf_nan=False)] | texts.PercentMore
 Rate = Annotated[float, Field(gt=0, le=1_000_000_000, allow_inf_nan=False)]
 Engines = Annotated[int, Field(ge=1, le=64)]
-Processes = Annotated[int, Field(ge=1, le=48)]
-"""As many as one MPS server takes (https://docs.nvidia.com/deploy/mps/)."""
+Processes = Annotated[int, Field(ge=1, le=60)]
+"""As many clients as an MPS server takes on a whole GPU: 48 up to CUDA 13.0, 60 after it ("Client-Server Connection
+Limits" in https://docs.nvidia.com/deploy/mps/when-to-use-mps.html). On a MIG instance it is as many fewer as that is
+smaller ("CUDA Concurrency Mechanisms" in https://docs.nvidia.com/datacenter/tesla/mig-user-guide/concepts.html).
+"""
 
 
 class MediaEngines(Model):
@@ -74,7 +77,9 @@ class DemandedService(Model):
     `Workload Number`, `Throughput` (requests a second of each process) and `Latency` (in seconds).
     """
     max_processes: Processes = 1
-    """How many of its processes may share one partition, by MPS."""
+    """How many processes of a pod may share its partition, by an MPS server that the pod starts itself: the device
+    plugin starts none where MIG is on.
+    """
 
 
 class DemandedWork(Model):
@@ -91,7 +96,9 @@ class DemandedWork(Model):
     service: Annotated[DemandedService | None, ESSENTIAL] = None
     """Requests to answer, in place of a number of pods."""
     memory: Annotated[texts.Quantity | None, ESSENTIAL] = None
-    """GPU memory that a pod uses on each of its GPUs, such as `12Gi`."""
+    """GPU memory that a pod uses on each of its GPUs, such as `12Gi`: as `nvidia-smi` shows it, with what CUDA itself
+    takes in each process.
+    """
     compute: Annotated[Share | None, ESSENTIAL] = None
     """The part of a GPU's compute that a pod needs, such as `0.25` or `25%`. Absent: any part will do."""
     compute_of: Annotated[GpuModel | None, Words("model of that GPU"), ESSENTIAL] = None

@@ -1908,7 +1908,7 @@ class Rate(Model):
     per_gpu_hour: Annotated[texts.Price | Terms | None, Words("price per GPU and hour"), ESSENTIAL] = None
     """What one GPU of a node costs in an hour, the rest of the node included, such as `2.50`; or prices by term."""
     per_node_hour: Annotated[texts.Price | Terms | None, Words("price per node and hour"), ESSENTIAL] = None
-    """What a whole node costs in an hour, such as `32.77`; or prices by term."""
+    """What a whole node costs in an hour, such as `20.00`; or prices by term."""
 
     _one_rate = exactly_one("per_gpu_hour", "per_node_hour", "a price")
 

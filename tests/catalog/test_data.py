@@ -150,6 +150,7 @@ def test_the_name_says_the_compute_slices(gpu: Gpu, profile: Profile) -> None:
 def test_memory_in_mib_and_gib_agree(gpu: Gpu, profile: Profile) -> None:
     if profile.memory_gib is not None and profile.memory_mib is not None:
         assert profile.memory_mib == pytest.approx(profile.memory_gib * 1024, rel=0.02)
+        assert profile.memory_mib <= (profile.memory_gib + 0.01) * 1024, "more than a listing says is no room for a pod"
 
 
 @each_row

@@ -201,10 +201,10 @@ def test_diff_of_the_working_tree_says_what_to_run(root: Path) -> None:
 
     done = run("diff", "-c", "dev", cwd=root)
 
-    assert done.out.splitlines()[2] == (
-        "`out/` in the working tree is not what its policies make: 1 file differs;"
-        " run `gpuplan build`, then `git add out`"
-    )
+    assert done.out.splitlines()[2:4] == [
+        "`out/` in the working tree is not what its policies make: 1 file differs; run `gpuplan build`, then",
+        "  `git add out`",
+    ]
 
 
 def test_diff_says_nothing_of_an_output_that_is_current_or_not_there(root: Path, tmp_path: Path) -> None:

@@ -276,6 +276,20 @@ def test_three_pods_on_a_gpu_cost_a_third_of_three_gpus() -> None:
     assert saved(found.pools[0].total, found.pools[0].whole_gpus) == Ratio(2, 3)
 
 
+def test_the_layout_that_a_public_guide_recommends_is_all_of_a_gpu() -> None:
+    """And a third by time-slicing is dearer than its smaller instances: `docs/explanation/what-sharing-saves.md`."""
+    plan = a_platform(
+        pool("a", "mig: {instances: {3g.40gb: 1, 2g.20gb: 2}}"), pool("b", "mig: {instances: {1g.10gb: 7}}")
+    )
+    parts = {unit.name: part_of_gpu(at, unit) for at in plan.pools for unit in at.units}
+    assert {name: round(float(part), 3) for name, part in parts.items()} == {
+        "1g.10gb": 0.134,
+        "2g.20gb": 0.268,
+        "3g.40gb": 0.464,
+    }
+    assert parts["3g.40gb"] + 2 * parts["2g.20gb"] == 1
+
+
 def test_whole_gpus_save_nothing_and_what_is_free_costs_all_the_same() -> None:
     found = costs_of(pool("a"), prices(FREE))
     assert saved(found.pools[0].total, found.pools[0].whole_gpus) == 0

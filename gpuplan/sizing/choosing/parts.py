@@ -61,7 +61,11 @@ def wants_whole(need: Need) -> bool:
 
 
 def holds(part: Part, need: Need) -> bool:
-    """Whether a pod of the need can run there for certain; a pod of a service, where it was measured in time."""
+    """Whether a pod of the need can run there by what the catalog says; of a service, where it was measured in time.
+
+    A whole GPU counts with all memory that the driver reports. The driver keeps about a hundredth of it to itself: CUDA
+    has 79.15 GiB of the 80 of an A100. What an instance has is what is left.
+    """
     return (
         part.gpus == max(need.gpus, 1)
         and (part.way is Way.WHOLE or not wants_whole(need))

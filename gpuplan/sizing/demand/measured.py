@@ -2,7 +2,8 @@
 
 Labels and units are those of NVIDIA/dcgm-exporter 4.5.3-4.8.2: `DCGM_FI_DEV_FB_USED` is in MiB, the two others are a
 part of time or of cycles (etc/default-counters.csv); `GPU_I_PROFILE` and `GPU_I_ID` are there for MIG instances alone
-(internal/pkg/rendermetrics/render_metrics.go).
+(internal/pkg/rendermetrics/render_metrics.go). Memory of an instance is its own; what the driver reserves is not among
+it from driver 510 on (`ReadAndCacheFBMemoryInfo` in dcgmlib/src/DcgmCacheManager.cpp of NVIDIA/DCGM 4.6.0).
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil, floor, isfinite, log2
 from typing import Any, Final
 
@@ -53,6 +56,9 @@ class Holder(NamedTuple):
 
     namespace: str
     pod: str
+
+
+NOBODY: Final = Holder("", "")
 
 
 class Series(NamedTuple):
@@ -101,15 +107,15 @@ def read_range_query(name: str, content: bytes) -> Read:
         series, wrong = _series(name, item)
         unusable += wrong
         found += [series] if series else []
-    return tuple(found), tuple(_unusable(at, name, len(found), unusable))
+    return tuple(found), tuple(_unusable(at, name, found, unusable))
 
 
 def _no_answer(at: Origin, name: str, words: str, help_: str) -> Diagnostic:
     return NO_DEMAND.report(Finding(at, f"`{name}` {words}", help=help_))
 
 
-def _unusable(at: Origin, name: str, series: int, unusable: int) -> Iterator[Diagnostic]:
-    if not series:
+def _unusable(at: Origin, name: str, series: Iterable[Series], unusable: int) -> Iterator[Diagnostic]:
+    if all(item.holder == NOBODY for item in series):
         note = f"needed are {listing(METRICS[:2])}, with the labels of a pod"
         help_ = "`gpuplan pack --queries` prints what to ask"
         yield NO_DEMAND.report(Finding(at, f"`{name}` has no use of GPUs by pods", notes=(note,), help=help_))
@@ -135,15 +141,22 @@ def _series(name: str, item: object) -> tuple[Series | None, int]:
 
 
 def _made(name: str, metric: str, labels: Mapping[str, Any], samples: Sequence[tuple[float, float]]) -> Series | None:
-    """Prometheus puts `exported_` before labels that its target has too; a device that nobody has names no pod."""
+    """Prometheus puts `exported_` before labels that its target has too, unless it honours those of the series.
+
+    The exporter names no pod of a device that nobody has (`Process` in internal/pkg/transformation/kubernetes.go): its
+    series have the labels of their target then, which are the exporter's own namespace and pod.
+    """
     namespace = _text(labels, "exported_namespace", "namespace")
     pod = _text(labels, "exported_pod", "pod")
     if metric not in METRICS or not samples or not namespace or not pod:
         return None
+    holder = NOBODY if _EXPORTER in pod else Holder(namespace, pod)
     device = Device(*(_text(labels, label) for label in ("UUID", "GPU_I_ID", "GPU_I_PROFILE", "modelName")))
-    return Series(metric, Holder(namespace, pod), device, tuple(samples), name, bool(_text(labels, "vgpu")))
+    return Series(metric, holder, device, tuple(samples), name, bool(_text(labels, "vgpu")))
 
 
+_EXPORTER: Final = "dcgm-exporter"
+"""In the names of its pods: `nvidia-dcgm-exporter` of the GPU Operator, and what its chart is installed as."""
 _LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/+-]{0,252}")
 
 
@@ -196,7 +209,7 @@ def use_in_table(table: Table) -> Read:
                 found[series[:3]] += series.samples
                 shared |= {series.holder} if series.is_shared else set()
     read = tuple(Series(*key, tuple(samples), name, key[1] in shared) for key, samples in found.items())
-    return read, tuple(_unusable(at, name, len(read), unusable))
+    return read, tuple(_unusable(at, name, read, unusable))
 
 
 def _time(text: str) -> float | str:
@@ -280,16 +293,17 @@ def _uses(
     samples: dict[tuple[Holder, Device], dict[str, dict[float, float]]] = defaultdict(lambda: defaultdict(dict))
     files: dict[tuple[Holder, Device], str] = {}
     shared = set[tuple[str, str]]()
+    sizes: dict[str, set[str]] = defaultdict(set)
     for item in series:
+        if item.device.profile:
+            sizes[item.device.uuid].add(item.device.profile)
+        if item.holder == NOBODY:
+            continue
         key = item.holder, item.device
         files.setdefault(key, item.file)
         samples[key][item.metric].update(item.samples)
         shared |= {item.device[:2]} if item.is_shared else set()
     own = _with_memory_of_their_own(samples, shared)
-    sizes: dict[str, set[str]] = defaultdict(set)
-    for _, device in samples:
-        if device.profile:
-            sizes[device.uuid].add(device.profile)
     models = _Models(platform)
     uses: list[Use] = []
     left_out: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -313,6 +327,8 @@ def _uses(
         elif len(sizes[device.uuid]) > 1:
             left_out["mixed", file].append(pod)
             part = Fraction(1)
+        elif not any(active.values()):
+            left_out["idle", file].append(pod)
         most = memory if memory and memory >= used else float("inf")
         uses.append(
             Use(
@@ -334,9 +350,10 @@ def _with_memory_of_their_own(
 ) -> set[tuple[str, str]]:
     """Devices that several pods have at once are added to those shared; returned are those whose pods differ.
 
-    The exporter gives the GPU's framebuffer to each pod on it, or that of each pod's processes where it may see them
-    (`createPerProcessMetrics` in internal/pkg/transformation/kubernetes.go). A pod that follows another one may have
-    one sample in common with it.
+    With `KUBERNETES_VIRTUAL_GPUS` the exporter gives the GPU's framebuffer to each pod on it, and from 4.5.3-4.8.2 on
+    each that of its own processes, where it may see them (`createPerProcessMetrics` there). Without, the last pod that
+    kubelet lists has it (`toDeviceToPod`), and their order is that of a map in Go (pkg/kubelet/pod/pod_manager.go): it
+    is another one at each scrape.
     """
     pods: dict[tuple[str, str], dict[float, dict[Holder, float]]] = defaultdict(lambda: defaultdict(dict))
     for (holder, device), by_metric in samples.items():
@@ -344,33 +361,58 @@ def _with_memory_of_their_own(
             pods[device[:2]][time][holder] = amount
     own = set[tuple[str, str]]()
     for key, by_time in pods.items():
-        together = [amounts for amounts in by_time.values() if len(amounts) > 1]
-        if len(together) > 1 and key[0]:
+        if key[0] and _is_had_at_once([by_time[time].keys() for time in sorted(by_time)]):
             shared.add(key)
-        if any(len(set(amounts.values())) > 1 for amounts in together):
+        together = [amounts.values() for amounts in by_time.values() if len(amounts) > 1]
+        if 2 * sum(map(_differ, together)) > len(together):
             own.add(key)
     return own
 
 
+def _is_had_at_once(holders: Sequence[AbstractSet[Holder]]) -> bool:
+    """Whether pods share a device, by who had it from time to time.
+
+    A pod keeps its device for life. One that follows another may have a sample in common with it, and one of a
+    StatefulSet may come back by its name, which happens again only where the exporter goes from pod to pod.
+    """
+    seen, returns = set[Holder](), 0
+    for before, now in pairwise(holders):
+        if len(before & now) > 1:
+            return True
+        seen |= before
+        returns += len((now - before) & seen)
+    return returns > 1
+
+
+def _differ(amounts: Collection[float]) -> bool:
+    """By more than what one amount changes by between two scrapes."""
+    return max(amounts) - min(amounts) > max(amounts) / 100
+
+
 _REASONS: Final[Mapping[str, tuple[str, str, str]]] = {
     "shared": (
-        "share GPUs, and were measured together",
-        "the exporter gives each pod of a shared GPU what the GPU as a whole uses",
+        "on shared GPUs, measured together",
+        "the exporter gives pods of a shared GPU what the GPU as a whole uses",
         "say what they need in a `Demand` document, or measure them on GPUs of their own",
     ),
     "memory": (
-        "have no use of memory above zero",
+        "without use of memory above zero",
         "with `KUBERNETES_VIRTUAL_GPUS` the exporter says zero unless it has `hostPID` and the UIDs of pods",
         "say what they need in a `Demand` document",
     ),
     "compute": (
-        "have no use of compute that is their own",
+        "without use of compute of its own",
         f"it is {ENGINE} of a GPU that nobody shares, whose model and profile are known",
         "say what they need in a `Demand` document",
     ),
+    "idle": (
+        "with memory in use, and with compute in no sample",
+        "DCGM may have stopped to measure: it then says zero until it is restarted (NVIDIA/DCGM#303)",
+        "restart DCGM and measure again, or say what they need in a `Demand` document",
+    ),
     "mixed": (
-        "have MIG instances beside smaller or larger ones",
-        "DCGM then shows less than a larger instance uses (NVIDIA/DCGM#138, #248): they count with all of its compute",
+        "with a MIG instance beside smaller or larger ones",
+        "DCGM then shows less than a larger instance uses (NVIDIA/DCGM#138, #248): all of its compute is counted",
         "say what they need in a `Demand` document",
     ),
 }
@@ -384,7 +426,7 @@ def _told(reason: str, file: str, pods: Sequence[str]) -> Diagnostic:
         label="left out" if reason in ("shared", "memory") else "",
         notes=(f"these are {listing(sorted({*pods}))}", note),
         help=help_,
-        severity=Severity.NOTE if reason in ("compute", "mixed") else None,
+        severity=None if reason in ("shared", "memory") else Severity.NOTE,
     )
     return (USE_OF_SHARED_GPU if reason == "shared" else DEMAND_ASSUMED).report(finding)
 
@@ -470,13 +512,11 @@ def workload_of(pod: str) -> str:
 # --- What to ask -------------------------------------------------------------------------------------------------
 
 
-def queries(*, honors_labels: bool = False, days: int = 14, step_minutes: int = 15) -> str:
-    """The command that asks Prometheus for what is read here; ``honors_labels`` as `monitoring` of the Cluster says."""
-    namespace, pod = ("namespace", "pod") if honors_labels else ("exported_namespace", "exported_pod")
-    by = f"{namespace}, {pod}, UUID, GPU_I_ID, GPU_I_PROFILE, modelName, vgpu"
-    window = f'{{{pod}!=""}}[{step_minutes}m]'
+def queries(*, days: int = 14, step_minutes: int = 15) -> str:
+    """The command that asks Prometheus for what is read here, whether it honours the exporter's labels or not."""
+    by = ", ".join((*_HOLDERS, "UUID", "GPU_I_ID", "GPU_I_PROFILE", "modelName", "vgpu"))
     parts = (
-        f'label_replace(max by ({by}) ({function}({metric}{window})), "metric", "{metric}", "", "")'
+        f'label_replace(max by ({by}) ({function}({metric}[{step_minutes}m])), "metric", "{metric}", "", "")'
         for metric, function in zip(METRICS, ("max_over_time", "avg_over_time", "avg_over_time"), strict=True)
     )
     query = "\n  or ".join(parts)
@@ -485,3 +525,6 @@ def queries(*, honors_labels: bool = False, days: int = 14, step_minutes: int = 
         f'  --data-urlencode "start=$(date -d \'{days} days ago\' +%s)" --data-urlencode "end=$(date +%s)" \\\n'
         f"  --data-urlencode step={step_minutes * 60} --data-urlencode query='\n  {query}'\n"
     )
+
+
+_HOLDERS: Final = ("exported_namespace", "exported_pod", "namespace", "pod")

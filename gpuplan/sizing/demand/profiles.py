@@ -18,7 +18,8 @@ Measured = tuple[Throughput, ...]
 
 COLUMNS: Final = ("Mig instance", "Batch size", "Workload Number", "Throughput", "Latency")
 """Those of the profiles of ParvaGPU (SC'24), https://github.com/MunQ-Lee/ParvaGPU_SC24: compute slices, requests that
-are answered together, processes, requests a second of each process, and seconds.
+are answered together, processes, requests a second of each process, and seconds (it multiplies one by the processes and
+the other by 1000 in src/data_load.c).
 """
 _NAMES: Final = tuple(map(plain, COLUMNS))
 _NO_VALUE: Final = frozenset(("", "n/a", "na", "nan", "-", "0"))

@@ -55,7 +55,7 @@ def test_a_share_of_a_partition_has_its_part_of_that() -> None:
         pool("a", "mig: {instances: {1g.10gb: 7}, timeSlicing: {replicas: 2}}"), tenant("lab", "pool: a, guaranteed: 3")
     )
     (need,) = needs(plan)
-    assert (need.memory_mib, need.compute, need.isolation) == (4928, Fraction(1, 14), Isolation.NONE)
+    assert (need.memory_mib, need.compute, need.isolation) == (4864, Fraction(1, 14), Isolation.NONE)
 
 
 def test_what_lies_within_the_guarantee_of_a_parent_is_counted_once() -> None:

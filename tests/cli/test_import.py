@@ -153,3 +153,46 @@ def test_nothing_of_a_secret_is_printed_or_written(root: Path) -> None:
     assert {item.code for item in done} == {0}
     assert PLANTED not in "".join(item.out + item.err for item in done)
     assert [path for path, text in texts(root).items() if PLANTED in text] == ["secret.json", "secrets.json"]
+
+
+SECRET = json.dumps(
+    {"stringData": {"password": PLANTED}, "metadata": {"name": "a"}, "kind": "Secret", "apiVersion": "v1"}
+)
+WRONG = json.dumps(
+    {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "theirs", "namespace": "research"},
+        "spec": {"hard": {"nvidia.com/gpu": "3", "requests.nvidia.com/gpu.shared": "1"}},
+    }
+)
+BESIDE = {
+    "in one line of JSON": f'{{"apiVersion": "v1", "kind": "List", "items": [{SECRET}, {WRONG}]}}',
+    "in one line of YAML": f"apiVersion: v1\nkind: List\nitems: [{SECRET}, {WRONG}]\n",
+    "in a list without a kind": f"- {SECRET}\n- {WRONG}\n",
+    "in a document of its own": f"{SECRET}\n---\n{WRONG}\n",
+    "in a List of Secrets": json.dumps(
+        {"items": [{"stringData": {"a": PLANTED}}], "kind": "SecretList", "apiVersion": "v1"}
+    ),
+    "in a List that is cut off": f"apiVersion: v1\nitems: [{SECRET}, {WRONG}",
+    "without a version": f"{WRONG}\n---\nkind: Secret\nstringData: {{a: {PLANTED}}}\n",
+}
+COMMANDS = (
+    ("import", "dump.yaml", "-c", "lab", "--dry-run"),
+    ("drift", "dump.yaml"),
+    ("drift", "dump.yaml", "-o", "json"),
+    ("check", "dump.yaml"),
+    ("check", "dump.yaml", "-o", "json"),
+)
+
+
+@pytest.mark.parametrize("text", BESIDE.values(), ids=BESIDE)
+def test_a_secret_is_not_shown_with_what_stands_beside_it(text: str, tmp_path: Path) -> None:
+    root = a_platform(tmp_path)
+    (root / "dump.yaml").write_text(text)
+
+    done = [run(*command, cwd=root) for command in COMMANDS]
+
+    assert PLANTED not in "".join(item.out + item.err for item in done)
+    assert {item.code for item in done} <= {0, 1, 2}
+    assert "Traceback" not in "".join(item.err for item in done)

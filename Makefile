@@ -36,7 +36,7 @@ test-cluster: $(BIN)/.dev ## Run the tests on a real control plane and the real 
 
 proof: $(BIN)/.dev ## Run what takes too long for test-cluster, and write what came of it to docs/proof/
 	@$(BIN)/python -m tests.cluster.programs
-	@GPUPLAN_TEST_CLUSTER=1 GPUPLAN_TEST_PROOF=1 GPUPLAN_CRDS="$${GPUPLAN_CRDS:-$(abspath $(wildcard ../shared/crds))}" $(BIN)/python -m pytest -q tests/cluster/test_tenants.py tests/cluster/test_class_at_limit.py tests/cluster/test_gangs.py tests/cluster/test_reclaim_kueue.py tests/cluster/test_reclaim_kai.py tests/adoption/test_round_trip.py tests/adoption/test_fuzz.py tests/sizing/test_optimum.py tests/sizing/test_any_size.py tests/sizing/test_fewest_layouts.py
+	@GPUPLAN_TEST_CLUSTER=1 GPUPLAN_TEST_PROOF=1 GPUPLAN_CRDS="$${GPUPLAN_CRDS:-$(abspath $(wildcard ../shared/crds))}" $(BIN)/python -m pytest -q tests/cluster/test_tenants.py tests/cluster/test_class_at_limit.py tests/cluster/test_gangs.py tests/cluster/test_reclaim_kueue.py tests/cluster/test_reclaim_kai.py tests/adoption/test_round_trip.py tests/adoption/test_fuzz.py tests/sizing/test_optimum.py tests/sizing/test_any_size.py tests/sizing/test_fewest_layouts.py tests/packing
 
 test-trace: $(BIN)/.dev ## Change every value of the example: something changes with it, and what does traces to it
 	@GPUPLAN_TEST_TRACE=1 $(BIN)/python -m pytest -n 0 -q tests/tracing/test_traces.py tests/acting
@@ -70,9 +70,10 @@ docs: $(BIN)/.docs ## Build the documentation's site into build/site/; a link th
 docs-serve: $(BIN)/.docs ## Show the documentation's site on localhost and follow changes
 	$(BIN)/zensical serve
 
-bench: $(BIN)/.bench ## Measure build, check and validate against a floor and a peer, and pack against a loop
+bench: $(BIN)/.bench ## Measure build, check and validate against a floor and a peer, pack against a loop, and planned layouts against dynamic ones
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.packing
+	$(BIN)/python -m benchmarks.static_or_dynamic
 	$(BIN)/python -m benchmarks.parvagpu
 
 dist: $(BIN)/.dist ## Build the wheel and the sdist into dist/, and read them as a package index would

@@ -61,6 +61,8 @@ class Target:
 MOST_OF_START = 1.7
 MOST_OF_VALIDATE = 1.5
 """What `check` of one file may take of the time of `validate dev`."""
+MOST_OF_REPORT = 3.0
+"""What the report of a fleet may take of the time of its `validate`, which is a part of it."""
 JUDGED = {
     "check mig": "out/dev/gpu-operator/configmap-gpuplan-mig-parted-*.yaml",
     "check plugin": "out/dev/gpu-operator/configmap-gpuplan-device-plugin-*.yaml",
@@ -113,6 +115,7 @@ def measure_fleet(root: Path, tenants: int, rounds: int) -> dict[str, list[Sampl
         Case("build", (GPUPLAN, "-C", str(root), "build", "-q"), lambda: remove(out)),
         Case("check", (GPUPLAN, "-C", str(root), "build", "--check", "-q")),
         Case("validate", (GPUPLAN, "-C", str(root), "validate", "-q")),
+        Case("report", (GPUPLAN, "-C", str(root), "report", "--output", str(root / "report.html"))),
     ]
     samples = measure(cases, rounds)
     compare_objects(out, peer_out)
@@ -187,6 +190,8 @@ def report_targets(measured: dict[int, dict[str, list[Sample]]], start_up: dict[
             build = measured[size]["build"]
             figures.append((f"build of fleet-{size} / R", ratio(build, measured[size]["R"]), target.ratio))
             figures.append((f"build of fleet-{size}, peak MiB", max(s.peak_mib for s in build), target.peak_mib))
+            drawn = ratio(measured[size]["report"], measured[size]["validate"])
+            figures.append((f"report of fleet-{size} / validate", drawn, MOST_OF_REPORT))
     for what, figure, most in figures:
         print(f"{what:40} {figure:8.2f} {most:8.2f}{'' if figure <= most else '  missed'}")
     print(f"{'--help / import click':40} {ratio(start_up['help'], start_up['click']):8.2f}")

@@ -366,9 +366,14 @@ def reserved_namespace(plan: Plan) -> Iterator[Finding]:
                     f"namespace `{namespace}` of tenant `{tenant.name}` belongs to {owner}",
                     label="not a tenant's",
                     notes=("gpuplan would write its Namespace, GPU quotas, Pod Security level and admission rules",),
-                    help=f"write a namespace of the tenant's own, such as `{tenant.name}`",
+                    help=f"write a namespace of the tenant's own, such as `{_own_name(tenant.name, namespace)}`",
                     severity=Severity.WARNING if namespace == "default" else None,
                 )
+
+
+def _own_name(tenant: str, taken: str) -> str:
+    """A name for its namespace that is not the one which is taken."""
+    return f"team-{tenant}" if tenant == taken else tenant
 
 
 _OTHERS: Final = {

@@ -30,13 +30,16 @@ def _gpus(_: click.Context) -> Iterable[str]:
 
 @verb("catalog")
 @click.argument("gpu", required=False, shell_complete=completing(_gpus))
-@format_option("table", "json")
+@format_option(
+    "table", "svg", "json", what="A table, a picture of each layout of one model, or the contract for programs"
+)
 def command(terminal: Terminal, gpu: str | None, format_: str) -> None:
     """List the GPU models, the platform's own too, or one's MIG profiles and layouts.
 
     \b
       gpuplan catalog
-      gpuplan catalog A100-80GB   profiles, where each may start, layouts
+      gpuplan catalog A100-80GB            profiles, where each may start, layouts
+      gpuplan catalog A100-80GB -o svg     the layouts as a picture
     """
     from gpuplan.catalog import load
     from gpuplan.views import catalog as views
@@ -45,7 +48,12 @@ def command(terminal: Terminal, gpu: str | None, format_: str) -> None:
     gpus = catalog.all() if gpu is None else (catalog.find(gpu) or catalog.find(gpu.upper()) or catalog.get(gpu),)
     if format_ == "json":
         terminal.print(views.gpus_json(gpus))
+    elif format_ == "svg":
+        if gpu is None:
+            raise click.UsageError("a picture is of one model: name it.")
+        from gpuplan.views.drawing import catalog_svg
+
+        terminal.print(catalog_svg(gpus[0]))
     else:
-        terminal.print(
-            views.gpu_table(gpus, terminal.out_theme) if gpu is None else views.gpu_page(gpus[0], terminal.out_theme)
-        )
+        theme = terminal.out_theme
+        terminal.print(views.gpu_table(gpus, theme) if gpu is None else views.gpu_page(gpus[0], theme))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -25,6 +26,39 @@ def contents(names: Iterable[str], way: str = _WAY, *, is_judged: bool = True) -
             yield from ((path.removeprefix("./"), read_list(path, way, is_judged=is_judged)) for path in _below(name))
         else:
             yield "stdin" if name == "-" else name, read_list(name, way, is_judged=is_judged)
+
+
+def content_below(folder: str, path: str, most: int) -> bytes | None:
+    """At most so many bytes of a regular file below a folder; None where there is none.
+
+    Whoever wrote the path is not who runs this: a link on the way is trouble, for it may lead to anything that the
+    user can read.
+    """
+    handle = os.open(folder or ".", _FOLDER)
+    try:
+        for part in path.split("/"):
+            inner = os.open(part, _UNLINKED, dir_fd=handle)
+            os.close(handle)
+            handle = inner
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return None
+        with open(handle, "rb", closefd=False) as stream:
+            return stream.read(most)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            from gpuplan.diagnostics import GpuplanError
+
+            raise GpuplanError(f"`{path}` is a link, and not followed", "copy the file there, or name it") from error
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return None
+        raise
+    finally:
+        os.close(handle)
+
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_UNLINKED: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""A pipe is opened without waiting for whoever writes to it."""
 
 
 def _below(folder: str) -> Iterator[str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gpuplan.cli.commands import completing, format_option, option, verb
-from gpuplan.cli.files import contents
+from gpuplan.cli.files import content_below, contents
 from gpuplan.cli.options import cluster_option, pool_names, write_findings
 from gpuplan.cli.terminal import Terminal
 from gpuplan.patterns import regex
@@ -17,7 +17,7 @@ from gpuplan.patterns import regex
 if TYPE_CHECKING:
     from gpuplan.pipeline.packing import Packing
 
-OBJECTIVES = ("gpus", "changes", "price")
+OBJECTIVES = ("gpus", "changes", "price", "accepted")
 """Of `gpuplan.sizing.answers.Objective`, which help must not load."""
 
 _MOST = regex(r"([A-Za-z0-9][A-Za-z0-9.-]*)=([0-9]{1,5})")
@@ -28,6 +28,20 @@ def _read_most(_: click.Context, parameter: click.Parameter, texts: tuple[str, .
     if not all(found):
         raise click.BadParameter("use a GPU model and a number of nodes, such as A100-80GB=12.", param=parameter)
     return {match[1]: int(match[2]) for match in found if match}
+
+
+def _read_part(*, most: int) -> Callable[[click.Context, click.Parameter, str | None], Fraction | None]:
+    def read(_: click.Context, parameter: click.Parameter, text: str | None) -> Fraction | None:
+        match = _PART.fullmatch(text) if text is not None else None
+        part = Fraction(match[1]) / (100 if match[2] else 1) if match else None
+        if text is not None and (part is None or part > most):
+            raise click.BadParameter(f"use a part such as 30% or 0.3, at most {100 * most}%.", param=parameter)
+        return part
+
+    return read
+
+
+_PART = regex(r"([0-9]{1,4}(?:\.[0-9]{1,6})?)(%?)")
 
 
 @verb("pack")
@@ -47,7 +61,29 @@ def _read_most(_: click.Context, parameter: click.Parameter, texts: tuple[str, .
     type=click.Choice(OBJECTIVES),
     default="gpus",
     section="Input",
-    help="What the answer is best in: fewest GPUs, fewest nodes cut otherwise, or lowest price [default: gpus].",
+    help="What the answer is best in: fewest GPUs, fewest nodes cut otherwise, lowest price, or, on all nodes, fewest "
+    "pods turned away as they come and go [default: gpus].",
+)
+@option(
+    "--tolerance",
+    metavar="PERCENT",
+    section="Input",
+    callback=_read_part(most=1),
+    help="Say how the answer holds when each need is off by up to that, such as 30%; `accepted` plans for it.",
+)
+@option(
+    "--percentile",
+    type=click.FloatRange(min=0, max=100, min_open=True),
+    metavar="NUMBER",
+    section="Input",
+    help="Of measured use, plan for what so many of 100 samples stay within [default: 95].",
+)
+@option(
+    "--margin",
+    metavar="PERCENT",
+    section="Input",
+    callback=_read_part(most=10),
+    help="Of measured use, plan for so much more than that [default: 20%].",
 )
 @option(
     "--keep",
@@ -92,6 +128,9 @@ def command(
     keep: tuple[str, ...],
     most_layouts: int | None,
     nodes_at_most: dict[str, int],
+    tolerance: Fraction | None,
+    percentile: float | None,
+    margin: Fraction | None,
     alternative: int | None,
     format_: str,
     *,
@@ -112,6 +151,7 @@ def command(
       gpuplan pack teams.yaml -c prod -o diff     # the policies for another demand
       gpuplan pack --queries                      # how to measure a demand
       gpuplan pack -c prod --keep a100-mixed --write
+      gpuplan pack -c prod --objective accepted --tolerance 30%
     """
     from gpuplan.diagnostics import GpuplanError
     from gpuplan.pipeline.packing import pack
@@ -123,6 +163,9 @@ def command(
         return 0
     if len(clusters) > 1:
         raise click.UsageError("a demand is of one cluster: give --cluster once.")
+    measured: dict[str, Any] = {}
+    measured |= {} if percentile is None else {"percentile": percentile}
+    measured |= {} if margin is None else {"margin": margin}
     packing = pack(
         terminal.root,
         _demand(demand),
@@ -132,6 +175,8 @@ def command(
         keep=keep,
         most_layouts=most_layouts,
         nodes_at_most=nodes_at_most,
+        tolerance=None if tolerance is None else float(tolerance),
+        **measured,
     )
     number = alternative or 0
     if packing.variants and number >= len(packing.variants):
@@ -147,10 +192,12 @@ def _demand(names: Sequence[str]) -> dict[str, bytes]:
     """The files of a demand, with the tables that they name."""
     if not names:
         return {}
+    from gpuplan.documents.text import MAX_BYTES
     from gpuplan.sizing.demand import tables_beside
 
     found = dict(contents(names, "a Demand document, or a table"))
-    return {**found, **{path: Path(path).read_bytes() for path in tables_beside(found) if Path(path).is_file()}}
+    tables = {table.place: content_below(table.folder, table.path, MAX_BYTES + 1) for table in tables_beside(found)}
+    return {**found, **{place: content for place, content in tables.items() if content is not None}}
 
 
 def _end(terminal: Terminal, packing: Packing, number: int, *, write: bool) -> int:

@@ -10,8 +10,11 @@ import click
 from gpuplan.cli.commands import option, verb
 from gpuplan.cli.options import cluster_option
 from gpuplan.cli.terminal import Terminal
+from gpuplan.values import NamedTuple
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gpuplan.views.report.page import Follow
 
 
@@ -58,30 +61,56 @@ def command(terminal: Terminal, clusters: tuple[str, ...], against: str, file: s
     \b
       gpuplan report --output report.html
       gpuplan report -c prod --against main > merge.html
-      gpuplan report --serve                    # on localhost, while policies are edited
+      gpuplan report --serve             # on localhost, while policies are edited
     """
-    from pathlib import Path
-
     if port is not None:
+        if file != "-":
+            raise click.UsageError("--serve writes no file, and --output shows none.")
         return _serve(terminal, clusters, against, port)
-    text, is_right = _made(terminal, clusters, against, None)
-    if file == "-":
-        terminal.print(text)
+    target = None if file == "-" else _target(file)
+    made = _made(terminal, clusters, against, None)
+    if target is None:
+        terminal.print(made.text)
     else:
-        Path(file).write_text(text, encoding="utf-8")
-    return 0 if is_right else 1
+        target.write_text(made.text, encoding="utf-8")
+    terminal.say(made.verdict)
+    return 0 if made.is_right else 1
 
 
-def _made(terminal: Terminal, clusters: Sequence[str], against: str, follow: Follow | None) -> tuple[str, bool]:
-    """The page, and whether nothing has errors."""
+def _target(file: str) -> Path:
+    """Where the page goes; found out before a large platform is planned in vain."""
+    from pathlib import Path
+    from shlex import quote
+
+    from gpuplan.diagnostics import GpuplanError
+
+    path = Path(file)
+    if not path.parent.is_dir():
+        make = f"make it: `mkdir -p {quote(str(path.parent))}`"
+        raise GpuplanError(f"there is no folder `{path.parent}` for the page", make)
+    return path
+
+
+class _Made(NamedTuple):
+    """A page, what there is to say of it, and whether nothing has errors."""
+
+    text: str
+    verdict: str
+    is_right: bool
+
+
+def _made(terminal: Terminal, clusters: Sequence[str], against: str, follow: Follow | None) -> _Made:
     from gpuplan import pipeline
     from gpuplan.diagnostics import has_errors
+    from gpuplan.views import diff as steps
+    from gpuplan.views import full
     from gpuplan.views.report.page import report_page
 
     report = pipeline.validate(terminal.root, clusters)
     diff = pipeline.compare(terminal.root, clusters, against=against) if against else None
     text = report_page(report, diff, terminal.out_theme, follow=follow)
-    return text, report.is_valid and not (diff and has_errors(diff.findings))
+    verdict = full.verdict(report, terminal.err_theme) + (f"{steps.verdict(diff)}\n" if diff else "")
+    return _Made(text, verdict, report.is_valid and not (diff and has_errors(diff.findings)))
 
 
 def _serve(terminal: Terminal, clusters: Sequence[str], against: str, port: int) -> int:
@@ -94,12 +123,19 @@ def _serve(terminal: Terminal, clusters: Sequence[str], against: str, port: int)
     def page(nonce: str, state: str) -> str:
         follow = Follow(nonce, state)
         try:
-            return _made(terminal, clusters, against, follow)[0]
+            return _made(terminal, clusters, against, follow).text
         except GpuplanError as error:  # a file that is half written is whole a moment later
             return trouble_page(error, follow)
+        except OSError as error:  # and so is a folder that has just gone
+            return trouble_page(GpuplanError(f"`{error.filename}`: {str(error.strerror).lower()}"), follow)
 
     gc.enable()  # other commands end before there is any
-    with server(terminal.root, port, page) as found:
+    try:
+        made = server(terminal.root, port, page)
+    except OSError as error:
+        free = "`--serve` without a number takes one that is free"
+        raise GpuplanError(f"port {port}: {(error.strerror or str(error)).lower()}", free) from error
+    with made as found:
         terminal.insist(f"http://{HOST}:{found.server_port}/ until Ctrl+C\n")
         try:
             found.serve_forever()

@@ -111,6 +111,7 @@ def command(
     """
     from gpuplan import pipeline
     from gpuplan.planning.selection import select
+    from gpuplan.views.fitting import folded
     from gpuplan.views.showing import shown_plans, shown_preemption, shown_summary
     from gpuplan.wording import joined
 
@@ -134,7 +135,7 @@ def command(
         text = shown(select(report.plans, pools, tenants), format_, theme)
         terminal.print(text)
         if format_ == "table" and not flags and text.count("\n") > _LONG:
-            terminal.say(_SHORTER)
+            terminal.say(folded(_SHORTER, terminal.err_theme))
     if report.is_valid:
         return 0
     errors = tuple(diagnostic for diagnostic in report.diagnostics if diagnostic.is_error)

@@ -385,12 +385,11 @@ def _comers(plan: Plan, pool: Pool, counted: Counted) -> Iterator[_Actor]:
 
     Where nothing keeps pods off, these are all. Those of no tenant come there, too, and are in no such table.
     """
-    for tenant in plan.tenants:
-        granted = any(quota.pool.name == pool.name and quota.is_granted for quota in tenant.quotas)
-        if granted or not is_closed(plan, pool):
-            caps = [compute_cap(tenant.quotas, namespace, counted) for namespace in tenant.spec.namespaces]
-            is_counted = caps and not plan.scheduler.counts_tenants
-            yield from _parties_of(plan, pool, _Holding(tenant, tuple(caps) if is_counted else (None,)))
+    tenants = plan.tree.granted_by_pool.get(pool.name, ()) if is_closed(plan, pool) else plan.tenants
+    for tenant in tenants:
+        caps = [compute_cap(tenant.quotas, namespace, counted) for namespace in tenant.spec.namespaces]
+        is_counted = caps and not plan.scheduler.counts_tenants
+        yield from _parties_of(plan, pool, _Holding(tenant, tuple(caps) if is_counted else (None,)))
 
 
 def _fullness_of_nodes(plan: Plan, pool: Pool, counted: Counted, comers: Sequence[_Actor]) -> Condition:

@@ -270,6 +270,26 @@ def costs(plan: Plan) -> Costs | None:
     )
 
 
+class Cost(NamedTuple):
+    """What the nodes of some pools cost together; ``unpriced`` are those among them without a price, in no sum."""
+
+    currency: str
+    amount: Money
+    unpriced: tuple[str, ...]
+
+
+def cost_of(plan: Plan, pools: Iterable[Pool]) -> Cost | None:
+    """What some pools of a plan cost; None where no document says prices."""
+    if plan.prices is None:
+        return None
+    priced = [(pool, node_price(plan, pool)) for pool in pools]
+    return Cost(
+        plan.prices.spec.currency,
+        _sum(_of_all_nodes(pool, price) for pool, price in priced if price),
+        tuple(pool.name for pool, price in priced if price is None),
+    )
+
+
 def selected_costs(shown: Selection) -> Costs | None:
     """What of it is shown. What is free of a pool is so whichever tenants are shown."""
     found = costs(shown.plan)
@@ -305,10 +325,14 @@ def _pool_cost(pool: Pool, price: Price, guaranteed: Mapping[UnitKey, Ratio]) ->
         pool=pool,
         price=price,
         units=units,
-        total=Ratio(price.per_node_hour) * pool.nodes.count,
+        total=_of_all_nodes(pool, price),
         not_cut=_sum(gpu * _not_cut(part) for part in pool.parts),
         whole_gpus=gpu * sum(unit.capacity for unit in pool.units) if is_countable else None,
     )
+
+
+def _of_all_nodes(pool: Pool, price: Price) -> Money:
+    return Ratio(price.per_node_hour) * pool.nodes.count
 
 
 def _not_cut(pool: Pool) -> Ratio:

@@ -140,6 +140,24 @@ class Tree(Value, eq=False):
         return tuple((tenant, quota) for tenant in self.tenants for quota in tenant.quotas if id(quota) not in within)
 
     @cached_property
+    def outermost_by_unit(self) -> Mapping[UnitKey, Sequence[tuple[Tenant, Quota]]]:
+        """The `outermost` quotas by their pool and unit."""
+        found: dict[UnitKey, list[tuple[Tenant, Quota]]] = {}
+        for tenant, quota in self.outermost:
+            found.setdefault(quota.key, []).append((tenant, quota))
+        return found
+
+    @cached_property
+    def granted_by_pool(self) -> Mapping[str, Sequence[Tenant]]:
+        """The tenants that are granted some of a pool, by its name."""
+        found: dict[str, dict[str, Tenant]] = {}
+        for tenant in self.tenants:
+            for quota in tenant.quotas:
+                if quota.is_granted:
+                    found.setdefault(quota.pool.name, {})[tenant.name] = tenant
+        return {pool: tuple(tenants.values()) for pool, tenants in found.items()}
+
+    @cached_property
     def together(self) -> Mapping[str, Sequence[Quota]]:
         """What each tenant has with all that are part of it: its own quotas, and the outermost below of other units."""
         found: dict[str, Sequence[Quota]] = {}

@@ -21,7 +21,7 @@ class Objective(StrEnum):
     PRICE = "price"
     """The lowest price."""
     ACCEPTED = "accepted"
-    """The most work accepted when demand is not as planned, on the nodes that there are."""
+    """The fewest pods turned away as they come and go, on all nodes that there are; what is asked for has room."""
     CHANGES = "changes"
     """The fewest nodes that are cut in another way than today, then the fewest GPUs."""
 

@@ -7,10 +7,11 @@ from math import ceil
 from typing import Any, Final
 
 from gpuplan.catalog import Gpu
+from gpuplan.patterns import regex
 from gpuplan.planning.placement.arrangement import Instance
 from gpuplan.planning.placement.layouts import maximal_layouts
 from gpuplan.planning.placement.placing import Placed, place
-from gpuplan.views.fitting import Table
+from gpuplan.views.fitting import Table, folded
 from gpuplan.views.json_findings import json_text
 from gpuplan.views.text import Style, Theme, section
 from gpuplan.wording import count, listing
@@ -51,7 +52,7 @@ def gpu_page(gpu: Gpu, theme: Theme) -> str:
         parts += [_profiles_part(gpu, theme), _layouts_part(gpu, theme)]
     remarks = {"Notes": gpu.notes, "Inferred, not read": derived_facts(gpu), "Not certain": gpu.uncertain}
     parts += [section(head, "".join(f"- {text}\n" for text in found), theme) for head, found in remarks.items()]
-    return "\n".join(part for part in parts if part)
+    return folded("\n".join(part for part in parts if part), theme)
 
 
 def product_labels(gpu: Gpu, quote: str = "") -> list[str]:
@@ -117,7 +118,23 @@ def _layouts_part(gpu: Gpu, theme: Theme) -> str:
     rows = layout_rows(gpu)
     heading = f"{count(len(rows), 'layout')} to which nothing can be added (profiles without + attributes)"
     legend = "each character is a memory slice: the compute slices of the instance there, or . where none can be\n"
-    return section(heading, legend + Table(("SLICES", "INSTANCES"), rows).shown(theme.indented()), theme)
+    table = Table(("SLICES", "INSTANCES"), rows).shown(theme.indented())
+    return section(heading, legend + _painted(table, theme), theme)
+
+
+_PIECE: Final = regex(r"(?<=\|)(\d)\1*(?=\|)")
+SIZE_STYLES: Final[Mapping[str, Style]] = {
+    "1": Style.ONE_SLICE,
+    "2": Style.TWO_SLICES,
+    "3": Style.THREE_SLICES,
+    "4": Style.FOUR_SLICES,
+    "7": Style.SEVEN_SLICES,
+}
+
+
+def _painted(table: str, theme: Theme) -> str:
+    """Drawings of layouts in which each instance has the colour of its compute slices."""
+    return _PIECE.sub(lambda match: theme.paint(match[0], SIZE_STYLES.get(match[1], Style.STRONG)), table)
 
 
 def _drawing(gpu: Gpu, layout: Mapping[str, int]) -> str:

@@ -50,6 +50,10 @@ def month_text(amount: Money, currency: str, sign: str = "") -> str:
     return f"{rounded(per_month(amount), digits):{sign},.{digits}f}"
 
 
+def hour_text(amount: Money) -> str:
+    return f"{rounded(amount, _DIGITS_OF_AN_HOUR):,f}"
+
+
 def rounded(amount: Ratio, digits: int) -> Decimal:
     """To the nearest, and to the even one of two."""
     return Decimal(round(amount * 10**digits)).scaleb(-digits)
@@ -93,7 +97,7 @@ def _units(found: Costs) -> Table:
             pool.pool.name,
             cost.unit.name,
             percentage(cost.part),
-            f"{rounded(cost.each, _DIGITS_OF_AN_HOUR):,f}",
+            hour_text(cost.each),
             month_text(cost.each, found.currency),
         )
         for pool in found.pools

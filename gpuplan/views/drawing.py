@@ -127,8 +127,8 @@ def guarantees_figure(paths: PlanPaths, pool: Pool) -> Figure:
     """How much of each unit each tenant is guaranteed, and how much nobody is."""
     y, drawn, about = 0, list[str](), list[str]()
     for unit in pool.units:
-        held = [(tenant, quota) for tenant, quota in paths.plan.tree.outermost if quota.key == (pool.name, unit.name)]
-        held = [(tenant, quota) for tenant, quota in held if quota.guaranteed]
+        quotas = paths.plan.tree.outermost_by_unit.get((pool.name, unit.name), ())
+        held = [(tenant, quota) for tenant, quota in quotas if quota.guaranteed]
         bar, height = _guarantees(paths, pool, unit, held)
         drawn.append(moved(_EDGE, y + 4, bar))
         y += 4 + height
@@ -236,7 +236,8 @@ def _nodes(cuts: Sequence[Cut], count: Phrase, part: Pool, key: str) -> tuple[st
         (column * (_NODE + _GAP), 19 + row * (height + _GAP)) for row in range(shown) for column in range(columns)
     ]
     drawn = [words(0, 12, _marked(count)), moved(*places[0], f'<g id="{key}">{_node(cuts, height)}</g>')]
-    drawn += [f'<use href="#{key}" x="{x}" y="{y - places[0][1]}"/>' for x, y in places[1:shown]]
+    # A copy leaves the place of the first behind: it is only what is in the group of that name.
+    drawn += [f'<use href="#{key}" x="{x}" y="{y}"/>' for x, y in places[1:shown]]
     if shown < part.nodes.count:
         times = (Words("\u00d7 "), *count[:1])
         drawn.append(words(_NODE + 12, 19 + height / 2 + 5, _marked(times), "gp-large gp-strong"))
@@ -306,12 +307,13 @@ def _guarantees(paths: PlanPaths, pool: Pool, unit: Unit, held: Held) -> tuple[s
     if len(held) > _MOST_TENANTS:
         drawn.append(words(20, y + 13, "and others", "gp-faint"))
         y += 18
-    free = said(f"{at}/free", amount(_free(unit, held)))
-    is_short = _free(unit, held) < 0
-    sign = "" if is_short else hatched(0, y + 3, 14, 12)
-    drawn.append(
-        sign + words(20, y + 13, f"{free} free: more is promised than there is" if is_short else f"{free} free")
-    )
+    free = _free(unit, held)
+    if free < 0:
+        end = float(unit.capacity) * scale
+        drawn.append(line(end, 20, end, 28 + _BAR, "gp-edge gp-turn"))
+        lack = said(f"-{at}/free", amount(-free))
+        return "".join((*drawn, words(20, y + 13, f"{lack} too few: what there is ends at the dashes"))), y + 22
+    drawn += [hatched(0, y + 3, 14, 12), words(20, y + 13, f"{said(f'{at}/free', amount(free))} free")]
     return "".join(drawn), y + 22
 
 

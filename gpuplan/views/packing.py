@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from fractions import Fraction
+from math import ceil, floor
 from typing import Any, Final
 
 from gpuplan.diagnostics import Diagnostic
@@ -13,16 +14,22 @@ from gpuplan.pipeline.packing.idle import idle_of, rounding_of
 from gpuplan.pipeline.packing.model import Numbers, Packing, Variant, Variation
 from gpuplan.pipeline.packing.steps import commands_of, tasks_of
 from gpuplan.planning.plan import Pool, UnitKey
+from gpuplan.planning.prices import HOURS_PER_MONTH, Cost
 from gpuplan.sizing.answers import Bound, Objective, Proof
-from gpuplan.views.fitting import Table
+from gpuplan.sizing.holding import Holding, Shares
+from gpuplan.sizing.overflow import Law
+from gpuplan.views.cost_changes import cost_change_as_data
+from gpuplan.views.costs import hour_text, money_as_data, month_text
+from gpuplan.views.diff import costs_of
+from gpuplan.views.fitting import Table, folded, folded_commands
 from gpuplan.views.json_findings import diagnostic_as_data, json_text
 from gpuplan.views.markdown import escape, fenced, markdown_table
 from gpuplan.views.plan import sharing_of
 from gpuplan.views.plan_json import plan_as_data
 from gpuplan.views.text import PLAIN, Style, Theme, printable, section
-from gpuplan.wording import count, joined
+from gpuplan.wording import count, joined, listing
 
-FORMAT_VERSION: Final = "1.0"
+FORMAT_VERSION: Final = "1.2"
 """A minor step only adds keys; lists are never null or absent."""
 
 FORMATS: Final = ("table", "json", "markdown", "diff")
@@ -31,7 +38,7 @@ FORMATS: Final = ("table", "json", "markdown", "diff")
 def shown_packing(packing: Packing, format_: str, theme: Theme, number: int = 0) -> str:
     """An answer in one of `FORMATS`; ``number`` is the alternative that is meant, 0 for what was asked for.
 
-    Nothing where there is no answer: the findings say why.
+    Nothing where there is no answer, and no patch of one that must not be written: the findings say why.
     """
     if format_ == "json":
         return json_text(packing_as_data(packing, theme))
@@ -39,7 +46,9 @@ def shown_packing(packing: Packing, format_: str, theme: Theme, number: int = 0)
         return ""
     match format_:
         case "diff":
-            return patch_text(packing.variants[number], packing.texts)
+            variant = packing.variants[number]
+            patch = patch_text(variant, packing.texts) if variant.is_valid else ""
+            return "".join(map(_shown, _lines_of(patch))) if theme.is_fitted else patch
         case "markdown":
             return _markdown(packing, number)
         case _:
@@ -58,6 +67,11 @@ def patch_text(variant: Variant, texts: Mapping[str, str]) -> str:
     return "".join(parts)
 
 
+def _shown(line: str) -> str:
+    """A line on a terminal, which obeys characters that a patch must keep."""
+    return f"{printable(line.removesuffix(chr(10)))}\n"
+
+
 def _lines_of(text: str | None) -> list[str]:
     return (text or "").splitlines(keepends=True)
 
@@ -69,7 +83,7 @@ def _page(packing: Packing, theme: Theme, number: int) -> str:
     variant = packing.variants[number]
     heading = theme.paint(printable(_headline(packing, variant)), Style.STRONG)
     parts = [
-        f"{heading}\n{''.join(f'{printable(line)}{chr(10)}' for line in _facts(packing, variant))}",
+        folded(f"{heading}\n{_text(_facts(packing, variant))}", theme),
         section(
             "Pools",
             Table(POOLS, rows, right=(2, 3)).shown(theme.indented()) if (rows := pool_rows(variant)) else "",
@@ -85,17 +99,20 @@ def _page(packing: Packing, theme: Theme, number: int) -> str:
             Table(WORK, rows).shown(theme.indented()) if (rows := work_rows(variant)) else "",
             theme,
         ),
-        section("Idle", _text(_idle(variant)), theme),
+        section("Idle", folded(_text(_idle(variant)), theme.indented()), theme),
+        section("Cost", folded(_text(cost_text(variant)), theme.indented()), theme),
         section(
             "Left as they are", Table(LEFT, rows).shown(theme.indented()) if (rows := left_rows(variant)) else "", theme
         ),
         section(
             "Alternatives",
-            Table(OTHERS, rows, right=range(2, 6)).shown(theme.indented()) if (rows := other_rows(packing)) else "",
+            Table(others(packing), rows, right=range(2, 8)).shown(theme.indented())
+            if (rows := other_rows(packing))
+            else "",
             theme,
         ),
-        section("To do by hand", _text(tasks_of(variant)), theme),
-        section("How to get there", _text(commands_of(variant)), theme),
+        section("To do by hand", folded(_text(tasks_of(variant)), theme.indented()), theme),
+        section("How to get there", folded_commands(_text(commands_of(variant)), theme.indented()), theme),
     ]
     return "\n".join(part for part in parts if part)
 
@@ -106,12 +123,15 @@ def _text(lines: Iterable[str]) -> str:
 
 def _headline(packing: Packing, variant: Variant) -> str:
     now, then = packing.today, variant.numbers
+    if variant.answer.unmet:
+        pods = sum(pods for _, pods in variant.answer.unmet)
+        return f"Cluster {packing.cluster}: {count(pods, 'pod')} {'finds' if pods == 1 else 'find'} no room"
     if not variant.diff:
         return f"Cluster {packing.cluster}: no policies can be made of the answer"
     changed = "nothing changes" if not variant.files else _against(now, then)
     return (
         f"Cluster {packing.cluster}: {count(then.gpus, 'GPU')} in {count(then.nodes, 'node')} "
-        f"with {count(then.layouts, 'layout')}; {changed}"
+        f"with {count(then.layouts, 'MIG layout')}; {changed}{_money(variant)}"
     )
 
 
@@ -122,19 +142,34 @@ def _against(now: Numbers, then: Numbers) -> str:
     return f"{less if change else as_many}; {count(then.drained_nodes, 'node')} to drain"
 
 
+def _money(variant: Variant) -> str:
+    """What it costs in a month, and how much more or less than today; empty where nobody says prices."""
+    cost, change = variant.numbers.cost, variant.cost_change
+    if cost is None:
+        return ""
+    difference = change.total.difference if change and change.total else Fraction(0)
+    against = f", {month_text(difference, cost.currency, '+')} against today" if difference else ""
+    return f"; {_month(cost)} {cost.currency} a month{against}"
+
+
+def _month(cost: Cost) -> str:
+    return f"{'at least ' if cost.unpriced else ''}{month_text(cost.amount, cost.currency)}"
+
+
 def _facts(packing: Packing, variant: Variant) -> Iterator[str]:
     """What is asked for, why it cannot be less, and how it holds."""
     pods = sum(need.pods for need in packing.needs)
     source = "what the quotas guarantee" if packing.is_from_quotas else "the files, and the quotas of other teams"
     yield f"demand: {count(pods, 'pod')} of {count(len({need.team for need in packing.needs}), 'team')}, from {source}"
-    yield bound_text(packing.objective, variant)
+    if not variant.answer.unmet:
+        yield bound_text(packing, variant)
+    yield from _holding_text(variant.holding)
 
 
-def bound_text(objective: Objective, variant: Variant) -> str:
+def bound_text(packing: Packing, variant: Variant) -> str:
     """What no answer can do with less than, and why, in plain words."""
     bound = variant.answer.bound
-    unit = _UNITS[objective]
-    least = f"{_number(bound.least)} {unit}"
+    least = _least(packing, variant)
     match bound.proof:
         case Proof.PRICES:
             prices = joined([f"{_number(price)} for {name}" for name, price in (bound.prices or {}).items() if price])
@@ -148,14 +183,53 @@ def bound_text(objective: Objective, variant: Variant) -> str:
             return f"no answer takes less than {least}: all that is smaller was tried"
         case Proof.SOLVER:
             return f"no answer takes less than {least}: the solver has proved it"
+        case Proof.NONE if variant.answer.objective is Objective.ACCEPTED:
+            return "all nodes are used; nothing proves that no other cut turns fewer pods away"
         case Proof.NONE:
-            return f"no answer takes less than {least}, as far as is proven; one between that and this may exist"
+            search = "" if packing.has_solver else ": `pip install gpuplan[solver]` brings what searches for it"
+            return (
+                f"no answer takes less than {least}, as far as is proven; one between that and this may exist{search}"
+            )
+
+
+def _holding_text(holding: Holding | None) -> Iterator[str]:
+    """How an answer holds: where pods keep to their own units, and where they may take larger ones."""
+    if holding is None:
+        return
+    own, larger = holding.own, holding.larger
+    if holding.law is Law.BY_CHANCE:
+        yield f"as pods come and go, {_find_room(own.planned, larger.planned)}"
+    if holding.tolerance:
+        off = f"up to {holding.tolerance:.0%}"
+        yield f"with each need off by {off}, {_find_room(own.off, larger.off)} on average"
+        worst = min(holding.teams, key=lambda team: holding.teams[team], default=None)
+        least = _percent(holding.teams[worst]) if worst else ""
+        told = f"; of `{worst}` {least}" if least and least != _percent(own.most) else ""
+        yield f"with all needs {off} more, {_find_room(own.most, larger.most)}{told}"
+
+
+def _find_room(own: float, larger: float) -> str:
+    wide = f" ({_percent(larger)} where they may take larger units)" if _percent(larger) != _percent(own) else ""
+    return f"{_percent(own)} of pods find room{wide}"
+
+
+def _percent(share: float) -> str:
+    """Never all where some have none."""
+    return "all" if share > 1 - 1e-9 else f"{min(floor(share * 1000) / 10, 99.9):.1f}%"
+
+
+def _least(packing: Packing, variant: Variant) -> str:
+    """The bound in the unit of the answer's objective."""
+    least, objective, cost = variant.answer.bound.least, variant.answer.objective, packing.today.cost
+    if objective is Objective.PRICE and cost:
+        return f"{month_text(least, cost.currency)} {cost.currency} a month"
+    return f"{ceil(least)} {_UNITS[objective]}"
 
 
 _UNITS: Final = {
     Objective.GPUS: "GPUs",
-    Objective.PRICE: "of the price",
-    Objective.ACCEPTED: "of lost work",
+    Objective.PRICE: "an hour",
+    Objective.ACCEPTED: "pods turned away",
     Objective.CHANGES: "nodes cut in another way",
 }
 
@@ -199,9 +273,10 @@ QUOTAS: Final = ("TENANT", "FROM", "TO")
 
 
 def quota_rows(variant: Variant) -> list[tuple[str, ...]]:
+    """Nothing where the demand is not met: no quota moves then."""
     return [
         (moved.tenant, _unit(moved.before), ", ".join(f"{flow.units} {_unit(flow.key)}" for flow in moved.after) or "-")
-        for moved in moves_of(variant)
+        for moved in (() if variant.answer.unmet else moves_of(variant))
     ]
 
 
@@ -220,7 +295,7 @@ WORK: Final = ("WORKLOAD", "FROM", "TO")
 def work_rows(variant: Variant) -> list[tuple[str, ...]]:
     return [
         (seat.workload.name, _unit(seat.workload.key), _unit(seat.key) if seat.key else "no room")
-        for seat in variant.seats
+        for seat in (() if variant.answer.unmet else variant.seats)
     ]
 
 
@@ -233,7 +308,7 @@ def _idle(variant: Variant) -> Iterator[str]:
         if units or slices:
             yield f"{idle.pool}: {'; '.join(filter(None, (units and f'{units} that nobody is guaranteed', slices)))}"
     for model, gpus in rounding_of(variant.plan, variant.pools).items():
-        if gpus:
+        if gpus and variant.answer.objective is not Objective.ACCEPTED:
             yield f"{model}: {count(gpus, 'GPU')} because nodes are whole"
     for item in variant.assignment.departures:
         names = f": {joined(item.names)}" if item.names else ""
@@ -247,6 +322,28 @@ def left_rows(variant: Variant) -> list[tuple[str, ...]]:
     return [*map(tuple, variant.fleet.kept), *map(tuple, variant.fleet.left_alone)]
 
 
+def cost_text(variant: Variant) -> Iterator[str]:
+    """What the pools cost by the hour and month, and what `gpuplan diff` says of it; nothing without prices."""
+    cost = variant.numbers.cost
+    if cost is None or variant.diff is None or variant.plan is None:
+        return
+    yield (
+        f"{hour_text(cost.amount)} {cost.currency} an hour, {month_text(cost.amount, cost.currency)} a month "
+        f"of {HOURS_PER_MONTH} hours"
+    )
+    if cost.unpriced and variant.cost_change is None:
+        have = "has" if len(cost.unpriced) == 1 else "have"
+        yield f"without {listing(cost.unpriced)}, which {have} no price"
+    yield from costs_of(variant.diff, variant.plan.cluster.name)
+
+
+def others(packing: Packing) -> tuple[str, ...]:
+    """The headings of the alternatives."""
+    cost = packing.today.cost
+    holds = any(variant.holding for variant in packing.variants)
+    return (*OTHERS, *(["FIND ROOM"] if holds else []), *([f"{cost.currency} A MONTH"] if cost else []))
+
+
 OTHERS: Final = ("", "ANSWER", "GPUS", "NODES", "LAYOUTS", "TO DRAIN")
 NAMES: Final = {
     Variation.ASKED: "as asked",
@@ -254,20 +351,29 @@ NAMES: Final = {
     Variation.ONE_LAYOUT: "one layout for all",
     Variation.SHARED: "shared without hardware isolation too",
     Variation.FEWEST_CHANGES: "fewest nodes cut otherwise",
+    Variation.MOST_ACCEPTED: "fewest pods turned away, on all nodes",
 }
 
 
 def other_rows(packing: Packing) -> list[tuple[str, ...]]:
     if not packing.alternatives:
         return []
-    rows = [("today", "as it is", *_cells(packing.today))]
+    holds = any(variant.holding for variant in packing.variants)
+    rows = [("today", "as it is", *_cells(packing.today, ["-"] if holds else []))]
     for index, variant in enumerate(packing.variants):
-        rows.append((str(index or ""), NAMES[variant.variation], *_cells(variant.numbers)))
+        room = [_room(variant.holding)] if variant.holding else []
+        found = _cells(variant.numbers, room) if variant.plan else ("-",) * (len(rows[0]) - 2)
+        rows.append((str(index or ""), NAMES[variant.variation], *found))
     return rows
 
 
-def _cells(numbers: Numbers) -> tuple[str, ...]:
-    return str(numbers.gpus), str(numbers.nodes), str(numbers.layouts), str(numbers.drained_nodes)
+def _room(holding: Holding) -> str:
+    return _percent(holding.own.off)
+
+
+def _cells(numbers: Numbers, room: Sequence[str]) -> tuple[str, ...]:
+    money = [_month(numbers.cost)] if numbers.cost else []
+    return (str(numbers.gpus), str(numbers.nodes), str(numbers.layouts), str(numbers.drained_nodes), *room, *money)
 
 
 # --- For a merge request -----------------------------------------------------------------------------------------
@@ -283,19 +389,20 @@ def _markdown(packing: Packing, number: int) -> str:
         ("Pools", POOLS, pool_rows(variant)),
         ("Quotas that move", QUOTAS, quota_rows(variant)),
         ("Workloads that move", WORK, work_rows(variant)),
-        ("Alternatives", OTHERS, other_rows(packing)),
+        ("Alternatives", others(packing), other_rows(packing)),
     )
     for heading, headings, rows in tables:
         if rows:
             parts.append(f"### {heading}\n\n{markdown_table(headings, [map(escape, row) for row in rows])}")
     for heading, lines in (
         ("Idle", [*_idle(variant)]),
+        ("Cost", [*cost_text(variant)]),
         ("To do by hand", [*tasks_of(variant)]),
         ("How to get there", [*commands_of(variant)]),
     ):
         if lines:
             parts.append(f"### {heading}\n\n" + "".join(f"- {escape(line)}\n" for line in lines))
-    if variant.files:
+    if variant.files and variant.is_valid:
         parts.append(f"### Policies\n\n{fenced(patch_text(variant, packing.texts), 'diff')}")
     return "\n".join(parts)
 
@@ -326,7 +433,13 @@ def packing_as_data(packing: Packing, theme: Theme = PLAIN) -> dict[str, Any]:
 
 
 def _numbers(numbers: Numbers) -> dict[str, Any]:
-    return numbers._asdict()
+    return {**numbers._asdict(), "cost": _cost(numbers.cost)}
+
+
+def _cost(cost: Cost | None) -> dict[str, Any] | None:
+    if cost is None:
+        return None
+    return {"currency": cost.currency, **money_as_data(cost.amount), "unpriced_pools": list(cost.unpriced)}
 
 
 def _variant(variant: Variant, theme: Theme) -> dict[str, Any]:
@@ -335,9 +448,11 @@ def _variant(variant: Variant, theme: Theme) -> dict[str, Any]:
     plan, diff = variant.plan, variant.diff
     return {
         "answer": variant.variation.value,
+        "objective": variant.answer.objective.value,
         "valid": variant.is_valid,
         **_numbers(variant.numbers),
         "bound": _bound(bound),
+        "holding": _holding(variant.holding),
         "pools": [pool for pool in plan_as_data(plan)["pools"] if pool["name"] in names] if plan else [],
         "idle": [item._asdict() | {"unused": dict(item.unused)} for item in idle_of(plan, variant.pools)]
         if plan
@@ -360,6 +475,7 @@ def _variant(variant: Variant, theme: Theme) -> dict[str, Any]:
             "class": diff.worst_of(plan.cluster.name).value,
             "nodes": diff.nodes_of(plan.cluster.name),
             "pods": diff.pods_of(plan.cluster.name),
+            "costs": cost_change_as_data(variant.cost_change),
         }
         if diff and plan
         else None,
@@ -368,6 +484,26 @@ def _variant(variant: Variant, theme: Theme) -> dict[str, Any]:
         "commands": list(commands_of(variant)),
         "findings": _findings((*variant.findings, *(diff.findings if diff else ())), theme),
     }
+
+
+def _holding(holding: Holding | None) -> dict[str, Any] | None:
+    if holding is None:
+        return None
+    return {
+        "law": holding.law.value,
+        "tolerance": holding.tolerance,
+        "own": _shares(holding.own),
+        "larger": _shares(holding.larger),
+        "teams": {team: _rounded(share) for team, share in holding.teams.items()},
+    }
+
+
+def _shares(shares: Shares) -> dict[str, float]:
+    return {name: _rounded(share) for name, share in shares._asdict().items()}
+
+
+def _rounded(share: float) -> float:
+    return round(share, 4)
 
 
 def _bound(bound: Bound) -> dict[str, Any]:

@@ -79,7 +79,8 @@ class Section(NamedTuple):
     def shown(self, theme: Theme) -> str:
         inner = theme.indented()
         text = self.body.shown(inner) if isinstance(self.body, Table) else self.body(inner)
-        return section(self.heading, text, theme)
+        head, _, below = section(self.heading, text, theme).partition("\n")
+        return folded(f"{head}\n", theme) + below if text else ""
 
 
 def plan_page(chosen: Plan | Selection, theme: Theme) -> str:

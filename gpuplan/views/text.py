@@ -27,6 +27,11 @@ class Style(StrEnum):
     FAINT = "2"
     ADDED = "32"
     REMOVED = "31"
+    ONE_SLICE = "30;46"
+    TWO_SLICES = "30;42"
+    THREE_SLICES = "30;43"
+    FOUR_SLICES = "97;44"
+    SEVEN_SLICES = "30;45"
 
 
 SEVERITY_STYLES = {Severity.ERROR: Style.ERROR, Severity.WARNING: Style.WARNING, Severity.NOTE: Style.NOTE}

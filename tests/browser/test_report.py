@@ -7,7 +7,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +15,7 @@ from gpuplan import pipeline
 from gpuplan.views.report.page import report_page
 from gpuplan.views.text import PLAIN
 from tests.cli.runs import REPOSITORY
+from tests.views.test_report import example_with, merge, wrong_values
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -45,8 +46,29 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
+@pytest.fixture(scope="module")
+def merged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A page with all that there is: what changes, costs and errors; and what programs are told of it."""
+    folder = tmp_path_factory.mktemp("merge")
+    edits = {"policies/layouts.yaml": ("1g.10gb: 7", "1g.10gb: 3"), "policies/pools/shared.yaml": (" 4\n", " 12\n")}
+    text, documents = merge(example_with(folder / "was", "2", {}), example_with(folder / "is", "3", edits))
+    (folder / "merge.html").write_text(text, encoding="utf-8")
+    return folder / "merge.html", documents
+
+
 @pytest.mark.parametrize(("width", "scheme"), SCREENS)
 def test_nothing_serious_keeps_anybody_from_reading(browser: Browser, file: Path, width: int, scheme: str) -> None:
+    judge(browser, file, width, scheme)
+
+
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
+def test_nor_from_reading_what_changes(
+    browser: Browser, merged: tuple[Path, dict[str, Any]], width: int, scheme: str
+) -> None:
+    judge(browser, merged[0], width, scheme)
+
+
+def judge(browser: Browser, file: Path, width: int, scheme: str) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
@@ -64,6 +86,41 @@ def test_nothing_serious_keeps_anybody_from_reading(browser: Browser, file: Path
     assert said == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.close()
+
+
+def test_every_value_that_is_shown_is_one_that_programs_are_told(
+    browser: Browser, merged: tuple[Path, dict[str, Any]]
+) -> None:
+    file, documents = merged
+    page = browser.new_page()
+    page.goto(file.as_uri())
+
+    values = page.locator("[data-path], [data-share]").evaluate_all(
+        """all => all.map(one => [
+          Object.fromEntries([...one.attributes].map(at => [at.name, at.value])), one.textContent
+        ])"""
+    )
+    page.close()
+    assert len(values) > 600
+    assert wrong_values(values, documents) == []
+
+
+def test_drawings_of_nodes_cover_no_words(browser: Browser, file: Path) -> None:
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    covered = page.evaluate(
+        """() => [...document.querySelectorAll(".pictures svg")].flatMap(svg => {
+          const boxes = [...svg.querySelectorAll("use, g[id]")].map(one => one.getBoundingClientRect());
+          return [...svg.querySelectorAll("text")].filter(text => {
+            const at = text.getBoundingClientRect();
+            return boxes.some(box => at.left < box.right && box.left < at.right
+              && at.top + 2 < box.bottom && box.top < at.bottom - 2);
+          }).map(text => text.textContent);
+        })"""
+    )
+    assert page.locator(".pictures svg use").count() > 5
+    page.close()
+    assert covered == []
 
 
 def test_all_is_there_without_script(browser: Browser, file: Path) -> None:

@@ -1,10 +1,131 @@
-"""`gpuplan pack` at the command line."""
+"""`gpuplan pack` at the command line: above all with what is wrong, of which nothing may be written."""
 
 from __future__ import annotations
 
+from importlib import util
 from pathlib import Path
 
+import pytest
+
 from tests.cli.runs import run
+
+CLUSTER = """\
+apiVersion: gpuplan.dev/v1
+kind: Cluster
+metadata: {name: test}
+spec: {kubernetes: "1.34", gpuOperator: {install: helm, version: v26.7.0}}
+"""
+POLICIES = """\
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: halves}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 2, gpusPerNode: 1, names: [gpu-1, gpu-2]}
+  sharing: {mig: {instances: {3g.40gb: 2}}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Pool
+metadata: {name: turns}
+spec:
+  gpu: A100-80GB
+  nodes: {count: 2, gpusPerNode: 1, namePattern: "gpu-turns-[0-9]+"}
+  sharing: {timeSlicing: {replicas: 3}}
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: team}
+spec:
+  namespaces: [team]
+  quotas:
+    - {pool: halves, guaranteed: 3}
+    - {pool: turns, guaranteed: 6}
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    overlay = tmp_path / "overlays" / "test"
+    overlay.mkdir(parents=True)
+    (overlay / "cluster.yaml").write_text(CLUSTER, encoding="utf-8")
+    (overlay / "own.yaml").write_text(POLICIES, encoding="utf-8")
+    return tmp_path
+
+
+def policies(root: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in root.rglob("*.yaml")}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("-c", "tset"), "did you mean `test`?"),
+        (("--keep", "halvs"), "did you mean `halves`?"),
+        (("--alternative", "99"), "there is no alternative 99"),
+        (("--nodes-at-most", "H100-80GB=3"), "there is `A100-80GB`"),
+        (("--nodes-at-most", "A100-80GB=1", "--keep", "halves"), "`--nodes-at-most A100-80GB=2`"),
+        (("--objective", "price"), "no `Prices` document says what nodes cost"),
+    ],
+)
+def test_a_wish_that_cannot_be_is_trouble(root: Path, arguments: tuple[str, ...], words: str) -> None:
+    before = policies(root)
+    done = run("pack", *arguments, "--write", cwd=root)
+    assert (done.code, done.out) == (2, "")
+    assert words in done.err
+    assert policies(root) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        ("", 1, "`teams.csv` is empty"),
+        ("team,pods,memory\n", 1, "table of demand has no rows"),
+        ("team,pods,memory\nteam,x,9Gi\n", 1, "`pods` should be a whole number"),
+        ("a,b\n1,2\n", 1, "`teams.csv` says no demand"),
+    ],
+)
+def test_a_table_that_asks_for_nothing_is_told(root: Path, text: str, code: int, words: str) -> None:
+    (root / "teams.csv").write_text(text, encoding="utf-8")
+    done = run("pack", "teams.csv", "--write", cwd=root)
+    assert (done.code, done.out) == (code, "")
+    assert words in done.err
+
+
+def test_a_demand_too_large_says_how_many_nodes_would_do(root: Path) -> None:
+    (root / "teams.csv").write_text("team,pods,memory\nnew,20,70Gi\n", encoding="utf-8")
+    before = policies(root)
+    done = run("pack", "teams.csv", "--write", cwd=root)
+    assert done.code == 1
+    assert done.out.startswith("Cluster test: 25 pods find no room\n")
+    assert "allow as many nodes as all of it takes: `--nodes-at-most A100-80GB=24`" in done.err
+    assert policies(root) == before
+    assert run("pack", "teams.csv", "-o", "diff", cwd=root).out == ""
+    assert run("pack", "teams.csv", "--nodes-at-most", "A100-80GB=24", cwd=root).code == 0
+
+
+def test_policies_with_errors_are_told_and_not_packed(root: Path) -> None:
+    own = root / "overlays/test/own.yaml"
+    own.write_text(POLICIES.replace("3g.40gb: 2", "3g.40gb: 5"), encoding="utf-8")
+    done = run("pack", "--write", cwd=root)
+    assert (done.code, done.out) == (1, "")
+    assert "GPU208" in done.err
+    assert done.err.endswith("nothing was written\n")
+
+
+def test_a_team_that_no_tenant_is_becomes_one_by_a_name_that_it_may_have(root: Path) -> None:
+    (root / "teams.csv").write_text("team,pods,memory\nML Team,1,9Gi\n", encoding="utf-8")
+    done = run("pack", "teams.csv", cwd=root)
+    assert done.code == 0
+    assert "  ml-team  new" in done.out
+
+
+def test_without_a_solver_all_stays_where_that_is_as_good(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = util.find_spec
+    monkeypatch.setattr(util, "find_spec", lambda name, *more: None if name == "highspy" else found(name, *more))
+    done = run("pack", cwd=root)
+    assert done.code == 0
+    assert "nothing changes" in done.out
+    assert "gpuplan[solver]" in done.out
 
 
 def test_what_to_ask_prometheus_needs_no_platform(tmp_path: Path) -> None:

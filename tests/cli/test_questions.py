@@ -7,6 +7,7 @@ import re
 import subprocess
 from pathlib import Path
 from shutil import which
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -85,6 +86,25 @@ def test_a_field_may_be_named_as_findings_name_it() -> None:
 def test_one_possible_value_is_no_choice() -> None:
     assert "One of" not in run("explain", "Pool.apiVersion").out
     assert "One of nfd, node, external." in run("explain", "Cluster.spec.nodeLabels").out
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_a_model_fits_the_terminal(columns: int) -> None:
+    done = run("catalog", "A100-80GB", env={"COLUMNS": str(columns)})
+    assert max(map(len, done.out.splitlines())) <= columns
+
+
+def test_layouts_of_a_model_are_drawn_in_colour() -> None:
+    done = run("--color", "always", "catalog", "A100-80GB")
+    drawn = "|\x1b[97;44m4444\x1b[0m|\x1b[30;42m22\x1b[0m|\x1b[30;46m1\x1b[0m|.|"
+    assert f"{drawn}      {{4g.40gb: 1, 2g.20gb: 1, 1g.10gb: 1}}\n" in done.out
+
+
+def test_layouts_of_a_model_are_drawn_as_a_picture() -> None:
+    drawn = ET.fromstring(run("catalog", "a30-24gb", "-o", "svg").out)
+    assert drawn.findtext("{*}title") == "Layouts of A30-24GB"
+    assert len([text for text in drawn.findall(".//{*}text") if "{" in "".join(text.itertext())]) > 3
+    assert run("catalog", "-o", "svg").code == 2
 
 
 def test_catalog() -> None:

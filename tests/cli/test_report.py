@@ -10,6 +10,8 @@ from threading import Thread
 import pytest
 
 from gpuplan.cli.following import server, state
+from tests.cli.platforms import a_broken_platform, a_platform
+from tests.cli.runs import run
 
 
 @pytest.fixture
@@ -65,3 +67,32 @@ def test_a_change_of_a_policy_is_another_state(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "x.yaml").write_text("kind: Pool\n")
     assert before != after == state(tmp_path)
+
+
+# --- A file ------------------------------------------------------------------------------------------------------
+
+
+def test_a_page_is_written_of_policies_with_errors_and_they_are_told(tmp_path: Path) -> None:
+    done = run("report", "-o", "page.html", cwd=a_broken_platform(tmp_path))
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("1 error in ")
+    assert "GPU101" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_folder_that_is_not_there_is_told_of_at_once(tmp_path: Path) -> None:
+    done = run("report", "-o", "none/page.html", cwd=a_platform(tmp_path))
+    assert done.code == 2
+    assert "there is no folder `none` for the page" in done.err
+    assert "`mkdir -p none`" in done.err
+
+
+def test_what_is_served_is_not_written(tmp_path: Path) -> None:
+    done = run("report", "--serve", "-o", "page.html", cwd=a_platform(tmp_path))
+    assert (done.code, "--serve writes no file" in done.err) == (2, True)
+
+
+def test_a_port_that_is_taken_is_named(tmp_path: Path, port: int) -> None:
+    done = run("report", "--serve", str(port), cwd=a_platform(tmp_path / "platform"))
+    assert done.code == 2
+    assert f"error: port {port}: address already in use\n" in done.err
+    assert "`--serve` without a number" in done.err

@@ -8,6 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 import yaml
@@ -22,6 +23,8 @@ STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
 CHECK = next(step for step in STEPS if step.get("id") == "check")
 FILES = next(step for step in STEPS if step.get("id") == "files")
 DIFF = next(step for step in STEPS if step.get("id") == "diff")
+DRAW = next(step for step in STEPS if step.get("id") == "draw")
+LINK = next(step for step in STEPS if step.get("id") == "link")
 QUOTA = """\
 apiVersion: v1
 kind: ResourceQuota
@@ -41,6 +44,8 @@ spec:
 """
 INPUT = re.compile(r"\$\{\{ inputs\.([a-z-]+) \}\}")
 EVENT = re.compile(r"\$\{\{ github\.event\.([a-z_.]+) \}\}")
+OUTPUT = re.compile(r"\$\{\{ steps\.([a-z]+\.outputs\.[a-z-]+) \}\}")
+KEPT = ("page", "picture")
 NOTHING_BEFORE = "0" * 40
 """What GitHub says was there before a branch that is new."""
 
@@ -87,6 +92,7 @@ def run_step(step: dict[str, Any], workspace: Path, context: dict[str, str], inp
     values = {name: given.pop(name, item["default"]) for name, item in ACTION["inputs"].items()}
     assert not given
     filled = {name: EVENT.sub(lambda match: context.get(match[1], ""), text) for name, text in step["env"].items()}
+    filled = {name: OUTPUT.sub(lambda match: context.get(match[1], ""), text) for name, text in filled.items()}
     variables = {
         **{name: value for name, value in context.items() if name.startswith("GITHUB_")},
         **{name: INPUT.sub(lambda match: values[match[1]], text) for name, text in filled.items()},
@@ -459,6 +465,94 @@ def test_it_is_compared_and_posted_only_if_asked_for() -> None:
     assert comment["if"].startswith("always() && inputs.comment == 'true' && ")
     assert comment["run"].endswith('"$GITHUB_ACTION_PATH/integrations/comment.py"\n')
     assert {"KEY", "MARKDOWN", "CLASS", "PULL_REQUEST", "TOKEN"} == comment["env"].keys()
+
+
+# --- What it draws -----------------------------------------------------------------------------------------------
+
+
+def draw(workspace: Path, compared: str = "", **inputs: str) -> Job:
+    """Run the step that draws; ``compared`` is the range that the step before it has compared."""
+    return run_step(DRAW, workspace, {"diff.outputs.range": compared}, inputs)
+
+
+def test_the_platform_is_drawn_as_a_page_and_as_a_picture(workspace: Path) -> None:
+    job = draw(a_platform(workspace, "dev", "prod"), clusters="dev")
+
+    page = Path(job.outputs["page"]).read_text(encoding="utf-8")
+    picture = ET.parse(job.outputs["picture"]).getroot()
+    assert job.run.code == 0
+    assert "<title>GPU report: dev</title>" in page
+    assert "What changes" not in page
+    assert (picture.tag, picture.findtext("{*}title")) == ("{http://www.w3.org/2000/svg}svg", "Pool research")
+
+
+@pytest.mark.parametrize("compared", ["{base}...HEAD", "HEAD^1..HEAD", "HEAD^1..", "{base}..{merge}"])
+def test_what_a_request_changes_is_drawn(workspace: Path, compared: str) -> None:
+    base, merge = a_pull_request(workspace)
+
+    job = draw(workspace, compared.format(base=base, merge=merge))
+
+    assert 'id="changes"' in Path(job.outputs["page"]).read_text(encoding="utf-8")
+
+
+def test_a_range_that_ends_elsewhere_is_not_drawn(workspace: Path) -> None:
+    a_pull_request(workspace)
+
+    job = draw(workspace, "HEAD^2^1..HEAD^2")
+
+    assert 'id="changes"' not in Path(job.outputs["page"]).read_text(encoding="utf-8")
+
+
+def test_policies_with_errors_are_drawn_too(workspace: Path) -> None:
+    job = draw(a_broken_platform(workspace))
+
+    assert job.run.code == 0  # the step that checks has failed
+    assert "GPU101" in Path(job.outputs["page"]).read_text(encoding="utf-8")
+    assert ET.parse(job.outputs["picture"]).getroot().tag.endswith("}svg")
+
+
+def test_artifacts_of_several_platforms_have_names_of_their_own(workspace: Path) -> None:
+    a_platform(workspace / "one")
+    a_platform(workspace / "two")
+
+    names = [Path(draw(workspace, directory=name).outputs[kind]).name for name in ("one", "two") for kind in KEPT]
+
+    assert len(set(names)) == 4
+
+
+@pytest.mark.parametrize("name", ["clusters", "directory"])
+def test_nothing_given_to_what_draws_is_run(workspace: Path, name: str) -> None:
+    job = draw(a_platform(workspace), **{name: "$(touch pwned)"})
+
+    assert not list(workspace.parent.rglob("pwned"))
+    assert job.run.code == 2
+    assert job.run.out.startswith("::error title=gpuplan::the platform could not be drawn")
+
+
+def test_what_was_drawn_is_linked_from_the_summary_and_the_comment(workspace: Path) -> None:
+    workspace.mkdir()
+    comment = workspace / "gpuplan-diff.md"
+    comment.write_text("## What changes\n")
+    kept = {"page.outputs.artifact-url": "https://host/1", "picture.outputs.artifact-url": "https://host/2"}
+
+    job = run_step(LINK, workspace, {**kept, "diff.outputs.markdown": str(comment)}, {})
+
+    link = "\nDrawn: [the report](https://host/1) and [a picture of the pools](https://host/2).\n"
+    assert (job.run.code, job.summary, comment.read_text()) == (0, link, f"## What changes\n{link}")
+    assert run_step(LINK, workspace, kept, {"summary": "false"}).summary == ""
+
+
+def test_what_is_drawn_is_kept_as_a_browser_can_open_it() -> None:
+    uploads = {step["id"]: step for step in STEPS if step.get("uses", "").startswith("actions/upload-artifact@")}
+    order = [step.get("id") for step in STEPS]
+
+    assert (set(uploads), ACTION["inputs"]["report"]["default"]) == (set(KEPT), "false")
+    assert DRAW["if"].startswith("always() && inputs.report == 'true' && ")
+    for kind, step in uploads.items():
+        assert step["with"]["archive"] == "false"
+        assert step["with"]["path"] == f"${{{{ steps.draw.outputs.{kind} }}}}"
+        assert step["continue-on-error"] is True  # a server without such artifacts fails no pull request
+    assert order.index("diff") < order.index("draw") < order.index("page") < order.index("link") < len(order) - 1
 
 
 # --- What it never does ------------------------------------------------------------------------------------------

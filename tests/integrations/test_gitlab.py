@@ -20,6 +20,7 @@ TEMPLATE: dict[str, Any] = yaml.safe_load((REPOSITORY / "integrations/gitlab/gpu
 JOB = TEMPLATE["gpuplan"]
 FILES = TEMPLATE["gpuplan-files"]
 DIFF = TEMPLATE["gpuplan-diff"]
+REPORT = TEMPLATE["gpuplan-report"]
 QUOTA = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: gpus}, spec: {hard: {nvidia.com/gpu: 4}}}\n"
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
@@ -138,7 +139,7 @@ def test_any_shell_divides_clusters_and_takes_none_for_a_pattern(project: Path, 
     assert job(project, shell_=name, GPUPLAN_CHECK_OUT="false", GPUPLAN_CLUSTERS="d*").code == 2
 
 
-@pytest.mark.parametrize("which", [JOB, DIFF], ids=["gpuplan", "gpuplan-diff"])
+@pytest.mark.parametrize("which", [JOB, DIFF, REPORT], ids=["gpuplan", "gpuplan-diff", "gpuplan-report"])
 def test_zsh_is_told_before_clusters_are_divided(which: dict[str, Any]) -> None:
     [script] = which["script"]
 
@@ -265,6 +266,31 @@ def test_what_posts_it_is_the_same_as_for_github() -> None:
 def test_merge_requests_are_compared_only_if_asked_for() -> None:
     assert TEMPLATE["variables"]["GPUPLAN_DIFF"] == "false"
     assert DIFF["rules"] == [{"if": '$CI_PIPELINE_SOURCE == "merge_request_event" && $GPUPLAN_DIFF == "true"'}]
+
+
+def test_what_it_changes_is_drawn_and_linked(project: Path) -> None:
+    base = a_merge_request(project)
+
+    done = job(project, REPORT, CI_MERGE_REQUEST_DIFF_BASE_SHA=base)
+
+    page, picture = ((project / name).read_text(encoding="utf-8") for name in REPORT["artifacts"]["paths"])
+    assert (done.code, done.out) == (0, "")
+    assert 'id="changes"' in page
+    assert picture.startswith("<svg ")
+    assert REPORT["artifacts"]["expose_as"] == "gpuplan report"
+
+
+def test_errors_are_drawn_and_a_missing_base_is_trouble(project: Path) -> None:
+    base = commit(a_broken_platform(a_repository(project)), "base")
+
+    assert job(project, REPORT, CI_MERGE_REQUEST_DIFF_BASE_SHA=base).code == 0
+    assert "GPU101" in (project / "gpuplan-report.html").read_text(encoding="utf-8")
+    assert job(project, REPORT, CI_MERGE_REQUEST_DIFF_BASE_SHA="0" * 40).code == 2
+
+
+def test_requests_are_drawn_only_if_asked_for() -> None:
+    assert TEMPLATE["variables"]["GPUPLAN_REPORT"] == "false"
+    assert [rule["if"].rpartition(" && ")[2] for rule in REPORT["rules"]] == ['$GPUPLAN_REPORT == "true"']
 
 
 def test_no_variable_of_the_comparison_is_run(project: Path) -> None:

@@ -18,7 +18,7 @@ from gpuplan.views.diff import shown_diff
 from gpuplan.views.plan import plan_page
 from gpuplan.views.schemas import schema
 from gpuplan.views.showing import shown_plans
-from gpuplan.views.text import PLAIN
+from gpuplan.views.text import PLAIN, Theme
 from tests.platforms import a_platform, document, pool, tenant
 from tests.views.test_diff import a_diff
 from tests.views.test_plan import strictly
@@ -47,6 +47,11 @@ def data(plan: Plan) -> Any:
     found = json.loads(shown_plans([plan], "json", PLAIN))
     jsonschema.validate(found, strictly(schema("plan")))
     return found["clusters"][0]["costs"]
+
+
+def test_headings_go_on_below() -> None:
+    page = plan_page(a_priced_platform(), Theme(width=40, is_fitted=True))
+    assert "\nCosts of tenants, in EUR a month of 730\n  hours\n" in page
 
 
 def test_costs_are_shown_by_pool_unit_tenant_and_workload() -> None:

@@ -22,9 +22,10 @@ from gpuplan.manifests import Identity, Subject
 from gpuplan.pipeline.comparing import WORK_TREE, Diff, Impact, Platform, Side, SideKind
 from gpuplan.pipeline.revisions import Revision
 from gpuplan.policy.models import Approval, Window
-from gpuplan.views.diff import LIMIT, class_style, shown_diff
+from gpuplan.views.diff import CLASS_MEANINGS, LIMIT, class_style, shown_diff
 from gpuplan.views.schemas import schema
 from gpuplan.views.text import PLAIN, Style, Theme
+from tests.cli.runs import REPOSITORY
 from tests.views.builders import FIT, a_report, at
 from tests.views.test_markdown import OURS
 from tests.views.test_plan import strictly
@@ -412,3 +413,12 @@ def test_nothing_fits_the_schema_too() -> None:
 
     jsonschema.validate(body, strictly(schema("diff")))
     assert (body["class"], body["clusters"]) == ("none", [])
+
+
+def test_every_class_is_explained_as_the_guide_does() -> None:
+    guide = (REPOSITORY / "docs/how-to/review-a-change.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"(?m)^\| `([a-z-]+)` \| (.*) \|$", guide))
+
+    assert list(CLASS_MEANINGS) == list(ChangeClass)
+    for change_class, meaning in CLASS_MEANINGS.items():
+        assert rows[change_class.value].startswith(meaning.partition(";")[0].partition(":")[0].partition(",")[0])

@@ -87,7 +87,7 @@ def test_more_promised_than_there_is_stays_within_the_bar() -> None:
     )
     root = drawn(pool_svg(plan, plan.pools[0]))
     assert (0, 320) in boxes(root, "gp-orange")
-    assert "-2 free: more is promised than there is" in texts(root)
+    assert "2 too few: what there is ends at the dashes" in texts(root)
 
 
 def test_one_node_stands_for_many() -> None:
@@ -95,6 +95,20 @@ def test_one_node_stands_for_many() -> None:
     root = drawn(pool_svg(plan, plan.pools[0]))
     assert len(boxes(root, "gp-node")) == 1
     assert "\u00d7 96" in texts(root)
+
+
+def test_equal_nodes_stand_in_rows_below_their_caption() -> None:
+    plan = a_platform(pool("a", MIXED, nodes="count: 6, gpusPerNode: 2"))
+    root = drawn(pool_svg(plan, plan.pools[0]))
+    [first] = [group for group in root.findall(".//{*}g") if group.find("{*}g[@id]") is not None]
+    key = first.find("{*}g[@id]").get("id")  # type: ignore[union-attr]
+    copies = [item for item in root.findall(".//{*}use") if item.get("href") == f"#{key}"]
+
+    assert first.get("transform") == "translate(0 19)"
+    assert [(item.get("x"), item.get("y")) for item in copies] == [
+        *(("80", "19"), ("160", "19"), ("240", "19")),
+        *(("0", "46"), ("80", "46")),
+    ]
 
 
 def test_equal_bytes_every_time() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 from gpuplan import pipeline
 from gpuplan.views.diff import shown_diff
+from gpuplan.views.json_findings import json_findings
 from gpuplan.views.report.page import report_page
 from gpuplan.views.report.published import Published
 from gpuplan.views.showing import shown_plans
@@ -85,7 +87,7 @@ def found(document: Any, way: str) -> Any:
 
 def holds(text: str, value: Any) -> bool:
     if isinstance(value, str):
-        return text == value
+        return text == value.replace("`", "")
     if value is None or isinstance(value, bool):
         return text == {True: "yes", False: "no", None: "none"}[value]
     if isinstance(value, list):
@@ -94,9 +96,9 @@ def holds(text: str, value: Any) -> bool:
     return bool(abs(float(text.replace(",", "")) - value) <= 0.5 * 10**-digits + 1e-9)
 
 
-def wrong_values(page: Page, documents: dict[str, Any]) -> list[tuple[str, str, Any]]:
+def wrong_values(values: Iterable[Any], documents: dict[str, Any]) -> list[tuple[str, str, Any]]:
     wrong = []
-    for attributes, said in page.values:
+    for attributes, said in values:
         text = said.removesuffix("%")
         if share := attributes.get("data-share"):
             part, whole = share.split("|")
@@ -126,7 +128,7 @@ def test_every_value_is_one_of_shows_json(example: tuple[str, dict[str, Any]]) -
     text, documents = example
     page = Page(text)
     assert len(page.values) > 900
-    assert wrong_values(page, documents) == []
+    assert wrong_values(page.values, documents) == []
 
 
 def test_no_number_stands_without_its_place(example: tuple[str, dict[str, Any]]) -> None:
@@ -163,23 +165,60 @@ def test_what_a_policy_says_is_never_markup(tmp_path: Path) -> None:
     assert "&lt;script&gt;" in text
 
 
-def test_a_merge_is_drawn_before_and_after(tmp_path: Path) -> None:
-    for folder in ("policies", "overlays"):
-        shutil.copytree(REPOSITORY / folder, tmp_path / folder)
-    layouts = tmp_path / "policies" / "layouts.yaml"
-    layouts.write_text(layouts.read_text().replace("1g.10gb: 7", "1g.10gb: 6"))
-    report = pipeline.validate(REPOSITORY, ["prod"])
-    diff = pipeline.compare(REPOSITORY, ["prod"], against=str(tmp_path))
-    page = Page(text := report_page(report, diff, PLAIN))
+PRICES = """\
+apiVersion: gpuplan.dev/v1
+kind: Prices
+metadata: {name: list}
+spec:
+  currency: EUR
+  gpus: {A100-80GB: {perGpuHour: %s}, H100-80GB: {perGpuHour: 4}}
+"""
 
+
+def example_with(folder: Path, price: str, edits: dict[str, tuple[str, str]]) -> Path:
+    """The example with prices, and with texts of its files replaced."""
+    for name in ("policies", "overlays"):
+        shutil.copytree(REPOSITORY / name, folder / name)
+    (folder / "policies/prices.yaml").write_text(PRICES % price)
+    for name, (old, new) in edits.items():
+        file = folder / name
+        file.write_text(file.read_text().replace(old, new))
+    return folder
+
+
+def merge(before: Path, after: Path) -> tuple[str, dict[str, Any]]:
+    """The page of prod in one folder, compared with another, and what programs are told of it."""
+    report = pipeline.validate(after, ["prod"])
+    diff = pipeline.compare(after, ["prod"], against=str(before))
     assert diff.earlier.report
-    documents = {
+    return report_page(report, diff, PLAIN), {
         "": json.loads(shown_plans(report.plans, "json", PLAIN)),
+        "findings": json.loads(json_findings(report, PLAIN)),
         "earlier": json.loads(shown_plans(diff.earlier.report.plans, "json", PLAIN)),
         "diff": json.loads(shown_diff(diff, "json", PLAIN)),
     }
-    assert wrong_values(page, documents) == []
+
+
+def test_a_merge_is_drawn_before_and_after(tmp_path: Path) -> None:
+    before = example_with(tmp_path / "before", "2", {})
+    after = example_with(tmp_path / "after", "2", {"policies/layouts.yaml": ("1g.10gb: 7", "1g.10gb: 6")})
+
+    text, documents = merge(before, after)
+
+    assert wrong_values(Page(text).values, documents) == []
     assert (text.count("Before: GPUs"), text.count("After: GPUs")) == (1, 1)
+    assert "two-step</dt><dd>in one step it fails or sticks" in text
+    assert "layout <code>seven-small</code> is edited" in text
+
+
+def test_a_merge_says_what_it_costs(tmp_path: Path) -> None:
+    text, documents = merge(example_with(tmp_path / "before", "2", {}), example_with(tmp_path / "after", "1.5", {}))
+
+    assert wrong_values(Page(text).values, documents) == []
+    assert "What it costs, in EUR a month" in text
+    assert re.search(r">29,200</span> EUR a month less\.", text)  # 80 GPUs, 730 hours, half a euro
+    rows = [value for value, said in Page(text).values if "/costs/pools/" in (value.get("data-path") or "")]
+    assert len([row for row in rows if row["data-path"].startswith("diff:")]) == 5 * 4
 
 
 def test_a_part_of_an_amount_and_a_count() -> None:

@@ -7,7 +7,7 @@ import pytest
 from gpuplan.catalog import Gpu, load
 from gpuplan.planning.placement.layouts import maximal_layouts
 from gpuplan.planning.placement.placing import Placed, place
-from gpuplan.views.catalog import boxes, strip
+from gpuplan.views.catalog import SIZE_STYLES, boxes, strip
 
 
 def a_placement(model: str, layout: dict[str, int]) -> Placed:
@@ -48,3 +48,8 @@ def test_every_layout_of_every_model_covers_the_axis(gpu: Gpu) -> None:
         assert drawn.replace(".", "").count("|") >= len(placed.instances) + 1
         (width,) = {len(box) + 1 for box in boxes(gpu, placed.instances)[1:-1].split("|") if box.strip() == "."} or {0}
         assert width == 0 or len(boxes(gpu, placed.instances)) == gpu.memory_slices * width + 1
+
+
+def test_instances_of_every_size_have_a_colour() -> None:
+    sizes = {str(profile.compute_slices) for gpu in load().all() for profile in gpu.profiles}
+    assert sizes == SIZE_STYLES.keys()

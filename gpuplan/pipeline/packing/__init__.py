@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
@@ -15,14 +17,16 @@ from gpuplan.pipeline.comparing import Platform, Side, SideKind, compare_platfor
 from gpuplan.pipeline.drafting import Written
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load, load_tree
 from gpuplan.pipeline.packing.assigning import assign
-from gpuplan.pipeline.packing.fleet import Fleet, Wish, fleet_of
-from gpuplan.pipeline.packing.granting import flows_of, rewritten, seats
+from gpuplan.pipeline.packing.fleet import Fleet, Wish, fleet_of, key_of
+from gpuplan.pipeline.packing.granting import Moved, flows_of, item_of, lending_surplus, rewritten, seats
 from gpuplan.pipeline.packing.judging import in_the_way, unmet, unnamed
 from gpuplan.pipeline.packing.model import Numbers, Packing, Variant, Variation
 from gpuplan.pipeline.packing.patching import overlay_texts, packed_path, patched
+from gpuplan.pipeline.packing.pricing import insist_on_prices
 from gpuplan.pipeline.packing.proposing import documents_of, teams_of
 from gpuplan.planning.plan import Isolation, Plan
 from gpuplan.sizing.answers import Answer, Objective, Way
+from gpuplan.sizing.demand.margins import MARGIN, PERCENTILE, Measured
 from gpuplan.sizing.needs import Need
 from gpuplan.values import NamedTuple
 from gpuplan.wording import listing
@@ -31,12 +35,17 @@ __all__ = ["Numbers", "Packing", "Question", "Variant", "Variation", "pack", "wr
 
 
 class Question(NamedTuple):
-    """What is asked for beside the demand; ``alternatives`` whether others are looked for beside the answer."""
+    """What is asked for beside the demand; ``alternatives`` whether others are looked for beside the answer.
+
+    ``tolerance`` is the part by which each need may be off, up or down; None where nobody asks how an answer holds.
+    """
 
     objective: Objective = Objective.GPUS
     wish: Wish = Wish()
     most_layouts: int | None = None
     alternatives: bool = True
+    tolerance: float | None = None
+    measured: Measured = Measured()
 
 
 def pack(
@@ -50,18 +59,26 @@ def pack(
     most_layouts: int | None = None,
     nodes_at_most: Mapping[str, int] = MappingProxyType({}),
     alternatives: bool = True,
+    tolerance: float | None = None,
+    percentile: float = PERCENTILE,
+    margin: Fraction = MARGIN,
 ) -> Packing:
     """How the GPUs of a cluster are best cut for a demand; nothing is written.
 
     ``demand`` is contents of files by name: `Demand` documents, tables, or what Prometheus answered. Without, it is
-    what the platform's own quotas guarantee.
+    what the platform's own quotas guarantee. Of what Prometheus measured, a need is the ``percentile`` of samples,
+    above 0 and at most 100, and a ``margin`` on top of it, 1/5 for a fifth. With a ``tolerance`` from 0 to 1 it is said
+    how each answer holds when each need is off by up to that part.
     """
     wish = Wish(tuple(pools), tuple(keep), dict(nodes_at_most))
-    question = Question(Objective(objective), wish, most_layouts, alternatives)
+    measured = Measured(percentile, margin)
+    question = Question(Objective(objective), wish, most_layouts, alternatives, tolerance, measured)
     return answer(Path(root), demand, cluster, question)
 
 
 def answer(root: Path, demand: Mapping[str, bytes], cluster: str, question: Question) -> Packing:
+    from gpuplan.sizing.choosing import highs
+
     name = _cluster(root, cluster)
     repository = load(root, (name,))
     report = report_on(repository)
@@ -71,10 +88,23 @@ def answer(root: Path, demand: Mapping[str, bytes], cluster: str, question: Ques
     asking = _Asking(root, repository, report, plan, question)
     needs, found = asking.needs(demand)
     packing = Packing(
-        name, question.objective, report, plan, needs, found, is_from_quotas=not demand, texts=asking.texts
+        name,
+        question.objective,
+        report,
+        plan,
+        needs,
+        found,
+        is_from_quotas=not demand,
+        has_solver=highs.is_there(),
+        texts=asking.texts,
     )
     if has_errors(found):
         return packing
+    if not any(need.pods or need.service for need in needs):
+        raise GpuplanError(
+            f"nobody asks for GPUs of cluster `{name}`: no tenant is guaranteed any in the pools in question",
+            "give a demand, such as `gpuplan pack teams.csv`; `gpuplan schema demand` says what one holds",
+        )
     variants = tuple(asking.variants(needs))
     return replace(packing, variants=variants)
 
@@ -92,8 +122,16 @@ def write_packing(packing: Packing, root: str | PathLike[str] = ".", alternative
     variant = packing.variants[alternative] if packing.variants else None
     if variant is None or not variant.is_valid:
         raise GpuplanError("nothing was written: the answer cannot be written", "see the findings")
+    for path in variant.files:
+        if _text_of(Path(root) / path) != packing.texts.get(path):
+            raise GpuplanError(f"nothing was written: `{path}` has changed since it was read", "run it again")
     write_all(Path(root), variant.files)
     return tuple(sorted(variant.files))
+
+
+def _text_of(path: Path) -> str | None:
+    """What stands in a file now; None where there is none."""
+    return path.read_bytes().decode("utf-8-sig", "replace") if path.is_file() else None
 
 
 def _cluster(root: Path, wish: str) -> str:
@@ -129,11 +167,19 @@ class _Asking:
                 f"cluster `{self._cluster}` has no pool whose GPUs could be cut",
                 "; ".join(f"`{item.pool}`: {item.why}" for item in fleet.left_alone) or "add a pool",
             )
+        if self._question.objective is Objective.PRICE:
+            insist_on_prices(self._plan, fleet)
         own, found = from_plan(self._plan, tuple(sorted(fleet.names)))
         if not demand:
             return own, found
-        asked, told = from_files(demand, self._plan)
+        asked, told = from_files(demand, self._plan, **self._question.measured._asdict())
+        if not asked and not has_errors(told):
+            raise GpuplanError(
+                f"{listing(sorted(demand))} {'asks' if len(demand) == 1 else 'ask'} for nothing",
+                "add a row, or an item of `needs`, for each team: `gpuplan schema demand` says what one holds",
+            )
         teams = {need.team for need in asked}
+        asked = tuple(need if _is_on(need, fleet) else replace(need, today=None) for need in asked)
         return (*asked, *(need for need in own if need.team not in teams)), told
 
     def variants(self, needs: Sequence[Need]) -> Iterator[Variant]:
@@ -142,7 +188,10 @@ class _Asking:
         yield chosen
         seen = {_told(chosen)}
         for variation, wish, objective, most in self._others(chosen, needs) if question.alternatives else ():
-            other = self.variant(variation, needs, wish, objective, most)
+            try:
+                other = self.variant(variation, needs, wish, objective, most)
+            except GpuplanError:  # what only a solver finds is no alternative where there is none
+                continue
             if other.is_valid and _told(other) not in seen:
                 seen.add(_told(other))
                 yield other
@@ -151,7 +200,7 @@ class _Asking:
         self, chosen: Variant, needs: Sequence[Need]
     ) -> Iterator[tuple[Variation, Wish, Objective, int | None]]:
         wish, objective = self._question.wish, self._question.objective
-        layouts = chosen.numbers.layouts
+        layouts = _layouts(chosen)
         if layouts > 2:
             yield Variation.FEWER_LAYOUTS, wish, objective, layouts - 1
         if layouts > 1:
@@ -161,32 +210,75 @@ class _Asking:
             yield Variation.SHARED, wish._replace(shares=shares), objective, self._question.most_layouts
         if objective is not Objective.CHANGES:
             yield Variation.FEWEST_CHANGES, wish, Objective.CHANGES, self._question.most_layouts
+        if objective is not Objective.ACCEPTED and self._question.tolerance is not None:
+            yield Variation.MOST_ACCEPTED, wish, Objective.ACCEPTED, self._question.most_layouts
 
     def variant(
         self, variation: Variation, needs: Sequence[Need], wish: Wish, objective: Objective, most_layouts: int | None
     ) -> Variant:
         """An answer, the policies that it makes, and what these change."""
-        from gpuplan.sizing.choosing import choose
+        from gpuplan.sizing.choosing import choose, highs
+        from gpuplan.sizing.holding import hold, law_of
 
         wish = wish._replace(with_media=any(need.engines for need in needs))
         fleet = fleet_of(self._plan, wish)
-        found = choose(needs, fleet.node_types, objective, most_layouts=most_layouts)
-        return self.as_variant(variation, needs, fleet, found)
+        tolerance = self._question.tolerance or 0.0
+        found = choose(needs, fleet.node_types, objective, most_layouts=most_layouts, tolerance=tolerance)
+        if not highs.is_there():
+            found = self._no_worse_than_today(found, needs, fleet)
+        enough = self._enough(needs, fleet, most_layouts) if found.unmet and variation is Variation.ASKED else {}
+        variant = self.as_variant(variation, fleet, found, enough)
+        if self._question.objective is Objective.ACCEPTED or self._question.tolerance is not None:
+            variant = replace(variant, holding=hold(found, needs, tolerance, law_of(self._question.objective)))
+        return variant
 
-    def as_variant(self, variation: Variation, needs: Sequence[Need], fleet: Fleet, found: Answer) -> Variant:
+    def _no_worse_than_today(self, found: Answer, needs: Sequence[Need], fleet: Fleet) -> Answer:
+        """Without a solver, all as it is cut today where that does as well: nothing is drained for no gain."""
+        from gpuplan.sizing.choosing import choose
+
+        stay = [
+            replace(item, pools=tuple(replace(today, is_kept=True) for today in item.pools))
+            for item in fleet.node_types
+            if item.nodes is None or item.nodes >= sum(today.nodes for today in item.pools)
+        ]
+        if len(stay) < len(fleet.node_types):
+            return found
+        today = choose(needs, stay, found.objective)
+        is_as_good = not today.unmet and _worth(today) <= _worth(found)
+        return replace(today, bound=found.bound) if is_as_good else found
+
+    def _enough(self, needs: Sequence[Need], fleet: Fleet, most_layouts: int | None) -> dict[str, int]:
+        """How many nodes of each type would do for all; empty where that is not found."""
+        from gpuplan.sizing.choosing import choose
+
+        types = [replace(node_type, nodes=None) for node_type in fleet.node_types]
+        try:
+            found = choose(needs, types, Objective.GPUS, most_layouts=most_layouts)
+        except GpuplanError:
+            return {}
+        numbers = Counter({node_type.name: 0 for node_type in types})
+        for group in found.groups:
+            numbers[group.node_type.name] += group.nodes
+        return dict(numbers)
+
+    def as_variant(
+        self, variation: Variation, fleet: Fleet, found: Answer, enough: Mapping[str, int] = MappingProxyType({})
+    ) -> Variant:
+        """``enough`` is how many nodes of each type would do, where there are too few."""
         plan = self._plan
         assignment = assign(plan, fleet, found)
         flows = flows_of(plan, found, assignment)
-        asked = frozenset(need.team for need in needs if need.today is None)
-        grants = rewritten(plan, fleet.names, assignment, flows, asked)
-        seated = tuple(seats(plan, fleet.names, grants.quotas, assignment))
+        grants = rewritten(plan, fleet.names, assignment, flows)
         teams = teams_of(plan, flows)
-        wanted = documents_of(plan, fleet, assignment, grants, seated, teams)
+        drafted = {name: [item_of(flow) for flow in mine] for name, mine in teams.items()}
+        if found.objective is Objective.ACCEPTED:
+            grants, drafted = lending_surplus(plan, assignment, grants, drafted)
+        seated = tuple(seats(plan, fleet.names, grants.quotas, assignment))
+        wanted = documents_of(plan, fleet, assignment, grants, seated, drafted)
         files = patched(self._cluster, self._documents, self.texts, wanted)
-        findings = (*unmet(plan, fleet, found), *unnamed(plan, assignment), *in_the_way(seated))
-        variant = Variant(
-            variation, found, fleet, assignment, grants.moved, seated, files, self._report, findings=findings
-        )
+        findings = (*unmet(plan, fleet, found, enough), *unnamed(plan, assignment), *in_the_way(seated, assignment))
+        moved = (*grants.moved, *(Moved(name, None, (flow,)) for name, mine in teams.items() for flow in mine))
+        variant = Variant(variation, found, fleet, assignment, moved, seated, files, self._report, findings=findings)
         return variant if has_errors(findings) else self._judged(variant)
 
     def _judged(self, variant: Variant) -> Variant:
@@ -202,8 +294,27 @@ class _Asking:
         return replace(variant, report=report, plan=plan, diff=compare_platforms(self._before, after))
 
 
+def _is_on(need: Need, fleet: Fleet) -> bool:
+    """Whether the unit that a need has today is of a pool in question: quotas on others stay as they are."""
+    return need.today is not None and need.today[0] in fleet.names
+
+
 def _told(variant: Variant) -> object:
     return tuple(sorted((path, text or "") for path, text in variant.files.items()))
+
+
+def _worth(found: Answer) -> Fraction:
+    """What an answer takes, in the unit of its objective."""
+    if found.objective is Objective.PRICE:
+        return sum((Fraction(group.node_type.price or 0) * group.nodes for group in found.groups), Fraction(0))
+    return Fraction(found.gpus)
+
+
+def _layouts(variant: Variant) -> int:
+    """The layouts that an answer chooses: those of pools that are kept are not its own."""
+    kept = {item.pool for item in variant.fleet.kept}
+    own = [group for group in variant.answer.groups if group.cut.way is Way.MIG and group.pool not in kept]
+    return len({(group.node_type.gpu.id, key_of(group.cut)) for group in own})
 
 
 def _shares(needs: Iterable[Need]) -> tuple[Way, ...]:
@@ -217,6 +328,5 @@ def _texts(root: Path, documents: Sequence[Document], cluster: str) -> dict[str,
     """The cluster's own files that say something, and what an earlier run has written, which may only take away."""
     found = dict(overlay_texts(documents, cluster))
     path = packed_path(cluster)
-    if path not in found and (root / path).is_file():
-        found[path] = (root / path).read_bytes().decode("utf-8-sig")
-    return found
+    text = _text_of(root / path) if path not in found else None
+    return found if text is None else {**found, path: text}

@@ -184,8 +184,11 @@ class _Assigning:
                     needed[index] = max(needed[index] - taken, 0)
 
     def _leave(self, needed: dict[int, int], cuts: Mapping[int, Cut], wanted: Mapping[str, int]) -> None:
-        """Pools that are cut as a group is stay so, those first that the answer names, then the largest."""
-        for source in sorted(self._free(), key=lambda found: (found.pool.name not in wanted, -found.left)):
+        """Pools that are cut as a group is stay so: those with most work first, then those that the answer names."""
+        for source in sorted(
+            self._free(),
+            key=lambda found: (-self._work_of(found.pool.name), found.pool.name not in wanted, -found.left),
+        ):
             today = cut_of(source.pool)
             found = [index for index, cut in cuts.items() if today and key_of(cut) == key_of(today) and needed[index]]
             if found:
@@ -208,6 +211,10 @@ class _Assigning:
                 ),
             )
             needed[index] -= self._place(source, index, cuts[index], needed[index])
+
+    def _work_of(self, pool: str) -> int:
+        """How many units of the answer are for needs that the pool serves today."""
+        return sum(units for (_, name), units in self._pull.items() if name == pool)
 
     def _free(self) -> list[_Source]:
         return [source for source in self._sources if source.pool.name not in self._taken]

@@ -101,7 +101,7 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> GpuplanError:
 
 def _there(known: Iterable[str]) -> str:
     names = sorted(known)
-    return f"there are {listing(names)}" if names else "the cluster has none"
+    return f"there {'is' if len(names) == 1 else 'are'} {listing(names)}" if names else "the cluster has none"
 
 
 def _why_not(pool: Pool, wish: Wish) -> str:
@@ -185,10 +185,12 @@ def _node_types(plan: Plan, pools: Sequence[Pool], kept: set[str], wish: Wish) -
     by_model: dict[str, int] = {}
     for members in groups.values():
         by_model[members[0].gpu.id] = by_model.get(members[0].gpu.id, 0) + 1
-    for name, most in wish.most_nodes.items():
-        if by_model.get(name, 0) != 1:
+    for name, most in wish.most_nodes.items() if groups else ():
+        if name not in by_model:
+            raise GpuplanError(f"no pool in question has nodes of `{name}`", f"they have {listing(sorted(by_model))}")
+        if by_model[name] > 1:
             raise GpuplanError(
-                f"`--nodes-at-most {name}={most}` is about {by_model.get(name, 0)} kinds of nodes",
+                f"`--nodes-at-most {name}={most}` is about {by_model[name]} kinds of nodes",
                 "choose those of one kind with `--pool`",
             )
     for members in groups.values():
@@ -197,6 +199,7 @@ def _node_types(plan: Plan, pools: Sequence[Pool], kept: set[str], wish: Wish) -
         todays = tuple(
             Today(pool.name, pool.nodes.count, cut, pool.name in kept) for pool in members if (cut := cut_of(pool))
         )
+        _leave_kept(todays, wish.most_nodes.get(first.gpu.id), first.gpu.id)
         profiles = _profiles(plan, first, wish)
         yield NodeType(
             name=first.gpu.id if by_model[first.gpu.id] == 1 else f"{first.gpu.id} like {first.name}",
@@ -210,6 +213,18 @@ def _node_types(plan: Plan, pools: Sequence[Pool], kept: set[str], wish: Wish) -
             is_equal_within_node=_is_single(first)
             or not plan.scheduler.uses_whole_gpus_beside_mig
             or _has(plan, first, DriverEffect.NO_MIG_BESIDE_WHOLE_GPUS),
+        )
+
+
+def _leave_kept(todays: Iterable[Today], most: int | None, model: str) -> None:
+    """Trouble where there may be fewer nodes than the pools have that are kept."""
+    kept = [today for today in todays if today.is_kept]
+    nodes = sum(today.nodes for today in kept)
+    if most is not None and most < nodes:
+        raise GpuplanError(
+            f"`--nodes-at-most {model}={most}` is fewer than the nodes of {listing([today.pool for today in kept])}, "
+            f"which stay as they are",
+            f"allow {nodes}: `--nodes-at-most {model}={nodes}`; or let these pools be cut again",
         )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction as Ratio
-from math import floor
+from math import ceil, floor
 from typing import Any, Final
 
 from gpuplan.documents import Document
@@ -123,11 +123,9 @@ class _Rewriting:
         scope: frozenset[str],
         assignment: Assignment,
         flows: Flows,
-        asked: frozenset[str],
     ) -> None:
         self._plan = plan
         self._scope = scope
-        self._asked = asked
         self._own = flows
         self._nested: defaultdict[tuple[str, UnitKey], list[tuple[str, UnitKey]]] = defaultdict(list)
         for part in plan.tree.nested_quotas:
@@ -136,6 +134,14 @@ class _Rewriting:
             (place.pool, unit): number for place in assignment.places for unit, number in place.units().items()
         }
         self._assignment = assignment
+        self._for_itself: Counter[tuple[str, UnitKey]] = Counter()
+        for (tenant, _), mine in flows.items():
+            for flow in mine:
+                self._for_itself[tenant, flow.key] += flow.units
+        self._children: defaultdict[str, list[str]] = defaultdict(list)
+        for item in plan.tenants:
+            self._children[item.parent or ""].append(item.name)
+        self._merged: dict[str, dict[UnitKey, Item]] = {}
         self.moved: list[Moved] = []
 
     def flows(self, tenant: str, key: UnitKey) -> list[Flow]:
@@ -148,10 +154,33 @@ class _Rewriting:
                 found[flow.key] += flow.units
         return [Flow(unit, number) for unit, number in found.items()]
 
-    def of(self, tenant: Tenant, written: Sequence[Item]) -> list[Item]:
+    def all(self) -> dict[str, list[Item]]:
+        """The quotas of each tenant, as the policy writes them."""
+        found = {tenant.name: self._of(tenant, _written(tenant)) for tenant in self._plan.tenants}
+        for tenant in self._plan.tenants:
+            for key in self._merged[tenant.name]:
+                self._promised(tenant.name, key)
+        for merged in self._merged.values():
+            for key, item in merged.items():
+                _hold_within(item, self._capacity.get(key, 0))
+        return found
+
+    def _promised(self, tenant: str, key: UnitKey) -> int:
+        """How many units a tenant and those below it are guaranteed: a quota has room for all that lies within it.
+
+        Quotas that were on two units may be on one now, and then one lies within the other.
+        """
+        below = sum(self._promised(child, key) for child in self._children[tenant])
+        item = self._merged[tenant].get(key)
+        if item is None:
+            return below
+        _raise(item, max(self._for_itself[tenant, key] + below - item["guaranteed"], 0))
+        return int(item["guaranteed"])
+
+    def _of(self, tenant: Tenant, written: Sequence[Item]) -> list[Item]:
         resolved = {quota.at.path[-1]: quota for quota in tenant.quotas}
         out: list[Item] = []
-        merged: dict[UnitKey, Item] = {}
+        merged = self._merged[tenant.name] = {}
         for index, item in enumerate(written):
             quota = resolved.get(index)
             if quota is None or quota.pool.name not in self._scope:
@@ -167,18 +196,24 @@ class _Rewriting:
             if flow.key in merged:
                 _raise(merged[flow.key], flow.units)
             else:
-                merged[flow.key] = item_of(flow)
+                merged[flow.key] = self._new(tenant, flow)
                 out.append(merged[flow.key])
             self.moved.append(Moved(tenant.name, None, (flow,)))
-        for key, item in merged.items():
-            _hold_within(item, self._capacity.get(key, 0))
         return out
+
+    def _new(self, tenant: Tenant, flow: Flow) -> Item:
+        """A first quota on a unit, divided evenly where each namespace is counted by itself."""
+        item = item_of(flow)
+        names = tenant.spec.namespaces
+        if len(names) > 1 and not self._plan.scheduler.counts_tenants:
+            item["split"] = dict.fromkeys(names, 0)
+            _fill(item["split"], flow.units)
+        return item
 
     def _items(self, tenant: Tenant, quota: Quota, item: Item) -> Iterator[tuple[UnitKey, Item]]:
         flows = self.flows(tenant.name, quota.key)
-        if tenant.name in self._asked:
-            asked = [flow for flow in self._own.get((tenant.name, None), ()) if flow.key == quota.key]
-            flows = [Flow(quota.key, 0)] if asked else []
+        if not flows and any(flow.key == quota.key for flow in self._own.get((tenant.name, None), ())):
+            flows = [Flow(quota.key, 0)]
         elif not flows and quota.guaranteed == 0:
             flows = [Flow(key, 0)] if (key := self._instead(quota)) else []
         self.moved.append(Moved(tenant.name, quota.key, tuple(flows)))
@@ -209,17 +244,12 @@ def rewritten(
     scope: frozenset[str],
     assignment: Assignment,
     flows: Flows,
-    asked: frozenset[str],
 ) -> Grants:
-    """The quotas of all tenants that have some on the pools in scope, or are ``asked`` for by name."""
-    rewriting = _Rewriting(plan, scope, assignment, flows, asked)
-    found: dict[str, list[Item]] = {}
-    for tenant in plan.tenants:
-        written = _written(tenant)
-        new = rewriting.of(tenant, written)
-        if new != written:
-            found[tenant.name] = new
-    return Grants(found, tuple(rewriting.moved))
+    """The quotas of all tenants that have some on the pools in scope, or get some there."""
+    rewriting = _Rewriting(plan, scope, assignment, flows)
+    new = rewriting.all()
+    changed = {tenant.name: new[tenant.name] for tenant in plan.tenants if new[tenant.name] != _written(tenant)}
+    return Grants(changed, tuple(rewriting.moved))
 
 
 def item_of(flow: Flow) -> Item:
@@ -349,6 +379,45 @@ def _hold_within(item: Item, capacity: int) -> None:
             item["classLimits"][name] = min(number, capacity)
 
 
+# --- Surplus -----------------------------------------------------------------------------------------------------
+
+
+def lending_surplus(
+    plan: Plan, assignment: Assignment, grants: Grants, teams: Mapping[str, list[Item]]
+) -> tuple[Grants, dict[str, list[Item]]]:
+    """The same quotas, each of which may borrow what nobody has a guarantee on: else it would be room for nobody."""
+    quotas = {tenant.name: grants.quotas.get(tenant.name) or _written(tenant) for tenant in plan.tenants}
+    left = {(place.pool, unit): number for place in assignment.places for unit, number in place.units().items()}
+    roots = {tenant.name for tenant in plan.tenants if tenant.parent is None}
+    for name, items in (*quotas.items(), *teams.items()):
+        for item in items if name in roots or name in teams else ():
+            if (key := _key_in(assignment, item)) in left:
+                left[key] -= ceil(Ratio(str(item["guaranteed"])))
+    raised = {name: [_lent(assignment, left, item) for item in items] for name, items in quotas.items()}
+    changed = {name: items for name, items in raised.items() if items != quotas[name] or name in grants.quotas}
+    drafted = {name: [_lent(assignment, left, item) for item in items] for name, items in teams.items()}
+    return grants._replace(quotas=changed), drafted
+
+
+def _key_in(assignment: Assignment, item: Item) -> UnitKey:
+    """The unit that a quota is on; a pool with one unit need not be told which."""
+    place = assignment.find(item["pool"])
+    return item["pool"], item.get("unit") or (next(iter(place.units()), "") if place else "")
+
+
+def _lent(assignment: Assignment, left: Mapping[UnitKey, int], item: Item) -> Item:
+    surplus = left.get(_key_in(assignment, item), 0)
+    cap = _cap(item)
+    if surplus <= 0 or isinstance(cap, str) or not item["guaranteed"]:
+        return item
+    limit = max(floor(Ratio(str(item["guaranteed"]))) + surplus, floor(Ratio(str(cap))))
+    lent = {**item, "limit": limit}
+    if "split" in lent:
+        lent["split"] = dict(lent["split"])
+        _fill(lent["split"], limit)
+    return lent
+
+
 # --- Work --------------------------------------------------------------------------------------------------------
 
 
@@ -362,36 +431,55 @@ class Seat(NamedTuple):
 def seats(
     plan: Plan, scope: frozenset[str], quotas: Mapping[str, list[Item]], assignment: Assignment
 ) -> Iterator[Seat]:
-    """The unit of each workload in scope whose own goes, or has no room for it any more."""
-    left: dict[tuple[str, UnitKey], int | None] = {}
+    """The unit of each workload in scope whose own goes, or has no room for it any more.
+
+    Services have to fit at once, and each job beside them. Those that can stay do so before others come.
+    """
+    left = dict(_rooms(plan, quotas, assignment))
+    work = [item for item in plan.workloads if item.pool.name in scope and item.fraction is None]
+    stays = {item.name for item in work if _rooms_of(item, left).get(item.key, 0) >= _amount(item)}
+    for workload in sorted(work, key=lambda item: (item.ends, item.name not in stays, -_amount(item))):
+        wanted, mine = _amount(workload), _rooms_of(workload, left)
+        place = assignment.find(workload.pool.name)
+        is_told = workload.spec.unit is not None or (place is not None and len(place.units()) == 1)
+        found = workload.key if mine.get(workload.key, 0) >= wanted else _seat(mine, workload, wanted)
+        if found is not None and not workload.ends:
+            for namespace in ("", workload.namespace):
+                if (workload.tenant.name, namespace, found) in left:
+                    left[workload.tenant.name, namespace, found] -= wanted
+        if found != workload.key or not is_told:
+            yield Seat(workload, found)
+
+
+Room = tuple[str, str, UnitKey]
+"""A tenant's quota on a unit: all of it, or where it is divided, the part of one namespace."""
+
+
+def _rooms(plan: Plan, quotas: Mapping[str, list[Item]], assignment: Assignment) -> Iterator[tuple[Room, int]]:
+    """How many units pods may have at once, of all quotas on pools in scope; no limit makes a pool larger."""
     for tenant in plan.tenants:
         for item in quotas.get(tenant.name) or _written(tenant):
             place = assignment.find(item["pool"])
-            unit = item.get("unit") or (next(iter(place.units()), "") if place else "")
-            limit = _cap(item)
-            left[tenant.name, (item["pool"], unit)] = None if isinstance(limit, str) else int(limit)
-    for workload in sorted(plan.workloads, key=_amount, reverse=True):
-        if workload.pool.name not in scope or workload.fraction is not None:
-            continue
-        wanted = _amount(workload)
-        mine = {key: number for (tenant, key), number in left.items() if tenant == workload.tenant.name}
-        own = mine.get(workload.key, 0)
-        place = assignment.find(workload.pool.name)
-        is_told = workload.spec.unit is not None or (place is not None and len(place.units()) == 1)
-        if own is None or own >= wanted:
-            found: UnitKey | None = workload.key
-        else:
-            found = _seat(mine, workload, wanted, scope)
-        if found is not None and mine.get(found) is not None:
-            left[workload.tenant.name, found] = max((mine[found] or 0) - (0 if workload.ends else wanted), 0)
-        if found != workload.key or not is_told:
-            yield Seat(workload, found)
+            units = place.units() if place else {}
+            key = item["pool"], item.get("unit") or next(iter(units), "")
+            cap = _cap(item)
+            room = min(units[key[1]], units[key[1]] if isinstance(cap, str) else floor(cap)) if key[1] in units else 0
+            for namespace, part in (item.get("split") or {"": room}).items():
+                yield (tenant.name, namespace, key), min(floor(part), room)
+
+
+def _rooms_of(workload: Workload, rooms: Mapping[Room, int]) -> dict[UnitKey, int]:
+    return {
+        key: room
+        for (tenant, namespace, key), room in rooms.items()
+        if tenant == workload.tenant.name and namespace in ("", workload.namespace)
+    }
 
 
 def _amount(workload: Workload) -> int:
     return workload.most_pods * workload.spec.count
 
 
-def _seat(mine: Mapping[UnitKey, int | None], workload: Workload, wanted: int, scope: Iterable[str]) -> UnitKey | None:
-    fitting = [key for key, number in mine.items() if key[0] in scope and (number is None or number >= wanted)]
+def _seat(mine: Mapping[UnitKey, int], workload: Workload, wanted: int) -> UnitKey | None:
+    fitting = [key for key, room in mine.items() if room >= wanted]
     return min(fitting, key=lambda key: (key[1] != workload.unit.name, key[0] != workload.pool.name, key), default=None)

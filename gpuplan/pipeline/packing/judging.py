@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from gpuplan.diagnostics import Diagnostic, Finding, Rule
 from gpuplan.pipeline.packing.assigning import Assignment
@@ -22,13 +22,22 @@ from gpuplan.sizing.needs import Need
 from gpuplan.wording import count, listing
 
 
-def unmet(plan: Plan, fleet: Fleet, answer: Answer) -> Iterator[Diagnostic]:
-    """What of the demand an answer leaves, and why."""
+def unmet(plan: Plan, fleet: Fleet, answer: Answer, enough: Mapping[str, int]) -> Iterator[Diagnostic]:
+    """What of the demand an answer leaves, and why; ``enough`` is how many nodes of each type would do for all."""
+    more = _more_nodes(fleet, enough)
     for need, pods in answer.unmet:
-        yield _unmet(plan, fleet, need, pods)
+        yield _unmet(plan, fleet, need, pods, more)
 
 
-def _unmet(plan: Plan, fleet: Fleet, need: Need, pods: int) -> Diagnostic:
+def _more_nodes(fleet: Fleet, enough: Mapping[str, int]) -> str:
+    """The options that allow as many nodes as would do; empty where no option says that."""
+    lacking = [item for item in fleet.node_types if enough.get(item.name, 0) > (item.nodes or 0)]
+    if any(item.name != item.gpu.id for item in lacking):
+        return ""
+    return " ".join(f"--nodes-at-most {item.name}={enough[item.name]}" for item in lacking)
+
+
+def _unmet(plan: Plan, fleet: Fleet, need: Need, pods: int, more: str) -> Diagnostic:
     at = need.at or plan.cluster.at
     what = f"{count(pods, 'pod')} of `{need.name or need.team}`"
     meant = [item for item in fleet.node_types if not need.models or item.gpu.id in need.models]
@@ -59,18 +68,25 @@ def _unmet(plan: Plan, fleet: Fleet, need: Need, pods: int) -> Diagnostic:
             ),
         )
     there = sum(item.nodes or 0 for item in isolated)
-    model = isolated[0].gpu.id
     return _of(
         DEMAND_BEYOND_FLEET,
         plan,
         Finding(
             at,
-            f"{what} find no room",
-            label=f"{count(need.pods, 'pod')} asked for",
+            f"{what} {'finds' if pods == 1 else 'find'} no room",
+            label=f"{_amount(need)} asked for",
             notes=(f"there are {count(there, 'node')} that could hold them, and others use what is on those",),
-            help=f"ask for fewer, or allow more nodes: `--nodes-at-most {model}={there + 1}`",
+            help=f"ask for fewer, or allow as many nodes as all of it takes: `{more}`"
+            if more
+            else "ask for fewer, or add nodes to its pools",
         ),
     )
+
+
+def _amount(need: Need) -> str:
+    if need.service is not None:
+        return f"{need.service.requests_per_second:,g} requests a second"
+    return count(need.pods, "pod")
 
 
 def _of(rule: Rule, plan: Plan, finding: Finding) -> Diagnostic:
@@ -124,20 +140,27 @@ def unnamed(plan: Plan, assignment: Assignment) -> Iterator[Diagnostic]:
         )
 
 
-def in_the_way(seats: Iterable[Seat]) -> Iterator[Diagnostic]:
-    """Work that names a unit which goes, and that no quota of its tenant has room for."""
+def in_the_way(seats: Iterable[Seat], assignment: Assignment) -> Iterator[Diagnostic]:
+    """Work on a unit that goes, or of which its tenant would have too little, and that fits no quota of its tenant."""
     for seat in seats:
         work = seat.workload
         if seat.key is None:
-            wanted = work.most_pods * work.spec.count
+            wanted, tenant = work.most_pods * work.spec.count, work.tenant.name
+            place = assignment.find(work.pool.name)
+            stays = place is not None and work.unit.name in place.units()
+            what = f"`{_name(work.unit)}` of pool `{work.pool.name}`"
             yield Diagnostic(
                 WORK_WITHOUT_ROOM,
                 Finding(
                     work.at / "pool",
-                    f"workload `{work.name}` runs on `{_name(work.unit)}` of pool `{work.pool.name}`, which would go",
+                    f"workload `{work.name}` runs on {what}, of which tenant `{tenant}` would have too little"
+                    if stays
+                    else f"workload `{work.name}` runs on {what}, which would go",
                     label=f"needs {count(wanted, 'unit')} of one pool",
-                    notes=(f"no quota that tenant `{work.tenant.name}` would have is so large",),
-                    help=f"keep its pool: `--keep {work.pool.name}`; or let it have fewer pods",
+                    notes=(f"no quota that tenant `{tenant}` would have is so large",),
+                    help=f"ask for its pods in the demand of `{tenant}`, too; or let it have fewer pods"
+                    if stays
+                    else f"keep its pool: `--keep {work.pool.name}`; or let it have fewer pods",
                 ),
             )
 

@@ -7,14 +7,17 @@ from dataclasses import field
 from enum import StrEnum
 from functools import cached_property
 
+from gpuplan.changes.costs import CostChange
 from gpuplan.diagnostics import Diagnostic, has_errors
 from gpuplan.pipeline import Report
 from gpuplan.pipeline.comparing import Diff
 from gpuplan.pipeline.packing.assigning import Assignment
 from gpuplan.pipeline.packing.fleet import Fleet
 from gpuplan.pipeline.packing.granting import Moved, Seat
-from gpuplan.planning.plan import Plan, Pool
+from gpuplan.planning.plan import Mig, Plan, Pool
+from gpuplan.planning.prices import Cost, cost_of
 from gpuplan.sizing.answers import Answer, Objective
+from gpuplan.sizing.holding import Holding
 from gpuplan.sizing.needs import Need
 from gpuplan.values import NamedTuple, Value
 
@@ -32,15 +35,21 @@ class Variation(StrEnum):
     """GPUs shared without isolation by hardware too, for those who need none."""
     FEWEST_CHANGES = "fewest-changes"
     """As few nodes as can be are cut in another way than today."""
+    MOST_ACCEPTED = "most-accepted"
+    """The fewest pods turned away as they come and go, on all nodes."""
 
 
 class Numbers(NamedTuple):
-    """What an answer takes, of the pools in scope, as the patched plan and its diff say it."""
+    """What an answer takes, of the pools in scope, as the patched plan and its diff say it.
+
+    ``layouts`` are MIG layouts, as `--most-layouts` counts them; ``cost`` is None where nobody says prices.
+    """
 
     gpus: int
     nodes: int
     layouts: int
     drained_nodes: int
+    cost: Cost | None = None
 
 
 class Variant(Value):
@@ -48,7 +57,8 @@ class Variant(Value):
 
     ``files`` are to be written, by path below the root; None for one that goes. ``plan`` is the cluster as these
     policies have it, ``diff`` what they change; both are None where the policies have errors, which ``report`` has.
-    ``findings`` are why it cannot be written, or does not meet the demand.
+    ``findings`` are why it cannot be written, or does not meet the demand; ``holding`` is how it holds when demand is
+    not as planned, where that was asked for.
     """
 
     variation: Variation
@@ -62,6 +72,7 @@ class Variant(Value):
     plan: Plan | None = None
     diff: Diff | None = None
     findings: tuple[Diagnostic, ...] = ()
+    holding: Holding | None = None
 
     @property
     def is_valid(self) -> bool:
@@ -76,20 +87,28 @@ class Variant(Value):
 
     @cached_property
     def numbers(self) -> Numbers:
-        return numbers_of(self.pools, self.diff.drained_of(self.plan.cluster.name) if self.diff and self.plan else 0)
+        drained = self.diff.drained_of(self.plan.cluster.name) if self.diff and self.plan else 0
+        return numbers_of(self.plan, self.pools, drained)
+
+    @property
+    def cost_change(self) -> CostChange | None:
+        """What it costs more or less than today; None where it costs what it did, or nobody says prices."""
+        return self.diff.costs.get(self.plan.cluster.name) if self.diff and self.plan else None
 
 
-def numbers_of(pools: tuple[Pool, ...], drained: int) -> Numbers:
-    """The sums over some pools."""
+def numbers_of(plan: Plan | None, pools: tuple[Pool, ...], drained: int) -> Numbers:
+    """The sums over some pools of a plan."""
     return Numbers(
         sum(pool.gpu_count for pool in pools),
         sum(pool.nodes.count for pool in pools),
-        len({(pool.gpu.id, division) for pool in pools if (division := _division(pool))}),
+        len({(pool.gpu.id, _layout(pool)) for pool in pools if isinstance(pool.sharing, Mig)}),
         drained,
+        cost_of(plan, pools) if plan else None,
     )
 
 
-def _division(pool: Pool) -> object:
+def _layout(pool: Pool) -> object:
+    """What tells the MIG layout of a pool from others: what it divides GPUs into, else the pool."""
     from gpuplan.pipeline.packing.fleet import cut_of, key_of
 
     cut = cut_of(pool)
@@ -111,6 +130,7 @@ class Packing(Value):
     diagnostics: tuple[Diagnostic, ...] = ()
     variants: tuple[Variant, ...] = ()
     is_from_quotas: bool = True
+    has_solver: bool = True
     texts: Mapping[str, str] = field(default_factory=dict)
     """The cluster's files of policies as they are, by path."""
 
@@ -131,4 +151,4 @@ class Packing(Value):
     @cached_property
     def today(self) -> Numbers:
         """What the pools in scope take as they are."""
-        return numbers_of(self.chosen.fleet.pools, 0) if self.chosen else Numbers(0, 0, 0, 0)
+        return numbers_of(self.before, self.chosen.fleet.pools, 0) if self.chosen else Numbers(0, 0, 0, 0)

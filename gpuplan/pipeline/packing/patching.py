@@ -117,11 +117,12 @@ def _rewritten(layer: Layer, said: Data | None) -> str:
     if edited is not None and _reads_as(edited, said):
         return edited
     lines = text.splitlines(keepends=True)
-    first = next((index for index, line in enumerate(lines) if not _NO_DATA.match(line)), 0)
-    return "".join(lines[:first]) + _with_line_ends(to_yaml(_plain(said)), text)
+    data = [index for index, line in enumerate(lines) if not _NO_DATA.match(line)] or [0]
+    before, after = "".join(lines[: data[0]]), "".join(lines[data[-1] + 1 :])
+    return before + _with_line_ends(to_yaml(_plain(said)), text) + after
 
 
-_NO_DATA: Final = re.compile(r"---[ \t]*(#.*)?$|[ \t]*(#.*)?$")
+_NO_DATA: Final = re.compile(r"---[ \t]*(#.*)?\r?$|[ \t]*(#.*)?\r?$")
 
 
 def _with_line_ends(text: str, like: str) -> str:

@@ -7,12 +7,15 @@ from hashlib import sha256
 from typing import Any, Final
 
 from gpuplan.documents import Document
+from gpuplan.patterns import regex
 from gpuplan.pipeline.packing.assigning import Assignment, Place
 from gpuplan.pipeline.packing.fleet import Fleet, cut_of, key_of
-from gpuplan.pipeline.packing.granting import Flow, Flows, Grants, Seat, item_of
+from gpuplan.pipeline.packing.granting import Flow, Flows, Grants, Item, Seat
 from gpuplan.pipeline.packing.patching import Wanted
+from gpuplan.pipeline.packing.pricing import prices_with
 from gpuplan.planning.layouts import entry_of
 from gpuplan.planning.plan import Mig, Plan, Pool
+from gpuplan.planning.prices import node_type
 from gpuplan.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.sizing.answers import Cut, Way
 
@@ -25,7 +28,7 @@ def documents_of(
     assignment: Assignment,
     grants: Grants,
     seats: Sequence[Seat],
-    new_teams: Mapping[str, Sequence[Flow]],
+    new_teams: Mapping[str, Sequence[Item]],
 ) -> list[Wanted]:
     """What the policies are to say, document by document; the rest of them stays."""
     layouts = _Layouts(plan)
@@ -40,13 +43,14 @@ def documents_of(
         for tenant in plan.tenants
         if tenant.name in grants.quotas
     ]
-    drafted = [Wanted("Tenant", name, _new_tenant(name, flows)) for name, flows in new_teams.items()]
+    drafted = [Wanted("Tenant", name, _new_tenant(name, items)) for name, items in new_teams.items()]
     work = [
         Wanted("Workload", seat.workload.name, {**_spec(seat.workload), "pool": seat.key[0], "unit": seat.key[1]})
         for seat in seats
         if seat.key is not None
     ]
-    return [*layouts.added, *pools, *gone, *others, *tenants, *drafted, *work]
+    prices = prices_with(plan, assignment.places, {wanted.name for wanted in gone})
+    return [*layouts.added, *pools, *gone, *others, *tenants, *drafted, *work, *prices]
 
 
 def _spec(part: Any) -> Spec:  # noqa: ANN401 - any part of a plan with a place
@@ -71,6 +75,7 @@ def _pool(plan: Plan, place: Place, layouts: _Layouts, assignment: Assignment, f
         nodes |= {"names": list(place.names)} if place.names else {}
         nodes |= {"namePattern": place.pattern} if place.pattern else {}
         spec = {key: value for key, value in spec.items() if key not in ("names", "rollout")}
+        spec |= _billed_as(plan, source)
     spec["nodes"] = nodes
     if place.is_recut and not _is_cut_so(source, place.cut):
         spec["sharing"] = _sharing(plan, place, layouts)
@@ -80,6 +85,14 @@ def _pool(plan: Plan, place: Place, layouts: _Layouts, assignment: Assignment, f
     if place.is_new or (place.is_recut and "fallback" in spec) or _is_lost(source, assignment, fleet):
         spec.pop("fallback", None)
     return Wanted("Pool", place.pool, spec)
+
+
+def _billed_as(plan: Plan, source: Pool) -> Spec:
+    """The type of nodes that have a price by it, which a pool says that does not choose them by their label."""
+    name = node_type(source)
+    if source.spec.billing.node_type or plan.prices is None or name not in plan.prices.spec.node_types:
+        return {}
+    return {"billing": {**(_spec(source).get("billing") or {}), "nodeType": name}}
 
 
 def _is_cut_so(pool: Pool, cut: Cut) -> bool:
@@ -211,8 +224,8 @@ def _fresh(name: str, taken: Iterable[str]) -> str:
 # --- Tenants -----------------------------------------------------------------------------------------------------
 
 
-def _new_tenant(name: str, flows: Sequence[Flow]) -> Spec:
-    return {"namespaces": [name], "quotas": [item_of(flow) for flow in flows]}
+def _new_tenant(name: str, items: Sequence[Item]) -> Spec:
+    return {"namespaces": [name], "quotas": [*items]}
 
 
 def _served_anew(plan: Plan, grants: Grants, pools: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
@@ -242,10 +255,21 @@ def _serving(spec: Mapping[str, Any], kinds: Sequence[str]) -> Mapping[str, Any]
 
 
 def teams_of(plan: Plan, flows: Flows) -> dict[str, list[Flow]]:
-    """The teams of a demand that no tenant is, with what they get."""
+    """The teams of a demand that no tenant is, by the name that each gets as one, with what they get."""
     known = {tenant.name for tenant in plan.tenants}
+    taken = {*known, *(name for kind, name in plan.removed if kind == "Tenant")}
+    taken |= {namespace for tenant in plan.tenants for namespace in tenant.spec.namespaces}
+    names: dict[str, str] = {}
     found: dict[str, list[Flow]] = {}
     for (team, _), mine in flows.items():
         if team not in known:
-            found.setdefault(team, []).extend(mine)
+            if team not in names:
+                names[team] = _fresh(_as_label(team), taken)
+                taken.add(names[team])
+            found.setdefault(names[team], []).extend(mine)
     return found
+
+
+def _as_label(team: str) -> str:
+    """A team as a namespace may be called: `ML Team` is `ml-team`."""
+    return regex(r"[^a-z0-9]+").sub("-", team.lower())[:_LONGEST].strip("-") or "team"

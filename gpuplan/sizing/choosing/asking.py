@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 
 from gpuplan.sizing.answers import NodeType, Way
 from gpuplan.sizing.choosing.parts import Part, holds, instance, most_shares, requests, share, smallest_profiles, whole
@@ -27,7 +28,7 @@ class Ask(Value, eq=False):
     worth: Mapping[Place, Fraction]
     least: frozenset[Place]
 
-    @property
+    @cached_property
     def amount(self) -> Fraction:
         return sum(self.amounts, Fraction(0))
 

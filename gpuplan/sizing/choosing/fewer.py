@@ -57,10 +57,10 @@ def _limit(choice: Choice, most: int) -> None:
     for index, form in choice.node_forms.items():
         if form.cut and form.cut.way is Way.MIG and not (form.today and form.today.is_kept):
             alike.setdefault((choice.types[form.number].gpu.id, cut_key(form.cut)), []).append(index)
-    used = []
+    used, most_nodes = [], choice.most_nodes
     for indexes in alike.values():
         is_used = choice.program.number(1)
-        factors = {**dict.fromkeys(indexes, -1), is_used: choice.most_nodes}
+        factors = {**dict.fromkeys(indexes, -1), is_used: most_nodes}
         choice.program.row(0, factors, INFINITE)
         used.append(is_used)
     choice.program.row(0, dict.fromkeys(used, 1), most)

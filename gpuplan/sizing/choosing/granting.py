@@ -25,6 +25,18 @@ class Granted:
         for group, assembled in groups:
             self._left.append((group, assembled.number, _parts(types[assembled.number], assembled)))
 
+    def fitted(self, asked: Sequence[Ask], taken: Sequence[Mapping[Place, int]]) -> list[Mapping[Place, int]]:
+        """What is taken, but of parts that would be spare the smallest that answer as much."""
+        spare: Counter[Place] = Counter()
+        for _, number, parts in self._left:
+            spare.update({(number, part): count for part, count in parts.items()})
+        found = [dict(places) for places in taken]
+        for places in found:
+            spare.subtract(places)
+        while sum(_shrink(ask, places, spare) for ask, places in zip(asked, found, strict=True)):
+            pass
+        return [{place: count for place, count in places.items() if count} for places in found]
+
     def serve(self, ask: Ask, taken: Mapping[Place, int]) -> None:
         """Needs in their order; of a need's parts first those that are worth the most to it."""
         order = {place: at for at, place in enumerate(ask.worth)}
@@ -50,6 +62,32 @@ class Granted:
                 missing -= count
                 self.grants.append(Grant(need, group, part.name, count * part.gpus))
         return wanted - missing
+
+
+def _shrink(ask: Ask, places: dict[Place, int], spare: Counter[Place]) -> bool:
+    """Whether something that is taken could be exchanged for smaller parts that nobody has."""
+    found = False
+    for place in [place for place, count in places.items() if count]:
+        smaller = [other for other in ask.worth if spare[other] > 0 and _is_smaller(ask, other, place)]
+        for other in sorted(smaller, key=lambda other: _size(other[1])):
+            count = min(places[place], spare[other])
+            if count > 0:
+                places[place] -= count
+                places[other] = places.get(other, 0) + count
+                spare[place] += count
+                spare[other] -= count
+                found = True
+    return found
+
+
+def _is_smaller(ask: Ask, place: Place, than: Place) -> bool:
+    part, other = place[1], than[1]
+    is_part = place[0] == than[0] and part.gpus == other.gpus == 1 and ask.worth[place] >= ask.worth[than]
+    return is_part and _size(part) < _size(other) and part.compute <= other.compute
+
+
+def _size(part: Part) -> tuple[int, Fraction]:
+    return part.memory_mib or 0, part.compute
 
 
 def pods_for(ask: Ask, amount: Fraction) -> int:

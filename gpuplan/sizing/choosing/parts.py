@@ -56,6 +56,11 @@ def share(gpu: Gpu, way: Way, replicas: int) -> Part:
     return Part(gpu, way, SHARE, memory, Fraction(1, replicas), engines, isolation, replicas)
 
 
+def size(part: Part) -> tuple[object, ...]:
+    """What tells which of two parts is the smaller one."""
+    return part.gpus, part.memory_mib or 0, part.compute, part.isolation.value, part.gpu.id, part.name, -part.replicas
+
+
 def wants_whole(need: Need) -> bool:
     return need.gpus > 0 or need.isolation is Isolation.WHOLE_GPU
 
@@ -93,7 +98,7 @@ def find_point(service: Service, part: Part) -> Throughput | None:
         point
         for point in service.measured
         if point.size in {part.name, slices}
-        and point.requests_per_second > 0
+        and exact(point.requests_per_second)
         and point.processes <= service.max_processes
         and (service.latency_ms is None or point.latency_ms <= service.latency_ms)
     ]

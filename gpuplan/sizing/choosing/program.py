@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import ceil
 
@@ -30,6 +30,7 @@ class Choice:
 
     Numbers: nodes by form, GPUs by form, parts by ask and place, and of the pools of today how many nodes stay as they
     are. Rows: GPUs of a node that are made into GPU forms, nodes of a type, parts that there are, what is asked for.
+    ``supply`` is how many of each part a node or GPU of each form has.
     ``cuts`` are more ways to cut the nodes of a type than those of `forms`.
     """
 
@@ -41,15 +42,15 @@ class Choice:
         self.parts: list[dict[Place, int]] = []
         self.recut: dict[int, int] = {}
         self.stays: list[int] = []
-        supply: dict[Place, dict[int, float]] = defaultdict(dict)
+        self.supply: dict[Place, dict[int, float]] = defaultdict(dict)
         wanted = list(dict.fromkeys(place for ask in asked for place in ask.worth if place in ask.least))
         held = list(dict.fromkeys(place for ask in asked for place in ask.worth))
         for number, node_type in enumerate(types):
             own = [(cut, None) for at, cut in cuts if at == number]
             given = [*own, *((today.cut, today) for today in node_type.pools)]
             forms = [form for cut, today in given for form in cut_forms(number, node_type, cut, today, held)]
-            self._add_type(number, node_type, wanted, forms, supply)
-        self._add_asks(supply)
+            self._add_type(number, node_type, wanted, forms)
+        self._add_asks()
 
     def _add_type(
         self,
@@ -57,26 +58,25 @@ class Choice:
         node_type: NodeType,
         wanted: Sequence[Place],
         given: Iterable[NodeForm],
-        supply: Mapping[Place, dict[int, float]],
     ) -> None:
         of_gpus = gpu_forms(number, node_type, wanted)
         forms = node_forms(number, node_type, wanted, of_gpus)
-        nodes = {self._number(form, supply): form for form in (*forms, *given)}
+        nodes = {self._number(form): form for form in (*forms, *given)}
         self.node_forms |= nodes
         most = INFINITE if node_type.nodes is None else node_type.nodes
         self.program.row(0, dict.fromkeys(nodes, 1), most)
         if not node_type.is_equal_within_node:
-            gpus = {self._number(form, supply): form for form in of_gpus}
+            gpus = {self._number(form): form for form in of_gpus}
             self.gpu_forms |= gpus
             free = {index: -form.free for index, form in nodes.items() if form.free}
             self.program.row(-INFINITE, {**dict.fromkeys(gpus, 1), **free}, 0)
         self._add_today(number, node_type, nodes)
 
-    def _number(self, form: NodeForm | GpuForm, supply: Mapping[Place, dict[int, float]]) -> int:
+    def _number(self, form: NodeForm | GpuForm) -> int:
         index = self.program.number()
         for part, count in form.parts.items():
             if count:
-                supply[form.number, part][index] = count
+                self.supply[form.number, part][index] = count
         return index
 
     def _add_today(self, number: int, node_type: NodeType, nodes: Mapping[int, NodeForm]) -> None:
@@ -113,15 +113,15 @@ class Choice:
         """More than any answer has use for: one for each part that is asked for."""
         return sum(ceil(ask.amount / min(ask.worth.values())) for ask in self.asked)
 
-    def _add_asks(self, supply: Mapping[Place, dict[int, float]]) -> None:
+    def _add_asks(self) -> None:
         takers: dict[Place, list[int]] = defaultdict(list)
         for ask in self.asked:
-            parts = {place: self.program.number() for place in ask.worth if supply.get(place)}
+            parts = {place: self.program.number() for place in ask.worth if self.supply.get(place)}
             self.parts.append(parts)
             for place, index in parts.items():
                 takers[place].append(index)
         for place, indexes in takers.items():
-            self.program.row(0, {**supply[place], **dict.fromkeys(indexes, -1)}, INFINITE)
+            self.program.row(0, {**self.supply[place], **dict.fromkeys(indexes, -1)}, INFINITE)
 
     # --- What is asked of it ---
 
@@ -159,3 +159,7 @@ class Choice:
     def answered(self, at: int, solution: Solution) -> Fraction:
         worth = self.asked[at].worth
         return sum((worth[place] * solution.values[index] for place, index in self.parts[at].items()), Fraction(0))
+
+
+Maker = Callable[[Sequence[Fraction]], Choice]
+"""Makes a choice that answers so much of each ask."""

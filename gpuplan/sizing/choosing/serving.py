@@ -53,9 +53,9 @@ def serve(asked: Sequence[Ask], types: Sequence[NodeType], objective: Objective)
 
 
 def _serve(ask: Ask, amount: Fraction, stock: Sequence[_Stock], taken: Counter[Place]) -> None:
-    """First from pools that are kept; then wherever the rest adds least, and from the next where not all has room."""
+    """First the smallest of pools that are kept; then wherever the rest adds least, and next where not all has room."""
     missing = amount
-    for (number, part), worth in ask.worth.items():
+    for (number, part), worth in sorted(ask.worth.items(), key=lambda item: _size(item[0][1])):
         count = min(stock[number].kept[part], ceil(missing / worth)) if missing > 0 else 0
         stock[number].kept[part] -= count
         taken[number, part] += count
@@ -81,6 +81,10 @@ def _serve(ask: Ask, amount: Fraction, stock: Sequence[_Stock], taken: Counter[P
         taken[number, part] += count
         missing -= ask.worth[number, part] * count
         open_places.discard((number, part))
+
+
+def _size(part: Part) -> tuple[int, int, Fraction]:
+    return part.gpus, part.memory_mib or 0, part.compute
 
 
 def _least(asked: Sequence[Ask], taken: Sequence[Counter[Place]], stock: Sequence[_Stock]) -> Fraction:

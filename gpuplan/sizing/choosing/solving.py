@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -10,14 +10,12 @@ from itertools import pairwise
 from math import ceil, gcd, lcm
 
 from gpuplan.sizing.answers import Bound, NodeType, Objective, Proof
+from gpuplan.sizing.choosing.accepting import accept
 from gpuplan.sizing.choosing.asking import Ask
 from gpuplan.sizing.choosing.fewer import is_complete, layouts, limited
 from gpuplan.sizing.choosing.highs import INFINITE, Outcome, Solution
-from gpuplan.sizing.choosing.program import Choice, Costs, Found
+from gpuplan.sizing.choosing.program import Choice, Costs, Found, Maker
 from gpuplan.values import NamedTuple
-
-Maker = Callable[[Sequence[Fraction]], Choice]
-"""Makes a choice that answers so much of each ask."""
 
 _FEW = 2
 """So many layouts are tried for where more were found that are as good."""
@@ -45,11 +43,14 @@ def solve(
     objective: Objective,
     most_layouts: int | None,
     time_limit_s: float,
+    tolerance: float,
 ) -> Found | None:
     """The best answer and its bound, with few layouts where that costs nothing; None where HiGHS found none in time."""
     free = _settle(_unlimited(asked, types), asked, objective, time_limit_s)
     if free is None:
         return None
+    if objective is Objective.ACCEPTED:
+        return _accepting(asked, types, most_layouts, free, time_limit_s, tolerance)
     if most_layouts is not None and len(layouts(types, free.found)) > most_layouts:
         return _limited(asked, types, objective, most_layouts, free, time_limit_s)
     for most in range(1, min(len(layouts(types, free.found)), _FEW + 1)):
@@ -69,6 +70,22 @@ def _limited(
     proven = free.found.bound if few.amounts == free.amounts else Bound(Fraction(0), Proof.NONE)
     is_least = few.found.bound.least == proven.least
     return replace(few.found, bound=proven if is_least else replace(proven, proof=Proof.NONE, prices=None))
+
+
+def _accepting(
+    asked: Sequence[Ask],
+    types: Sequence[NodeType],
+    most: int | None,
+    free: Settled,
+    time_limit_s: float,
+    tolerance: float,
+) -> Found | None:
+    """As much as can be is met, and the rest of the nodes has room for what may come beside it."""
+    if most is None:
+        return accept(_unlimited(asked, types), asked, types, free.amounts, tolerance, _nearest)
+    make = limited(asked, types, most, free.found, time_limit_s)
+    few = _settle(make, asked, Objective.ACCEPTED, time_limit_s)
+    return few and accept(make, asked, types, few.amounts, tolerance, _nearest)
 
 
 def _unlimited(asked: Sequence[Ask], types: Sequence[NodeType]) -> Maker:
@@ -121,6 +138,12 @@ def _goals(choice: Choice, objective: Objective) -> list[Goal]:
 
 def _step(choice: Choice) -> int:
     return gcd(*(node_type.gpus_per_node for node_type in choice.types))
+
+
+def _nearest(choice: Choice, time_limit_s: float) -> Solution:
+    """Of all that a choice can be, what is nearest to how nodes are cut today."""
+    goal = _near(choice) if choice.stays else Goal({}, 1, Fraction(1))
+    return _least(choice, goal, time_limit_s)
 
 
 def _near(choice: Choice) -> Goal:

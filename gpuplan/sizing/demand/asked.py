@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, get_args, get_origin
 
@@ -15,7 +15,15 @@ from gpuplan.documents.text import decode
 from gpuplan.policy.demand import BESIDE_PLATFORMS, Demand, DemandedWork
 from gpuplan.policy.marks import models_in, types_in
 from gpuplan.policy.parse import origin_of, parse_as
-from gpuplan.sizing.demand.tables import RowDocument, Table, cells_of, number_in, too_long, wrong_header
+from gpuplan.sizing.demand.tables import (
+    RowDocument,
+    Table,
+    cells_of,
+    number_in,
+    too_long,
+    whole_number_in,
+    wrong_header,
+)
 from gpuplan.sizing.rules import NO_DEMAND
 from gpuplan.values import NamedTuple
 from gpuplan.wording import listing
@@ -74,7 +82,7 @@ def is_demand(table: Table) -> bool:
 
 def asked_in_table(table: Table) -> Read:
     """What the rows ask for; each is an item of a document, and its columns are called as the fields there."""
-    found = [*wrong_header(table, tuple(_columns()), ("team",)), *too_long(table)]
+    found = [*wrong_header(table, tuple(_columns()), ("team",)), *too_long(table), *_no_rows(table)]
     if found:
         return (), tuple(found)
     asked: list[Asked] = []
@@ -88,14 +96,22 @@ def asked_in_table(table: Table) -> Read:
     return tuple(asked), tuple(found)
 
 
+def _no_rows(table: Table) -> Iterator[Diagnostic]:
+    if not table.rows:
+        finding = Finding(
+            table.header, "table of demand has no rows", label="nothing below it", help="add a row for each need"
+        )
+        yield NO_DEMAND.report(finding)
+
+
 @cache
-def _columns() -> Mapping[str, type[str | float | list[str]]]:
-    """What a cell of each column holds: text, a number or words."""
+def _columns() -> Mapping[str, object]:
+    """What a cell of each column holds, by `_READERS`: text, a number, a whole one or words."""
     DemandedWork.model_rebuild()
     return dict(_columns_of(DemandedWork, ""))
 
 
-def _columns_of(model: type[BaseModel], before: str) -> Iterator[tuple[str, type[Any]]]:
+def _columns_of(model: type[BaseModel], before: str) -> Iterator[tuple[str, object]]:
     for name, field in model.model_fields.items():
         column = f"{before}{field.alias or name}"
         parts = [*types_in(field.annotation)]
@@ -106,7 +122,7 @@ def _columns_of(model: type[BaseModel], before: str) -> Iterator[tuple[str, type
         elif any(get_origin(part) is list and str in types_in(get_args(part)[0]) for part in parts if inner is None):
             yield column, list[str]
         else:
-            yield column, float if {int, float} & {part for part in parts if isinstance(part, type)} else str
+            yield column, next((kind for kind in (float, int) if kind in parts), str)
 
 
 def _nested(cells: Mapping[str, str], separator: str) -> Mapping[str, Any]:
@@ -118,11 +134,17 @@ def _nested(cells: Mapping[str, str], separator: str) -> Mapping[str, Any]:
         for part in route:
             here = here.setdefault(part, {})
         kind = _columns()[column]
-        here[name] = number_in(cell, separator) if kind is float else _WORD.findall(cell) if kind is not str else cell
+        here[name] = _READERS[kind](cell, separator)
     return data
 
 
 _WORD: Final = re.compile(r"[^\s,;|]+")
+_READERS: Final[Mapping[object, Callable[[str, str], object]]] = {
+    str: lambda cell, _: cell,
+    int: whole_number_in,
+    float: number_in,
+    list[str]: lambda cell, _: _WORD.findall(cell),
+}
 
 
 def tables_named(asked: Sequence[Asked]) -> Iterator[tuple[Asked, str]]:

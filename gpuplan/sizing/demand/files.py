@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from posixpath import dirname, join, normpath
 from typing import Final
 
 from gpuplan.diagnostics import Diagnostic, Finding, Origin, SourceFile, WholeFile
+from gpuplan.documents.rules import TOO_LARGE
 from gpuplan.planning.plan import Plan
 from gpuplan.sizing.demand.asked import Asked, asked_in_documents, asked_in_table, is_demand, tables_named
+from gpuplan.sizing.demand.margins import MARGIN, PERCENTILE
 from gpuplan.sizing.demand.measured import (
     Series,
     is_range_query,
@@ -24,14 +26,15 @@ from gpuplan.sizing.demand.tables import Table, read_table
 from gpuplan.sizing.demand.teams import need_of, platform_of
 from gpuplan.sizing.needs import Need
 from gpuplan.sizing.rules import NO_DEMAND
+from gpuplan.values import NamedTuple
 
 
 def from_files(
     files: Mapping[str, bytes],
     plan: Plan | None = None,
     *,
-    percentile: float = 95,
-    margin: Fraction = Fraction(1, 5),
+    percentile: float = PERCENTILE,
+    margin: Fraction = MARGIN,
 ) -> tuple[tuple[Need, ...], tuple[Diagnostic, ...]]:
     """The needs that files ask for: `Demand` documents and tables in their order, then what was measured.
 
@@ -42,9 +45,9 @@ def from_files(
     """
     read = _Read(files)
     needs: list[Need] = []
-    found = [*read.diagnostics]
+    found = [*read.diagnostics, *_too_many([item.at for item in read.asked])]
     platform = platform_of(plan)
-    for item in read.asked:
+    for item in read.asked[:MOST_NEEDS]:
         folder = dirname(item.at.locate().file.path) if item.work.service else ""
         tables = {path: read.profiles[place] for path, place in _paths(item, folder) if place in read.profiles}
         need, wrong = need_of(item.work, item.at, platform, tables, item.growth)
@@ -52,21 +55,48 @@ def from_files(
         needs += [need] if need else []
     if read.series:
         measured, told = needs_of_use(read.series, platform, percentile, margin)
-        needs += measured
-        found += told
+        needs += measured[:MOST_NEEDS]
+        found += (*told, *_too_many([need.at for need in measured]))
     return tuple(needs), tuple(found)
 
 
-def tables_beside(files: Mapping[str, bytes]) -> tuple[str, ...]:
+MOST_NEEDS: Final = 10_000
+"""Who reads a demand with more cannot judge the answer, and it takes more than a minute."""
+
+
+def _too_many(places: Sequence[Origin | None]) -> Iterator[Diagnostic]:
+    if len(places) > MOST_NEEDS and (at := places[MOST_NEEDS]) is not None:
+        finding = Finding(
+            at,
+            f"demand has more than {MOST_NEEDS:,} items",
+            label="one too many",
+            help="write equal pods of a team as one item, with their number in `pods`",
+        )
+        yield TOO_LARGE.report(finding)
+
+
+def tables_beside(files: Mapping[str, bytes]) -> tuple[Beside, ...]:
     """The files with measured throughput that the given ones name and that are not among them, sorted."""
-    read = _Read(files)
-    named = (place for item in read.asked for _, place in _paths(item, dirname(item.at.locate().file.path)))
-    return tuple(sorted({*named} - {normpath(name) for name in files}))
+    given = {normpath(name) for name in files}
+    named = {Beside(dirname(item.at.locate().file.path), path) for item, path in tables_named(_Read(files).asked)}
+    return tuple(sorted(table for table in named if table.place not in given))
+
+
+class Beside(NamedTuple):
+    """A table that a file in ``folder`` names by its ``path`` from there."""
+
+    folder: str
+    path: str
+
+    @property
+    def place(self) -> str:
+        """The name that it has among files."""
+        return normpath(join(self.folder, self.path))
 
 
 def _paths(item: Asked, folder: str) -> Iterator[tuple[str, str]]:
     """The table that an item names, as it names it and by its path."""
-    return ((path, normpath(join(folder, path))) for _, path in tables_named([item]))
+    return ((path, Beside(folder, path).place) for _, path in tables_named([item]))
 
 
 class _Read:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
@@ -67,7 +68,7 @@ def table_of(file: SourceFile) -> tuple[Table | None, tuple[Diagnostic, ...]]:
     first = next((line for line in lines[skipped:] if line.strip()), "")
     if separator not in _SEPARATORS or not separator:
         separator = max(_SEPARATORS, key=first.count)
-    reader = csv.reader(lines[skipped:], delimiter=separator)
+    reader = csv.reader((f"{line}\n" for line in lines[skipped:]), delimiter=separator, strict=True)
     columns: tuple[str, ...] = ()
     rows: list[Row] = []
     header_line = line = skipped + 1
@@ -221,14 +222,17 @@ class _Line(Value):
 def number_in(cell: str, separator: str) -> int | float | str:
     """A number as spreadsheets write it, with a comma where `;` divides cells; other text as it is."""
     text = cell.replace(",", ".") if separator == ";" and cell.count(",") == 1 else cell
-    try:
-        return int(text) if len(text) <= _LONGEST_NUMBER else text
-    except ValueError:
-        pass
-    try:
-        return float(text) if len(text) <= _LONGEST_NUMBER and not text.lower().strip("+-")[:1].isalpha() else text
-    except ValueError:
+    if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
         return cell
+    return float(text) if _FRACTION.search(text) else int(text)
+
+
+def whole_number_in(cell: str, separator: str) -> int | float | str:
+    """The same, but for digits in groups of three: `1.000` is a thousand to some, and one to others."""
+    return cell if _GROUPS.fullmatch(cell) else number_in(cell, separator)
 
 
 _LONGEST_NUMBER: Final = 40
+_NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+_FRACTION: Final = re.compile(r"[.eE]")
+_GROUPS: Final = re.compile(r"[+-]?[0-9]{1,3}([.,][0-9]{3})+")

@@ -176,14 +176,15 @@ def _unknown_models(work: DemandedWork, at: Origin, platform: Platform) -> Itera
 
 
 def _tenant(work: DemandedWork, at: Origin, platform: Platform) -> tuple[str, list[Diagnostic]]:
-    """The tenant's name, or the team's where no tenant is meant."""
+    """The tenant's name, or where no tenant is meant the team's as one may be called."""
     name = work.tenant or work.team
     if platform.plan is None or platform.find_tenant(name):
         return name, []
     known = [tenant.name for tenant in platform.plan.tenants]
-    if not work.tenant and (slug := _slug(name)) in known:
+    slug = name if work.tenant else _slug(name) or name
+    if slug in known:
         return slug, []
-    return name, [unknown_team(at / ("tenant" if work.tenant else "team"), name, known, platform.plan)]
+    return slug, [unknown_team(at / ("tenant" if work.tenant else "team"), name, known, platform.plan)]
 
 
 def _slug(team: str) -> str:

@@ -16,7 +16,7 @@ from gpuplan.pipeline import Report
 from gpuplan.pipeline.comparing import Diff
 from gpuplan.planning.plan import Counted, Plan, Pool
 from gpuplan.values import NamedTuple
-from gpuplan.views.diff import diff_as_data
+from gpuplan.views.diff import CLASS_MEANINGS, diff_as_data
 from gpuplan.views.drawing import cuts_figure, guarantees_figure
 from gpuplan.views.json_findings import findings_as_data
 from gpuplan.views.plan_json import plans_as_data
@@ -68,7 +68,7 @@ def report_page(report: Report, diff: Diff | None, theme: Theme, *, follow: Foll
         DIFF: None if diff is None else diff_as_data(diff, theme),
     }
     published = Published(documents)
-    drawn = _Drawn(published, report.plans, earlier)
+    drawn = _Drawn(published, report.plans, earlier, [PlanPaths(plan, at) for at, plan in enumerate(report.plans)])
     return _rendered(
         follow,
         title=_title(report),
@@ -78,10 +78,13 @@ def report_page(report: Report, diff: Diff | None, theme: Theme, *, follow: Foll
         diff=documents[DIFF],
         tiles=_tiles(),
         currencies=_currencies(plans),
+        met_classes=_met_classes(diff),
+        cost_rows=_cost_rows,
         models=_models(report.plans),
         gpus_in_all=any(pool.gpu_count for plan in report.plans for pool in plan.pools),
         scheduler_titles=[plan.scheduler.title for plan in report.plans],
         at=published.at,
+        prose=published.prose,
         share=published.share,
         percent_at=published.percent_at,
         share_bar=drawn.share_bar,
@@ -201,6 +204,20 @@ def _models(plans: Sequence[Plan]) -> Sequence[tuple[str, str]]:
     return sorted(found.items())
 
 
+def _met_classes(diff: Diff | None) -> Sequence[tuple[str, str]]:
+    """The classes of what changes, the worst first, with what they mean."""
+    found = set() if diff is None else {impact.change.change_class for impact in diff.impacts}
+    return [(item.value, CLASS_MEANINGS[item]) for item in sorted(found, key=lambda item: -item.rank)]
+
+
+def _cost_rows(costs: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What costs more or less, where that is below ``costs``, and the field that names it."""
+    yield "In all", "total", ""
+    yield "Idle", "idle", ""
+    for what in ("pool", "tenant"):
+        yield from ((what.capitalize(), f"{what}s/{index}", what) for index in range(len(costs[f"{what}s"])))
+
+
 def _tenants(plan: Plan) -> Sequence[Row]:
     """Each below the one that it is part of; those in a circle of parents last."""
     paths = PlanPaths(plan)
@@ -279,10 +296,10 @@ class _Drawn(NamedTuple):
     published: Published
     plans: Sequence[Plan]
     earlier: Sequence[Plan]
+    paths: Sequence[PlanPaths]
 
     def pictures(self, cluster: int, pool: int) -> Sequence[Picture]:
-        plan = self.plans[cluster]
-        return _pictures(PlanPaths(plan, cluster), plan.pools[pool], f"c{cluster}-p{pool}")
+        return _pictures(self.paths[cluster], self.plans[cluster].pools[pool], f"c{cluster}-p{pool}")
 
     def share_bar(self, cluster: str) -> Markup:
         """How much of a cluster's GPUs is promised; the number stands beside it."""

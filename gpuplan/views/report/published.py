@@ -9,11 +9,12 @@ whoever doubts a number of the page can look it up, and a test does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from markupsafe import Markup
 
+from gpuplan.patterns import regex
 from gpuplan.values import Value
 from gpuplan.views.svg import text_of
 from gpuplan.views.text import printable
@@ -22,6 +23,8 @@ PLANS: Final = ""
 FINDINGS: Final = "findings"
 DIFF: Final = "diff"
 EARLIER: Final = "earlier"
+
+_CODE: Final = regex(r"`([^`]*)`")
 
 
 class Published(Value, eq=False):
@@ -32,7 +35,7 @@ class Published(Value, eq=False):
     def find(self, way: str) -> Any:  # noqa: ANN401 - whatever JSON holds
         """What one pointer leads to, or the sum of what several terms do."""
         if " " not in way and way[0] not in "-#" and "*" not in way and "[" not in way:
-            return next(self._found(way))
+            return self._one(way)
         return sum(self._term(term) for term in way.split(" "))
 
     def _term(self, term: str) -> Any:  # noqa: ANN401 - a number
@@ -40,6 +43,13 @@ class Published(Value, eq=False):
         found = self._found(term.removeprefix("#")) if not term.isdigit() else iter((int(term),))
         amount = sum(1 for _ in found) if term.startswith("#") else sum(found)
         return -amount if is_less else amount
+
+    def _one(self, pointer: str) -> Any:  # noqa: ANN401 - whatever JSON holds
+        name, _, route = pointer.partition("/")
+        value = self.documents[name.removesuffix(":")]
+        for step in route.split("/"):
+            value = _below(value, step)
+        return value
 
     def _found(self, pointer: str) -> Iterator[Any]:
         name, _, route = pointer.partition("/")
@@ -54,6 +64,14 @@ class Published(Value, eq=False):
         text = shown(self.find(way), digits, scale)
         # There are tens of thousands: to format each by `Markup` takes a fifth of the page's time.
         return Markup(f'<span data-path="{text_of(way)}"{scaled}>{text_of(text)}</span>')  # noqa: S704 - escaped
+
+    def prose(self, way: str) -> Markup:
+        """One of our sentences, in which names stand between backticks: here they are code."""
+        parts = _CODE.split(shown(self.find(way)))
+        marked = "".join(
+            f"<code>{text_of(part)}</code>" if index % 2 else text_of(part) for index, part in enumerate(parts)
+        )
+        return Markup(f'<span data-path="{text_of(way)}">{marked}</span>')  # noqa: S704 - escaped
 
     def share(self, part: str, whole: str) -> Markup:
         """One amount as a part of another, in percent."""
@@ -71,7 +89,11 @@ def _stepped(values: Iterator[Any], step: str) -> Iterator[Any]:
     if step.startswith("["):
         field, _, wanted = _key(step[1:-1]).partition("=")
         return (item for value in values for item in value if item[field] == wanted)
-    return (value[int(step)] if isinstance(value, Sequence) else value[_key(step)] for value in values)
+    return (_below(value, step) for value in values)
+
+
+def _below(value: Any, step: str) -> Any:  # noqa: ANN401 - whatever JSON holds
+    return value[int(step)] if isinstance(value, list | tuple) else value[_key(step)]
 
 
 def _key(step: str) -> str:

@@ -98,3 +98,7 @@ def test_requests_are_counted_to_a_millionth() -> None:
     assert Fraction(0.1 * 3) != Fraction(3, 10)
     (profile,) = smallest_profiles(A100, need)
     assert requests(need.service, instance(A100, profile)) == Fraction(3, 10)
+
+
+def test_what_is_measured_below_a_millionth_of_a_request_is_nothing() -> None:
+    assert smallest_profiles(A100, a_service(1, {1: 1e-7})) == ()

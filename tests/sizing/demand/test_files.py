@@ -149,6 +149,11 @@ def test_gpu822_a_team_that_is_no_tenant() -> None:
     assert [need.team for need in needs] == ["ml-reserch"]
 
 
+def test_gpu822_a_team_without_a_tenant_is_called_as_one_may_be() -> None:
+    needs, (found,) = from_files({"d.yaml": a_demand("team: Vision & Co, pods: 1, memory: 1Gi")}, PLATFORM)
+    assert (found.code, [need.team for need in needs]) == ("GPU822", ["vision-co"])
+
+
 def test_gpu822_names_a_tenant_that_is_there() -> None:
     (need,) = read(a_demand("team: Anna's, tenant: ml-research, pods: 1, memory: 1Gi"), PLATFORM)
     assert need.team == "ml-research"
@@ -247,7 +252,8 @@ def test_a_service_with_a_list() -> None:
 
 
 def test_tables_beside_are_those_that_are_named_and_not_given() -> None:
-    assert tables_beside({"teams/q3.yaml": a_service()}) == ("teams/profiles/bert.csv",)
+    (table,) = tables_beside({"teams/q3.yaml": a_service()})
+    assert (table.folder, table.path, table.place) == ("teams", "profiles/bert.csv", "teams/profiles/bert.csv")
     assert tables_beside({"teams/q3.yaml": a_service(), "teams/profiles/bert.csv": PROFILE}) == ()
 
 
@@ -338,12 +344,33 @@ def test_tables_are_read_as_spreadsheets_write_them(content: bytes) -> None:
         (b"team,pods,pods\nlab,1,1\n", "column `pods` is there twice", (1, 6, "")),
         (b"pods,memory\n1,1Gi\n", "table has no column `team`", (1, 1, "")),
         (b"team,pods,memory\nlab,1,1Gi,0,25\n", "row has 5 cells, and the table 3 columns", (2, 1, "")),
+        (b'team,pods,memory\n"lab,1,1Gi\nlab,2,1Gi\n', "row cannot be read: unexpected end of data", (2, 1, "")),
     ],
 )
 def test_gpu821_tables_that_cannot_be_read(content: bytes, message: str, where: tuple[int, int, str]) -> None:
     found = wrong(content, name="q3.csv")
     assert (found.code, found.finding.message, place(found)) == ("GPU821", message, where)
     assert len(read(b"team,pods,memory\nlab,1,1Gi\n", name="q3.csv")) == 1
+
+
+@pytest.mark.parametrize("cell", ["1.000", "1,000", "1_0", "\u0662"])
+def test_a_number_that_may_mean_another_one_is_not_guessed(cell: str) -> None:
+    found = wrong(f"team;pods;memory\nlab;{cell};8Gi\n".encode(), name="q3.csv")
+    assert (found.finding.label, found.finding.help) == ("this is text", "write a whole number")
+
+
+def test_a_line_break_in_a_cell_stays_one() -> None:
+    assert wrong(b'team,pods,memory\n"la\nb",1,8Gi\n', name="q3.csv").code == "GPU033"
+
+
+def test_a_table_without_rows_is_no_demand_of_nothing() -> None:
+    assert wrong(b"team,pods,memory\n", name="q3.csv").finding.message == "table of demand has no rows"
+
+
+def test_there_are_not_more_items_than_anybody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpuplan.sizing.demand.files.MOST_NEEDS", 2)
+    needs, (found,) = from_files({"q3.csv": b"team,pods,memory\n" + b"lab,1,8Gi\n" * 4})
+    assert (len(needs), found.finding.message, place(found)) == (2, "demand has more than 2 items", (4, 1, ""))
 
 
 def test_a_wrong_cell_is_told_at_its_place() -> None:

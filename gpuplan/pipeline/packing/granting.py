@@ -256,6 +256,11 @@ def item_of(flow: Flow) -> Item:
     return {"pool": flow.key[0], "unit": flow.key[1], "guaranteed": flow.units}
 
 
+def _items_of(tenant: Tenant, quotas: Mapping[str, list[Item]]) -> list[Item]:
+    """The quotas of a tenant as they are to be: those that change, which may be none, else those that are written."""
+    return quotas[tenant.name] if tenant.name in quotas else _written(tenant)
+
+
 def _written(tenant: Tenant) -> list[Item]:
     source = tenant.at.source
     if not isinstance(source, Document):
@@ -387,7 +392,7 @@ def lending_surplus(
     plan: Plan, assignment: Assignment, grants: Grants, teams: Mapping[str, list[Item]]
 ) -> tuple[Grants, dict[str, list[Item]]]:
     """The same quotas, each of which may borrow what nobody has a guarantee on: else it would be room for nobody."""
-    quotas = {tenant.name: grants.quotas.get(tenant.name) or _written(tenant) for tenant in plan.tenants}
+    quotas = {tenant.name: _items_of(tenant, grants.quotas) for tenant in plan.tenants}
     left = {(place.pool, unit): number for place in assignment.places for unit, number in place.units().items()}
     roots = {tenant.name for tenant in plan.tenants if tenant.parent is None}
     for name, items in (*quotas.items(), *teams.items()):
@@ -459,7 +464,7 @@ Room = tuple[str, str, UnitKey]
 def _rooms(plan: Plan, quotas: Mapping[str, list[Item]], assignment: Assignment) -> Iterator[tuple[Room, int]]:
     """How many units pods may have at once, of all quotas on pools in scope; no limit makes a pool larger."""
     for tenant in plan.tenants:
-        for item in quotas.get(tenant.name) or _written(tenant):
+        for item in _items_of(tenant, quotas):
             place = assignment.find(item["pool"])
             units = place.units() if place else {}
             key = item["pool"], item.get("unit") or next(iter(units), "")

@@ -227,6 +227,7 @@ def test_no_help_offers_another_thing_as_if_it_were_a_spelling(mistake: Mistake,
     [
         ("all-3g.20gb", "write `instances: {3g.20gb: 2}` in place of `layout`"),
         ("all-1g.10gb", "write `instances: {1g.10gb: 4}` in place of `layout`"),
+        ("all-disabled", "write `exclusive: {}` in place of `mig`"),
         ("all-1g.80gb", "add a MigLayout named `all-1g.80gb`"),
     ],
 )

@@ -6,12 +6,26 @@ for the next one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gpuplan.adoption.draft import Draft, Found, joined
 from gpuplan.adoption.dump import Dump, Item, read_dump
-from gpuplan.adoption.kinds import unread
+from gpuplan.diagnostics import Diagnostic
 from gpuplan.planning.plan import Plan
 
-__all__ = ["Draft", "Dump", "Found", "Item", "name_of", "platform", "read_dump", "tenants", "unread", "workloads"]
+__all__ = [
+    "Draft",
+    "Dump",
+    "Found",
+    "Item",
+    "has_known",
+    "name_of",
+    "platform",
+    "read_dump",
+    "tenants",
+    "unread",
+    "workloads",
+]
 
 
 def name_of(dump: Dump) -> str:
@@ -19,6 +33,20 @@ def name_of(dump: Dump) -> str:
     from gpuplan.adoption import clusters
 
     return clusters.name_of(dump)
+
+
+def has_known(dump: Dump) -> bool:
+    """Whether there is anything in it that a reader reads."""
+    from gpuplan.adoption import kinds
+
+    return kinds.has_known(dump)
+
+
+def unread(dump: Dump) -> Iterator[Diagnostic]:
+    """Notes of what no reader reads."""
+    from gpuplan.adoption import kinds
+
+    return kinds.unread(dump)
 
 
 def platform(dump: Dump, cluster: str) -> Found:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final
 
-from gpuplan.adoption.rules import TOLD_TWICE
+from gpuplan.adoption.rules import NOT_READ, TOLD_TWICE
 from gpuplan.checks.handwritten.reading import mapping, text
-from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin
+from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, Severity
 from gpuplan.documents import Document
-from gpuplan.documents.printed import Printed, objects_in, read_printed
+from gpuplan.documents.printed import Printed, is_cut_off, objects_in, read_printed
 from gpuplan.manifests import Identity, identity_of
 from gpuplan.values import Value
 
@@ -71,11 +71,13 @@ class Item(Value):
 class Dump(Value):
     """The objects of all files, and ``others``: documents that are no Kubernetes objects, such as a mig-parted file.
 
-    Secrets are none of them: they are dropped as they are read.
+    Secrets are none of them: they are dropped as they are read. ``empty`` are the files that hold no values, or a text
+    alone, such as what kubectl tells a person.
     """
 
     objects: tuple[Item, ...] = ()
     others: tuple[Document, ...] = ()
+    empty: tuple[str, ...] = ()
 
     def of_kind(self, group: str, *kinds: str) -> tuple[Item, ...]:
         return tuple(item for kind in kinds for item in self._by_kind.get((group, kind), ()))
@@ -100,22 +102,28 @@ def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]
     """The objects in files by name, those of Lists one by one; what cannot be read is a finding."""
     objects: list[Item] = []
     others: list[Document] = []
+    empty: list[str] = []
     found: list[Diagnostic] = []
     for name, content in files.items():
         documents, unread = read_printed(name, content)
         found += unread
+        if not unread and not any(mapping(printed.data) for printed in documents):
+            empty.append(name)
         for printed in documents:
             if printed.document is not None and not printed.document.is_whole:
                 continue
             body = mapping(printed.data)
             if _is_kustomization(body):
                 continue
+            if is_cut_off(body):
+                found.append(_cut_off(printed.at))
+                continue
             if "kind" in body and "apiVersion" in body:
                 objects += _items(printed)
             elif printed.document is not None and body:
                 others.append(printed.document)
     chosen, twice = _once(objects)
-    return Dump(chosen, tuple(others)), (*found, *twice)
+    return Dump(chosen, tuple(others), tuple(empty)), (*found, *twice)
 
 
 def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:
@@ -161,6 +169,17 @@ def _is_part(some: object, whole: object) -> bool:
 def _is_kustomization(body: Mapping[str, object]) -> bool:
     """Whether it says how files are put together: what comes of it is meant."""
     return text(body.get("apiVersion")).startswith("kustomize.config.k8s.io/")
+
+
+def _cut_off(at: Origin) -> Diagnostic:
+    finding = Finding(
+        at,
+        "the List has no `kind` beside `items`, as one that was cut off",
+        notes=("kubectl writes `kind` behind the items, so that some of them are missing",),
+        help="run the command again, to the end; write `kind: List` where nothing is missing",
+        severity=Severity.ERROR,
+    )
+    return NOT_READ.report(finding)
 
 
 _SECRET: Final = ("v1", "Secret")

@@ -2,25 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from gpuplan.adoption.dump import Dump
+from gpuplan.adoption.dump import Dump, Item
+from gpuplan.adoption.files import is_read
 from gpuplan.adoption.rules import NOT_READ
-from gpuplan.diagnostics import Diagnostic, Finding
+from gpuplan.diagnostics import Diagnostic, Finding, Origin, SourceFile, WholeFile
 from gpuplan.manifests.kinds.imported import READ
-from gpuplan.wording import count, count_kinds
+from gpuplan.policy.models import API_VERSION
+from gpuplan.wording import count, count_kinds, listing
+
+
+def has_known(dump: Dump) -> bool:
+    """Whether there is anything in a dump that a reader reads."""
+    return any(map(_is_read, dump.objects)) or any(map(is_read, dump.others))
 
 
 def unread(dump: Dump) -> Iterator[Diagnostic]:
-    """A note of the kinds in a dump that no reader reads, with how many objects each has."""
-    others = [item for item in dump.objects if (item.group, item.kind) not in READ]
-    if not others:
-        return
+    """Notes of the kinds that no reader reads, with how many objects each has, of policies, and of other files."""
+    others = [item for item in dump.objects if not _is_read(item)]
+    policies = [item for item in others if _is_policy(item)]
+    objects = [item for item in others if not _is_policy(item)]
+    if objects:
+        help_ = "keep what belongs to the platform as a Component in `overlays/<cluster>/kustomize/`"
+        yield _unread_objects(objects, f"no policy is made of {count(len(objects), 'object')} of the dump", help_)
+    if policies:
+        is_one = len(policies) == 1
+        what = "1 document of the dump is a policy" if is_one else f"{len(policies)} documents of the dump are policies"
+        yield _unread_objects(
+            policies, f"{what} already", "name what kubectl printed, without `policies/` or `overlays/`"
+        )
+    files = [*dump.empty, *(item.file.path for item in dump.others if not is_read(item))]
+    if files:
+        yield _unread_files([*dict.fromkeys(files)])
+
+
+def _is_read(item: Item) -> bool:
+    return (item.group, item.kind) in READ
+
+
+def _is_policy(item: Item) -> bool:
+    return item.body.get("apiVersion") == API_VERSION
+
+
+def _unread_objects(items: Sequence[Item], message: str, help_: str) -> Diagnostic:
+    told = f"these are {count_kinds(item.kind for item in items)}"
+    return NOT_READ.report(Finding(items[0].at, message, label="the first of them", notes=(told,), help=help_))
+
+
+def _unread_files(paths: Sequence[str]) -> Diagnostic:
     finding = Finding(
-        others[0].at,
-        f"no policy is made of {count(len(others), 'object')} of the dump",
-        label="the first of them",
-        notes=(f"these are {count_kinds(item.kind for item in others)}",),
-        help="keep what belongs to the platform as a Component in `overlays/<cluster>/kustomize/`",
+        Origin(WholeFile(SourceFile(paths[0], ""))),
+        f"nothing is read of {listing(paths)}",
+        notes=("a command of kubectl that fails, as for a kind that the cluster lacks, leaves an empty file",),
+        help="run the command again and read what it says; leave out what is no dump",
     )
-    yield NOT_READ.report(finding)
+    return NOT_READ.report(finding)

@@ -62,7 +62,8 @@ _T = TypeVar("_T")
 
 _FOLDER = Stage.NAMESPACES.value
 
-_QUOTA = "gpuplan"
+QUOTA: Final = "gpuplan"
+"""What the ResourceQuota of a namespace is called; those of priority classes have their names behind it."""
 
 _RBAC = "rbac.authorization.k8s.io"
 
@@ -185,7 +186,7 @@ def _resource_quota(
     object would find it changed for ever.
     """
     hard = {**_hard(tenant, namespace, banned), **compute}
-    return new_object("v1", "ResourceQuota", _QUOTA, namespace, spec={"hard": hard} if hard else {})
+    return new_object("v1", "ResourceQuota", QUOTA, namespace, spec={"hard": hard} if hard else {})
 
 
 def _hard(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -> dict[str, str]:
@@ -211,7 +212,7 @@ def _class_quota(namespace: str, priority_class: str, caps: Mapping[str, int]) -
         "hard": {f"requests.{resource}": quantity(cap) for resource, cap in caps.items()},
         "scopeSelector": {"matchExpressions": [of_class]},
     }
-    return new_object("v1", "ResourceQuota", f"{_QUOTA}-{priority_class}", namespace, spec=spec)
+    return new_object("v1", "ResourceQuota", f"{QUOTA}-{priority_class}", namespace, spec=spec)
 
 
 _COMPUTE_KEYS: Final = {Counted.CPU: "requests.cpu", Counted.MEMORY: "requests.memory", Counted.PODS: "pods"}
@@ -224,7 +225,7 @@ def _compute(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> Mapp
 
 
 def _limit_range(namespace: str, limits: Mapping[str, Any]) -> dict[str, Any]:
-    return new_object("v1", "LimitRange", _QUOTA, namespace, spec={"limits": [{"type": "Container", **limits}]})
+    return new_object("v1", "LimitRange", QUOTA, namespace, spec={"limits": [{"type": "Container", **limits}]})
 
 
 def _keys(unit: Unit) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def command(
     \b
     Exit codes: 0  nothing differs
                 1  something differs
-                2  trouble; the policies cannot be planned
+                2  trouble; the policies cannot be planned, or the dump shows nothing of the cluster
 
     \b
       kubectl get nodes,resourcequotas,rolebindings -A -o yaml --show-managed-fields > live.yaml

@@ -10,6 +10,7 @@ from typing import Any, Final
 from gpuplan.diagnostics import Diagnostic, Finding, Origin, SourceFile, WholeFile
 from gpuplan.documents.document import Document
 from gpuplan.documents.files import read_bytes, read_text
+from gpuplan.documents.rules import SYNTAX_ERROR, TOO_LARGE
 from gpuplan.documents.text import MAX_BYTES
 from gpuplan.values import NamedTuple
 
@@ -29,8 +30,10 @@ def read_printed(name: str, content: bytes) -> tuple[tuple[Printed, ...], tuple[
     if len(content) > MAX_BYTES and is_json(content[:64].decode(errors="replace")):
         try:
             return read_json(name, content.decode("utf-8-sig")), ()
-        except ValueError:
-            pass
+        except ValueError as error:
+            return (), (_no_json(name, error),)
+    if len(content) > MAX_BYTES:
+        return (), (_too_large(name),)
     documents, unread = read_bytes(name, content)
     if _HAS_SECRET.search(content):
         unread = tuple(map(_without_lines, unread))
@@ -38,6 +41,25 @@ def read_printed(name: str, content: bytes) -> tuple[tuple[Printed, ...], tuple[
             whole = Origin(WholeFile(SourceFile(name, "")))
             return tuple(Printed(whole, item.data) for item in documents if item.is_whole), unread
     return tuple(Printed(item.origin, item.data, item) for item in documents), unread
+
+
+def _no_json(name: str, error: ValueError) -> Diagnostic:
+    """The words of the error are of places, and never what stands there."""
+    finding = Finding(
+        Origin(WholeFile(SourceFile(name, ""))),
+        f"the JSON cannot be read: {error}",
+        help="run the command again, to the end",
+    )
+    return SYNTAX_ERROR.report(finding)
+
+
+def _too_large(name: str) -> Diagnostic:
+    finding = Finding(
+        Origin(WholeFile(SourceFile(name, ""))),
+        f"YAML is larger than {MAX_BYTES // 2**20} MiB",
+        help="collect it as JSON, which may be larger: `-o json` in place of `-o yaml`",
+    )
+    return TOO_LARGE.report(finding)
 
 
 _HAS_SECRET: Final = re.compile(rb"\bSecret(?:List)?\b")
@@ -107,6 +129,11 @@ def is_list(data: object) -> bool:
     if not isinstance(data, Mapping):
         return False
     return str(data.get("kind", "")).endswith("List") and isinstance(data.get(_ITEMS), list)
+
+
+def is_cut_off(data: object) -> bool:
+    """Whether it begins as a List and has no kind, which kubectl writes last: what is left is YAML still."""
+    return isinstance(data, Mapping) and "apiVersion" in data and _ITEMS in data and "kind" not in data
 
 
 def objects_in(printed: Printed) -> Iterator[Printed]:

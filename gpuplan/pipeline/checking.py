@@ -79,6 +79,8 @@ def check_files(
         read, unread = read_printed(name, content)
         documents += read
         found += unread
+        if not read and not unread:
+            found.append(_nothing(SourceFile(name, "")))
     found += _judge(documents, models, version, operator, crds)
     sources = {source.path: source for source in map(_file, documents)}
     ignores = tuple(ignore for source in sources.values() for ignore in find_ignores(source))

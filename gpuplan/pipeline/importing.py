@@ -7,9 +7,9 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
-from gpuplan.adoption import Draft, Dump, Found, name_of, platform, read_dump, tenants, unread, workloads
+from gpuplan.adoption import Draft, Dump, Found, has_known, name_of, platform, read_dump, tenants, unread, workloads
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.documents import DiskTree, Document, FileTree, find_folders, has_folder, read_folder
 from gpuplan.pipeline import Report, report_on
@@ -20,6 +20,7 @@ from gpuplan.pipeline.loading import DEFAULT_BASES, OVERLAYS, Repository, load_t
 from gpuplan.pipeline.writing import merge_patch
 from gpuplan.policy.names import CLUSTER
 from gpuplan.values import NamedTuple, Value
+from gpuplan.wording import count_kinds, listing
 
 
 class Difference(NamedTuple):
@@ -62,7 +63,9 @@ def adopt(
     if any(item.is_error for item in found):
         return Import(Report(tidy(found, (), needed=()), (), (), len(dumps)), cluster, {}, ())
     if not dump.objects and not dump.others:
-        raise GpuplanError("there is nothing in the dump", "`gpuplan import --commands` says how to make one")
+        raise GpuplanError("there is nothing in the dump", _HOW)
+    if not has_known(dump):
+        raise GpuplanError(f"there is nothing in the dump that policies are made of: {_instead(dump)}", _HOW)
     name = _name(cluster, dump)
     known = _Known(root, name)
     made = Found(diagnostics=found) + platform(dump, name)
@@ -82,6 +85,17 @@ def adopt(
     diagnostics = tidy((*made.diagnostics, *errors), (), needed=())
     report = Report(diagnostics, judged.plans, (name,), len(dumps))
     return Import(report, name, files, made.drafts, same, differing, _first_sync(judged, dump), name_of(dump))
+
+
+_HOW: Final = "`gpuplan import --commands` says how to make one"
+
+
+def _instead(dump: Dump) -> str:
+    """What it holds instead."""
+    if dump.objects:
+        return f"it has {count_kinds(item.kind for item in dump.objects)}"
+    files = [*dict.fromkeys(item.file.path for item in dump.others)]
+    return f"{listing(files)} {'holds' if len(files) == 1 else 'hold'} no object"
 
 
 def _first_sync(report: Report, dump: Dump) -> tuple[Drift, ...] | None:

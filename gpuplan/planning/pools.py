@@ -164,6 +164,8 @@ def _mig(context: Context, at: Origin, name: str, gpu: Gpu, mig: models.Mig) -> 
 
 def _as_instances(gpu: Gpu, name: str) -> str:
     """What a name says that mig-parted has layouts by, `all-1g.10gb`; empty where it is none of these."""
+    if name == ALL_DISABLED:
+        return "write `exclusive: {}` in place of `mig`"
     full = next((profile for profile in gpu.profiles if name == f"all-{profile.resource_suffix}"), None)
     return f"write `instances: {{{full.name}: {full.max_instances}}}` in place of `layout`" if full else ""
 

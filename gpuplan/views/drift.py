@@ -51,7 +51,9 @@ def verdict(found: Drifting) -> str:
 
 
 def notes(found: Drifting) -> Iterator[str]:
-    """What a reader has to know of what was not compared."""
+    """What a reader has to know of the dump, and of what was not compared."""
+    if found.told_name not in ("", found.cluster):
+        yield f"the dump is of cluster `{found.told_name}`, as gpuplan's own objects in it say"
     for why, group in groupby(sorted(found.unjudged, key=lambda item: item.why), key=lambda item: item.why):
         kinds = listing([f"{item.kind.partition('.')[0]} ({item.number})" for item in group], MOST_KINDS)
         yield f"not compared, since {why}: {kinds}"

@@ -45,7 +45,9 @@ def _first_sync(imported: Import) -> Iterator[str]:
         yield "the policies have errors, so nothing is known of a sync"
         return
     created = [drift.title.split(" ")[0] for drift in found if drift.differs is Differs.MISSING]
-    changed = [drift for drift in found if drift.differs is not Differs.MISSING]
+    absent = [drift for drift in found if drift.differs is Differs.NODE and not drift.path]
+    changed = [drift for drift in found if drift.differs is not Differs.MISSING and drift not in absent]
+    yield from (printable(drift.note or f"{drift.title} is not in the dump") for drift in absent)
     if created:
         yield f"the first sync creates {count_kinds(created)}"
     if not changed:

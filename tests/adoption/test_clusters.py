@@ -672,3 +672,16 @@ def test_a_second_cluster_policy_is_told() -> None:
     found = [item for item in read(a_dump(NODE + policies), "prod").diagnostics if item.code == "GPU807"]
 
     assert [item.finding.message for item in found] == ["what the second ClusterPolicy `old` wants is not said"]
+
+
+def test_values_of_another_shape_stay_as_they_are() -> None:
+    odd = [{"example.com": None}, ["a"], 7]
+    values = {
+        "migManager": {"config": {"name": "gpuplan-mig-parted-0123abcd"}},
+        "node-feature-discovery": {"master": {"config": {"extraLabelNs": [*odd, "nvidia.com"]}}},
+    }
+
+    spec = a_spec(f"---\n{yaml.safe_dump(values)}---{NODE}")
+
+    kept = spec["gpuOperator"]["values"]["node-feature-discovery"]["master"]["config"]["extraLabelNs"]
+    assert kept == odd

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
-from gpuplan.adoption import read_dump
-from gpuplan.adoption.kinds import unread
+import pytest
+
+from gpuplan.adoption import read_dump, unread
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "spec": {}}
 SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token"}, "data": {"password": "aHVudGVyMg=="}}
@@ -56,6 +57,68 @@ def test_kinds_that_no_policy_says_are_counted() -> None:
     (note,) = unread(dump)
     assert note.code == "GPU818"
     assert note.finding.notes == ("these are 2 Gadgets",)
+
+
+def test_a_list_that_is_cut_off_is_an_error() -> None:
+    text = (
+        b"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata: {name: a}\n- apiVersion: v1\n  kind: No"
+    )
+    dump, (found,) = read_dump({"nodes.yaml": text})
+    assert (found.code, found.is_error) == ("GPU818", True)
+    assert found.finding.message == "the List has no `kind` beside `items`, as one that was cut off"
+    assert dump.objects == ()
+
+
+def test_yaml_that_is_too_large_is_asked_for_as_json() -> None:
+    _, (found,) = read_dump({"nodes.yaml": b"apiVersion: v1\nitems:\n" + b"- {}\n" * 2**21 + b"kind: List\n"})
+    assert (found.code, found.is_error) == ("GPU003", True)
+    assert found.finding.help == "collect it as JSON, which may be larger: `-o json` in place of `-o yaml`"
+
+
+def test_policies_are_told_apart_from_what_runs() -> None:
+    pool = {"apiVersion": "gpuplan.dev/v1", "kind": "Pool", "metadata": {"name": "a"}, "spec": {}}
+    dump, _ = read_dump({"all.yaml": a_list(NODE), "pools.yaml": json.dumps(pool).encode()})
+    (note,) = unread(dump)
+    assert note.code == "GPU818"
+    assert note.finding.message == "1 document of the dump is a policy already"
+    assert note.finding.at.locate().file.path == "pools.yaml"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"# nothing\n",
+        b"No resources found\n",
+        b"error: You must be logged in to the server (Unauthorized)\n",
+        b"on: push\njobs: {a: {runs-on: b}}\n",
+    ],
+)
+def test_a_file_of_which_nothing_is_read_is_named(content: bytes) -> None:
+    dump, _ = read_dump({"all.yaml": a_list(NODE), "kueue.yaml": content})
+    (note,) = unread(dump)
+    assert note.code == "GPU818"
+    assert note.finding.message == "nothing is read of `kueue.yaml`"
+    assert note.finding.at.locate().file.path == "kueue.yaml"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"version: v1\nmig-configs: {a: [{devices: all, mig-enabled: false}]}\n",
+        b"version: v1\nsharing: {timeSlicing: {resources: []}}\n",
+        b"devicePlugin: {enabled: true}\n",
+        b"clientVersion: {}\nserverVersion: {gitVersion: v1.34.1}\n",
+        b"formatVersion: 1\nnodeGroups: []\n",
+        b'{"name": "a", "labelKey": "b", "labelValue": "c"}',
+        b"global: {gpuSharing: true}\n",
+        b"# Values for the chart kueue, 0.14.0.\nmanagerConfig: {}\n",
+        b"kind: List\napiVersion: v1\nitems: []\n",
+    ],
+)
+def test_files_that_are_no_objects_are_read_all_the_same(content: bytes) -> None:
+    dump, _ = read_dump({"all.yaml": a_list(NODE), "other.yaml": content})
+    assert list(unread(dump)) == []
 
 
 def test_a_dump_of_known_kinds_has_no_note() -> None:

@@ -68,6 +68,36 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
         yield from places(item)
 
 
+def routes(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where each part of a value is."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield (*above, key)
+        yield from routes(item, (*above, key))
+
+
+def kinds_of_places() -> Iterator[tuple[int, int, tuple[Any, ...]]]:
+    """Each field of each kind once, whatever item of a list it is in: a dump, an object in it, and where."""
+    seen = set()
+    for number, dump in enumerate(dumps()):
+        for index, body in enumerate(dump["items"]):
+            for route in routes(body):
+                place = body.get("kind"), tuple("" if isinstance(key, int) else key for key in route)
+                if place not in seen:
+                    seen.add(place)
+                    yield number, index, route
+
+
+def with_value(number: int, index: int, route: tuple[Any, ...], value: Any) -> dict[str, Any]:
+    """A dump with another value at a place, and a Secret."""
+    dump = dumps()[number]
+    body = holder = deepcopy(dump["items"][index])
+    for key in route[:-1]:
+        holder = holder[key]
+    holder[route[-1]] = value
+    return {**dump, "items": [*dump["items"][:index], body, *dump["items"][index + 1 :], SECRET]}
+
+
 def mutated(rng: random.Random) -> dict[str, Any]:
     dump = deepcopy(rng.choice(dumps()))
     for _ in range(rng.choice((1, 1, 2, 5, 20))):
@@ -104,6 +134,24 @@ def test_a_dump_of_any_shape_is_read(start: int, tmp_path: Path) -> None:
         else:
             told = findings(imported.report, Format.FULL, Theme()) + files(imported) + summary(imported, dry=True)
         assert PLANTED not in told, seed
+
+
+EVERY: Final = 1 if os.environ.get("GPUPLAN_TEST_PROOF") else 40
+SHAPES: Final[tuple[Any, ...]] = ({"a": "b"}, [[]], None, 7, "", [{}], {"": None}, True)
+
+
+@pytest.mark.parametrize("start", range(8))
+def test_any_part_of_an_object_may_have_another_shape(start: int, tmp_path: Path) -> None:
+    """Each eighth place, or some of these."""
+    for turn, (number, index, route) in enumerate([*kinds_of_places()][start :: 8 * EVERY]):
+        dump = with_value(number, index, route, deepcopy(SHAPES[turn % len(SHAPES)]))
+        try:
+            imported = adopt({"dump.json": json.dumps(dump).encode()}, tmp_path, "lab")
+        except GpuplanError as error:
+            told = str(error)
+        else:
+            told = findings(imported.report, Format.FULL, Theme()) + summary(imported, dry=True)
+        assert PLANTED not in told, route
 
 
 def test_a_file_with_a_secret_that_cannot_be_read_shows_no_line_of_it(tmp_path: Path) -> None:

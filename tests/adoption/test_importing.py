@@ -141,6 +141,18 @@ def test_nothing_is_made_of_nothing(tmp_path: Path, content: bytes) -> None:
         adopt({"live.yaml": content}, tmp_path, "lab")
 
 
+@pytest.mark.parametrize(
+    ("content", "instead"),
+    [
+        (b"error: You must be logged in to the server (Unauthorized)\n", "`live.yaml` holds no object"),
+        (CLASS.encode(), "it has 1 PriorityClass"),
+    ],
+)
+def test_nothing_is_made_of_what_no_cluster_printed(tmp_path: Path, content: bytes, instead: str) -> None:
+    with pytest.raises(GpuplanError, match=f"nothing in the dump that policies are made of: {instead}"):
+        adopt({"live.yaml": content}, tmp_path, "lab")
+
+
 def test_nothing_is_made_of_a_dump_of_which_a_part_cannot_be_read(tmp_path: Path) -> None:
     imported = adopt(NODES | {"cut.yaml": b"kind: [Node\n"}, tmp_path, "lab")
     assert [item.finding.at.locate().file.path for item in imported.report.diagnostics] == ["cut.yaml"]

@@ -49,3 +49,10 @@ def test_what_every_cluster_has_is_collected_without_what_newer_ones_have() -> N
     """Kubernetes serves admission policies by default since 1.30, and kubectl prints nothing at all without them."""
     everywhere = {group for collected in COLLECTED if not collected.where for group, _, _ in collected.kinds}
     assert "admissionregistration.k8s.io" not in everywhere
+
+
+def test_what_grows_with_the_cluster_is_collected_as_json() -> None:
+    """YAML may have 8 MiB; a node with the fields that each manager owns has some 20 KiB."""
+    growing = {"Node", "Deployment", "Job", "NodeFeature", "CustomResourceDefinition"}
+    files = {collected.file for collected in COLLECTED for _, kind, _ in collected.kinds if kind in growing}
+    assert {file.rpartition(".")[2] for file in files} == {"json"}

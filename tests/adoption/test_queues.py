@@ -13,14 +13,14 @@ from hypothesis import given, settings
 
 from gpuplan.adoption.dump import Dump, read_dump
 from gpuplan.adoption.queues import Queue, read
-from gpuplan.adoption.queues.kai_units import divide
+from gpuplan.adoption.queues.kai_units import Bounds, Capped, UnitBounds, divide, own_bounds
 from gpuplan.backends import kai, kueue, namespaces
 from gpuplan.documents import Document
 from gpuplan.manifests import Manifest, to_yaml
 from gpuplan.pipeline import build
 from gpuplan.pipeline.importing import Import, adopt, write_import
 from gpuplan.pipeline.writing import document
-from gpuplan.planning.plan import Plan
+from gpuplan.planning.plan import Plan, Pool
 from tests.plans import a_plan
 from tests.properties.policies import Policy, policies
 
@@ -165,13 +165,42 @@ def test_a_pool_is_called_as_its_shard(tmp_path: Path) -> None:
     assert shards["serve-queue"] == shards["serve-parent"] == "serving"
 
 
-def test_gpus_are_divided_by_what_there_is_of_each_unit() -> None:
-    pool = a_plan(
-        "apiVersion: gpuplan.dev/v1\nkind: Pool\nmetadata: {name: mixed}\nspec: {gpu: A100-80GB, nodes: {count: 160, "
+def mixed(nodes: int) -> Pool:
+    return a_plan(
+        "apiVersion: gpuplan.dev/v1\nkind: Pool\nmetadata: {name: mixed}\nspec: {gpu: A100-80GB, nodes: {"
+        f"count: {nodes}, "
         "gpusPerNode: 8, namePattern: 'n[0-9]+'}, sharing: {mig: {instances: {2g.20gb: 2, 3g.40gb: 1}}}}\n"
     ).pools[0]
+
+
+def test_gpus_are_divided_by_what_there_is_of_each_unit() -> None:
+    pool = mixed(160)
     assert divide(pool, ("2g.20gb", "3g.40gb"), Fraction(853 * 2 + 426 * 3)) == {"2g.20gb": 853, "3g.40gb": 426}
     assert divide(pool, ("3g.40gb",), Fraction(4)) is None
+
+
+@pytest.mark.parametrize(
+    ("are_limits", "bounds"),
+    [
+        (True, {"2g.20gb": UnitBounds(7, 7), "3g.40gb": UnitBounds(2, 10)}),
+        (False, {"2g.20gb": UnitBounds(7, 9), "3g.40gb": UnitBounds(2, 2)}),
+    ],
+)
+def test_gpus_are_divided_as_caps_of_namespaces_say(are_limits: bool, bounds: Mapping[str, UnitBounds]) -> None:
+    amounts = {"2g.20gb": 7, "3g.40gb": 10 if are_limits else 2}
+    whole = Bounds(Fraction(20), Fraction(44 if are_limits else 24))
+
+    found = own_bounds(mixed(2), whole, None, {}, units=amounts, capped=Capped(amounts, are_limits))
+
+    assert found == bounds
+
+
+def test_caps_that_come_to_other_numbers_tell_nothing() -> None:
+    whole = Bounds(Fraction(20), Fraction(44))
+
+    found = own_bounds(mixed(2), whole, None, {}, capped=Capped({"2g.20gb": 7, "3g.40gb": 9}, are_limits=True))
+
+    assert found == own_bounds(mixed(2), whole, None, {})
 
 
 def test_a_queue_that_no_namespace_uses_is_told() -> None:

@@ -200,7 +200,11 @@ def test_a_policy_is_for_validate() -> None:
 
 def test_a_file_of_something_else_is_not_passed_over_in_silence() -> None:
     assert codes("a: 1\n") == ["GPU801"]
-    assert codes("") == []
+
+
+@pytest.mark.parametrize("text", ["", "# all of it is a comment\n", "NAME   STATUS\nnode-1   Ready\n", "[]\n"])
+def test_nor_is_an_empty_one_such_as_that_of_a_command_that_failed(text: str) -> None:
+    assert codes(text) == ["GPU801"]
 
 
 def test_a_comment_ignores_a_finding_and_one_for_nothing_is_a_finding() -> None:

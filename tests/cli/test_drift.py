@@ -9,7 +9,9 @@ import jsonschema
 import pytest
 import yaml
 
+from gpuplan.pipeline.loading import load
 from gpuplan.views.schemas import schema
+from tests.adoption.dumps import listed, nodes
 from tests.cli.platforms import a_broken_platform, a_platform
 from tests.cli.runs import run
 
@@ -108,6 +110,41 @@ def test_the_cluster_must_be_known(tmp_path: Path) -> None:
 
     assert done.code == 2
     assert "help: name it: `gpuplan drift -c NAME`" in done.err
+
+
+def test_a_dump_of_another_cluster_is_trouble_unless_the_cluster_is_named(root: Path) -> None:
+    project = {"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject", "metadata": {"name": "gpuplan-prod"}}
+    project |= {"spec": {"description": "GPU configuration of the cluster prod"}}
+    (root / "out/dev/project.yaml").write_text(yaml.safe_dump(project))
+
+    done, named = (run("drift", "out/dev", *options, cwd=root) for options in ((), ("-c", "dev")))
+
+    assert (done.code, done.out) == (2, "")
+    assert (
+        "the dump is of cluster `prod`, as gpuplan's own objects in it say, and the policies are of `dev`" in done.err
+    )
+    assert named.code == 0
+    assert "the dump is of cluster `prod`, as gpuplan's own objects in it say\n" in named.err
+
+
+def test_a_dump_that_shows_nothing_of_the_cluster_is_trouble(root: Path) -> None:
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs", "namespace": "kube-system"}}
+    (root / "live.yaml").write_text(yaml.safe_dump(other))
+
+    done = run("drift", "live.yaml", cwd=root)
+
+    assert (done.code, done.out) == (2, "")
+    assert "error: the dump shows nothing of cluster `dev`" in done.err
+
+
+def test_nodes_alone_are_compared(root: Path) -> None:
+    bodies = nodes(load(root, ("dev",)).plans[0])
+    (root / "nodes.json").write_bytes(listed(bodies)["live.json"])
+
+    done = run("drift", "nodes.json", cwd=root)
+
+    assert done.code == 0
+    assert f"dev: nothing differs; {len(bodies)} object{'s' * (len(bodies) > 1)} compared\n" in done.err
 
 
 def test_a_secret_is_never_printed(root: Path) -> None:

@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from click import Context
 
+from gpuplan.cli.main import main
 from gpuplan.policy import KINDS
 from tests.docs.pages import DOCS, REPOSITORY, prose_of
 
@@ -60,6 +62,13 @@ def test_every_kind_is_named(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
 
     assert {kind for kind in KINDS if not re.search(rf"[`\[]{kind}[`\]]", text)} == set()
+
+
+def test_the_readme_names_every_command() -> None:
+    _, _, section = README.read_text(encoding="utf-8").partition("\n## Commands\n")
+    named, _, _ = section.partition("; see")
+
+    assert set(re.findall(r"`([a-z]+)`", named)) == set(main.list_commands(Context(main)))
 
 
 def test_the_home_leads_to_the_fields_of_every_kind() -> None:

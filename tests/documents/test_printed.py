@@ -60,10 +60,18 @@ def test_json_that_is_larger_than_a_policy_is_read_without_lines() -> None:
     assert [item.data for item in objects_in(document)] == [NODE]
 
 
-def test_other_text_of_that_size_is_a_finding() -> None:
-    for text in ("x" * (MAX_BYTES + 1), "{" + "x" * MAX_BYTES):
-        documents, [found] = read_printed("a.json", text.encode())
-        assert (documents, found.finding.message) == ((), "file is larger than 8 MiB")
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("x" * (MAX_BYTES + 1), "GPU003", "YAML is larger than 8 MiB"),
+        ('{"a": "' + "x" * MAX_BYTES, "GPU001", "the JSON cannot be read: Unterminated string starting at: line 1"),
+    ],
+    ids=["yaml", "json-cut-off"],
+)
+def test_other_text_of_that_size_is_a_finding(text: str, code: str, message: str) -> None:
+    documents, [found] = read_printed("a.json", text.encode())
+    assert (documents, found.code) == ((), code)
+    assert found.finding.message.startswith(message)
 
 
 def test_json_may_stand_behind_json() -> None:

@@ -418,6 +418,8 @@ def _options(rng: random.Random, platform: Platform, demand: Mapping[str, bytes]
     _maybe(rng, 0.15, found, pools=tuple(rng.sample(pools, rng.randint(1, len(pools)))))
     if rng.random() < (0.6 if demand else 0.2):
         found["nodes_at_most"] = {rng.choice([*platform.pools.values()])["gpu"]: rng.randint(4, 20)}
+    _maybe(rng, 0.15, found, objective="accepted")
+    _maybe(rng, 0.2, found, tolerance=rng.choice((0, 0.1, 0.3, 1)))
     return found
 
 
@@ -439,7 +441,7 @@ def _written(text: str, style: bool | None) -> str:
 
 
 def _ended(rng: random.Random, text: str) -> str:
-    """Lines as they end on Windows, or the last one not at all."""
+    """Lines as they end on Windows, perhaps after a byte order mark, or the last one not at all."""
     if rng.random() < 0.15:
-        return text.replace("\n", "\r\n")
+        return rng.choice(("", "\ufeff")) + text.replace("\n", "\r\n")
     return text.removesuffix("\n") if rng.random() < 0.15 else text

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+import yaml
 
 from gpuplan.diagnostics import GpuplanError, Severity
 from gpuplan.pipeline import build, compare, validate
@@ -114,6 +115,15 @@ def test_nothing_is_cut_that_is_kept(root: Path) -> None:
     assert packing.variants[0].files == {}
     assert packing.variants[0].fleet.kept == (("halves", "asked for"),)
 
+
+
+def test_two_pools_that_are_cut_alike_are_both_kept_and_no_node_is_added(root: Path) -> None:
+    own = root / "overlays" / "test" / "own.yaml"
+    empty = HALVES_AND_SEVENTHS.partition("---\n")[0].replace("halves", "more").replace("gpu-", "another-")
+    own.write_text(f"{empty}---\n{HALVES_AND_SEVENTHS}", encoding="utf-8")
+    packing = pack(root, keep=("halves", "more"))
+    assert packing.variants[0].numbers.nodes == packing.today.nodes == 4
+    assert packing.variants[0].files == {}
 
 def test_a_document_that_clusters_share_stays_and_the_overlay_says_what_differs(root: Path) -> None:
     shared = root / "policies"
@@ -371,6 +381,63 @@ def test_a_patch_keeps_what_a_terminal_would_obey(root: Path) -> None:
 def test_a_pool_that_is_not_there_is_trouble(root: Path) -> None:
     with pytest.raises(GpuplanError, match="there is no pool `halfs`"):
         pack(root, pools=("halfs",))
+
+
+# --- Quotas ------------------------------------------------------------------------------------------------------
+
+
+def _quotas(root: Path) -> dict[str, list[tuple[str, str, float]]]:
+    (plan,) = validate(root).plans
+    return {
+        tenant.name: [(quota.pool.name, quota.unit.name, float(quota.guaranteed)) for quota in tenant.quotas]
+        for tenant in plan.tenants
+    }
+
+
+def test_a_team_gets_what_it_asks_for_beyond_its_units_and_within_them(root: Path) -> None:
+    demand = b"team,name,pods,memory\nteam,small,1,30Gi\nteam,large,1,70Gi\n"
+    write_packing(pack(root, {"teams.csv": demand}), root)
+    assert sorted(_quotas(root)["team"]) == [("halves", "3g.40gb", 1), ("halves-2", "7g.80gb", 1)]
+
+
+def test_a_quota_that_grows_may_have_as_many_more_pods(root: Path) -> None:
+    own = root / "overlays/test/own.yaml"
+    own.write_text(HALVES_AND_SEVENTHS.replace("limit: none", "limit: 3, pods: 3"), encoding="utf-8")
+    write_packing(pack(root, {"teams.csv": b"team,pods,memory\nteam,4,30Gi\n"}), root)
+    (plan,) = validate(root).plans
+    (quota,) = plan.tenants[0].quotas
+    assert (quota.guaranteed, quota.spec.pods) == (4, 5)
+
+
+PARENT = (
+    HALVES_AND_SEVENTHS.replace("guaranteed: 2, limit: none", "guaranteed: 2")
+    + """\
+---
+apiVersion: gpuplan.dev/v1
+kind: Tenant
+metadata: {name: child}
+spec: {parent: team, namespaces: [child]}
+"""
+)
+
+
+def test_a_parents_quota_has_room_for_what_its_child_asks_for(root: Path) -> None:
+    (root / "overlays/test/own.yaml").write_text(PARENT, encoding="utf-8")
+    demand = b"team,pods,memory\nteam,1,30Gi\nchild,2,30Gi\n"
+    write_packing(pack(root, {"teams.csv": demand}), root)
+    assert _quotas(root) == {"team": [("halves", "3g.40gb", 3)], "child": [("halves", "3g.40gb", 2)]}
+
+
+def test_a_file_in_flow_style_from_windows_keeps_its_marks_and_comments(root: Path) -> None:
+    own = root / "overlays/test/own.yaml"
+    pool, _, rest = HALVES_AND_SEVENTHS.partition("---\n")
+    flow = f"# Ours.\n---\n{json.dumps(yaml.safe_load(pool))}\n# Theirs.\n---\n{rest}"
+    own.write_bytes(b"\xef\xbb\xbf" + flow.replace("\n", "\r\n").encode())
+    write_packing(pack(root), root)
+    text = own.read_bytes().decode()
+    assert text.startswith("\ufeff# Ours.\r\n---\r\napiVersion: gpuplan.dev/v1\r\n")
+    assert "\r\n# Theirs.\r\n---\r\n" in text
+    assert "\n" not in text.replace("\r\n", "")
 
 
 # --- Money -------------------------------------------------------------------------------------------------------

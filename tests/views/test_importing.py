@@ -72,6 +72,17 @@ def test_the_first_sync_is_told_field_by_field_and_what_is_refused_there() -> No
     ]
 
 
+def test_nodes_that_are_not_there_are_no_change_of_a_sync() -> None:
+    named = CHANGED._replace(differs=Differs.NODE, title="Node a", path="", next_sync=NextSync.NOTHING)
+    counted = named._replace(title="Pool a", note="pool `a` has 0 nodes in the cluster, not 1")
+    told = summary(replace(MADE, first_sync=(named, counted)), dry=False).splitlines()
+    assert told[3:6] == [
+        "Node a is not in the dump",
+        "pool `a` has 0 nodes in the cluster, not 1",
+        "the first sync changes nothing that the dump shows",
+    ]
+
+
 def test_policies_with_errors_say_nothing_of_a_sync() -> None:
     assert "nothing is known of a sync" in summary(replace(MADE, first_sync=None), dry=False)
 

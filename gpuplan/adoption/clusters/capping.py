@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from gpuplan.adoption.clusters.reader import Reader, part, rules_in
 from gpuplan.backends.monitoring.rules import TENANT_GUARANTEED_UNITS, TENANT_LIMIT_UNITS, sanitized
+from gpuplan.backends.namespaces import QUOTA
 from gpuplan.checks.handwritten.reading import mapping, sequence, text
 from gpuplan.manifests import parse_quantity
 from gpuplan.patterns import regex
@@ -15,7 +16,6 @@ from gpuplan.planning.plan import TENANT_LABEL
 from gpuplan.policy.models import Cap
 from gpuplan.values import NamedTuple
 
-_QUOTA: Final = "gpuplan"
 _REQUESTS: Final = "requests."
 _OF_GPUS: Final = "requests.nvidia.com/"
 
@@ -47,7 +47,7 @@ def _bounds(reader: Reader) -> Iterator[_Bound]:
     counts = Counter(item.labels[TENANT_LABEL] for item in namespaces)
     tenants = {item.name: item.labels[TENANT_LABEL] for item in namespaces if counts[item.labels[TENANT_LABEL]] == 1}
     for item in reader.dump.of_kind("", "ResourceQuota"):
-        if item.name == _QUOTA and item.namespace in tenants:
+        if item.name == QUOTA and item.namespace in tenants:
             for key, value in mapping(part(item.body, "spec", "hard")).items():
                 if key.startswith(_OF_GPUS) and (amount := _amount(value)):
                     yield _Bound(tenants[item.namespace], item.namespace, key.removeprefix(_REQUESTS), amount)

@@ -169,7 +169,7 @@ def _without_needs(reader: Reader, values: Values, *, has_monitoring: bool) -> d
     _drop_needed(reader, found, (NFD, "worker", "tolerations"), NFD_WORKER_TOLERATIONS)
     namespaces = {key.partition("/")[0] for key in (*reader.label_keys, POOL_LABEL) if "/" in key} | {"nvidia.com"}
     route = (NFD, "master", "config", "extraLabelNs")
-    _keep(found, route, [item for item in _list(found, *route) if item not in namespaces])
+    _keep(found, route, [item for item in _list(found, *route) if text(item) not in namespaces])
     if part(found, NFD, "master", "config", "enableTaints") is True:
         _keep(found, (NFD, "master", "config", "enableTaints"), None)
     if _has_drivers_by_pool(reader) and mapping(part(found, "driver", "nvidiaDriverCRD")) == _BY_POOL:

@@ -17,6 +17,7 @@ from gpuplan.catalog.charts import SchedulerChart, find_scheduler_chart
 from gpuplan.catalog.frameworks import known_to_kueue
 from gpuplan.checks.handwritten.reading import mapping, read_text, sequence, text
 from gpuplan.diagnostics import Origin
+from gpuplan.documents import Document
 from gpuplan.manifests.bodies import merged
 from gpuplan.patterns import regex
 from gpuplan.planning.capping import chosen_cap
@@ -90,6 +91,11 @@ def _cluster_ids(reader: Reader) -> Iterator[str]:
 # --- Its chart ---------------------------------------------------------------------------------------------------
 
 _IN_COMMENT: Final = regex(r"^# Values for the chart ([a-z-]+), (v?\d+\.\d+\.\d+)\.", re.MULTILINE)
+
+
+def names_chart(document: Document) -> bool:
+    """Whether it is a file of values as gpuplan writes it, whose comment names the chart and its release."""
+    return _IN_COMMENT.search(document.file.text) is not None
 
 
 def _installed(reader: Reader, scheduler: SchedulerKind, chart: SchedulerChart, beside: Mapping[str, Any]) -> Spec:

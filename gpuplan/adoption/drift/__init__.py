@@ -6,7 +6,7 @@ Nothing here knows who applies what, nor what a change disturbs: `pipeline.drift
 from __future__ import annotations
 
 from gpuplan.adoption.drift.foreign import opponents
-from gpuplan.adoption.drift.nodes import NodeDifference, compare_nodes
+from gpuplan.adoption.drift.nodes import NodeDifference, compare_nodes, count_nodes
 from gpuplan.adoption.drift.objects import (
     Compared,
     Differing,
@@ -33,6 +33,7 @@ __all__ = [
     "as_found",
     "compare",
     "compare_nodes",
+    "count_nodes",
     "find_owner",
     "leftovers",
     "opponents",

@@ -63,6 +63,13 @@ def compare_nodes(plan: Plan, dump: Dump) -> Iterator[NodeDifference]:
             yield from _missing(pool, of[pool.name])
 
 
+def count_nodes(plan: Plan, dump: Dump) -> int:
+    """How many nodes are compared with their pool; those that gpuplan writes are compared as objects, too."""
+    if plan.cluster.spec.node_labels is NodeLabels.NODE:
+        return 0
+    return len({item.name for item in dump.of_kind("", "Node") if _home(plan, item)})
+
+
 def _home(plan: Plan, item: Item) -> Pool | None:
     """The pool, or the part of one, that a node belongs to."""
     return next((part for part in plan.parts if _is_in(part, item)), None)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from gpuplan.adoption.dump import Dump, Item
-from gpuplan.adoption.pools.operator import SECTIONS, Operator
+from gpuplan.adoption.pools.operator import Operator, is_settings
 from gpuplan.adoption.pools.telling import Told
 from gpuplan.adoption.rules import LAYOUT_NOT_SAID, SHARING_NOT_SAID
 from gpuplan.backends.gpu_operator import device_plugin
@@ -107,8 +107,7 @@ class _Files(NamedTuple):
                 yield from self._parsed(at, key, value, part.source)
         for document in dump.others:
             body = mapping(document.data)
-            is_values = any(isinstance(body.get(name), Mapping) for name in SECTIONS)
-            if self.operand.is_file(body) and not is_values:
+            if self.operand.is_file(body) and not is_settings(body):
                 path = document.file.path
                 yield ConfigFile(
                     document.origin,

@@ -11,7 +11,7 @@ from gpuplan.diagnostics import Origin
 from gpuplan.values import NamedTuple, Value
 
 _CHART: Final = "gpu-operator"
-SECTIONS: Final = ("migManager", "devicePlugin", "mig")
+_SECTIONS: Final = ("migManager", "devicePlugin", "mig")
 
 
 class Settings(NamedTuple):
@@ -41,6 +41,11 @@ class Operator(Value):
         return self.text("devicePlugin", "config", "default")
 
 
+def is_settings(body: Mapping[str, object]) -> bool:
+    """Whether it is what the operator's chart is given."""
+    return any(isinstance(body.get(section), Mapping) for section in _SECTIONS)
+
+
 def read_operator(dump: Dump) -> Operator:
     """ClusterPolicies first: they are what the operator reads, whoever has written them."""
     return Operator((*_policies(dump), *_values(dump)))
@@ -54,7 +59,7 @@ def _policies(dump: Dump) -> Iterator[Settings]:
 def _values(dump: Dump) -> Iterator[Settings]:
     for document in dump.others:
         body = mapping(document.data)
-        if any(isinstance(body.get(section), Mapping) for section in SECTIONS):
+        if is_settings(body):
             yield Settings(document.origin, body, f"Helm values ({document.file.path})")
     for item in dump.of_kind("helm.toolkit.fluxcd.io", "HelmRelease"):
         if text(value_at(item.body, ("spec", "chart", "spec", "chart"))) == _CHART:

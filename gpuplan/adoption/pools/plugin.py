@@ -108,6 +108,19 @@ def _method(body: Mapping[str, object], kind: str) -> Method | None:
 # --- What is lost ------------------------------------------------------------------------------------------------
 
 _SAID: Final = ("version", "flags", "sharing")
+_USUAL: Final[Mapping[str, object]] = {
+    "failOnInitError": True,
+    "nvidiaDriverRoot": "/",
+    "plugin": {"passDeviceSpecs": False, "deviceListStrategy": "envvar", "deviceIDStrategy": "uuid"},
+}
+"""What holds without a file; a variable of its environment comes before both ("Configuring the NVIDIA device plugin
+binary" in `README.md` of NVIDIA/k8s-device-plugin at cb6e45ec3577)."""
+
+
+def _is_usual(value: object, usual: object) -> bool:
+    if isinstance(value, Mapping) and isinstance(usual, Mapping):
+        return all(key in usual and part == usual[key] for key, part in value.items())
+    return usual is not None and value == usual
 
 
 def _losses(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[Loss]:
@@ -116,8 +129,8 @@ def _losses(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Itera
     dropped = (*find_problems("device-plugin-ignored", body), *unmatched_names(body, overriding))
     for problem in {found.route: found for found in (*dropped, *refused)}.values():
         yield Loss(problem.route, problem.message, problem.help, is_inert=True)
-    for flag in inside(body, "flags"):
-        if flag != "migStrategy":
+    for flag, value in inside(body, "flags").items():
+        if flag != "migStrategy" and not _is_usual(value, _USUAL.get(flag)):
             message = f"the flag `{flag}` of the device plugin is not said in a policy"
             yield Loss(("flags", flag), message, "set it for the cluster, in `gpuOperator.values` or `gpuOperator.env`")
     if mapping(body.get("imex")):

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from gpuplan.adoption.dump import Dump, Item
 from gpuplan.adoption.queues.faults import tell_faults
-from gpuplan.adoption.queues.kai_units import Bounds, Found, UnitBounds, gpus_of, own_bounds
+from gpuplan.adoption.queues.kai_units import Bounds, Capped, Found, UnitBounds, gpus_of, own_bounds
 from gpuplan.adoption.queues.matching import Matching
 from gpuplan.adoption.queues.model import Queue
 from gpuplan.adoption.queues.naming import Names
@@ -19,14 +19,17 @@ from gpuplan.adoption.queues.told import Read, Told
 from gpuplan.adoption.queues.trees import without_circles
 from gpuplan.adoption.teams.recorded import Bounds as RecordedBounds
 from gpuplan.adoption.teams.recorded import Recorded, read_recorded
+from gpuplan.backends.namespaces import QUOTA
 from gpuplan.checks.handwritten.reading import inside, mapping, text
 from gpuplan.diagnostics import Finding
+from gpuplan.manifests import parse_quantity
 from gpuplan.planning.grants import FRACTION, SYSTEM_NAMESPACE
 from gpuplan.planning.kai import queue_name, weight
-from gpuplan.planning.plan import Counted, Plan, Pool
+from gpuplan.planning.plan import TENANT_LABEL, Counted, Plan, Pool
 from gpuplan.planning.portions import portion_of
 from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL
 from gpuplan.planning.tenants import amount
+from gpuplan.policy.models import Cap
 from gpuplan.policy.names import TENANT
 from gpuplan.values import Value
 from gpuplan.wording import joined
@@ -61,6 +64,7 @@ class _Reader:
         self.dump, self.plan, self.told = dump, plan, Told()
         self.recorded: Recorded = read_recorded(dump, plan.cluster.cap)
         self.granted = _granted(dump)
+        self.capped = _capped(dump)
         self.matching = Matching(dump, plan)
         self.work = _namespaces(dump)
         tell_faults(dump, plan, self.told)
@@ -197,7 +201,8 @@ class _Reader:
         known = {unit: _in_units(bounds) for (name, unit), bounds in recorded.items() if name == pool.name}
         units = [*known] or self._granted(tenant, pool)
         is_needed = is_needed or rest is not None or any(_share(held.whole, counted) for counted in _COMPUTE)
-        found = own_bounds(pool, whole, rest, below, units=units, may_be_none=not is_needed)
+        capped = self._capped(tenant, pool)
+        found = own_bounds(pool, whole, rest, below, units=units, capped=capped, may_be_none=not is_needed)
         if found is None and below and whole.quota is not None and whole.quota < gpus_of(pool, below):
             self._tell_less(held.whole)
             more = Bounds(None, None if whole.limit is None else max(whole.limit, gpus_of(pool, below)))
@@ -210,6 +215,17 @@ class _Reader:
         """The units that admission lets the tenant's pods ask for, where gpuplan's own parameters say it."""
         granted = self.granted.get(tenant, ())
         return [unit.name for unit in pool.units if (pool.name, unit.asked_as or FRACTION) in granted]
+
+    def _capped(self, tenant: str, pool: Pool) -> Capped:
+        """What ResourceQuotas cap of a pool's units, as far as no other pool of the tenant's hands out the same."""
+        granted = Counter(line[-1] for line in self.granted.get(tenant, ()))
+        capped = self.capped.get(tenant, Counter[str]())
+        amounts = {
+            unit.name: capped[unit.resource]
+            for unit in pool.units
+            if unit.resource is not None and unit.resource in capped and granted[unit.resource] == 1
+        }
+        return Capped(amounts, self.plan.cluster.cap is not Cap.GUARANTEED)
 
     def _nearest(self, pool: Pool, held: _Held, whole: Bounds, below: Found, units: Sequence[str]) -> Found:
         """Whole units, where the queue has a number that no units come to."""
@@ -490,6 +506,23 @@ def _granted(dump: Dump) -> Mapping[str, set[tuple[str, ...]]]:
             lines = text(data.get("grants")).splitlines()
             found.setdefault(tenant, set()).update(tuple(line.split()[:2]) for line in lines)
     return found
+
+
+def _capped(dump: Dump) -> Mapping[str, Counter[str]]:
+    """By tenant what gpuplan's ResourceQuotas cap in its namespaces together, by resource."""
+    owners = {item.name: item.labels.get(TENANT_LABEL, "") for item in dump.of_kind("", "Namespace")}
+    found: dict[str, Counter[str]] = {}
+    for item in dump.of_kind("", "ResourceQuota"):
+        if item.name != QUOTA or not (tenant := owners.get(item.namespace)):
+            continue
+        for key, value in inside(item.body, "spec", "hard").items():
+            amount = parse_quantity(text(value)) if key.startswith(_REQUESTS) else None
+            if amount is not None:
+                found.setdefault(tenant, Counter())[key.removeprefix(_REQUESTS)] += int(amount)
+    return found
+
+
+_REQUESTS: Final = "requests."
 
 
 def _in_units(recorded: RecordedBounds) -> UnitBounds:

@@ -10,6 +10,7 @@ from gpuplan.adoption.dump import Dump
 from gpuplan.backends.runai import SCHEDULING_RULES
 from gpuplan.checks.handwritten.reading import inside, mapping, sequence, text
 from gpuplan.diagnostics import Origin
+from gpuplan.documents import Document
 from gpuplan.planning.plan import Counted
 from gpuplan.planning.projects import DEFAULT_RANK, RANKS
 from gpuplan.values import NamedTuple, Value
@@ -80,6 +81,11 @@ def read_orgs(dump: Dump) -> Orgs:
         elif (org := _org(at, body, names)).name:
             (projects if org.namespace else departments).append(org)
     return Orgs(tuple(projects), tuple(departments), {pool: time for pool, time in run_times.items() if time})
+
+
+def has_orgs(document: Document) -> bool:
+    """Whether a document has a project, a department or a node pool in it."""
+    return any(_bodies(document.origin, mapping(document.data)))
 
 
 _LISTS: Final = ("projects", "departments", "nodePools")

@@ -12,7 +12,8 @@ class Collected(NamedTuple):
 
     ``where`` says on which clusters there are such kinds; it is empty where all have them. Objects of the ``namespace``
     alone are collected, or of all namespaces, and those alone that have the ``label``, where there is one. Who owns
-    which field comes along, for `gpuplan drift`.
+    which field comes along, for `gpuplan drift`. What grows with the cluster is collected as JSON, which may be larger
+    than YAML.
     """
 
     file: str
@@ -37,7 +38,7 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 
 COLLECTED: Final = (
     Collected(
-        "cluster.yaml",
+        "cluster.json",
         (
             ("", "Node", "nodes"),
             ("", "Namespace", "namespaces"),
@@ -56,7 +57,7 @@ COLLECTED: Final = (
         "Kubernetes 1.30 or newer",
     ),
     Collected(
-        "work.yaml",
+        "work.json",
         (
             ("apps", "Deployment", "deployments"),
             ("apps", "StatefulSet", "statefulsets"),
@@ -118,7 +119,7 @@ COLLECTED: Final = (
     Collected("dashboards.yaml", (("", "ConfigMap", "configmaps"),), "Grafana", "monitoring"),
     Collected("gpuplan-files.yaml", (("", "ConfigMap", "configmaps"),), "gpuplan", "gpuplan-system"),
     Collected(
-        "nfd.yaml",
+        "nfd.json",
         (
             ("nfd.k8s-sigs.io", "NodeFeatureRule", "nodefeaturerules"),
             ("nfd.k8s-sigs.io", "NodeFeature", "nodefeatures"),

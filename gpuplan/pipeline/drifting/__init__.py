@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 
 from gpuplan.adoption import Dump, name_of, read_dump
-from gpuplan.adoption.drift import compare, compare_nodes, leftovers, opponents
+from gpuplan.adoption.drift import compare, compare_nodes, count_nodes, leftovers, opponents
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.documents import find_folders
 from gpuplan.pipeline import Report, report_on
@@ -26,8 +26,9 @@ def drift(
 ) -> Drifting:
     """What runs, as dumps show it, contents by name, beside what the policies at ``root`` build for a cluster.
 
-    Without a ``cluster`` it is the only one, or the one that the dumps say. ``kustomize`` is as in `validate`: without
-    it, what hand-written Components make of objects is not known, and they are not compared.
+    Without a ``cluster`` it is the only one, or the one that the dumps say; trouble where they say another one, or show
+    nothing of it. ``kustomize`` is as in `validate`: without it, what hand-written Components make of objects is not
+    known, and they are not compared.
     """
     root = Path(root)
     dump, found = read_dump(dumps)
@@ -40,15 +41,26 @@ def drift(
         return Drifting(report, name)
     [plan] = report.plans
     compared = compare_with(plan, dump, root, kustomize=kustomize)
+    if not compared.shows_anything:
+        raise GpuplanError(
+            f"the dump shows nothing of cluster `{name}`: no object in it is one that the policies write",
+            "`gpuplan import --commands` prints what to collect",
+        )
     report = Report(tidy((*found, *compared.opponents), (), needed=()), report.plans, (name,), len(dumps))
-    return Drifting(report, name, compared.drifts, compared.left_alone, compared.unjudged, compared.number)
+    told = name_of(dump)
+    return Drifting(report, name, compared.drifts, compared.left_alone, compared.unjudged, compared.number, told)
 
 
 def _cluster(root: Path, wish: str, dump: Dump) -> str:
-    known = find_folders(root, OVERLAYS)
-    name = wish or (known[0] if len(known) == 1 else name_of(dump))
+    known, told = find_folders(root, OVERLAYS), name_of(dump)
+    name = wish or (known[0] if len(known) == 1 else told)
     if not name:
         raise GpuplanError("the dump does not say which cluster it is of", "name it: `gpuplan drift -c NAME`")
+    if not wish and told not in ("", name):
+        raise GpuplanError(
+            f"the dump is of cluster `{told}`, as gpuplan's own objects in it say, and the policies are of `{name}`",
+            f"go to the repository of `{told}`, or compare all the same: `gpuplan drift -c {name}`",
+        )
     return name
 
 
@@ -66,4 +78,5 @@ def compare_with(plan: Plan, dump: Dump, root: Path = Path(), *, kustomize: str 
     told = tuple(drift for drift in found if drift.next_sync is not NextSync.LEAVES)
     left = tuple(drift for drift in found if drift.next_sync is NextSync.LEAVES)
     unjudged = (*compared.unjudged, *platform.unjudged)
-    return Comparison(told, left, unjudged, tuple(opponents(plan, dump, platform.known, shown)), len(compared.found))
+    number = len(compared.found) + count_nodes(plan, dump)
+    return Comparison(told, left, unjudged, tuple(opponents(plan, dump, platform.known, shown)), number)

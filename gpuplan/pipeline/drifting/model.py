@@ -86,6 +86,8 @@ class Drifting(Value):
     unjudged: tuple[Unjudged, ...] = ()
     compared: int = 0
     """How many objects of the dump were compared."""
+    told_name: str = ""
+    """What gpuplan's own objects in the dump call the cluster; empty where they do not say."""
 
     @property
     def is_comparable(self) -> bool:
@@ -103,3 +105,7 @@ class Comparison(NamedTuple):
     unjudged: tuple[Unjudged, ...]
     opponents: tuple[Diagnostic, ...]
     number: int
+
+    @property
+    def shows_anything(self) -> bool:
+        return bool(self.number or self.drifts or self.left_alone or self.opponents)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -123,7 +124,7 @@ def write_packing(packing: Packing, root: str | PathLike[str] = ".", alternative
     if variant is None or not variant.is_valid:
         raise GpuplanError("nothing was written: the answer cannot be written", "see the findings")
     for path in variant.files:
-        if _text_of(Path(root) / path) != _without_mark(packing.texts.get(path)):
+        if _without_mark(_text_of(Path(root) / path)) != _without_mark(packing.texts.get(path)):
             raise GpuplanError(f"nothing was written: `{path}` has changed since it was read", "run it again")
     write_all(Path(root), variant.files)
     return tuple(sorted(variant.files))
@@ -135,8 +136,8 @@ def _without_mark(text: str | None) -> str | None:
 
 
 def _text_of(path: Path) -> str | None:
-    """What stands in a file now; None where there is none."""
-    return path.read_bytes().decode("utf-8-sig", "replace") if path.is_file() else None
+    """What stands in a file now, with its byte order mark; None where there is none."""
+    return path.read_bytes().decode("utf-8", "replace") if path.is_file() else None
 
 
 def _cluster(root: Path, wish: str) -> str:
@@ -159,8 +160,14 @@ class _Asking:
         self._question = question
         self._cluster = plan.cluster.name
         self._documents: Sequence[Document] = repository.documents[self._cluster]
-        self.texts = _texts(root, self._documents, self._cluster)
+        self._texts = _texts(root, self._documents, self._cluster)
+        self._marked = {path for path in self._texts if (root / path).read_bytes().startswith(BOM_UTF8)}
+        self.texts = {path: self._as_file(path, text) for path, text in self._texts.items()}
         self._before = platform_of(work_tree(root), repository)
+
+    def _as_file(self, path: str, text: str) -> str:
+        """A text with the byte order mark that editors on Windows begin files with, where the file has one."""
+        return f"\ufeff{text}" if path in self._marked else text
 
     def needs(self, demand: Mapping[str, bytes]) -> tuple[tuple[Need, ...], tuple[Diagnostic, ...]]:
         """The demand that is given, and what those are guaranteed whom it does not name."""
@@ -229,7 +236,7 @@ class _Asking:
         fleet = fleet_of(self._plan, wish)
         tolerance = self._question.tolerance or 0.0
         found = choose(needs, fleet.node_types, objective, most_layouts=most_layouts, tolerance=tolerance)
-        if not highs.is_there():
+        if not highs.is_there() and most_layouts is None and objective in (Objective.GPUS, Objective.PRICE):
             found = self._no_worse_than_today(found, needs, fleet)
         enough = self._enough(needs, fleet, most_layouts) if found.unmet and variation is Variation.ASKED else {}
         variant = self.as_variant(variation, fleet, found, enough)
@@ -280,7 +287,8 @@ class _Asking:
             grants, drafted = lending_surplus(plan, assignment, grants, drafted)
         seated = tuple(seats(plan, fleet.names, grants.quotas, assignment))
         wanted = documents_of(plan, fleet, assignment, grants, seated, drafted)
-        files = patched(self._cluster, self._documents, self.texts, wanted)
+        texts = patched(self._cluster, self._documents, self._texts, wanted)
+        files = {path: text and self._as_file(path, text) for path, text in texts.items()}
         findings = (*unmet(plan, fleet, found, enough), *unnamed(plan, assignment), *in_the_way(seated, assignment))
         moved = (*grants.moved, *(Moved(name, None, (flow,)) for name, mine in teams.items() for flow in mine))
         variant = Variant(variation, found, fleet, assignment, moved, seated, files, self._report, findings=findings)
@@ -334,4 +342,4 @@ def _texts(root: Path, documents: Sequence[Document], cluster: str) -> dict[str,
     found = dict(overlay_texts(documents, cluster))
     path = packed_path(cluster)
     text = _text_of(root / path) if path not in found else None
-    return found if text is None else {**found, path: text}
+    return found if text is None else {**found, path: text.removeprefix("\ufeff")}

@@ -155,7 +155,7 @@ class _Assigning:
         needed = {index: group.nodes for index, group in groups}
         cuts = {index: group.cut for index, group in groups}
         wanted = {group.pool: index for index, group in groups if group.pool}
-        self._keep(needed, cuts)
+        self._keep(needed, cuts, wanted)
         self._leave(needed, cuts, wanted)
         self._recut(needed, cuts, wanted)
         self._gather(needed, cuts)
@@ -174,11 +174,14 @@ class _Assigning:
         self._taken.add(source.pool.name)
         return taken
 
-    def _keep(self, needed: dict[int, int], cuts: Mapping[int, Cut]) -> None:
+    def _keep(self, needed: dict[int, int], cuts: Mapping[int, Cut], wanted: Mapping[str, int]) -> None:
+        """Pools that stay are the groups that the answer names after them: several may be cut alike."""
         for source in self._sources:
             today = cut_of(source.pool)
             if source.pool.name in self._kept and today is not None:
-                index = next((index for index, cut in cuts.items() if key_of(cut) == key_of(today)), -1)
+                alike = [index for index, cut in cuts.items() if key_of(cut) == key_of(today)]
+                mine = wanted.get(source.pool.name)
+                index = mine if mine in alike else next(iter(alike), -1)
                 taken = self._place(source, index, today, source.left)
                 if index in needed:
                     needed[index] = max(needed[index] - taken, 0)

@@ -257,6 +257,11 @@ def _new(plan: Plan, tenant: Tenant, flow: Flow) -> Item:
     return item
 
 
+def _items_of(tenant: Tenant, quotas: Mapping[str, list[Item]]) -> list[Item]:
+    """The quotas of a tenant as they are to be: those that change, which may be none, else those that are written."""
+    return quotas[tenant.name] if tenant.name in quotas else _written(tenant)
+
+
 def _written(tenant: Tenant) -> list[Item]:
     source = tenant.at.source
     if not isinstance(source, Document):
@@ -290,8 +295,8 @@ def _part_of(item: Item, quota: Quota, flow: Flow, part: Ratio, *, is_alone: boo
             new[name] = {key: floor(Ratio(str(number)) * part) for key, number in value.items()}
         elif name in _COUNTED and part != 1:
             new[name] = _scaled(quota, _COUNTED[name], part)
-        elif name == "pods" and part != 1:
-            new[name] = max(floor(value * part), 1)
+        elif name == "pods":
+            new[name] = max(flow.units + floor((value - before) * part), 1)
         else:
             new[name] = value
     if "split" in new:
@@ -337,10 +342,11 @@ def _lendable(item: Item) -> int:
 
 
 def _raise(item: Item, units: int) -> None:
-    """Let a quota have so many more guaranteed; what it may borrow beyond stays."""
+    """Let a quota have so many more guaranteed, with a pod for each; what it may borrow beyond stays."""
     item["guaranteed"] += units
-    if isinstance(item.get("limit"), int):
-        item["limit"] += units
+    for name in ("limit", "pods"):
+        if isinstance(item.get(name), int):
+            item[name] += units
     if "split" in item and not isinstance(_cap(item), str):
         _fill(item["split"], int(_cap(item)))
 
@@ -391,7 +397,7 @@ def lending_surplus(
     Each may have all of it, where a scheduler takes units back for a guarantee. Where nothing does, it is divided: caps
     that add up to more than there is would leave no guarantee (GPU418).
     """
-    written = {tenant.name: grants.quotas.get(tenant.name, _written(tenant)) for tenant in plan.tenants}
+    written = {tenant.name: _items_of(tenant, grants.quotas) for tenant in plan.tenants}
     lent = _Surplus(plan, assignment, {**written, **teams}).lent()
     changed = {name: lent[name] for name in written if lent[name] != written[name] or name in grants.quotas}
     return grants._replace(quotas=changed), {name: lent[name] for name in teams}
@@ -454,12 +460,12 @@ class _Surplus:
 
     def _with_new_quotas(self, key: UnitKey) -> list[tuple[str, Item]]:
         """Quotas that guarantee nothing, for those that have the same unit of another pool."""
-        for tenant in self._plan.tenants:
-            if self._has[tenant.name, self._sorts[key]]:
-                self._quotas[tenant.name].append((key, _new(self._plan, tenant, Flow(key, 0))))
-        for name in self._quotas.keys() - self._above.keys():
+        tenants = {tenant.name: tenant for tenant in self._plan.tenants}
+        for name, items in self._quotas.items():
             if self._has[name, self._sorts[key]]:
-                self._quotas[name].append((key, item_of(Flow(key, 0))))
+                flow = Flow(key, 0)
+                items.append((key, _new(self._plan, tenants[name], flow) if name in tenants else item_of(flow)))
+                self._keys[name].add(key)
         return self._takers(key)
 
     def _is_nested(self, name: str, key: UnitKey) -> bool:
@@ -533,7 +539,7 @@ Room = tuple[str, str, UnitKey]
 def _rooms(plan: Plan, quotas: Mapping[str, list[Item]], assignment: Assignment) -> Iterator[tuple[Room, int]]:
     """How many units pods may have at once, of all quotas on pools in scope; no limit makes a pool larger."""
     for tenant in plan.tenants:
-        for item in quotas.get(tenant.name, _written(tenant)):
+        for item in _items_of(tenant, quotas):
             place = assignment.find(item["pool"])
             units = place.units() if place else {}
             key = item["pool"], item.get("unit") or next(iter(units), "")

@@ -193,29 +193,33 @@ def bound_text(packing: Packing, variant: Variant) -> str:
 
 
 def _holding_text(holding: Holding | None) -> Iterator[str]:
-    """How an answer holds: where pods keep to their own units, and where they may take larger ones."""
+    """How an answer holds: where pods keep to their own units, and if they could take larger ones."""
     if holding is None:
         return
     own, larger = holding.own, holding.larger
     if holding.law is Law.BY_CHANCE:
         yield f"as pods come and go, {_find_room(own.planned, larger.planned)}"
     if holding.tolerance:
-        off = f"up to {holding.tolerance:.0%}"
-        yield f"with each need off by {off}, {_find_room(own.off, larger.off)} on average"
+        off = f"{100 * holding.tolerance:g}%"
+        yield f"with each need off by up to {off}, {_find_room(own.off, larger.off, ' on average')}"
         worst = min(holding.teams, key=lambda team: holding.teams[team], default=None)
         least = _percent(holding.teams[worst]) if worst else ""
-        told = f"; of `{worst}` {least}" if least and least != _percent(own.most) else ""
-        yield f"with all needs {off} more, {_find_room(own.most, larger.most)}{told}"
+        told = f"; fewest of `{worst}`: {least}" if least and least != _percent(own.most) else ""
+        yield f"with {off} more of every need, {_find_room(own.most, larger.most)}{told}"
 
 
-def _find_room(own: float, larger: float) -> str:
-    wide = f" ({_percent(larger)} where they may take larger units)" if _percent(larger) != _percent(own) else ""
-    return f"{_percent(own)} of pods find room{wide}"
+def _find_room(own: float, larger: float, when: str = "") -> str:
+    wide = f" ({_percent(larger)} if they could take larger units)" if _percent(larger) != _percent(own) else ""
+    of = " " if _percent(own) == _ALL else " of "
+    return f"{_percent(own)}{of}pods find room{when}{wide}"
+
+
+_ALL: Final = "all"
 
 
 def _percent(share: float) -> str:
     """Never all where some have none."""
-    return "all" if share > 1 - 1e-9 else f"{min(floor(share * 1000) / 10, 99.9):.1f}%"
+    return _ALL if share > 1 - 1e-9 else f"{min(floor(share * 1000) / 10, 99.9):.1f}%"
 
 
 def _least(packing: Packing, variant: Variant) -> str:

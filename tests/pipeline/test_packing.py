@@ -256,8 +256,14 @@ def test_how_an_answer_holds_is_said_where_it_is_asked_for(root: Path) -> None:
     assert other.holding is not None
     assert other.holding.own.most == 1
     page = shown_packing(packing, "table", PLAIN)
-    assert "with all needs up to 50% more, 66.6% of pods find room\n" in page
+    assert "with 50% more of every need, 66.6% of pods find room\n" in page
     assert "FIND ROOM" in page
+    assert "with 50% more of every need, all pods find room\n" in shown_packing(packing, "table", PLAIN, 1)
+
+
+def test_a_tolerance_is_said_as_it_was_asked_for(root: Path) -> None:
+    page = shown_packing(pack(root, tolerance=0.125), "table", PLAIN)
+    assert "with each need off by up to 12.5%, " in page
 
 
 SHARED = """\

@@ -372,7 +372,8 @@ def other_rows(packing: Packing) -> list[tuple[str, ...]]:
 
 
 def _room(holding: Holding) -> str:
-    return _percent(holding.own.off)
+    own, larger = _percent(holding.own.off), _percent(holding.larger.off)
+    return own if own == larger else f"{own} ({larger})"
 
 
 def _cells(numbers: Numbers, room: Sequence[str]) -> tuple[str, ...]:

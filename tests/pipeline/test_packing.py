@@ -7,6 +7,7 @@ import random
 from collections.abc import Collection
 from fractions import Fraction as Ratio
 from pathlib import Path
+from shutil import copytree
 
 import jsonschema
 import pytest
@@ -21,6 +22,8 @@ from gpuplan.views.plan_json import plans_as_data
 from gpuplan.views.schemas import schema
 from gpuplan.views.text import PLAIN, Theme
 from tests.orders.platforms import CLUSTER, Platform, random_platform
+
+REPOSITORY = Path(__file__).parents[2]
 
 NO_QUESTION = ("has no pool whose GPUs could be cut", "nobody asks for GPUs of cluster")
 
@@ -228,6 +231,18 @@ def test_units_of_a_pool_on_which_nobody_has_a_quota_are_for_who_has_the_same_of
     limits = limits_of(root, text, warns_of={"GPU416"} if is_plain else (), keep=("small", "more"))
     alone = {"one": [6, 6], "two": [13, 13], "three": [9, 9]}
     assert limits == (alone if is_plain else {"one": [14, 28], "two": [18, 28], "three": [16, 28]})
+
+
+def test_the_cut_that_turns_the_fewest_away_stays_once_it_is_written(tmp_path: Path) -> None:
+    """Of the platform that the repository has as its example: one more search starts where the nodes are."""
+    for folder in ("policies", "overlays"):
+        copytree(REPOSITORY / folder, tmp_path / folder)
+    write_packing(_accepting(tmp_path), tmp_path)
+    assert _accepting(tmp_path).variants[0].files == {}
+
+
+def _accepting(root: Path) -> Packing:
+    return pack(root, cluster="prod", objective="accepted", tolerance=0.3, alternatives=False)
 
 
 def limits_of(

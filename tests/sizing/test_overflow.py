@@ -84,6 +84,40 @@ def simulated(reach: list[list[int]], pods: list[float], room: list[int]) -> flo
     return away / (PODS - WARM_UP)
 
 
+@pytest.mark.parametrize("small", [0.5, 0.9, 1.3])
+@pytest.mark.parametrize("large", [0.1, 0.5, 0.9, 1.2])
+@pytest.mark.parametrize("room", [(1, 1), (1, 5), (3, 2), (6, 1), (6, 5)])
+def test_the_estimate_is_near_the_exact_number_where_parts_are_few(
+    small: float, large: float, room: tuple[int, int]
+) -> None:
+    """Small pods take a large part where no small one is free; ``small`` and ``large`` are pods for each part."""
+    pods = small * room[0], large * room[1]
+    estimated = Overflow([[0, 1], [1]]).turned_away(pods, room, Law.BY_CHANCE)
+    assert sum(estimated) / sum(pods) == pytest.approx(exact(pods, room) / sum(pods), abs=0.013)
+
+
+def exact(pods: tuple[float, float], room: tuple[int, int]) -> float:
+    """How many of small and large pods find no room: the chain of busy parts of both kinds, until it is steady."""
+    steps = sum(pods) + sum(room)
+    busy = {(small, large): 0.0 for small in range(room[0] + 1) for large in range(room[1] + 1)}
+    busy[0, 0] = 1.0
+    for _ in range(100 * round(steps)):
+        after = dict.fromkeys(busy, 0.0)
+        for (small, large), share in busy.items():
+            moves = [
+                ((small + 1, large) if small < room[0] else (small, large + 1), pods[0]),
+                ((small, large + 1), pods[1]),
+                ((small - 1, large), small),
+                ((small, large - 1), large),
+            ]
+            for to, rate in moves:
+                after[to if to in busy else (small, large)] += share * rate / steps
+            after[small, large] += share * (room[0] - small + room[1] - large) / steps
+        busy = after
+    large_busy = sum(share for (_, large), share in busy.items() if large == room[1])
+    return pods[0] * busy[room] + pods[1] * large_busy
+
+
 @given(st.lists(st.integers(0, 20), min_size=3, max_size=3), st.integers(0, 2), st.sampled_from(Law))
 def test_more_room_turns_no_more_pods_away(room: list[int], more: int, law: Law) -> None:
     """Within the error of the estimate, which is not quite monotonic."""

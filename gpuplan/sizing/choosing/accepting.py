@@ -21,6 +21,7 @@ STEP = 0.01
 MOST_PUSHED = 12
 """So many kinds of parts, the smallest ones, are insisted on."""
 PUSHED_RADIUS = 8
+"""So many parts more or less of the others are looked at then, or as many as one node has of a kind."""
 SECONDS_EACH = 2.0
 """A round may take so long; it need not be proven to be the best one."""
 
@@ -49,17 +50,17 @@ def accept(
 
     It goes from one choice to a better one: what one part more or less of each kind is worth gives an integer program,
     which is followed as far as that can be trusted, and half as far where it was not. Where that ends, one part more or
-    less of some kind is insisted on. All this first for demand as planned, then from there for demand that is off.
-    There may be better answers far from this one. Of answers with as much room it takes the one that is ``nearest`` to
-    how nodes are cut today. None where HiGHS finds none at all.
+    less of some kind is insisted on. All this first for demand as planned, then from there for demand that is off; and
+    once more from how nodes are cut today, or nearly so, so that no answer is worse than that. There may be better ones
+    far from both. Of answers with as much room it takes the one that is ``nearest`` to how nodes are cut today.
+    None where HiGHS finds none at all.
     """
     search = _Search(make, amounts, types)
-    best = search.find(_Loss(asked, 0))
-    if best is None:
+    found = [search.find(_Loss(asked, 0)), search.today(_Loss(asked, 0), nearest)]
+    starts = [start for start in found if start is not None]
+    if not starts:
         return None
-    for off in sorted({0.0, tolerance}):
-        loss = _Loss(asked, off)
-        best = search.climb(loss, best._replace(away=loss.away(best.room)))
+    best = min((search.climb_all(asked, start, tolerance) for start in starts), key=lambda one: one.away)
     choice = search.full()
     for place, count in best.room.items():
         if count:
@@ -88,6 +89,18 @@ class _Search:
     def __init__(self, make: Maker, amounts: Sequence[Fraction], types: Sequence[NodeType]) -> None:
         self._make, self._amounts, self._types = make, amounts, types
 
+    def today(self, loss: _Loss, nearest: Callable[[Choice, float], Solution]) -> _Reached | None:
+        """What is asked for has room, and nodes are cut as near to today as can be."""
+        choice = self.full()
+        return self._reached(choice, nearest(choice, SECONDS_EACH), loss)
+
+    def climb_all(self, asked: Sequence[Ask], best: _Reached, tolerance: float) -> _Reached:
+        """For demand as planned, then for demand that is off."""
+        for off in sorted({0.0, tolerance}):
+            loss = _Loss(asked, off)
+            best = self.climb(loss, best._replace(away=loss.away(best.room)))
+        return best
+
     def climb(self, loss: _Loss, best: _Reached) -> _Reached:
         """From a choice to better ones, until none is near."""
         for _ in range(MOST_ROUNDS):
@@ -112,9 +125,10 @@ class _Search:
 
     def _push(self, loss: _Loss, best: _Reached) -> _Reached | None:
         """A better choice that what parts are worth one by one does not lead to: one stands in for another."""
+        radius = max(PUSHED_RADIUS, *(each for factors in best.choice.supply.values() for each in factors.values()))
         for place in loss.places(best.room)[:MOST_PUSHED]:
             for by in (1, -1):
-                found = self.find(loss, _Around(best.room, PUSHED_RADIUS, place, by))
+                found = self.find(loss, _Around(best.room, round(radius), place, by))
                 if found is not None and _is_better(found, best):
                     return found
         return None
@@ -136,7 +150,9 @@ class _Search:
             count = around.room.get(around.pushed, 0) + around.by
             bounds = (count, INFINITE) if around.by > 0 else (-INFINITE, count)
             choice.program.row(bounds[0], choice.supply[around.pushed], bounds[1])
-        solution = choice.solve(costs, step=STEP, time_limit_s=SECONDS_EACH)
+        return self._reached(choice, choice.solve(costs, step=STEP, time_limit_s=SECONDS_EACH), loss)
+
+    def _reached(self, choice: Choice, solution: Solution, loss: _Loss) -> _Reached | None:
         if not (solution.values and choice.holds(solution, self._amounts)):
             return None
         room = {place: _sum(choice.supply[place], solution) for place in choice.supply}

@@ -128,6 +128,17 @@ def test_two_pools_that_are_cut_alike_are_both_kept_and_no_node_is_added(root: P
     assert packing.variants[0].files == {}
 
 
+def test_pools_that_are_cut_alike_stay_as_large_as_the_answer_has_them(root: Path) -> None:
+    """All nodes are used, and the team that the small pool serves asks for more than its node has."""
+    own = root / "overlays" / "test" / "own.yaml"
+    small = HALVES_AND_SEVENTHS.partition("---\n")[0].replace("halves", "few").replace("gpu-", "another-")
+    small = small.replace("count: 2", "count: 1").replace(", another-2", "")
+    team = HALVES_AND_SEVENTHS.replace("guaranteed: 2", "guaranteed: 1")
+    own.write_text(f"{small}---\n{team.replace('pool: halves', 'pool: few')}", encoding="utf-8")
+    variant = pack(root, objective="accepted", alternatives=False).variants[0]
+    assert {pool.name: pool.nodes.count for pool in variant.pools} == {"few": 1, "halves": 2}
+
+
 def test_a_document_that_clusters_share_stays_and_the_overlay_says_what_differs(root: Path) -> None:
     shared = root / "policies"
     shared.mkdir()
@@ -231,6 +242,20 @@ def test_units_of_a_pool_on_which_nobody_has_a_quota_are_for_who_has_the_same_of
     limits = limits_of(root, text, warns_of={"GPU416"} if is_plain else (), keep=("small", "more"))
     alone = {"one": [6, 6], "two": [13, 13], "three": [9, 9]}
     assert limits == (alone if is_plain else {"one": [14, 28], "two": [18, 28], "three": [16, 28]})
+
+
+def test_a_team_gets_no_quota_that_allows_nothing(root: Path) -> None:
+    """One unit that nobody is guaranteed is for one of three teams."""
+    text = TEAMS_OF_ONE_POOL.replace("SCHEDULER", "kubernetes")
+    text = text.replace("guaranteed: 6", "guaranteed: 6, split: {three-a: 3, three-b: 3}")
+    other = TEAMS_OF_ONE_POOL.split("---\n")[1].replace("name: small", "name: more").replace("gpu-", "more-")
+    other = (
+        other.replace("count: 4", "count: 1")
+        .replace(", more-2, more-3, more-4", "")
+        .replace("1g.10gb: 7", "1g.10gb: 1")
+    )
+    limits = limits_of(root, f"{text}---\n{other}", warns_of={"GPU416"}, keep=("small", "more"))
+    assert limits == {"one": [6], "two": [13, 1], "three": [9]}
 
 
 def test_the_cut_that_turns_the_fewest_away_stays_once_it_is_written(tmp_path: Path) -> None:

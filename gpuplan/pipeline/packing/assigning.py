@@ -195,7 +195,8 @@ class _Assigning:
             today = cut_of(source.pool)
             found = [index for index, cut in cuts.items() if today and key_of(cut) == key_of(today) and needed[index]]
             if found:
-                index = max(found, key=lambda index: (self._pull.get((index, source.pool.name), 0), needed[index]))
+                name = source.pool.name
+                index = max(found, key=lambda at: (wanted.get(name) == at, self._pull.get((at, name), 0), needed[at]))
                 needed[index] -= self._place(source, index, cuts[index], needed[index])
 
     def _recut(self, needed: dict[int, int], cuts: Mapping[int, Cut], wanted: Mapping[str, int]) -> None:

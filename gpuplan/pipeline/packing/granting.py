@@ -411,6 +411,7 @@ class _Surplus:
         self._quotas = {name: [(_key_in(assignment, item), dict(item)) for item in quotas[name]] for name in quotas}
         self._keys = {name: {key for key, _ in items} for name, items in self._quotas.items()}
         self._above = {tenant.name: [one.name for one in plan.tree.above(tenant)] for tenant in plan.tenants}
+        self._added: list[Item] = []
         self._left: dict[UnitKey, int] = {}
         self._sorts: dict[UnitKey, _Sort] = {}
         for place in assignment.places:
@@ -428,7 +429,8 @@ class _Surplus:
         for key, surplus in self._left.items():
             if surplus > 0:
                 self._lend(key, surplus)
-        return {name: [item for _, item in items] for name, items in self._quotas.items()}
+        useless = [id(item) for item in self._added if not item.get("limit")]
+        return {name: [item for _, item in items if id(item) not in useless] for name, items in self._quotas.items()}
 
     def _promised(self, name: str, key: UnitKey, item: Item) -> int:
         """How many units are no surplus for this quota."""
@@ -464,7 +466,8 @@ class _Surplus:
         for name, items in self._quotas.items():
             if self._has[name, self._sorts[key]]:
                 flow = Flow(key, 0)
-                items.append((key, _new(self._plan, tenants[name], flow) if name in tenants else item_of(flow)))
+                self._added.append(_new(self._plan, tenants[name], flow) if name in tenants else item_of(flow))
+                items.append((key, self._added[-1]))
                 self._keys[name].add(key)
         return self._takers(key)
 

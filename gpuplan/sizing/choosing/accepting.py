@@ -56,11 +56,13 @@ def accept(
     None where HiGHS finds none at all.
     """
     search = _Search(make, amounts, types)
-    found = [search.find(_Loss(asked, 0)), search.today(_Loss(asked, 0), nearest)]
-    starts = [start for start in found if start is not None]
-    if not starts:
+    starts = (search.today(_Loss(asked, 0), nearest), search.find(_Loss(asked, 0)))
+    best = None
+    for start in starts:
+        found = search.climb_all(asked, start, tolerance) if start else None
+        best = found if found and (best is None or found.away < best.away - STEP) else best
+    if best is None:
         return None
-    best = min((search.climb_all(asked, start, tolerance) for start in starts), key=lambda one: one.away)
     choice = search.full()
     for place, count in best.room.items():
         if count:

@@ -156,7 +156,7 @@ def command(
     from gpuplan.diagnostics import GpuplanError
     from gpuplan.pipeline.packing import pack
     from gpuplan.sizing.demand import queries as asked_of_prometheus
-    from gpuplan.views.packing import shown_packing
+    from gpuplan.views.packing import NAMES, shown_packing
 
     if queries:
         terminal.print(asked_of_prometheus())
@@ -166,18 +166,22 @@ def command(
     measured: dict[str, Any] = {}
     measured |= {} if percentile is None else {"percentile": percentile}
     measured |= {} if margin is None else {"margin": margin}
-    packing = pack(
-        terminal.root,
-        _demand(demand),
-        cluster="".join(clusters),
-        pools=pools_,
-        objective=objective,
-        keep=keep,
-        most_layouts=most_layouts,
-        nodes_at_most=nodes_at_most,
-        tolerance=None if tolerance is None else float(tolerance),
-        **measured,
-    )
+    try:
+        packing = pack(
+            terminal.root,
+            _demand(demand),
+            cluster="".join(clusters),
+            pools=pools_,
+            objective=objective,
+            keep=keep,
+            most_layouts=most_layouts,
+            nodes_at_most=nodes_at_most,
+            tolerance=None if tolerance is None else float(tolerance),
+            begin=lambda variation: terminal.doing(f"looking for an answer: {NAMES[variation]} ..."),
+            **measured,
+        )
+    finally:
+        terminal.doing("")
     number = alternative or 0
     if packing.variants and number >= len(packing.variants):
         raise GpuplanError(

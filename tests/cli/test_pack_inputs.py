@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from gpuplan.cli.main import main
 from tests.cli.runs import run
 from tests.plans import a_cluster
 from tests.platforms import pool, tenant
@@ -109,3 +112,27 @@ def test_how_much_of_measured_use_is_planned_for(root: Path) -> None:
 
 def test_a_percentile_is_at_most_a_hundred(root: Path) -> None:
     assert run("pack", "--percentile", "101", cwd=root).code == 2
+
+
+# --- What takes a while ---
+
+
+class Screen(io.StringIO):
+    """A terminal that keeps what it is sent."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("options", "is_told"), [((), True), (("--quiet",), False)])
+def test_a_terminal_is_told_what_takes_a_while(
+    root: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], *, is_told: bool
+) -> None:
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    (root / "teams.csv").write_text("team,pods,memory\nteam,99,9Gi\n", encoding="utf-8")
+    monkeypatch.chdir(root)
+    main([*options, "pack", "teams.csv"], standalone_mode=False)
+    lines = [line.split("\x1b[K")[-1] for line in screen.getvalue().split("\r")]
+    assert ("looking for an answer: as asked ..." in lines) is is_told
+    assert not any("..." in line for line in lines[-1:])

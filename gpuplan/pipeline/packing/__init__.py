@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from os import PathLike
@@ -63,21 +63,27 @@ def pack(
     tolerance: float | None = None,
     percentile: float = PERCENTILE,
     margin: Fraction = MARGIN,
+    begin: Callable[[Variation], object] = Variation,
 ) -> Packing:
     """How the GPUs of a cluster are best cut for a demand; nothing is written.
 
     ``demand`` is contents of files by name: `Demand` documents, tables, or what Prometheus answered. Without, it is
     what the platform's own quotas guarantee. Of what Prometheus measured, a need is the ``percentile`` of samples,
     above 0 and at most 100, and a ``margin`` on top of it, 1/5 for a fifth. With a ``tolerance`` from 0 to 1 it is said
-    how each answer holds when each need is off by up to that part.
+    how each answer holds when each need is off by up to that part. Each answer may take seconds: ``begin`` is told
+    which one is looked for next.
     """
+    if tolerance is not None and not 0 <= tolerance <= 1:
+        raise GpuplanError(f"a need cannot be off by {tolerance} of it", "use a part from 0 to 1, such as 0.3")
     wish = Wish(tuple(pools), tuple(keep), dict(nodes_at_most))
     measured = Measured(percentile, margin)
     question = Question(Objective(objective), wish, most_layouts, alternatives, tolerance, measured)
-    return answer(Path(root), demand, cluster, question)
+    return answer(Path(root), demand, cluster, question, begin)
 
 
-def answer(root: Path, demand: Mapping[str, bytes], cluster: str, question: Question) -> Packing:
+def answer(
+    root: Path, demand: Mapping[str, bytes], cluster: str, question: Question, begin: Callable[[Variation], object]
+) -> Packing:
     from gpuplan.sizing.choosing import highs
 
     name = _cluster(root, cluster)
@@ -106,7 +112,7 @@ def answer(root: Path, demand: Mapping[str, bytes], cluster: str, question: Ques
             f"nobody asks for GPUs of cluster `{name}`: no tenant is guaranteed any in the pools in question",
             "give a demand, such as `gpuplan pack teams.csv`; `gpuplan schema demand` says what one holds",
         )
-    variants = tuple(asking.variants(needs))
+    variants = tuple(asking.variants(needs, begin))
     return replace(packing, variants=variants)
 
 
@@ -194,12 +200,14 @@ class _Asking:
         asked = tuple(need if _is_on(need, fleet) else replace(need, today=None) for need in asked)
         return (*asked, *(need for need in own if need.team not in teams)), told
 
-    def variants(self, needs: Sequence[Need]) -> Iterator[Variant]:
+    def variants(self, needs: Sequence[Need], begin: Callable[[Variation], object]) -> Iterator[Variant]:
         question = self._question
+        begin(Variation.ASKED)
         chosen = self.variant(Variation.ASKED, needs, question.wish, question.objective, question.most_layouts)
         yield chosen
         seen = {_told(chosen)}
         for variation, wish, objective, most in self._others(chosen, needs) if question.alternatives else ():
+            begin(variation)
             try:
                 other = self.variant(variation, needs, wish, objective, most)
             except GpuplanError:  # what only a solver finds is no alternative where there is none

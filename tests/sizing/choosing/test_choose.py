@@ -163,8 +163,8 @@ def test_a_pool_that_names_a_profile_as_older_drivers_do_is_used_under_that_name
 
 
 def test_of_answers_as_good_that_one_is_taken_which_grants_the_smallest_units() -> None:
-    """Four small pods fit three `2g.20gb` and a `1g.10gb` as well: these would be of use to nobody else then."""
+    """Of nine small pods three could have `2g.20gb`: these would be of use to nobody else then."""
     old = a_pool("old", 1, {"2g.20gb": 2, "3g.40gb": 1})
-    needs = [a_need(2, "medium", memory=15), a_need(1, "half", memory=30), a_need(4, "small", memory=9)]
-    answer = chosen(needs, nodes(count=2, pools=(old,)))
-    assert units(answer) == {("medium", "2g.20gb"): 2, ("half", "3g.40gb"): 1, ("small", "1g.10gb"): 4}
+    needs = [a_need(2, "medium", compute="2/7"), a_need(1, "half", compute="3/7"), a_need(9, "small", memory=9)]
+    answer = chosen(needs, nodes(count=3, pools=(old,)))
+    assert units(answer) == {("medium", "2g.20gb"): 2, ("half", "3g.40gb"): 1, ("small", "1g.10gb"): 9}

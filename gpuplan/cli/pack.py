@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 OBJECTIVES = ("gpus", "changes", "price", "accepted")
 """Of `gpuplan.sizing.answers.Objective`, which help must not load."""
 
+BASES = ("guaranteed", "limit", "workloads")
+"""Of `gpuplan.sizing.demand.Basis`."""
+
 _MOST = regex(r"([A-Za-z0-9][A-Za-z0-9.-]*)=([0-9]{1,5})")
 
 
@@ -63,6 +66,14 @@ _PART = regex(r"([0-9]{1,4}(?:\.[0-9]{1,6})?)(%?)")
     section="Input",
     help="What the answer is best in: fewest GPUs, fewest nodes cut otherwise, lowest price, or, on all nodes, fewest "
     "pods turned away as they come and go [default: gpus].",
+)
+@option(
+    "--basis",
+    type=click.Choice(BASES),
+    default="guaranteed",
+    section="Input",
+    help="What teams ask for that no file names: what their quotas guarantee, the limits of these, or what their "
+    "workloads run [default: guaranteed].",
 )
 @option(
     "--tolerance",
@@ -128,6 +139,7 @@ def command(
     keep: tuple[str, ...],
     most_layouts: int | None,
     nodes_at_most: dict[str, int],
+    basis: str,
     tolerance: Fraction | None,
     percentile: float | None,
     margin: Fraction | None,
@@ -156,7 +168,7 @@ def command(
     from gpuplan.diagnostics import GpuplanError
     from gpuplan.pipeline.packing import pack
     from gpuplan.sizing.demand import queries as asked_of_prometheus
-    from gpuplan.views.packing import shown_packing
+    from gpuplan.views.packing import NAMES, shown_packing
 
     if queries:
         terminal.print(asked_of_prometheus())
@@ -166,18 +178,23 @@ def command(
     measured: dict[str, Any] = {}
     measured |= {} if percentile is None else {"percentile": percentile}
     measured |= {} if margin is None else {"margin": margin}
-    packing = pack(
-        terminal.root,
-        _demand(demand),
-        cluster="".join(clusters),
-        pools=pools_,
-        objective=objective,
-        keep=keep,
-        most_layouts=most_layouts,
-        nodes_at_most=nodes_at_most,
-        tolerance=None if tolerance is None else float(tolerance),
-        **measured,
-    )
+    try:
+        packing = pack(
+            terminal.root,
+            _demand(demand),
+            cluster="".join(clusters),
+            pools=pools_,
+            objective=objective,
+            keep=keep,
+            most_layouts=most_layouts,
+            nodes_at_most=nodes_at_most,
+            tolerance=None if tolerance is None else float(tolerance),
+            begin=lambda variation: terminal.doing(f"looking for an answer: {NAMES[variation]} ..."),
+            basis=basis,
+            **measured,
+        )
+    finally:
+        terminal.doing("")
     number = alternative or 0
     if packing.variants and number >= len(packing.variants):
         raise GpuplanError(

@@ -56,6 +56,11 @@ class Terminal(NamedTuple):
         if not self.quiet:
             self.insist(text)
 
+    def doing(self, text: str) -> None:
+        """Say what takes a while, on one line of a terminal, until something else is; nothing clears that line."""
+        if not self.quiet and sys.stderr.isatty():
+            click.echo(f"\r\x1b[K{text}", nl=False, err=True, color=True)
+
     def insist(self, text: str) -> None:
         """Say something that has to be said."""
         click.echo(text, nl=False, err=True, color=True)

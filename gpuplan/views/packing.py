@@ -16,6 +16,7 @@ from gpuplan.pipeline.packing.steps import commands_of, tasks_of
 from gpuplan.planning.plan import Pool, UnitKey
 from gpuplan.planning.prices import HOURS_PER_MONTH, Cost
 from gpuplan.sizing.answers import Bound, Objective, Proof
+from gpuplan.sizing.demand.basis import Basis
 from gpuplan.sizing.holding import Holding, Shares
 from gpuplan.sizing.overflow import Law
 from gpuplan.views.cost_changes import cost_change_as_data
@@ -159,11 +160,19 @@ def _month(cost: Cost) -> str:
 def _facts(packing: Packing, variant: Variant) -> Iterator[str]:
     """What is asked for, why it cannot be less, and how it holds."""
     pods = sum(need.pods for need in packing.needs)
-    source = "what the quotas guarantee" if packing.is_from_quotas else "the files, and the quotas of other teams"
+    own = _BASES[packing.basis]
+    source = own if packing.is_from_quotas else f"the files, and for other teams {own}"
     yield f"demand: {count(pods, 'pod')} of {count(len({need.team for need in packing.needs}), 'team')}, from {source}"
     if not variant.answer.unmet:
         yield bound_text(packing, variant)
     yield from _holding_text(variant.holding)
+
+
+_BASES: Final = {
+    Basis.GUARANTEED: "what the quotas guarantee",
+    Basis.LIMIT: "what the quotas allow",
+    Basis.WORKLOADS: "what the workloads run, else what the quotas guarantee",
+}
 
 
 def bound_text(packing: Packing, variant: Variant) -> str:
@@ -426,6 +435,7 @@ def packing_as_data(packing: Packing, theme: Theme = PLAIN) -> dict[str, Any]:
         "valid": packing.is_valid,
         "demand": {
             "from_quotas": packing.is_from_quotas,
+            "basis": packing.basis.value,
             "teams": sorted({need.team for need in packing.needs}),
             "pods": sum(need.pods for need in packing.needs),
         },

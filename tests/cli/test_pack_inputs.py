@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from gpuplan.cli.main import main
+from gpuplan.cli.pack import BASES, OBJECTIVES
+from gpuplan.sizing.answers import Objective
+from gpuplan.sizing.demand import Basis
 from tests.cli.runs import run
 from tests.plans import a_cluster
 from tests.platforms import pool, tenant
@@ -109,3 +115,57 @@ def test_how_much_of_measured_use_is_planned_for(root: Path) -> None:
 
 def test_a_percentile_is_at_most_a_hundred(root: Path) -> None:
     assert run("pack", "--percentile", "101", cwd=root).code == 2
+
+
+# --- What the platform asks for ---
+
+
+def test_help_knows_all_that_can_be_asked() -> None:
+    assert set(OBJECTIVES) == set(Objective)
+    assert set(BASES) == set(Basis)
+
+
+@pytest.mark.parametrize(("basis", "pods"), [("guaranteed", 7), ("limit", 9), ("workloads", 5)])
+def test_what_of_the_platform_counts(root: Path, basis: str, pods: int) -> None:
+    """Of the team that has workloads these alone; the other one keeps what it is guaranteed."""
+    work = """\
+---
+apiVersion: gpuplan.dev/v1
+kind: Workload
+metadata: {name: chat}
+spec:
+  tenant: team
+  pool: a
+  image: registry.example.com/chat:1
+  inference: {replicas: 2, port: 8080}
+"""
+    nodes = 'count: 2, gpusPerNode: 8, namePattern: "a-[0-9]+"'
+    quotas = tenant("team", "pool: a, guaranteed: 4, limit: 6") + tenant("others", "pool: a, guaranteed: 3")
+    (root / "policies" / "all.yaml").write_text(pool("a", nodes=nodes) + quotas + work, encoding="utf-8")
+    done = run("pack", "--basis", basis, "-o", "json", cwd=root)
+    body = json.loads(done.out)
+    assert (body["demand"]["basis"], body["demand"]["pods"], body["valid"]) == (basis, pods, True)
+
+
+# --- What takes a while ---
+
+
+class Screen(io.StringIO):
+    """A terminal that keeps what it is sent."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("options", "is_told"), [((), True), (("--quiet",), False)])
+def test_a_terminal_is_told_what_takes_a_while(
+    root: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], *, is_told: bool
+) -> None:
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    (root / "teams.csv").write_text("team,pods,memory\nteam,99,9Gi\n", encoding="utf-8")
+    monkeypatch.chdir(root)
+    main([*options, "pack", "teams.csv"], standalone_mode=False)
+    lines = [line.split("\x1b[K")[-1] for line in screen.getvalue().split("\r")]
+    assert ("looking for an answer: as asked ..." in lines) is is_told
+    assert not any("..." in line for line in lines[-1:])

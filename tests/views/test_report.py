@@ -221,6 +221,11 @@ def test_a_merge_says_what_it_costs(tmp_path: Path) -> None:
     assert len([row for row in rows if row["data-path"].startswith("diff:")]) == 5 * 4
 
 
+def test_one_of_a_kind_is_told_in_the_singular() -> None:
+    page = run("report", "-c", "prod", cwd=REPOSITORY).out
+    assert re.findall(r"<dt>(clusters?|pools?)</dt>", page) == ["cluster", "pools"]
+
+
 def test_a_part_of_an_amount_and_a_count() -> None:
     published = Published({"": {"pools": [{"gpu": "A", "n": 2}, {"gpu": "B", "n": 3}]}})
     assert published.find("/pools/*/n") == 5

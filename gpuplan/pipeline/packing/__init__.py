@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from os import PathLike
@@ -27,7 +27,7 @@ from gpuplan.pipeline.packing.pricing import insist_on_prices
 from gpuplan.pipeline.packing.proposing import documents_of, teams_of
 from gpuplan.planning.plan import Isolation, Plan
 from gpuplan.sizing.answers import Answer, Objective, Way
-from gpuplan.sizing.demand.margins import MARGIN, PERCENTILE, Measured
+from gpuplan.sizing.demand.basis import MARGIN, PERCENTILE, Basis, Measured
 from gpuplan.sizing.needs import Need
 from gpuplan.values import NamedTuple
 from gpuplan.wording import listing
@@ -39,6 +39,7 @@ class Question(NamedTuple):
     """What is asked for beside the demand; ``alternatives`` whether others are looked for beside the answer.
 
     ``tolerance`` is the part by which each need may be off, up or down; None where nobody asks how an answer holds.
+    ``basis`` is what of the platform counts where the demand names nobody.
     """
 
     objective: Objective = Objective.GPUS
@@ -47,6 +48,7 @@ class Question(NamedTuple):
     alternatives: bool = True
     tolerance: float | None = None
     measured: Measured = Measured()
+    basis: Basis = Basis.GUARANTEED
 
 
 def pack(
@@ -63,21 +65,28 @@ def pack(
     tolerance: float | None = None,
     percentile: float = PERCENTILE,
     margin: Fraction = MARGIN,
+    basis: str = Basis.GUARANTEED.value,
+    begin: Callable[[Variation], object] = Variation,
 ) -> Packing:
     """How the GPUs of a cluster are best cut for a demand; nothing is written.
 
     ``demand`` is contents of files by name: `Demand` documents, tables, or what Prometheus answered. Without, it is
-    what the platform's own quotas guarantee. Of what Prometheus measured, a need is the ``percentile`` of samples,
-    above 0 and at most 100, and a ``margin`` on top of it, 1/5 for a fifth. With a ``tolerance`` from 0 to 1 it is said
-    how each answer holds when each need is off by up to that part.
+    what the platform itself says, by ``basis``: what quotas guarantee, what they allow, or what workloads run. Of what
+    Prometheus measured, a need is the ``percentile`` of samples, above 0 and at most 100, and a ``margin`` on top of
+    it, 1/5 for a fifth. With a ``tolerance`` from 0 to 1 it is said how each answer holds when each need is off by up
+    to that part. Each answer may take seconds: ``begin`` is told which one is looked for next.
     """
+    if tolerance is not None and not 0 <= tolerance <= 1:
+        raise GpuplanError(f"a need cannot be off by {tolerance} of it", "use a part from 0 to 1, such as 0.3")
     wish = Wish(tuple(pools), tuple(keep), dict(nodes_at_most))
     measured = Measured(percentile, margin)
-    question = Question(Objective(objective), wish, most_layouts, alternatives, tolerance, measured)
-    return answer(Path(root), demand, cluster, question)
+    question = Question(Objective(objective), wish, most_layouts, alternatives, tolerance, measured, Basis(basis))
+    return answer(Path(root), demand, cluster, question, begin)
 
 
-def answer(root: Path, demand: Mapping[str, bytes], cluster: str, question: Question) -> Packing:
+def answer(
+    root: Path, demand: Mapping[str, bytes], cluster: str, question: Question, begin: Callable[[Variation], object]
+) -> Packing:
     from gpuplan.sizing.choosing import highs
 
     name = _cluster(root, cluster)
@@ -96,6 +105,7 @@ def answer(root: Path, demand: Mapping[str, bytes], cluster: str, question: Ques
         needs,
         found,
         is_from_quotas=not demand,
+        basis=question.basis,
         has_solver=highs.is_there(),
         texts=asking.texts,
     )
@@ -106,7 +116,7 @@ def answer(root: Path, demand: Mapping[str, bytes], cluster: str, question: Ques
             f"nobody asks for GPUs of cluster `{name}`: no tenant is guaranteed any in the pools in question",
             "give a demand, such as `gpuplan pack teams.csv`; `gpuplan schema demand` says what one holds",
         )
-    variants = tuple(asking.variants(needs))
+    variants = tuple(asking.variants(needs, begin))
     return replace(packing, variants=variants)
 
 
@@ -171,7 +181,7 @@ class _Asking:
 
     def needs(self, demand: Mapping[str, bytes]) -> tuple[tuple[Need, ...], tuple[Diagnostic, ...]]:
         """The demand that is given, and what those are guaranteed whom it does not name."""
-        from gpuplan.sizing.demand import from_files, from_plan
+        from gpuplan.sizing.demand import from_files
 
         fleet = fleet_of(self._plan, self._question.wish)
         if not fleet.pools:
@@ -181,7 +191,7 @@ class _Asking:
             )
         if self._question.objective is Objective.PRICE:
             insist_on_prices(self._plan, fleet)
-        own, found = from_plan(self._plan, tuple(sorted(fleet.names)))
+        own, found = self._own(tuple(sorted(fleet.names)))
         if not demand:
             return own, found
         asked, told = from_files(demand, self._plan, **self._question.measured._asdict())
@@ -194,12 +204,25 @@ class _Asking:
         asked = tuple(need if _is_on(need, fleet) else replace(need, today=None) for need in asked)
         return (*asked, *(need for need in own if need.team not in teams)), told
 
-    def variants(self, needs: Sequence[Need]) -> Iterator[Variant]:
+    def _own(self, pools: Sequence[str]) -> tuple[tuple[Need, ...], tuple[Diagnostic, ...]]:
+        """What the platform asks for itself; who has no workloads keeps what is guaranteed."""
+        from gpuplan.sizing.demand import from_plan
+
+        own, found = from_plan(self._plan, pools, self._question.basis)
+        if self._question.basis is not Basis.WORKLOADS:
+            return own, found
+        rest, told = from_plan(self._plan, pools)
+        teams = {need.team for need in own}
+        return (*own, *(need for need in rest if need.team not in teams)), (*found, *told)
+
+    def variants(self, needs: Sequence[Need], begin: Callable[[Variation], object]) -> Iterator[Variant]:
         question = self._question
+        begin(Variation.ASKED)
         chosen = self.variant(Variation.ASKED, needs, question.wish, question.objective, question.most_layouts)
         yield chosen
         seen = {_told(chosen)}
         for variation, wish, objective, most in self._others(chosen, needs) if question.alternatives else ():
+            begin(variation)
             try:
                 other = self.variant(variation, needs, wish, objective, most)
             except GpuplanError:  # what only a solver finds is no alternative where there is none

@@ -17,6 +17,7 @@ from gpuplan.pipeline.packing.granting import Moved, Seat
 from gpuplan.planning.plan import Mig, Plan, Pool
 from gpuplan.planning.prices import Cost, cost_of
 from gpuplan.sizing.answers import Answer, Objective
+from gpuplan.sizing.demand.basis import Basis
 from gpuplan.sizing.holding import Holding
 from gpuplan.sizing.needs import Need
 from gpuplan.values import NamedTuple, Value
@@ -130,6 +131,7 @@ class Packing(Value):
     diagnostics: tuple[Diagnostic, ...] = ()
     variants: tuple[Variant, ...] = ()
     is_from_quotas: bool = True
+    basis: Basis = Basis.GUARANTEED
     has_solver: bool = True
     texts: Mapping[str, str] = field(default_factory=dict)
     """The cluster's files of policies as they are, by path."""

@@ -17,6 +17,11 @@ from gpuplan.sizing.choosing.highs import INFINITE, Outcome, Solution
 from gpuplan.sizing.choosing.program import Choice, Costs, Found, Maker
 from gpuplan.values import NamedTuple
 
+_GIB = 1024
+_NEARLY = 1000
+"""One part in so many more or less is as good, of memory that is granted."""
+_A_WHILE = 2.0
+"""Seconds for what is only nice to have."""
 _FEW = 2
 """So many layouts are tried for where more were found that are as good."""
 
@@ -116,7 +121,23 @@ def _settle(make: Maker, asked: Sequence[Ask], objective: Objective, time_limit_
         choice.limit(goal.costs, _cost(goal.costs, solution) + goal.step / 2)
         better = _least(choice, after, time_limit_s)
         solution = better if better.values and choice.holds(better, amounts) else solution
-    return Settled(choice.found(solution, bound), amounts, tuple(_cost(goal.costs, solution) for goal in goals))
+    costs = tuple(_cost(goal.costs, solution) for goal in goals)
+    if objective is not Objective.ACCEPTED:
+        solution = _smaller(choice, goals[-1], solution, amounts)
+    return Settled(choice.found(solution, bound), amounts, costs)
+
+
+def _smaller(choice: Choice, last: Goal, solution: Solution, amounts: Sequence[Fraction]) -> Solution:
+    """As good by all goals, with smaller parts granted: what is left over can then be of use to somebody."""
+    memory = {
+        index: ceil((place[1].memory_mib or 0) / _GIB) * place[1].gpus
+        for parts in choice.parts
+        for place, index in parts.items()
+    }
+    choice.limit(last.costs, _cost(last.costs, solution) + last.step / 2)
+    step = max(_cost(memory, solution) // _NEARLY, 1)
+    better = choice.solve(memory, step=step, time_limit_s=_A_WHILE)
+    return better if better.values and choice.holds(better, amounts) else solution
 
 
 # --- Objectives --------------------------------------------------------------------------------------------------

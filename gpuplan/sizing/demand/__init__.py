@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from gpuplan.sizing.demand.basis import Basis
 from gpuplan.sizing.demand.files import from_files, tables_beside
 from gpuplan.sizing.demand.measured import queries
-from gpuplan.sizing.demand.plans import Basis, from_plan
+from gpuplan.sizing.demand.plans import from_plan
 
 __all__ = ["Basis", "from_files", "from_plan", "queries", "tables_beside"]

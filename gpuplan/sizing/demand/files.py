@@ -12,7 +12,7 @@ from gpuplan.diagnostics import Diagnostic, Finding, Origin, SourceFile, WholeFi
 from gpuplan.documents.rules import TOO_LARGE
 from gpuplan.planning.plan import Plan
 from gpuplan.sizing.demand.asked import Asked, asked_in_documents, asked_in_table, is_demand, tables_named
-from gpuplan.sizing.demand.margins import MARGIN, PERCENTILE
+from gpuplan.sizing.demand.basis import MARGIN, PERCENTILE
 from gpuplan.sizing.demand.measured import (
     Series,
     is_range_query,

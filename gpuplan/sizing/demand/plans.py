@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from enum import StrEnum
 from fractions import Fraction as Ratio
 from math import floor
 
@@ -22,19 +21,9 @@ from gpuplan.planning.plan import (
 )
 from gpuplan.planning.plan import Fraction as Fractions
 from gpuplan.planning.pools import gpu_memory_mib
+from gpuplan.sizing.demand.basis import Basis
 from gpuplan.sizing.needs import Need
 from gpuplan.sizing.rules import DEMAND_ASSUMED
-
-
-class Basis(StrEnum):
-    """What of a platform counts as demand."""
-
-    GUARANTEED = "guaranteed"
-    """What each tenant is guaranteed."""
-    LIMIT = "limit"
-    """What each tenant may use at most; one without a limit, all that there is."""
-    WORKLOADS = "workloads"
-    """The pods of each workload, when there are most of them, as far as the limits of its tenant let them run."""
 
 
 def from_plan(

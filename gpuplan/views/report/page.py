@@ -76,7 +76,7 @@ def report_page(report: Report, diff: Diff | None, theme: Theme, *, follow: Foll
         plans=plans,
         findings=documents[FINDINGS],
         diff=documents[DIFF],
-        tiles=_tiles(),
+        tiles=_tiles(published),
         currencies=_currencies(plans),
         met_classes=_met_classes(diff),
         cost_rows=_cost_rows,
@@ -173,16 +173,17 @@ def _noun(number: int, noun: str) -> str:
     return noun if number == 1 else f"{noun}s"
 
 
-def _tiles() -> tuple[tuple[str, str], ...]:
+def _tiles(published: Published) -> tuple[tuple[str, str], ...]:
     """What is counted, and where."""
-    return (
-        ("clusters", "#/clusters/*"),
-        ("GPUs", "/clusters/*/pools/*/gpu_count"),
-        ("nodes", "/clusters/*/pools/*/nodes/count"),
-        ("pools", "#/clusters/*/pools/*"),
-        ("tenants", "#/clusters/*/tenants/*"),
-        ("workloads", "#/clusters/*/workloads/*"),
+    counted = (
+        ("cluster", "#/clusters/*"),
+        ("GPU", "/clusters/*/pools/*/gpu_count"),
+        ("node", "/clusters/*/pools/*/nodes/count"),
+        ("pool", "#/clusters/*/pools/*"),
+        ("tenant", "#/clusters/*/tenants/*"),
+        ("workload", "#/clusters/*/workloads/*"),
     )
+    return tuple((_noun(published.find(way), noun), way) for noun, way in counted)
 
 
 def _currencies(plans: Mapping[str, Any]) -> Mapping[str, str]:

@@ -160,3 +160,11 @@ def test_a_pool_that_names_a_profile_as_older_drivers_do_is_used_under_that_name
     old = a_pool("old", 1, {"3g.39gb": 2, "5g.50gb": 1}, is_kept=True)
     answer = choose([a_need(2, memory=30)], [nodes(pools=(old,))], Objective.GPUS)
     assert (units(answer), answer.nodes) == ({("need", "3g.39gb"): 2}, 1)
+
+
+def test_of_answers_as_good_that_one_is_taken_which_grants_the_smallest_units() -> None:
+    """Of nine small pods three could have `2g.20gb`: these would be of use to nobody else then."""
+    old = a_pool("old", 1, {"2g.20gb": 2, "3g.40gb": 1})
+    needs = [a_need(2, "medium", compute="2/7"), a_need(1, "half", compute="3/7"), a_need(9, "small", memory=9)]
+    answer = chosen(needs, nodes(count=3, pools=(old,)))
+    assert units(answer) == {("medium", "2g.20gb"): 2, ("half", "3g.40gb"): 1, ("small", "1g.10gb"): 9}

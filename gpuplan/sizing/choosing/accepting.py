@@ -16,6 +16,8 @@ from gpuplan.values import NamedTuple
 MOST_ROUNDS = 40
 PAIRS = 16
 """How often each need is off while a choice is made; more of it hardly changes the choice."""
+OWN = 0.1
+"""What a pod counts that finds room only in a part larger than its own."""
 STEP = 0.01
 """Answers that hold so many pods more or less are as good."""
 MOST_PUSHED = 12
@@ -180,7 +182,11 @@ def _sum(factors: Mapping[int, float], solution: Solution) -> int:
 
 
 class _Loss:
-    """How many pods are turned away for want of room, on average over what demand may be."""
+    """How many pods are turned away for want of room, on average over what demand may be.
+
+    Pods may take larger parts when theirs are taken; those that would be turned away if they did not count a little,
+    too, since not all work knows how to ask for another resource.
+    """
 
     def __init__(self, asked: Sequence[Ask], tolerance: float) -> None:
         self._asked = asked
@@ -190,7 +196,7 @@ class _Loss:
             for factors in off_by(len(pods), tolerance, PAIRS)
         ]
         self._order: tuple[Place, ...] = ()
-        self._overflow = Overflow(())
+        self._larger = self._own = Overflow(())
         self._known: dict[tuple[int, ...], float] = {}
 
     def places(self, supply: Iterable[Place]) -> Sequence[Place]:
@@ -198,17 +204,26 @@ class _Loss:
         order = tuple(sorted(supply, key=lambda place: (*size(place[1]), place[0])))
         if order != self._order:
             self._order = order
-            reach = [[at for at, (_, part) in enumerate(order) if holds(part, ask.needs[0])] for ask in self._asked]
-            self._overflow = Overflow(reach)
+            places = [*enumerate(order)]
+            self._larger = Overflow(
+                [[at for at, (_, part) in places if holds(part, ask.needs[0])] for ask in self._asked]
+            )
+            self._own = Overflow(
+                [[at for at, place in places if place in (ask.least or ask.worth)] for ask in self._asked]
+            )
             self._known.clear()
         return order
 
     def away(self, room: Room) -> float:
         counts = tuple(room.get(place, 0) for place in self.places(room))
         if counts not in self._known:
-            found = (self._overflow.turned_away(pods, counts, Law.BY_CHANCE) for pods in self._demands)
-            self._known[counts] = sum(map(sum, found)) / len(self._demands)
+            away = sum(self._away(pods, counts) for pods in self._demands)
+            self._known[counts] = away / len(self._demands)
         return self._known[counts]
+
+    def _away(self, pods: Sequence[float], counts: Sequence[int]) -> float:
+        larger, own = (sum(one.turned_away(pods, counts, Law.BY_CHANCE)) for one in (self._larger, self._own))
+        return larger + OWN * own
 
     def worth(self, room: Room, place: Place, radius: int) -> tuple[int, Sequence[tuple[int, float]]]:
         """The fewest parts of a kind that are looked at; then how many more at a time, and what each of them saves.

@@ -13,12 +13,14 @@ from gpuplan.diagnostics import GpuplanError
 from gpuplan.planning.placement.layouts import maximal_layouts
 from gpuplan.sizing.answers import Answer, NodeType, Objective, Proof
 from gpuplan.sizing.choosing import choose, highs
+from gpuplan.sizing.choosing.accepting import OWN
 from gpuplan.sizing.holding import hold
 from gpuplan.sizing.needs import Need
 from gpuplan.sizing.overflow import Law, Overflow, off_by
 from tests.sizing.choosing.building import A100, a_need, a_pool, nodes, units, unmet
 from tests.sizing.choosing.verifying import verify
 
+LAW = Law.BY_CHANCE
 PROFILES = ("1g.10gb", "2g.20gb", "3g.40gb", "7g.80gb")
 
 
@@ -80,14 +82,16 @@ def all_rooms(gpus: int, needs: Sequence[Need]) -> Iterator[Counter[str]]:
 
 def away(held: Counter[str], needs: Sequence[Need], tolerance: float) -> float:
     names = [need.name for need in needs]
-    overflow = Overflow([range(at, len(names)) for at in range(len(names))])
+    larger = Overflow([range(at, len(names)) for at in range(len(names))])
+    own = Overflow([[at] for at in range(len(names))])
     demands = [*off_by(len(names), tolerance)]
     counts = [held[name] for name in names]
     found = [
-        overflow.turned_away([need.pods * by for need, by in zip(needs, each, strict=True)], counts, Law.BY_CHANCE)
+        weight * sum(one.turned_away([need.pods * by for need, by in zip(needs, each, strict=True)], counts, LAW))
         for each in demands
+        for one, weight in ((larger, 1), (own, OWN))
     ]
-    return sum(map(sum, found)) / len(demands)
+    return sum(found) / len(demands)
 
 
 def room(answer: Answer) -> Counter[str]:
@@ -149,3 +153,11 @@ def test_the_same_question_has_the_same_answer() -> None:
     first, second = (accepted(needs, nodes(gpus=2, count=8), tolerance=0.2) for _ in range(2))
     assert first.groups == second.groups
     assert first.bound.least == Fraction(0)
+
+
+def test_pods_have_room_in_their_own_units_where_that_turns_hardly_others_away() -> None:
+    """Six `1g` with seven `7g` would turn as few away, if all pods knew how to ask for larger ones."""
+    needs = sizes(5, 5, 2, 2)
+    held = hold(accepted(needs, nodes(count=12)), needs, 0, Law.BY_CHANCE)
+    assert held.own.planned > 0.95
+    assert held.larger.planned > 0.997

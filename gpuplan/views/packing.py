@@ -306,9 +306,11 @@ WORK: Final = ("WORKLOAD", "FROM", "TO")
 
 
 def work_rows(variant: Variant) -> list[tuple[str, ...]]:
+    """Workloads that stay are not among them, though their policy names the unit now that their pool has several."""
     return [
         (seat.workload.name, _unit(seat.workload.key), _unit(seat.key) if seat.key else "no room")
         for seat in (() if variant.answer.unmet else variant.seats)
+        if seat.key != seat.workload.key
     ]
 
 

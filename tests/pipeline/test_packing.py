@@ -17,7 +17,7 @@ from gpuplan.diagnostics import GpuplanError, Severity
 from gpuplan.pipeline import build, compare, validate
 from gpuplan.pipeline.packing import Packing, pack, write_packing
 from gpuplan.planning.prices import Cost, costs
-from gpuplan.views.packing import moves_of, packing_as_data, patch_text, shown_packing
+from gpuplan.views.packing import moves_of, packing_as_data, patch_text, shown_packing, work_rows
 from gpuplan.views.plan_json import plans_as_data
 from gpuplan.views.schemas import schema
 from gpuplan.views.text import PLAIN, Theme
@@ -262,7 +262,9 @@ def test_the_cut_that_turns_the_fewest_away_stays_once_it_is_written(tmp_path: P
     """Of the platform that the repository has as its example: one more search starts where the nodes are."""
     for folder in ("policies", "overlays"):
         copytree(REPOSITORY / folder, tmp_path / folder)
-    write_packing(_accepting(tmp_path), tmp_path)
+    packing = _accepting(tmp_path)
+    assert [work for work, before, after in work_rows(packing.variants[0]) if before == after] == []
+    write_packing(packing, tmp_path)
     assert _accepting(tmp_path).variants[0].files == {}
 
 

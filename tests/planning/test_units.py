@@ -65,7 +65,7 @@ def test_units_of_a_mixed_layout_come_in_catalog_order() -> None:
 def test_profiles_that_are_not_named_stay_undivided() -> None:
     pool = a_pool("{mig: {instances: {3g.40gb: 1, 1g.10gb: 2, 2g.20gb: 1}, timeSlicing: {replicas: {1g.10gb: 4}}}}")
     assert [(*counts(unit), unit.memory_mib, unit.isolation, unit.gpu_weight) for unit in pool.units] == [
-        ("1g.10gb", "nvidia.com/mig-1g.10gb.shared", 8, 64, 128, 2464, Isolation.NONE, Fraction(1, 4)),
+        ("1g.10gb", "nvidia.com/mig-1g.10gb.shared", 8, 64, 128, 2432, Isolation.NONE, Fraction(1, 4)),
         ("2g.20gb", "nvidia.com/mig-2g.20gb", 1, 8, 16, 19968, Isolation.HARDWARE, 2),
         ("3g.40gb", "nvidia.com/mig-3g.40gb", 1, 8, 16, 40192, Isolation.HARDWARE, 3),
     ]

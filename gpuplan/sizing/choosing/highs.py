@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from importlib import import_module
 from typing import Any
 
 from gpuplan.values import NamedTuple
@@ -33,10 +34,12 @@ class Solution(NamedTuple):
 
 
 def is_there() -> bool:
-    """Whether HiGHS is installed."""
-    from importlib.util import find_spec
-
-    return find_spec("highspy") is not None
+    """Whether HiGHS is installed, and can be loaded on this machine."""
+    try:
+        import_module("highspy")
+    except ImportError:
+        return False
+    return True
 
 
 class Program:

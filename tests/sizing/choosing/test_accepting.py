@@ -128,6 +128,11 @@ def test_no_more_layouts_than_are_allowed() -> None:
     assert len(answer.groups) == 1
 
 
+def test_no_more_layouts_than_are_allowed_on_more_nodes_than_pods() -> None:
+    answer = accepted(sizes(1, 0, 0, 0), nodes(gpus=2, count=9), most_layouts=1)
+    assert (answer.nodes, len(answer.groups)) == (9, 1)
+
+
 def test_several_kinds_of_nodes() -> None:
     answer = accepted(
         [a_need(4, "whole", gpus=1), a_need(6, "small", compute="1/7")],

@@ -112,7 +112,7 @@ class Choice:
     def most_nodes(self) -> int:
         """More than any answer has use for: one for each part that is asked for, or all that there are."""
         asked = sum(ceil(ask.amount / min(ask.worth.values())) for ask in self.asked)
-        return max(asked, *(node_type.nodes or 0 for node_type in self.types))
+        return max([asked, *(node_type.nodes or 0 for node_type in self.types)])
 
     def _add_asks(self) -> None:
         takers: dict[Place, list[int]] = defaultdict(list)

@@ -287,6 +287,20 @@ def limits_of(
     return {tenant.name: [quota.limit for quota in tenant.quotas] for tenant in plan.tenants}
 
 
+@pytest.mark.parametrize(("scheduler", "unit"), [("kueue", "1g.10gb+me"), ("kai", "7g.80gb")])
+def test_profiles_that_the_scheduler_does_not_count_are_not_made(root: Path, scheduler: str, unit: str) -> None:
+    """KAI-Scheduler reads a MIG device's size from its name, and knows none with an attribute."""
+    cluster = root / "overlays/test/cluster.yaml"
+    text = cluster.read_text(encoding="utf-8")
+    cluster.write_text(
+        text.replace("{kubernetes:", f"{{scheduler: {{kind: {scheduler}}}, kubernetes:"), encoding="utf-8"
+    )
+    demand = {"teams.csv": b"team,pods,memory,engines.jpeg\nteam,1,9Gi,1\n"}
+    variant = pack(root, demand, alternatives=False).variants[0]
+    assert variant.is_valid
+    assert [grant.unit for grant in variant.answer.grants] == [unit]
+
+
 def test_how_an_answer_holds_is_said_where_it_is_asked_for(root: Path) -> None:
     assert [variant.holding for variant in pack(root).variants] == [None]
     packing = pack(root, tolerance=0.5)

@@ -250,7 +250,7 @@ def _has(plan: Plan, pool: Pool, effect: DriverEffect) -> bool:
 
 
 def _profiles(plan: Plan, pool: Pool, wish: Wish) -> tuple[str, ...]:
-    """The profiles that the pool's driver can make; of a pair that it cannot, neither."""
+    """The profiles that the scheduler counts and the pool's driver can make; of a pair that it cannot, neither."""
     gpu = pool.gpu
     if not gpu.supports_mig or not gpu.is_complete or _has(plan, pool, DriverEffect.NO_MIG):
         return ()
@@ -260,7 +260,8 @@ def _profiles(plan: Plan, pool: Pool, wish: Wish) -> tuple[str, ...]:
     if "MIG" in too_new:
         return ()
     out = {name for what in too_new for name in what.split(" + ")}
-    chosen = gpu.profiles if wish.with_media else gpu.plain_profiles
+    is_counted = not plan.scheduler.reads_sizes_from_names
+    chosen = gpu.profiles if wish.with_media and is_counted else gpu.plain_profiles
     return tuple(profile.name for profile in chosen if profile.name not in out)
 
 

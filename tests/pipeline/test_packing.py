@@ -287,6 +287,19 @@ def limits_of(
     return {tenant.name: [quota.limit for quota in tenant.quotas] for tenant in plan.tenants}
 
 
+def test_classes_may_use_what_a_quota_gains(root: Path) -> None:
+    own = root / "overlays/test/own.yaml"
+    limits = "guaranteed: 0, limit: 1, classLimits: {urgent: 0}"
+    urgent = "---\napiVersion: gpuplan.dev/v1\nkind: PriorityClass\nmetadata: {name: urgent}\nspec: {value: 9}\n"
+    text = HALVES_AND_SEVENTHS.replace("guaranteed: 2, limit: none", limits)
+    own.write_text(f"{text}  priorityClasses: [urgent]\n{urgent}", encoding="utf-8")
+    variant = pack(root, {"teams.csv": b"team,pods,memory\nteam,2,30Gi\n"}, alternatives=False).variants[0]
+    assert [item.finding.headline for item in variant.findings if item.is_error] == []
+    assert variant.plan is not None
+    (quota,) = variant.plan.tenants[0].quotas
+    assert (quota.guaranteed, dict(quota.spec.class_limits)) == (2, {"urgent": 2})
+
+
 @pytest.mark.parametrize(("scheduler", "unit"), [("kueue", "1g.10gb+me"), ("kai", "7g.80gb")])
 def test_profiles_that_the_scheduler_does_not_count_are_not_made(root: Path, scheduler: str, unit: str) -> None:
     """KAI-Scheduler reads a MIG device's size from its name, and knows none with an attribute."""

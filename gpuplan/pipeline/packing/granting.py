@@ -291,7 +291,10 @@ def _part_of(item: Item, quota: Quota, flow: Flow, part: Ratio, *, is_alone: boo
             new[name] = flow.units + floor((Ratio(str(value)) - before) * part)
         elif name == "lendable":
             new[name] = min(floor(Ratio(str(value)) * Ratio(flow.units) / before) if before else 0, flow.units)
-        elif name in ("split", "classLimits"):
+        elif name == "classLimits":
+            beyond = {key: floor((Ratio(str(number)) - before) * part) for key, number in value.items()}
+            new[name] = {key: max(flow.units + number, 0) for key, number in beyond.items()}
+        elif name == "split":
             new[name] = {key: floor(Ratio(str(number)) * part) for key, number in value.items()}
         elif name in _COUNTED and part != 1:
             new[name] = _scaled(quota, _COUNTED[name], part)
@@ -342,11 +345,13 @@ def _lendable(item: Item) -> int:
 
 
 def _raise(item: Item, units: int) -> None:
-    """Let a quota have so many more guaranteed, with a pod for each; what it may borrow beyond stays."""
+    """Let a quota have so many more guaranteed, with a pod for each, for any class; what it may borrow stays."""
     item["guaranteed"] += units
     for name in ("limit", "pods"):
         if isinstance(item.get(name), int):
             item[name] += units
+    if "classLimits" in item:
+        item["classLimits"] = {name: number + units for name, number in item["classLimits"].items()}
     if "split" in item and not isinstance(_cap(item), str):
         _fill(item["split"], int(_cap(item)))
 

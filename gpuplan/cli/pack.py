@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 OBJECTIVES = ("gpus", "changes", "price", "accepted")
 """Of `gpuplan.sizing.answers.Objective`, which help must not load."""
+
+PERCENTILE = 95.0
+MARGIN = "20%"
+"""Of `gpuplan.sizing.demand.basis`."""
 
 BASES = ("guaranteed", "limit", "workloads")
 """Of `gpuplan.sizing.demand.Basis`."""
@@ -85,16 +89,18 @@ _PART = regex(r"([0-9]{1,4}(?:\.[0-9]{1,6})?)(%?)")
 @option(
     "--percentile",
     type=click.FloatRange(min=0, max=100, min_open=True),
+    default=PERCENTILE,
     metavar="NUMBER",
     section="Input",
-    help="Of measured use, plan for what so many of 100 samples stay within [default: 95].",
+    help=f"Of measured use, plan for what so many of 100 samples stay within [default: {PERCENTILE:g}].",
 )
 @option(
     "--margin",
+    default=MARGIN,
     metavar="PERCENT",
     section="Input",
     callback=_read_part(most=10),
-    help="Of measured use, plan for so much more than that [default: 20%].",
+    help=f"Of measured use, plan for so much more than that [default: {MARGIN}].",
 )
 @option(
     "--keep",
@@ -141,8 +147,8 @@ def command(
     nodes_at_most: dict[str, int],
     basis: str,
     tolerance: Fraction | None,
-    percentile: float | None,
-    margin: Fraction | None,
+    percentile: float,
+    margin: Fraction,
     alternative: int | None,
     format_: str,
     *,
@@ -175,9 +181,6 @@ def command(
         return 0
     if len(clusters) > 1:
         raise click.UsageError("a demand is of one cluster: give --cluster once.")
-    measured: dict[str, Any] = {}
-    measured |= {} if percentile is None else {"percentile": percentile}
-    measured |= {} if margin is None else {"margin": margin}
     try:
         packing = pack(
             terminal.root,
@@ -191,7 +194,8 @@ def command(
             tolerance=None if tolerance is None else float(tolerance),
             begin=lambda variation: terminal.doing(f"looking for an answer: {NAMES[variation]} ..."),
             basis=basis,
-            **measured,
+            percentile=percentile,
+            margin=margin,
         )
     finally:
         terminal.doing("")

@@ -5,14 +5,17 @@ from __future__ import annotations
 import io
 import json
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+from gpuplan.cli import pack
 from gpuplan.cli.main import main
 from gpuplan.cli.pack import BASES, OBJECTIVES
 from gpuplan.sizing.answers import Objective
 from gpuplan.sizing.demand import Basis
+from gpuplan.sizing.demand.basis import Measured
 from tests.cli.runs import run
 from tests.plans import a_cluster
 from tests.platforms import pool, tenant
@@ -123,6 +126,7 @@ def test_a_percentile_is_at_most_a_hundred(root: Path) -> None:
 def test_help_knows_all_that_can_be_asked() -> None:
     assert set(OBJECTIVES) == set(Objective)
     assert set(BASES) == set(Basis)
+    assert (pack.PERCENTILE, Fraction(pack.MARGIN.removesuffix("%")) / 100) == Measured()
 
 
 @pytest.mark.parametrize(("basis", "pods"), [("guaranteed", 7), ("limit", 9), ("workloads", 5)])

@@ -66,7 +66,7 @@ def pack(
     percentile: float = PERCENTILE,
     margin: Fraction = MARGIN,
     basis: str = Basis.GUARANTEED.value,
-    begin: Callable[[Variation], object] = Variation,
+    begin: Callable[[Variation], None] | None = None,
 ) -> Packing:
     """How the GPUs of a cluster are best cut for a demand; nothing is written.
 
@@ -85,7 +85,11 @@ def pack(
 
 
 def answer(
-    root: Path, demand: Mapping[str, bytes], cluster: str, question: Question, begin: Callable[[Variation], object]
+    root: Path,
+    demand: Mapping[str, bytes],
+    cluster: str,
+    question: Question,
+    begin: Callable[[Variation], None] | None = None,
 ) -> Packing:
     from gpuplan.sizing.choosing import highs
 
@@ -134,15 +138,10 @@ def write_packing(packing: Packing, root: str | PathLike[str] = ".", alternative
     if variant is None or not variant.is_valid:
         raise GpuplanError("nothing was written: the answer cannot be written", "see the findings")
     for path in variant.files:
-        if _without_mark(_text_of(Path(root) / path)) != _without_mark(packing.texts.get(path)):
+        if _text_of(Path(root) / path) != packing.texts.get(path):
             raise GpuplanError(f"nothing was written: `{path}` has changed since it was read", "run it again")
     write_all(Path(root), variant.files)
     return tuple(sorted(variant.files))
-
-
-def _without_mark(text: str | None) -> str | None:
-    """A text without the byte order mark that it may begin with in the file."""
-    return text and text.removeprefix("\ufeff")
 
 
 def _text_of(path: Path) -> str | None:
@@ -215,14 +214,16 @@ class _Asking:
         teams = {need.team for need in own}
         return (*own, *(need for need in rest if need.team not in teams)), (*found, *told)
 
-    def variants(self, needs: Sequence[Need], begin: Callable[[Variation], object]) -> Iterator[Variant]:
+    def variants(self, needs: Sequence[Need], begin: Callable[[Variation], None] | None) -> Iterator[Variant]:
         question = self._question
-        begin(Variation.ASKED)
+        if begin is not None:
+            begin(Variation.ASKED)
         chosen = self.variant(Variation.ASKED, needs, question.wish, question.objective, question.most_layouts)
         yield chosen
         seen = {_told(chosen)}
         for variation, wish, objective, most in self._others(chosen, needs) if question.alternatives else ():
-            begin(variation)
+            if begin is not None:
+                begin(variation)
             try:
                 other = self.variant(variation, needs, wish, objective, most)
             except GpuplanError:  # what only a solver finds is no alternative where there is none

@@ -549,9 +549,7 @@ def _rooms(plan: Plan, quotas: Mapping[str, list[Item]], assignment: Assignment)
     for tenant in plan.tenants:
         for item in _items_of(tenant, quotas):
             place = assignment.find(item["pool"])
-            units = place.units() if place else {}
-            key = item["pool"], item.get("unit") or next(iter(units), "")
-            cap = _cap(item)
+            units, key, cap = place.units() if place else {}, _key_in(assignment, item), _cap(item)
             room = min(units[key[1]], units[key[1]] if isinstance(cap, str) else floor(cap)) if key[1] in units else 0
             for namespace, part in (item.get("split") or {"": room}).items():
                 yield (tenant.name, namespace, key), min(floor(part), room)

@@ -1,13 +1,16 @@
-"""Write below a folder through handles, so that no link that somebody put there is followed."""
+"""Read and write below a folder through handles, so that no link that somebody put there is followed."""
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_ANY: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""A pipe is opened without waiting for whoever writes to it."""
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -36,3 +39,22 @@ def create(folder: int, name: str, data: bytes, mode: int = 0o666) -> None:
     except OSError:
         os.unlink(name, dir_fd=folder)
         raise
+
+
+def read(top: str | os.PathLike[str], way: Iterable[str], most: int) -> bytes | None:
+    """At most so many bytes of a file below the top; None where it is no regular one; `OSError`, ELOOP for a link.
+
+    The top itself may be one: whoever named it runs this.
+    """
+    handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for name in way:
+            inner = os.open(name, _ANY, dir_fd=handle)
+            os.close(handle)
+            handle = inner
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return None
+        with open(handle, "rb", closefd=False) as stream:
+            return stream.read(most)
+    finally:
+        os.close(handle)

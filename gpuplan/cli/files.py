@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from gpuplan import handles
 from gpuplan.cli.lists import read_list
 
 _ENDINGS: Final = (".yaml", ".yml", ".json")
@@ -34,16 +35,8 @@ def content_below(folder: str, path: str, most: int) -> bytes | None:
     Whoever wrote the path is not who runs this: a link on the way is trouble, for it may lead to anything that the
     user can read.
     """
-    handle = os.open(folder or ".", _FOLDER)
     try:
-        for part in path.split("/"):
-            inner = os.open(part, _UNLINKED, dir_fd=handle)
-            os.close(handle)
-            handle = inner
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return None
-        with open(handle, "rb", closefd=False) as stream:
-            return stream.read(most)
+        return handles.read(folder or ".", path.split("/"), most)
     except OSError as error:
         if error.errno == errno.ELOOP:
             from gpuplan.diagnostics import GpuplanError
@@ -52,13 +45,6 @@ def content_below(folder: str, path: str, most: int) -> bytes | None:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return None
         raise
-    finally:
-        os.close(handle)
-
-
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_UNLINKED: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""A pipe is opened without waiting for whoever writes to it."""
 
 
 def _below(folder: str) -> Iterator[str]:

@@ -19,12 +19,13 @@ from gpuplan.pipeline.drafting import Written
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load, load_tree
 from gpuplan.pipeline.packing.assigning import assign
 from gpuplan.pipeline.packing.fleet import Fleet, Wish, fleet_of, key_of
-from gpuplan.pipeline.packing.granting import Moved, flows_of, item_of, lending_surplus, rewritten, seats
+from gpuplan.pipeline.packing.granting import Moved, flows_of, item_of, rewritten, seats
 from gpuplan.pipeline.packing.judging import in_the_way, unmet, unnamed
 from gpuplan.pipeline.packing.model import Numbers, Packing, Variant, Variation
 from gpuplan.pipeline.packing.patching import overlay_texts, packed_path, patched
 from gpuplan.pipeline.packing.pricing import insist_on_prices
 from gpuplan.pipeline.packing.proposing import documents_of, teams_of
+from gpuplan.pipeline.packing.surplus import lending_surplus
 from gpuplan.planning.plan import Isolation, Plan
 from gpuplan.sizing.answers import Answer, Objective, Way
 from gpuplan.sizing.demand.basis import MARGIN, PERCENTILE, Basis, Measured

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction as Ratio
-from math import ceil, floor
+from math import floor
 from typing import Any, Final
 
 from gpuplan.documents import Document
@@ -70,7 +70,7 @@ def flows_of(plan: Plan, answer: Answer, assignment: Assignment) -> Flows:
     return {key: [Flow(unit, number) for unit, number in found.items()] for key, found in taking.found.items()}
 
 
-_Sort = tuple[str, Way, int, str]
+Sort = tuple[str, Way, int, str]
 """What makes units equal: model, way of sharing, shares, unit."""
 
 
@@ -79,11 +79,11 @@ class _Taking:
 
     def __init__(self, assignment: Assignment) -> None:
         self._left: dict[UnitKey, int] = {}
-        self._sorts: defaultdict[_Sort, list[UnitKey]] = defaultdict(list)
+        self._sorts: defaultdict[Sort, list[UnitKey]] = defaultdict(list)
         for place in assignment.places:
             for unit, number in place.units().items():
                 self._left[place.pool, unit] = number
-                self._sorts[_sort(place.source.gpu.id, place.cut, unit)].append((place.pool, unit))
+                self._sorts[sort_of(place.source.gpu.id, place.cut, unit)].append((place.pool, unit))
         self.found: defaultdict[tuple[str, UnitKey | None], Counter[UnitKey]] = defaultdict(Counter)
 
     def take(self, grant: Grant, key: UnitKey, wanted: int) -> int:
@@ -103,10 +103,10 @@ class _Taking:
             wanted -= self.take(grant, key, wanted)
 
     def _alike(self, grant: Grant) -> Sequence[UnitKey]:
-        return self._sorts.get(_sort(grant.group.node_type.gpu.id, grant.group.cut, grant.unit), ())
+        return self._sorts.get(sort_of(grant.group.node_type.gpu.id, grant.group.cut, grant.unit), ())
 
 
-def _sort(model: str, cut: Cut, unit: str) -> _Sort:
+def sort_of(model: str, cut: Cut, unit: str) -> Sort:
     is_shared = unit == "shared"
     return model, cut.way if is_shared else Way.MIG, cut.replicas if is_shared else 1, unit
 
@@ -196,7 +196,7 @@ class _Rewriting:
             if flow.key in merged:
                 _raise(merged[flow.key], flow.units)
             else:
-                merged[flow.key] = _new(self._plan, tenant, flow)
+                merged[flow.key] = new_item(self._plan, tenant, flow)
                 out.append(merged[flow.key])
             self.moved.append(Moved(tenant.name, None, (flow,)))
         return out
@@ -247,17 +247,17 @@ def item_of(flow: Flow) -> Item:
     return {"pool": flow.key[0], "unit": flow.key[1], "guaranteed": flow.units}
 
 
-def _new(plan: Plan, tenant: Tenant, flow: Flow) -> Item:
+def new_item(plan: Plan, tenant: Tenant, flow: Flow) -> Item:
     """A first quota on a unit, divided evenly where each namespace is counted by itself."""
     item = item_of(flow)
     names = tenant.spec.namespaces
     if len(names) > 1 and not plan.scheduler.counts_tenants:
         item["split"] = dict.fromkeys(names, 0)
-        _fill(item["split"], flow.units)
+        fill(item["split"], flow.units)
     return item
 
 
-def _items_of(tenant: Tenant, quotas: Mapping[str, list[Item]]) -> list[Item]:
+def items_of(tenant: Tenant, quotas: Mapping[str, list[Item]]) -> list[Item]:
     """The quotas of a tenant as they are to be: those that change, which may be none, else those that are written."""
     return quotas[tenant.name] if tenant.name in quotas else _written(tenant)
 
@@ -305,7 +305,7 @@ def _part_of(item: Item, quota: Quota, flow: Flow, part: Ratio, *, is_alone: boo
     if "split" in new:
         cap = new.get("limit", flow.units)
         if not isinstance(cap, str):
-            _fill(new["split"], int(cap))
+            fill(new["split"], int(cap))
     if "unit" not in item and flow.key == quota.key and is_alone:
         del new["unit"]
     return {name: new[name] for name in dict.fromkeys((*item, *new)) if name in new}
@@ -325,7 +325,7 @@ def _scaled(quota: Quota, counted: Counted, part: Ratio) -> Item | str:
     return {"guaranteed": least, "limit": amount_text(counted, floor(found.limit * part / step) * step)}
 
 
-def _fill(split: dict[str, Any], cap: int) -> None:
+def fill(split: dict[str, Any], cap: int) -> None:
     """Divide what rounding has left over, so that the parts are the whole."""
     names = list(split)
     for index in range(max(cap - sum(split.values()), 0)):
@@ -335,7 +335,7 @@ def _fill(split: dict[str, Any], cap: int) -> None:
         split[most] -= 1
 
 
-def _cap(item: Item) -> Any:  # noqa: ANN401 - a number, or `none`
+def cap_of(item: Item) -> Any:  # noqa: ANN401 - a number, or `none`
     """What it may use at most."""
     return item.get("limit", item["guaranteed"])
 
@@ -352,13 +352,13 @@ def _raise(item: Item, units: int) -> None:
             item[name] += units
     if "classLimits" in item:
         item["classLimits"] = {name: number + units for name, number in item["classLimits"].items()}
-    if "split" in item and not isinstance(_cap(item), str):
-        _fill(item["split"], int(_cap(item)))
+    if "split" in item and not isinstance(cap_of(item), str):
+        fill(item["split"], int(cap_of(item)))
 
 
 def _add(item: Item, other: Item) -> None:
     """Make one quota of two on the same unit."""
-    caps, lendable = [_cap(item), _cap(other)], _lendable(item) + _lendable(other)
+    caps, lendable = [cap_of(item), cap_of(other)], _lendable(item) + _lendable(other)
     item["guaranteed"] += other["guaranteed"]
     if "limit" in item or "limit" in other:
         item["limit"] = "none" if any(isinstance(cap, str) for cap in caps) else sum(caps)
@@ -372,8 +372,8 @@ def _add(item: Item, other: Item) -> None:
             item.pop(name, None)
     if "split" not in item and "split" in other:
         item["split"] = dict(other["split"])
-    if "split" in item and not isinstance(_cap(item), str):
-        _fill(item["split"], int(_cap(item)))
+    if "split" in item and not isinstance(cap_of(item), str):
+        fill(item["split"], int(cap_of(item)))
     for name in ("cpu", "memory", "pods"):
         if name in item and name in other and isinstance(item[name], int) and isinstance(other[name], int):
             item[name] += other[name]
@@ -386,125 +386,15 @@ def _hold_within(item: Item, capacity: int) -> None:
     if isinstance(item.get("limit"), int | float | Decimal) and item["limit"] > capacity >= item["guaranteed"]:
         item["limit"] = capacity
         if "split" in item:
-            _fill(item["split"], capacity)
+            fill(item["split"], capacity)
         for name, number in (item.get("classLimits") or {}).items():
             item["classLimits"][name] = min(number, capacity)
 
 
-# --- Surplus -----------------------------------------------------------------------------------------------------
-
-
-def lending_surplus(
-    plan: Plan, assignment: Assignment, grants: Grants, teams: Mapping[str, list[Item]]
-) -> tuple[Grants, dict[str, list[Item]]]:
-    """The same quotas, which may borrow what nobody has a guarantee on: else it would be room for nobody.
-
-    Each may have all of it, where a scheduler takes units back for a guarantee. Where nothing does, it is divided: caps
-    that add up to more than there is would leave no guarantee (GPU418).
-    """
-    written = {tenant.name: _items_of(tenant, grants.quotas) for tenant in plan.tenants}
-    lent = _Surplus(plan, assignment, {**written, **teams}).lent()
-    changed = {name: lent[name] for name in written if lent[name] != written[name] or name in grants.quotas}
-    return grants._replace(quotas=changed), {name: lent[name] for name in teams}
-
-
-class _Surplus:
-    """What nobody has a guarantee on, and the tenants that have such units: only their pods ask for them."""
-
-    def __init__(self, plan: Plan, assignment: Assignment, quotas: Mapping[str, Sequence[Item]]) -> None:
-        self._plan = plan
-        self._quotas = {name: [(_key_in(assignment, item), dict(item)) for item in quotas[name]] for name in quotas}
-        self._keys = {name: {key for key, _ in items} for name, items in self._quotas.items()}
-        self._above = {tenant.name: [one.name for one in plan.tree.above(tenant)] for tenant in plan.tenants}
-        self._added: list[Item] = []
-        self._left: dict[UnitKey, int] = {}
-        self._sorts: dict[UnitKey, _Sort] = {}
-        for place in assignment.places:
-            for unit, number in place.units().items():
-                self._left[place.pool, unit] = number
-                self._sorts[place.pool, unit] = _sort(place.source.gpu.id, place.cut, unit)
-        self._has: Counter[tuple[str, _Sort]] = Counter()
-        for name, items in self._quotas.items():
-            for key, item in items:
-                if key in self._left:
-                    self._left[key] -= self._promised(name, key, item)
-                    self._has[name, self._sorts[key]] += ceil(Ratio(str(item["guaranteed"])))
-
-    def lent(self) -> dict[str, list[Item]]:
-        for key, surplus in self._left.items():
-            if surplus > 0:
-                self._lend(key, surplus)
-        useless = [id(item) for item in self._added if not item.get("limit")]
-        return {name: [item for _, item in items if id(item) not in useless] for name, items in self._quotas.items()}
-
-    def _promised(self, name: str, key: UnitKey, item: Item) -> int:
-        """How many units are no surplus for this quota."""
-        if self._plan.scheduler.counts_tenants:
-            is_within = any(key in self._keys[above] for above in self._above.get(name, ()))
-            return 0 if is_within else ceil(Ratio(str(item["guaranteed"])))
-        cap = _cap(item)
-        return self._left[key] if isinstance(cap, str) else ceil(max(Ratio(str(cap)), Ratio(str(item["guaranteed"]))))
-
-    def _lend(self, key: UnitKey, surplus: int) -> None:
-        takers = self._takers(key) or self._with_new_quotas(key)
-        bounded = [(name, item) for name, item in takers if not isinstance(_cap(item), str)]
-        if self._plan.scheduler.counts_tenants:
-            for _, item in bounded:
-                _limit(item, max(floor(Ratio(str(item["guaranteed"]))) + surplus, floor(Ratio(str(_cap(item))))))
-            return
-        alone = [(name, item) for name, item in bounded if not self._is_nested(name, key)]
-        parts = _divided(surplus, [self._has[name, self._sorts[key]] for name, _ in alone])
-        for (_, item), part in zip(alone, parts, strict=True):
-            _limit(item, floor(Ratio(str(_cap(item)))) + part)
-
-    def _takers(self, key: UnitKey) -> list[tuple[str, Item]]:
-        return [
-            (name, item)
-            for name, items in self._quotas.items()
-            for mine, item in items
-            if mine == key and self._has[name, self._sorts[key]]
-        ]
-
-    def _with_new_quotas(self, key: UnitKey) -> list[tuple[str, Item]]:
-        """Quotas that guarantee nothing, for those that have the same unit of another pool."""
-        tenants = {tenant.name: tenant for tenant in self._plan.tenants}
-        for name, items in self._quotas.items():
-            if self._has[name, self._sorts[key]]:
-                flow = Flow(key, 0)
-                self._added.append(_new(self._plan, tenants[name], flow) if name in tenants else item_of(flow))
-                items.append((key, self._added[-1]))
-                self._keys[name].add(key)
-        return self._takers(key)
-
-    def _is_nested(self, name: str, key: UnitKey) -> bool:
-        """Whether its quota lies within another, or another within it: then one cap counts in two."""
-        below = [child for child, above in self._above.items() if name in above]
-        return any(key in self._keys[other] for other in (*self._above.get(name, ()), *below))
-
-
-def _key_in(assignment: Assignment, item: Item) -> UnitKey:
+def key_in(assignment: Assignment, item: Item) -> UnitKey:
     """The unit that a quota is on; a pool with one unit need not be told which."""
     place = assignment.find(item["pool"])
     return item["pool"], item.get("unit") or (next(iter(place.units()), "") if place else "")
-
-
-def _limit(item: Item, limit: int) -> None:
-    item["limit"] = limit
-    if "split" in item:
-        item["split"] = dict(item["split"])
-        _fill(item["split"], limit)
-
-
-def _divided(number: int, weights: Sequence[int]) -> list[int]:
-    """A number in whole parts, each as near to its weight as can be; nothing where nobody has a weight."""
-    whole = sum(weights)
-    if not whole:
-        return [0] * len(weights)
-    parts = [number * weight // whole for weight in weights]
-    nearest = sorted(range(len(weights)), key=lambda at: -(number * weights[at] % whole))
-    for at in nearest[: number - sum(parts)]:
-        parts[at] += 1
-    return parts
 
 
 # --- Work --------------------------------------------------------------------------------------------------------
@@ -547,9 +437,9 @@ Room = tuple[str, str, UnitKey]
 def _rooms(plan: Plan, quotas: Mapping[str, list[Item]], assignment: Assignment) -> Iterator[tuple[Room, int]]:
     """How many units pods may have at once, of all quotas on pools in scope; no limit makes a pool larger."""
     for tenant in plan.tenants:
-        for item in _items_of(tenant, quotas):
+        for item in items_of(tenant, quotas):
             place = assignment.find(item["pool"])
-            units, key, cap = place.units() if place else {}, _key_in(assignment, item), _cap(item)
+            units, key, cap = place.units() if place else {}, key_in(assignment, item), cap_of(item)
             room = min(units[key[1]], units[key[1]] if isinstance(cap, str) else floor(cap)) if key[1] in units else 0
             for namespace, part in (item.get("split") or {"": room}).items():
                 yield (tenant.name, namespace, key), min(floor(part), room)

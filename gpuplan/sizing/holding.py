@@ -52,8 +52,8 @@ def hold(answer: Answer, needs: Sequence[Need], tolerance: float, law: Law) -> H
     """
     room = _Room(answer)
     asked = [_pods(answer, need) for need in needs]
-    own = [room.granted(need) for need in needs]
-    larger = [room.holding(need) for need in needs]
+    own = Overflow([room.granted(need) for need in needs])
+    larger = Overflow([room.holding(need) for need in needs])
     factors = [*off_by(len(needs), tolerance)]
     most = [1 + tolerance] * len(needs)
     return Holding(
@@ -106,25 +106,25 @@ def _pods(answer: Answer, need: Need) -> float:
 
 
 def _accepted(
-    reach: Sequence[Sequence[int]], room: _Room, asked: Sequence[float], factors: Sequence[float], law: Law
+    overflow: Overflow, room: _Room, asked: Sequence[float], factors: Sequence[float], law: Law
 ) -> list[tuple[float, float]]:
     """For each need how many pods there are, and how many of them find room."""
     pods = [count * factor for count, factor in zip(asked, factors, strict=True)]
-    away = Overflow(reach).turned_away(pods, room.count, law)
+    away = overflow.turned_away(pods, room.count, law)
     return [(count, count - less) for count, less in zip(pods, away, strict=True)]
 
 
 def _shares(
-    reach: Sequence[Sequence[int]],
+    overflow: Overflow,
     room: _Room,
     asked: Sequence[float],
     factors: Sequence[Sequence[float]],
     most: Sequence[float],
     law: Law,
 ) -> Shares:
-    planned = _share(_accepted(reach, room, asked, [1.0] * len(asked), law))
-    off = _share(chain.from_iterable(_accepted(reach, room, asked, each, law) for each in factors))
-    return Shares(planned, off, _share(_accepted(reach, room, asked, most, law)))
+    planned = _share(_accepted(overflow, room, asked, [1.0] * len(asked), law))
+    off = _share(chain.from_iterable(_accepted(overflow, room, asked, each, law) for each in factors))
+    return Shares(planned, off, _share(_accepted(overflow, room, asked, most, law)))
 
 
 def _share(found: Iterable[tuple[float, float]]) -> float:

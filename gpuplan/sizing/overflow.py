@@ -41,7 +41,6 @@ class Overflow:
     """
 
     def __init__(self, reach: Sequence[Sequence[int]]) -> None:
-        self.needs = len(reach)
         kinds = 1 + max((part for parts in reach for part in parts), default=-1)
         self._takers = [[need for need, parts in enumerate(reach) if part in parts] for part in range(kinds)]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
+from gpuplan import programs
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.kustomize.confinement import find_confinement
 from gpuplan.kustomize.running import MAX_PRINTED, Ended, Excess, environment, run
@@ -53,10 +53,9 @@ class Refusal(Value):
 def find_program(wanted: str = "") -> tuple[str, ...] | None:
     """The command that builds a folder: the program wanted, or whichever is on the path; None where there is none."""
     for name in (wanted,) if wanted else KNOWN_PROGRAMS:
-        program = shutil.which(name)
+        program = programs.find_program(name)
         if program:
             is_alone = Path(program).name.lower().startswith("kustomize")
-            program = str(Path(program).absolute())  # it is run in another folder
             return (program, "build") if is_alone else (program, "kustomize")
     if wanted:
         raise GpuplanError(

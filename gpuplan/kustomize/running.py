@@ -14,6 +14,7 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import Final
 
+from gpuplan.programs import search_path
 from gpuplan.values import NamedTuple
 
 MAX_PRINTED: Final = 16 * 2**20
@@ -45,13 +46,14 @@ def environment(home: Path) -> Mapping[str, str]:
 
     Git knows no protocol then, and asks nobody. Whoever asks a proxy finds a port that is closed.
     """
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH") if name in os.environ}
+    kept = {name: os.environ[name] for name in ("LANG", "LC_ALL", "LD_LIBRARY_PATH") if name in os.environ}
     folders = ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")
     proxies = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
     return {
         **kept,
         **dict.fromkeys(folders, str(home)),
         **dict.fromkeys(proxies, "http://127.0.0.1:9"),
+        "PATH": search_path(),
         "GIT_ALLOW_PROTOCOL": "none",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,

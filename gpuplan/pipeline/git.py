@@ -1,8 +1,12 @@
-"""Run git: as the user has set it up, but with nothing in it that shows other objects than those a commit names.
+"""Run git so that nothing of the platform can widen what it does, and nothing but the user's repository answers.
 
-Objects are read as they are: no replacement and no graft stands in for one, and no attribute, filter or text conversion
-is asked for. No command that is run here reads the index or writes a reference, so that neither hooks nor a file system
-monitor have an occasion. In a partial clone git fetches what is missing from the remote that the user named.
+A branch cannot hold a file called `.git`. It can hold a folder with ``HEAD``, ``objects`` and ``refs``, and git takes
+such a folder for a repository before it looks further up, with whatever its ``config`` says. So gpuplan looks for
+`.git` itself, upwards from the platform, and starts git beside it: there git finds it first, in every version of git.
+
+The user's configuration counts, but for the keys in `SETTINGS`, which are given on the command line and so win over
+every file. Objects are read as they are: no replacement and no graft stands in for one, and no attribute, filter or
+text conversion is asked for. Nothing is fetched.
 """
 
 from __future__ import annotations
@@ -16,25 +20,76 @@ from secrets import token_hex
 from select import POLLIN, poll
 from typing import Final
 
-from gpuplan.diagnostics import GpuplanError
+from gpuplan.diagnostics import GpuplanError, reason_of
+from gpuplan.programs import find_program, search_path
 from gpuplan.values import NamedTuple
 
 SHORT: Final = 12
 """Characters by which people tell commits apart."""
 LONGEST_READ: Final = 300
-"""Seconds for one answer of git, which may have to fetch in a partial clone."""
+"""Seconds for one answer of git."""
 WITH_A_FOLDER: Final = "compare with a folder instead: `--against ./DIR`"
 
-_OF_A_HOOK: Final = frozenset(
-    ("GIT_COMMON_DIR", "GIT_DIR", "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_WORK_TREE")
-)
-_SETTINGS: Final[Mapping[str, str]] = {
+FETCH_ALL: Final = "git fetch --refetch --no-filter"
+"""From git 2.36 on it fetches all that a partial clone left out."""
+
+SETTINGS: Final[Mapping[str, str]] = {
+    "core.askPass": "",
+    "core.bigFileThreshold": "1m",  # what is larger goes through git's hands in pieces
+    "core.fsmonitor": "",  # nothing, in every version of git; `false` was a program's name before 2.36
+    "core.hooksPath": os.devnull,
+    "core.pager": "cat",
+    "core.sshCommand": "false",
+    "credential.helper": "",
+    "diff.external": "",
+    "protocol.allow": "never",
+    "safe.bareRepository": "explicit",  # from git 2.38 on; the place that git is started in does the same before
+}
+"""What git would start, ask or take for a repository by its configuration: programs, hooks, servers."""
+_VARIABLES: Final[Mapping[str, str]] = {
     "LC_ALL": "C",
+    "GIT_ALLOW_PROTOCOL": "none",  # there is no such protocol; it wins over each `protocol.*.allow`
+    "GIT_ATTR_NOSYSTEM": "1",
     "GIT_GRAFT_FILE": f"{os.devnull}/none",  # a file that is there, even an empty one, brings a warning
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_NO_LAZY_FETCH": "1",  # from git 2.45 on; without a protocol there is nothing to fetch by before
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
 }
+_KEPT: Final = (
+    *("GIT_CONFIG_COUNT", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_KEY_", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_PARAMETERS"),
+    *("GIT_CONFIG_SYSTEM", "GIT_CONFIG_VALUE_"),
+    *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_OBJECT_DIRECTORY", "GIT_QUARANTINE_PATH"),
+)
+"""How names of variables begin that git gets, of all that begin with `GIT_`: the user's configuration, by which CI
+trusts the folder, and where objects are that are being pushed until a hook has agreed."""
+
+
+class Repository(NamedTuple):
+    """The folder that holds `.git`, and the way from there to the folder that was asked for: empty, or with a `/`."""
+
+    top: Path
+    prefix: str
+
+
+def find_repository(folder: Path) -> Repository | None:
+    """Return the repository around a folder as git would find it if no folder but `.git` could be one."""
+    real = Path(os.path.realpath(folder))
+    ceilings = os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep)
+    limits = {os.path.realpath(ceiling) for ceiling in ceilings if ceiling}
+    for top in (real, *real.parents):
+        if top != real and os.fspath(top) in limits:
+            return None
+        if _is_git(top / ".git"):
+            way = real.relative_to(top).as_posix()
+            return Repository(top, "" if way == "." else f"{way}/")
+    return None
+
+
+def _is_git(place: Path) -> bool:
+    """Whether git stops its search at something called `.git`: a folder with a HEAD, or a file that leads to one."""
+    return place.is_file() or os.path.lexists(place / "HEAD")
 
 
 def git(root: Path, *arguments: str) -> bytes | None:
@@ -52,17 +107,32 @@ def text(printed: bytes | None) -> str:
 
 
 def run(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """Run git in a folder, with no question to the user and nothing written that could wait until later."""
+    """Run git beside the `.git` of a folder's repository; where there is none, as git fails outside of repositories."""
+    repository = find_repository(root)
+    if repository is None:
+        return subprocess.CompletedProcess(arguments, _FATAL, b"", b"fatal: not a git repository")
     with _as_trouble(root, arguments[0]):
         return subprocess.run(  # noqa: S603 - nothing of the arguments is an option but ours
-            ["git", *arguments],  # noqa: S607 - whichever is on the path
-            cwd=root,
+            _command(root, *arguments),
+            cwd=repository.top,
             env=_environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
             timeout=LONGEST_READ,
         )
+
+
+_FATAL: Final = 128
+
+
+def _command(root: Path, *arguments: str) -> list[str]:
+    program = find_program("git")
+    if program is None:
+        hint = f"install git, or {WITH_A_FOLDER}" if root.is_dir() else f"`{root}` is no folder"
+        raise GpuplanError("there is no git on the path to read revisions with", hint)
+    settings = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
+    return [program, *settings, *arguments]
 
 
 def said(done: subprocess.CompletedProcess[bytes]) -> str:
@@ -95,7 +165,8 @@ class Objects:
         """The object of this name, with no more of its data than so many bytes; None when it is not there."""
         process = self._ask(name)
         while b"\n" not in self._buffer:
-            self._read_on(process, name)
+            if not self._read_on(process, name):
+                return None
         header, _, rest = bytes(self._buffer).partition(b"\n")
         self._buffer = bytearray(rest)
         words = header.split(b" ")
@@ -103,7 +174,8 @@ class Objects:
         size = int(words[2]) if is_there else -1
         wanted = most if size > most else size + 1 + len(self._end)
         while len(self._buffer) < wanted and not self._buffer.endswith(self._end):
-            self._read_on(process, name)
+            if not self._read_on(process, name):
+                return None
         if len(self._buffer) < wanted:
             self.close()
             raise _damaged(name)
@@ -112,6 +184,14 @@ class Objects:
         if size > most:
             self.close()  # it takes less time to start again than to read to the end of what nobody wants
         return Object(words[1].decode(), size, data) if is_there else None
+
+    def way_to_missing(self) -> str:
+        """Return what to do about an object that is not there: a partial clone has it elsewhere."""
+        hint = f"this clone is partial: run `{FETCH_ALL}`, or clone without `--filter`"
+        return hint if self._is_partial() else "run `git fsck`"
+
+    def _is_partial(self) -> bool:
+        return git(self._root, "config", "--get-regexp", r"^remote\..*\.promisor$") is not None
 
     def close(self) -> None:
         if self._process is not None:
@@ -130,11 +210,13 @@ class Objects:
         return self._process
 
     def _start(self) -> subprocess.Popen[bytes]:
+        repository = find_repository(self._root)
+        if repository is None:
+            raise GpuplanError(f"`{self._root}` is in no Git repository any more", "run it again")
         with _as_trouble(self._root, "cat-file"):
-            return subprocess.Popen(
-                # What is larger than that goes through git's hands in pieces.
-                ["git", "-c", "core.bigFileThreshold=1m", "cat-file", "--batch"],  # noqa: S607 - as above
-                cwd=self._root,
+            return subprocess.Popen(  # noqa: S603 - as above
+                _command(self._root, "cat-file", "--batch"),
+                cwd=repository.top,
                 env=_environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -142,7 +224,8 @@ class Objects:
                 bufsize=0,
             )
 
-    def _read_on(self, process: subprocess.Popen[bytes], name: str) -> None:
+    def _read_on(self, process: subprocess.Popen[bytes], name: str) -> bool:
+        """Read what git says next; False if it ends because a partial clone does not have the object."""
         if process.stdout is None:
             raise TypeError(process.stdout)
         waiting = poll()
@@ -152,9 +235,12 @@ class Objects:
         more = process.stdout.read(_CHUNK)
         if not more:
             self.close()
+            if self._is_partial():
+                return False
             git(self._root, "cat-file", "-t", name)  # says why, as long as it fails as well
             raise _damaged(name)
         self._buffer += more
+        return True
 
 
 _CHUNK: Final = 2**16
@@ -168,9 +254,8 @@ def _damaged(name: str) -> GpuplanError:
 def _as_trouble(root: Path, command: str) -> Iterator[None]:
     try:
         yield
-    except FileNotFoundError as error:
-        hint = f"install git, or {WITH_A_FOLDER}" if root.is_dir() else f"`{root}` is no folder"
-        raise GpuplanError("there is no git on the path to read revisions with", hint) from error
+    except OSError as error:
+        raise GpuplanError(f"cannot run git in `{root}`: {reason_of(error)}", WITH_A_FOLDER) from error
     except subprocess.TimeoutExpired as error:
         raise _silence(command) from error
 
@@ -180,9 +265,6 @@ def _silence(command: str) -> GpuplanError:
 
 
 def _environment() -> Mapping[str, str]:
-    """That of the user, without what a hook says of which repository it runs in: here the folder says so.
-
-    Where objects are stays as it is: those that are being pushed are in a place of their own until a hook has agreed.
-    So does configuration, by which CI trusts the folder.
-    """
-    return {**{name: value for name, value in os.environ.items() if name not in _OF_A_HOOK}, **_SETTINGS}
+    """Return the user's variables, of git's own only those that no hook, script or branch turns against the user."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name.startswith(_KEPT)}
+    return {**own, **_VARIABLES, "PATH": search_path()}

@@ -199,7 +199,8 @@ class GitTree:
         found = self._objects.find(item.digest, most)
         if found is None:
             path = _shown(way)
-            raise GpuplanError(f"git cannot read `{path}`: its content is not in this clone", "run `git fsck`")
+            message = f"git cannot read `{path}`: its content is not in this clone"
+            raise GpuplanError(message, self._objects.way_to_missing())
         if found.kind != kind:
             raise self._trouble(f"has a {found.kind} where a {kind} belongs", way)
         if kind == "tree" and found.size > most:

@@ -11,7 +11,7 @@ from typing import Final
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.documents import find_folders
 from gpuplan.outtree.inventory import INVENTORY
-from gpuplan.pipeline.git import SHORT, WITH_A_FOLDER, git, run, said, text
+from gpuplan.pipeline.git import SHORT, WITH_A_FOLDER, find_repository, git, run, said, text
 from gpuplan.pipeline.git_tree import GitTree
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load_tree
 from gpuplan.values import NamedTuple
@@ -92,7 +92,8 @@ def _is_shallow(root: Path) -> bool:
 
 
 def _folder(root: Path) -> str:
-    return text(git(root, "rev-parse", "--show-prefix"))
+    repository = find_repository(root)
+    return repository.prefix if repository else ""
 
 
 # --- What gpuplan wrote ------------------------------------------------------------------------------------------
@@ -108,9 +109,6 @@ def find_written(root: Path, revision: Revision, out: str) -> dict[str, str] | N
     return found if INVENTORY in found else None
 
 
-_LS_FILES: Final = ("-c", "core.fsmonitor=false", "ls-files")
-
-
 class Unadded(NamedTuple):
     """Files that Git does not track: those that it would add, and those that it ignores."""
 
@@ -120,16 +118,21 @@ class Unadded(NamedTuple):
 
 def find_unadded(folder: Path, files: Iterable[str]) -> Unadded | None:
     """Which of a folder's files Git does not track; None where there is no Git repository, or no git."""
+    repository = find_repository(folder)
+    if repository is None:
+        return None
     try:
-        done = run(folder, *_LS_FILES, "-z")
-        if done.returncode:
-            return None
-        tracked = frozenset(os.fsdecode(done.stdout).split("\0"))
+        tracked = _listed(folder, repository.prefix)
         new = [path for path in files if path not in tracked]
         if not new:
             return Unadded()
-        listed = run(folder, *_LS_FILES, "-z", "--others", "--ignored", "--exclude-standard")
+        ignored = _listed(folder, repository.prefix, "--others", "--ignored", "--exclude-standard")
     except GpuplanError:
         return None
-    ignored = frozenset(os.fsdecode(listed.stdout).split("\0"))
     return Unadded(tuple(path for path in new if path not in ignored), tuple(path for path in new if path in ignored))
+
+
+def _listed(folder: Path, prefix: str, *options: str) -> frozenset[str]:
+    """Return paths from a folder, of which ``prefix`` is the way from the top of its repository."""
+    listed = git(folder, "ls-files", "-z", *options, "--", prefix or ".")
+    return frozenset(path.removeprefix(prefix) for path in os.fsdecode(listed or b"").split("\0"))

@@ -8,22 +8,22 @@ reads and compiles them again for each object, which takes 8 ms, and looks up a 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.manifests.crds import Served
 from gpuplan.manifests.model import Gvk
+from gpuplan.manifests.validators import Schema, compile_schema, registry
 from gpuplan.patterns import regex
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, Registry
-
-Schema = Mapping[str, Any]
 
 _FOLDER: Final = regex(r"v(\d+)\.(\d+)\.\d+-local-strict")
 _DEFINITIONS: Final = "https://kubernetes.io/api/_definitions.json"
@@ -79,25 +79,14 @@ class BuiltinSchemas:
         return self._validators[gvk]
 
     def compile(self, schema: Schema) -> Draft202012Validator:
-        """Compile a schema, with the definitions that it refers to and no others; ValueError where it is none.
-
-        The engine for patterns knows nearly what Go's knows, by which the API server judges: it needs time linear in
-        the text, and has no lookaround and no backreferences. It lacks what hardly any definition has: `\\Q`, a class
-        in a range such as `[\\w-.]`, and a brace that stands for itself.
-        """
-        from jsonschema_rs import Draft202012Validator, RegexOptions
-
-        return Draft202012Validator(dict(schema), registry=self._registry(schema), pattern_options=RegexOptions())
+        """Compile a schema, with the definitions that it refers to and no others; ValueError where it is none."""
+        return compile_schema(schema, self._registry(schema))
 
     def compile_kept(self, served: Served, version: str) -> Draft202012Validator:
         """The validator of a definition that comes with gpuplan; alike ones of several releases are one."""
         name = served.versions[version]
         if name not in self._kept:
-            from jsonschema_rs import Draft202012Validator, RegexOptions
-
-            self._kept[name] = Draft202012Validator(
-                served.schema(version), registry=self._metadata, pattern_options=RegexOptions()
-            )
+            self._kept[name] = compile_schema(served.schema(version), self._metadata)
         return self._kept[name]
 
     @cached_property
@@ -106,22 +95,24 @@ class BuiltinSchemas:
 
     def _registry(self, schema: Schema) -> Registry:
         """The definitions that a schema refers to."""
-        from jsonschema_rs import Registry
-
-        definitions = {name: self.definitions[name] for name in self._closure(schema)}
-        return Registry([(_DEFINITIONS, {"$id": _DEFINITIONS, "$defs": definitions})])
+        return registry(_DEFINITIONS, {name: self.definitions[name] for name in self._closure(schema)})
 
     def find_schema(self, gvk: Gvk) -> Schema | None:
         """The schema of a kind, which refers to `definitions`; None as with `find_validator`."""
         prefix = f"{gvk.group.partition('.')[0]}-" if gvk.group else ""
-        file = self._folder / f"{gvk.kind.lower()}-{prefix}{gvk.version}.json"
-        if not file.is_file():
+        name = f"{gvk.kind.lower()}-{prefix}{gvk.version}.json"
+        if name not in self._files:
             return None
-        schema: Schema = json.loads(file.read_bytes())
+        schema: Schema = json.loads((self._folder / name).read_bytes())
         api_version = f"{gvk.group}/{gvk.version}" if gvk.group else gvk.version
         properties = schema.get("properties", {})
         is_it = properties.get("apiVersion", {}).get("enum") == [api_version]
         return schema if is_it and properties.get("kind", {}).get("enum") == [gvk.kind] else None
+
+    @cached_property
+    def _files(self) -> frozenset[str]:
+        """The files that there are: what an object says of itself is looked up here before it is a part of a path."""
+        return frozenset(os.listdir(self._folder))  # noqa: PTH208 - a `Path` for each takes longer
 
     def _closure(self, schema: Schema) -> list[str]:
         names = dict.fromkeys(name for name in _references(schema) if name in self.definitions)

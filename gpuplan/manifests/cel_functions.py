@@ -6,11 +6,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import ROUND_UP, Decimal
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gpuplan.manifests.quantities import parse_quantity
+from gpuplan.manifests.validators import compile_schema
 from gpuplan.patterns import regex
 from gpuplan.values import Value
+
+if TYPE_CHECKING:
+    from jsonschema_rs import Draft202012Validator
 
 
 class UnjudgedError(Exception):
@@ -264,19 +268,17 @@ def _matches(value: object, pattern: object) -> bool:
     return bool(_validator(_string(pattern)).is_valid(_string(value)))
 
 
-def _validator(pattern: str) -> Any:  # noqa: ANN401 - of jsonschema_rs
+def _validator(pattern: str) -> Draft202012Validator:
     """An engine of Go's kind: time linear in the text, and `$` is the end of it."""
-    from jsonschema_rs import Draft202012Validator, RegexOptions
-
     if pattern not in _PATTERNS:
         try:
-            _PATTERNS[pattern] = Draft202012Validator({"pattern": pattern}, pattern_options=RegexOptions())
+            _PATTERNS[pattern] = compile_schema({"pattern": pattern})
         except ValueError as error:
             raise CelError(f"invalid pattern {pattern}") from error
     return _PATTERNS[pattern]
 
 
-_PATTERNS: dict[str, Any] = {}
+_PATTERNS: dict[str, Draft202012Validator] = {}
 
 
 def _split(value: str, by: str) -> list[str]:

@@ -18,9 +18,10 @@ from typing import Any, Final
 
 from gpuplan.aliases import has_few_aliases
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Path, SourceFile, WholeFile, field_path
-from gpuplan.manifests.builtin_schemas import OBJECT_META, Schema
+from gpuplan.manifests.builtin_schemas import OBJECT_META
 from gpuplan.manifests.rules import UNUSABLE_DEFINITION
 from gpuplan.manifests.schema_rules import KEYS, RULES
+from gpuplan.manifests.validators import Schema
 from gpuplan.patterns import regex
 from gpuplan.values import NamedTuple, Value
 from gpuplan.wording import listing

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from gpuplan.manifests.kinds import get_kind
 from gpuplan.manifests.provenance import Trace
+from gpuplan.patterns import regex
 from gpuplan.values import NamedTuple, Value
 
 
@@ -22,6 +23,24 @@ class Gvk(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.kind} in {self.group}/{self.version}" if self.group else f"{self.kind} in {self.version}"
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether an API can have these names; what an object says of itself may be any text.
+
+        `ValidateCustomResourceDefinition` of k8s.io/apiextensions-apiserver, by `IsDNS1123Subdomain` and
+        `IsDNS1035Label`, the latter of the kind in lower case. Kubernetes' own names are of these forms, too.
+        """
+        is_group = not self.group or (len(self.group) <= _LONGEST_GROUP and _GROUP.fullmatch(self.group) is not None)
+        is_version = len(self.version) <= _LONGEST_LABEL and _LABEL.fullmatch(self.version) is not None
+        return is_group and is_version and len(self.kind) <= _LONGEST_LABEL and _KIND.fullmatch(self.kind) is not None
+
+
+_LABEL: Final = regex("[a-z](?:[-a-z0-9]*[a-z0-9])?")
+_KIND: Final = regex("[A-Za-z](?:[-A-Za-z0-9]*[A-Za-z0-9])?")
+_GROUP: Final = regex(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
+_LONGEST_LABEL: Final = 63
+_LONGEST_GROUP: Final = 253
 
 
 class Identity(NamedTuple):

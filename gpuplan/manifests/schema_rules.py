@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any, Final
 
 from gpuplan.diagnostics import Path
-from gpuplan.manifests.builtin_schemas import Schema
 from gpuplan.manifests.crds import Served
+from gpuplan.manifests.validators import Schema
 from gpuplan.values import NamedTuple, Value
 
 RULES: Final = "x-kubernetes-validations"

@@ -84,6 +84,8 @@ class SchemaCheck:
             yield manifest
 
     def _find(self, gvk: Gvk) -> _Known:
+        if not gvk.is_possible:
+            return _Known((), "no API has such a kind, or such a version: both are letters, digits and `-`")
         if self._builtin.has_group(gvk.group):
             validator = self._builtin.find_validator(gvk)
             missing = "" if validator else f"{self._kubernetes} has no {gvk}"

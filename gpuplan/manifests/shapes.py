@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-from gpuplan.manifests.builtin_schemas import OBJECT_META, Schema, builtin_schemas, has_schemas, kubernetes_versions
+from gpuplan.manifests.builtin_schemas import OBJECT_META, builtin_schemas, has_schemas, kubernetes_versions
 from gpuplan.manifests.crds import served
 from gpuplan.manifests.model import Gvk
+from gpuplan.manifests.validators import Schema
 
 _MERGE_KEY: Final = "x-kubernetes-patch-merge-key"
 _LIST_KEYS: Final = "x-kubernetes-list-map-keys"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from gpuplan.checks.handwritten.reading import mapping, text, value_at
 from gpuplan.checks.wording import in_yaml
 from gpuplan.diagnostics import Finding, Origin, Path
+from gpuplan.manifests.validators import compile_schema
 from gpuplan.values import NamedTuple
 
 if TYPE_CHECKING:
@@ -77,10 +78,9 @@ def _route(value: Any, reported: Path) -> Path:  # noqa: ANN401 - plain data
 @cache
 def _format(name: str) -> tuple[Mapping[str, Any], Draft202012Validator]:
     import yaml
-    from jsonschema_rs import Draft202012Validator, RegexOptions
 
     schema = yaml.load((_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
-    return schema, Draft202012Validator(schema, pattern_options=RegexOptions())
+    return schema, compile_schema(schema)
 
 
 def _blamed(schema: object, error: ValidationError, route: Path) -> Iterator[tuple[Path, Mapping[str, str]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -39,6 +40,15 @@ def create(folder: int, name: str, data: bytes, mode: int = 0o666) -> None:
     except OSError:
         os.unlink(name, dir_fd=folder)
         raise
+
+
+def read_in(folder: int, name: str) -> bytes:
+    """Return the bytes of a file in a folder; `OSError`, ELOOP for a link, EISDIR for what is no regular file."""
+    handle = os.open(name, _ANY, dir_fd=folder)
+    with open(handle, "rb") as stream:  # noqa: PTH123 - of a handle
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+        return stream.read()
 
 
 def read(top: str | os.PathLike[str], way: Iterable[str], most: int) -> bytes | None:

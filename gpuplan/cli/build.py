@@ -107,7 +107,11 @@ def _from_root(root: Path, out: str) -> str:
     """The way from the root to the output, as the file system sees both: kustomize follows links, too."""
     if not out:
         raise click.UsageError("--out names no folder.")
-    return os.path.relpath(os.path.realpath(root / out), os.path.realpath(root))
+    from gpuplan.cli.named import refuse_links
+
+    leads = os.path.relpath(os.path.realpath(root / out), os.path.realpath(root))
+    refuse_links(root, root / out, f"make it a folder, or name where it leads: `--out {leads}`")
+    return leads
 
 
 def _refuse_contradictions(wishes: _Wishes) -> None:

@@ -93,7 +93,7 @@ def command(
         raise click.UsageError(f"{span!r} names both sides: leave --against out.")
     found, listed = _read_lists(pods, nodes)
     diff = pipeline.compare(terminal.root, clusters, span=span, against=against, pods=found, nodes=listed)
-    write_outputs(outputs, FORMATS[0], terminal.out_theme, terminal.print, partial(shown_diff, diff))
+    write_outputs(terminal.root, outputs, FORMATS[0], terminal.out_theme, terminal.print, partial(shown_diff, diff))
     for platform in (diff.earlier, diff.later):
         _write_errors(terminal, platform)
     return _exit_code(diff, fail_on)

@@ -74,7 +74,7 @@ def command(
     if not found.is_comparable:
         write_findings(terminal, found.report, (), to_stderr=True)
         return 2
-    write_outputs(outputs, FORMATS[0], terminal.out_theme, terminal.print, partial(shown_drift, found))
+    write_outputs(terminal.root, outputs, FORMATS[0], terminal.out_theme, terminal.print, partial(shown_drift, found))
     if found.report.diagnostics:
         write_findings(terminal, found.report, (), to_stderr=True)
     for note in notes(found):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
 
@@ -38,13 +37,14 @@ def command(terminal: Terminal, folder: Path, cluster: str) -> None:
       gpuplan init .
       gpuplan init platform --cluster prod
     """
+    from gpuplan.pipeline.writing import create_all
     from gpuplan.views.schemas import EDITOR, GIT_ATTRIBUTES, scaffold
 
     target = terminal.root / folder
     _refuse_existing(target)
     kept = [path for path in (_README, GIT_ATTRIBUTES, EDITOR) if os.path.lexists(target / path)]
     files = {path: text for path, text in scaffold(cluster).items() if path not in kept}
-    _write(target, files)
+    create_all(target, files)
     names = [path for path in files if not path.startswith(".")]
     terminal.say("".join(f"created {target / name}\n" for name in names))
     if GIT_ATTRIBUTES in kept:
@@ -59,12 +59,3 @@ def _refuse_existing(target: Path) -> None:
     for name in _OURS:
         if os.path.lexists(target / name):  # a link that leads nowhere is there, too
             raise GpuplanError(f"`{target / name}` exists already, so nothing was written", "name another folder")
-
-
-def _write(folder: Path, files: Mapping[str, str]) -> None:
-    """Write files that did not exist a moment ago; ``x`` makes sure."""
-    for path, text in files.items():
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("x", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)

@@ -26,6 +26,9 @@ def read_list(file: str, way: str, *, is_judged: bool = False) -> bytes:
     """
     if file == "-":  # it may be closed
         return b"" if sys.stdin is None else _read(sys.stdin.buffer, "stdin", way, is_judged=is_judged)
+    from gpuplan.cli.named import refuse_leaving
+
+    refuse_leaving(file)
     with open(file, "rb") as stream:  # noqa: PTH123 - as the user typed it
         return _read(stream, file, way, is_judged=is_judged)
 

@@ -35,11 +35,16 @@ class Output(Value):
 def outputs_option(formats: Sequence[str], what: str, **attributes: str | bool) -> Callable[[F], F]:
     """The formats to write in, each as ``FORMAT`` or ``FORMAT=FILE``; the first one is for people."""
 
-    def read(_: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[Output, ...]:
+    def read(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[Output, ...]:
         try:
-            return _each_to_its_own([_output(value, formats) for value in values])
+            outputs = _each_to_its_own([_output(value, formats) for value in values])
         except ValueError as error:
             raise click.BadParameter(str(error), param=parameter) from error
+        for file in filter(None, (output.file for output in outputs)):
+            from gpuplan.cli.named import refuse_links
+
+            refuse_links(Terminal.of(context).root, file)
+        return outputs
 
     return option(
         "-o",
@@ -170,21 +175,29 @@ def write_findings(terminal: Terminal, report: Report, outputs: Sequence[Output]
     from gpuplan.views.full import verdict
 
     theme, put = (terminal.err_theme, terminal.insist) if to_stderr else (terminal.out_theme, terminal.print)
-    write_outputs(outputs, Format.FULL, theme, put, lambda name, theme: findings(report, Format(name), theme))
+    write_outputs(
+        terminal.root, outputs, Format.FULL, theme, put, lambda name, theme: findings(report, Format(name), theme)
+    )
     terminal.say(verdict(report, terminal.err_theme))
 
 
 def write_outputs(
-    outputs: Sequence[Output], usual: str, theme: Theme, put: Callable[[str], None], shown: Callable[[str, Theme], str]
+    root: Path,
+    outputs: Sequence[Output],
+    usual: str,
+    theme: Theme,
+    put: Callable[[str], None],
+    shown: Callable[[str, Theme], str],
 ) -> None:
     """Write in every format asked for, and for people in the usual one unless another goes to the terminal."""
+    from gpuplan.cli.named import write_named
     from gpuplan.views.text import Theme
 
     put(shown(next((output.format for output in outputs if output.file is None), usual), theme))
     for output in outputs:
         if output.file is not None:
             text = shown(output.format, Theme(width=theme.width, root=theme.root))
-            Path(output.file).write_text(text, encoding="utf-8")
+            write_named(root, output.file, text)
 
 
 def is_acceptable(report: Report, *, warnings_as_errors: bool) -> bool:

@@ -67,28 +67,31 @@ def command(terminal: Terminal, clusters: tuple[str, ...], against: str, file: s
         if file != "-":
             raise click.UsageError("--serve writes no file, and --output shows none.")
         return _serve(terminal, clusters, against, port)
-    target = None if file == "-" else _target(file)
+    from gpuplan.cli.named import write_named
+
+    target = None if file == "-" else _target(terminal.root, file)
     made = _made(terminal, clusters, against, None)
     if target is None:
         terminal.print(made.text)
     else:
-        target.write_text(made.text, encoding="utf-8")
+        write_named(terminal.root, target, made.text)
     terminal.say(made.verdict)
     return 0 if made.is_right else 1
 
 
-def _target(file: str) -> Path:
+def _target(root: Path, file: str) -> str:
     """Where the page goes; found out before a large platform is planned in vain."""
     from pathlib import Path
     from shlex import quote
 
+    from gpuplan.cli.named import refuse_links
     from gpuplan.diagnostics import GpuplanError
 
-    path = Path(file)
-    if not path.parent.is_dir():
-        make = f"make it: `mkdir -p {quote(str(path.parent))}`"
-        raise GpuplanError(f"there is no folder `{path.parent}` for the page", make)
-    return path
+    folder = Path(file).parent
+    refuse_links(root, file)
+    if not folder.is_dir():
+        raise GpuplanError(f"there is no folder `{folder}` for the page", f"make it: `mkdir -p {quote(str(folder))}`")
+    return file
 
 
 class _Made(NamedTuple):

@@ -23,6 +23,7 @@ from gpuplan.manifests.rules import UNUSABLE_DEFINITION
 from gpuplan.manifests.schema_rules import KEYS, RULES
 from gpuplan.manifests.validators import Schema
 from gpuplan.patterns import regex
+from gpuplan.repository import is_kept_inside
 from gpuplan.values import NamedTuple, Value
 from gpuplan.wording import listing
 
@@ -101,6 +102,9 @@ class CrdSchemas:
         texts: dict[FilePath, str] = {}
         try:
             for file in sorted(file for file in folder.iterdir() if file.suffix in _SUFFIXES and file.is_file()):
+                if not is_kept_inside(file, folder):
+                    self._refuse(file, "file", _Misfit((), "is a link out of its folder, and not followed"))
+                    continue
                 try:
                     texts[file] = _read_text(file)
                 except UnreadableCrdError as error:

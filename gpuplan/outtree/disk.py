@@ -1,4 +1,4 @@
-"""What is on the disk, read by nobody's link but the root itself, and which paths may be written there.
+"""What is on the disk, read through no link, and which paths may be written there.
 
 Paths are portable, inside of the output, and apart from each other on any file system.
 """
@@ -87,13 +87,13 @@ class Disk:
 def _find_device(root: Path) -> int | None:
     """The file system that the root is on; None where there is no root yet."""
     try:
-        status = root.stat()  # the root itself may be a link: that is the user's word, not the tree's
+        status = root.lstat()
     except FileNotFoundError:
         return None
     except OSError as error:
         raise _unreadable(os.fspath(root), error) from error
     if not stat.S_ISDIR(status.st_mode):
-        raise _blocked(os.fspath(root), "is not a folder")
+        raise _blocked(os.fspath(root), "is a symbolic link" if stat.S_ISLNK(status.st_mode) else "is not a folder")
     return status.st_dev
 
 

@@ -81,7 +81,7 @@ class Lock:
     def _acquire(self) -> bool:
         self._root.mkdir(parents=True, exist_ok=True)
         try:
-            handle = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            handle = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:
             return False  # somebody has just removed the folder
         try:
@@ -99,7 +99,7 @@ class Lock:
 
     def _is_current(self, handle: int) -> bool:
         try:
-            return os.path.samestat(os.fstat(handle), self._root.stat())
+            return os.path.samestat(os.fstat(handle), self._root.lstat())
         except FileNotFoundError:
             return False
 

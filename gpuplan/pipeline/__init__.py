@@ -12,6 +12,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from gpuplan.diagnostics import Diagnostic, Family, Finding, GpuplanError, Rule, has_errors
+from gpuplan.documents import DiskTree, find_embedded
 from gpuplan.pipeline.findings import tidy
 from gpuplan.pipeline.loading import OUT, Repository, load, own_gpus
 from gpuplan.pipeline.printing import print_stream
@@ -121,6 +122,8 @@ def build(
     repository = load(root, clusters)
     _keep_apart(repository, out)
     found = _check(repository)
+    if out != OUT:
+        found += find_embedded(DiskTree(root), (out,))
     report = _report(repository, found)
     if not report.is_valid:
         return Build(report, {})

@@ -22,6 +22,7 @@ from typing import Final
 
 from gpuplan.diagnostics import GpuplanError, reason_of
 from gpuplan.programs import find_program, search_path
+from gpuplan.repository import find_repository
 from gpuplan.values import NamedTuple
 
 SHORT: Final = 12
@@ -64,32 +65,6 @@ _KEPT: Final = (
 )
 """How names of variables begin that git gets, of all that begin with `GIT_`: the user's configuration, by which CI
 trusts the folder, and where objects are that are being pushed until a hook has agreed."""
-
-
-class Repository(NamedTuple):
-    """The folder that holds `.git`, and the way from there to the folder that was asked for: empty, or with a `/`."""
-
-    top: Path
-    prefix: str
-
-
-def find_repository(folder: Path) -> Repository | None:
-    """Return the repository around a folder as git would find it if no folder but `.git` could be one."""
-    real = Path(os.path.realpath(folder))
-    ceilings = os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep)
-    limits = {os.path.realpath(ceiling) for ceiling in ceilings if ceiling}
-    for top in (real, *real.parents):
-        if top != real and os.fspath(top) in limits:
-            return None
-        if _is_git(top / ".git"):
-            way = real.relative_to(top).as_posix()
-            return Repository(top, "" if way == "." else f"{way}/")
-    return None
-
-
-def _is_git(place: Path) -> bool:
-    """Whether git stops its search at something called `.git`: a folder with a HEAD, or a file that leads to one."""
-    return place.is_file() or os.path.lexists(place / "HEAD")
 
 
 def git(root: Path, *arguments: str) -> bytes | None:

@@ -20,6 +20,7 @@ from gpuplan.documents import (
     FileTree,
     Ignore,
     Reading,
+    find_embedded,
     find_folders,
     find_ignores,
     has_folder,
@@ -73,7 +74,10 @@ def load(root: Path, clusters: Sequence[str] = ()) -> Repository:
             near = misspelling(name, known)
             hint = f"did you mean `{near}`?" if near else f"the clusters are {listing(known)}"
             raise GpuplanError(f"no cluster `{name}`: overlays/{name}/ does not exist", hint)
-    return load_tree(DiskTree(root), known, clusters)
+    tree = DiskTree(root)
+    found = load_tree(tree, known, clusters)
+    embedded = tuple(find_embedded(tree, dict.fromkeys((*found.folders, OUT))))
+    return replace(found, diagnostics=(*embedded, *found.diagnostics)) if embedded else found
 
 
 def load_tree(tree: FileTree, known: Sequence[str], clusters: Sequence[str] = ()) -> Repository:

@@ -11,9 +11,10 @@ from typing import Final
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.documents import find_folders
 from gpuplan.outtree.inventory import INVENTORY
-from gpuplan.pipeline.git import SHORT, WITH_A_FOLDER, find_repository, git, run, said, text
+from gpuplan.pipeline.git import SHORT, WITH_A_FOLDER, git, run, said, text
 from gpuplan.pipeline.git_tree import GitTree
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load_tree
+from gpuplan.repository import find_repository
 from gpuplan.values import NamedTuple
 from gpuplan.wording import misspelling
 

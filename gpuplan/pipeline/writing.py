@@ -10,7 +10,7 @@ import errno
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from posixpath import dirname
 from secrets import token_hex
 from typing import Any, Final
@@ -50,8 +50,10 @@ def create(root: Path, path: str, text: str) -> None:
 
 
 def create_all(root: Path, files: Mapping[str, str]) -> None:
-    """Write files that are not there, all or none of them; folders are made."""
+    """Write files that are not there, all or none of them; folders are made, and removed again where that fails."""
     created: list[str] = []
+    parents = {parent for path in files for parent in PurePosixPath(path).parents}
+    missing = [parent for parent in parents if not os.path.lexists(root / parent)]
     try:
         for path, text in files.items():
             create(root, path, text)
@@ -60,12 +62,15 @@ def create_all(root: Path, files: Mapping[str, str]) -> None:
         for path in created:
             with suppress(GpuplanError):
                 remove(root, path)
+        for folder in sorted(missing, key=lambda folder: len(folder.parts), reverse=True):
+            with suppress(OSError):
+                (root / folder).rmdir()
         raise
 
 
 def write_all(root: Path, files: Mapping[str, str | None]) -> None:
     """Write files whatever they were before, and remove those without a text: all, or everything is as it was."""
-    before = {path: (root / path).read_bytes() if os.path.lexists(root / path) else None for path in files}
+    before = {path: _read(root, path) for path in files}
     done: list[str] = []
     try:
         for path, text in files.items():
@@ -76,6 +81,17 @@ def write_all(root: Path, files: Mapping[str, str | None]) -> None:
             with suppress(GpuplanError):
                 _put(root, path, before[path])
         raise
+
+
+def _read(root: Path, path: str) -> bytes | None:
+    """Return what stands in a file; None if nothing does."""
+    with _folder(root, path) as (folder, name):
+        try:
+            return handles.read_in(folder, name)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise GpuplanError(f"cannot read `{path}`: {reason_of(error)}", "put a file in its place") from error
 
 
 def _put(root: Path, path: str, content: bytes | None) -> None:

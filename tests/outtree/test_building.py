@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gpuplan.diagnostics import GpuplanError
 from gpuplan.outtree.comparing import Action, FileChange, Reason, compare
 from gpuplan.outtree.inventory import INVENTORY
 from tests.outtree.building import build, folders, put, read_all
@@ -181,11 +182,16 @@ def test_files_of_any_size_are_written_whole(tmp_path: Path) -> None:
     assert read_all(tmp_path) == tree
 
 
-def test_the_root_may_be_a_link_to_another_place(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", ["elsewhere", "nowhere", "."])
+def test_the_root_is_no_link_to_another_place(tmp_path: Path, target: str) -> None:
     (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "out").symlink_to(tmp_path / "elsewhere")
-    build(tmp_path / "out", TREE)
-    assert read_all(tmp_path / "elsewhere") == TREE
+    (tmp_path / "out").symlink_to(tmp_path / target)
+
+    with pytest.raises(GpuplanError):
+        build(tmp_path / "out", TREE)
+
+    assert read_all(tmp_path / "elsewhere") == {}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "out"]
 
 
 class TestScope:

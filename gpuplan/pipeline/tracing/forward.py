@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path as DiskPath
 
+from gpuplan import handles
 from gpuplan.catalog.places import CatalogFile
 from gpuplan.delivery import TOOLS
 from gpuplan.diagnostics import GpuplanError, Origin, Path
@@ -129,7 +130,7 @@ def _values(
     text = text_of(traced.artifact)
     lines = Lines(text)
     file = f"{OUT}/{traced.path}"
-    notes = tuple(_staleness(root / file, file, text))
+    notes = tuple(_staleness(root, file, text))
     if line > lines.count:
         raise GpuplanError(f"`{file}` has {count(lines.count, 'line')}, and no line {line}", "lines count from 1")
     leaves = [leaf for leaf in traced.leaves if not path or leads_to(path, leaf.path)]
@@ -180,14 +181,15 @@ def _what_else(lines: Lines, line: int) -> str:
     return "it is a comment" if text.startswith("#") else "it is empty" if not text else "it only ends what is above"
 
 
-def _staleness(file: DiskPath, name: str, text: str) -> Iterator[str]:
+def _staleness(root: DiskPath, name: str, text: str) -> Iterator[str]:
     """Lines are those of what would be written now."""
+    written = text.encode()
     try:
-        data = file.read_bytes()
+        data = handles.read(root, name.split("/"), len(written) + 1)
     except OSError:
         yield f"`{name}` is not there yet: run `gpuplan build`"
         return
-    if data != text.encode():
+    if data != written:
         yield f"`{name}` is not what the policies make now, which is what is traced: run `gpuplan build`"
 
 

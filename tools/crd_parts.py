@@ -9,11 +9,11 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from gpuplan.manifests.builtin_schemas import Schema
 from gpuplan.manifests.cel import UnjudgedError, read_rule
 from gpuplan.manifests.crd_schemas import strict_schema
 from gpuplan.manifests.crds import IMMUTABLE, SHARED, references
 from gpuplan.manifests.schema_rules import RULES, is_about_a_step
+from gpuplan.manifests.validators import Schema
 
 _SAME = ("self == oldSelf", "oldSelf == self")
 

@@ -21,8 +21,8 @@ import click
 import yaml
 from crd_parts import Defined, Verdict, written
 
-from gpuplan.manifests.builtin_schemas import Schema
 from gpuplan.manifests.crd_schemas import parse_definitions
+from gpuplan.manifests.validators import Schema
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "tools/crds.yaml"

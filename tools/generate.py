@@ -6,10 +6,12 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
+import yaml
 
 from gpuplan import pipeline
 from gpuplan.catalog import load
@@ -45,6 +47,7 @@ confidential issue on GitLab.
 """
 
 _CONTACT = re.compile(r"(?<=<!-- contact -->\n).*?(?=<!-- /contact -->)", re.DOTALL)
+_DOORS = re.compile(r"(?<=<!-- doors -->\n).*?(?=<!-- /doors -->)", re.DOTALL)
 _EXPECTATION = re.compile(r"[ \t]*# (?:error|warning|note|related): GPU\d{3}.*")
 _DETAILS = re.compile(
     r"(?m)^[ \t]*(?:# )?\| \w+: .*\n|[ \t]*# related: GPU\d{3}[^;\n]*$|(?<=# )related: GPU\d{3}[^;\n]*; "
@@ -71,7 +74,10 @@ def documents() -> dict[str, str]:
         **{f"fields/{kind}.md": fields_document(field) for kind in (*KINDS, *GIVEN) if (field := find_field(kind))},
         **{f"schema/{name}.json": schema_text(name) for name in NAMES},
         **pictures(),
-        SECURITY: with_contact((ROOT / "SECURITY.md").read_text(encoding="utf-8"), security_contact()),
+        SECURITY: with_doors(
+            with_contact((ROOT / "SECURITY.md").read_text(encoding="utf-8"), security_contact()),
+            yaml.safe_load((ROOT / "tools/doors.yaml").read_text(encoding="utf-8")),
+        ),
     }
 
 
@@ -94,6 +100,16 @@ def with_contact(page: str, contact: str) -> str:
     """The page with how vulnerabilities are reported, between its marks."""
     how = f"Write to <{contact}>.\n" if contact else HOSTS_OWN_WAY
     return _CONTACT.sub(lambda _: how, page)
+
+
+def with_doors(page: str, doors: Sequence[Mapping[str, Any]]) -> str:
+    """The page with a row for each thing that gpuplan does outside of its process, between its marks."""
+    rows = ["| What | Where in the code | Commands | Why and how |", "|---|---|---|---|"]
+    for door in doors:
+        places = ", ".join(f"`{module.replace('.', '/')}`" for module in door["modules"])
+        names = ", ".join(f"`{name}`" for name in door["commands"]) or "any"
+        rows.append(f"| {door['what']} | {places} | {names} | {door['why'].strip()} |")
+    return _DOORS.sub(lambda _: "\n".join(rows) + "\n", page)
 
 
 def find_example(cases: Path) -> Example:

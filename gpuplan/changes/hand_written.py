@@ -58,7 +58,7 @@ def _by_name(documents: Iterable[HandWritten]) -> dict[_Key, list[HandWritten]]:
 
 def _content(body: object) -> object:
     """A kustomization without the names of files beside it: what is in them is compared by itself."""
-    if not isinstance(body, Mapping) or body.get("kind") not in _KUSTOMIZATIONS:
+    if not isinstance(body, Mapping) or str(body.get("kind")) not in _KUSTOMIZATIONS:
         return body
     resources = body.get("resources")
     remote = [item for item in resources if "://" in str(item)] if isinstance(resources, list) else resources

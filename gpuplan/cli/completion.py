@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 from click.shell_completion import (
+    BashComplete,
     CompletionItem,
     FishComplete,
     ShellComplete,
@@ -25,6 +26,15 @@ class _WholeWords(ShellComplete):
         if not equals or not name.startswith("--"):
             return found
         return [CompletionItem(f"{name}={item.value}", item.type, item.help) for item in found]
+
+
+@add_completion_class
+class _Bash(BashComplete):
+    name = "bash"
+
+    @staticmethod
+    def _check_version() -> None:
+        """Leave out what click does first: start bash, whichever is on the path, to ask for its version."""
 
 
 @add_completion_class

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socketserver import TCPServer
 from threading import Lock
 from typing import Final
 
@@ -74,8 +75,15 @@ def server(root: Path, port: int, page: Page) -> ThreadingHTTPServer:
                 case _:
                     return HTTPStatus.NOT_FOUND, "text/plain", "there is one page, /\n"
 
-    made = ThreadingHTTPServer((HOST, port), Handler)
+    made = _Server((HOST, port), Handler)
     return made
+
+
+class _Server(ThreadingHTTPServer):
+    def server_bind(self) -> None:
+        """Bind as `HTTPServer` does, but ask no name server what this machine is called."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = HOST, int(self.server_address[1])
 
 
 def state(root: Path) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
+from posixpath import dirname
 from typing import TYPE_CHECKING
 
 import click
@@ -122,14 +121,9 @@ def _refuse_to_guess(pruned: Sequence[Leftover]) -> None:
 
 def _write(root: Path, keepers: Sequence[Keeper]) -> None:
     """Write none of the files over another."""
-    from gpuplan.diagnostics import GpuplanError
     from gpuplan.pipeline import writing
 
-    for keeper in keepers:
-        if os.path.lexists(root / keeper.path):
-            raise GpuplanError(f"`{keeper.path}` exists already, so nothing was written", "move it away")
-    for keeper in keepers:
-        writing.create(root, keeper.path, keeper.text)
+    writing.create_all(root, {keeper.path: keeper.text for keeper in keepers})
 
 
 def _delete(root: Path, paths: Iterable[str]) -> None:
@@ -138,5 +132,4 @@ def _delete(root: Path, paths: Iterable[str]) -> None:
 
     for path in paths:
         writing.remove(root, path)
-        with suppress(OSError):
-            (root / path).parent.rmdir()
+        writing.remove_folder(root, dirname(path))

@@ -63,8 +63,7 @@ def create_all(root: Path, files: Mapping[str, str]) -> None:
             with suppress(GpuplanError):
                 remove(root, path)
         for folder in sorted(missing, key=lambda folder: len(folder.parts), reverse=True):
-            with suppress(OSError):
-                (root / folder).rmdir()
+            remove_folder(root, folder.as_posix())
         raise
 
 
@@ -121,6 +120,12 @@ def remove(root: Path, path: str) -> None:
     """Delete a file, if it is there; a link is deleted, not what it leads to."""
     with _folder(root, path) as (folder, name), suppress(FileNotFoundError):
         os.unlink(name, dir_fd=folder)
+
+
+def remove_folder(root: Path, path: str) -> None:
+    """Delete a folder in which nothing is left; a link and anything else stays."""
+    with suppress(GpuplanError, OSError), _folder(root, path) as (folder, name):
+        os.rmdir(name, dir_fd=folder)
 
 
 @contextmanager

@@ -422,7 +422,7 @@ def test_a_file_in_the_way_is_not_overwritten(root: Path) -> None:
     done = retain(root, "--write")
 
     assert done.code == 2
-    assert f"`{KEPT}` exists already, so nothing was written" in done.err
+    assert f"`{KEPT}` is there already, so nothing was written" in done.err
     assert (root / KEPT).read_text() == "# mine\n"
 
 

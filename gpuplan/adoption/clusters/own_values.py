@@ -186,7 +186,7 @@ _BY_POOL: Final = {"enabled": True, "deployDefaultCR": False}
 
 def _drop_exporter_needs(found: dict[str, Any]) -> None:
     env = _list(found, "dcgmExporter", "env")
-    _keep(found, ("dcgmExporter", "env"), [item for item in env if mapping(item).get("name") not in _EXPORTERS])
+    _keep(found, ("dcgmExporter", "env"), [item for item in env if str(mapping(item).get("name")) not in _EXPORTERS])
     route = ("dcgmExporter", "serviceMonitor", "relabelings")
     _keep(found, route, [item for item in _list(found, *route) if item != NODE_RELABELING])
     if {"name": VIRTUAL_GPUS, "value": "true"} in env:

@@ -128,7 +128,7 @@ def template_of(item: Item) -> Mapping[str, object]:
 def main_container(template: Mapping[str, object]) -> Mapping[str, object]:
     """The container that the work is about: that of gpuplan's name, or the first one."""
     containers = [mapping(item) for item in sequence(inside(template, "spec").get("containers"))]
-    named = (item for item in containers if item.get("name") in _CONTAINERS)
+    named = (item for item in containers if str(item.get("name")) in _CONTAINERS)
     return next(named, containers[0] if containers else {})
 
 

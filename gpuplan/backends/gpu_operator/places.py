@@ -203,7 +203,7 @@ def _helm_lists(plan: Plan) -> Routes:
 def _environment_of(plan: Plan, operand: str, own: _Items) -> Routes:
     """Of the variables that the policy states or needs, behind those of its values."""
     needed = operand_environment(plan)[operand]
-    kept = [item for item in own if not (isinstance(item[1], Mapping) and item[1].get("name") in needed)]
+    kept = [item for item in own if not (isinstance(item[1], Mapping) and str(item[1].get("name")) in needed)]
     yield from _items(kept)
     for index, name in enumerate(needed, start=len(kept)):
         yield from below((index,), variable_routes(plan, operand, name))

@@ -305,7 +305,7 @@ def stated_environment(plan: Plan, operand: str, values: Values) -> list[Any]:
     """The variables of the policy's own values, and those that it states or needs, each once."""
     needed = operand_environment(plan)[operand]
     own = find_list(values, operand, "env") or ()
-    kept = [item for item in own if not (isinstance(item, Mapping) and item.get("name") in needed)]
+    kept = [item for item in own if not (isinstance(item, Mapping) and str(item.get("name")) in needed)]
     return [*kept, *({"name": name, "value": value} for name, value in needed.items())]
 
 

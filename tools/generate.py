@@ -106,10 +106,15 @@ def with_doors(page: str, doors: Sequence[Mapping[str, Any]]) -> str:
     """The page with a row for each thing that gpuplan does outside of its process, between its marks."""
     rows = ["| What | Where in the code | Commands | Why and how |", "|---|---|---|---|"]
     for door in doors:
-        places = ", ".join(f"`{module.replace('.', '/')}`" for module in door["modules"])
+        places = ", ".join(f"`{_source_of(module)}`" for module in door["modules"])
         names = ", ".join(f"`{name}`" for name in door["commands"]) or "any"
         rows.append(f"| {door['what']} | {places} | {names} | {door['why'].strip()} |")
     return _DOORS.sub(lambda _: "\n".join(rows) + "\n", page)
+
+
+def _source_of(module: str) -> str:
+    path = module.replace(".", "/")
+    return f"{path}/__init__.py" if (ROOT / path).is_dir() else f"{path}.py"
 
 
 def find_example(cases: Path) -> Example:

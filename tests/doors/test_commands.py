@@ -153,7 +153,7 @@ def chosen(form: Form) -> Sequence[Sequence[str]]:
     among = GIT_COMMANDS if form.is_about_git else COMMANDS
     if os.environ.get("GPUPLAN_TEST_PROOF"):
         return among
-    share, index = (2 if form.is_about_git else 5), FORMS.index(form)
+    share, index = (4 if form.is_about_git else 8), FORMS.index(form)
     return [command for place, command in enumerate(among) if command == BUILD or (place + index) % share == 0]
 
 

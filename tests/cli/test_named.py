@@ -1,0 +1,155 @@
+"""Files that arguments name are written through no link of a repository, and read through none that leads out of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.platforms import a_platform, write
+from tests.cli.runs import run
+from tests.git import a_repository, commit
+
+NODES = "apiVersion: v1\nkind: NodeList\nitems: []\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A platform in a repository, with a file of somebody else's beside it."""
+    write(tmp_path / "victim/file", "original\n")
+    root = a_platform(a_repository(tmp_path / "repository"))
+    write(root / "nodes.yaml", NODES)
+    commit(root)
+    return root
+
+
+def victim(root: Path) -> str:
+    return (root.parent / "victim/file").read_text()
+
+
+WRITERS = {
+    "findings": ("validate", "-o", "sarif=FILE"),
+    "build": ("build", "-o", "markdown=FILE"),
+    "difference": ("diff", "-o", "json=FILE"),
+    "report": ("report", "--output", "FILE"),
+}
+
+
+@pytest.mark.parametrize("command", WRITERS.values(), ids=WRITERS)
+@pytest.mark.parametrize("target", ["../victim/file", "../victim/new", "policies/pool.yaml", ".git/config", "r"])
+def test_no_report_is_written_through_a_link(root: Path, command: tuple[str, ...], target: str) -> None:
+    (root / "r").symlink_to(target)
+    before = (root / ".git/config").read_bytes(), (root / "policies/pool.yaml").read_bytes()
+
+    done = run(*(word.replace("FILE", "r") for word in command), cwd=root)
+
+    assert (done.code, done.err.splitlines()) == (
+        2,
+        ["error: `r` is a link, and nothing is written through it", "  = help: delete it, or name another file"],
+    )
+    assert victim(root) == "original\n"
+    assert not (root.parent / "victim/new").exists()
+    assert not (root / "out").exists()
+    assert before == ((root / ".git/config").read_bytes(), (root / "policies/pool.yaml").read_bytes())
+
+
+@pytest.mark.parametrize("command", WRITERS.values(), ids=WRITERS)
+def test_a_link_on_the_way_is_one_too(root: Path, command: tuple[str, ...]) -> None:
+    (root / "reports").symlink_to("../victim")
+
+    done = run(*(word.replace("FILE", "reports/file") for word in command), cwd=root)
+
+    assert (done.code, victim(root)) == (2, "original\n")
+
+
+@pytest.mark.parametrize("command", WRITERS.values(), ids=WRITERS)
+def test_what_was_a_file_and_links_of_the_users_are_written(root: Path, command: tuple[str, ...]) -> None:
+    write(root / "r", "old")
+    (root.parent / "mine").symlink_to("victim/file")
+
+    for place in ("r", "../mine", os.fspath(root.parent / "mine")):
+        assert run(*(word.replace("FILE", place) for word in command), cwd=root).code in (0, 1)
+
+    assert (root / "r").read_text() != "old"
+    assert victim(root) != "original\n"
+
+
+def test_the_platform_may_be_elsewhere(root: Path, tmp_path: Path) -> None:
+    (root / "r").symlink_to("../victim/file")
+    (tmp_path / "here").mkdir()
+
+    done = run("-C", "../repository", "validate", "-o", "sarif=../repository/r", cwd=tmp_path / "here")
+
+    assert (done.code, victim(root)) == (2, "original\n")
+
+
+@pytest.mark.parametrize(("target", "leads"), [("../victim", "../victim"), ("rendered", "rendered"), (".git", ".git")])
+def test_the_output_is_no_link(root: Path, target: str, leads: str) -> None:
+    (root / "rendered").mkdir()
+    (root / "out").symlink_to(target)
+
+    done = run("build", cwd=root)
+
+    assert (done.code, done.err.splitlines()) == (
+        2,
+        [
+            "error: `out` is a link, and nothing is written through it",
+            f"  = help: make it a folder, or name where it leads: `--out {leads}`",
+        ],
+    )
+    assert sorted(os.listdir(root.parent / "victim")) == ["file"]
+    assert sorted(os.listdir(root / "rendered")) == []
+
+
+def test_where_a_link_led_can_be_named(root: Path) -> None:
+    """What an output that is a link was good for, by one option: the same files at the same place."""
+    (root / "out").symlink_to("../victim")
+
+    assert run("build", "--out", "../victim", cwd=root).code == 0
+    assert (root.parent / "victim/.gpuplan/inventory").is_file()
+
+
+READERS = {
+    "check": ("check", "FILE"),
+    "nodes": ("retain", "--against", "HEAD", "--nodes", "FILE"),
+    "import": ("import", "FILE", "-c", "new", "--dry-run"),
+    "drift": ("drift", "FILE", "-c", "dev"),
+    "pack": ("pack", "FILE", "-c", "dev"),
+}
+
+
+@pytest.mark.parametrize("command", READERS.values(), ids=READERS)
+@pytest.mark.parametrize("target", ["../victim/file", ".git/config"])
+def test_nothing_is_read_through_a_link_out_of_the_repository(
+    root: Path, command: tuple[str, ...], target: str
+) -> None:
+    (root / "list.yaml").symlink_to(target)
+
+    done = run(*(word.replace("FILE", "list.yaml") for word in command), cwd=root)
+
+    assert (done.code, done.err.splitlines()) == (
+        2,
+        [
+            "error: `list.yaml` is a link out of the repository, and not followed",
+            "  = help: copy the file there, or name where the link leads",
+        ],
+    )
+
+
+def test_links_within_the_repository_and_links_of_the_users_are_read(root: Path) -> None:
+    (root / "list.yaml").symlink_to("nodes.yaml")
+    write(root.parent / "mine.yaml", NODES)
+    (root.parent / "link.yaml").symlink_to("mine.yaml")
+
+    for place in ("list.yaml", "../link.yaml"):
+        assert run("check", place, cwd=root).err.startswith("no findings"), place
+
+
+def test_definitions_are_not_read_through_links_out_of_their_folder(root: Path) -> None:
+    (root / "crds").mkdir()
+    (root / "crds/a.yaml").symlink_to("../../victim/file")
+
+    done = run("validate", "--crds", "crds", "-o", "concise", cwd=root)
+
+    assert "original" not in done.out + done.err

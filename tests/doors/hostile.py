@@ -160,10 +160,10 @@ def a_bare_repository(
     return folder
 
 
-def _spoof(site: Site, place: str) -> None:
+def spoof(site: Site, place: str, base: str = "HEAD") -> None:
     """Lend it the real objects, and let its HEAD be the commit to compare with."""
     folder = a_bare_repository(site, place, worktree="..")
-    write(folder / "HEAD", git(site.root, "rev-parse", "HEAD") + "\n")
+    write(folder / "HEAD", git(site.root, "rev-parse", base) + "\n")
     up = "/".join(".." for _ in Path(place).parts)
     write(folder / "objects/info/alternates", f"{up}/../.git/objects\n")
 
@@ -287,8 +287,8 @@ def _git_forms() -> Iterator[Form]:
     yield from map(_in_place, _PLACES)
     yield Form("bare-in-other-case", _named_otherwise, finding="GPU023")
     yield Form("bare-by-common-folder", _by_common_folder, finding="GPU023")
-    yield Form("spoof-in-out", partial(_spoof, place="out"), finding="GPU023")
-    yield Form("spoof-in-policies", partial(_spoof, place="policies"), finding="GPU023")
+    yield Form("spoof-in-out", partial(spoof, place="out"), finding="GPU023")
+    yield Form("spoof-in-policies", partial(spoof, place="policies"), finding="GPU023")
     yield Form("archive-gitfile-in-out", _gitfile)
     yield Form("submodule", _submodule)
     yield Form("work-tree-in-out", _work_tree)

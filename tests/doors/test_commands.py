@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -11,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from gpuplan.pipeline.git import SETTINGS
-from tests.doors.hostile import FORMS, REPORTS, SECRET, Form, Site, a_site, lay_out
+from tests.doors.hostile import FORMS, REPORTS, SECRET, Form, Site, a_site, lay_out, spoof
 from tests.doors.observing import Door, Event, Observed, Watcher, doors
+from tests.git import commit, git
 from tests.listener import Listener
 
 GIT_COMMANDS: Sequence[Sequence[str]] = (
@@ -106,6 +108,7 @@ def assert_started_safely(event: Event) -> None:
     assert all(os.path.isabs(part) for part in event.variables["PATH"].split(os.pathsep))
     assert event.variables["GIT_ALLOW_PROTOCOL"] == "none"
     if Path(event.what).name == "git":
+        assert (event.variables["GIT_NO_LAZY_FETCH"], event.variables["GIT_TERMINAL_PROMPT"]) == ("1", "0")
         given = {event.line[index + 1] for index, word in enumerate(event.line) if word == "-c"}
         assert given == {f"{name}={value}" for name, value in SETTINGS.items()}
         assert os.path.lexists(Path(event.folder) / ".git")
@@ -182,6 +185,22 @@ def test_each_row_of_the_table_is_used_by_its_commands(tmp_path: Path, watcher: 
     assert used == {door.what: set(door.commands) for door in doors() if door.kind in ("program", "write")}
 
 
+def test_a_repository_of_the_branch_does_not_answer(tmp_path: Path, watcher: Watcher, listener: Listener) -> None:
+    """The platform's own folder borrows the real objects and says that HEAD is what it is compared with."""
+    site = a_site(tmp_path, listener.address)
+    honest, spoofed = (Form(name, _copied, folder="gpu") for name in ("honest", "spoofed"))
+    lay_out(site, honest)
+    command = ("diff", f"{git(site.root, 'rev-parse', 'HEAD~1')}...HEAD", "--fail-on", "metadata", "-o", "markdown")
+    truth = watcher.run(site, honest, command)
+
+    spoof(site, "gpu", "HEAD~1")
+    told = watcher.run(site, spoofed, command)
+
+    assert truth.code == 1
+    assert "layout" in truth.out
+    assert (told.code, told.out) == (truth.code, truth.out)
+
+
 def test_the_report_is_served_to_this_machine_alone(tmp_path: Path, watcher: Watcher, listener: Listener) -> None:
     site, form = a_site(tmp_path, listener.address), Form("harmless", lambda _: None)
     lay_out(site, form)
@@ -205,6 +224,13 @@ def test_what_is_planted_is_seen(tmp_path: Path, watcher: Watcher, listener: Lis
         [event] = [event for event in done.events if event.event != "socket.__new__"]
         assert event.kind == plant
         assert door_of(event, "version", areas(site, form)) is None
+
+
+def _copied(site: Site) -> None:
+    """The same platform in a folder of its own, which is committed before its layout changes."""
+    for name in ("policies", "overlays"):
+        shutil.copytree(site.root / name, site.root / "gpu" / name)
+    commit(site.root, "in a folder")
 
 
 def told(_: Site, plant: str) -> Mapping[str, str]:

@@ -13,6 +13,7 @@ from gpuplan.diagnostics import GpuplanError
 from gpuplan.pipeline import git as running_git
 from gpuplan.pipeline.loading import Repository, load
 from gpuplan.pipeline.revisions import Revision, get_merge_base, get_revision, is_in_git, read_revision
+from gpuplan.repository import find_repository
 from tests.cli.platforms import POOL, TENANT, a_platform, write
 from tests.git import TreeEntry, a_commit, a_repository, a_tree, an_object, commit, entries_of, git
 
@@ -80,6 +81,28 @@ def test_the_platform_may_be_a_folder_of_the_repository(tmp_path: Path) -> None:
 
     assert revision.folder == "infra/gpu/"
     assert nodes(top / "infra/gpu", revision) == 2
+
+
+def test_a_work_tree_and_a_submodule_have_revisions_of_their_own(root: Path, tmp_path: Path) -> None:
+    git(root, "worktree", "add", "--quiet", "--detach", "../beside", "HEAD~1")
+    other = a_repository(tmp_path / "other")
+    git(other, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", root.as_uri(), "platform")
+
+    assert nodes(tmp_path / "beside", get_revision(tmp_path / "beside", "HEAD")) == 2
+    assert nodes(other / "platform", get_revision(other / "platform", "HEAD")) == 3
+
+
+def test_what_is_called_git_and_is_none_is_passed_over(root: Path) -> None:
+    """As git passes it over: an empty folder, such as a mount that is not there yet."""
+    (root / "policies/.git").mkdir()
+    (root / "overlays/.git").mkdir()
+    write(root / "overlays/.git/config", "")
+
+    for folder in ("policies", "overlays"):
+        repository = find_repository(root / folder)
+        assert repository is not None
+        assert (repository.top, repository.prefix) == (root, f"{folder}/")
+        assert git(root / folder, "rev-parse", "--show-prefix") == f"{folder}/"
 
 
 def test_a_hook_may_ask_for_a_folder_of_its_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,6 +98,7 @@ def run_step(step: dict[str, Any], workspace: Path, context: dict[str, str], inp
         **{name: INPUT.sub(lambda match: values[match[1]], text) for name, text in filled.items()},
         **{name: str(file) for name, file in files.items()},
         "RUNNER_TEMP": str(temporary),
+        "GITHUB_ACTION_PATH": str(REPOSITORY),
     }
     done = shell(["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)], workspace, variables)
     read = {name: file.read_text(encoding="utf-8") if file.exists() else "" for name, file in files.items()}
@@ -602,6 +603,6 @@ def test_findings_are_uploaded_only_if_asked_for_and_also_if_there_are_some() ->
 def test_what_is_installed_is_locked() -> None:
     [install] = [step["run"] for step in STEPS if step["name"] == "Install gpuplan"]
 
-    assert "\npython3 -m venv " in install  # the only name that every system has
+    assert " python3 -I -m venv " in install  # the only name that every system has
     assert '--require-hashes -r "$GITHUB_ACTION_PATH/requirements/run.txt"' in install
     assert (REPOSITORY / "requirements/run.txt").is_file()

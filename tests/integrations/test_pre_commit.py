@@ -23,7 +23,7 @@ HOOKS: list[dict[str, Any]] = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"
 
 def pre_commit(repository: Path, *arguments: str) -> Run:
     home = repository.parent
-    path = home / "bin" if (home / "bin").exists() else put_gpuplan(home / "bin")
+    path = put_gpuplan(home / "bin")
     variables = {"HOME": str(home), "PRE_COMMIT_HOME": str(home / "cache"), "GIT_CONFIG_NOSYSTEM": "1"}
     return shell([sys.executable, "-m", "pre_commit", *arguments], repository, variables, path=path)
 

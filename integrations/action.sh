@@ -5,13 +5,13 @@ unset CDPATH
 
 gpuplan() { "$RUNNER_TEMP/gpuplan/bin/python" -I -m gpuplan.cli "$@"; }
 
-# Print the nearest folder upwards that has an entry `.git`, a name that no commit can hold. Git itself takes a folder
-# with HEAD, objects/ and refs/ for a repository, too, and a branch can hold that.
+# Print the nearest folder upwards that has a repository's `.git`, a name that no commit can hold. Git itself takes a
+# folder with HEAD, objects/ and refs/ for a repository, too, and a branch can hold that.
 find_repository() {
   local folder=$1
   if [[ "$folder" != /* ]]; then folder="$PWD/$folder"; fi
   folder=$(cd -P "$folder" 2> /dev/null && pwd) || return 1
-  until [[ -e "$folder/.git" ]]; do
+  until [[ -f "$folder/.git" || -e "$folder/.git/HEAD" ]]; do
     if [[ -z "$folder" ]]; then return 1; fi
     folder=${folder%/*}
   done

@@ -457,6 +457,15 @@ def test_two_commits_of_history_are_enough_for_a_pull_request(workspace: Path) -
     assert compare(shallow, base, merge).outputs["class"] == "plugin-restart"
 
 
+def test_a_work_tree_of_another_repository_is_compared(workspace: Path) -> None:
+    a_pull_request(workspace.parent / "elsewhere")
+    git(workspace.parent / "elsewhere", "worktree", "add", "--quiet", "--detach", str(workspace), "mine")
+    head = git(workspace, "rev-parse", "HEAD")
+
+    assert (workspace / ".git").is_file()
+    assert compare_for("workflow_dispatch", workspace, {}, head).outputs["class"] == "plugin-restart"
+
+
 @pytest.mark.parametrize("name", ["diff_range", "fail_on", "clusters", "directory"])
 @pytest.mark.parametrize("value", ["$(touch pwned)", '" && touch pwned; "', "--output-format=json=x"])
 def test_nothing_given_to_the_comparison_is_run(workspace: Path, name: str, value: str) -> None:

@@ -166,9 +166,6 @@ PYTHON = {
     "modules": Form(modules(*MODULES)),
     "modules that PYTHONPATH names": Form(modules(*MODULES), {"PYTHONPATH": "."}),
     "modules that PYTHONHOME names": Form(modules(ENCODINGS), {"PYTHONHOME": "."}),
-    "modules that PYTHONUSERBASE names": Form(
-        modules(f"{ENCODINGS.rpartition('/encodings')[0]}/site-packages/usercustomize"), {"PYTHONUSERBASE": "."}
-    ),
 }
 COMMANDS = {
     "programs in a folder of the path": Form(programs, {"PATH": ".:FOLDERS"}),
@@ -352,13 +349,14 @@ def checkout(tmp_path: Path) -> Path:
 
 def rows() -> Iterator[tuple[str, str]]:
     """Yield each form with each step that it could concern."""
+    without_git = ("github: comment", "hook: gpuplan-check", "argo cd: discover")
     for forms, steps in (
-        (REPOSITORIES, STEPS | ARGO_CD),
+        (REPOSITORIES, (STEPS | ARGO_CD).keys() - without_git),
         (PYTHON, STEPS | ARGO_CD),
         (COMMANDS, STEPS),
         (TAKEN, GITLAB),
     ):
-        yield from ((form, step) for form in forms for step in steps)
+        yield from ((form, step) for form in forms for step in sorted(steps))
 
 
 FORMS = REPOSITORIES | PYTHON | COMMANDS | TAKEN

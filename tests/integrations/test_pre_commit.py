@@ -101,6 +101,19 @@ def test_files_of_others_are_judged_as_they_are_and_each_once(repository: Path) 
     assert sorted(judged) == ["manifests/list.json", "manifests/more/quota.yml", "manifests/quota.yaml"]
 
 
+@pytest.mark.parametrize("option", ["--output-format=sarif=", "-ojson=", "--crds="])
+def test_no_name_of_a_file_is_an_option(repository: Path, option: str) -> None:
+    made = repository.parent / "made.yaml"
+    hook_for_files(repository, "")
+    write(repository / f"{option}{made}", QUOTA)
+    git(repository, "add", ".")
+
+    done = pre_commit(repository, "run", "--all-files")
+
+    assert re.findall(r"--> (\S+?):", done.out) == [f"{option}{made}"]
+    assert not made.exists()
+
+
 def test_other_files_run_no_hook(repository: Path) -> None:
     done = pre_commit(repository, "run", "--files", "README.md")
 

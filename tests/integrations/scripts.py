@@ -5,17 +5,26 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
+import venv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.cli.runs import REPOSITORY, Run
 
+_SCRIPT = "#!{python}\nfrom gpuplan.cli import entry\n\nentry()\n"
+"""The command as pip writes it."""
+
 
 def put_gpuplan(folder: Path) -> Path:
-    """A folder with the command `gpuplan`, as an installation would make it."""
-    folder.mkdir(parents=True)
+    """Install gpuplan, so that this is the folder with the commands `gpuplan` and `python`."""
     command = folder / "gpuplan"
-    command.write_text(f'#!/bin/sh\nPYTHONPATH="{REPOSITORY}" exec "{sys.executable}" -m gpuplan.cli "$@"\n')
+    if command.exists():
+        return folder
+    venv.create(folder.parent, symlinks=True)
+    [packages] = folder.parent.glob("lib/python*/site-packages")
+    (packages / "gpuplan.pth").write_text(f"{REPOSITORY}\n{sysconfig.get_path('purelib')}\n")
+    command.write_text(_SCRIPT.format(python=folder / "python"))
     command.chmod(0o755)
     return folder
 

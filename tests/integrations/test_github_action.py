@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -25,6 +27,8 @@ FILES = next(step for step in STEPS if step.get("id") == "files")
 DIFF = next(step for step in STEPS if step.get("id") == "diff")
 DRAW = next(step for step in STEPS if step.get("id") == "draw")
 LINK = next(step for step in STEPS if step.get("id") == "link")
+COMMENT = next(step for step in STEPS if step["name"].startswith("Comment "))
+INSTALL = next(step for step in STEPS if step.get("id") == "install")
 QUOTA = """\
 apiVersion: v1
 kind: ResourceQuota
@@ -80,7 +84,13 @@ def compare_for(
     return run_step(DIFF, workspace, {**context, "repository.default_branch": "main", **event}, inputs)
 
 
-def run_step(step: dict[str, Any], workspace: Path, context: dict[str, str], inputs: dict[str, str]) -> Job:
+def run_step(
+    step: dict[str, Any],
+    workspace: Path,
+    context: dict[str, str],
+    inputs: dict[str, str],
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> Job:
     """Run a step as the runner does: https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax#jobsjob_idstepsshell."""
     temporary = workspace.parent / "runner"
     shutil.rmtree(temporary, ignore_errors=True)
@@ -94,10 +104,12 @@ def run_step(step: dict[str, Any], workspace: Path, context: dict[str, str], inp
     filled = {name: EVENT.sub(lambda match: context.get(match[1], ""), text) for name, text in step["env"].items()}
     filled = {name: OUTPUT.sub(lambda match: context.get(match[1], ""), text) for name, text in filled.items()}
     variables = {
+        **environment,
         **{name: value for name, value in context.items() if name.startswith("GITHUB_")},
         **{name: INPUT.sub(lambda match: values[match[1]], text) for name, text in filled.items()},
         **{name: str(file) for name, file in files.items()},
         "RUNNER_TEMP": str(temporary),
+        "GITHUB_ACTION_PATH": str(REPOSITORY),
     }
     done = shell(["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)], workspace, variables)
     read = {name: file.read_text(encoding="utf-8") if file.exists() else "" for name, file in files.items()}
@@ -445,6 +457,15 @@ def test_two_commits_of_history_are_enough_for_a_pull_request(workspace: Path) -
     assert compare(shallow, base, merge).outputs["class"] == "plugin-restart"
 
 
+def test_a_work_tree_of_another_repository_is_compared(workspace: Path) -> None:
+    a_pull_request(workspace.parent / "elsewhere")
+    git(workspace.parent / "elsewhere", "worktree", "add", "--quiet", "--detach", str(workspace), "mine")
+    head = git(workspace, "rev-parse", "HEAD")
+
+    assert (workspace / ".git").is_file()
+    assert compare_for("workflow_dispatch", workspace, {}, head).outputs["class"] == "plugin-restart"
+
+
 @pytest.mark.parametrize("name", ["diff_range", "fail_on", "clusters", "directory"])
 @pytest.mark.parametrize("value", ["$(touch pwned)", '" && touch pwned; "', "--output-format=json=x"])
 def test_nothing_given_to_the_comparison_is_run(workspace: Path, name: str, value: str) -> None:
@@ -458,13 +479,11 @@ def test_nothing_given_to_the_comparison_is_run(workspace: Path, name: str, valu
 
 
 def test_it_is_compared_and_posted_only_if_asked_for() -> None:
-    [comment] = [step for step in STEPS if step["name"].startswith("Comment ")]
-
     assert (ACTION["inputs"]["diff"]["default"], ACTION["inputs"]["comment"]["default"]) == ("false", "false")
     assert DIFF["if"].startswith("always() && inputs.diff == 'true' && ")
-    assert comment["if"].startswith("always() && inputs.comment == 'true' && ")
-    assert comment["run"].endswith('"$GITHUB_ACTION_PATH/integrations/comment.py"\n')
-    assert {"KEY", "MARKDOWN", "CLASS", "PULL_REQUEST", "TOKEN"} == comment["env"].keys()
+    assert COMMENT["if"].startswith("always() && inputs.comment == 'true' && ")
+    assert COMMENT["run"].endswith('"$GITHUB_ACTION_PATH/integrations/comment.py"\n')
+    assert {"KEY", "MARKDOWN", "CLASS", "PULL_REQUEST", "TOKEN"} == COMMENT["env"].keys()
 
 
 # --- What it draws -----------------------------------------------------------------------------------------------
@@ -600,8 +619,8 @@ def test_findings_are_uploaded_only_if_asked_for_and_also_if_there_are_some() ->
 
 
 def test_what_is_installed_is_locked() -> None:
-    [install] = [step["run"] for step in STEPS if step["name"] == "Install gpuplan"]
+    install = INSTALL["run"]
 
-    assert "\npython3 -m venv " in install  # the only name that every system has
+    assert " python3 -I -m venv " in install  # the only name that every system has
     assert '--require-hashes -r "$GITHUB_ACTION_PATH/requirements/run.txt"' in install
     assert (REPOSITORY / "requirements/run.txt").is_file()

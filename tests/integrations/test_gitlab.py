@@ -21,6 +21,7 @@ JOB = TEMPLATE["gpuplan"]
 FILES = TEMPLATE["gpuplan-files"]
 DIFF = TEMPLATE["gpuplan-diff"]
 REPORT = TEMPLATE["gpuplan-report"]
+JOBS = {name: part for name, part in TEMPLATE.items() if name != "variables"}
 QUOTA = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: gpus}, spec: {hard: {nvidia.com/gpu: 4}}}\n"
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
@@ -33,9 +34,7 @@ SHELLS = {"bash": ("bash", "-eo", "pipefail"), "dash": ("dash", "-e"), "zsh": ("
 def job(project: Path, which: dict[str, Any] = JOB, shell_: str = "bash", **variables: str) -> Run:
     """Run a job's scripts one after the other in one shell, as the runner does."""
     script = "".join(f"{line}\n" for line in (*which["before_script"], *which["script"]))
-    bin_ = project.parent / "bin"
-    shutil.rmtree(bin_, ignore_errors=True)
-    put_gpuplan(bin_)
+    bin_ = put_gpuplan(project.parent / "bin")
     known = {**TEMPLATE["variables"], **which.get("variables", {}), **variables}
     return shell([*SHELLS[shell_], "-c", script], project, known, path=bin_)
 
@@ -141,7 +140,7 @@ def test_any_shell_divides_clusters_and_takes_none_for_a_pattern(project: Path, 
 
 @pytest.mark.parametrize("which", [JOB, DIFF, REPORT], ids=["gpuplan", "gpuplan-diff", "gpuplan-report"])
 def test_zsh_is_told_before_clusters_are_divided(which: dict[str, Any]) -> None:
-    [script] = which["script"]
+    script = which["script"][-1]
 
     assert "emulate sh" in script.partition("for cluster in ")[0]
 
@@ -257,10 +256,20 @@ def test_with_a_token_it_is_posted(project: Path) -> None:
 
 
 def test_what_posts_it_is_the_same_as_for_github() -> None:
-    script = DIFF["script"][0]
+    script = DIFF["script"][-1]
     inside = script[script.index("<<'PYTHON'\n") : script.index("\nPYTHON\n")].partition("\n")[2]
 
     assert f"{inside}\n" == (REPOSITORY / "integrations/comment.py").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_every_job_begins_as_steps_for_github_do(name: str) -> None:
+    isolate, git_ = (
+        (REPOSITORY / f"integrations/{file}.sh").read_text(encoding="utf-8") for file in ("isolate", "git")
+    )
+
+    assert JOBS[name]["before_script"][0] == isolate
+    assert JOBS[name]["script"][0] == git_
 
 
 def test_merge_requests_are_compared_only_if_asked_for() -> None:

@@ -23,7 +23,7 @@ HOOKS: list[dict[str, Any]] = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"
 
 def pre_commit(repository: Path, *arguments: str) -> Run:
     home = repository.parent
-    path = home / "bin" if (home / "bin").exists() else put_gpuplan(home / "bin")
+    path = put_gpuplan(home / "bin")
     variables = {"HOME": str(home), "PRE_COMMIT_HOME": str(home / "cache"), "GIT_CONFIG_NOSYSTEM": "1"}
     return shell([sys.executable, "-m", "pre_commit", *arguments], repository, variables, path=path)
 
@@ -99,6 +99,19 @@ def test_files_of_others_are_judged_as_they_are_and_each_once(repository: Path) 
     assert done.code == 1
     judged = re.findall(r"--> (\S+?):", done.out)
     assert sorted(judged) == ["manifests/list.json", "manifests/more/quota.yml", "manifests/quota.yaml"]
+
+
+@pytest.mark.parametrize("option", ["--output-format=sarif=", "-ojson=", "--crds="])
+def test_no_name_of_a_file_is_an_option(repository: Path, option: str) -> None:
+    made = repository.parent / "made.yaml"
+    hook_for_files(repository, "")
+    write(repository / f"{option}{made}", QUOTA)
+    git(repository, "add", ".")
+
+    done = pre_commit(repository, "run", "--all-files")
+
+    assert re.findall(r"--> (\S+?):", done.out) == [f"{option}{made}"]
+    assert not made.exists()
 
 
 def test_other_files_run_no_hook(repository: Path) -> None:

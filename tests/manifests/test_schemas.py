@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from enum import StrEnum
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -291,3 +292,14 @@ def test_a_null_in_an_unknown_field_is_unknown() -> None:
     ]
     assert [(place[1], *pair) for place, pair in zip(places, judged, strict=True) if pair[0] != pair[1]] == []
     assert any(unknown for _, unknown in judged)
+
+
+@pytest.mark.parametrize("kind", ["{folder}/evil", "../../../../../../../../../../../../../../{folder}/evil"])
+def test_no_name_of_an_object_leads_to_another_file(tmp_path: Path, kind: str) -> None:
+    """Whoever asks, `drift` and `trace` of a dump as well."""
+    name = kind.format(folder=tmp_path)
+    enums = {"apiVersion": {"enum": ["v1"]}, "kind": {"enum": [name]}}
+    (tmp_path / "evil-v1.json").write_text(json.dumps({"properties": enums}))
+
+    assert builtin_schemas("1.32").find_schema(Gvk("", "v1", name)) is None
+    assert builtin_schemas("1.32").find_schema(Gvk("", "v1", "Namespace")) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +18,8 @@ from hypothesis import strategies as st
 
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.manifests import Manifest, check_schemas
+from gpuplan.manifests.builtin_schemas import builtin_schemas
+from gpuplan.manifests.model import Gvk
 from tests.subjects import A_CLUSTER
 
 Body = dict[str, Any]

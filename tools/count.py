@@ -11,6 +11,7 @@ import io
 import json
 import sys
 import tokenize
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -62,10 +63,26 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "gpuplan", help="what to count in (gpuplan/)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--budget", type=Path, help="fail where a package has more code than this file allows")
     options = parser.parse_args(arguments)
     counts = count_packages(options.folder)
+    if options.budget:
+        faults = [*over_budget(counts, tomllib.loads(options.budget.read_text(encoding="utf-8"))["code"])]
+        print("\n".join(faults), end="\n" if faults else "")  # noqa: T201 - a script
+        return 1 if faults else 0
     print(as_json(counts) if options.json else as_table(counts))  # noqa: T201 - a script
     return 0
+
+
+def over_budget(counts: Mapping[str, Count], budget: Mapping[str, int]) -> Iterator[str]:
+    """Yield a sentence for each package that is larger than the budget allows, or that has no number there."""
+    for package, count in counts.items():
+        if package not in budget:
+            yield f"{package}: {count.code} lines of code and no budget: add `{package} = {count.code}`"
+        elif count.code > budget[package]:
+            more, allowed = count.code - budget[package], budget[package]
+            yield f"{package}: {more} lines of code over its budget of {allowed}: make that many needless, or say why not"
+    yield from (f"{package}: there is no such package: remove its line" for package in budget if package not in counts)
 
 
 def count_packages(folder: Path) -> dict[str, Count]:

@@ -139,3 +139,32 @@ def test_table_ends_with_the_total(count: ModuleType) -> None:
         ["views", "1", "30", "20", "3", "9"],
         ["total", "3", "90", "60", "3", "9"],
     ]
+
+
+# --- The budget --------------------------------------------------------------------------------------------------
+
+
+def test_a_package_may_have_as_much_code_as_its_budget(count: ModuleType) -> None:
+    counts = {"checks": count.Count(code=10)}
+
+    assert [*count.over_budget(counts, {"checks": 10})] == []
+    assert [*count.over_budget(counts, {"checks": 9})] == [
+        "checks: 1 lines of code over its budget of 9: make that many needless, or say why not"
+    ]
+
+
+def test_each_package_has_a_number_and_each_number_a_package(count: ModuleType) -> None:
+    assert [*count.over_budget({"new": count.Count(code=3)}, {"old": 5})] == [
+        "new: 3 lines of code and no budget: add `new = 3`",
+        "old: there is no such package: remove its line",
+    ]
+
+
+def test_the_script_fails_over_budget(count: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "code/checks").mkdir(parents=True)
+    (tmp_path / "code/checks/a.py").write_text("a = 1\nb = 2\n")
+    budget = tmp_path / "budget.toml"
+    for allowed, code in ((2, 0), (1, 1)):
+        budget.write_text(f"[code]\nchecks = {allowed}\n")
+        assert count.main([str(tmp_path / "code"), "--budget", str(budget)]) == code
+    assert "checks: 1 lines of code over its budget of 1" in capsys.readouterr().out

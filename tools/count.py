@@ -81,7 +81,7 @@ def over_budget(counts: Mapping[str, Count], budget: Mapping[str, int]) -> Itera
             yield f"{package}: {count.code} lines of code and no budget: add `{package} = {count.code}`"
         elif count.code > budget[package]:
             more, allowed = count.code - budget[package], budget[package]
-            yield f"{package}: {more} lines of code over its budget of {allowed}: make that many needless, or say why not"
+            yield f"{package}: {more} lines over its budget of {allowed}: make that many needless, or say why not"
     yield from (f"{package}: there is no such package: remove its line" for package in budget if package not in counts)
 
 

@@ -149,7 +149,7 @@ def test_a_package_may_have_as_much_code_as_its_budget(count: ModuleType) -> Non
 
     assert [*count.over_budget(counts, {"checks": 10})] == []
     assert [*count.over_budget(counts, {"checks": 9})] == [
-        "checks: 1 lines of code over its budget of 9: make that many needless, or say why not"
+        "checks: 1 lines over its budget of 9: make that many needless, or say why not"
     ]
 
 
@@ -167,4 +167,4 @@ def test_the_script_fails_over_budget(count: ModuleType, tmp_path: Path, capsys:
     for allowed, code in ((2, 0), (1, 1)):
         budget.write_text(f"[code]\nchecks = {allowed}\n")
         assert count.main([str(tmp_path / "code"), "--budget", str(budget)]) == code
-    assert "checks: 1 lines of code over its budget of 1" in capsys.readouterr().out
+    assert "checks: 1 lines over its budget of 1" in capsys.readouterr().out

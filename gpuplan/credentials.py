@@ -11,17 +11,39 @@ if TYPE_CHECKING:
 
 _TOKENS: Final = (
     r"hf_[A-Za-z0-9]{30,}|nvapi-[A-Za-z0-9_-]{40,}|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}|"
-    r"glpat-[A-Za-z0-9_-]{20,}|AKIA[A-Z0-9]{16}|xox[abprs]-[A-Za-z0-9-]{20,}|sk-[A-Za-z0-9_-]{32,}"
+    r"glpat-[A-Za-z0-9_-]{20,}|(?:AKIA|ASIA)[A-Z0-9]{16}|xox[abprs]-[A-Za-z0-9-]{20,}|sk-[A-Za-z0-9_-]{32,}|"
+    r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*)?|AIza[A-Za-z0-9_-]{35}|ya29\.[A-Za-z0-9_-]{20,}|"
+    r"GOCSPX-[A-Za-z0-9_-]{28}|[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}|hvs\.[A-Za-z0-9_-]{24,}|"
+    r"npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{50,}"
 )
-"""How tokens begin: of Hugging Face, NVIDIA NGC, GitHub, GitLab, AWS, Slack and OpenAI.
+"""How tokens begin: of Hugging Face, NVIDIA NGC, GitHub, GitLab, AWS, Slack and OpenAI, JSON Web Tokens, and those of
+Google, Azure (Entra), Vault, npm and PyPI.
 
 https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns
 """
 
-_FOUND: Final = regex(rf"(^|[^A-Za-z0-9_-])({_TOKENS})|-----BEGIN [A-Z ]*PRIVATE KEY-----|https?://[^/\s@:]*:[^/\s@]+@")
+_FOUND: Final = regex(
+    rf"(^|[^A-Za-z0-9_-])({_TOKENS})|-----BEGIN [A-Z ]*PRIVATE KEY-----|\b[a-z][a-z0-9+.-]{{0,30}}://[^/\s@:]*:[^/\s@]+@"
+)
 
-# Tokens; lines of a key, which are nothing but base64; and what stands before the host in an address of HTTP.
-_PARTS: Final = regex(rf"\b({_TOKENS})|^\s*[A-Za-z0-9+/]{{60,}}={{0,2}}\s*$|(?<=://)[^/\s@]*:[^/\s@]*(?=@)")
+# Tokens; lines of a key, which are nothing but base64, or the rest of a line where it begins.
+_PARTS: Final = regex(rf"\b({_TOKENS})|^\s*[A-Za-z0-9+/]{{60,}}={{0,2}}\s*$|(?<=PRIVATE KEY-----)(?!$)((?!-----END).)+")
+_LONG_RUN: Final = regex(r"[A-Za-z0-9_.~+/-]{18}")
+_IN_ADDRESS: Final = regex(r"""(?<=://)[^/\s"'`]*:[^/\s"'`]*(?=@)""")
+"""What stands before the host."""
+_AWS_SECRET: Final = regex(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
+"""The second half of an AWS access key, whose form alone says nothing."""
+
+_VALUE: Final = r"""(?P<value>(?:(?:bearer|basic)\s+)?[^\s"'`,;&|){}\[\]<>\\]+)"""
+_NAME: Final = r"""(?<![\w.-])(?P<name>[\w.-]++)"""
+_QUOTE: Final = r"""(?:\\?["'])?"""
+_ASSIGNED: Final = regex(rf"{_NAME}{_QUOTE}\s?=\s?{_QUOTE}{_VALUE}")
+_SAID: Final = regex(rf"{_NAME}{_QUOTE}\s*:\s+{_QUOTE}{_VALUE}")
+_FLAG: Final = regex(rf"(?<![\w-])(?P<name>--?[A-Za-z][\w-]*+)\s+{_QUOTE}(?!-){_VALUE}")
+_HEADER: Final = regex(
+    r"""(?P<name>(?i:\bauthorization))(?:\\?["'])?\s*[:=]\s*(?:\\?["'])?(?:\w+\s+)?(?P<value>[^\s"'`,;\\]+)"""
+)
+_BEARER: Final = regex(r"(?P<name>(?i:\bbearer))\s+(?P<value>(?=\S*[0-9])[A-Za-z0-9._~+/=-]{8,})")
 
 
 def holds_credential(text: str) -> bool:
@@ -29,10 +51,79 @@ def holds_credential(text: str) -> bool:
     return _FOUND.search(text) is not None
 
 
-def hidden(text: str) -> str:
-    """The text with a star for each character of a credential within, so that columns stay where they are."""
-    return _PARTS.sub(_stars, text)
+def hidden(text: str, *, in_comment: bool = False, has_aws_key: bool = False) -> str:
+    """The text with a star for each character of a credential within, so that columns stay where they are.
+
+    Credentials are known by their forms, and by names that they are assigned to, in a comment with a colon, too. The
+    second half of an AWS key is known beside the first one, in the text or elsewhere in a file that ``has_aws_key``.
+    """
+    if _LONG_RUN.search(text):
+        text = _PARTS.sub(_stars, text)
+        if has_aws_key or "AKIA" in text or "ASIA" in text:
+            text = _AWS_SECRET.sub(_stars, text)
+    if "://" in text and "@" in text:
+        text = _IN_ADDRESS.sub(_stars, text)
+    if "=" in text:
+        text = _ASSIGNED.sub(_starred_value, text)
+    if "--" in text:
+        text = _FLAG.sub(_starred_value, text)
+    if "uthorization" in text:
+        text = _HEADER.sub(_starred_value, text)
+    if "earer" in text:
+        text = _BEARER.sub(_starred_value, text)
+    return _SAID.sub(_starred_value, text) if in_comment and ":" in text else text
 
 
 def _stars(match: re.Match[str]) -> str:
     return "*" * len(match[0])
+
+
+def _starred_value(match: re.Match[str]) -> str:
+    name, value = match["name"], match["value"]
+    if not is_secret_name(name) or is_harmless(value, name):
+        return match[0]
+    start = match.start("value") - match.start()
+    return f"{match[0][:start]}{'*' * len(value)}{match[0][start + len(value) :]}"
+
+
+# --- By name -----------------------------------------------------------------------------------------------------
+
+_PARTS_OF_NAME: Final = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_PASSWORDS: Final = frozenset(("password", "passwd", "passphrase", "passcode", "passwords"))
+_LAST: Final = _PASSWORDS | {
+    *("pwd", "sig", "token", "auth", "authorization", "bearer", "credential", "credentials"),
+    *("dockerconfigjson", "dockercfg", "apikey", "apikeys", "accesskey", "secretkey", "privatekey", "authtoken"),
+}
+_BEFORE_KEY: Final = frozenset(
+    ("api", "access", "secret", "private", "account", "signing", "encryption", "license", "ssh", "auth", "master")
+)
+_BEFORE_SECRET: Final = frozenset(("client", "shared", "webhook", "app", "consumer", "session", "cookie"))
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a field or a variable of this name holds a credential itself, and not the name of a Secret.
+
+    Kubernetes has names of Secrets in fields such as `tlsSecret` and `secretName`.
+    """
+    words = [word.lower() for word in _PARTS_OF_NAME.findall(name.rstrip("0123456789"))] or [""]
+    last, before = words[-1], words[-2] if len(words) > 1 else ""
+    is_constant = name.isupper() or ("_" in name and name.islower())
+    if last in ("key", "keys"):
+        return before in _BEFORE_KEY or (name.isupper() and last == "key")
+    if last == "secret":
+        return not before or before in _BEFORE_SECRET or is_constant
+    return last in _LAST or (last == "pass" and (is_constant or not before))
+
+
+_HARMLESS: Final = regex(
+    r"(?i:\$\([\w.-]+\)|\$\{[^}]*\}|\$\w+|\{\{[^}]*\}\}|<[^<>]*>|\*+|true|false|null|yes|no|on|off|none|~|[|>][+-]?|)"
+)
+_IS_PATH: Final = regex(r"(?:/[a-z0-9._-]+)+/?")
+
+
+def is_harmless(value: str, name: str = "") -> bool:
+    """Whether a value of such a name is a reference, a placeholder, a switch or the path of a file."""
+    if _HARMLESS.fullmatch(value):
+        return True
+    is_password = any(word in name.lower() for word in _PASSWORDS)
+    return not is_password and len(value) < 100 and _IS_PATH.fullmatch(value) is not None

@@ -82,7 +82,7 @@ def _documents(text: str) -> Sequence[Printed]:
     documents, problems = read_plain("stdin", text)
     if problems:
         raise GpuplanError(
-            f"what is on stdin cannot be read: {problems[0].finding.message}", f"pass what `{LIST}` prints"
+            f"what is on stdin cannot be read: {problems[0].shown.message}", f"pass what `{LIST}` prints"
         )
     if not documents and text.strip():
         raise GpuplanError("what is on stdin is no object", f"pass what `{LIST}` prints")

@@ -40,6 +40,20 @@ class Confidential(Value):
             text = _QUOTED.sub(self._unquoted, self._without_values(text))
         return hidden(text, has_aws_key=self.has_aws_key)
 
+    def shown(self, value: object) -> object:
+        """A value of the file, or of the object that ``data`` was, with stars for what of it is confidential."""
+        match value:
+            case None | bool():
+                return value
+            case Mapping():
+                return {key: self.shown(item) for key, item in value.items()}
+            case list() | tuple():
+                return [self.shown(item) for item in value]
+            case str():
+                return "*" * len(value) if value in self.values else self.hidden(value)
+            case _:
+                return "*" * len(str(value)) if str(value) in self.values else value
+
     def _without_values(self, text: str) -> str:
         for value in self._long:
             if value in text:

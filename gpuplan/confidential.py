@@ -102,9 +102,10 @@ def confidential_in(text: str, data: object = None) -> Confidential:
 _NOT_SHOWN: Final = regex("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _HINT: Final = regex(
     r"(?i:secret|pass|pwd|token|(?:api|access|account|private|signing|encryption|license|ssh|master)[-_]?key|credential|"
-    r"auth\b|authorization|dockerc|bearer|\bdata\b)|KEY\b|-----BEGIN|\\u00|\\x|\bsig="
+    r"auth\b|authorization|dockerc|bearer|\bdata\b)|KEY\b|-----BEGIN|\\u00|\\x|\bsig=|"
+    r"hf_|nvapi-|gh[pousr]_|github_|glpat-|AKIA|ASIA|xox|sk-|eyJ|AIza|ya29|GOCSPX|Q~|hvs\.|npm_|pypi-|://[^/\s]*@"
 )
-"""A text without any of these has nothing but what is known by its form."""
+"""A text without any of these has nothing to hide."""
 
 _Span = tuple[int, int, str]
 """A stretch of a text, and what it stands for."""

@@ -58,8 +58,9 @@ def hidden(text: str, *, in_comment: bool = False, has_aws_key: bool = False) ->
     second half of an AWS key is known beside the first one, in the text or elsewhere in a file that ``has_aws_key``.
     """
     if _LONG_RUN.search(text):
+        has_aws_key = has_aws_key or "AKIA" in text or "ASIA" in text
         text = _PARTS.sub(_stars, text)
-        if has_aws_key or "AKIA" in text or "ASIA" in text:
+        if has_aws_key:
             text = _AWS_SECRET.sub(_stars, text)
     if "://" in text and "@" in text:
         text = _IN_ADDRESS.sub(_stars, text)

@@ -36,9 +36,15 @@ class Confidential(Value):
 
     def hidden(self, text: str) -> str:
         """What is said of the file, with stars for what it cites of these values, whole or in part."""
-        if self.values:
-            text = _QUOTED.sub(self._unquoted, self._without_values(text))
-        return hidden(text, has_aws_key=self.has_aws_key)
+        if text not in self._said:
+            plain = _QUOTED.sub(self._unquoted, self._without_values(text)) if self.values else text
+            self._said[text] = hidden(plain, has_aws_key=self.has_aws_key)
+        return self._said[text]
+
+    @cached_property
+    def _said(self) -> dict[str, str]:
+        """What was said already: findings of a rule share most of their words."""
+        return {}
 
     def shown(self, value: object) -> object:
         """A value of the file, or of the object that ``data`` was, with stars for what of it is confidential."""
@@ -144,6 +150,7 @@ _SHOWN_OF_SECRET: Final = frozenset(
         *(("metadata", key) for key in ("name", "namespace")),
     )
 )
+_GENERATOR: Final = "secretGenerator"
 _SHOWN_OF_GENERATOR: Final = frozenset(("name", "namespace", "type", "behavior", "files", "envs", "env", "options"))
 _DATA: Final = ("data", "binaryData")
 _HOLDS_NAMES: Final = frozenset(("name", "key"))
@@ -160,51 +167,88 @@ class _Where(NamedTuple):
     has_names: bool = True
 
 
+_ANYWHERE: Final = _Where()
+_WITHOUT_NAMES: Final = _Where(has_names=False)
+
+
 def _found(root: object, depth: int = 0) -> Iterator[_Span]:
     """The confidential stretches below a node; of plain data they have no place."""
-    waiting: list[tuple[object, _Where]] = [(root, _Where())]
+    waiting: list[tuple[object, _Where]] = [(root, _ANYWHERE)]
     seen = set[int]()
-    mentions = _mentions_secret(root)
+    tree = _Tree(root)
     while waiting:
         node, where = waiting.pop()
         entries = _entries(node)
         if entries is None:
             yield from _in_scalar(node, where, depth)
-            continue
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        waiting += _below(entries, where, mentions=mentions)
-        yield from _after_flags(entries)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            waiting += _below(entries, where, tree)
+            for values in _lists(entries):
+                yield from _after_flags(values)
 
 
-def _below(entries: _Entries, where: _Where, *, mentions: bool) -> Iterator[tuple[object, _Where]]:
-    kinds = [_text(value) for key, values in entries if key.lower() == "kind" for value in values]
-    is_secret = any(map(_IS_SECRET.fullmatch, kinds)) or (mentions and any(kind.startswith("*") for kind in kinds))
-    keys = {key for key, _ in entries}
-    is_cut_off = not kinds and (mentions or "apiVersion" in keys or "<<" in keys)
-    if where.of_secret is None and is_secret:
-        where = where._replace(of_secret=())
+class _Tree:
+    def __init__(self, root: object) -> None:
+        self._root = root
+
+    @cached_property
+    def has_secret(self) -> bool:
+        """Whether there is a Secret anywhere: what is cut off beside it may be a part of it."""
+        waiting, seen = [self._root], set[int]()
+        while waiting:
+            node = waiting.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            for key, values in _entries(node) or ():
+                if len(key) == _KIND and key.lower() == "kind" and any(map(_is_secret, values)):
+                    return True
+                waiting += [value for value in values if not isinstance(value, str | Scalar | int)]
+        return False
+
+
+_KIND: Final = len("kind")
+
+
+def _is_secret(value: object) -> bool:
+    return _IS_SECRET.fullmatch(_text(value)) is not None
+
+
+def _below(entries: _Entries, where: _Where, tree: _Tree) -> Iterator[tuple[object, _Where]]:
+    kinds = [_text(value) for key, values in entries if len(key) == _KIND and key.lower() == "kind" for value in values]
     if any(kind in _ENCRYPTED for kind in kinds):
         where = where._replace(has_names=False)
+    elif kinds and where.of_secret is None and _says_secret(kinds, tree):
+        where = where._replace(of_secret=())
     is_variable = where.has_names and any(
         is_secret_name(_text(value)) for key, values in entries if key in _HOLDS_NAMES for value in values
     )
     for key, values in entries:
-        inner = _Where(where.of_secret, key, has_names=where.has_names)
+        inner = _ANYWHERE if where.has_names else _WITHOUT_NAMES
         if where.of_secret is not None:
-            route = (*where.of_secret, key.lower()) if key else where.of_secret
-            inner = inner._replace(of_secret=route)
-        elif (key == "stringData" and where.has_names) or (key in _DATA and is_cut_off):
-            inner = inner._replace(of_secret=("data",))
-        elif key == "secretGenerator" or (where.name == "secretGenerator" and key not in _SHOWN_OF_GENERATOR):
-            inner = inner._replace(name="secretGenerator", is_named=True)
+            inner = _Where((*where.of_secret, key.lower())[:_DEEPEST] if key else where.of_secret, key)
         elif not key:  # an item of a list is under the name that the list is under
-            inner = inner._replace(name=where.name, is_named=where.is_named)
-        elif where.has_names:
-            inner = inner._replace(is_named=is_secret_name(key) or (is_variable and key == "value"))
+            inner = where
+        elif (key == "stringData" and where.has_names) or (key in _DATA and not kinds and _is_cut_off(entries, tree)):
+            inner = _Where(("data",), key)
+        elif key == _GENERATOR or (where.name == _GENERATOR and key not in _SHOWN_OF_GENERATOR):
+            inner = _Where(None, _GENERATOR, is_named=True)
+        elif where.has_names and (is_secret_name(key) or (is_variable and key == "value")):
+            inner = _Where(None, key, is_named=True)
         for value in values:
-            yield value, inner
+            if inner is not _ANYWHERE or not isinstance(value, int | float | None):
+                yield value, inner
+
+
+def _says_secret(kinds: Sequence[str], tree: _Tree) -> bool:
+    """Whether one of the kinds is a Secret, or an alias that may stand for one."""
+    return any(map(_is_secret, kinds)) or (any(kind.startswith("*") for kind in kinds) and tree.has_secret)
+
+
+def _is_cut_off(entries: _Entries, tree: _Tree) -> bool:
+    """Whether what has no kind may be a Secret, as far as it goes."""
+    return any(key in ("apiVersion", "<<") for key, _ in entries) or tree.has_secret
 
 
 def _in_scalar(node: object, where: _Where, depth: int) -> Iterator[_Span]:
@@ -214,7 +258,7 @@ def _in_scalar(node: object, where: _Where, depth: int) -> Iterator[_Span]:
         if scalar.is_comment or where.of_secret not in _SHOWN_OF_SECRET:
             yield scalar.span
         return
-    if where.is_named and where.name == "secretGenerator":
+    if where.is_named and where.name == _GENERATOR:
         name, equals, value = text.partition("=")
         skipped = len(name) + 1 if equals and value and not scalar.is_escaped else 0
         yield scalar.start + scalar.offset + skipped, scalar.end - scalar.offset, value if equals else text
@@ -261,38 +305,28 @@ _STARS: Final = regex(r"\*+")
 _FLAG: Final = regex(r"--?[A-Za-z][\w.-]*")
 
 
-def _after_flags(entries: _Entries) -> Iterator[_Span]:
+def _lists(entries: _Entries) -> Iterator[list[object]]:
+    """The items of lists: of one between brackets, and of one in lines, where each is a block."""
+    if items := [item for key, values in entries if not key for item in values]:
+        yield items
+    yield from ([*values] for key, values in entries if key and len(values) > 1)
+
+
+def _after_flags(items: Sequence[object]) -> Iterator[_Span]:
     """The items of a list that are behind a flag such as `--password`."""
-    for key, values in entries:
-        items = [item for value in values for item in _items(value)] if key else []
-        for flag, value in pairwise(items):
-            is_value = not _text(value).startswith("-") and not is_harmless(_text(value), _text(flag))
-            if _FLAG.fullmatch(_text(flag)) and is_secret_name(_text(flag)) and is_value:
+    for first, second in pairwise(items):
+        flag = _text(_leaf(first))
+        if flag.startswith("-") and _FLAG.fullmatch(flag) and is_secret_name(flag):
+            value = _leaf(second)
+            if not _text(value).startswith("-") and not is_harmless(_text(value), flag):
                 yield value.span if isinstance(value, Scalar) else (-1, -1, _text(value))
 
 
-def _items(value: object) -> Iterator[object]:
-    entries = _entries(value)
-    for key, values in entries or ():
-        for item in values if not key else ():
-            inner = _entries(item)
-            if inner is None:
-                yield item
-            elif len(inner) == 1 and not inner[0][0]:
-                yield from (leaf for leaf in inner[0][1] if _entries(leaf) is None)
-
-
-def _mentions_secret(root: object) -> bool:
-    waiting, seen = [root], set[int]()
-    while waiting:
-        node = waiting.pop()
-        for key, values in _entries(node) or ():
-            if key.lower() == "kind" and any(_IS_SECRET.fullmatch(_text(value)) for value in values):
-                return True
-            if id(node) not in seen:
-                waiting += [value for value in values if _entries(value) is not None]
-        seen.add(id(node))
-    return False
+def _leaf(item: object) -> object:
+    """The scalar that is all of a block."""
+    if isinstance(item, Block) and len(item.entries) == 1 and not item.entries[0][0] and item.entries[0][1]:
+        return item.entries[0][1][0]
+    return item
 
 
 def _text(value: object) -> str:
@@ -306,9 +340,11 @@ def _entries(node: object) -> _Entries | None:
     """The keys and values of a mapping, the items of a list under no key, and None of a scalar."""
     if isinstance(node, Block):
         return node.entries
-    if isinstance(node, Mapping):
-        return [(str(key), (value,)) for key, value in node.items()]
-    return [("", (item,)) for item in node] if isinstance(node, list | tuple) and not isinstance(node, Scalar) else None
+    if isinstance(node, Scalar | str):
+        return None
+    if isinstance(node, dict | Mapping):  # of which the first is faster to ask
+        return [(key if isinstance(key, str) else str(key), (value,)) for key, value in node.items()]
+    return [("", (item,)) for item in node] if isinstance(node, list | tuple) else None
 
 
 # --- Reading -----------------------------------------------------------------------------------------------------

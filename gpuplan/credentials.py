@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from gpuplan.patterns import regex
@@ -34,7 +35,7 @@ _IN_ADDRESS: Final = regex(r"""(?<=://)[^/\s"'`]*:[^/\s"'`]*(?=@)""")
 _AWS_SECRET: Final = regex(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
 """The second half of an AWS access key, whose form alone says nothing."""
 
-_VALUE: Final = r"""(?P<value>(?:(?:bearer|basic)\s+)?[^\s"'`,;&|){}\[\]<>\\]+)"""
+_VALUE: Final = r"""(?P<value>\$\([^)\s]*\)|\$\{[^}\s]*\}|(?:(?:bearer|basic)\s+)?[^\s"'`\\]+)"""
 _NAME: Final = r"""(?<![\w.-])(?P<name>[\w.-]++)"""
 _QUOTE: Final = r"""(?:\\?["'])?"""
 _ASSIGNED: Final = regex(rf"{_NAME}{_QUOTE}\s?=\s?{_QUOTE}{_VALUE}")
@@ -101,6 +102,7 @@ _BEFORE_KEY: Final = frozenset(
 _BEFORE_SECRET: Final = frozenset(("client", "shared", "webhook", "app", "consumer", "session", "cookie"))
 
 
+@lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
     """Whether a field or a variable of this name holds a credential itself, and not the name of a Secret.
 

@@ -30,21 +30,19 @@ _FOUND: Final = regex(
 # Tokens; lines of a key, which are nothing but base64, or the rest of a line where it begins.
 _PARTS: Final = regex(rf"\b({_TOKENS})|^\s*[A-Za-z0-9+/]{{60,}}={{0,2}}\s*$|(?<=PRIVATE KEY-----)(?!$)((?!-----END).)+")
 _LONG_RUN: Final = regex(r"[A-Za-z0-9_.~+/-]{18}")
-_IN_ADDRESS: Final = regex(r"""(?<=://)[^/\s"'`]*:[^/\s"'`]*(?=@)""")
+_IN_ADDRESS: Final = regex(r"""(?<=://)[^/\s"'`:@]*+:[^/\s"'`]*(?=@)""")
 """What stands before the host."""
 _AWS_SECRET: Final = regex(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
 """The second half of an AWS access key, whose form alone says nothing."""
 
-_VALUE: Final = r"""(?P<value>\$\([^)\s]*\)|\$\{[^}\s]*\}|(?:(?:bearer|basic)\s+)?[^\s"'`\\]+)"""
-_NAME: Final = r"""(?<![\w.-])(?P<name>[\w.-]++)"""
+_NAME: Final = r"(?<![\w.-])([\w.-]++)"
 _QUOTE: Final = r"""(?:\\?["'])?"""
-_ASSIGNED: Final = regex(rf"{_NAME}{_QUOTE}\s?=\s?{_QUOTE}{_VALUE}")
-_SAID: Final = regex(rf"{_NAME}{_QUOTE}\s*:\s+{_QUOTE}{_VALUE}")
-_FLAG: Final = regex(rf"(?<![\w-])(?P<name>--?[A-Za-z][\w-]*+)\s+{_QUOTE}(?!-){_VALUE}")
-_HEADER: Final = regex(
-    r"""(?P<name>(?i:\bauthorization))(?:\\?["'])?\s*[:=]\s*(?:\\?["'])?(?:\w+\s+)?(?P<value>[^\s"'`,;\\]+)"""
-)
-_BEARER: Final = regex(r"(?P<name>(?i:\bbearer))\s+(?P<value>(?=\S*[0-9])[A-Za-z0-9._~+/=-]{8,})")
+_ASSIGNED: Final = regex(rf"{_NAME}{_QUOTE}\s?=\s?{_QUOTE}")
+_SAID: Final = regex(rf"{_NAME}{_QUOTE}\s*:\s+{_QUOTE}")
+_FLAG: Final = regex(rf"(?<![\w-])(--?[A-Za-z][\w-]*+)\s+{_QUOTE}(?!-)")
+_HEADER: Final = regex(r"""(?i:\b(authorization))(?:\\?["'])?\s*[:=]\s*(?:\\?["'])?(?:\w+\s+(?=\S))?""")
+_BEARER: Final = regex(r"(?i:\b(bearer))\s+(?=[A-Za-z0-9._~+/=-]{8})(?=\S*[0-9])")
+_VALUE: Final = regex(r"""\$\([^)\s]*\)|\$\{[^}\s]*\}|(?i:bearer|basic)\s+[^\s"'`\\]+|[^\s"'`\\]+""")
 
 
 def holds_credential(text: str) -> bool:
@@ -66,26 +64,30 @@ def hidden(text: str, *, in_comment: bool = False, has_aws_key: bool = False) ->
     if "://" in text and "@" in text:
         text = _IN_ADDRESS.sub(_stars, text)
     if "=" in text:
-        text = _ASSIGNED.sub(_starred_value, text)
+        text = _starred(_ASSIGNED, text)
     if "--" in text:
-        text = _FLAG.sub(_starred_value, text)
+        text = _starred(_FLAG, text)
     if "uthorization" in text:
-        text = _HEADER.sub(_starred_value, text)
+        text = _starred(_HEADER, text)
     if "earer" in text:
-        text = _BEARER.sub(_starred_value, text)
-    return _SAID.sub(_starred_value, text) if in_comment and ":" in text else text
+        text = _starred(_BEARER, text)
+    return _starred(_SAID, text) if in_comment and ":" in text else text
 
 
 def _stars(match: re.Match[str]) -> str:
     return "*" * len(match[0])
 
 
-def _starred_value(match: re.Match[str]) -> str:
-    name, value = match["name"], match["value"]
-    if not is_secret_name(name) or is_harmless(value, name):
-        return match[0]
-    start = match.start("value") - match.start()
-    return f"{match[0][:start]}{'*' * len(value)}{match[0][start + len(value) :]}"
+def _starred(named: re.Pattern[str], text: str) -> str:
+    """The text with stars for values behind what a pattern takes for a name, if the name is one of a credential."""
+    parts: list[str] = []
+    end = 0
+    for match in named.finditer(text):
+        if match.start() >= end and is_secret_name(match[1]) and (value := _VALUE.match(text, match.end())):
+            is_shown = is_harmless(value[0], match[1])
+            parts += (text[end : match.end()], value[0] if is_shown else "*" * len(value[0]))
+            end = value.end()
+    return "".join((*parts, text[end:])) if parts else text
 
 
 # --- By name -----------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from gpuplan.documents.printed import read_json
 from gpuplan.documents.text import decode
 from gpuplan.views.formats import Format
 from tests.cli.platforms import a_platform
-from tests.cli.runs import Run, run, scrub
+from tests.cli.runs import REPOSITORY, Run, run, scrub
 from tests.cli.secret_forms import CODED, FORMS, LEGAL, PLAIN, SECRET, TOKEN
 
 FORM = pytest.mark.parametrize("form", FORMS)
@@ -169,3 +169,16 @@ def test_json_without_lines_hides_the_same_values() -> None:
     [printed] = read_json("given.json", FORMS["one-line"].decode())
 
     assert {PLAIN, CODED} <= printed.at.locate().file.confidential.values
+
+
+def test_views_and_commands_read_the_words_of_findings_as_they_are_shown() -> None:
+    raw = re.compile(
+        r"\bfinding\.(message|label|notes|help|headline|related)|\.file\.(lines|text)\b|= \w+\.finding$", re.M
+    )
+    files = [file for folder in ("views", "cli") for file in (REPOSITORY / "gpuplan" / folder).rglob("*.py")]
+
+    found = {file.name: raw.findall(file.read_text().replace("finding = diagnostic.shown", "")) for file in files}
+
+    assert {name for name, words in found.items() if words} <= {"full.py", "ci.py", "markdown.py", "json_findings.py"}
+    shown = [file.read_text() for file in files if file.name in found and found[file.name]]
+    assert all("diagnostic.finding\n" not in text and "finding = diagnostic.shown" in text for text in shown)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path as File
 from typing import Final, Protocol
 
+from gpuplan.confidential import Confidential, confidential_in
 from gpuplan.patterns import regex
 from gpuplan.values import NamedTuple, Value
 
@@ -85,15 +86,24 @@ class Span(NamedTuple):
 
 
 class SourceFile(Value):
-    """A file that was read; ``path`` is relative to the repository's root and uses ``/``."""
+    """A file that was read; ``path`` is relative to the repository's root and uses ``/``.
+
+    Of a text that is not kept, ``data`` is what was read of it.
+    """
 
     path: str
     text: str
+    data: object = field(default=None, compare=False, repr=False)
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
         """The lines as an editor numbers them, without line ends."""
         return tuple(self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+
+    @cached_property
+    def confidential(self) -> Confidential:
+        """What of it nobody may be shown; its lines as they may be."""
+        return confidential_in(self.text, self.data)
 
 
 START_OF_FILE: Final = Span(Position(1, 1), Position(1, 1))
@@ -311,6 +321,28 @@ class Diagnostic(Value):
     @property
     def code(self) -> str:
         return self.rule.code
+
+    @cached_property
+    def shown(self) -> Finding:
+        """The finding as anybody may read it: with stars for what its words cite of Secrets and credentials."""
+        finding = self.finding
+        files = {
+            id(file): file for file in (at.locate().file for at in (finding.at, *(item.at for item in finding.related)))
+        }
+
+        def hidden(text: str) -> str:
+            for file in files.values():
+                text = file.confidential.hidden(text)
+            return text
+
+        return replace(
+            finding,
+            message=hidden(finding.message),
+            label=hidden(finding.label),
+            related=tuple(Label(label.at, hidden(label.text)) for label in finding.related),
+            notes=tuple(map(hidden, finding.notes)),
+            help=hidden(finding.help),
+        )
 
     @property
     def severity(self) -> Severity:

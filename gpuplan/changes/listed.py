@@ -97,7 +97,7 @@ def _from_yaml(name: str, text: str, wanted: Wanted) -> tuple[Printed, ...]:
     documents, found = read_plain(name, text)
     if trouble := next((item for item in found if item.is_error), None):
         line = trouble.finding.at.locate().span.start.line
-        raise wanted.trouble(name, f"line {line} is no YAML: {_short(trouble.finding.message)}")
+        raise wanted.trouble(name, f"line {line} is no YAML: {_short(trouble.shown.message)}")
     return documents
 
 

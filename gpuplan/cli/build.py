@@ -236,6 +236,6 @@ def _is_meant(lost: Iterable[Diagnostic]) -> bool:
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
         return False
     for diagnostic in lost:
-        for line in (diagnostic.finding.message, *diagnostic.finding.notes):
+        for line in (diagnostic.shown.message, *diagnostic.shown.notes):
             click.echo(line, err=True)
     return click.confirm("delete them?", err=True)

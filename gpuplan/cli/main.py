@@ -169,7 +169,9 @@ def _explain(error: Exception, terminal: Terminal) -> None:
     if terminal.verbose > 1 or os.environ.get("GPUPLAN_DEBUG"):
         import traceback
 
-        terminal.insist("".join(traceback.format_exception(error)))
+        from gpuplan.credentials import hidden
+
+        terminal.insist(hidden("".join(traceback.format_exception(error))))
     message = _trouble(error)
     terminal.insist(trouble(*message, terminal.err_theme) if message else bug(error, terminal.err_theme))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -35,11 +34,6 @@ def read_printed(name: str, content: bytes) -> tuple[tuple[Printed, ...], tuple[
     if len(content) > MAX_BYTES:
         return (), (_too_large(name),)
     documents, unread = read_bytes(name, content)
-    if _HAS_SECRET.search(content):
-        unread = tuple(map(_without_lines, unread))
-        if _shares_a_line(content):
-            whole = Origin(WholeFile(SourceFile(name, "")))
-            return tuple(Printed(whole, item.data) for item in documents if item.is_whole), unread
     return tuple(Printed(item.origin, item.data, item) for item in documents), unread
 
 
@@ -62,36 +56,6 @@ def _too_large(name: str) -> Diagnostic:
     return TOO_LARGE.report(finding)
 
 
-_HAS_SECRET: Final = re.compile(rb"\bSecret(?:List)?\b")
-_IN_FLOW: Final = re.compile(rb"""kind["']?\s*:\s*["']?Secret(?:List)?\b""")
-_BEGINS_FLOW: Final = re.compile(rb"\s*(?:-\s+|\w+:\s+)*[\[{]")
-
-
-def _shares_a_line(content: bytes) -> bool:
-    """Whether a Secret stands in one line with other things, as in JSON without line breaks.
-
-    A finding about those would show it. What `kubectl apply` notes in an annotation is a line of its own.
-    """
-    is_whole_json = is_json(content[:64].decode(errors="replace"))
-    for match in _IN_FLOW.finditer(content):
-        start = content.rfind(b"\n", 0, match.start()) + 1
-        if b"{" not in content[start : match.start()]:
-            continue
-        found = _BEGINS_FLOW.match(content, start)
-        if is_whole_json or (found is not None and found[0].strip() not in (b"{", b"[")):
-            return True
-    return False
-
-
-def _without_lines(diagnostic: Diagnostic) -> Diagnostic:
-    """A finding that shows nothing of its file, which may be of a Secret: its words cite what stands there too."""
-    location = diagnostic.finding.at.locate()
-    at = Origin(WholeFile(SourceFile(location.file.path, "")))
-    place = f"in line {location.span.start.line}, which is not shown: the file has a Secret"
-    words = "the file cannot be read as YAML"
-    return diagnostic.rule.report(Finding(at, words, label=place, help="leave the Secrets out to see what is wrong"))
-
-
 def read_plain(name: str, text: str) -> tuple[tuple[Printed, ...], tuple[Diagnostic, ...]]:
     """The documents of a YAML text."""
     documents, unread = read_text(name, text, strict=False)
@@ -105,17 +69,18 @@ def is_json(text: str) -> bool:
 
 def read_json(name: str, text: str) -> tuple[Printed, ...]:
     """The values of a JSON text, one behind the other, without their lines; a ``ValueError`` where it is none."""
-    whole, at = Origin(WholeFile(SourceFile(name, ""))), 0
-    decoder, found = json.JSONDecoder(), []
+    values: list[object] = []
+    whole, at = Origin(WholeFile(SourceFile(name, "", values))), 0
+    decoder = json.JSONDecoder()
     text = text.lstrip("\ufeff")
     while at < len(text):
         try:
             data, at = decoder.raw_decode(text, _past_blanks(text, at))
         except RecursionError as error:
             raise ValueError(str(error)) from error
-        found.append(Printed(whole, data))
+        values.append(data)
         at = _past_blanks(text, at)
-    return tuple(found)
+    return tuple(Printed(whole, data) for data in values)
 
 
 def _past_blanks(text: str, at: int) -> int:

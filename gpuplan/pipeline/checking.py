@@ -104,7 +104,7 @@ def _judge(
 
 
 def _hand_files(documents: Iterable[Printed], gpus: tuple[Gpu, ...], release: str) -> HandFiles:
-    """Secrets are left out: no rule is about one, and a finding shows what stands at its place."""
+    """Secrets are left out: no rule is about one."""
     found = sort_out(HandWritten("", item.at, item.data) for item in documents)
     settings = tuple(find_settings(found, release))
     objects = tuple(item for item in found.objects if (item.group, item.kind) != ("", "Secret"))

@@ -81,7 +81,7 @@ def _needed(patched: Sequence[str], build: Build, root: Path, out: str) -> Sourc
     for folder in patched:
         for at, component in _components(folder, build.tree[f"{folder}/{FILE_NAME}"], out):
             found = finder.find(component, at)
-            obstacles = [*(item.finding for item in found.obstacles), *found.remote]
+            obstacles = [*(item.shown for item in found.obstacles), *found.remote]
             if obstacles:
                 file = obstacles[0].at.locate().file.path
                 raise GpuplanError(

@@ -177,7 +177,7 @@ def _plans(root: Path, against: str, clusters: Sequence[str]) -> tuple[Plan, ...
     if error := next(iter(platform.errors), None):
         place = error.finding.at.locate().file.path
         raise GpuplanError(
-            f"the policies at `{side.name}` have errors; the first, in `{place}`: {error.finding.message}",
+            f"the policies at `{side.name}` have errors; the first, in `{place}`: {error.shown.message}",
             "name the last revision that was built: `gpuplan retain --against REV`",
         )
     return tuple(platform.plans.values())

@@ -309,8 +309,8 @@ def _refuse_wrong_target(plan: Plan, pool: Pool, outcome: RolloutPlan, wish: Wis
     for item in checks.run(_with(plan, pool, between)):
         if item.is_error and (item.code, item.finding.message) not in known:
             raise GpuplanError(
-                f"`--to {wish.to}` would be an error: {item.finding.message}",
-                "; ".join(filter(None, (item.finding.help, f"`gpuplan explain {item.code}` says more"))),
+                f"`--to {wish.to}` would be an error: {item.shown.message}",
+                "; ".join(filter(None, (item.shown.help, f"`gpuplan explain {item.code}` says more"))),
             )
 
 

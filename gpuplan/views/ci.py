@@ -64,7 +64,7 @@ def _place(span: Span) -> dict[str, str]:
 
 
 def _command_text(diagnostic: Diagnostic) -> str:
-    finding = diagnostic.finding
+    finding = diagnostic.shown
     lines = [finding.headline]
     lines += (line for note in finding.notes for line in f"note: {note}".split("\n"))
     lines += [f"help: {finding.help}"] if finding.help else []
@@ -94,7 +94,7 @@ def gitlab(report: Report, theme: Theme) -> str:
 def _issue(diagnostic: Diagnostic, fingerprint: str, theme: Theme) -> dict[str, Any]:
     location = diagnostic.finding.at.locate()
     return {
-        "description": f"{diagnostic.code}: {diagnostic.finding.headline}",
+        "description": f"{diagnostic.code}: {diagnostic.shown.headline}",
         "check_name": diagnostic.rule.name,
         "fingerprint": fingerprint,
         "severity": _SEVERITIES[diagnostic.severity],
@@ -179,7 +179,7 @@ def _sarif_rule(rule: Rule, urls: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _result(diagnostic: Diagnostic, rule_index: int, fingerprint: str, theme: Theme) -> dict[str, Any]:
-    finding = diagnostic.finding
+    finding = diagnostic.shown
     return {
         "ruleId": diagnostic.code,
         "ruleIndex": rule_index,
@@ -195,7 +195,7 @@ def _result(diagnostic: Diagnostic, rule_index: int, fingerprint: str, theme: Th
 
 
 def _message(diagnostic: Diagnostic) -> str:
-    finding = diagnostic.finding
+    finding = diagnostic.shown
     return "\n".join((finding.headline, *finding.notes, *([f"help: {finding.help}"] if finding.help else [])))
 
 
@@ -245,11 +245,10 @@ def fingerprints(diagnostics: Iterable[Diagnostic]) -> list[str]:
 
 
 def _identity(diagnostic: Diagnostic) -> tuple[str, ...]:
-    finding = diagnostic.finding
+    finding = diagnostic.shown
     location = finding.at.locate()
     start, end = location.span.start, location.span.end
-    lines = location.file.lines
-    line = lines[start.line - 1] if start.line <= len(lines) else ""
+    line = location.file.confidential.line(start.line)
     marked = line[start.column - 1 : end.column - 1 if end.line == start.line else None]
     field = ".".join(part for part in finding.at.path if isinstance(part, str))
     return diagnostic.code, location.file.path, field, marked.strip(), *_NAMED.findall(finding.message)
@@ -293,7 +292,7 @@ def _names(diagnostics: Iterable[Diagnostic]) -> list[str]:
         at = diagnostic.finding.at
         route = (at.source.title, ".".join(part for part in at.path if isinstance(part, str)))
         place = shortened(" ".join(filter(None, route)))
-        name = printable(f"{_title(diagnostic.rule)}: {diagnostic.finding.message}{f' ({place})' if place else ''}")
+        name = printable(f"{_title(diagnostic.rule)}: {diagnostic.shown.message}{f' ({place})' if place else ''}")
         seen[_path(diagnostic), name] += 1
         number = seen[_path(diagnostic), name]
         found.append(f"{name} #{number}" if number > 1 else name)
@@ -315,7 +314,7 @@ def _case(diagnostic: Diagnostic, name: str, theme: Theme) -> ET.Element:
     path = theme.path(_path(diagnostic))
     case = _element("testcase", name=name, classname=path.rpartition(".")[0] or path, file=path, time="0")
     if diagnostic.is_error:
-        case.append(_element("failure", message=diagnostic.finding.headline, type=diagnostic.severity.value))
+        case.append(_element("failure", message=diagnostic.shown.headline, type=diagnostic.severity.value))
     else:
         case.append(_element("system-out"))
     case[0].text = frame(diagnostic, Theme(width=theme.width, root=theme.root))

@@ -61,7 +61,7 @@ def _part(
 def _errors(comparison: SchedulerComparison, theme: Theme) -> str:
     """What would have to change in the policy as well: a build would be refused."""
     lines = "".join(
-        f"{_location(found.finding.at, theme)}  {found.code} {marked_up(printable(found.finding.message), theme)}\n"
+        f"{_location(found.finding.at, theme)}  {found.code} {marked_up(printable(found.shown.message), theme)}\n"
         for found in comparison.errors
     )
     return section("Refused", lines, theme)
@@ -122,7 +122,7 @@ def _comparison(comparison: SchedulerComparison) -> dict[str, Any]:
         "to": comparison.other.kind.value,
         **{name: [_change_as_data(change, comparison) for change in found] for name, found in parts.items()},
         "errors": [
-            {"code": found.code, "message": found.finding.message, **_place_as_data(found.finding.at)}
+            {"code": found.code, "message": found.shown.message, **_place_as_data(found.finding.at)}
             for found in comparison.errors
         ],
         "workloads": [

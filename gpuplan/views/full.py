@@ -56,7 +56,7 @@ def frame(diagnostic: Diagnostic, theme: Theme, clusters: Sequence[str] = ()) ->
     marks = _marks(diagnostic)
     gutter = len(str(max(mark.last_line for mark in marks)))
     kind = theme.paint(f"{diagnostic.severity}[{diagnostic.code}]", style)
-    lines = [f"{kind}{theme.paint(f': {printable(diagnostic.finding.message)}', Style.STRONG)}"]
+    lines = [f"{kind}{theme.paint(f': {printable(diagnostic.shown.message)}', Style.STRONG)}"]
     for section in _sections(marks):
         lines += _Drawing(theme, style, gutter).section(section)
     footer = list(_footer(diagnostic, theme, gutter, clusters))
@@ -78,7 +78,7 @@ def _on_a_line(diagnostic: Diagnostic, theme: Theme) -> str:
     start = location.span.start
     place = f"{theme.path(location.file.path)}:{start.line}:{start.column}"
     kind = theme.paint(f"{diagnostic.severity}[{diagnostic.code}]", SEVERITY_STYLES[diagnostic.severity])
-    return f"{theme.paint(printable(place), Style.STRONG)}: {kind} {printable(diagnostic.finding.message)}"
+    return f"{theme.paint(printable(place), Style.STRONG)}: {kind} {printable(diagnostic.shown.message)}"
 
 
 # --- All in all --------------------------------------------------------------------------------------------------
@@ -136,8 +136,7 @@ class _Mark(Value):
     @property
     def source(self) -> str:
         """The text of its first line; empty past the end of the file."""
-        lines = self.location.file.lines
-        return lines[self.line - 1] if self.line <= len(lines) else ""
+        return self.location.file.confidential.line(self.line)
 
     @property
     def columns(self) -> tuple[int, int]:
@@ -149,7 +148,7 @@ class _Mark(Value):
 
 
 def _marks(diagnostic: Diagnostic) -> list[_Mark]:
-    finding = diagnostic.finding
+    finding = diagnostic.shown
     related = (_Mark(label.at.locate(), label.text, is_primary=False) for label in finding.related)
     return [_Mark(finding.at.locate(), finding.label, is_primary=True), *related]
 
@@ -201,7 +200,7 @@ class _Drawing(Value):
         for number, on_line in groupby(marks, key=lambda mark: mark.line):
             same_line = list(on_line)
             if before and number == before + 2:
-                yield self._source(same_line[0].location.file.lines[before], before + 1)
+                yield self._source(same_line[0].location.file.confidential.line(before + 1), before + 1)
             elif before and number > before + 2:
                 yield self.theme.paint(_ELLIPSIS, Style.FRAME)
             yield from self._line(same_line)
@@ -228,14 +227,14 @@ class _Drawing(Value):
         first, last = mark.line, mark.last_line
         numbers = range(first, last + 1)
         is_long = len(numbers) > _LONGEST_BLOCK
-        lines = mark.location.file.lines
+        line = mark.location.file.confidential.line
         for number in (*numbers[:3], numbers[-1]) if is_long else numbers:
             if is_long and number == last:
                 yield self.theme.paint(_ELLIPSIS, Style.FRAME)
             side = self.theme.paint("/" if number == first else "|", style)
-            yield self._source(lines[number - 1], number, side)
+            yield self._source(line(number), number, side)
         caret = "^" if mark.is_primary else "-"
-        end, _, _ = _crop(lines[last - 1], (0, 1), self._room - 2)
+        end, _, _ = _crop(line(last), (0, 1), self._room - 2)
         label = f" {printable(mark.text)}" if mark.text else ""
         yield self._bar(f" {self.theme.paint('|' + '_' * cells(end) + caret + label, style)}")
 
@@ -302,7 +301,7 @@ def _tail(text: str, room: int) -> str:
 
 
 def _footer(diagnostic: Diagnostic, theme: Theme, gutter: int, clusters: Sequence[str]) -> Iterable[str]:
-    finding = diagnostic.finding
+    finding = diagnostic.shown
     for note in finding.notes:
         yield from _remark("note", note, Style.STRONG, theme, gutter)
     if diagnostic.clusters and set(diagnostic.clusters) != set(clusters):

@@ -48,7 +48,7 @@ def json_text(body: object) -> str:
 
 
 def diagnostic_as_data(diagnostic: Diagnostic, theme: Theme) -> dict[str, Any]:
-    finding = diagnostic.finding
+    finding = diagnostic.shown
     return {
         "code": diagnostic.code,
         "name": diagnostic.rule.name,

@@ -87,7 +87,7 @@ def finding_row(diagnostic: Diagnostic, theme: Theme) -> str:
 
 
 def _lines(diagnostic: Diagnostic, theme: Theme) -> Iterator[str]:
-    finding = diagnostic.finding
+    finding = diagnostic.shown
     yield prose(finding.headline)
     for label in finding.related:
         yield f"{code(theme.place(label.at.locate(), column=True))} {prose(label.text)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from enum import StrEnum
+from pathlib import PurePath
 from typing import Final
 
 from gpuplan.credentials import hidden
@@ -101,13 +102,17 @@ def trouble(message: str, hint: str, theme: Theme) -> str:
 
 
 def bug(error: BaseException, theme: Theme) -> str:
-    """An error that nobody foresaw, and how to report it."""
+    """An error that nobody foresaw, and how to report it: its type and place, since its words may cite a value."""
     import traceback
 
-    what = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
+    what = type(error).__name__
+    steps = traceback.extract_tb(error.__traceback__)
+    if own := [step for step in steps if "gpuplan" in PurePath(step.filename).parts] or steps:
+        what += f" in {'/'.join(PurePath(own[-1].filename).parts[-2:])}:{own[-1].lineno}"
     hint = (
         "report it where you have gpuplan from, with what `gpuplan version` prints and what this command prints when "
-        "GPUPLAN_DEBUG=1 is set; in private, as SECURITY.md there says, if a stranger's files caused it"
+        "GPUPLAN_DEBUG=1 is set, less the secrets that it may cite; in private, as SECURITY.md there says, if a "
+        "stranger's files caused it"
     )
     return trouble(f"this is a bug in gpuplan: {what}", hint, theme)
 

@@ -154,7 +154,7 @@ def _cells(line: str) -> list[str]:
 
 
 def test_a_long_line_is_cropped_around_the_mark() -> None:
-    diagnostic = a_diagnostic(at(f"{'a' * 10_000}«here»{'b' * 10_000}\n"), label="this")
+    diagnostic = a_diagnostic(at(f"x: {'a' * 10_000}«here»{'b' * 10_000}\n"), label="this")
 
     assert frame(diagnostic, Theme(width=44)).splitlines()[3:] == [
         f"1 | ...{'a' * 15}here{'b' * 15}...",

@@ -52,7 +52,7 @@ class Told:
 
     def add(self, item: Item, diagnostic: Diagnostic) -> None:
         self.diagnostics.append(diagnostic)
-        self._remarks.setdefault(item.identity, []).append(diagnostic.finding.message)
+        self._remarks.setdefault(item.identity, []).append(diagnostic.shown.message)
 
     def note_on(self, item: Item, finding: Finding) -> None:
         """A remark on another object, whose tenant it concerns as well."""

@@ -60,7 +60,7 @@ class Told(NamedTuple):
 
     @property
     def remark(self) -> str:
-        finding = self.diagnostic.finding
+        finding = self.diagnostic.shown
         return "; ".join(filter(None, (finding.message, *finding.notes, finding.help)))
 
 

@@ -72,7 +72,12 @@ _COMPLETING = ("commonAnnotations", "commonLabels", "components", "labels", "rep
 
 
 def _is_whole(files: HandFiles, item: Object) -> bool:
-    """Whether an object is as it is applied: kustomize has built it, or nothing that it reads completes it."""
+    """Whether an object is as it is applied: kustomize has built it, or nothing that it reads completes it.
+
+    The API server takes nothing whose kind or version is no text.
+    """
+    if not all(isinstance(item.body.get(key, ""), str) for key in ("apiVersion", "kind")):
+        return False
     if item.parts or item.before is not None:
         return True
     if item.is_patch:

@@ -21,6 +21,7 @@ from gpuplan.changes.kinds import locked_fields
 from gpuplan.changes.node_rules import class_of_labels
 from gpuplan.changes.objects import compare_objects
 from gpuplan.checks.handwritten.reading import value_at
+from gpuplan.confidential import confidential_in
 from gpuplan.delivery.appliers import APPLICATION, KUSTOMIZATION, Applier, find_applier
 from gpuplan.diagnostics import Path as Route
 from gpuplan.disturbance import ChangeClass
@@ -66,6 +67,7 @@ class Telling:
         change_class = self._class_of(item.identity, found, one.body)
         locked = locked_fields(item.identity, found, one.body)
         applier = self._applier(one)
+        written, live = (confidential_in("", body) for body in (one.body, item.item.body))
         for difference, sources in self._with_sources(item.identity, item.differences):
             is_fixed = any(_is_below(difference.route, route) for route in locked)
             is_left = self._is_left_alone(item.identity, one, difference.route)
@@ -75,8 +77,8 @@ class Telling:
                 _title(item.identity),
                 spelled(difference.route),
                 difference.line,
-                _plain(difference.written),
-                _plain(difference.live),
+                written.shown(live.shown(_plain(difference.written))),
+                live.shown(written.shown(_plain(difference.live))),
                 is_written=difference.written is not ABSENT,
                 has_live=difference.live is not ABSENT,
                 file=f"{OUT}/{one.path}",

@@ -63,9 +63,9 @@ def _leaves(value: object, route: Path) -> Iterator[tuple[Path, object]]:
 def traced(plan: Plan, title: str, found: HandValue) -> TracedValue:
     """A value that a Component says, as one that comes from its file."""
     source = source_of(found)
-    cluster = plan.cluster.name
+    cluster, value = plan.cluster.name, found.at.locate().file.confidential.shown(found.value)
     return TracedValue(
-        cluster, title, source.file, source.line, spelled(found.route), found.value, (source,), is_by_hand=True
+        cluster, title, source.file, source.line, spelled(found.route), value, (source,), is_by_hand=True
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path as DiskPath
 
 from gpuplan import handles
 from gpuplan.catalog.places import CatalogFile
+from gpuplan.confidential import Confidential, confidential_in
 from gpuplan.delivery import TOOLS
 from gpuplan.diagnostics import GpuplanError, Origin, Path
 from gpuplan.manifests import HEADER, File, Identity, Manifest, to_yaml
@@ -53,6 +54,13 @@ def text_of(artifact: Manifest | File) -> str:
     return HEADER + to_yaml(artifact.body) if isinstance(artifact, Manifest) else artifact.data.decode()
 
 
+def confidential_of(artifact: Manifest | File) -> Confidential:
+    """What of it nobody may be shown."""
+    if isinstance(artifact, Manifest):
+        return confidential_in("", artifact.body)
+    return confidential_in(artifact.data.decode())
+
+
 def title_of(artifact: Manifest | File) -> str:
     """What an object is called: ``ResourceQuota research/gpuplan``; empty for a file that holds none."""
     return str(artifact.identity._replace(group="")) if isinstance(artifact, Manifest) else ""
@@ -61,6 +69,7 @@ def title_of(artifact: Manifest | File) -> str:
 def values_of(traced: Traced, leaves: Iterable[tuple[Leaf, int]], places: Places) -> Iterator[TracedValue]:
     """What is said of leaves, each with its line."""
     cluster, title = cluster_of(traced.path), title_of(traced.artifact)
+    hidden = confidential_of(traced.artifact)
     whole = [places.source(link, is_of_object=True) for link in traced.whole]
     for leaf, line in leaves:
         own = list(_own(traced, leaf, places))
@@ -68,7 +77,13 @@ def values_of(traced: Traced, leaves: Iterable[tuple[Leaf, int]], places: Places
         rest = [source for source in whole if (source.file, source.line, source.path) not in said]
         path = spelled(leaf.path)
         yield TracedValue(
-            cluster, title, f"{OUT}/{traced.path}", line, path, leaf.value, tuple(dict.fromkeys((*own, *rest)))
+            cluster,
+            title,
+            f"{OUT}/{traced.path}",
+            line,
+            path,
+            hidden.shown(leaf.value),
+            tuple(dict.fromkeys((*own, *rest))),
         )
 
 

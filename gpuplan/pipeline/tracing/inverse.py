@@ -24,7 +24,7 @@ from gpuplan.pipeline.loading import OUT, Repository
 from gpuplan.pipeline.output import cluster_of
 from gpuplan.pipeline.tracing.by_hand import HandValue, patches_of, source_of
 from gpuplan.pipeline.tracing.engine import Written, trace_plan, written_for
-from gpuplan.pipeline.tracing.forward import text_of, title_of
+from gpuplan.pipeline.tracing.forward import confidential_of, text_of, title_of
 from gpuplan.pipeline.tracing.lines import Lines
 from gpuplan.pipeline.tracing.model import Elsewhere, TracedPlace, TracedValue, Use
 from gpuplan.pipeline.tracing.routes import leads_to, loosely, spelled
@@ -144,7 +144,7 @@ def _said(document: Document, layer: Layer) -> Iterator[Asked]:
     """Every value that a layer says, with its line."""
     for route, line in _scalars(_tree(layer), ()):
         _, value = layer.find(route)
-        yield Asked(document.kind, document.name, layer.file.path, line, route, value)
+        yield Asked(document.kind, document.name, layer.file.path, line, route, layer.file.confidential.shown(value))
 
 
 def _tree(layer: Layer) -> Node:
@@ -264,6 +264,7 @@ def _uses(plan: Plan, wanted: Mapping[int, Sequence[Asked]]) -> Iterator[tuple[A
         if not whole and not own:
             continue
         cluster, title, file = cluster_of(traced.path), title_of(traced.artifact), f"{OUT}/{traced.path}"
+        hidden = confidential_of(traced.artifact)
         lines, applier = Lines(text_of(traced.artifact)), _applier(plan, traced.path, traced.artifact)
         seen: set[tuple[Path, Asked]] = set()
         everywhere = ((leaf, item, link) for item, link in whole for leaf in traced.leaves)
@@ -272,7 +273,7 @@ def _uses(plan: Plan, wanted: Mapping[int, Sequence[Asked]]) -> Iterator[tuple[A
                 if (leaf.path, item) not in seen:
                     seen.add((leaf.path, item))
                     line = lines.find(leaf.path).first
-                    value = TracedValue(cluster, title, file, line, spelled(leaf.path), leaf.value, ())
+                    value = TracedValue(cluster, title, file, line, spelled(leaf.path), hidden.shown(leaf.value), ())
                     yield item, Use(link.how, value, applier, is_of_object)
 
 
@@ -367,7 +368,7 @@ def _by_hand(plan: Plan, file: str) -> Iterator[TracedPlace]:
                     key = source.line, source.path, source.title
                     value = _patched(plan, item, found, lines)
                     use = Use(source.how, value, _applier(plan, item.path, item.artifact), is_of_object=False)
-                    values[key] = found.value
+                    values[key] = value.value
                     uses.setdefault(key, []).append(use)
     for key, of_key in uses.items():
         line, path, title = key
@@ -379,7 +380,8 @@ def _patched(plan: Plan, item: Written, found: HandValue, lines: Lines) -> Trace
     """The place in an object that a patch changes: its line where it is written, else that of what it is added to."""
     line = lines.find_nearest(found.route)
     title = title_of(item.artifact)
-    return TracedValue(plan.cluster.name, title, f"{OUT}/{item.path}", line, spelled(found.route), found.value, ())
+    value = found.at.locate().file.confidential.shown(found.value)
+    return TracedValue(plan.cluster.name, title, f"{OUT}/{item.path}", line, spelled(found.route), value, ())
 
 
 def _included(plan: Plan, file: str) -> Iterator[TracedPlace]:

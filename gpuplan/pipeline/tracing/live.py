@@ -8,6 +8,7 @@ from contextlib import suppress
 from math import isfinite
 from typing import Any, Final
 
+from gpuplan.confidential import confidential_in
 from gpuplan.diagnostics import GpuplanError, Path
 from gpuplan.documents.printed import Printed, is_json, objects_in, read_json, read_plain
 from gpuplan.manifests import Identity, Manifest, gvk_of, identity_of, is_object
@@ -82,7 +83,7 @@ def _documents(text: str) -> Sequence[Printed]:
     documents, problems = read_plain("stdin", text)
     if problems:
         raise GpuplanError(
-            f"what is on stdin cannot be read: {problems[0].finding.message}", f"pass what `{LIST}` prints"
+            f"what is on stdin cannot be read: {problems[0].shown.message}", f"pass what `{LIST}` prints"
         )
     if not documents and text.strip():
         raise GpuplanError("what is on stdin is no object", f"pass what `{LIST}` prints")
@@ -165,25 +166,23 @@ def _compared(plan: Plan, item: Written, body: _Body, places: Places) -> Iterato
     leaves = [(leaf, lines.find(leaf.path).first) for leaf in found.leaves]
     values = values_of(found, leaves, places)
     shape = shape_of(gvk_of(body), plan.cluster.spec.kubernetes)
+    hidden = confidential_in("", body)
     written = found.artifact.body if isinstance(found.artifact, Manifest) else {}
     for (leaf, _), value in zip(leaves, values, strict=True):
         there = find_live(written, body, shape, leaf.path)
         is_it = is_same(leaf.value, there.live, there.shape)
-        yield there.route, value if is_it else value._replace(live=_plain(there.live), differs=True)
+        yield there.route, value if is_it else value._replace(live=hidden.shown(_plain(there.live)), differs=True)
 
 
 def _by_hand(plan: Plan, title: str, body: _Body, value: HandValue) -> dict[Path, TracedValue]:
-    """What a Component says: the live object has it, or something else in its place, which is not told of a secret."""
+    """What a Component says: the live object has it, or something else in its place; both may have stars."""
     shape = shape_of(gvk_of(body), plan.cluster.spec.kubernetes)
     there = find_live(body, body, shape, value.route)
     said = traced(plan, title, value)
     if is_same(value.value, there.live, there.shape):
         return {value.route: said}
-    is_secret = body["kind"] == "Secret" and there.live is not ABSENT
-    return {value.route: said._replace(live=_NOT_TOLD if is_secret else _plain(there.live), differs=True)}
-
-
-_NOT_TOLD: Final = "(something else, which is secret)"
+    live = confidential_in("", body).shown(_plain(there.live))
+    return {value.route: said._replace(live=live, differs=True)}
 
 
 def _plain(live: object) -> object:

@@ -50,6 +50,12 @@ def holds_credential(text: str) -> bool:
     return _FOUND.search(text) is not None
 
 
+def is_credential(name: str, value: str) -> bool:
+    """Whether a variable holds a credential, by the form of its value or by its name; a number or a switch is none."""
+    is_named = is_secret_name(name) and not value.isdecimal() and not is_harmless(value, name)
+    return is_named or holds_credential(value)
+
+
 def hidden(text: str, *, in_comment: bool = False, has_aws_key: bool = False) -> str:
     """The text with a star for each character of a credential within, so that columns stay where they are.
 

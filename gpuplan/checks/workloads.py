@@ -9,7 +9,7 @@ from string import digits
 from gpuplan.catalog.operators import parse_version
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import name_of, number
-from gpuplan.credentials import holds_credential
+from gpuplan.credentials import holds_credential, is_credential
 from gpuplan.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.manifests import parse_quantity
 from gpuplan.patterns import regex
@@ -692,7 +692,7 @@ _NO_DEVICES = ("void", "none")
 
 @check("GPU599", "secret-in-a-policy", Severity.WARNING)
 def secret_in_a_policy(plan: Plan) -> Iterator[Finding]:
-    """A workload says what looks like a token, a private key or an address with a password.
+    """A workload says what looks like a token, a private key or an address with a password, or a variable called so.
 
     ## Why
     A policy is in Git, what is built of it too, and a Deployment can be read by everybody who may look at the
@@ -707,13 +707,14 @@ def secret_in_a_policy(plan: Plan) -> Iterator[Finding]:
         for at, env, _ in _environments(workload):
             for name, value in env.items():
                 lets_in = isinstance(workload.work, Workspace) and name in _LETS_IN and bool(value)
-                if isinstance(value, str) and (holds_credential(value) or lets_in):
+                if isinstance(value, str) and (is_credential(name, value) or lets_in):
                     instead = f"`{name}: {{secretKeyRef: {{name: <Secret>, key: <key>}}}}`"
                     yield _secret(workload, (at / name).key, name, instead)
         for found in patched_containers(workload):
             for index, item in enumerate(items(found.body.get("env"))):
                 variable = mapping(item)
-                if isinstance(variable.get("value"), str) and holds_credential(variable["value"]):
+                plain = variable.get("value")
+                if isinstance(plain, str) and is_credential(str(variable.get("name")), plain):
                     instead = "`valueFrom: {secretKeyRef: {name: <Secret>, key: <key>}}` in place of it"
                     at = (found.at / "env" / index / "value").key
                     yield _secret(workload, at, str(variable.get("name")), instead)

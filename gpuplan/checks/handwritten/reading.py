@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpuplan.aliases import has_few_aliases
 from gpuplan.catalog import Gpu
+from gpuplan.depth import is_deep
 from gpuplan.diagnostics import Origin, Path
 from gpuplan.documents.printed import Printed, is_list, objects_in
 from gpuplan.manifests import parse_quantity
@@ -295,23 +296,21 @@ def read_text(value: object) -> list[object]:
     import yaml
 
     try:
-        return list(yaml.load_all(value, Loader=yaml.CSafeLoader)) if has_few_aliases(value) else []
-    # Besides its own errors PyYAML lets through those of dates that do not exist and of nesting without end.
-    except (yaml.YAMLError, ValueError, RecursionError):
+        is_small = not is_deep(value) and has_few_aliases(value)
+        return list(yaml.load_all(value, Loader=yaml.CSafeLoader)) if is_small else []
+    except (yaml.YAMLError, ValueError):  # PyYAML lets through the errors of dates that do not exist
         return []
 
 
 def is_yaml(value: str) -> bool:
-    """Whether the first document of a text can be parsed, whatever is in it; what is nested too deep is not judged."""
+    """Whether the first document of a text can be parsed, whatever is in it."""
     import yaml
 
     try:
-        if not has_few_aliases(value):
+        if is_deep(value) or not has_few_aliases(value):
             return False
         loader = yaml.CSafeLoader(value)
         _ = loader.check_node() and loader.get_node()
     except yaml.YAMLError:
         return False
-    except RecursionError:
-        return True
     return True

@@ -368,9 +368,20 @@ def test_a_table_without_rows_is_no_demand_of_nothing() -> None:
 
 
 def test_there_are_not_more_items_than_anybody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpuplan.sizing.demand.files.MOST_NEEDS", 2)
-    needs, (found,) = from_files({"q3.csv": b"team,pods,memory\n" + b"lab,1,8Gi\n" * 4})
-    assert (len(needs), found.finding.message, place(found)) == (2, "demand has more than 2 items", (4, 1, ""))
+    monkeypatch.setattr("gpuplan.sizing.demand.asked.MOST_NEEDS", 3)
+    one = {"q3.csv": b"team,pods,memory\nlab,1,8Gi\n"}
+    needs, (found,) = from_files({**one, "q4.csv": b"team,pods,memory\n" + b"lab,x,y\n" * 4})
+    assert (len(needs), found.finding.message, place(found)) == (1, "demand has more than 3 items", (4, 1, ""))
+    assert len(from_files({**one, "q4.csv": b"team,pods,memory\n" + b"lab,1,8Gi\n" * 2})[0]) == 3
+
+
+def test_a_document_with_more_items_than_anybody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpuplan.sizing.demand.asked.MOST_NEEDS", 3)
+    head = "apiVersion: gpuplan.dev/v1\nkind: Demand\nmetadata: {name: q3}\nspec:\n  needs:\n"
+    item = "  - {team: lab, pods: 1, memory: 8Gi}\n"
+    needs, (found,) = from_files({"q3.yaml": f"{head}{item}{item}---\n{head}{item}  - x\n".encode()})
+    assert (len(needs), found.finding.message, place(found)) == (2, "demand has more than 3 items", (15, 5, ""))
+    assert len(from_files({"q3.yaml": f"{head}{item}---\n{head}{item}{item}".encode()})[0]) == 3
 
 
 def test_a_wrong_cell_is_told_at_its_place() -> None:

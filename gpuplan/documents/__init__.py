@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuplan.documents.differences import Difference, differences
-from gpuplan.documents.document import Document, Layer, Reading, Spot
+from gpuplan.documents.document import Document, Layer, Reading, Spot, file_of
 from gpuplan.documents.files import find_folders, has_folder, read_bytes, read_folder, read_manifests, read_text
 from gpuplan.documents.filetree import DiskTree, Entry, FileTree, Kind, Target
 from gpuplan.documents.ignores import Ignore, find_ignores
@@ -31,6 +31,7 @@ __all__ = [
     "Spot",
     "Target",
     "differences",
+    "file_of",
     "find_folders",
     "find_ignores",
     "has_folder",

@@ -12,6 +12,7 @@ from gpuplan.aliases import has_few_aliases
 from gpuplan.catalog import Gpu
 from gpuplan.depth import is_deep
 from gpuplan.diagnostics import Origin, Path
+from gpuplan.documents import file_of
 from gpuplan.documents.printed import Printed, is_list, objects_in
 from gpuplan.manifests import parse_quantity
 from gpuplan.planning.plan import HandWritten, Plan
@@ -165,7 +166,7 @@ def sort_out(documents: Iterable[HandWritten]) -> HandFiles:
     others: list[tuple[str, HandWritten]] = []
     by_file: dict[str, list[tuple[Origin, object]]] = {}
     for written in documents:
-        path = written.at.locate().file.path
+        path = file_of(written.at).path
         by_file.setdefault(path, []).append((written.at, written.body))
         if path.rpartition("/")[2] in KUSTOMIZATION_FILES and isinstance(written.body, Mapping):
             kustomizations.append(Kustomization(written.at, mapping(written.body), dirname(path), written.stage))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import lru_cache
 from posixpath import dirname, normpath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gpuplan.aliases import has_few_aliases
 from gpuplan.catalog import Gpu
@@ -125,7 +125,7 @@ def _find_route(body: object, route: Path) -> Path | None:
     return next(((step, *inner) for step, inner in found if inner is not None), None)
 
 
-class HandFiles(Value):
+class HandFiles(Value, eq=False):
     """What is judged together: all that was written by hand for a cluster, or objects that were made of it.
 
     ``documents`` are those of each file with their places. Without a ``plan`` objects are judged by themselves, on
@@ -290,9 +290,13 @@ def is_zero(value: object) -> bool:
     return isinstance(value, str | int | float) and parse_quantity(str(value)) == 0
 
 
+MAX_TEXT: Final = 3 * 2**19
+"""The characters of a text in a value that is read: etcd takes no object of more than 1.5 MiB."""
+
+
 def read_text(value: object) -> list[object]:
     """The documents of a YAML text inside a value; none where it is no text or cannot be read."""
-    if not isinstance(value, str):
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
         return []
     import yaml
 
@@ -304,7 +308,9 @@ def read_text(value: object) -> list[object]:
 
 
 def is_yaml(value: str) -> bool:
-    """Whether the first document of a text can be parsed, whatever is in it."""
+    """Whether the first document of a text can be parsed, whatever is in it; what is too long is not judged."""
+    if len(value) > MAX_TEXT:
+        return True
     import yaml
 
     try:

@@ -64,15 +64,16 @@ def asked_in_documents(name: str, content: bytes, before: int = 0) -> Read:
     if refusal is not None:
         return (), (refusal,)
     documents, unread = read_text(name, file.text)
-    found, asked = list(unread), list[Asked]()
+    found, asked, left = list(unread), list[Asked](), MOST_NEEDS - before
     for document in documents:
         if document.kind not in BESIDE_PLATFORMS:
             found.append(_no_demand(document))
             continue
-        left = MOST_NEEDS - before - len(asked)
-        if _number_of_items(document.data) > left:
+        number = _number_of_items(document.data)
+        if number > left:
             found.append(too_many(document.origin / "spec" / "needs" / left))
             break
+        left -= number
         demand, wrong, left_out = parse_as(document, Demand)
         found += wrong
         at = origin_of(document, left_out) / "spec"

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from gpuplan.depth import MAX_TEXT_DEPTH
+
 MAX_ALIASED_VALUES: Final = 10_000
 
 
 def has_few_aliases(text: str, most: int = MAX_ALIASED_VALUES) -> bool:
-    """Whether aliases of a YAML text stand for so few values that it can be gone through; one in itself has no end."""
+    """Whether aliases of a YAML text stand for so few values that it can be gone through; one in itself has no end.
+
+    A text that nests too deep is not looked at to its end, since libyaml takes quadratic time in the depth of brackets.
+    """
     if "*" not in text:
         return True
     import yaml
@@ -26,6 +31,6 @@ def has_few_aliases(text: str, most: int = MAX_ALIASED_VALUES) -> bool:
         elif isinstance(event, yaml.CollectionEndEvent):
             anchor, start = within.pop()
             sizes[anchor] = values - start + 1
-        if aliased > most:
+        if aliased > most or len(within) > MAX_TEXT_DEPTH:
             return False
     return True

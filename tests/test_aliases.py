@@ -23,6 +23,7 @@ def _rows(levels: int, row: str) -> str:
         pytest.param("a: &a [1]\n" + _rows(3, "[%s]"), True, id="a-thousand"),
         pytest.param("a: &a [1]\n" + _rows(8, "[%s]"), False, id="many"),
         pytest.param("a: &a {k: 1}\n" + _rows(8, "{<<: [%s]}"), False, id="merged"),
+        pytest.param("a: &a 1\nb: *a\nc: " + "[" * 1_000_000, False, id="that-nest-too-deep"),
         pytest.param("a: &a [*a]\n", False, id="in-itself"),
         pytest.param("a: &a 1\nb: &a [*a]\n", False, id="in-itself-by-another's-name"),
     ],

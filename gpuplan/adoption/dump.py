@@ -9,7 +9,7 @@ from typing import Any, Final
 from gpuplan.adoption.rules import NOT_READ, TOLD_TWICE
 from gpuplan.checks.handwritten.reading import mapping, text
 from gpuplan.diagnostics import Diagnostic, Finding, Label, Origin, Severity
-from gpuplan.documents import Document
+from gpuplan.documents import Document, file_of
 from gpuplan.documents.printed import Printed, is_cut_off, objects_in, read_printed
 from gpuplan.manifests import Identity, identity_of
 from gpuplan.values import Value
@@ -60,7 +60,7 @@ class Item(Value):
     @property
     def file(self) -> str:
         """The file that it is in, as the user named it."""
-        return self.at.locate().file.path
+        return file_of(self.at).path
 
     @property
     def source(self) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gpuplan.documents.differences import Difference, differences
-from gpuplan.documents.document import Document, Layer, Reading, Spot
+from gpuplan.documents.document import Document, Layer, Reading, Spot, file_of
 from gpuplan.documents.embedded import find_embedded
 from gpuplan.documents.files import find_folders, has_folder, read_bytes, read_folder, read_manifests, read_text
-from gpuplan.documents.filetree import DiskTree, Entry, FileTree, Kind, Target
+from gpuplan.documents.filetree import DiskTree, Entry, FileTree, Kind, Target, is_passed_over, is_policy_file
 from gpuplan.documents.ignores import Ignore, find_ignores
 from gpuplan.documents.overlay import merge, removals
 from gpuplan.documents.parse import read_data
@@ -32,10 +32,13 @@ __all__ = [
     "Spot",
     "Target",
     "differences",
+    "file_of",
     "find_embedded",
     "find_folders",
     "find_ignores",
     "has_folder",
+    "is_passed_over",
+    "is_policy_file",
     "merge",
     "read_bytes",
     "read_data",

@@ -107,6 +107,12 @@ class Document:
         return None
 
 
+def file_of(at: Origin) -> SourceFile:
+    """The file in which something is; to ask where in it would read a document of one layer again."""
+    source = at.source
+    return source.file if isinstance(source, Document) and len(source.layers) == 1 else at.locate().file
+
+
 class Layer(Value, eq=False):
     """What one stretch of one file says about a document; ``line`` counts the lines before it."""
 

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Rule, SourceFile, WholeFile
 from gpuplan.documents.document import Document
-from gpuplan.documents.filetree import DiskTree, Entry, FileTree, Kind, printable
+from gpuplan.documents.filetree import DiskTree, Entry, FileTree, Kind, is_passed_over, is_policy_file, printable
 from gpuplan.documents.parse import parse
 from gpuplan.documents.repair import Trials
 from gpuplan.documents.rules import NOT_A_FILE, REFUSED_LINK
@@ -84,13 +84,14 @@ def _read(tree: FileTree, folder: str, skip: frozenset[str], *, strict: bool) ->
 
 def _walk(tree: FileTree, folder: str, skip: frozenset[str]) -> Iterator[str | Diagnostic]:
     """The paths of the files to read, depth first, in the order of their names."""
-    pending = _children(tree, _top(tree, folder), skip)
+    top = _top(tree, folder)
+    tree.expect(top, skip)
+    pending = _children(tree, top, skip)
     while pending:
         entry, path = pending.pop()
-        is_policy = entry.name.lower().endswith((".yaml", ".yml"))
         if entry.kind is Kind.LINK:
-            yield from _linked(tree, path, is_policy=is_policy)
-        elif is_policy:
+            yield from _linked(tree, path, is_policy=is_policy_file(entry.name))
+        elif is_policy_file(entry.name):
             yield _plain(path, entry.kind)
         elif entry.kind is Kind.FOLDER:
             pending += _children(tree, path)
@@ -104,7 +105,7 @@ def _children(tree: FileTree, folder: str, skip: frozenset[str] = frozenset()) -
 
 
 def _shown(tree: FileTree, folder: str) -> Iterator[Entry]:
-    return (entry for entry in tree.entries(folder) if not entry.name.startswith("."))
+    return (entry for entry in tree.entries(folder) if not is_passed_over(entry.name))
 
 
 def _join(folder: str, name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from enum import Enum, auto
 from pathlib import Path
 from typing import Protocol
@@ -41,8 +42,24 @@ class Target(NamedTuple):
     is_inside: bool = True
 
 
+def is_passed_over(name: str) -> bool:
+    return name.startswith(".")
+
+
+def is_policy_file(name: str) -> bool:
+    """Whether a name is that of a file to read; a folder of such a name is not looked into."""
+    return name.lower().endswith((".yaml", ".yml"))
+
+
 class FileTree(Protocol):
     """Folders and files below a root, by paths relative to it; the root itself is ``.``."""
+
+    def expect(self, folder: str, skip: AbstractSet[str]) -> None:
+        """Refuse a folder if there is too much below it, before all that is not passed over is listed and read.
+
+        Names of ``skip`` directly in the folder are passed over.
+        """
+        ...  # pragma: no cover
 
     def entries(self, folder: str) -> Sequence[Entry]:
         """What is directly in a folder, in any order."""
@@ -62,6 +79,9 @@ class DiskTree:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+
+    def expect(self, folder: str, skip: AbstractSet[str]) -> None:
+        """Nothing is too much: what is below a folder of the disk takes room there."""
 
     def entries(self, folder: str) -> Sequence[Entry]:
         try:

@@ -49,6 +49,7 @@ def parse(
     documents: list[Document] = []
     try:
         remarks.check_text()
+        remarks.check_documents(MAX_DOCUMENTS)
         _read(file, remarks, documents)
     except UnreadableError as stop:
         remarks.add(stop.diagnostic)
@@ -136,8 +137,6 @@ class _Reader:
                 self._document(start)
 
     def _document(self, start: Event) -> None:
-        if len(self._documents) >= MAX_DOCUMENTS:
-            raise self._too_large(start, f"file holds more than {MAX_DOCUMENTS:,} documents")
         if start.version == (1, 1) or start.tags:
             self._remarks.directive(start)
         self._anchors.clear()

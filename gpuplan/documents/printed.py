@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from gpuplan.depth import MAX_TEXT_DEPTH, is_deep_json
 from gpuplan.diagnostics import Diagnostic, Finding, Origin, SourceFile, WholeFile
 from gpuplan.documents.document import Document
 from gpuplan.documents.files import read_bytes, read_text
@@ -29,6 +30,8 @@ def read_printed(name: str, content: bytes) -> tuple[tuple[Printed, ...], tuple[
     if len(content) > MAX_BYTES and is_json(content[:64].decode(errors="replace")):
         try:
             return read_json(name, content.decode("utf-8-sig")), ()
+        except TooDeepError as error:
+            return (), (_too_deep(name, error),)
         except ValueError as error:
             return (), (_no_json(name, error),)
     if len(content) > MAX_BYTES:
@@ -45,6 +48,10 @@ def _no_json(name: str, error: ValueError) -> Diagnostic:
         help="run the command again, to the end",
     )
     return SYNTAX_ERROR.report(finding)
+
+
+def _too_deep(name: str, error: TooDeepError) -> Diagnostic:
+    return TOO_LARGE.report(Finding(Origin(WholeFile(SourceFile(name, ""))), str(error)))
 
 
 def _too_large(name: str) -> Diagnostic:
@@ -67,17 +74,20 @@ def is_json(text: str) -> bool:
     return text.lstrip("\ufeff \t\r\n").startswith(("{", "["))
 
 
+class TooDeepError(ValueError):
+    """Why a JSON text is not read; the error says it in words of a finding."""
+
+
 def read_json(name: str, text: str) -> tuple[Printed, ...]:
     """The values of a JSON text, one behind the other, without their lines; a ``ValueError`` where it is none."""
+    if is_deep_json(text):
+        raise TooDeepError(f"values are nested more than {MAX_TEXT_DEPTH} levels deep")
     values: list[object] = []
     whole, at = Origin(WholeFile(SourceFile(name, "", values))), 0
     decoder = json.JSONDecoder()
     text = text.lstrip("\ufeff")
     while at < len(text):
-        try:
-            data, at = decoder.raw_decode(text, _past_blanks(text, at))
-        except RecursionError as error:
-            raise ValueError(str(error)) from error
+        data, at = decoder.raw_decode(text, _past_blanks(text, at))
         values.append(data)
         at = _past_blanks(text, at)
     return tuple(Printed(whole, data) for data in values)

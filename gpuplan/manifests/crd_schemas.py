@@ -8,7 +8,6 @@ CEL (``x-kubernetes-validations``), and that the items of a list differ in their
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice
@@ -17,12 +16,12 @@ from pathlib import Path as FilePath
 from typing import Any, Final
 
 from gpuplan.aliases import has_few_aliases
+from gpuplan.depth import MAX_TEXT_DEPTH, is_deep
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Path, SourceFile, WholeFile, field_path
 from gpuplan.manifests.builtin_schemas import OBJECT_META
 from gpuplan.manifests.rules import UNUSABLE_DEFINITION
 from gpuplan.manifests.schema_rules import KEYS, RULES
 from gpuplan.manifests.validators import Schema
-from gpuplan.patterns import regex
 from gpuplan.repository import is_kept_inside
 from gpuplan.values import NamedTuple, Value
 from gpuplan.wording import listing
@@ -173,11 +172,6 @@ def _routes(versions: list[Any]) -> Iterator[tuple[str, Path]]:
 
 MAX_BYTES: Final = 32 * 2**20
 """The largest file of definitions that a chart brings has about 5 MiB."""
-MAX_TEXT_DEPTH: Final = 200
-"""How deep values may be nested in a file; libyaml's composer overflows the stack at some ten thousand levels."""
-
-_SUSPICIOUS_PREFIX: Final = regex(rf"^[ ?\-\t]{{{MAX_TEXT_DEPTH},}}", re.MULTILINE)
-_BRACKET: Final = regex(r"[\[{}\]]")
 
 
 class UnreadableCrdError(Exception):
@@ -208,13 +202,12 @@ def load_documents(text: str) -> list[object]:
     """The documents of a text that anybody may have written; `UnreadableCrdError` where they cannot be gone through."""
     import yaml
 
-    loader = _loader()
     try:
-        if _may_be_deep(text) and _depth(text, loader) > MAX_TEXT_DEPTH:
+        if is_deep(text):
             raise UnreadableCrdError(f"values are nested more than {MAX_TEXT_DEPTH} levels deep")
         if "<<" in text and not has_few_aliases(text, MAX_PARTS):
             raise UnreadableCrdError(f"aliases stand for more than {MAX_PARTS:,} values, and are merged")
-        return list(yaml.load_all(text, Loader=loader))
+        return list(yaml.load_all(text, Loader=_loader()))
     # Beside its own errors PyYAML lets through what the constructors of numbers, dates and mappings raise.
     except (yaml.YAMLError, ValueError, TypeError, OverflowError, AttributeError, LookupError, RecursionError) as error:
         raise UnreadableCrdError(f"it is not YAML: {' '.join(str(error).split())}") from error
@@ -229,31 +222,6 @@ def _loader() -> type:
     loader.add_constructor("tag:yaml.org,2002:value", yaml.SafeLoader.construct_yaml_str)
     made: type = loader
     return made
-
-
-def _may_be_deep(text: str) -> bool:
-    """Whether the depth is worth an exact look, which takes as long as half of the reading."""
-    if _SUSPICIOUS_PREFIX.search(text):
-        return True
-    depth = deepest = 0
-    for bracket in _BRACKET.finditer(text):
-        depth += 1 if bracket[0] in "[{" else -1
-        deepest = max(deepest, depth)
-        depth = max(depth, 0)
-    return deepest > MAX_TEXT_DEPTH
-
-
-def _depth(text: str, loader: type) -> int:
-    """How deep values are nested, from the parser's events, which come without recursion."""
-    import yaml
-
-    depth = deepest = 0
-    for event in yaml.parse(text, Loader=loader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        deepest = max(deepest, depth)
-        if deepest > MAX_TEXT_DEPTH:
-            break
-    return deepest
 
 
 # --- Shapes: values of single keywords, such as a bound that is a text, are found when the schema is compiled ---------

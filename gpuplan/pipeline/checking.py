@@ -29,7 +29,7 @@ from gpuplan.checks.handwritten.settings import (
 )
 from gpuplan.checks.registry import run_all
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
-from gpuplan.documents import find_ignores
+from gpuplan.documents import file_of, find_ignores
 from gpuplan.documents.printed import Printed, read_printed
 from gpuplan.manifests import (
     Manifest,
@@ -118,7 +118,7 @@ def _version_of(printed: Printed) -> str:
 
 
 def _file(printed: Printed) -> SourceFile:
-    return printed.at.locate().file
+    return file_of(printed.at)
 
 
 # --- What a file is ----------------------------------------------------------------------------------------------

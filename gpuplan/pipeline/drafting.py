@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from textwrap import wrap
 from typing import Final
 
@@ -99,6 +100,10 @@ class Written:
                 folder, _, name = above.rpartition("/")
                 self._folders.setdefault(folder or ".", {})[name] = kind
                 above, kind = folder, Kind.FOLDER
+
+    def expect(self, folder: str, skip: AbstractSet[str]) -> None:
+        if self._below is not None and self._below.target(folder).kind is Kind.FOLDER:
+            self._below.expect(folder, skip)
 
     def entries(self, folder: str) -> Sequence[Entry]:
         added = self._folders.get(folder, {})

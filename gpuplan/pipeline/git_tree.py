@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final
 
 from gpuplan.diagnostics import GpuplanError
-from gpuplan.documents import Entry, Kind, Target
+from gpuplan.documents import Entry, Kind, Target, is_passed_over, is_policy_file
 from gpuplan.pipeline.git import SHORT, Objects
 from gpuplan.values import NamedTuple
 
@@ -64,15 +66,29 @@ class GitTree:
         self._top = tuple(folder.split("/")[:-1])
         self._known: dict[str, Mapping[str, _Item]] = {}
         self._links: dict[str, str | None] = {}
+        self._expected = Counter[str]()
+        self._paid = Counter[str]()
         self._steps = self._bytes = 0
 
     def close(self) -> None:
         self._objects.close()
 
+    def expect(self, folder: str, skip: AbstractSet[str]) -> None:
+        """Refuse a folder below which a walk would list too much, and see how often it would read which file."""
+        top = self._get(folder)
+        inner = self._foresee(top, lambda name: not is_passed_over(name) and not is_policy_file(name), skip)
+        paths = Counter({top.item.digest: 1})
+        for digest, folders in inner.items():
+            for item in folders.values():
+                paths[item.digest] += paths[digest]
+            for name, item in self._known[digest].items():
+                if item.kind is Kind.FILE and is_policy_file(name) and not is_passed_over(name):
+                    self._expected[item.digest] += paths[digest]
+
     def entries(self, folder: str) -> Sequence[Entry]:
         place = self._get(folder)
         if len(os.fsencode(folder)) > LONGEST_PATH:
-            raise self._trouble("has folders that nest deeper than any checkout could have", place.way)
+            raise self._nests_too_deep(place.way)
         found = self._list(place.way, place.item)
         self._count_steps(len(found), place.way)
         return [Entry(name, item.kind) for name, item in found.items()]
@@ -86,7 +102,13 @@ class GitTree:
     def read(self, path: str, most: int) -> bytes:
         place = self._get(path)
         data = self._data(place.way, place.item, "blob", most)
-        self._bytes += len(data)
+        digest = place.item.digest
+        if self._paid[digest]:
+            self._paid[digest] -= 1
+        else:
+            times = self._expected.pop(digest, 1)
+            self._paid[digest] = times - 1
+            self._bytes += len(data) * times
         if self._bytes > MOST_BYTES:
             raise self._trouble(f"has more than {MOST_BYTES // 2**20} MiB of policies", place.way)
         return data
@@ -96,12 +118,13 @@ class GitTree:
         top = self._follow(folder)
         if isinstance(top, Target) or top.item.kind is not Kind.FOLDER:
             return {}
+        self._foresee(top, lambda _: True)
         found: dict[str, str] = {}
         waiting = [("", top)]
         while waiting:
             above, (way, item) = waiting.pop()
             if len(os.fsencode(above)) > LONGEST_PATH:
-                raise self._trouble("has folders that nest deeper than any checkout could have", way)
+                raise self._nests_too_deep(way)
             listed = {} if item.is_submodule else self._list(way, item)
             self._count_steps(len(listed) * (1 + len(above) // LONGEST_NAME), way)  # long ones take memory, too
             for name, inner in listed.items():
@@ -110,6 +133,37 @@ class GitTree:
                 else:
                     found[f"{above}{name}"] = inner.digest
         return found
+
+    def _foresee(
+        self, top: _Place, is_walked: Callable[[str], bool], skip: AbstractSet[str] = frozenset()
+    ) -> Mapping[str, Mapping[str, _Item]]:
+        """The trees below a folder with the trees in them, each once and above those; trouble if their paths are many.
+
+        Git names a tree by what is in it, so that none can be in itself, and how many paths are below it is a sum.
+        """
+        inner: dict[str, Mapping[str, _Item]] = {}
+        below: dict[str, int] = {}
+        waiting = [top]
+        while waiting:
+            way, item = waiting[-1]
+            if item.digest not in inner:
+                if len(way) > LONGEST_PATH // 2:
+                    raise self._nests_too_deep(way)
+                passed = skip if way == top.way else frozenset()
+                inner[item.digest] = {
+                    name: found
+                    for name, found in self._list(way, item).items()
+                    if found.kind is Kind.FOLDER and not found.is_submodule and is_walked(name) and name not in passed
+                }
+                waiting += (_Place((*way, name), found) for name, found in inner[item.digest].items())
+                continue
+            waiting.pop()
+            if item.digest not in below:
+                folders = inner[item.digest].values()
+                below[item.digest] = len(self._known[item.digest]) + sum(below[found.digest] for found in folders)
+        if below[top.item.digest] > MOST_STEPS - self._steps:
+            raise self._has_no_end(_way_to_most(top, inner, below))
+        return {digest: inner[digest] for digest in reversed(below)}
 
     # --- Paths -------------------------------------------------------------------------------------------------
 
@@ -152,7 +206,7 @@ class GitTree:
     def _count_steps(self, count: int, way: Sequence[str]) -> None:
         self._steps += count
         if self._steps > MOST_STEPS:
-            raise self._trouble("has folders and links without end", way)
+            raise self._has_no_end(way)
 
     def _link(self, way: Sequence[str], item: _Item) -> str | None:
         """What a link says; None when no file system could have it."""
@@ -207,6 +261,12 @@ class GitTree:
             raise self._trouble(f"has a folder whose list is larger than {most // 2**20} MiB", way)
         return found.data
 
+    def _has_no_end(self, way: Sequence[str]) -> GpuplanError:
+        return self._trouble("has folders and links without end", way)
+
+    def _nests_too_deep(self, way: Sequence[str]) -> GpuplanError:
+        return self._trouble("has folders that nest deeper than any checkout could have", way)
+
     def _trouble(self, what: str, way: Sequence[str]) -> GpuplanError:
         return GpuplanError(
             f"commit {self._commit[:SHORT]} {what}: `{_shown(way)}`",
@@ -218,6 +278,14 @@ class GitTree:
             f"`{_shown(way)}` is a submodule at `{self._name}`, and only what is in the commit itself is read",
             "check that revision out, with its submodules, in a folder of its own: `--against ./DIR`",
         )
+
+
+def _way_to_most(top: _Place, inner: Mapping[str, Mapping[str, _Item]], below: Mapping[str, int]) -> tuple[str, ...]:
+    """The way to the innermost of the first folders below which there are too many paths."""
+    way, item = top
+    while many := [name for name, found in inner[item.digest].items() if below[found.digest] > MOST_STEPS]:
+        way, item = (*way, many[0]), inner[item.digest][many[0]]
+    return way
 
 
 _TYPE: Final = 0o170000

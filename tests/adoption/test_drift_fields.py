@@ -216,3 +216,13 @@ def test_a_container_that_was_applied_and_is_written_no_more() -> None:
     [found] = left_fields({"containers": [{"name": "a"}]}, live, POD)
 
     assert (found.live_route, found.live) == (("containers", 1), {"name": "b"})
+
+
+def test_a_key_of_a_field_that_nests_without_end_names_no_item() -> None:
+    fields: dict[str, Any] = {"f:containers": {"k:" + "[" * 100_000: {"f:name": {}}}}
+    live = {
+        "containers": [{"name": "a"}, {"name": "b"}],
+        "metadata": {"managedFields": [owned("argocd-controller", "Apply", fields)]},
+    }
+
+    assert list(left_fields({"containers": [{"name": "a"}]}, live, POD)) == []

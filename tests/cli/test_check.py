@@ -15,7 +15,7 @@ from gpuplan.documents import MAX_BYTES
 from gpuplan.pipeline.checking import check_files
 from gpuplan.planning.placement.layouts import maximal_layouts
 from tests.cli.platforms import TENANT
-from tests.cli.runs import run
+from tests.cli.runs import run, spawn
 
 MIG = """\
 version: v1
@@ -300,3 +300,16 @@ def test_what_cannot_be_read_is_trouble(tmp_path: Path, arguments: tuple[str, ..
     done = run("check", *arguments, cwd=tmp_path)
     assert (done.code, done.out) == (2, "")
     assert said in done.err
+
+
+@pytest.mark.parametrize("nested", ["[" * 100_000, "[" * 100_000 + "]" * 100_000, '["]",' * 100_000, "{a: " * 100_000])
+def test_a_file_within_a_value_that_nests_too_deep_is_a_finding(tmp_path: Path, nested: str) -> None:
+    config = {"config.yaml": f"version: v1\nmig-configs: {nested}\n"}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}, "data": config}
+    (tmp_path / "a.json").write_text(json.dumps(body, indent=1))
+
+    done = spawn("check", "a.json", cwd=tmp_path)  # what overflows the stack ends the process
+
+    assert done.code == 1
+    assert "GPU632" in done.out
+    assert "line 2 of the text cannot be parsed: values are nested more than 64 levels deep" in done.out

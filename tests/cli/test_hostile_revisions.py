@@ -6,13 +6,14 @@ import os
 import random
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from gpuplan.diagnostics import GpuplanError
+from gpuplan.diagnostics import GpuplanError, SourceFile
+from gpuplan.documents import files
 from gpuplan.pipeline import git_tree, validate
 from gpuplan.pipeline.revisions import Revision, read_revision
 from tests.cli.platforms import TENANT, a_platform, write
@@ -299,7 +300,18 @@ def test_a_tree_of_trees_without_end_that_looks_like_output_is_trouble(place: Pl
     done = run("diff", f"main..{a_commit(place.root, top, 'evil')}", cwd=place.root)
 
     assert done.code == 2
-    assert "has folders and links without end: `out/1" in done.err
+    assert "has folders and links without end: `out/0/0/0" in done.err
+
+
+def test_folders_that_nest_in_trees_of_their_own_are_trouble(place: Place) -> None:
+    tree = a_folder(place, b"a")
+    for _ in range(2100):
+        tree = a_folder(place, b"a", tree)
+
+    done = read_hostile(place, with_policies(place.root, tree), "validate")
+
+    assert done.code == 2
+    assert "has folders that nest deeper than any checkout could have: `policies/a/a" in done.err
 
 
 def test_folders_that_nest_without_end_are_trouble(place: Place) -> None:
@@ -336,14 +348,45 @@ def test_a_large_file_is_found_and_read_no_further_than_to_its_limit(place: Plac
 
 
 def test_one_large_file_under_many_names_is_trouble(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(git_tree, "MOST_BYTES", 2**20)  # to parse as much as is allowed takes seconds
-    digest = an_object(place.root, "blob", b"#" * 100_000)
-    files = [TreeEntry(FILE, b"x%02d.yaml" % index, digest) for index in range(20)]
+    parsed: list[str] = []
 
-    done = read_hostile(place, with_policies(place.root, *files), "validate")
+    def parse(file: SourceFile, **_: object) -> files.Read:
+        parsed.append(file.path)
+        return (), ()
 
-    assert done.code == 2
-    assert "has more than 1 MiB of policies: `policies/x10.yaml`" in done.err
+    monkeypatch.setattr(files, "parse", parse)
+    large = TreeEntry(FILE, b"x.yaml", an_object(place.root, "blob", b"#" * (8 * 2**20)))
+    folders = [a_folder(place, b"x%02d" % index, large) for index in range(33)]
+    evil = Revision("evil", a_commit(place.root, with_policies(place.root, *folders), "evil"), "")
+
+    with pytest.raises(GpuplanError, match=r"has more than 256 MiB of policies: `policies/x00/x\.yaml`"):
+        read_revision(place.root, evil)
+
+    assert "policies/tenant.yaml" in parsed
+    assert "policies/x00/x.yaml" not in parsed
+
+
+@pytest.mark.parametrize("number", [10, 11])
+def test_what_is_read_is_counted_by_file_and_by_link(
+    place: Place, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    monkeypatch.setattr(git_tree, "MOST_BYTES", 2**20)
+    one = TreeEntry(FILE, b"x.yaml", an_object(place.root, "blob", b"#" * 100_000))
+    links = [a_link(place, b"y%02d.yaml" % index, b"x.yaml") for index in range(number - 2)]
+    tree = with_policies(place.root, one, one._replace(name=b"z.yaml"), *links)
+    evil = Revision("evil", a_commit(place.root, tree, "evil"), "")
+
+    with pytest.raises(GpuplanError, match="has more than 1 MiB of policies") if number > 10 else nullcontext():
+        read_revision(place.root, evil)
+
+
+def test_many_paths_that_are_passed_over_are_no_trouble(place: Place) -> None:
+    tree = a_folder(place, b"0", a_file(place, b"a.txt"))
+    for _ in range(20):
+        tree = a_folder(place, b"0", *(tree._replace(name=b"%d" % index) for index in range(20)))
+    evil = a_commit(place.root, with_policies(place.root, tree._replace(name=b".hidden")), "evil")
+
+    assert [plan.cluster.name for plan in read_revision(place.root, Revision("evil", evil, "")).plans] == ["dev"]
 
 
 # --- Links that a branch has left in the work tree ---------------------------------------------------------------

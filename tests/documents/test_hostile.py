@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gpuplan.aliases import MAX_ALIASED_VALUES
 from gpuplan.diagnostics import SourceFile
 from gpuplan.documents import events, find_ignores, merge, read_text
-from gpuplan.documents.parse import MAX_DEPTH, parse
+from gpuplan.documents.parse import MAX_DEPTH, MAX_DOCUMENTS, parse
 from tests.documents.reading import codes, describe, read
 
 pytestmark = pytest.mark.no_cover
@@ -150,8 +150,12 @@ def test_a_flood_of_findings_ends_with_a_word() -> None:
 
 def test_too_many_documents_are_found() -> None:
     documents, diagnostics = read_text("policy.yaml", LARGE["documents"])
-    assert len(documents) == 100_000
-    assert [diagnostic.finding.message for diagnostic in diagnostics] == ["file holds more than 100,000 documents"]
+    assert (documents, describe(diagnostics)) == ((), ["200000:1 GPU003 file holds more than 100,000 documents"])
+
+
+def test_as_many_documents_as_a_file_may_hold_are_read() -> None:
+    documents, diagnostics = read_text("policy.yaml", "a: 1\n---\n" * (MAX_DOCUMENTS - 1) + "a: 1\n")
+    assert (len(documents), diagnostics) == (MAX_DOCUMENTS, ())
 
 
 def test_a_text_that_is_too_large_is_found() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuplan.diagnostics import Origin, Path
-from gpuplan.documents import Document, merge, read_text
+from gpuplan.documents import Document, file_of, merge, read_text
 from tests.documents.reading import place, read_one, underlined
 from tests.documents.writing import DATA, MAPPINGS, STYLES, TEXTS, walk, write
 
@@ -217,3 +218,20 @@ def as_pool(spec: Any) -> str:
 
 def has(data: Any, path: Path) -> bool:
     return any(path == found for found, _ in walk(data))
+
+
+def test_to_ask_for_a_file_reads_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    (document,), _ = read_text("policy.yaml", "kind: Pool\nmetadata: {name: a}\n")
+    asked: list[str] = []
+    monkeypatch.setattr("gpuplan.documents.document.read_tree", lambda text, _: asked.append(text))
+
+    assert file_of(document.origin / "metadata" / "name").path == "policy.yaml"
+    assert asked == []
+
+
+def test_the_file_of_a_value_that_an_overlay_sets_is_the_overlays() -> None:
+    (base,), _ = read_text("a.yaml", "kind: Pool\nmetadata: {name: a}\nspec: {x: 1, y: 1}\n")
+    (over,), _ = read_text("b.yaml", "kind: Pool\nmetadata: {name: a}\nspec: {x: 2}\n")
+    (merged,), _ = merge([base], [over])
+
+    assert [file_of(merged.origin / "spec" / part).path for part in ("x", "y")] == ["b.yaml", "a.yaml"]

@@ -65,8 +65,9 @@ def test_json_that_is_larger_than_a_policy_is_read_without_lines() -> None:
     [
         ("x" * (MAX_BYTES + 1), "GPU003", "YAML is larger than 8 MiB"),
         ('{"a": "' + "x" * MAX_BYTES, "GPU001", "the JSON cannot be read: Unterminated string starting at: line 1"),
+        ("[" * (MAX_BYTES + 1), "GPU003", "values are nested more than 200 levels deep"),
     ],
-    ids=["yaml", "json-cut-off"],
+    ids=["yaml", "json-cut-off", "json-that-nests"],
 )
 def test_other_text_of_that_size_is_a_finding(text: str, code: str, message: str) -> None:
     documents, [found] = read_printed("a.json", text.encode())
@@ -80,7 +81,7 @@ def test_json_may_stand_behind_json() -> None:
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("{", "Expecting"), ('{"a": 1} x', "Expecting value"), ("[" * 100_000, "recursion"), ("9" * 5000, "4300 digits")],
+    [("{", "Expecting"), ('{"a": 1} x', "Expecting value"), ("[" * 100_000, "nested"), ("9" * 5000, "4300 digits")],
 )
 def test_what_is_no_json_is_a_value_error(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
+import yaml
 
 from gpuplan.diagnostics import SourceFile
 from gpuplan.documents import Reading, find_ignores, read_text
+from gpuplan.documents.stretches import start_of_document
 from tests.documents.reading import read
 
 BROKEN = "kind: Pool\nmetadata:\n  name: b\n   x: [\n"
@@ -65,3 +67,33 @@ def test_many_broken_documents_take_no_longer_than_as_many_whole_ones() -> None:
         return time.process_time() - start
 
     assert seconds(broken * 8) < 20 * seconds(whole * 2)
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a: 1\n",
+        "---\n",
+        "---\na: 1\n",
+        "a: 1\n---\n",
+        "--- {a: 1}\n",
+        "---a: 1\n---b: 1\n",
+        "a: 1\n...\n",
+        " a: 1\n...\n--- {b: 1}\n",
+        "a: 1\n...\n---\nb: 1\n",
+        "a: 1\n...\n# c\n\n...\n---\nb: 1\n",
+        "%YAML 1.2\n---\na: 1\n...\n%YAML 1.2\n---\nb: 1\n",
+        "a: |\n  ---\n  ...\n",
+        "---\n---\n---\n",
+        "a: 1\n---",
+        "a: 1\n...",
+    ],
+)
+def test_there_are_as_many_documents_as_the_parser_says(text: str, line_end: str) -> None:
+    text = text.replace("\n", line_end)
+    number = sum(isinstance(event, yaml.DocumentStartEvent) for event in yaml.parse(text, Loader=yaml.CSafeLoader))
+
+    assert start_of_document(text, number) is None
+    assert number == 0 or start_of_document(text, number - 1) is not None

@@ -235,6 +235,7 @@ def refused(folder: Path) -> list[str]:
         ("- " * 300, "file cannot be used: values are nested more than 200 levels deep"),
         ("- " * 100_000, "file cannot be used: values are nested more than 200 levels deep"),
         ("[" * 100_000, "file cannot be used: values are nested more than 200 levels deep"),
+        ('["]",' * 100_000, "file cannot be used: values are nested more than 200 levels deep"),
         (
             "a: &a {k: 1}\n"
             + "".join(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path as Folder
@@ -55,6 +56,9 @@ class Files:
                 folder, _, name = above.rpartition("/")
                 self._folders.setdefault(folder or ".", {})[name] = kind
                 above, kind = folder, Kind.FOLDER
+
+    def expect(self, folder: str, skip: AbstractSet[str]) -> None:
+        """Nothing is too much."""
 
     def entries(self, folder: str) -> Sequence[Entry]:
         return [Entry(name, kind) for name, kind in self._folders[folder].items()]

@@ -135,7 +135,7 @@ def _inside(fields: Mapping[str, Any], part: str | int, container: object) -> Ma
 def _names(value: str, item: object, *, is_keys: bool) -> bool:
     try:
         wanted = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     if not is_keys:
         return bool(wanted == item)

@@ -11,6 +11,7 @@ from gpuplan.checks.handwritten.references import Files, charts, references, tex
 from gpuplan.checks.registry import check
 from gpuplan.checks.wording import mistyped, name_of, those_there_are
 from gpuplan.diagnostics import Finding, Label, Origin, Severity, SourceFile, WholeFile
+from gpuplan.documents import file_of
 from gpuplan.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.planning.kai import queues
 from gpuplan.planning.plan import Component, Mig, Plan, Stage
@@ -125,7 +126,7 @@ def component_not_included(plan: Plan) -> Iterator[Finding]:
                 yield replace(found, severity=Severity.WARNING)
     folder = f"overlays/{plan.cluster.name}/kustomize/"
     for written in plan.hand_written:
-        path = written.at.locate().file.path
+        path = file_of(written.at).path
         if path == folder + written.stage:
             yield _homeless(Origin(written.at.source), f"`{path}` lies beside the stages", written.stage, stages)
 

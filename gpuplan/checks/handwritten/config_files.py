@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from gpuplan.checks.handwritten.formats import Problem
 from gpuplan.checks.handwritten.reading import (
@@ -67,17 +68,19 @@ def mig_configs(files: HandFiles) -> Iterator[Config]:
     return (config for config in _configs(files) if "mig-configs" in config.body)
 
 
-def _configs(files: HandFiles) -> Iterator[Config]:
+@lru_cache(maxsize=1)  # a dozen checks on the same files read them
+def _configs(files: HandFiles) -> Sequence[Config]:
     """Files that look like the device plugin's or the MIG manager's, in ConfigMaps and beside a generator."""
     alone = list(_files_alone(files))
-    yield from alone
+    found = list(alone)
     for at, key, value, name in _texts(files):
         for body in read_text(value):
             file = next((item for item in alone if item.body == body), None)
             if file:
-                yield replace(file, key=key, config_map=name)
+                found.append(replace(file, key=key, config_map=name))
             else:
-                yield Config(at, mapping(body), key, is_inline=True, config_map=name)
+                found.append(Config(at, mapping(body), key, is_inline=True, config_map=name))
+    return found
 
 
 def _files_alone(files: HandFiles) -> Iterator[Config]:

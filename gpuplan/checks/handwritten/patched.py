@@ -32,6 +32,7 @@ from gpuplan.checks.handwritten.reading import (
 from gpuplan.checks.registry import Check, check
 from gpuplan.checks.wording import in_yaml
 from gpuplan.diagnostics import Family, Finding, Origin, Path, Severity
+from gpuplan.documents import file_of
 from gpuplan.manifests import Identity, Manifest
 from gpuplan.manifests.kinds import assume_kind
 from gpuplan.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL, Component, Plan, Stage
@@ -67,7 +68,7 @@ class Folder(Value):
 
     def holds(self, at: Origin) -> bool:
         """Whether a place is in a file of its Components."""
-        path = at.locate().file.path
+        path = file_of(at).path
         return any(path.startswith(f"{component.folder}/") for component in self.components)
 
 
@@ -169,7 +170,7 @@ class Patched(Value):
 
     def component_of(self, at: Origin) -> str:
         """The folder of the innermost Component that a place is in."""
-        path = at.locate().file.path
+        path = file_of(at).path
         folders = (component.folder for component in self.plan.components)
         return max((folder for folder in folders if path.startswith(f"{folder}/")), key=len, default="")
 

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import lru_cache
 from posixpath import dirname, normpath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gpuplan.aliases import has_few_aliases
 from gpuplan.catalog import Gpu
+from gpuplan.depth import is_deep
 from gpuplan.diagnostics import Origin, Path
+from gpuplan.documents import file_of
 from gpuplan.documents.printed import Printed, is_list, objects_in
 from gpuplan.manifests import parse_quantity
 from gpuplan.planning.plan import HandWritten, Plan
@@ -123,7 +125,7 @@ def _find_route(body: object, route: Path) -> Path | None:
     return next(((step, *inner) for step, inner in found if inner is not None), None)
 
 
-class HandFiles(Value):
+class HandFiles(Value, eq=False):
     """What is judged together: all that was written by hand for a cluster, or objects that were made of it.
 
     ``documents`` are those of each file with their places. Without a ``plan`` objects are judged by themselves, on
@@ -164,7 +166,7 @@ def sort_out(documents: Iterable[HandWritten]) -> HandFiles:
     others: list[tuple[str, HandWritten]] = []
     by_file: dict[str, list[tuple[Origin, object]]] = {}
     for written in documents:
-        path = written.at.locate().file.path
+        path = file_of(written.at).path
         by_file.setdefault(path, []).append((written.at, written.body))
         if path.rpartition("/")[2] in KUSTOMIZATION_FILES and isinstance(written.body, Mapping):
             kustomizations.append(Kustomization(written.at, mapping(written.body), dirname(path), written.stage))
@@ -288,30 +290,34 @@ def is_zero(value: object) -> bool:
     return isinstance(value, str | int | float) and parse_quantity(str(value)) == 0
 
 
+MAX_TEXT: Final = 3 * 2**19
+"""The characters of a text in a value that is read: etcd takes no object of more than 1.5 MiB."""
+
+
 def read_text(value: object) -> list[object]:
     """The documents of a YAML text inside a value; none where it is no text or cannot be read."""
-    if not isinstance(value, str):
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
         return []
     import yaml
 
     try:
-        return list(yaml.load_all(value, Loader=yaml.CSafeLoader)) if has_few_aliases(value) else []
-    # Besides its own errors PyYAML lets through those of dates that do not exist and of nesting without end.
-    except (yaml.YAMLError, ValueError, RecursionError):
+        is_small = not is_deep(value) and has_few_aliases(value)
+        return list(yaml.load_all(value, Loader=yaml.CSafeLoader)) if is_small else []
+    except (yaml.YAMLError, ValueError):  # PyYAML lets through the errors of dates that do not exist
         return []
 
 
 def is_yaml(value: str) -> bool:
-    """Whether the first document of a text can be parsed, whatever is in it; what is nested too deep is not judged."""
+    """Whether the first document of a text can be parsed, whatever is in it; what is too long is not judged."""
+    if len(value) > MAX_TEXT:
+        return True
     import yaml
 
     try:
-        if not has_few_aliases(value):
+        if is_deep(value) or not has_few_aliases(value):
             return False
         loader = yaml.CSafeLoader(value)
         _ = loader.check_node() and loader.get_node()
     except yaml.YAMLError:
         return False
-    except RecursionError:
-        return True
     return True

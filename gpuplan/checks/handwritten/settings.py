@@ -18,6 +18,7 @@ from gpuplan.checks.handwritten.reading import (
     value_at,
 )
 from gpuplan.diagnostics import Origin, Path
+from gpuplan.documents import file_of
 from gpuplan.policy.models import ClusterMigStrategy
 from gpuplan.values import Value
 
@@ -186,7 +187,7 @@ def made_config_maps(settings: Sequence[Settings]) -> Iterator[Object]:
                 name = text(config.get("name")) or operand
                 made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
                 at = found.place(operand, "config")
-                yield Object(at, made, at.locate().file.path, "", is_inline=found.is_inline)
+                yield Object(at, made, file_of(at).path, "", is_inline=found.is_inline)
 
 
 # --- Where values are --------------------------------------------------------------------------------------------

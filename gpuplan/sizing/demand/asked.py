@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from gpuplan.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.documents import Document, read_text
+from gpuplan.documents.rules import TOO_LARGE
 from gpuplan.documents.text import decode
 from gpuplan.policy.demand import BESIDE_PLATFORMS, Demand, DemandedWork
 from gpuplan.policy.marks import models_in, types_in
@@ -39,26 +40,54 @@ class Asked(NamedTuple):
 
 Read = tuple[tuple[Asked, ...], tuple[Diagnostic, ...]]
 
+MOST_NEEDS: Final = 10_000
+"""Who reads a demand with more cannot judge the answer, and it takes more than a minute."""
+
+
+def too_many(at: Origin) -> Diagnostic:
+    """The finding on the first item that is one too many; whoever counts reads none of those that belong together."""
+    finding = Finding(
+        at,
+        f"demand has more than {MOST_NEEDS:,} items",
+        label="one too many",
+        help="write equal pods of a team as one item, with their number in `pods`",
+    )
+    return TOO_LARGE.report(finding)
+
+
 # --- Documents ---------------------------------------------------------------------------------------------------
 
 
-def asked_in_documents(name: str, content: bytes) -> Read:
-    """What the `Demand` documents of a file ask for."""
+def asked_in_documents(name: str, content: bytes, before: int = 0) -> Read:
+    """What the `Demand` documents of a file ask for; ``before`` is how many items other files have."""
     file, refusal = decode(name, content)
     if refusal is not None:
         return (), (refusal,)
     documents, unread = read_text(name, file.text)
-    found, asked = list(unread), list[Asked]()
+    found, asked, left = list(unread), list[Asked](), MOST_NEEDS - before
     for document in documents:
         if document.kind not in BESIDE_PLATFORMS:
             found.append(_no_demand(document))
             continue
+        number = _number_of_items(document.data)
+        if number > left:
+            found.append(too_many(document.origin / "spec" / "needs" / left))
+            break
+        left -= number
         demand, wrong, left_out = parse_as(document, Demand)
         found += wrong
         at = origin_of(document, left_out) / "spec"
         for index, work in enumerate(demand.spec.needs if demand else ()):
             asked.append(Asked(work, at / "needs" / index, demand.spec.growth if demand else None))
     return tuple(asked), tuple(found)
+
+
+def _number_of_items(data: object) -> int:
+    match data:
+        case {"spec": {"needs": list(needs)}}:
+            return len(needs)
+        case _:
+            return 0
 
 
 def _no_demand(document: Document) -> Diagnostic:
@@ -80,8 +109,10 @@ def is_demand(table: Table) -> bool:
     return "team" in table.names or bool({"pods", "memory"} <= table.names)
 
 
-def asked_in_table(table: Table) -> Read:
+def asked_in_table(table: Table, before: int = 0) -> Read:
     """What the rows ask for; each is an item of a document, and its columns are called as the fields there."""
+    if len(table.rows) > MOST_NEEDS - before:
+        return (), (too_many(RowDocument(table, table.rows[MOST_NEEDS - before], {}).origin),)
     found = [*wrong_header(table, tuple(_columns()), ("team",)), *too_long(table), *_no_rows(table)]
     if found:
         return (), tuple(found)

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from posixpath import dirname, join, normpath
 from typing import Final
 
 from gpuplan.diagnostics import Diagnostic, Finding, Origin, SourceFile, WholeFile
-from gpuplan.documents.rules import TOO_LARGE
 from gpuplan.planning.plan import Plan
-from gpuplan.sizing.demand.asked import Asked, asked_in_documents, asked_in_table, is_demand, tables_named
+from gpuplan.sizing.demand.asked import (
+    MOST_NEEDS,
+    Asked,
+    asked_in_documents,
+    asked_in_table,
+    is_demand,
+    tables_named,
+    too_many,
+)
 from gpuplan.sizing.demand.basis import MARGIN, PERCENTILE
 from gpuplan.sizing.demand.measured import (
     Series,
@@ -45,9 +52,9 @@ def from_files(
     """
     read = _Read(files)
     needs: list[Need] = []
-    found = [*read.diagnostics, *_too_many([item.at for item in read.asked])]
+    found = [*read.diagnostics]
     platform = platform_of(plan)
-    for item in read.asked[:MOST_NEEDS]:
+    for item in read.asked:
         folder = dirname(item.at.locate().file.path) if item.work.service else ""
         tables = {path: read.profiles[place] for path, place in _paths(item, folder) if place in read.profiles}
         need, wrong = need_of(item.work, item.at, platform, tables, item.growth)
@@ -56,30 +63,20 @@ def from_files(
     if read.series:
         measured, told = needs_of_use(read.series, platform, percentile, margin)
         needs += measured[:MOST_NEEDS]
-        found += (*told, *_too_many([need.at for need in measured]))
+        found += (*told, *(too_many(need.at) for need in measured[MOST_NEEDS : MOST_NEEDS + 1] if need.at))
     return tuple(needs), tuple(found)
-
-
-MOST_NEEDS: Final = 10_000
-"""Who reads a demand with more cannot judge the answer, and it takes more than a minute."""
-
-
-def _too_many(places: Sequence[Origin | None]) -> Iterator[Diagnostic]:
-    if len(places) > MOST_NEEDS and (at := places[MOST_NEEDS]) is not None:
-        finding = Finding(
-            at,
-            f"demand has more than {MOST_NEEDS:,} items",
-            label="one too many",
-            help="write equal pods of a team as one item, with their number in `pods`",
-        )
-        yield TOO_LARGE.report(finding)
 
 
 def tables_beside(files: Mapping[str, bytes]) -> tuple[Beside, ...]:
     """The files with measured throughput that the given ones name and that are not among them, sorted."""
     given = {normpath(name) for name in files}
-    named = {Beside(dirname(item.at.locate().file.path), path) for item, path in tables_named(_Read(files).asked)}
+    naming = {name: content for name, content in files.items() if _MAY_NAME_TABLES.search(content)}
+    named = {Beside(dirname(item.at.locate().file.path), path) for item, path in tables_named(_Read(naming).asked)}
     return tuple(sorted(table for table in named if table.place not in given))
+
+
+_MAY_NAME_TABLES: Final = re.compile(rb"throughput|\\")
+"""The field, or an escape, with which a key of YAML may be written otherwise."""
 
 
 class Beside(NamedTuple):
@@ -113,7 +110,7 @@ class _Read:
                 self.series += series
                 self.diagnostics += found
             elif _IS_DOCUMENT.search(content[:_HEAD]):
-                asked, found = asked_in_documents(name, content)
+                asked, found = asked_in_documents(name, content, len(self.asked))
                 self.asked += asked
                 self.diagnostics += found
             else:
@@ -128,7 +125,7 @@ class _Read:
             self.profiles[normpath(name)], found = measured_in(table)
             self.diagnostics += found
         elif is_demand(table):
-            asked, found = asked_in_table(table)
+            asked, found = asked_in_table(table, len(self.asked))
             self.asked += asked
             self.diagnostics += found
         elif is_use(table):

@@ -8,8 +8,9 @@ from typing import Final
 
 from gpuplan.catalog import parse_profile
 from gpuplan.diagnostics import Diagnostic, Finding, Origin
+from gpuplan.documents.remarks import MAX_FINDINGS
 from gpuplan.policy.demand import DemandedService, MeasuredThroughput
-from gpuplan.sizing.demand.tables import RowDocument, Table, cells_of, number_in, plain, wrong_header
+from gpuplan.sizing.demand.tables import RowDocument, Table, cells_of, number_in, plain, rest_unread, wrong_header
 from gpuplan.sizing.needs import Throughput
 from gpuplan.sizing.rules import THROUGHPUT_UNUSABLE
 from gpuplan.wording import count
@@ -45,6 +46,9 @@ def measured_in(table: Table) -> tuple[Measured, tuple[Diagnostic, ...]]:
         return (), tuple(found)
     measured: list[Throughput] = []
     for row in canonical.rows:
+        if len(found) >= MAX_FINDINGS:
+            found.append(rest_unread(canonical.file))
+            break
         cells = cells_of(canonical, row)
         if any(cells.get(column, "").lower() in _NO_VALUE for column in COLUMNS[3:]):
             continue

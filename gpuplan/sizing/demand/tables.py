@@ -8,14 +8,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from gpuplan.diagnostics import Diagnostic, Finding, Location, Origin, Path, Position, SourceFile, Span
+from gpuplan.diagnostics import (
+    Diagnostic,
+    Finding,
+    Location,
+    Origin,
+    Path,
+    Position,
+    SourceFile,
+    Span,
+    WholeFile,
+)
 from gpuplan.documents import Document, Layer
+from gpuplan.documents.remarks import MAX_FINDINGS
+from gpuplan.documents.rules import TOO_LARGE
 from gpuplan.documents.text import check_text, decode
 from gpuplan.sizing.rules import TABLE_NOT_READ
 from gpuplan.values import Value
 from gpuplan.wording import closest, count, listing
 
 MAX_ROWS: Final = 1_000_000
+MAX_COLUMNS: Final = 1_000
 _SEPARATORS: Final = ",;\t"
 _HINT: Final = "sep="
 """How a first line begins by which Excel is told the separator."""
@@ -80,6 +93,9 @@ def table_of(file: SourceFile) -> tuple[Table | None, tuple[Diagnostic, ...]]:
             stripped = tuple(cell.strip() for cell in cells)
             if not columns:
                 columns, header_line = stripped, start
+                if len(columns) > MAX_COLUMNS:
+                    message = f"table has more than {MAX_COLUMNS:,} columns"
+                    return None, (_unread(file, start, message, "write one row for each need"),)
                 continue
             if len(rows) >= MAX_ROWS:
                 return None, (_unread(file, start, f"table has more than {MAX_ROWS:,} rows", "split it into several"),)
@@ -90,6 +106,12 @@ def table_of(file: SourceFile) -> tuple[Table | None, tuple[Diagnostic, ...]]:
     while columns and not columns[-1]:  # what a separator at the end of lines leaves
         columns = columns[:-1]
     return Table(file, separator, columns, tuple(rows), header_line), ()
+
+
+def rest_unread(file: SourceFile) -> Diagnostic:
+    """The finding after which a table with `MAX_FINDINGS` is read no further."""
+    message = f"file has {MAX_FINDINGS:,} findings; the rest is not read"
+    return TOO_LARGE.report(Finding(Origin(WholeFile(file)), message))
 
 
 def _unread(file: SourceFile, line: int, message: str, help_: str) -> Diagnostic:

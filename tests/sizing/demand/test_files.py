@@ -15,6 +15,8 @@ from gpuplan.documents import read_text
 from gpuplan.planning.plan import Isolation, Plan
 from gpuplan.policy import parse
 from gpuplan.sizing.demand import from_files, tables_beside
+from gpuplan.sizing.demand.profiles import COLUMNS
+from gpuplan.sizing.demand.tables import MAX_COLUMNS
 from gpuplan.sizing.needs import Need, Throughput
 from tests.platforms import a_platform, pool, tenant
 
@@ -368,9 +370,41 @@ def test_a_table_without_rows_is_no_demand_of_nothing() -> None:
 
 
 def test_there_are_not_more_items_than_anybody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpuplan.sizing.demand.files.MOST_NEEDS", 2)
-    needs, (found,) = from_files({"q3.csv": b"team,pods,memory\n" + b"lab,1,8Gi\n" * 4})
-    assert (len(needs), found.finding.message, place(found)) == (2, "demand has more than 2 items", (4, 1, ""))
+    monkeypatch.setattr("gpuplan.sizing.demand.asked.MOST_NEEDS", 3)
+    one = {"q3.csv": b"team,pods,memory\nlab,1,8Gi\n"}
+    needs, (found,) = from_files({**one, "q4.csv": b"team,pods,memory\n" + b"lab,x,y\n" * 4})
+    assert (len(needs), found.finding.message, place(found)) == (1, "demand has more than 3 items", (4, 1, ""))
+    assert len(from_files({**one, "q4.csv": b"team,pods,memory\n" + b"lab,1,8Gi\n" * 2})[0]) == 3
+
+
+def test_a_document_with_more_items_than_anybody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpuplan.sizing.demand.asked.MOST_NEEDS", 3)
+    head = "apiVersion: gpuplan.dev/v1\nkind: Demand\nmetadata: {name: q3}\nspec:\n  needs:\n"
+    item = "  - {team: lab, pods: 1, memory: 8Gi}\n"
+    needs, (found,) = from_files({"q3.yaml": f"{head}{item}{item}---\n{head}{item}  - x\n".encode()})
+    assert (len(needs), found.finding.message, place(found)) == (2, "demand has more than 3 items", (15, 5, ""))
+    assert len(from_files({"q3.yaml": f"{head}{item}---\n{head}{item}{item}".encode()})[0]) == 3
+
+
+def test_items_that_cannot_be_read_count_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpuplan.sizing.demand.asked.MOST_NEEDS", 2)
+    document = "apiVersion: gpuplan.dev/v1\nkind: Demand\nmetadata: {name: q3}\nspec: {needs: [x]}\n"
+    _, found = from_files({"q3.yaml": "---\n".join([document] * 4).encode()})
+    assert [item.code for item in found] == ["GPU032", "GPU032", "GPU003"]
+
+
+@pytest.mark.parametrize(("columns", "is_refused"), [(MAX_COLUMNS, False), (MAX_COLUMNS + 1, True)])
+def test_a_table_has_not_more_columns_than_anybody_reads(columns: int, is_refused: bool) -> None:
+    header = ",".join(f"c{number}" for number in range(columns))
+    _, found = from_files({"q3.csv": f"{header}\n1\n".encode()})
+    assert ("table has more than 1,000 columns" in [item.finding.message for item in found]) == is_refused
+
+
+def test_a_table_of_throughput_is_read_up_to_a_thousand_findings() -> None:
+    rows = "x,1,1,1,1\n" * 2000
+    _, found = from_files({"bert.csv": f"{','.join(COLUMNS)}\n{rows}".encode()})
+    assert len(found) == 1001
+    assert found[-1].finding.message == "file has 1,000 findings; the rest is not read"
 
 
 def test_a_wrong_cell_is_told_at_its_place() -> None:

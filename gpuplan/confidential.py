@@ -224,13 +224,14 @@ def _below(entries: _Entries, where: _Where, tree: _Tree) -> Iterator[tuple[obje
     is_variable = where.has_names and any(
         is_secret_name(_text(value)) for key, values in entries if key in _HOLDS_NAMES for value in values
     )
+    is_cut_off = not kinds and any(key in _DATA for key, _ in entries) and _is_cut_off(entries, tree)
     for key, values in entries:
         inner = _ANYWHERE if where.has_names else _WITHOUT_NAMES
         if where.of_secret is not None:
             inner = _Where((*where.of_secret, key.lower())[:_DEEPEST] if key else where.of_secret, key)
         elif not key:  # an item of a list is under the name that the list is under
             inner = where
-        elif (key == "stringData" and where.has_names) or (key in _DATA and not kinds and _is_cut_off(entries, tree)):
+        elif (key == "stringData" and where.has_names) or (key in _DATA and is_cut_off):
             inner = _Where(("data",), key)
         elif key == _GENERATOR or (where.name == _GENERATOR and key not in _SHOWN_OF_GENERATOR):
             inner = _Where(None, _GENERATOR, is_named=True)
@@ -410,6 +411,10 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "f": "
 _FOLDED: Final = regex(r"[ \t]*\n[ \t]*")
 
 
+_LEVELS: Final = 64
+"""How many levels are looked at for the one that a bracket ends: more than anything but a trap has."""
+
+
 class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
@@ -480,10 +485,11 @@ class _Reader:
         self._begins = True
 
     def _close(self, bracket: str) -> None:
+        """End what the bracket ends: the nearest of its kind among the innermost levels, or else the innermost one."""
         opening = "{" if bracket == "}" else "["
-        brackets = [index for index, level in enumerate(self._levels) if level.bracket]
-        same = [index for index in brackets if self._levels[index].bracket == opening]
-        del self._levels[(same or brackets)[-1] :]
+        innermost = range(len(self._levels) - 1, max(len(self._levels) - _LEVELS, 0) - 1, -1)
+        brackets = (index for index in innermost if self._levels[index].bracket)
+        del self._levels[next((at for at in brackets if self._levels[at].bracket == opening), len(self._levels) - 1) :]
         self._at += 1
         self._begins = False
 

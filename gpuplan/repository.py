@@ -1,6 +1,6 @@
 """Find the Git repository around a folder without asking git, and the links that it holds.
 
-A commit can hold links to anywhere, but nothing called `.git`. So `.git` is the user's, and a link below it is not.
+Git checks out links to anywhere, but nothing called `.git`. So `.git` is the user's, and a link beside it is not.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ class Repository(NamedTuple):
 
 
 def find_repository(folder: Path) -> Repository | None:
-    """Return the repository around a folder as git would find it if no folder but `.git` could be one."""
+    """Return the nearest whole `.git` from a folder upwards, below GIT_CEILING_DIRECTORIES.
+
+    Git looks for it in the same way, but that it stops where a file system ends.
+    """
     real = Path(os.path.realpath(folder))
     ceilings = os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep)
     limits = {os.path.realpath(ceiling) for ceiling in ceilings if ceiling}
@@ -35,8 +38,15 @@ def find_repository(folder: Path) -> Repository | None:
 
 
 def _stops_git(place: Path) -> bool:
-    """Whether git looks no further: a folder with a HEAD, or a file that leads to one."""
-    return place.is_file() or os.path.lexists(place / "HEAD")
+    """Whether git looks no further: `.git` is a file, or a folder that `is_git_directory` of its setup.c takes.
+
+    Where objects are may be said by GIT_OBJECT_DIRECTORY. A HEAD may be a link that leads nowhere.
+    """
+    if place.is_file():
+        return True
+    has_objects = "GIT_OBJECT_DIRECTORY" in os.environ or (place / "objects").is_dir()
+    is_whole = (place / "refs").is_dir() and has_objects
+    return os.path.lexists(place / "HEAD") and (is_whole or os.path.lexists(place / "commondir"))
 
 
 def find_link(path: str | os.PathLike[str], top: str | os.PathLike[str]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gpuplan.confidential import confidential_in
 from gpuplan.credentials import hidden, holds_credential, is_secret_name
 from tests.cli.secret_forms import CREDENTIALS, PLAIN
 
@@ -78,3 +79,9 @@ def test_names_that_name_one_or_something_else(name: str) -> None:
 )
 def test_values_are_stars_of_the_same_width(text: str, shown: str) -> None:
     assert hidden(text) == shown
+
+
+@pytest.mark.parametrize("text", ["[" * 300_000 + "]" * 300_000, "[{" * 150_000 + "}]" * 150_000, "data:\n" * 300_000])
+def test_a_text_is_read_once_however_it_nests(text: str) -> None:
+    """To go through what is open at each bracket, or through all keys at each key, would take hours."""
+    assert confidential_in(f"password: hunter2x\n{text}").values == {"hunter2x"}

@@ -1,4 +1,4 @@
-"""Find folders that git would take for repositories, though no commit can hold one."""
+"""Find folders that git would take for repositories, though they are not called `.git`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpuplan.repository import GIT
 def find_embedded(tree: FileTree, folders: Iterable[str]) -> Iterator[Diagnostic]:
     """Yield a finding for each folder that git takes for a repository: the root, these, and all below these.
 
-    What is called `.git` is passed over: no commit can hold it, so a clone or a submodule is the user's own.
+    What is called `.git` is passed over: git checks out none, so a clone or a submodule is the user's own.
     """
     pending = [folder for folder in folders if tree.target(folder) == (Kind.FOLDER, True)]
     seen: set[str] = set()
@@ -31,12 +31,12 @@ def find_embedded(tree: FileTree, folders: Iterable[str]) -> Iterator[Diagnostic
 
 
 def _is_repository(names: Collection[str]) -> bool:
-    """Whether git stops at a folder with these names, in lower case: where case does not count, `Head` is a HEAD.
+    """Whether git may stop at a folder with these names, in lower case: where case does not count, `Head` is a HEAD.
 
-    `is_git_directory` of git's setup.c: a HEAD, objects and refs, or the way to a folder that has the latter two. A
-    `.git` beside these is found first.
+    `is_git_directory` of git's setup.c: a HEAD, refs and objects, or the way to a folder that has the latter two. A
+    whole `.git` beside these is found first. Exports leave an empty one, which is not.
     """
-    return "head" in names and GIT not in names and ("commondir" in names or {"objects", "refs"}.issubset(names))
+    return "head" in names and ("commondir" in names or {"objects", "refs"}.issubset(names))
 
 
 def _finding(folder: str) -> Diagnostic:

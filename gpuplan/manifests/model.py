@@ -26,7 +26,7 @@ class Gvk(NamedTuple):
 
     @property
     def is_possible(self) -> bool:
-        """Whether an API can have these names; what an object says of itself may be any text.
+        """Whether a custom resource can have these names; what an object says of itself may be any text.
 
         `ValidateCustomResourceDefinition` of k8s.io/apiextensions-apiserver, by `IsDNS1123Subdomain` and
         `IsDNS1035Label`, the latter of the kind in lower case. Kubernetes' own names are of these forms, too.

@@ -18,8 +18,9 @@ def compile_schema(schema: Schema | str, known: Registry | None = None) -> Draft
     """Make a validator of a schema, or of its text in JSON; ValueError if the schema is none, or refers elsewhere.
 
     The engine for patterns knows nearly what Go's knows, by which the API server judges: it needs time linear in
-    the text, and has no lookaround and no backreferences. It lacks what hardly any definition has: ``\\Q``, a class
-    in a range such as ``[\\w-.]``, and a brace that stands for itself.
+    the text, and has no lookaround and no backreferences. It refuses what hardly any definition has: ``\\Q``, a
+    class in a range such as ``[\\w-.]``, and a brace that stands for itself. It reads ``[[:alpha:]]`` as other letters,
+    and ``\\s`` as blanks beyond ASCII, too.
     """
     from jsonschema_rs import Draft202012Validator, RegexOptions
 

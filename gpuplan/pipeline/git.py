@@ -1,8 +1,8 @@
 """Run git so that nothing of the platform can widen what it does, and nothing but the user's repository answers.
 
-A branch cannot hold a file called `.git`. It can hold a folder with ``HEAD``, ``objects`` and ``refs``, and git takes
-such a folder for a repository before it looks further up, with whatever its ``config`` says. So gpuplan looks for
-`.git` itself, upwards from the platform, and starts git beside it: there git finds it first, in every version of git.
+Git checks out nothing called `.git`, whatever a commit holds. It does check out a folder with ``HEAD``, ``objects`` and
+``refs``, and takes such a folder for a repository before it looks further up, with whatever its ``config`` says. So
+gpuplan looks for a whole `.git` itself, upwards from the platform, and starts git beside it: there git finds it first.
 
 The user's configuration counts, but for the keys in `SETTINGS`, which are given on the command line and so win over
 every file. Objects are read as they are: no replacement and no graft stands in for one, and no attribute, filter or
@@ -32,11 +32,11 @@ LONGEST_READ: Final = 300
 WITH_A_FOLDER: Final = "compare with a folder instead: `--against ./DIR`"
 
 FETCH_ALL: Final = "git fetch --refetch --no-filter"
-"""From git 2.36 on it fetches all that a partial clone left out."""
+"""From git 2.36 on it fetches what a partial clone left out of all that the remote's branches reach."""
 
 SETTINGS: Final[Mapping[str, str]] = {
     "core.askPass": "",
-    "core.bigFileThreshold": "1m",  # what is larger goes through git's hands in pieces
+    "core.bigFileThreshold": "1m",  # what is larger goes through git's hands in pieces, unless it is stored as a delta
     "core.fsmonitor": "",  # nothing, in every version of git; `false` was a program's name before 2.36
     "core.hooksPath": os.devnull,
     "core.pager": "cat",
@@ -44,16 +44,19 @@ SETTINGS: Final[Mapping[str, str]] = {
     "credential.helper": "",
     "diff.external": "",
     "protocol.allow": "never",
-    "safe.bareRepository": "explicit",  # from git 2.38 on; the place that git is started in does the same before
+    "safe.bareRepository": "explicit",  # from git 2.38 on; a whole `.git` where git is started does the same before
 }
-"""What git would start, ask or take for a repository by its configuration: programs, hooks, servers."""
+"""What the commands here would start, ask or take for a repository by git's configuration.
+
+From git 2.54 on hooks may also be `hook.<name>.command`, which none of these commands runs.
+"""
 _VARIABLES: Final[Mapping[str, str]] = {
     "LC_ALL": "C",
     "GIT_ALLOW_PROTOCOL": "none",  # there is no such protocol; it wins over each `protocol.*.allow`
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_GRAFT_FILE": f"{os.devnull}/none",  # a file that is there, even an empty one, brings a warning
     "GIT_LITERAL_PATHSPECS": "1",
-    "GIT_NO_LAZY_FETCH": "1",  # from git 2.45 on; without a protocol there is nothing to fetch by before
+    "GIT_NO_LAZY_FETCH": "1",  # from git 2.45 on; without a protocol nothing is fetched before
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
@@ -64,7 +67,7 @@ _KEPT: Final = (
     *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_OBJECT_DIRECTORY", "GIT_QUARANTINE_PATH"),
 )
 """How names of variables begin that git gets, of all that begin with `GIT_`: the user's configuration, by which CI
-trusts the folder, and where objects are that are being pushed until a hook has agreed."""
+trusts the folder (git 2.38 or newer), and where objects are that are being pushed until a hook has agreed."""
 
 
 def git(root: Path, *arguments: str) -> bytes | None:

@@ -93,12 +93,13 @@ def test_a_work_tree_and_a_submodule_have_revisions_of_their_own(root: Path, tmp
 
 
 def test_what_is_called_git_and_is_none_is_passed_over(root: Path) -> None:
-    """As git passes it over: an empty folder, such as a mount that is not there yet."""
+    """As git passes it over: an empty folder, such as exports leave, and one that is half made."""
     (root / "policies/.git").mkdir()
-    (root / "overlays/.git").mkdir()
-    write(root / "overlays/.git/config", "")
+    write(root / "overlays/.git/HEAD", "ref: refs/heads/main\n")
+    write(root / "overlays/dev/.git/HEAD", "ref: refs/heads/main\n")
+    (root / "overlays/dev/.git/refs").mkdir()
 
-    for folder in ("policies", "overlays"):
+    for folder in ("policies", "overlays", "overlays/dev"):
         repository = find_repository(root / folder)
         assert repository is not None
         assert (repository.top, repository.prefix) == (root, f"{folder}/")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import gc
 import json
 import os
 import random
@@ -188,12 +189,16 @@ def _below(folder: str, files: Texts) -> dict[str, str]:
 
 def platforms() -> Iterator[Platform]:
     """The example, all that tests have as folders or files, and drawn ones."""
-    yield _with_less("example", _policies(ROOT))
+    yield platform_in(ROOT, "example")
     for overlays in sorted(path for top in ("repositories", "seeds") for path in ROOT.glob(f"tests/{top}/**/overlays")):
-        yield _with_less(overlays.parent.relative_to(ROOT / "tests").as_posix(), _policies(overlays.parent))
+        yield platform_in(overlays.parent, overlays.parent.relative_to(ROOT / "tests").as_posix())
     for path in sorted(path for top in ("acting", "tracing") for path in ROOT.glob(f"tests/{top}/platforms/*.yaml")):
         yield _with_less(f"{path.parts[-3]}/{path.stem}", {"overlays/test/all.yaml": path.read_bytes().decode()})
     yield from drawn(DRAWN)
+
+
+def platform_in(root: Path, name: str) -> Platform:
+    return _with_less(name, _read(root, "overlays", "policies"))
 
 
 def drawn(number: int) -> Iterator[Platform]:
@@ -208,10 +213,6 @@ def drawn(number: int) -> Iterator[Platform]:
         else:
             tried = (edited(rng, found.platform, rng.choice(EDITS)) for _ in count())
             yield Platform(name, found.files, next(after.files() for after in tried if after is not None))
-
-
-def _policies(root: Path) -> Texts:
-    return _read(root, "overlays", "policies")
 
 
 _LESS: Final = tuple(re.compile(rf"(?<=\b{word}: )[1-9][0-9]*\b") for word in ("guaranteed", "replicas", "count"))
@@ -296,12 +297,13 @@ def _change(body: Any) -> None:  # noqa: ANN401 - whatever JSON has
 # --- Command line --------------------------------------------------------------------------------------------------
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("verb", choices=("write", "compare"))
     parser.add_argument("file", type=Path)
     parser.add_argument("--only", default="", metavar="WORD", help="platforms whose name has this, such as `kueue`")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
+    gc.set_threshold(200_000)  # looking for garbage more often takes a tenth of the time
     if options.verb == "write":
         frozen = write(options.file, (platform for platform in platforms() if options.only in platform.name))
         _print(f"{len(frozen)} platforms, {sum(len(item.outputs) for item in frozen.values())} outputs")

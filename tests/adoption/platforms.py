@@ -20,10 +20,11 @@ CLUSTER: Final = orders.CLUSTER
 
 
 class Drawn(NamedTuple):
-    """A platform as files by path, and what it was drawn by."""
+    """A platform as files by path, what it was drawn by, and what can be edited, unless it was drawn as a text."""
 
     name: str
     files: dict[str, str]
+    platform: orders.Platform | None = None
 
 
 def platforms(number: int, start: int = 0) -> Iterator[Drawn]:
@@ -40,7 +41,7 @@ def platforms(number: int, start: int = 0) -> Iterator[Drawn]:
                 yield Drawn(f"{index} a tree on {kind}", _as_files(next(trees_of[kind])))
             case 3 | 4:
                 rich = random_rich_platform(random.Random(index), SCHEDULERS[index % len(SCHEDULERS)])
-                yield Drawn(f"{index} rich on {SCHEDULERS[index % len(SCHEDULERS)]}", rich.files())
+                yield Drawn(f"{index} rich on {SCHEDULERS[index % len(SCHEDULERS)]}", rich.files(), rich)
             case _:
                 yield _whole(index)
 
@@ -49,7 +50,7 @@ def _whole(number: int) -> Drawn:
     kind = SCHEDULERS[number % len(SCHEDULERS)]
     rng = random.Random(number)
     platform = orders.random_platform(rng, scheduler=kind)
-    return Drawn(f"{number} on {kind}", platform.files())
+    return Drawn(f"{number} on {kind}", platform.files(), platform)
 
 
 def _as_files(text: str) -> dict[str, str]:

@@ -87,8 +87,10 @@ def _worth(need: Need, part: Part) -> Fraction:
 
 
 def _order(place: Place) -> tuple[object, ...]:
+    """What no two places share: those that did would come in the order of a set, another one in each process."""
     number, part = place
-    return number, part.way is not Way.MIG, part.memory_mib or 0, part.compute, part.name, part.gpus, -part.replicas
+    size = part.memory_mib or 0, part.compute, part.name, part.gpus, -part.replicas
+    return number, part.way is not Way.MIG, *size, part.way is Way.MPS
 
 
 def _least(

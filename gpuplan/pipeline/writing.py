@@ -18,6 +18,7 @@ from typing import Any, Final
 from gpuplan import handles
 from gpuplan.diagnostics import GpuplanError, reason_of
 from gpuplan.policy.models import API_VERSION
+from gpuplan.repository import is_kept_inside
 
 _OVERLAY: Final = 2
 """Parts of the path of an overlay's folder: ``overlays/dev``."""
@@ -149,7 +150,7 @@ def _folder(root: Path, path: str) -> Iterator[tuple[int, str]]:
 def _top(root: Path, folder: str) -> str:
     """Where the folder of an overlay or of a base is; it is made where it is missing."""
     real = os.path.realpath(root / folder)
-    if not Path(real).is_relative_to(os.path.realpath(root)):
+    if not is_kept_inside(real, root):
         raise GpuplanError(f"folder `{folder}` is a link out of the repository", "copy the folder into the repository")
     os.makedirs(real, exist_ok=True)  # noqa: PTH103 - of a path as text
     return real

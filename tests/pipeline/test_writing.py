@@ -130,3 +130,15 @@ def test_bases_that_are_a_link_out_of_the_repository_are_not_written_to(root: Pa
         writing.create_all(root, {"policies/c.yaml": "c"})
 
     assert victim(root) == {"a.yaml": "original"}
+
+
+@pytest.mark.parametrize("target", [".git/hooks", ".git/hooks/post-checkout"])
+def test_nothing_is_written_among_gits_own_files(root: Path, target: str) -> None:
+    (root / ".git/hooks").mkdir(parents=True)
+    (root / "overlays/dev").rmdir()
+    (root / "overlays/dev").symlink_to(f"../{target}")
+
+    with pytest.raises(GpuplanError, match="is a link out of the repository"):
+        writing.create_all(root, {"overlays/dev/cluster.yaml": "x"})
+
+    assert [*(root / ".git/hooks").iterdir()] == []

@@ -11,6 +11,8 @@ from pathlib import Path
 from gpuplan.values import NamedTuple
 
 GIT = ".git"
+_MOST_LINKS = 40
+"""How many links Linux follows from one path."""
 
 
 class Repository(NamedTuple):
@@ -20,13 +22,20 @@ class Repository(NamedTuple):
     prefix: str
 
 
-def find_repository(folder: Path) -> Repository | None:
-    """Return the nearest whole `.git` from a folder upwards, below GIT_CEILING_DIRECTORIES.
+class Link(NamedTuple):
+    """A link that a branch may have brought, and the top of what it is in."""
+
+    path: str
+    top: str
+
+
+def find_repository(folder: str | os.PathLike[str], *, has_ceilings: bool = True) -> Repository | None:
+    """Return the nearest whole `.git` from a folder upwards, below GIT_CEILING_DIRECTORIES unless those do not count.
 
     Git looks for it in the same way, but that it stops where a file system ends.
     """
     real = Path(os.path.realpath(folder))
-    ceilings = os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep)
+    ceilings = os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep) if has_ceilings else ()
     limits = {os.path.realpath(ceiling) for ceiling in ceilings if ceiling}
     for top in (real, *real.parents):
         if top != real and os.fspath(top) in limits:
@@ -49,19 +58,36 @@ def _stops_git(place: Path) -> bool:
     return os.path.lexists(place / "HEAD") and (is_whole or os.path.lexists(place / "commondir"))
 
 
-def find_link(path: str | os.PathLike[str], top: str | os.PathLike[str]) -> str | None:
-    """Return the first link on the way to a path that is below ``top``, or None; links elsewhere are the user's."""
-    top = os.path.realpath(top)
+def find_link(path: str | os.PathLike[str], platform: str | os.PathLike[str] = "") -> Link | None:
+    """Return the first link on the way to a path that a branch may have brought, or None.
+
+    That is one in a Git repository, or below a platform that is in none. Links elsewhere are the user's and followed,
+    one after the other, for what lies behind them.
+    """
     text = os.fspath(path)
     here = os.sep if os.path.isabs(text) else os.getcwd()  # noqa: PTH109, PTH117 - of texts
-    for part in text.split(os.sep):  # noqa: PTH206 - as above
+    waiting, followed = text.split(os.sep)[::-1], 0  # noqa: PTH206 - as above
+    while waiting:
+        part = waiting.pop()
         if part in ("", os.curdir):
             continue
-        here = os.path.dirname(here) if part == os.pardir else os.path.join(here, part)  # noqa: PTH118, PTH120
-        if os.path.islink(here):  # noqa: PTH114 - as above
-            if is_below(here, top):
-                return here
-            here = os.path.realpath(here)
+        if part == os.pardir:
+            here = os.path.dirname(here)  # noqa: PTH120 - as above
+            continue
+        inner = os.path.join(here, part)  # noqa: PTH118 - as above
+        if not os.path.islink(inner):  # noqa: PTH114 - as above
+            here = inner
+            continue
+        repository = find_repository(here, has_ceilings=False)
+        top = os.fspath(repository.top) if repository else os.path.realpath(platform or os.sep)
+        if (repository or platform) and is_below(inner, top):
+            return Link(inner, top)
+        followed += 1
+        if followed > _MOST_LINKS:
+            return None
+        target = os.readlink(inner)  # noqa: PTH115 - as above
+        here = os.sep if os.path.isabs(target) else here  # noqa: PTH117 - as above
+        waiting += target.split(os.sep)[::-1]  # noqa: PTH206 - as above
     return None
 
 

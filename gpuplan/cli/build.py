@@ -109,8 +109,9 @@ def _from_root(root: Path, out: str) -> str:
         raise click.UsageError("--out names no folder.")
     from gpuplan.cli.named import refuse_links
 
-    leads = os.path.relpath(os.path.realpath(root / out), os.path.realpath(root))
-    refuse_links(root, root / out, f"make it a folder, or name where it leads: `--out {leads}`")
+    real = os.path.realpath(root)  # a link that is named as the platform's folder leads to one of its repository
+    leads = os.path.relpath(os.path.realpath(root / out), real)
+    refuse_links(root, os.path.join(real, out), f"make it a folder, or name where it leads: `--out {leads}`")  # noqa: PTH118
     return leads
 
 

@@ -129,4 +129,6 @@ def _exit_code(diff: Diff, fail_on: str | None) -> int:
         return 2
     least = ChangeClass(fail_on) if fail_on else ChangeClass.METADATA
     is_too_much = diff.worst.rank >= least.rank
-    return 1 if is_too_much or diff.later.errors or has_errors(diff.findings) else 0
+    # What a commit applies is its `out/`: one that its policies do not make may change anything.
+    is_unknown = bool(fail_on and diff.later.side.revision and diff.later.staleness)
+    return 1 if is_too_much or is_unknown or diff.later.errors or has_errors(diff.findings) else 0

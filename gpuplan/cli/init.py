@@ -37,10 +37,12 @@ def command(terminal: Terminal, folder: Path, cluster: str) -> None:
       gpuplan init .
       gpuplan init platform --cluster prod
     """
+    from gpuplan.cli.named import refuse_links
     from gpuplan.pipeline.writing import create_all
     from gpuplan.views.schemas import EDITOR, GIT_ATTRIBUTES, scaffold
 
     target = terminal.root / folder
+    refuse_links(terminal.root, target, "name where it leads")
     _refuse_existing(target)
     kept = [path for path in (_README, GIT_ATTRIBUTES, EDITOR) if os.path.lexists(target / path)]
     files = {path: text for path, text in scaffold(cluster).items() if path not in kept}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from gpuplan.diagnostics import GpuplanError
-from gpuplan.repository import find_link, find_repository, is_kept_inside
+from gpuplan.repository import find_link, is_kept_inside
+
+OVERLAYS: Final = "overlays"
+"""The folder that makes another one a platform."""
 
 
 def write_named(root: Path, file: str, text: str) -> None:
@@ -18,23 +21,15 @@ def write_named(root: Path, file: str, text: str) -> None:
 
 
 def refuse_links(root: Path, path: str | os.PathLike[str], hint: str = "delete it, or name another file") -> None:
-    """Raise `GpuplanError` if a link of the repository around the platform, or around here, is on the way to a path."""
-    for top in _tops(root):
-        link = find_link(path, top)
-        if link:
-            raise GpuplanError(f"`{os.path.relpath(link)}` is a link, and nothing is written through it", hint)
+    """Raise `GpuplanError` if a link of a repository, or of the platform, is on the way to a path."""
+    link = find_link(path, root if (root / OVERLAYS).is_dir() else "")
+    if link:
+        raise GpuplanError(f"`{os.path.relpath(link.path)}` is a link, and nothing is written through it", hint)
 
 
-def refuse_leaving(file: str) -> None:
-    """Raise `GpuplanError` if a link of the repository around here leads a file that is to be read out of it."""
-    for top in _tops(Path()):
-        link = find_link(file, top)
-        if link and not is_kept_inside(file, top):
-            message = f"`{os.path.relpath(link)}` is a link out of the repository, and not followed"
-            raise GpuplanError(message, "copy the file there, or name where the link leads")
-
-
-def _tops(root: Path) -> Iterator[Path]:
-    """The folders whose content a branch may have brought; none where there is no repository."""
-    found = {repository.top for folder in (root, Path()) if (repository := find_repository(folder))}
-    yield from sorted(found)
+def refuse_leaving(path: str | os.PathLike[str]) -> None:
+    """Raise `GpuplanError` if a link of a repository leads what is to be read out of it, or among Git's own files."""
+    link = find_link(path)
+    if link and not is_kept_inside(path, link.top):
+        message = f"`{os.path.relpath(link.path)}` is a link out of the repository, and not followed"
+        raise GpuplanError(message, "copy the file there, or name where the link leads")

@@ -8,9 +8,9 @@ from pathlib import Path, PurePosixPath
 from gpuplan.diagnostics import Diagnostic, Finding, GpuplanError, Origin, Rule, SourceFile, WholeFile
 from gpuplan.documents.document import Document
 from gpuplan.documents.filetree import DiskTree, Entry, FileTree, Kind, is_passed_over, is_policy_file, printable
-from gpuplan.documents.parse import parse
+from gpuplan.documents.parse import MAX_DOCUMENTS, parse
 from gpuplan.documents.repair import Trials
-from gpuplan.documents.rules import NOT_A_FILE, REFUSED_LINK
+from gpuplan.documents.rules import NOT_A_FILE, REFUSED_LINK, TOO_LARGE
 from gpuplan.documents.text import MAX_BYTES, decode
 
 Read = tuple[tuple[Document, ...], tuple[Diagnostic, ...]]
@@ -79,6 +79,9 @@ def _read(tree: FileTree, folder: str, skip: frozenset[str], *, strict: bool) ->
         read, problems = parse(file, strict=strict, trials=trials) if refusal is None else ((), (refusal,))
         documents += read
         diagnostics += problems
+        if len(documents) > MAX_DOCUMENTS:
+            message = f"folder `{printable(folder)}` has more than {MAX_DOCUMENTS:,} documents"
+            return (), (_refuse(TOO_LARGE, folder, message, "divide it into several platforms"),)
     return tuple(documents), tuple(diagnostics)
 
 

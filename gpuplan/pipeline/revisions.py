@@ -14,7 +14,7 @@ from gpuplan.outtree.inventory import INVENTORY
 from gpuplan.pipeline.git import SHORT, WITH_A_FOLDER, git, run, said, text
 from gpuplan.pipeline.git_tree import GitTree
 from gpuplan.pipeline.loading import OVERLAYS, Repository, load_tree
-from gpuplan.repository import find_repository
+from gpuplan.repository import find_link, find_repository
 from gpuplan.values import NamedTuple
 from gpuplan.wording import misspelling
 
@@ -37,10 +37,33 @@ def get_revision(root: Path, name: str) -> Revision:
     """The commit of this name; trouble when there is none."""
     if not is_in_git(root):
         raise GpuplanError(f"`{name}` is looked for in Git, and `{root}` is in no Git repository", WITH_A_FOLDER)
+    _refuse_stand_in(root, name)
     found = find_revision(root, name) if name and not name.startswith("-") else None
     if found is None:
         raise GpuplanError(f"there is no revision `{name}` here", _way_to_revision(root, name))
     return found
+
+
+def _refuse_stand_in(root: Path, name: str) -> None:
+    """Raise `GpuplanError` if the platform's folder is a link or a submodule: a commit says where these lead.
+
+    Whose revisions are meant is plain to whoever stands in the folder itself.
+    """
+    link = find_link(root)
+    if link:
+        leads = os.path.relpath(os.path.realpath(root))
+        message = f"`{os.path.relpath(link.path)}` is a link, which may lead elsewhere at `{name}`"
+        raise GpuplanError(message, f"name where it leads: `-C {leads}`")
+    here, there = find_repository(Path()), find_repository(root)
+    if here and there and here.top != there.top and there.top.is_relative_to(here.top):
+        way = there.top.relative_to(here.top).as_posix()
+        listed = git(here.top, "ls-files", "--stage", "--", way)
+        if listed and listed.startswith(_SUBMODULE):
+            message = f"`{root}` is in the submodule `{way}`, and `{name}` would be one of its own revisions"
+            raise GpuplanError(message, f"run it there: `cd {root}`")
+
+
+_SUBMODULE: Final = b"160000 "
 
 
 def get_merge_base(root: Path, first: str, second: str) -> Revision:

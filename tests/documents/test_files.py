@@ -286,3 +286,14 @@ def test_a_repository_has_only_folders_inside_of_it(root: Path) -> None:
     assert not has_folder(root, str(root / "policies"))
     assert not has_folder(root, "x" * 5000)
     assert not has_folder(root, "nul\0")
+
+
+def test_files_of_a_folder_have_no_more_documents_than_one_may_have(root: Path) -> None:
+    """However few bytes of a commit they are: one content may have many names."""
+    for index in range(13):
+        write(root, f"policies/{index}.yaml", "---\na: 1\n" * 8_000)
+
+    documents, diagnostics = read_folder(root, "policies")
+
+    assert documents == ()
+    assert [item.finding.message for item in diagnostics] == ["folder `policies` has more than 100,000 documents"]

@@ -365,6 +365,7 @@ _CONFIGURED: Mapping[str, Mapping[str, str]] = {
     "global": {"GIT_CONFIG_GLOBAL": "{root}/more.conf"},
     "system": {"GIT_CONFIG_SYSTEM": "{root}/more.conf", "GIT_CONFIG_NOSYSTEM": "0"},
     "home": {"XDG_CONFIG_HOME": "{root}/docs"},
+    "traces-of-home": {"HOME": "{root}/home"},
 }  # fmt: skip
 
 
@@ -374,6 +375,8 @@ def _with_a_repository_beside(site: Site) -> None:
     settings = f"[core]\nfsmonitor = {site.trap}\nsshCommand = {site.trap}\npager = {site.trap}\n"
     write(site.root / "more.conf", settings)
     write(site.root / "docs/git/config", settings)
+    targets = "".join(f"{name}Target = {site.base}/victim/{name}\n" for name in ("event", "normal", "perf"))
+    write(site.root / "home/.gitconfig", f"[trace2]\n{targets}")
 
 
 def _variable_forms() -> Iterator[Form]:

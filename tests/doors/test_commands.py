@@ -122,7 +122,8 @@ def assert_started_safely(event: Event) -> None:
             "GIT_DIR",
             "GIT_PROXY",
         )
-        assert not [name for name in event.variables if name.startswith(dangerous)]
+        told = {name: value for name, value in event.variables.items() if name.startswith(dangerous)}
+        assert set(told.values()) <= {"0"}  # traces are off
 
 
 def run_all(

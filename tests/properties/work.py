@@ -197,7 +197,7 @@ _DURATIONS: Final = st.sampled_from(["30s", "10m", "4h"])
 _NAMES: Final = st.sampled_from(["registry", "api-token", "settings"])
 _KEYS: Final = st.sampled_from(["token", "url.txt", "KEY"])
 _WORDS: Final = st.lists(st.sampled_from(["serve", "--model", "/models/a b", "$(RANK)"]), max_size=3)
-_VARIABLES: Final = ("LOG_LEVEL", "TOKEN", "RANK", "CUDA_LAUNCH_BLOCKING")
+_VARIABLES: Final = ("LOG_LEVEL", "HUB", "RANK", "CUDA_LAUNCH_BLOCKING")
 
 
 def _with(model: type[BaseModel]) -> st.SearchStrategy[Spec]:

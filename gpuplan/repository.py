@@ -97,6 +97,9 @@ def is_below(path: str, top: str) -> bool:
 
 
 def is_kept_inside(path: str | os.PathLike[str], top: str | os.PathLike[str]) -> bool:
-    """Whether what a path leads to is below ``top``, and is none of Git's own files, which may hold credentials."""
-    real, folder = os.path.realpath(path), os.path.realpath(top)
+    """Whether what a path leads to is below ``top``, and is none of Git's own files, which may hold credentials.
+
+    No part of ``top`` is a link.
+    """
+    real, folder = os.path.realpath(path), os.fspath(top)
     return real == folder or (is_below(real, folder) and GIT not in Path(os.path.relpath(real, folder)).parts)

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
 
 from gpuplan.diagnostics import GpuplanError
 from gpuplan.repository import find_link, is_kept_inside
-
-OVERLAYS: Final = "overlays"
-"""The folder that makes another one a platform."""
 
 
 def write_named(root: Path, file: str, text: str) -> None:
@@ -22,6 +18,8 @@ def write_named(root: Path, file: str, text: str) -> None:
 
 def refuse_links(root: Path, path: str | os.PathLike[str], hint: str = "delete it, or name another file") -> None:
     """Raise `GpuplanError` if a link of a repository, or of the platform, is on the way to a path."""
+    from gpuplan.pipeline.loading import OVERLAYS
+
     link = find_link(path, root if (root / OVERLAYS).is_dir() else "")
     if link:
         raise GpuplanError(f"`{os.path.relpath(link.path)}` is a link, and nothing is written through it", hint)

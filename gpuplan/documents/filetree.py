@@ -7,6 +7,7 @@ import stat
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum, auto
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -97,7 +98,7 @@ class DiskTree:
         except (OSError, ValueError):  # no such thing, or no such name on any file system
             return Target(None)
         kind = Kind.FOLDER if stat.S_ISDIR(mode) else Kind.FILE if stat.S_ISREG(mode) else Kind.OTHER
-        return Target(kind, is_kept_inside(place, self._root))
+        return Target(kind, is_kept_inside(place, self._real_root))
 
     def read(self, path: str, most: int) -> bytes:
         try:
@@ -106,6 +107,10 @@ class DiskTree:
                 return start if len(start) < _CHUNK else start + stream.read(most - _CHUNK)
         except OSError as error:
             raise _trouble(path, error) from error
+
+    @cached_property
+    def _real_root(self) -> str:
+        return os.path.realpath(self._root)
 
 
 _CHUNK = 64 * 1024  # as much memory is taken as is asked for, and most files are small

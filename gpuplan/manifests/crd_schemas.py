@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice
-from os.path import relpath, sep
+from os.path import realpath, relpath, sep
 from pathlib import Path as FilePath
 from typing import Any, Final
 
@@ -99,9 +99,10 @@ class CrdSchemas:
 
     def _read(self, folder: FilePath) -> dict[FilePath, str]:
         texts: dict[FilePath, str] = {}
+        real = realpath(folder)
         try:
             for file in sorted(file for file in folder.iterdir() if file.suffix in _SUFFIXES and file.is_file()):
-                if not is_kept_inside(file, folder):
+                if not is_kept_inside(file, real):
                     self._refuse(file, "file", _Misfit((), "is a link out of its folder, and not followed"))
                     continue
                 try:

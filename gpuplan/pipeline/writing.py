@@ -150,7 +150,7 @@ def _folder(root: Path, path: str) -> Iterator[tuple[int, str]]:
 def _top(root: Path, folder: str) -> str:
     """Where the folder of an overlay or of a base is; it is made where it is missing."""
     real = os.path.realpath(root / folder)
-    if not is_kept_inside(real, root):
+    if not is_kept_inside(real, os.path.realpath(root)):
         raise GpuplanError(f"folder `{folder}` is a link out of the repository", "copy the folder into the repository")
     os.makedirs(real, exist_ok=True)  # noqa: PTH103 - of a path as text
     return real

@@ -7,11 +7,13 @@ from dataclasses import field, replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path as File
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from gpuplan.confidential import Confidential, confidential_in
 from gpuplan.patterns import regex
 from gpuplan.values import NamedTuple, Value
+
+if TYPE_CHECKING:
+    from gpuplan.confidential import Confidential
 
 Path = tuple[str | int, ...]
 """A route through a document: ``("spec", "quotas", 0, "pool")``."""
@@ -103,6 +105,8 @@ class SourceFile(Value):
     @cached_property
     def confidential(self) -> Confidential:
         """What of it nobody may be shown; its lines as they may be."""
+        from gpuplan.confidential import confidential_in  # of a file that nothing is said of nobody asks
+
         return confidential_in(self.text, self.data)
 
 

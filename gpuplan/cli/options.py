@@ -190,12 +190,13 @@ def write_outputs(
     shown: Callable[[str, Theme], str],
 ) -> None:
     """Write in every format asked for, and for people in the usual one unless another goes to the terminal."""
-    from gpuplan.cli.named import write_named
     from gpuplan.views.text import Theme
 
     put(shown(next((output.format for output in outputs if output.file is None), usual), theme))
     for output in outputs:
         if output.file is not None:
+            from gpuplan.cli.named import write_named
+
             text = shown(output.format, Theme(width=theme.width, root=theme.root))
             write_named(root, output.file, text)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
@@ -118,7 +117,10 @@ def verb(
                     "start it without `-OO`, or unset PYTHONOPTIMIZE",
                 )
             terminal = Terminal.of(context)
-            _refuse_foreign(terminal.directory, options.get("crds"), options.get("against"))
+            if terminal.directory != Terminal().directory:
+                from gpuplan.cli.named import refuse_leaving
+
+                refuse_leaving(terminal.directory)
             context.exit(function(terminal, *given, **options) or 0)
 
         command = click.command(name, _Sections, context_settings=CONTEXT, **attributes)(run)
@@ -126,15 +128,6 @@ def verb(
         return command
 
     return make
-
-
-def _refuse_foreign(*places: object) -> None:
-    """Raise `GpuplanError` if a folder that is to be read is named by a link out of its repository."""
-    for place in places:
-        if place and place != "." and os.path.isdir(str(place)):  # noqa: PTH112 - as the user typed it
-            from gpuplan.cli.named import refuse_leaving
-
-            refuse_leaving(str(place))
 
 
 class Verbs(_Sections, click.Group):

@@ -10,7 +10,7 @@ import click
 
 from gpuplan.cli.commands import option, verb
 from gpuplan.cli.lists import in_one, nodes_of, nodes_option, read_texts
-from gpuplan.cli.options import Output, cluster_option, outputs_option, write_outputs
+from gpuplan.cli.options import Output, against_option, cluster_option, outputs_option, write_outputs
 from gpuplan.cli.terminal import Terminal
 from gpuplan.disturbance import ChangeClass
 
@@ -27,13 +27,9 @@ CLASSES = tuple(item.value for item in ChangeClass if item is not ChangeClass.NO
 
 @verb("diff")
 @click.argument("span", metavar="[REV..REV]", default="")
-@option(
-    "--against",
-    default="",
-    metavar="REV|DIR",
-    section="Input",
-    help="Compare the files as they lie there with this revision, or with the platform or the `out/` in this folder"
-    " [default: HEAD].",
+@against_option(
+    "Compare the files as they lie there with this revision, or with the platform or the `out/` in this folder"
+    " [default: HEAD]"
 )
 @cluster_option
 @option(

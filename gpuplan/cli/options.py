@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -147,9 +148,34 @@ kustomize_option = option(
     help="The kustomize or kubectl that builds hand-written Components, so that what they make of objects is"
     " checked; off for none [default: whichever is on the path].",
 )
+T = TypeVar("T")
+
+
+def _read_where_it_lies(_: click.Context, __: click.Parameter, place: T) -> T:
+    """Refuse a folder that a link of a repository leads to, out of it; a revision is none."""
+    if place and os.path.isdir(str(place)):  # noqa: PTH112 - as the user typed it
+        from gpuplan.cli.named import refuse_leaving
+
+        refuse_leaving(str(place))
+    return place
+
+
+def against_option(what: str, default: str = "") -> Callable[[F], F]:
+    """The earlier state that a platform is compared with."""
+    return option(
+        "--against",
+        default=default,
+        metavar="REV|DIR",
+        section="Input",
+        callback=_read_where_it_lies,
+        help=f"{what} [default: {default}]." if default else f"{what}.",
+    )
+
+
 crds_option = option(
     "--crds",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
+    callback=_read_where_it_lies,
     envvar="GPUPLAN_CRDS",
     show_envvar=True,
     metavar="DIR",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpuplan.cli.commands import option, verb
-from gpuplan.cli.options import cluster_option
+from gpuplan.cli.options import against_option, cluster_option
 from gpuplan.cli.terminal import Terminal
 from gpuplan.values import NamedTuple
 
@@ -20,12 +20,8 @@ if TYPE_CHECKING:
 
 @verb("report")
 @cluster_option
-@option(
-    "--against",
-    default="",
-    metavar="REV|DIR",
-    section="Input",
-    help="Show what changes from this revision, or from the platform or the `out/` in this folder, as `gpuplan diff`.",
+@against_option(
+    "Show what changes from this revision, or from the platform or the `out/` in this folder, as `gpuplan diff`"
 )
 @option(
     "-o",

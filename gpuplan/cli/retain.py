@@ -11,7 +11,7 @@ import click
 
 from gpuplan.cli.commands import option, verb
 from gpuplan.cli.lists import nodes_option, read_nodes_and_others
-from gpuplan.cli.options import cluster_option, write_findings
+from gpuplan.cli.options import against_option, cluster_option, write_findings
 from gpuplan.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -20,13 +20,7 @@ if TYPE_CHECKING:
 
 @verb("retain")
 @cluster_option
-@option(
-    "--against",
-    default="HEAD",
-    metavar="REV|DIR",
-    section="Input",
-    help="What the cluster is at: a Git revision, or a folder with a platform [default: HEAD].",
-)
+@against_option("What the cluster is at: a Git revision, or a folder with a platform", "HEAD")
 @nodes_option
 @option("--write", is_flag=True, section="Mode", help="Write the documents to `overlays/<cluster>/retained/`.")
 @option(

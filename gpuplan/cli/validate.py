@@ -10,6 +10,7 @@ from gpuplan.cli.commands import option, verb
 from gpuplan.cli.lists import nodes_option, read_node_list
 from gpuplan.cli.options import (
     Output,
+    against_option,
     cluster_option,
     crds_option,
     findings_option,
@@ -23,13 +24,9 @@ from gpuplan.cli.terminal import Terminal
 
 @verb("validate")
 @cluster_option
-@option(
-    "--against",
-    default="",
-    metavar="REV|DIR",
-    section="Input",
-    help="Judge the step from this revision, or from the platform in this folder, as well: what it would break on the"
-    " way, though both ends are right.",
+@against_option(
+    "Judge the step from this revision, or from the platform in this folder, as well: what it would break on the"
+    " way, though both ends are right"
 )
 @nodes_option
 @crds_option

@@ -20,8 +20,8 @@ from random import Random
 from statistics import median
 
 from benchmarks.published import find_folder, shared_pods
-from gpuplan.catalog import Gpu, load
-from gpuplan.sizing.packing import pack
+from gpuplan.compiler.catalog import Gpu, load
+from gpuplan.features.packing.sizing.packing import pack
 
 REPOSITORY = Path(__file__).parents[1]
 INSTANCES = 1_000_000

@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 from benchmarks.published import ITS_MOST_PROCESSES, deployment, find_folder, scenario
-from gpuplan.catalog import load
-from gpuplan.sizing.answers import Answer, NodeType, Objective
-from gpuplan.sizing.choosing import choose
+from gpuplan.compiler.catalog import load
+from gpuplan.features.packing.sizing.answers import Answer, NodeType, Objective
+from gpuplan.features.packing.sizing.choosing import choose
 
 SCENARIOS = range(1, 7)
 LIMITS = {"at most 3 processes": ITS_MOST_PROCESSES, "all measured processes": 5}

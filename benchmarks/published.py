@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from gpuplan.sizing.needs import Need, Service, Throughput
+from gpuplan.features.packing.sizing.needs import Need, Service, Throughput
 
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
 

@@ -26,11 +26,11 @@ from statistics import mean
 from typing import NamedTuple
 
 from benchmarks.published import SHARED_PODS
-from gpuplan.catalog import Gpu, load
-from gpuplan.sizing.answers import Answer, NodeType, Objective
-from gpuplan.sizing.choosing import choose
-from gpuplan.sizing.choosing.forms import node_parts
-from gpuplan.sizing.needs import Need
+from gpuplan.compiler.catalog import Gpu, load
+from gpuplan.features.packing.sizing.answers import Answer, NodeType, Objective
+from gpuplan.features.packing.sizing.choosing import choose
+from gpuplan.features.packing.sizing.choosing.forms import node_parts
+from gpuplan.features.packing.sizing.needs import Need
 
 GPUS = 100
 LOAD = 0.85

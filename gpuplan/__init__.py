@@ -11,16 +11,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpuplan.compiler.base.faces import face
+from gpuplan.compiler.base.version import __version__
+
 if TYPE_CHECKING:
-    from gpuplan.changes.node_list import Node, read_nodes
-    from gpuplan.diagnostics import Diagnostic, GpuplanError, Severity
-    from gpuplan.pipeline import Build, Report, build, validate
-    from gpuplan.pipeline.checking import check_files
-    from gpuplan.pipeline.drifting import Drifting, drift
-    from gpuplan.pipeline.importing import Import, adopt, write_import
-    from gpuplan.pipeline.packing import Packing, pack, write_packing
-    from gpuplan.pipeline.tracing import Tracing, trace
-    from gpuplan.planning.plan import Plan
+    from gpuplan.compiler.base.diagnostics import Diagnostic, GpuplanError, Severity
+    from gpuplan.compiler.pipeline import Build, Report, build, validate
+    from gpuplan.compiler.planning.node_list import Node, read_nodes
+    from gpuplan.compiler.planning.plan import Plan
+    from gpuplan.features.files import check_files
+    from gpuplan.features.live import Drifting, Import, adopt, drift, write_import
+    from gpuplan.features.packing import Packing, pack, write_packing
+    from gpuplan.features.tracing import Tracing, trace
 
 __all__ = [
     "Build",
@@ -47,29 +49,19 @@ __all__ = [
     "write_packing",
 ]
 
-__version__ = "0.1.0"
-
-_HOMES = {
-    "gpuplan.changes.node_list": ("Node", "read_nodes"),
-    "gpuplan.diagnostics": ("Diagnostic", "GpuplanError", "Severity"),
-    "gpuplan.pipeline": ("Build", "Report", "build", "validate"),
-    "gpuplan.pipeline.checking": ("check_files",),
-    "gpuplan.pipeline.drifting": ("Drifting", "drift"),
-    "gpuplan.pipeline.importing": ("Import", "adopt", "write_import"),
-    "gpuplan.pipeline.packing": ("Packing", "pack", "write_packing"),
-    "gpuplan.pipeline.tracing": ("Tracing", "trace"),
-    "gpuplan.planning.plan": ("Plan",),
-}
-
-
-def __getattr__(name: str) -> object:
-    """Import what is asked for when it is asked for (PEP 562): a command's start shows every module."""
-    from importlib import import_module
-
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(home), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = face(
+    __name__,
+    {
+        "compiler.base.diagnostics": ("Diagnostic", "GpuplanError", "Severity"),
+        "compiler.pipeline": ("Build", "Report", "build", "validate"),
+        "compiler.planning.node_list": ("Node", "read_nodes"),
+        "compiler.planning.plan": ("Plan",),
+        "features.files": ("check_files",),
+        "features.live": ("Drifting", "Import", "adopt", "drift", "write_import"),
+        "features.packing": ("Packing", "pack", "write_packing"),
+        "features.tracing": ("Tracing", "trace"),
+    },
+)
 
 
 def __dir__() -> list[str]:

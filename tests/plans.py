@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from textwrap import dedent
 
-from gpuplan import catalog
-from gpuplan.diagnostics import Diagnostic
-from gpuplan.documents import merge, read_text
-from gpuplan.planning import resolve
-from gpuplan.planning.plan import Plan
-from gpuplan.policy import parse
+from gpuplan.compiler import catalog
+from gpuplan.compiler.base.diagnostics import Diagnostic
+from gpuplan.compiler.documents import merge, read_text
+from gpuplan.compiler.planning import resolve
+from gpuplan.compiler.planning.plan import Plan
+from gpuplan.compiler.policy import parse
 
 CLUSTER = """\
 apiVersion: gpuplan.dev/v1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuplan.planning.plan import Plan
+from gpuplan.compiler.planning.plan import Plan
 from tests.plans import a_cluster, a_plan
 
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from gpuplan.manifests import Subject
+from gpuplan.compiler.manifests import Subject
 
 A_CLUSTER = (Subject("Cluster", "dev"),)

@@ -10,19 +10,19 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from gpuplan.checks.handwritten.reading import MAX_TEXT, is_yaml, read_text
-from gpuplan.depth import MAX_TEXT_DEPTH
-from gpuplan.diagnostics import Diagnostic, GpuplanError
-from gpuplan.documents import MAX_BYTES, parse, read_bytes
-from gpuplan.documents.parse import MAX_DEPTH, MAX_DOCUMENTS
-from gpuplan.documents.printed import read_printed
-from gpuplan.documents.text import MAX_DIRECTIVES
-from gpuplan.manifests.crd_schemas import UnreadableCrdError, load_documents
-from gpuplan.pipeline import git_tree
-from gpuplan.pipeline.git_tree import GitTree
-from gpuplan.sizing.demand import asked, from_files
-from gpuplan.sizing.demand.asked import MOST_NEEDS
-from gpuplan.sizing.demand.tables import MAX_COLUMNS
+from gpuplan.compiler.base.depth import MAX_TEXT_DEPTH
+from gpuplan.compiler.base.diagnostics import Diagnostic, GpuplanError
+from gpuplan.compiler.base.plain import MAX_TEXT, is_yaml, read_text
+from gpuplan.compiler.documents import MAX_BYTES, parse, read_bytes
+from gpuplan.compiler.documents.parse import MAX_DEPTH, MAX_DOCUMENTS
+from gpuplan.compiler.documents.printed import read_printed
+from gpuplan.compiler.documents.text import MAX_DIRECTIVES
+from gpuplan.compiler.manifests.crd_schemas import UnreadableCrdError, load_documents
+from gpuplan.features.changes import git_tree
+from gpuplan.features.changes.git_tree import GitTree
+from gpuplan.features.packing.sizing.demand import asked, from_files
+from gpuplan.features.packing.sizing.demand.asked import MOST_NEEDS
+from gpuplan.features.packing.sizing.demand.tables import MAX_COLUMNS
 from tests.git import TreeEntry, a_commit, a_repository, a_tree, an_object
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import click
 import pytest
 
-from gpuplan.checks import run as run_checks
 from gpuplan.cli.main import main
-from gpuplan.diagnostics import Severity
+from gpuplan.compiler.base.diagnostics import Severity
+from gpuplan.compiler.checks import run as run_checks
 from tests.cli.runs import run, scrub
 from tests.docs.pages import by_hand
 from tests.plans import resolve_text

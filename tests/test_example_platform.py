@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan.pipeline import Build, build
-from tests.backends.crds import crds
+from gpuplan.compiler.pipeline import Build, build
+from tests.compiler.backends.crds import crds
 from tests.kustomizing import kustomize
 
 REPOSITORY = Path(__file__).parents[1]

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import pytest
 
-from gpuplan.diagnostics import Diagnostic
-from gpuplan.documents import read_text
-from gpuplan.pipeline import validate
+from gpuplan.compiler.base.diagnostics import Diagnostic
+from gpuplan.compiler.documents import read_text
+from gpuplan.compiler.pipeline import validate
 from tests.plans import CLUSTER
 
 POLICIES = """\

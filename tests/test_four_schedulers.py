@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpuplan.pipeline import Build, build
-from gpuplan.planning.schedulers import SCHEDULERS as TRAITS
-from tests.backends.crds import crds
+from gpuplan.compiler.pipeline import Build, build
+from gpuplan.compiler.planning.schedulers import SCHEDULERS as TRAITS
+from tests.compiler.backends.crds import crds
 from tests.plans import a_cluster
 
 REPOSITORY = Path(__file__).parents[1]

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from gpuplan.diagnostics import GpuplanError
-from gpuplan.pipeline import validate
-from gpuplan.views.formats import Format, findings
-from gpuplan.views.text import Theme
+from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.pipeline import validate
+from gpuplan.terminal.formats import Format, findings
+from gpuplan.terminal.text import Theme
 
 REPOSITORY = Path(__file__).parents[1]
 FILES = sorted(

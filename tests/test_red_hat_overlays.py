@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan.pipeline import validate
-from tests.backends import crds
+from gpuplan.compiler.pipeline import validate
+from tests.compiler.backends import crds
 from tests.docs.pages import DOCS, blocks_of
 from tests.docs.sessions import Session
 from tests.kustomizing import kustomize

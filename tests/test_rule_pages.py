@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from gpuplan.diagnostics import Family, Rule, RulePage, Severity, read_page
-from gpuplan.pipeline import rules
+from gpuplan.compiler.base.diagnostics import Family, Rule, RulePage, Severity, read_page
+from gpuplan.compiler.pipeline import rules
 from tests.cli.platforms import a_platform
 
 PACKAGE = Path(__file__).resolve().parents[1] / "gpuplan"
-FILES = sorted(PACKAGE.glob("*/rules/*.md"))
+FILES = sorted(PACKAGE.glob("*/*/rules/*.md"))
 PAGE = """\
 ---
 name: object-written-twice

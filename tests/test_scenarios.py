@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan.diagnostics import Diagnostic
-from gpuplan.pipeline import build, validate
-from gpuplan.planning.plan import Plan
-from gpuplan.planning.preemption import Condition, Mechanism, Party, evictions
-from tests.backends.crds import crds
+from gpuplan.compiler.base.diagnostics import Diagnostic
+from gpuplan.compiler.pipeline import build, validate
+from gpuplan.compiler.planning.plan import Plan
+from gpuplan.compiler.planning.preemption import Condition, Mechanism, Party, evictions
+from tests.compiler.backends.crds import crds
 
 SCENARIOS = Path(__file__).parent / "repositories" / "scenarios"
 CLUSTERS = sorted((path.parents[2].name, path.parent.name) for path in SCENARIOS.glob("*/overlays/*/cluster.yaml"))

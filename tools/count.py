@@ -86,14 +86,23 @@ def over_budget(counts: Mapping[str, Count], budget: Mapping[str, int]) -> Itera
 
 
 def count_packages(folder: Path) -> dict[str, Count]:
-    """The count of each package directly below a folder, by name; `.` is what lies in the folder itself."""
+    """The count of each package below a folder, by path; `.` is what lies in the folder itself.
+
+    A package that has packages and nothing else is no package but those.
+    """
     counts: dict[str, Count] = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
             *folders, _ = path.relative_to(folder).parts
-            package = folders[0] if folders else "."
+            package = "/".join(folders[: 2 if folders and _holds_packages(folder / folders[0]) else 1]) or "."
             counts[package] = counts.get(package, Count()) + count_file(path, may_be_data=_DATA in folders)
     return dict(sorted(counts.items()))
+
+
+def _holds_packages(folder: Path) -> bool:
+    """Whether there is nothing beside its packages but a page about them."""
+    files = [path for path in folder.iterdir() if path.is_file()]
+    return [path.name for path in files] == ["__init__.py"] and not code_lines(files[0].read_text(encoding="utf-8"))
 
 
 def count_file(path: Path, *, may_be_data: bool) -> Count:
@@ -142,8 +151,9 @@ def as_json(counts: Mapping[str, Count]) -> str:
 def as_table(counts: Mapping[str, Count]) -> str:
     head = ("package", "modules", "lines", "code", "data files", "data lines")
     rows = [(name, found) for name, found in (*counts.items(), (_TOTAL, sum(counts.values(), Count())))]
+    width = max(len(name) for name in ("package", _TOTAL, *counts)) + 2
     return "\n".join(
-        f"{cells[0]:<12}" + "".join(f"{cell:>12}" for cell in cells[1:])
+        f"{cells[0]:<{width}}" + "".join(f"{cell:>12}" for cell in cells[1:])
         for cells in (head, *((name, *map(str, asdict(found).values())) for name, found in rows))
     )
 

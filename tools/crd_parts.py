@@ -1,4 +1,4 @@
-"""Definitions in the form in which `gpuplan.manifests.crds` reads them: each object once, named by its text."""
+"""Definitions in the form in which `manifests.crds` reads them: each object once, named by its text."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from gpuplan.manifests.cel import UnjudgedError, read_rule
-from gpuplan.manifests.crd_schemas import strict_schema
-from gpuplan.manifests.crds import IMMUTABLE, SHARED, references
-from gpuplan.manifests.schema_rules import RULES, is_about_a_step
-from gpuplan.manifests.validators import Schema
+from gpuplan.compiler.manifests.cel import UnjudgedError, read_rule
+from gpuplan.compiler.manifests.crd_schemas import strict_schema
+from gpuplan.compiler.manifests.crds import IMMUTABLE, SHARED, references
+from gpuplan.compiler.manifests.schema_rules import RULES, is_about_a_step
+from gpuplan.compiler.manifests.validators import Schema
 
 _SAME = ("self == oldSelf", "oldSelf == self")
 

@@ -21,12 +21,12 @@ import click
 import yaml
 from crd_parts import Defined, Verdict, written
 
-from gpuplan.manifests.crd_schemas import parse_definitions
-from gpuplan.manifests.validators import Schema
+from gpuplan.compiler.manifests.crd_schemas import parse_definitions
+from gpuplan.compiler.manifests.validators import Schema
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "tools/crds.yaml"
-KEPT = ROOT / "gpuplan/manifests/crds"
+KEPT = ROOT / "gpuplan/compiler/manifests/crds"
 
 _HEAD = """\
 The files in data/ hold what the definitions of custom kinds in these projects say of fields: their names, types and
@@ -186,7 +186,7 @@ def schema_of(version: Mapping[str, Any]) -> Schema:
 
 
 def files(found: Sequence[Defined]) -> dict[str, str]:
-    """What is written of definitions, by path below `gpuplan/manifests/crds`."""
+    """What is written of definitions, by path below `gpuplan/compiler/manifests/crds`."""
     made = written(found)
     return {**{f"data/{name}": text for name, text in made.files.items()}, "RULES": counted(made.rules)}
 
@@ -248,14 +248,14 @@ def licence(project: Project, release: str) -> str:
 
 
 def everything() -> dict[str, str]:
-    """All files, by path below `gpuplan/manifests/crds`."""
+    """All files, by path below `gpuplan/compiler/manifests/crds`."""
     return {**files([item for project in projects() for item in defined(project)]), "NOTICE": notice()}
 
 
 @click.command()
 @click.option("--check", is_flag=True, help="Write nothing; say which files are not what they should be.")
 def main(check: bool) -> None:  # noqa: FBT001 - an option
-    """Write the definitions below gpuplan/manifests/crds."""
+    """Write the definitions below gpuplan/compiler/manifests/crds."""
     try:
         wanted = everything()
     except UnreachableError as error:

@@ -192,7 +192,8 @@ def platforms() -> Iterator[Platform]:
     yield platform_in(ROOT, "example")
     for overlays in sorted(path for top in ("repositories", "seeds") for path in ROOT.glob(f"tests/{top}/**/overlays")):
         yield platform_in(overlays.parent, overlays.parent.relative_to(ROOT / "tests").as_posix())
-    for path in sorted(path for top in ("acting", "tracing") for path in ROOT.glob(f"tests/{top}/platforms/*.yaml")):
+    tops = ("acting", "features/tracing")
+    for path in sorted(path for top in tops for path in ROOT.glob(f"tests/{top}/platforms/*.yaml")):
         yield _with_less(f"{path.parts[-3]}/{path.stem}", {"overlays/test/all.yaml": path.read_bytes().decode()})
     yield from drawn(DRAWN)
 
@@ -203,8 +204,8 @@ def platform_in(root: Path, name: str) -> Platform:
 
 def drawn(number: int) -> Iterator[Platform]:
     """As many drawn platforms, each with a drawn edit where it can be edited as a whole."""
-    from tests.adoption.platforms import platforms as draw
-    from tests.orders.edits import EDITS, edited
+    from tests.features.changes.orders.edits import EDITS, edited
+    from tests.features.live.platforms import platforms as draw
 
     for found in draw(number):
         name, rng = f"drawn/{found.name}", random.Random(found.name)  # noqa: S311 - the same ones each time
@@ -233,7 +234,7 @@ def _with_less(name: str, before: Texts) -> Platform:
 
 def _questions(platform: Platform) -> tuple[Texts, list[str]]:
     """Dumps of the clusters, and the commands that depend on what there is."""
-    from tests.adoption.dumps import nodes, synced
+    from tests.features.live.dumps import nodes, synced
 
     with TemporaryDirectory() as folder:
         _put(Path(folder), platform.before)

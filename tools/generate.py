@@ -13,15 +13,10 @@ from typing import Any
 import click
 import yaml
 
-from gpuplan import pipeline
-from gpuplan.catalog import load
 from gpuplan.cli.main import main as gpuplan
-from gpuplan.planning.placement.placing import Placed, place
-from gpuplan.policy.fields import find_field
-from gpuplan.views.admission_rules import admission_rules_document
-from gpuplan.views.drawing import layout_svg, plan_svg
-from gpuplan.views.operands import operands_document
-from gpuplan.views.reference import (
+from gpuplan.cli.views.admission_rules import admission_rules_document
+from gpuplan.cli.views.operands import operands_document
+from gpuplan.cli.views.reference import (
     Example,
     catalog_document,
     cli_document,
@@ -30,9 +25,14 @@ from gpuplan.views.reference import (
     rules_document,
     schedulers_document,
 )
-from gpuplan.views.running_work import running_work_document
-from gpuplan.views.schemas import GIVEN, KINDS, NAMES, schema_text
-from gpuplan.views.text import printable
+from gpuplan.cli.views.running_work import running_work_document
+from gpuplan.compiler import pipeline
+from gpuplan.compiler.catalog import load
+from gpuplan.compiler.planning.placement.placing import Placed, place
+from gpuplan.compiler.policy.fields import find_field
+from gpuplan.terminal.drawing import layout_svg, plan_svg
+from gpuplan.terminal.schemas import GIVEN, KINDS, NAMES, schema_text
+from gpuplan.terminal.text import printable
 
 ROOT = Path(__file__).resolve().parents[1]
 OWNED = ("rules", "fields", "schema", "pictures")

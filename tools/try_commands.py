@@ -11,8 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from gpuplan.cli.options import FORMATS
-from gpuplan.views.schemas import NAMES
+from gpuplan.terminal.options import FORMATS
+from gpuplan.terminal.schemas import NAMES
 
 ROOT = Path(__file__).resolve().parents[1]
 GPUPLAN = Path(sys.executable).with_name("gpuplan")

@@ -173,7 +173,13 @@ def _functions() -> dict[str, list[FunctionType]]:
 
 def _caches() -> list[Callable[[], Any]]:
     """What empties the caches of gpuplan and of the tests, but for those of facts and schemas."""
-    kept = ("gpuplan.catalog", "gpuplan.manifests", "gpuplan.policy", "gpuplan.documents", "gpuplan.patterns")
+    kept = (
+        "gpuplan.compiler.catalog",
+        "gpuplan.compiler.manifests",
+        "gpuplan.compiler.policy",
+        "gpuplan.compiler.documents",
+        "gpuplan.compiler.base.patterns",
+    )
     ours = ("gpuplan.", "tests.")
     return [
         value.cache_clear

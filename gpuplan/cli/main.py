@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
-from gpuplan import __version__
-from gpuplan.cli.commands import Option, Verbs
-from gpuplan.cli.terminal import Terminal
+from gpuplan.compiler.base.version import __version__
+from gpuplan.terminal.session import Terminal
+from gpuplan.terminal.verbs import Option, Verbs
 
 TROUBLE = 2
 """The exit code of anything but findings: bad usage, an unreadable file, a bug."""
@@ -22,31 +22,32 @@ INTERRUPTED = 130
 
 _SECTIONS = {
     "Work on a platform": {
-        "init": "Write a small starter platform.",
-        "validate": "Prove the policies against the hardware and the controllers.",
-        "build": "Compile the policies into kustomize folders below out/.",
-        "show": "Show the resolved plan: pools, capacity, tenants, what is free.",
-        "report": "Draw the platform as one HTML page, for a browser or for paper.",
-        "trace": "Show where a value comes from, or what depends on a line.",
-        "diff": "Show what a change disturbs: nodes, pods, quotas, and how to undo it.",
-        "drift": "Show what runs otherwise than the policies say.",
-        "pack": "Compute how GPUs are best cut for a demand, as a patch of policies.",
-        "retain": "Write what must outlive a change of the policies.",
-        "rollout": "Plan how a pool gets another sharing, node by node.",
+        "init": ("cli", "Write a small starter platform."),
+        "validate": ("cli", "Prove the policies against the hardware and the controllers."),
+        "build": ("cli", "Compile the policies into kustomize folders below out/."),
+        "show": ("cli", "Show the resolved plan: pools, capacity, tenants, what is free."),
+        "report": ("features.report", "Draw the platform as one HTML page, for a browser or for paper."),
+        "trace": ("features.tracing", "Show where a value comes from, or what depends on a line."),
+        "diff": ("features.changes", "Show what a change disturbs: nodes, pods, quotas, and how to undo it."),
+        "drift": ("features.live", "Show what runs otherwise than the policies say."),
+        "pack": ("features.packing", "Compute how GPUs are best cut for a demand, as a patch of policies."),
+        "retain": ("features.changes", "Write what must outlive a change of the policies."),
+        "rollout": ("features.changes", "Plan how a pool gets another sharing, node by node."),
     },
     "Look at files of others": {
-        "check": "Judge files of others as they are, without a platform.",
-        "import": "Make policies of a cluster that runs.",
+        "check": ("features.files", "Judge files of others as they are, without a platform."),
+        "import": ("features.live", "Make policies of a cluster that runs."),
     },
     "Ask": {
-        "explain": "Explain a rule, a field, a GPU or a scheduler.",
-        "catalog": "List the GPU models, the platform's own too, or one's MIG profiles and layouts.",
-        "rules": "List the rules.",
-        "schema": "Print a JSON Schema.",
-        "version": "Print the version and what this gpuplan knows.",
-        "completion": "Print a script that completes commands in a shell.",
+        "explain": ("cli", "Explain a rule, a field, a GPU or a scheduler."),
+        "catalog": ("cli", "List the GPU models, the platform's own too, or one's MIG profiles and layouts."),
+        "rules": ("cli", "List the rules."),
+        "schema": ("cli", "Print a JSON Schema."),
+        "version": ("cli", "Print the version and what this gpuplan knows."),
+        "completion": ("cli", "Print a script that completes commands in a shell."),
     },
 }
+"""All commands: the folder of each, with the line that the help shows. Its module is below `commands/` there."""
 
 _HELP = """\
 Describe GPU clusters, pools and tenants in Git, prove the description right, and compile it into kustomize overlays.
@@ -147,7 +148,7 @@ def _run() -> int:
 
 def _invoke() -> int:
     if "_GPUPLAN_COMPLETE" in os.environ:
-        import gpuplan.cli.completion  # noqa: F401 - shells ask, and it knows how to answer them
+        import gpuplan.cli.commands.completion  # noqa: F401 - shells ask, and it knows how to answer them
     try:
         return int(main.main(prog_name="gpuplan", standalone_mode=False) or 0)
     except click.ClickException as error:
@@ -164,12 +165,12 @@ def _print_version(context: click.Context) -> None:
 
 def _explain(error: Exception, terminal: Terminal) -> None:
     """Say what went wrong: trouble in the words of whoever raised it, anything else is our fault."""
-    from gpuplan.views.text import bug, trouble
+    from gpuplan.terminal.text import bug, trouble
 
     if terminal.verbose > 1 or os.environ.get("GPUPLAN_DEBUG"):
         import traceback
 
-        from gpuplan.credentials import hidden
+        from gpuplan.compiler.base.credentials import hidden
 
         terminal.insist(hidden("".join(traceback.format_exception(error))))
     message = _trouble(error)
@@ -178,7 +179,7 @@ def _explain(error: Exception, terminal: Terminal) -> None:
 
 def _trouble(error: Exception) -> tuple[str, str] | None:
     """Message and hint of what is not a bug."""
-    from gpuplan.diagnostics import GpuplanError
+    from gpuplan.compiler.base.diagnostics import GpuplanError
 
     if isinstance(error, GpuplanError):
         return error.message, error.hint

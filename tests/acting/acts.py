@@ -10,13 +10,13 @@ from typing import Any, Final, NamedTuple
 
 from pydantic.fields import FieldInfo
 
-from gpuplan.diagnostics import Path
-from gpuplan.policy import demand
-from gpuplan.policy.fields import fields_along
-from gpuplan.policy.models import KINDS, parts_of_language
+from gpuplan.compiler.base.diagnostics import Path
+from gpuplan.compiler.policy.fields import fields_along
+from gpuplan.compiler.policy.models import KINDS, parts_of_language
+from gpuplan.features.packing import document as demand
 from tests.acting.effects import Effects, differ, effects_of
-from tests.tracing.mutations import Mutations, Scalar, texts
-from tests.tracing.policies import Place, Policies
+from tests.features.tracing.mutations import Mutations, Scalar, texts
+from tests.features.tracing.policies import Place, Policies
 
 MOST_TRIES: Final = 12
 
@@ -28,7 +28,7 @@ FIELDS: Final[Mapping[int, str]] = {
 }
 """Every field of policies, by what pydantic knows it as: a model that stands in two places is one.
 
-Those of a `Demand`, which no build reads, are tried in `tests/sizing/demand/test_fields.py`.
+Those of a `Demand`, which no build reads, are tried in `tests/features/packing/sizing/demand/test_fields.py`.
 """
 
 

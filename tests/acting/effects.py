@@ -9,14 +9,14 @@ from typing import Final, NamedTuple
 
 import yaml
 
-from gpuplan.diagnostics import Diagnostic, has_errors
-from gpuplan.manifests import File, Manifest, check_schemas
-from gpuplan.pipeline.definitions import releases
-from gpuplan.pipeline.loading import Repository, load_tree
-from gpuplan.pipeline.tracing.engine import written_for
-from gpuplan.planning.plan import Plan
-from tests.tracing.policies import Policies
-from tests.tracing.rendered import findings_of
+from gpuplan.compiler.base.diagnostics import Diagnostic, has_errors
+from gpuplan.compiler.manifests import File, Manifest, check_schemas
+from gpuplan.compiler.pipeline.definitions import releases
+from gpuplan.compiler.pipeline.loading import Repository, load_tree
+from gpuplan.compiler.planning.plan import Plan
+from gpuplan.features.tracing.engine import written_for
+from tests.features.tracing.policies import Policies
+from tests.features.tracing.rendered import findings_of
 
 _DIGEST: Final = re.compile(r"-[0-9a-f]{8,10}(?![0-9a-z])")
 """A digest at the end of a name, which says that something else has changed."""

@@ -12,13 +12,12 @@ from typing import Final
 
 import pytest
 
-from gpuplan.manifests import File, Subject
-from gpuplan.views.plan_json import plans_as_data
+from gpuplan.compiler.manifests import File, Subject
+from gpuplan.terminal.plan_json import plans_as_data
 from tests.acting.acts import FIELDS, Verdict, fields_of, judge, places, without
 from tests.acting.effects import effects_of, fields_of_artifact
-from tests.tracing.policies import Place, Policies, read_policies
-from tests.tracing.test_traces import EXAMPLE, IS_WHOLE
-from tests.tracing.test_traces import PLATFORMS as TRACED
+from tests.features.tracing.policies import Place, Policies, read_policies
+from tests.features.tracing.test_traces import EXAMPLE, IS_WHOLE, PLATFORMS as TRACED
 
 PLATFORMS: Final = {**TRACED, **{path.stem: path for path in sorted(Path(__file__).parent.glob("platforms/*"))}}
 SMALL: Final = [name for name in PLATFORMS if name != EXAMPLE]
@@ -46,7 +45,7 @@ HEADING: Final = ("apiVersion", "kind", "metadata")
 """What makes a document one of its kind."""
 
 UNSAID: Final = {
-    "ClusterSpec.bases": "the folders of a repository, in tests of `gpuplan.documents`; platforms here are one file",
+    "ClusterSpec.bases": "the folders of a repository, in tests of `documents`; platforms here are one file",
 }
 """Fields that no platform here sets."""
 

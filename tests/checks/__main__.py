@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from gpuplan.diagnostics import Diagnostic
+from gpuplan.compiler.base.diagnostics import Diagnostic
 from tests.checks.marks import RELATED, Mark, Text, computed, places, shape, texts_of, with_marks
 from tests.checks.test_cases import CASES, compare, judged, lay_out, read_expected, stated_texts
 

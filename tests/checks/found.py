@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gpuplan.diagnostics import Finding
+from gpuplan.compiler.base.diagnostics import Finding
 
 
 def only(findings: Iterable[Finding]) -> Finding:

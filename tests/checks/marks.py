@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from gpuplan.diagnostics import Diagnostic, Finding, Origin
+from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Origin
 
 RELATED = "related"
 _KEYS = ("label", "note", "help")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gpuplan.checks.registry import Check
-from gpuplan.diagnostics import Finding
-from gpuplan.planning.plan import Plan
+from gpuplan.compiler.base.diagnostics import Finding
+from gpuplan.compiler.checks.registry import Check
+from gpuplan.compiler.planning.plan import Plan
 from tests.plans import a_plan
 from tests.platforms import pool
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from gpuplan.checks import CHECKS
+from gpuplan.compiler.checks import CHECKS
 from tests.plans import CLUSTER, a_plan
 from tests.platforms import a_platform, document, pool, priority_class, tenant
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.checks.caps import grants_by_unit, shortfalls
+from gpuplan.compiler.checks.caps import grants_by_unit, shortfalls
 from tests.platforms import a_platform, pool, tenant
 
 

@@ -21,20 +21,20 @@ from pathlib import Path
 import pytest
 
 import gpuplan
-from gpuplan import checks, documents, manifests, outtree, planning, policy
-from gpuplan.adoption import rules as adoption
-from gpuplan.changes import checks as step_checks
-from gpuplan.changes.node_list import read_nodes
-from gpuplan.changes.pods import read_pods
-from gpuplan.checks.alone import ALONE_CHECKS
-from gpuplan.checks.generated import GENERATED_CHECKS, PATCH_CHECKS
-from gpuplan.checks.handwritten import OBJECT_CHECKS, PATCHED_CHECKS
-from gpuplan.checks.registry import checks_in
-from gpuplan.diagnostics import Diagnostic, Family, RetiredRule, Rule
-from gpuplan.pipeline import rules, validate
-from gpuplan.pipeline.comparing import judge_step
-from gpuplan.pipeline.retired import RETIRED
-from gpuplan.sizing import rules as sizing
+from gpuplan.compiler import checks, documents, manifests, outtree, planning, policy
+from gpuplan.compiler.base.diagnostics import Diagnostic, Family, RetiredRule, Rule
+from gpuplan.compiler.checks.generated import GENERATED_CHECKS, PATCH_CHECKS
+from gpuplan.compiler.checks.registry import checks_in
+from gpuplan.compiler.pipeline import rules, validate
+from gpuplan.compiler.pipeline.retired import RETIRED
+from gpuplan.compiler.planning.node_list import read_nodes
+from gpuplan.features.changes import checks as step_checks
+from gpuplan.features.changes.comparing import judge_step
+from gpuplan.features.changes.pods import read_pods
+from gpuplan.features.components.checks import OBJECT_CHECKS, PATCHED_CHECKS
+from gpuplan.features.files.checks import ALONE_CHECKS
+from gpuplan.features.live import rules as adoption
+from gpuplan.features.packing import rules as sizing
 from tests import kustomizing
 from tests.checks.marks import RELATED, Mark, Text, computed, describe, read_marks, shape
 from tests.plans import CLUSTER
@@ -54,10 +54,10 @@ SHOWN_ELSEWHERE = frozenset(
     )
 )
 """Rules on what is rendered and written, which no repository can break: tests of `pipeline`, `outtree`, `manifests`;
-those on files without a platform: `tests/cli/test_check.py`, `tests/adoption`, `tests/sizing`; and one whose case would
-be a trap in our own repository: `tests/documents/test_embedded.py`.
+those on files without a platform: `tests/cli/test_check.py`, `tests/features/live`, `tests/features/packing/sizing`;
+and one whose case would be a trap in our own repository: `tests/compiler/documents/test_embedded.py`.
 """
-CHECKING = ("gpuplan.checks.", "gpuplan.changes.", "gpuplan.pipeline.")
+CHECKING = ("gpuplan.compiler.checks.", "gpuplan.features.changes.", "gpuplan.compiler.pipeline.")
 """Where checks may be written."""
 FOUND_EVERYWHERE = frozenset(("GPU425", "GPU680"))
 """Rules that nearly every case would state: pools have no taints there, and hand-written Components are not proven."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gpuplan.checks.comparison import ConceptChange, SchedulerComparison, compare
-from gpuplan.planning.plan import Plan
-from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
+from gpuplan.compiler.checks.comparison import ConceptChange, SchedulerComparison, compare
+from gpuplan.compiler.planning.plan import Plan
+from gpuplan.compiler.planning.schedulers import SCHEDULERS, SchedulerTraits
 from tests.checks.test_losses import BORROWS, HUNGRY, LOST, research
 from tests.checks.test_uses import CLASSES, a_pool
 from tests.plans import a_cluster, a_plan

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.checks import run
-from gpuplan.planning.plan import Plan
+from gpuplan.compiler.checks import run
+from gpuplan.compiler.planning.plan import Plan
 from tests.platforms import a_platform, document, pool, tenant
 
 FIRST = pool("first", "exclusive: {}", "fallback: second", nodes="count: 1, gpusPerNode: 8")

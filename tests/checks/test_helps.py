@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuplan.diagnostics import Severity
+from gpuplan.compiler.base.diagnostics import Severity
 from tests.checks.test_cases import HERE, judged, lay_out
 
 _MARKS = re.compile(r"\n *# \|[^\n]*| # (?:error|warning|note|related): [^\n]*")

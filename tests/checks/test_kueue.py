@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gpuplan.checks.queues import queue_too_large
-from gpuplan.planning.plan import Plan
+from gpuplan.compiler.checks.queues import queue_too_large
+from gpuplan.compiler.planning.plan import Plan
 from tests.platforms import a_platform, pool, tenant
 
 

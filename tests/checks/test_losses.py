@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.catalog.schedulers import Support, capability, concepts
-from gpuplan.checks import run
-from gpuplan.checks.losses import PLACES, Ladder, contended, losses, uses
-from gpuplan.planning.schedulers import SCHEDULERS
+from gpuplan.compiler.catalog.schedulers import Support, capability, concepts
+from gpuplan.compiler.checks import run
+from gpuplan.compiler.checks.losses import PLACES, Ladder, contended, losses, uses
+from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from tests.checks.test_uses import CLASSES, FRACTION, MIG, RACKS, a_pool, a_tenant, a_workload
 from tests.plans import a_cluster, a_plan
 

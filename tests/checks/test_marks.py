@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuplan.diagnostics import (
+from gpuplan.compiler.base.diagnostics import (
     Diagnostic,
     Family,
     Finding,

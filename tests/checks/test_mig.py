@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from gpuplan import catalog
-from gpuplan.checks import mig, profiles
-from gpuplan.checks.registry import checks_in, run_all
-from gpuplan.diagnostics import Diagnostic
-from gpuplan.planning.placement.placing import fits
+from gpuplan.compiler import catalog
+from gpuplan.compiler.base.diagnostics import Diagnostic
+from gpuplan.compiler.checks import mig, profiles
+from gpuplan.compiler.checks.registry import checks_in, run_all
+from gpuplan.compiler.planning.placement.placing import fits
 from tests.plans import a_plan
 from tests.platforms import pool
 

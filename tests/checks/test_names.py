@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gpuplan.checks import names
-from gpuplan.policy.names import DNS_LABEL, DNS_SUBDOMAIN, POOL, PRIORITY_CLASS
+from gpuplan.compiler.checks import names
+from gpuplan.compiler.policy.names import DNS_LABEL, DNS_SUBDOMAIN, POOL, PRIORITY_CLASS
 from tests.checks.found import only
 from tests.plans import a_cluster, a_plan
 

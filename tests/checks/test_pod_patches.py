@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.pipeline.generated import judge_asked
+from gpuplan.compiler.pipeline.generated import judge_asked
 from tests.platforms import a_platform, document, pool, tenant
 
 SHAPES = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.checks import node_labels, nodes, pools
-from gpuplan.checks.registry import checks_in
-from gpuplan.diagnostics import Diagnostic
+from gpuplan.compiler.base.diagnostics import Diagnostic
+from gpuplan.compiler.checks import node_labels, nodes, pools
+from gpuplan.compiler.checks.registry import checks_in
 from tests.plans import a_plan
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gpuplan.checks import priorities
-from gpuplan.diagnostics import Severity
+from gpuplan.compiler.base.diagnostics import Severity
+from gpuplan.compiler.checks import priorities
 from tests.checks.found import only
 from tests.plans import a_cluster, a_plan
 

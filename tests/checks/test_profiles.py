@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.checks.profiles import media_instance_beside_plain, unreadable_profile
+from gpuplan.compiler.checks.profiles import media_instance_beside_plain, unreadable_profile
 from tests.checks.found import only
 from tests.platforms import a_platform, pool
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gpuplan.checks import quotas, tenants
+from gpuplan.compiler.checks import quotas, tenants
 from tests.checks.found import lines, only
 from tests.checks.tenancy import a_tenant, find
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.catalog.schedulers import capability
-from gpuplan.checks import schedulers
-from gpuplan.checks.registry import Check
-from gpuplan.diagnostics import Finding, Severity
-from gpuplan.planning.plan import Plan
+from gpuplan.compiler.base.diagnostics import Finding, Severity
+from gpuplan.compiler.catalog.schedulers import capability
+from gpuplan.compiler.checks import schedulers
+from gpuplan.compiler.checks.registry import Check
+from gpuplan.compiler.planning.plan import Plan
 from tests.checks.found import only
 from tests.plans import a_cluster, a_plan
 

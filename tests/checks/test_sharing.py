@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan import catalog
-from gpuplan.checks import sharing
-from gpuplan.checks.registry import checks_in
-from gpuplan.checks.sharing import most_mps_clients
-from gpuplan.diagnostics import Diagnostic
+from gpuplan.compiler import catalog
+from gpuplan.compiler.base.diagnostics import Diagnostic
+from gpuplan.compiler.checks import sharing
+from gpuplan.compiler.checks.registry import checks_in
+from gpuplan.compiler.checks.sharing import most_mps_clients
 from tests.plans import a_plan
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuplan.checks import tenants
+from gpuplan.compiler.checks import tenants
 from tests.checks.found import only
 from tests.checks.tenancy import a_tenant, find
 from tests.plans import a_cluster

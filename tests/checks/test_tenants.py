@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpuplan.checks import quotas, tenants
-from gpuplan.checks.registry import checks_in
-from gpuplan.planning.plan import Broken
+from gpuplan.compiler.checks import quotas, tenants
+from gpuplan.compiler.checks.registry import checks_in
+from gpuplan.compiler.planning.plan import Broken
 from tests.checks.found import only
 from tests.checks.tenancy import POOL, a_tenant, find
 from tests.plans import a_plan, resolve_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.checks.wording import crossing, repeats, those_there_are
+from gpuplan.compiler.checks.wording import crossing, repeats, those_there_are
 
 
 @pytest.mark.parametrize(("amounts", "place"), [([7, 1], 0), ([3, 3, 1], 2), ([3, 4, 5], 1), ([1, 2], 1)])

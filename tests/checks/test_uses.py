@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.catalog.schedulers import concepts
-from gpuplan.checks.losses import USES, uses
+from gpuplan.compiler.catalog.schedulers import concepts
+from gpuplan.compiler.checks.losses import USES, uses
 from tests.plans import a_cluster, a_plan
 
 CLASSES = """\

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gpuplan.checks.windows import find_duration_fault, find_schedule_fault, find_time_zone, is_time_zone
+from gpuplan.compiler.checks.windows import find_duration_fault, find_schedule_fault, find_time_zone, is_time_zone
 
 
 @pytest.mark.parametrize(

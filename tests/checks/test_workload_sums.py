@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gpuplan.checks import workload_sums
-from gpuplan.checks.registry import Check
-from gpuplan.diagnostics import Finding, Severity
-from gpuplan.planning.plan import Plan
-from gpuplan.planning.preemption import Party, evictions
+from gpuplan.compiler.base.diagnostics import Finding, Severity
+from gpuplan.compiler.checks import workload_sums
+from gpuplan.compiler.checks.registry import Check
+from gpuplan.compiler.planning.plan import Plan
+from gpuplan.compiler.planning.preemption import Party, evictions
 from tests.checks.found import lines, only
 from tests.plans import a_cluster, a_plan
 

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from syrupy.assertion import SnapshotAssertion
 
-from gpuplan.cli.options import STAGES
-from gpuplan.planning.plan import Stage
+from gpuplan.compiler.planning.plan import Stage
+from gpuplan.terminal.options import STAGES
 from tests.cli.platforms import CLUSTER, POOL, PRIORITY, a_broken_platform, a_platform, write
 from tests.cli.runs import run, spawn
 from tests.kustomizing import kustomize

@@ -7,13 +7,12 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
-from gpuplan.catalog import load
-from gpuplan.documents import MAX_BYTES
-from gpuplan.pipeline.checking import check_files
-from gpuplan.planning.placement.layouts import maximal_layouts
+from gpuplan.compiler.catalog import load
+from gpuplan.compiler.documents import MAX_BYTES
+from gpuplan.compiler.planning.placement.layouts import maximal_layouts
+from gpuplan.features.files.checking import check_files
 from tests.cli.platforms import TENANT
 from tests.cli.runs import run, spawn
 

@@ -12,13 +12,13 @@ from typing import Any
 import jsonschema
 import pytest
 
-from gpuplan.cli.diff import CLASSES
-from gpuplan.disturbance import ChangeClass
-from gpuplan.views.schemas import schema
+from gpuplan.compiler.base.disturbance import ChangeClass
+from gpuplan.features.changes.commands.diff import CLASSES
+from gpuplan.terminal.schemas import schema
 from tests.cli.platforms import CLUSTER, POOL, PRIORITY, TENANT, a_platform, write
 from tests.cli.runs import REPOSITORY, run, spawn
 from tests.git import a_repository, commit, git
-from tests.views.test_plan import strictly
+from tests.terminal.test_plan import strictly
 
 MORE_SHARES = POOL.replace("replicas: 3", "replicas: 4")
 

@@ -9,11 +9,11 @@ import jsonschema
 import pytest
 import yaml
 
-from gpuplan.pipeline.loading import load
-from gpuplan.views.schemas import schema
-from tests.adoption.dumps import listed, nodes
+from gpuplan.compiler.pipeline.loading import load
+from gpuplan.terminal.schemas import schema
 from tests.cli.platforms import a_broken_platform, a_platform
 from tests.cli.runs import run
+from tests.features.live.dumps import listed, nodes
 
 QUOTA = "out/dev/namespaces/research/resourcequota-gpuplan.yaml"
 

@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import pytest
 
-from gpuplan.diagnostics import GpuplanError, SourceFile
-from gpuplan.documents import files
-from gpuplan.pipeline import git_tree, validate
-from gpuplan.pipeline.revisions import Revision, read_revision
+from gpuplan.compiler.base.diagnostics import GpuplanError, SourceFile
+from gpuplan.compiler.documents import files
+from gpuplan.compiler.pipeline import validate
+from gpuplan.features.changes import git_tree
+from gpuplan.features.changes.revisions import Revision, read_revision
 from tests.cli.platforms import TENANT, a_platform, write
 from tests.cli.runs import Run, run
 from tests.git import TreeEntry, a_commit, a_repository, a_tree, an_object, commit, entries_of, git

@@ -12,11 +12,12 @@ import click
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from gpuplan import __version__, pipeline
+from gpuplan import __version__
 from gpuplan.cli.main import main
-from gpuplan.cli.options import FORMATS
-from gpuplan.diagnostics import GpuplanError
-from gpuplan.views.formats import Format
+from gpuplan.compiler import pipeline
+from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.terminal.formats import Format
+from gpuplan.terminal.options import FORMATS
 from tests.cli.platforms import a_platform
 from tests.cli.runs import REPOSITORY, run, spawn
 
@@ -67,7 +68,7 @@ def test_templates_are_loaded_by_no_verb_that_writes_none(tmp_path: Path, verb: 
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
 
-    assert "gpuplan.pipeline" in done.stderr.split()
+    assert "gpuplan.compiler.pipeline" in done.stderr.split()
     assert "jinja2" not in done.stderr.split()
 
 
@@ -81,7 +82,7 @@ def test_help_of(verb: str, snapshot: SnapshotAssertion) -> None:
 
 
 def test_the_line_about_a_verb_is_the_first_of_its_own_help() -> None:
-    told = {verb: line for verbs in main.sections.values() for verb, line in verbs.items()}
+    told = {verb: line for verbs in main.sections.values() for verb, (_, line) in verbs.items()}
 
     verbs = {verb: main.get_command(click.Context(main), verb) for verb in told}
     meant = {verb: (command.help or "").splitlines()[0] for verb, command in verbs.items() if command}
@@ -150,7 +151,7 @@ def test_a_bug_is_ours_and_can_be_reported(monkeypatch: pytest.MonkeyPatch) -> N
     done = run("validate")
 
     assert done.code == 2
-    assert done.err.startswith("error: this is a bug in gpuplan: KeyError in cli/validate.py:")
+    assert done.err.startswith("error: this is a bug in gpuplan: KeyError in cli/commands/validate.py:")
     assert "\n  = help: report it" in done.err
     assert "SECURITY.md" in done.err
     assert "Traceback" not in done.err
@@ -167,7 +168,7 @@ def test_a_bug_shows_its_traceback_when_asked(
 
 def test_an_interrupt_ends_with_130(tmp_path: Path) -> None:
     program = (
-        "import gpuplan.pipeline as pipeline, os, signal, time\n"
+        "import gpuplan.compiler.pipeline as pipeline, os, signal, time\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # which a shell may ignore
         "pipeline.validate = lambda *_, **__: (os.kill(os.getpid(), signal.SIGINT), time.sleep(60))\n"
         "import sys; sys.argv = ['gpuplan', 'validate']\n"

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from gpuplan.cli import pack
 from gpuplan.cli.main import main
-from gpuplan.cli.pack import BASES, OBJECTIVES
-from gpuplan.sizing.answers import Objective
-from gpuplan.sizing.demand import Basis
-from gpuplan.sizing.demand.basis import Measured
+from gpuplan.features.packing.commands import pack
+from gpuplan.features.packing.commands.pack import BASES, OBJECTIVES
+from gpuplan.features.packing.sizing.answers import Objective
+from gpuplan.features.packing.sizing.demand import Basis
+from gpuplan.features.packing.sizing.demand.basis import Measured
 from tests.cli.runs import run
 from tests.plans import a_cluster
 from tests.platforms import pool, tenant

@@ -12,8 +12,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from gpuplan import __version__
-from gpuplan.policy import KINDS
-from gpuplan.views import schemas
+from gpuplan.compiler.policy import KINDS
+from gpuplan.terminal import schemas
 from tests.cli.platforms import a_platform
 from tests.cli.runs import run, spawn
 

@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from gpuplan.cli.following import server, state
+from gpuplan.features.report.commands.following import server, state
 from tests.cli.platforms import a_broken_platform, a_platform
 from tests.cli.runs import run
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuplan.pipeline.retaining import _HEADER, _digest
+from gpuplan.features.changes.retaining import _HEADER, _digest
 from tests.cli.platforms import a_broken_platform, a_platform, write
 from tests.cli.runs import Run, run
 from tests.git import a_repository, commit

@@ -14,7 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 
 import gpuplan
 from gpuplan.cli.main import main
-from gpuplan.views.schemas import schema
+from gpuplan.terminal.schemas import schema
 from tests.cli.platforms import CLUSTER, POOL, a_platform, write
 from tests.cli.runs import run
 

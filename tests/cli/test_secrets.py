@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from gpuplan import pipeline
-from gpuplan.confidential import confidential_in
-from gpuplan.documents.printed import read_json
-from gpuplan.documents.text import decode
-from gpuplan.views.formats import Format
+from gpuplan.compiler import pipeline
+from gpuplan.compiler.base.confidential import confidential_in
+from gpuplan.compiler.documents.printed import read_json
+from gpuplan.compiler.documents.text import decode
+from gpuplan.terminal.formats import Format
 from tests.cli.platforms import a_platform
 from tests.cli.runs import REPOSITORY, Run, run, scrub
 from tests.cli.secret_forms import CODED, FORMS, LEGAL, PLAIN, SECRET, TOKEN
@@ -149,7 +149,7 @@ def test_a_bug_tells_its_kind_and_place_and_never_its_words(monkeypatch: pytest.
 
     done = run("validate")
 
-    assert "this is a bug in gpuplan: KeyError in cli/validate.py:" in done.err
+    assert "this is a bug in gpuplan: KeyError in cli/commands/validate.py:" in done.err
     assert told(done.out, done.err) == set()
 
 

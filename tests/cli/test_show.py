@@ -9,9 +9,9 @@ import jsonschema
 import pytest
 import yaml
 
-from gpuplan.cli.options import SCHEDULERS
-from gpuplan.policy.models import SchedulerKind
-from gpuplan.views.schemas import schema
+from gpuplan.compiler.policy.models import SchedulerKind
+from gpuplan.terminal.options import SCHEDULERS
+from gpuplan.terminal.schemas import schema
 from tests.cli.platforms import a_broken_platform, a_platform
 from tests.cli.runs import run
 

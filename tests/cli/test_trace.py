@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 import yaml
 
-from gpuplan.views.schemas import schema
+from gpuplan.terminal.schemas import schema
 from tests.cli.platforms import a_broken_platform, a_platform
 from tests.cli.runs import run
 

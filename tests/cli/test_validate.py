@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from gpuplan import pipeline
-from gpuplan.pipeline import loading
+from gpuplan.compiler import pipeline
+from gpuplan.compiler.pipeline import loading
 from tests.cli.platforms import TENANT, a_broken_platform, a_platform, write
 from tests.cli.runs import run, spawn
-from tests.views.builders import LIMIT, a_report
+from tests.terminal.builders import LIMIT, a_report
 
 FINDING = "policies/tenant.yaml:10:12: error[GPU101] unknown Pool `reserch`\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL
+from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL
 from tests.cluster.api import Object
 from tests.cluster.lending import ELSEWHERE, GPUS, OWN, Attack, Party, Stage, comes, own_place
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpuplan.manifests.kinds.imported import COLLECTED
+from gpuplan.compiler.manifests.kinds.imported import COLLECTED
 from tests.cluster.api import Api
 from tests.cluster.control_plane import ControlPlane
 

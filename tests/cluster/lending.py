@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 import pytest
 from _pytest.mark import ParameterSet
 
-from gpuplan.planning.plan import POOL_LABEL
+from gpuplan.compiler.planning.plan import POOL_LABEL
 from tests.cli.runs import run
 from tests.cluster.api import Api, Object, Refused
 from tests.cluster.kubelet import STUBBORN

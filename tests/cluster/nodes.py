@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from gpuplan.catalog import load
+from gpuplan.compiler.catalog import load
 from tests.cluster.api import Api
 from tests.cluster.parsers import published, rule_labels
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gpuplan.catalog import Gpu, Profile
+from gpuplan.compiler.catalog import Gpu, Profile
 
 DRIVER = "gpu.nvidia.com"
 _MIB = 2**20

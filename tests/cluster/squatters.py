@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from gpuplan.planning.plan import POOL_LABEL
+from gpuplan.compiler.planning.plan import POOL_LABEL
 from tests.cluster.lending import ELSEWHERE, GPU, Attack, Stage, node
 from tests.cluster.pods import ANYWHERE
 

@@ -21,16 +21,7 @@ from tests.cluster.example import ExampleCluster, settle
 from tests.cluster.pods import POOL_LABEL, why_pending
 from tests.cluster.processes import NotReadyError, until
 from tests.tenancy.boundaries import NETWORK, cluster, policies
-from tests.tenancy.judging import (
-    ADMINISTRATOR,
-    CONTROLLERS,
-    KUEUE,
-    MEMBERS,
-    QUEUE_GROUP,
-    eviction,
-    refusals,
-    user_of,
-)
+from tests.tenancy.judging import ADMINISTRATOR, CONTROLLERS, KUEUE, MEMBERS, QUEUE_GROUP, eviction, refusals, user_of
 from tests.tenancy.requests import ADMITTED, HOME, Case, Step, base, merged
 
 _NUMBERS: Final = count(1)

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan.pipeline import build
-from gpuplan.pipeline.importing import adopt, write_import
-from gpuplan.pipeline.rollouts import Wish, propose, write
+from gpuplan.compiler.pipeline import build
+from gpuplan.features.changes.rollouts import Wish, propose, write
+from gpuplan.features.live.importing import adopt, write_import
 from tests.cli.runs import run
 from tests.cluster import nodes
 from tests.cluster.api import Api, Refused

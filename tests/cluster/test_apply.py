@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.backends.dra.platform import POLICIES as CLAIMED
 from tests.cluster.api import Api
 from tests.cluster.comparisons import (
     Record,
@@ -24,6 +23,7 @@ from tests.cluster.delivery import MANAGER, deliveries, identity, leaving
 from tests.cluster.example import ExampleCluster, apply_all
 from tests.cluster.processes import until
 from tests.cluster.variants import FLUX, VARIANT, make_variant, rebuild
+from tests.compiler.backends.dra.platform import POLICIES as CLAIMED
 from tests.test_four_schedulers import IN_FRACTIONS
 
 _OF_OPENSHIFT = ("nfd.openshift.io", "operators.coreos.com")

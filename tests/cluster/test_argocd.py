@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from gpuplan.delivery.argocd import checks
+from gpuplan.compiler.delivery.argocd import checks
 from tests.cli.runs import run
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.delivery import identity
@@ -30,9 +30,9 @@ from tests.cluster.example import REPOSITORY
 from tests.cluster.processes import until
 from tests.cluster.programs import need_go, program, source
 from tests.cluster.validators import kustomize
-from tests.delivery.argocd.operator_states import an_object, failed, ready
-from tests.delivery.argocd.rendered import a_cluster, a_pool, folder, get, manifests
-from tests.delivery.argocd.root_states import STATES
+from tests.compiler.delivery.argocd.operator_states import an_object, failed, ready
+from tests.compiler.delivery.argocd.rendered import a_cluster, a_pool, folder, get, manifests
+from tests.compiler.delivery.argocd.root_states import STATES
 
 Record = Callable[[str, object, object], None]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gpuplan.manifests import Manifest
-from gpuplan.pipeline.rendering import artifacts
+from gpuplan.compiler.manifests import Manifest
+from gpuplan.compiler.pipeline.rendering import artifacts
 from tests.cluster.parsers import features, run_rules
 from tests.plans import CLUSTER, a_plan
 

@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 import pytest
 import yaml
 
-from gpuplan.catalog.charts import find_scheduler_chart
-from gpuplan.delivery.charts import Chart, chart_values, charts
-from gpuplan.planning.plan import Plan, Stage
+from gpuplan.compiler.catalog.charts import find_scheduler_chart
+from gpuplan.compiler.delivery.charts import Chart, chart_values, charts
+from gpuplan.compiler.planning.plan import Plan, Stage
 from tests.cluster.api import Object
 from tests.cluster.charts import KAI, KUEUE, OPERATOR, of_a_mirror, of_the_module, rendered, the
 from tests.cluster.kueue_configurations import lost, verdict

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from gpuplan.planning.kai import queue_name
-from gpuplan.planning.preemption import Condition
-from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL, SCHEDULER_NAME
+from gpuplan.compiler.planning.kai import queue_name
+from gpuplan.compiler.planning.preemption import Condition
+from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL, SCHEDULER_NAME
 from tests.cluster import proof
 from tests.cluster.api import Object, Refused
 from tests.cluster.attacks import COUNT, GROUP

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from gpuplan.planning.kai import queue_name
-from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL, SCHEDULER_NAME
-from gpuplan.planning.schedulers.kueue import QUEUE_LABEL as LOCAL_QUEUE_LABEL
+from gpuplan.compiler.planning.kai import queue_name
+from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL, SCHEDULER_NAME
+from gpuplan.compiler.planning.schedulers.kueue import QUEUE_LABEL as LOCAL_QUEUE_LABEL
 from tests.cli.runs import run
 from tests.cluster.api import Object, Refused
 from tests.cluster.example import ExampleCluster

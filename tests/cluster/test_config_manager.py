@@ -20,10 +20,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends.gpu_operator.rendered import a_cluster, a_pool, config_map
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.processes import NotReadyError, Process, until
 from tests.cluster.programs import program
+from tests.compiler.backends.gpu_operator.rendered import a_cluster, a_pool, config_map
 
 LABEL = "nvidia.com/device-plugin.config"
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends.gpu_operator.rendered import a_cluster, helm_values
 from tests.cluster.programs import program
+from tests.compiler.backends.gpu_operator.rendered import a_cluster, helm_values
 
 DEVICES = ("all", "GPU-a")
 ALL, ONE, NONE = ["all"], ["GPU-a"], list[str]()

@@ -19,11 +19,9 @@ import pytest
 import yaml
 
 from gpuplan import build
-from gpuplan.backends.namespaces import render as render_namespaces
-from gpuplan.checks import run
-from gpuplan.planning.plan import POOL_LABEL, TENANT_LABEL, Plan, Tenant
-from tests.backends.scheduling.cel import refusals
-from tests.backends.workloads.rendered import manifests
+from gpuplan.compiler.backends.namespaces import render as render_namespaces
+from gpuplan.compiler.checks import run
+from gpuplan.compiler.planning.plan import POOL_LABEL, TENANT_LABEL, Plan, Tenant
 from tests.cluster.api import Api, Refused
 from tests.cluster.conftest import NEWEST
 from tests.cluster.control_plane import ControlPlane
@@ -35,6 +33,8 @@ from tests.cluster.policies import a_policy
 from tests.cluster.processes import until
 from tests.cluster.programs import need_go
 from tests.cluster.values import Body, Family, document, families, text_of
+from tests.compiler.backends.scheduling.cel import refusals
+from tests.compiler.backends.workloads.rendered import manifests
 from tests.plans import a_cluster, resolve_text
 
 Record = Callable[[str, object, object], None]

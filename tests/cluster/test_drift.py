@@ -8,18 +8,17 @@ from random import Random
 from typing import Any
 from urllib.parse import urlencode
 
-from gpuplan.adoption import read_dump
-from gpuplan.manifests.provenance import How
-from gpuplan.pipeline.drifting import Drift, compare_with, drift
-from gpuplan.pipeline.tracing.routes import spelled
-from gpuplan.planning.plan import Plan
-from tests.adoption.dumps import example as plan_of
-from tests.adoption.dumps import listed
-from tests.adoption.mutations import Mutation, mutate
+from gpuplan.compiler.manifests.provenance import How
+from gpuplan.compiler.planning.plan import Plan
+from gpuplan.features.live.drifting import Drift, compare_with, drift
+from gpuplan.features.live.readers import read_dump
+from gpuplan.features.tracing.routes import spelled
 from tests.cluster.api import Api, Refused
 from tests.cluster.comparisons import Record
 from tests.cluster.delivery import MANAGER
 from tests.cluster.example import REPOSITORY, ExampleCluster
+from tests.features.live.dumps import example as plan_of, listed
+from tests.features.live.mutations import Mutation, mutate
 
 MUTATIONS = 400
 """On each of the three clusters."""

@@ -29,8 +29,7 @@ from tests.cluster.outcomes import in_the_end
 from tests.cluster.processes import until
 from tests.cluster.programs import need_go
 from tests.cluster.queued import counted, seen
-from tests.cluster.tenants import CUSTOM, roles
-from tests.cluster.tenants import FRAMEWORKS as ROLES
+from tests.cluster.tenants import CUSTOM, FRAMEWORKS as ROLES, roles
 from tests.tenancy.boundaries import FRAMEWORKS
 from tests.tenancy.judging import user_of
 from tests.tenancy.requests import base, merged

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuplan.planning.kai import queue_name
-from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL, SCHEDULER_NAME
+from gpuplan.compiler.planning.kai import queue_name
+from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL, SCHEDULER_NAME
 from tests.cluster import proof
 from tests.cluster.api import Api
 from tests.cluster.definitions import define

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gpuplan.pipeline import build
-from gpuplan.pipeline.importing import adopt, write_import
+from gpuplan.compiler.pipeline import build
+from gpuplan.features.live.importing import adopt, write_import
 from tests.cluster.comparisons import Record, content
 from tests.cluster.delivery import MANAGER, deliveries, identity
 from tests.cluster.dumps import collect

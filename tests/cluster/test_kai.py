@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from gpuplan.planning.kai import queue_name
-from gpuplan.planning.plan import POOL_LABEL
-from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL, SCHEDULER_NAME
+from gpuplan.compiler.planning.kai import queue_name
+from gpuplan.compiler.planning.plan import POOL_LABEL
+from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL, SCHEDULER_NAME
 from tests.cli.runs import run
 from tests.cluster.api import Api, Refused
 from tests.cluster.example import REPOSITORY, ExampleCluster

@@ -15,16 +15,15 @@ from typing import Any, TypeAlias
 import pytest
 import yaml
 
-from gpuplan.backends import kueue
-from gpuplan.backends.monitoring.rules import sanitized
-from gpuplan.catalog.charts import find_scheduler_chart
-from gpuplan.catalog.frameworks import frameworks
-from gpuplan.checks.handwritten.queueing import quotas_refused_by_kueue
-from gpuplan.checks.handwritten.reading import HandFiles, Object
-from gpuplan.diagnostics import Origin, SourceFile, WholeFile
-from gpuplan.manifests import File, Manifest
-from gpuplan.planning.plan import POOL_LABEL, Plan
-from tests.backends.monitoring.test_upstream import table
+from gpuplan.compiler.backends import kueue
+from gpuplan.compiler.backends.monitoring.rules import sanitized
+from gpuplan.compiler.base.diagnostics import Origin, SourceFile, WholeFile
+from gpuplan.compiler.catalog.charts import find_scheduler_chart
+from gpuplan.compiler.catalog.frameworks import frameworks
+from gpuplan.compiler.manifests import File, Manifest
+from gpuplan.compiler.planning.hand_files import HandFiles, Object
+from gpuplan.compiler.planning.plan import POOL_LABEL, Plan
+from gpuplan.features.components.checks.queueing import quotas_refused_by_kueue
 from tests.cli.runs import run
 from tests.cluster import nodes
 from tests.cluster.api import Api, Refused
@@ -36,9 +35,9 @@ from tests.cluster.kueue_jobs import PRIORITY_CLASS, Job, Queue, queues
 from tests.cluster.outcomes import in_the_end
 from tests.cluster.processes import until
 from tests.cluster.programs import need_go
+from tests.compiler.backends.monitoring.test_upstream import table
 from tests.plans import a_cluster, a_plan
-from tests.platforms import document, tenant
-from tests.platforms import pool as a_pool
+from tests.platforms import document, pool as a_pool, tenant
 from tests.promtool import promtool
 
 Record: TypeAlias = Callable[[str, object, object], None]

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gpuplan.manifests import Manifest
-from gpuplan.pipeline.rendering import artifacts
-from gpuplan.pipeline.retaining import keepers
-from gpuplan.planning.plan import Plan
+from gpuplan.compiler.manifests import Manifest
+from gpuplan.compiler.pipeline.rendering import artifacts
+from gpuplan.compiler.planning.plan import Plan
+from gpuplan.features.changes.retaining import keepers
 from tests.cluster.parsers import features, run_rules
 from tests.plans import a_plan
 

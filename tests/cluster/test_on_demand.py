@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gpuplan.catalog import load
-from gpuplan.planning.plan import POOL_LABEL
+from gpuplan.compiler.catalog import load
+from gpuplan.compiler.planning.plan import POOL_LABEL
 from tests.cluster.api import Api
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.example import ExampleCluster

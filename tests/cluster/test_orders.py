@@ -1,4 +1,4 @@
-"""The oracle of `tests/orders` says what Node Feature Discovery and NVIDIA's parsers say of the same files."""
+"""The oracle of steps says what Node Feature Discovery and NVIDIA's parsers say of the same files."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pytest
 import yaml
 
 from tests.cluster.parsers import Node, Question, judge, rule_labels
-from tests.orders.asking import build, written
-from tests.orders.edits import NODES, edited
-from tests.orders.oracle import MIG, PLUGIN
-from tests.orders.platforms import Platform, gpus_of, random_platform
-from tests.orders.publishing import counts, divided, publish
-from tests.orders.repository import repository
-from tests.orders.rules import labels_of
-from tests.orders.targeted import Case, a_move
-from tests.orders.trees import Body, Operator, Tree
+from tests.features.changes.orders.asking import build, written
+from tests.features.changes.orders.edits import NODES, edited
+from tests.features.changes.orders.oracle import MIG, PLUGIN
+from tests.features.changes.orders.platforms import Platform, gpus_of, random_platform
+from tests.features.changes.orders.publishing import counts, divided, publish
+from tests.features.changes.orders.repository import repository
+from tests.features.changes.orders.rules import labels_of
+from tests.features.changes.orders.targeted import Case, a_move
+from tests.features.changes.orders.trees import Body, Operator, Tree
 
 SEEDS = range(24)
 

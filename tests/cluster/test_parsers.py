@@ -13,22 +13,20 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
-from gpuplan.backends import partitions
-from gpuplan.catalog import load
-from gpuplan.checks.handwritten.choices import single_chosen_for_unequal_instances
-from gpuplan.checks.handwritten.configs import device_plugin_config_ignored, device_plugin_config_refused
-from gpuplan.checks.handwritten.mig_configs import mig_config_refused
-from gpuplan.checks.handwritten.reading import HandFiles, read
-from gpuplan.checks.operator import suffix_profile_needs_newer_plugin
-from gpuplan.checks.registry import Check
-from gpuplan.diagnostics import Origin, SourceFile, WholeFile
-from gpuplan.manifests import Manifest
-from gpuplan.planning.plan import HandWritten, Plan, Pool
-from gpuplan.policy.models import ClusterMigStrategy
-from tests.backends.gpu_operator.rendered import a_cluster, a_pool, device_plugin_texts, mig_parted_text
+from gpuplan.compiler.backends import partitions
+from gpuplan.compiler.base.diagnostics import Origin, SourceFile, WholeFile
+from gpuplan.compiler.catalog import load
+from gpuplan.compiler.checks.operator import suffix_profile_needs_newer_plugin
+from gpuplan.compiler.checks.registry import Check
+from gpuplan.compiler.manifests import Manifest
+from gpuplan.compiler.planning.hand_files import HandFiles, read
+from gpuplan.compiler.planning.plan import HandWritten, Plan, Pool
+from gpuplan.compiler.policy.models import ClusterMigStrategy
+from gpuplan.features.components.checks.choices import single_chosen_for_unequal_instances
+from gpuplan.features.components.checks.configs import device_plugin_config_ignored, device_plugin_config_refused
+from gpuplan.features.components.checks.mig_configs import mig_config_refused
 from tests.cluster import nodes
 from tests.cluster.example import REPOSITORY, show
 from tests.cluster.parsers import (
@@ -44,6 +42,7 @@ from tests.cluster.parsers import (
     start_plugin,
 )
 from tests.cluster.programs import need_go
+from tests.compiler.backends.gpu_operator.rendered import a_cluster, a_pool, device_plugin_texts, mig_parted_text
 from tests.plans import a_plan
 
 Record = Callable[[str, object, object], None]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuplan.planning.kai import queue_name
-from gpuplan.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL, SCHEDULER_NAME
+from gpuplan.compiler.planning.kai import queue_name
+from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL, SCHEDULER_NAME
 from tests.cluster import attacks, proof
 from tests.cluster.example import ExampleCluster
 from tests.cluster.kai_scheduler import kai_controllers, kai_schedulers

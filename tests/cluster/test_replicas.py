@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gpuplan.planning.plan import WORKLOAD_LABEL
+from gpuplan.compiler.planning.plan import WORKLOAD_LABEL
 from tests.cluster.api import Api
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.definitions import define

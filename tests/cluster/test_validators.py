@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.backends.crds import crds
 from tests.cluster.example import REPOSITORY, show
 from tests.cluster.programs import need_go, program
 from tests.cluster.validators import is_taken_by_promtool, kubeconform, kustomize
+from tests.compiler.backends.crds import crds
 
 Record = Callable[[str, object, object], None]
 

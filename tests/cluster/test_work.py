@@ -16,19 +16,19 @@ from typing import Any, Final
 
 import pytest
 
-from gpuplan.admission.arriving import arrivals
-from gpuplan.adoption import Draft, read_dump
-from gpuplan.adoption.work import read as read_work
-from gpuplan.backends.workloads import render
-from gpuplan.diagnostics import Origin
-from gpuplan.documents import read_text
-from gpuplan.manifests import Identity, to_yaml
-from gpuplan.manifests.kinds.imported import COLLECTED, Collected
-from gpuplan.pipeline.writing import document
-from gpuplan.planning.kai import queue_name
-from gpuplan.planning.plan import POOL_LABEL, Plan
-from gpuplan.planning.resolve import resolve_workload
-from gpuplan.policy import models
+from gpuplan.compiler.admission.arriving import arrivals
+from gpuplan.compiler.backends.workloads import render
+from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.documents import read_text
+from gpuplan.compiler.manifests import Identity, to_yaml
+from gpuplan.compiler.manifests.kinds.imported import COLLECTED, Collected
+from gpuplan.compiler.pipeline.writing import document
+from gpuplan.compiler.planning.kai import queue_name
+from gpuplan.compiler.planning.plan import POOL_LABEL, Plan
+from gpuplan.compiler.planning.resolve import resolve_workload
+from gpuplan.compiler.policy import models
+from gpuplan.features.live.readers import Draft, read_dump
+from gpuplan.features.live.work import read as read_work
 from tests.cluster.api import Api, Refused
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.delivery import MANAGER, deliveries, identity

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gpuplan.planning.plan import WORKLOAD_LABEL
+from gpuplan.compiler.planning.plan import WORKLOAD_LABEL
 from tests.cluster.api import Api
 from tests.cluster.example import ExampleCluster
 from tests.cluster.kueue_controller import API_VERSION, kueue_controller

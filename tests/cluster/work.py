@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpuplan.planning.plan import POOL_LABEL
+from gpuplan.compiler.planning.plan import POOL_LABEL
 from tests.cluster.api import Api
 from tests.cluster.lending import EVERYBODY, GPU
 from tests.platforms import document, pool, tenant

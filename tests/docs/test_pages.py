@@ -9,8 +9,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from gpuplan.checks import run as run_checks
-from gpuplan.diagnostics import Severity
+from gpuplan.compiler.base.diagnostics import Severity
+from gpuplan.compiler.checks import run as run_checks
 from tests import kustomizing
 from tests.docs.pages import DOCS, REPOSITORY, Block, blocks_of, by_hand, prose_of
 from tests.docs.platform import prepare

@@ -9,7 +9,7 @@ import pytest
 from click import Context
 
 from gpuplan.cli.main import main
-from gpuplan.policy import KINDS
+from gpuplan.compiler.policy import KINDS
 from tests.docs.pages import DOCS, REPOSITORY, prose_of
 
 README = REPOSITORY / "README.md"

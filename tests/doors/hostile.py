@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 
 from tests.cli.platforms import POOL, TENANT, a_platform, write
+from tests.features.components.addresses import ALL, Fetching
 from tests.git import a_repository, commit, git
-from tests.pipeline.addresses import ALL, Fetching
 
 LAYOUT = """\
 apiVersion: gpuplan.dev/v1

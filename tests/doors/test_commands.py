@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuplan.pipeline.git import SETTINGS
+from gpuplan.features.changes.git import SETTINGS
 from tests.doors.hostile import FORMS, REPORTS, SECRET, Form, Site, a_site, lay_out, spoof
 from tests.doors.observing import Door, Event, Observed, Watcher, doors
 from tests.git import commit, git
@@ -211,7 +211,7 @@ def test_the_report_is_served_to_this_machine_alone(tmp_path: Path, watcher: Wat
     [door] = [door for door in doors() if door.kind == "network" and door.commands]
     asked = [event for event in done.events if event.kind == "network"]
     assert asked
-    assert {event.module for event in asked} <= {*door.modules, "gpuplan.cli.report"}
+    assert {event.module for event in asked} <= {*door.modules, "gpuplan.features.report.commands.report"}
     assert {event.event for event in asked} == {"socket.__new__", "socket.bind"}
     assert all("127.0.0.1" in event.what for event in asked if event.event == "socket.bind")
 

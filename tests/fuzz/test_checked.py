@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from gpuplan.diagnostics import GpuplanError
-from gpuplan.pipeline.checking import check_files
-from gpuplan.views.full import full
-from gpuplan.views.text import Theme
+from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.features.files.checking import check_files
+from gpuplan.terminal.full import full
+from gpuplan.terminal.text import Theme
 from tests.fuzz.test_lists import NODES, PODS, TEXTS, WHOLE, texts
 
 PLUGIN = (

@@ -14,12 +14,20 @@ from pathlib import Path
 
 import pytest
 
-from gpuplan.diagnostics import Origin
-from gpuplan.pipeline import validate
-from gpuplan.pipeline.needs import Finder, Needs
+from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.pipeline import validate
+from gpuplan.features.components.needs import Finder, Needs
+from tests.features.components.addresses import (
+    ALL,
+    FILE_FIELDS,
+    FILE_FORMS,
+    FOLDER_FIELDS,
+    FOLDER_FORMS,
+    KUSTOMIZATION,
+    Fetching,
+)
 from tests.kustomizing import need
 from tests.listener import Listener
-from tests.pipeline.addresses import ALL, FILE_FIELDS, FILE_FORMS, FOLDER_FIELDS, FOLDER_FORMS, KUSTOMIZATION, Fetching
 
 ON_COMPONENTS = {"GPU001", "GPU002", "GPU003", "GPU006", "GPU648", "GPU681", "GPU682", "GPU683"}
 """Errors that a Component far away may have, read or built."""

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan.diagnostics import GpuplanError
-from gpuplan.manifests import Manifest, check_schemas, unusable_definitions
+from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.manifests import Manifest, check_schemas, unusable_definitions
 from tests.subjects import A_CLUSTER
 
 CHANGES = int(os.environ.get("GPUPLAN_TEST_FUZZ", "12")) * 25

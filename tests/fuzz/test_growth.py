@@ -36,10 +36,10 @@ spec:
 PROGRAM: Final = """\
 import resource, sys, time
 from pathlib import Path
-from gpuplan import pipeline
-from gpuplan.diagnostics import GpuplanError
-from gpuplan.views.formats import Format, findings
-from gpuplan.views.text import Theme
+from gpuplan.compiler import pipeline
+from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.terminal.formats import Format, findings
+from gpuplan.terminal.text import Theme
 verb, root = sys.argv[1], Path(sys.argv[2])
 pipeline.validate(Path(sys.argv[3]), kustomize="off")  # what is imported once is not the input's
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

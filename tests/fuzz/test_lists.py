@@ -15,16 +15,16 @@ from typing import Any
 
 import pytest
 
-from gpuplan.changes.node_list import read_nodes
-from gpuplan.changes.pods import read_pods
-from gpuplan.cli import lists
-from gpuplan.diagnostics import GpuplanError
-from gpuplan.pipeline import compare
-from gpuplan.pipeline.retaining import retain
-from gpuplan.pipeline.rollouts import Wish, propose
-from gpuplan.views.diff import shown_diff
-from gpuplan.views.rollout import shown_rollout
-from gpuplan.views.text import Theme
+from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.planning.node_list import read_nodes
+from gpuplan.features.changes.comparing import compare
+from gpuplan.features.changes.pods import read_pods
+from gpuplan.features.changes.retaining import retain
+from gpuplan.features.changes.rollouts import Wish, propose
+from gpuplan.features.changes.views.diff import shown_diff
+from gpuplan.features.changes.views.rollout import shown_rollout
+from gpuplan.terminal import lists
+from gpuplan.terminal.text import Theme
 from tests.cli.platforms import CLUSTER, POOL, TENANT, a_platform, write
 from tests.cli.runs import REPOSITORY, Run, run, scrub
 

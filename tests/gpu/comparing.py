@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
-from gpuplan.catalog.models import Gpu, Profile
+from gpuplan.compiler.catalog.models import Gpu, Profile
 
 _NVIDIA: Final = 0x10DE
 _MOST_OFF: Final = 0.01

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from gpuplan.catalog.loading import load
+from gpuplan.compiler.catalog.loading import load
 from tests.gpu.comparing import Board, differences, find_model
 from tests.gpu.nvml import NoBoardError, read_boards
 

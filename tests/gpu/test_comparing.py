@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.catalog.loading import load
+from gpuplan.compiler.catalog.loading import load
 from tests.gpu.comparing import Board, Instances, differences, find_model
 
 A100 = load().get("A100-80GB")

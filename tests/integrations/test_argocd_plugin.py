@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan.planning.plan import Stage
+from gpuplan.compiler.planning.plan import Stage
 from tests.cli.platforms import POOL, a_broken_platform, a_platform, write
 from tests.cli.runs import REPOSITORY, Run, run
 from tests.integrations.scripts import put_gpuplan, shell

@@ -18,13 +18,11 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from gpuplan.pipeline.git import SETTINGS
+from gpuplan.features.changes.git import SETTINGS
 from tests.cli.platforms import TENANT, a_platform, write
 from tests.cli.runs import REPOSITORY, Run, run
 from tests.git import a_repository, commit, git
-from tests.integrations import test_argocd_plugin as plugin
-from tests.integrations import test_github_action as action
-from tests.integrations import test_gitlab as gitlab
+from tests.integrations import test_argocd_plugin as plugin, test_github_action as action, test_gitlab as gitlab
 from tests.integrations.scripts import put_gpuplan, shell
 
 PLATFORM = "clusters/platform"

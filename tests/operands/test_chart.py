@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gpuplan.catalog.operators import Keys, chart_keys
+from gpuplan.compiler.catalog.operators import Keys, chart_keys
 from tests.operands.tables import RELEASES, operator
 
 Route = tuple[str, ...]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gpuplan.disturbance import ChangeClass, worst
+from gpuplan.compiler.base.disturbance import ChangeClass, worst
 from tests.cli.runs import run, scrub
 from tests.operands.edits import NODES, Edit, edits, write
 from tests.operands.tables import RELEASES, line_of

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan.catalog.loading import facts
-from gpuplan.catalog.operators import parse_version
+from gpuplan.compiler.catalog.loading import facts
+from gpuplan.compiler.catalog.operators import parse_version
 from tests.cli.runs import run
 from tests.operands.edits import CLUSTER, Platform, platform, write
 from tests.operands.tables import EXPORTERS, RELEASES, exporter, operator

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuplan.catalog.operands import operands
+from gpuplan.compiler.catalog.operands import operands
 from tests.operands.tables import RELEASES, operator
 
 SOURCES = os.environ.get("GPUPLAN_SOURCES", "")

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from gpuplan.catalog.operators import lines
+from gpuplan.compiler.catalog.operators import lines
 from tests.operands.tables import EXPORTERS, FOLDER, RELEASES, exporter, line_of, operator
 
 SOURCES = os.environ.get("GPUPLAN_SOURCES", "")

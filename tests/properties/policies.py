@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from hypothesis import strategies as st
 
-from gpuplan.planning.plan import Plan
+from gpuplan.compiler.planning.plan import Plan
 from tests.plans import a_cluster, a_plan
 
 

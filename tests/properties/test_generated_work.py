@@ -6,25 +6,23 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from gpuplan.admission import known_rules, policies, rules_of
-from gpuplan.admission.arriving import arrivals
-from gpuplan.admission.judging import concerns
-from gpuplan.admission.verdicts import refused
-from gpuplan.backends import workloads
-from gpuplan.checks.generated import ASKED
-from gpuplan.diagnostics import Path
-from gpuplan.manifests import Manifest
-from gpuplan.planning.grants import parameters
-from gpuplan.planning.plan import Plan, Workload
-from gpuplan.planning.schedulers import SCHEDULERS
-from tests.backends.scheduling.cel import refusals
+from gpuplan.compiler.admission import known_rules, policies, rules_of
+from gpuplan.compiler.admission.arriving import arrivals
+from gpuplan.compiler.admission.judging import concerns
+from gpuplan.compiler.admission.verdicts import refused
+from gpuplan.compiler.backends import workloads
+from gpuplan.compiler.base.diagnostics import Path
+from gpuplan.compiler.checks.generated import ASKED
+from gpuplan.compiler.manifests import Manifest
+from gpuplan.compiler.planning.grants import parameters
+from gpuplan.compiler.planning.plan import Plan, Workload
+from gpuplan.compiler.planning.schedulers import SCHEDULERS
+from tests.compiler.backends.scheduling.cel import refusals
 from tests.plans import a_plan
 from tests.platforms import a_platform, document, pool, priority_class, tenant
-from tests.properties.policies import Grant, Team
-from tests.properties.policies import policies as platforms
+from tests.properties.policies import Grant, Team, policies as platforms
 
 pytestmark = pytest.mark.no_cover
 

@@ -10,15 +10,14 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from gpuplan.backends import kai, kueue, namespaces, runai
-from gpuplan.checks import run
-from gpuplan.checks.losses import losses
-from gpuplan.manifests import Manifest
-from gpuplan.planning.schedulers import SCHEDULERS, SchedulerTraits
-from tests.backends.kueue.arithmetic import Key, Node, a_tree
+from gpuplan.compiler.backends import kai, kueue, namespaces, runai
+from gpuplan.compiler.checks import run
+from gpuplan.compiler.checks.losses import losses
+from gpuplan.compiler.manifests import Manifest
+from gpuplan.compiler.planning.schedulers import SCHEDULERS, SchedulerTraits
+from tests.compiler.backends.kueue.arithmetic import Key, Node, a_tree
 from tests.properties.policies import KINDS, Grant, Policy, Team, policies
 
 pytestmark = pytest.mark.no_cover

@@ -9,27 +9,26 @@ from typing import Any, Final
 
 import kubernetes_validate
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pydantic import BaseModel
 
-from gpuplan import checks
-from gpuplan.admission import rules_of
-from gpuplan.admission.arriving import arrivals
-from gpuplan.admission.verdicts import refused
-from gpuplan.backends import workloads
-from gpuplan.backends.workloads import kserve
-from gpuplan.diagnostics import Path
-from gpuplan.manifests import Manifest, check_schemas
-from gpuplan.manifests.builtin_schemas import builtin_schemas
-from gpuplan.manifests.crds import served
-from gpuplan.manifests.kinds import get_kind
-from gpuplan.manifests.model import Gvk
-from gpuplan.planning.plan import MAIN_CONTAINER, Counted, Plan
-from gpuplan.planning.requests import asked_by_pod
-from gpuplan.planning.schedulers import SCHEDULERS
-from gpuplan.policy.models import KINDS_OF_WORK, Sharing, WorkloadSpec
-from gpuplan.views.plan_json import plan_as_data
+from gpuplan.compiler.admission import rules_of
+from gpuplan.compiler.admission.arriving import arrivals
+from gpuplan.compiler.admission.verdicts import refused
+from gpuplan.compiler.backends import workloads
+from gpuplan.compiler.backends.workloads import kserve
+from gpuplan.compiler.base.diagnostics import Path
+from gpuplan.compiler.manifests import Manifest, check_schemas
+from gpuplan.compiler.manifests.builtin_schemas import builtin_schemas
+from gpuplan.compiler.manifests.crds import served
+from gpuplan.compiler.manifests.kinds import get_kind
+from gpuplan.compiler.manifests.model import Gvk
+from gpuplan.compiler.pipeline import judge_plan
+from gpuplan.compiler.planning.plan import MAIN_CONTAINER, Counted, Plan
+from gpuplan.compiler.planning.requests import asked_by_pod
+from gpuplan.compiler.planning.schedulers import SCHEDULERS
+from gpuplan.compiler.policy.models import KINDS_OF_WORK, Sharing, WorkloadSpec
+from gpuplan.terminal.plan_json import plan_as_data
 from tests.conftest import EXAMPLES
 from tests.plans import a_plan
 from tests.properties.counting import Asked, amount, asked_by
@@ -48,7 +47,7 @@ MINOR: Final = "1.34"
 @given(data=st.data())
 def test_random_workloads_are_valid_let_in_and_counted(scheduler: str, data: st.DataObject) -> None:
     plan = a_plan(data.draw(platforms(scheduler)))
-    assert [(item.code, item.finding.message) for item in checks.run(plan) if item.is_error] == []
+    assert [(item.code, item.finding.message) for item in judge_plan(plan) if item.is_error] == []
     manifests = list(workloads.render(plan))
     assert invalid(plan, manifests) == []
     assert refusals(plan, manifests) == []

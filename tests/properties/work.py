@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, get_args
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from gpuplan.policy.models import (
+from gpuplan.compiler.policy.models import (
     KINDS_OF_WORK,
     Api,
     AutoscalerKind,

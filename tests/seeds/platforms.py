@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from gpuplan.diagnostics import Diagnostic
-from gpuplan.pipeline import Build, build, validate
+from gpuplan.compiler.base.diagnostics import Diagnostic
+from gpuplan.compiler.pipeline import Build, build, validate
 
 SEEDS = Path(__file__).parent
 CLUSTERS = sorted((path.parents[2].name, path.parent.name) for path in SEEDS.glob("*/overlays/*/cluster.yaml"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpuplan.pipeline import build
+from gpuplan.compiler.pipeline import build
 from tests.seeds.platforms import an_object, container, document, findings, with_change
 
 NAME = "operator-walkthrough"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan.pipeline import build, validate
-from gpuplan.planning.prices import costs, saved
+from gpuplan.compiler.pipeline import build, validate
+from gpuplan.compiler.planning.prices import costs, saved
 from tests.seeds.platforms import SEEDS, an_object, built, container, document, findings, with_change
 
 NAME = "runai-tutorial"

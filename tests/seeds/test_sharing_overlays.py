@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan import catalog
+from gpuplan.compiler import catalog
 from tests.seeds.platforms import an_object, built, container, document, findings
 
 NAME = "sharing-overlays"

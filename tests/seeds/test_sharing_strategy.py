@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan import catalog
-from gpuplan.pipeline import validate
-from gpuplan.planning.prices import costs, saved
+from gpuplan.compiler import catalog
+from gpuplan.compiler.pipeline import validate
+from gpuplan.compiler.planning.prices import costs, saved
 from tests.seeds.platforms import SEEDS, an_object, built, container, document, findings
 
 NAME = "sharing-strategy"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from gpuplan.planning.plan import Plan
+from gpuplan.compiler.planning.plan import Plan
 from tests.plans import a_plan
 from tests.platforms import document, pool, priority_class, tenant
 

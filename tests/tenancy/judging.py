@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from gpuplan.admission import holds_for, policies
-from gpuplan.admission.judging import Request, anything
-from gpuplan.admission.judging import refusals as admission_refusals
-from gpuplan.manifests.admission import AdmissionPolicy
-from gpuplan.planning.grants import parameters
-from gpuplan.planning.plan import Plan
+from gpuplan.compiler.admission import holds_for, policies
+from gpuplan.compiler.admission.judging import Request, anything, refusals as admission_refusals
+from gpuplan.compiler.manifests.admission import AdmissionPolicy
+from gpuplan.compiler.planning.grants import parameters
+from gpuplan.compiler.planning.plan import Plan
 from tests.tenancy.boundaries import plan_of
 from tests.tenancy.requests import HOME, Case, Object, Step, merged
 

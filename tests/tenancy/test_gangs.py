@@ -11,7 +11,7 @@ from itertools import combinations_with_replacement
 
 import pytest
 
-from gpuplan.backends import namespaces
+from gpuplan.compiler.backends import namespaces
 from tests.platforms import a_platform, pool, tenant
 from tests.tenancy.gangs import Rules, explore
 

@@ -14,12 +14,12 @@ from types import ModuleType
 import pytest
 import yaml
 
-from gpuplan.manifests.crds import groups, kinds, served
-from gpuplan.manifests.schema_rules import RULES
-from tests.backends.crds import crds
+from gpuplan.compiler.manifests.crds import groups, kinds, served
+from gpuplan.compiler.manifests.schema_rules import RULES
+from tests.compiler.backends.crds import crds
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-KEPT = REPOSITORY / "gpuplan/manifests/crds"
+KEPT = REPOSITORY / "gpuplan/compiler/manifests/crds"
 
 
 @pytest.fixture(scope="module")

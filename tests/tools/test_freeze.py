@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gpuplan.backends import namespaces
-from gpuplan.planning import context
+from gpuplan.compiler.backends import namespaces
+from gpuplan.compiler.planning import context
 from tests.cli.platforms import a_broken_platform, a_platform
 
 pytestmark = pytest.mark.no_cover

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan.disturbance import ChangeClass
+from gpuplan.compiler.base.disturbance import ChangeClass
 from tests.cli.runs import REPOSITORY, run, scrub
 from tests.upgrades import releases
 

@@ -1,0 +1,67 @@
+"""What a build does, or would do, to the files of the output."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from gpuplan.compiler.base.wording import count
+from gpuplan.terminal.text import Style, Theme, printable
+
+if TYPE_CHECKING:
+    from gpuplan.compiler.outtree.comparing import ChangeSet
+    from gpuplan.features.changes.revisions import Unadded
+
+_DONE = {"create": "created", "update": "changed", "delete": "deleted", "conflict": "overwritten"}
+
+
+def summary(changes: ChangeSet, out: str) -> str:
+    """``12 created, 3 changed, 1 deleted in out/ (41 files)``, or that it is current."""
+    files = count(len(changes.planned.files), "file")
+    if changes.changed_documents and not changes.changes:
+        return f"nothing but the inventory changed in {out}/ ({files})\n"
+    if not changes.changes:
+        return f"{out}/ is current ({files})\n"
+    counts = Counter(_done(changes, change.path, change.action) for change in changes.changes)
+    done = ", ".join(f"{counts[word]} {word}" for word in _DONE.values() if counts[word])
+    return f"{done} in {out}/ ({files})\n"
+
+
+def unadded(found: Unadded | None, out: str) -> str:
+    """What Git does not know of the output, and what to type; nothing where it knows all, or is not there."""
+    if found is None:
+        return ""
+    add = f"git add {quote(out)}"
+    new = f"{_are(found.new)} not in Git yet: `{add}`\n" if found.new else ""
+    ignored = f"{_are(found.ignored)} ignored by Git, and nobody who clones gets them: `git check-ignore -v` says why\n"
+    return new + (ignored if found.ignored else "")
+
+
+def _are(paths: Sequence[str]) -> str:
+    """How many files are; our own of the state are counted where they are alone, as a build counts files."""
+    number = len([path for path in paths if not path.startswith(".")]) or len(paths)
+    return f"{count(number, 'file')} {'is' if number == 1 else 'are'}"
+
+
+def every_change(changes: ChangeSet, out: str) -> str:
+    """One line for each file that changes."""
+    return "".join(f"{_done(changes, item.path, item.action):<11} {out}/{item.path}\n" for item in changes.changes)
+
+
+def _done(changes: ChangeSet, path: str, action: str) -> str:
+    """What became of a file. A conflict that was forced ends in the file being overwritten, or deleted."""
+    return _DONE["delete" if action == "conflict" and path not in changes.desired else action]
+
+
+def colored_diff(lines: Iterable[str], theme: Theme) -> str:
+    """A unified diff; anybody may have written what the files hold that would change."""
+    shown = ((_style(line), printable(line)) for line in lines)
+    return "".join(f"{theme.paint(line, style) if style else line}\n" for style, line in shown)
+
+
+def _style(line: str) -> Style | None:
+    if line.startswith(("--- ", "+++ ")):
+        return Style.STRONG
+    return {"+": Style.ADDED, "-": Style.REMOVED, "@": Style.FRAME}.get(line[:1])

@@ -1,0 +1,217 @@
+"""What a word of gpuplan means: a rule, a field of the policy language, a GPU model, or a scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from textwrap import fill
+from typing import TYPE_CHECKING, Final
+
+from gpuplan.compiler.base.diagnostics import GpuplanError, RetiredRule, Rule
+from gpuplan.compiler.base.wording import listing
+from gpuplan.compiler.catalog import load
+from gpuplan.compiler.catalog.schedulers import Capability, Concept, Needs, Support, concepts, release_read
+from gpuplan.compiler.pipeline import rules
+from gpuplan.compiler.pipeline.retired import RETIRED
+from gpuplan.compiler.planning.schedulers import SCHEDULERS
+from gpuplan.terminal.fitting import Table
+from gpuplan.terminal.json_findings import json_text
+from gpuplan.terminal.text import SEVERITY_STYLES, Style, Theme, marked_up, section
+
+if TYPE_CHECKING:
+    from gpuplan.compiler.policy.fields import FieldDoc
+
+SCHEDULER: Final = "scheduler"
+WIDEST: Final = 100
+"""Prose in longer lines is hard to read."""
+
+
+def explain(subject: str, theme: Theme) -> str:
+    """The page of what a word means; trouble when it means nothing here."""
+    known: tuple[Rule | RetiredRule, ...] = (*rules(), *RETIRED)
+    for rule in known:
+        if subject.lower() in (rule.code.lower(), rule.name):
+            return rule_page(rule, theme) if isinstance(rule, Rule) else retired_page(rule, theme)
+    if gpu := load().find(subject.upper()):
+        from gpuplan.terminal.catalog import gpu_page
+
+        return gpu_page(gpu, theme)
+    if subject.lower() in _schedulers():
+        name = subject.lower().removeprefix(SCHEDULER).removeprefix("/")
+        return scheduler_page(name, theme) if name else schedulers_table(theme)
+    from gpuplan.compiler.policy.fields import find_field
+
+    if field := find_field(subject):
+        return field_page(field, theme)
+    raise GpuplanError(f"nothing is called `{subject}`", _hint(subject))
+
+
+def subjects() -> list[str]:
+    """All that can be explained."""
+    from gpuplan.compiler.policy.fields import field_paths
+
+    names = (name for rule in rules() for name in (rule.code, rule.name))
+    return [*names, *field_paths(), *load().ids(), *_schedulers()]
+
+
+def _schedulers() -> list[str]:
+    """The list of schedulers, and each of them."""
+    return [SCHEDULER, *(f"{SCHEDULER}/{name}" for name in SCHEDULERS)]
+
+
+def _hint(subject: str) -> str:
+    known = subjects()
+    near = [name for name in known if name.lower().endswith((f".{subject.lower()}", f"/{subject.lower()}"))]
+    near += get_close_matches(subject, known, n=3)
+    near = list(dict.fromkeys((*near, *load().suggest(subject))))
+    if near:
+        return f"did you mean {listing(near[:3], last='or')}?"
+    return (
+        "`gpuplan rules` and `gpuplan catalog` list what there is; fields start with a kind, as in `Pool.spec.sharing`"
+    )
+
+
+# --- Rules -------------------------------------------------------------------------------------------------------
+
+
+def rules_table(rules: Sequence[Rule], theme: Theme) -> str:
+    rows = [(rule.code, rule.severity, rule.name, rule.summary) for rule in rules]
+    return Table(("CODE", "SEVERITY", "NAME", "MEANING"), rows).shown(theme)
+
+
+def rules_json(rules: Sequence[Rule]) -> str:
+    body = [
+        {
+            "code": rule.code,
+            "name": rule.name,
+            "severity": rule.severity.value,
+            "ignorable": rule.ignorable,
+            "summary": rule.summary,
+            "docs": rule.docs.strip(),
+        }
+        for rule in rules
+    ]
+    return json_text({"format_version": "1.0", "rules": body})
+
+
+def rule_page(rule: Rule, theme: Theme) -> str:
+    """All that is known of a rule, for a terminal."""
+    style = SEVERITY_STYLES[rule.severity]
+    head = f"{theme.paint(f'{rule.severity}[{rule.code}]', style)} {theme.paint(rule.name, Style.STRONG)}\n\n"
+    return head + marked_up(rule.docs.strip(), theme) + f"\n\n{how_to_ignore(rule)}\n"
+
+
+def retired_page(rule: RetiredRule, theme: Theme) -> str:
+    """What is left of a rule, for those who meet its code in a comment or an old report."""
+    head = f"{theme.paint(rule.code, Style.STRONG)} {theme.paint(rule.name, Style.STRONG)} is retired."
+    gone = f"No release after {rule.after} has this rule. A comment that ignores it can go."
+    return f"{head}\n\n{marked_up(rule.reason, theme)}\n\n{gone}\n"
+
+
+def how_to_ignore(rule: Rule) -> str:
+    if rule.ignorable:
+        return f"Where it is right all the same, a comment says so: `# gpuplan: ignore[{rule.code}] the reason`."
+    return "It cannot be ignored: there is nothing that gpuplan could do instead."
+
+
+# --- Fields ------------------------------------------------------------------------------------------------------
+
+
+def field_page(field: FieldDoc, theme: Theme) -> str:
+    """What a field means, what it may hold, and the fields in it."""
+    parts = [f"{theme.paint(field.path, Style.STRONG)}  {holds(field)}\n", f"{_prose(meaning(field), theme)}\n"]
+    if len(field.values) > 1:
+        parts.append(f"One of {', '.join(field.values)}.\n")
+    if field.children:
+        parts.append(
+            theme.paint("Fields", Style.STRONG) + "\n" + "".join(_child(item, theme) for item in field.children)
+        )
+    return "\n".join(parts)
+
+
+def holds(field: FieldDoc) -> str:
+    """The type of a field, whether it must be written, and what holds if it is not."""
+    if field.required:
+        return f"{field.type}, required" if "." in field.path else field.type
+    return f"{field.type}, default {field.default}" if field.default else f"{field.type}, optional"
+
+
+def meaning(field: FieldDoc) -> str:
+    """What a field is for, and what a text or a number must be."""
+    return f"{field.description} {field.form}".rstrip()
+
+
+def field_name(field: FieldDoc) -> str:
+    return field.path.rpartition(".")[2]
+
+
+def _child(field: FieldDoc, theme: Theme) -> str:
+    return f"  {theme.paint(field_name(field), Style.NOTE)}  {holds(field)}\n{_prose(meaning(field), theme, '    ')}\n"
+
+
+def _prose(text: str, theme: Theme, indentation: str = "") -> str:
+    width = min(theme.width, WIDEST)
+    wrapped = fill(text, width, initial_indent=indentation, subsequent_indent=indentation, break_on_hyphens=False)
+    return marked_up(wrapped, theme)
+
+
+# --- Schedulers --------------------------------------------------------------------------------------------------
+
+HEADINGS: Final = {Support.EXACT: "Kept", Support.LOSSY: "Kept in part", Support.IMPOSSIBLE: "Not kept"}
+
+
+def schedulers_table(theme: Theme) -> str:
+    """One line for each scheduler: how much it keeps."""
+    rows = [
+        (
+            f"scheduler/{name}",
+            SCHEDULERS[name].title,
+            release_read(name),
+            *(str(_count(name, item)) for item in Support),
+        )
+        for name in SCHEDULERS
+    ]
+    headings = ("SUBJECT", "SCHEDULER", "AS READ IN", *(heading.upper() for heading in HEADINGS.values()))
+    return Table(headings, rows, right=(3, 4, 5)).shown(theme)
+
+
+def _count(name: str, support: Support) -> int:
+    return sum(concept.capabilities[name].support is support for concept in concepts())
+
+
+def scheduler_page(name: str, theme: Theme) -> str:
+    """All that one scheduler keeps of what a policy can ask for, by how well."""
+    head = f"{theme.paint(SCHEDULERS[name].title, Style.STRONG)}  as read in {release_read(name)}\n"
+    parts = (_supported(name, support, theme) for support in Support)
+    return "\n".join((head, *filter(None, parts)))
+
+
+def _supported(name: str, support: Support, theme: Theme) -> str:
+    found = [concept for concept in concepts() if concept.capabilities[name].support is support]
+    text = "".join(_concept(concept, concept.capabilities[name], theme) for concept in found)
+    return section(HEADINGS[support], text, theme)
+
+
+def _concept(concept: Concept, kept: Capability, theme: Theme) -> str:
+    facts = "".join(f"{marked_up(_wrapped(fact, theme), theme)}\n" for fact in facts_of(kept))
+    return f"{concept.title}  {theme.paint(concept.field, Style.NOTE)}\n{facts}"
+
+
+def _wrapped(fact: str, theme: Theme) -> str:
+    """A fact below its concept, which is indented itself."""
+    width = min(theme.width, WIDEST) - 2
+    return fill(fact, width, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+
+
+def facts_of(kept: Capability) -> Iterator[str]:
+    """By what something is kept, what it takes, what is lost, and how certain that is."""
+    if kept.how:
+        yield f"by {kept.how}"
+    if kept.needs is Needs.ADMISSION:
+        yield "needs admission policies, which gpuplan writes"
+    if kept.setting:
+        yield f"needs {kept.setting}"
+    if kept.loss:
+        yield f"lost: {kept.loss}" if kept.how else kept.loss
+    if kept.is_uncertain:
+        yield "not certain"

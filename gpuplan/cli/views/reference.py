@@ -1,0 +1,224 @@
+"""The reference pages of the documentation, made of what the code knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import click
+
+from gpuplan.cli.views.explain import facts_of, field_name, how_to_ignore, meaning
+from gpuplan.compiler.base.diagnostics import Rule
+from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.base.wording import listing
+from gpuplan.compiler.catalog import Gpu
+from gpuplan.compiler.catalog.frameworks import Framework, Held, frameworks
+from gpuplan.compiler.catalog.schedulers import Capability, Concept, Support, concepts, release_read
+from gpuplan.compiler.planning.schedulers import SCHEDULERS
+from gpuplan.compiler.policy.fields import FieldDoc
+from gpuplan.terminal.catalog import PROFILE_HEADINGS, derived_facts, gpu_row, layout_rows, product_labels, profile_rows
+from gpuplan.terminal.markdown import fenced, markdown_table
+
+NOTICE = "<!-- Written by tools/generate.py; change what it is made of instead. -->\n\n"
+_HELP_WIDTH = 90
+
+
+class Example(Value):
+    """A policy that breaks a rule, and the nearest one that does not; either may be empty."""
+
+    refused: str = ""
+    accepted: str = ""
+
+
+# --- Rules -------------------------------------------------------------------------------------------------------
+
+
+def rule_document(rule: Rule, example: Example) -> str:
+    """A rule's page: what it means, why it matters, what to write instead, and an example."""
+    parts = [
+        f"# {rule.code} {rule.name}",
+        f"*{rule.severity.value.capitalize()}.*",
+        rule.docs.strip(),
+        *_example(example),
+        "## Exceptions",
+        how_to_ignore(rule),
+    ]
+    return NOTICE + "\n\n".join(parts) + "\n"
+
+
+def _example(example: Example) -> Iterable[str]:
+    if example.refused:
+        yield "## Example"
+        yield f"Reported:\n\n{fenced(example.refused, 'yaml')}"
+    if example.refused and example.accepted:
+        yield f"Fine:\n\n{fenced(example.accepted, 'yaml')}"
+
+
+def rules_document(rules: Sequence[Rule]) -> str:
+    """The list of all rules."""
+    rows = [(f"[{rule.code}]({rule.code}.md)", rule.name, rule.severity.value, rule.summary) for rule in rules]
+    text = "Every finding carries its rule's code. A code is never used again for something else.\n\n"
+    return f"{NOTICE}# Rules\n\n{text}{_table(('Code', 'Name', 'Severity', 'Meaning'), rows)}"
+
+
+# --- Command line ------------------------------------------------------------------------------------------------
+
+
+def cli_document(group: click.Group) -> str:
+    """What `--help` says, of the command and of each verb."""
+    root = click.Context(group, info_name="gpuplan", **group.context_settings)
+    parts = [f"# Command line\n\n{fenced(_help(group, root), 'text')}"]
+    for verb in group.list_commands(root):
+        command = group.get_command(root, verb)
+        if command is not None:
+            context = click.Context(command, info_name=verb, parent=root, **command.context_settings)
+            parts.append(f"## gpuplan {verb}\n\n{fenced(_help(command, context), 'text')}")
+    return NOTICE + "\n\n".join(parts) + "\n"
+
+
+def _help(command: click.Command, context: click.Context) -> str:
+    formatter = click.HelpFormatter(width=_HELP_WIDTH)
+    command.format_help(context, formatter)
+    return formatter.getvalue()
+
+
+# --- Catalog -----------------------------------------------------------------------------------------------------
+
+
+def catalog_document(gpus: Sequence[Gpu]) -> str:
+    """All GPU models, and the MIG profiles and layouts of those that can be partitioned."""
+    rows = [(f"[{gpu.id}](#{gpu.id.lower()})", *gpu_row(gpu)[1:]) for gpu in gpus]
+    overview = _table(("GPU", "Architecture", "Memory", "MIG profiles", "Name"), rows)
+    return f"{NOTICE}# GPU models\n\n{overview}\n" + "\n".join(_gpu_section(gpu) for gpu in gpus)
+
+
+def _gpu_section(gpu: Gpu) -> str:
+    parts = [f"## {gpu.id}\n\n{gpu.name}.\n"]
+    parts.append("".join(f"- {label}\n" for label in product_labels(gpu, "`")))
+    if gpu.supports_mig and not gpu.is_complete:
+        parts.append(f"MIG layouts cannot be judged: {gpu.incomplete_reason}.\n")
+    if gpu.profiles:
+        parts.append(_table(PROFILE_HEADINGS, profile_rows(gpu)))
+        layouts = "".join(f"{drawing:<{2 * gpu.memory_slices + 1}}  {layout}\n" for drawing, layout in layout_rows(gpu))
+        parts.append(f"Layouts to which nothing can be added:\n\n{fenced(layouts, 'text')}\n")
+    remarks = [*gpu.notes, *(f"Inferred, not read: {fact}" for fact in derived_facts(gpu))]
+    remarks += [*(f"Not certain: {doubt}" for doubt in gpu.uncertain)]
+    parts.append("".join(f"- {remark}\n" for remark in remarks))
+    parts.append(f"Sources, read {gpu.read_on}:\n\n" + "".join(f"- {source.citation}\n" for source in gpu.sources))
+    return "\n".join(part for part in parts if part)
+
+
+# --- Schedulers --------------------------------------------------------------------------------------------------
+
+
+def schedulers_document() -> str:
+    """What each scheduler keeps of a policy: an overview, and what each keeps how."""
+    rows = [
+        (concept.title, _concept_field(concept), *(_support(concept.capabilities[name]) for name in SCHEDULERS))
+        for concept in concepts()
+    ]
+    text = (
+        "What a policy can ask for, and how well each scheduler keeps it: **yes**, in part, or not at all. *If "
+        "configured* is what needs the scheduler's own configuration, a question mark what is not certain.\n\n"
+        "`gpuplan explain scheduler/kueue` prints one of them, and `gpuplan show --scheduler kai` compares a cluster's "
+        "scheduler with another for the policies at hand. What it loses of them is a finding, or an error with "
+        "`onLoss: refuse`.\n\n"
+    )
+    overview = _table(("What", "Field", *(found.title for found in SCHEDULERS.values())), rows)
+    return f"{NOTICE}# Schedulers\n\n{text}{overview}\n" + "\n".join(
+        (*(_scheduler_section(name) for name in SCHEDULERS), _frameworks_section())
+    )
+
+
+def _support(kept: Capability) -> str:
+    word = {Support.EXACT: "**yes**", Support.LOSSY: "in part", Support.IMPOSSIBLE: "no"}[kept.support]
+    return f"{word}{', if configured' if kept.setting else ''}{' (?)' if kept.is_uncertain else ''}"
+
+
+def _concept_field(concept: Concept) -> str:
+    kind, _, path = concept.field.partition(".")
+    return f"[`{concept.field}`](fields/{kind}.md)" if path else f"`{concept.field}`"
+
+
+def _scheduler_section(name: str) -> str:
+    rows = [
+        (concept.title, _support(kept), "; ".join(facts_of(kept)), f"[source]({kept.source})" if kept.source else "")
+        for concept, kept in ((concept, concept.capabilities[name]) for concept in concepts())
+    ]
+    table = _table(("What", "Kept", "How", "Read in"), rows)
+    return f"## {SCHEDULERS[name].title}\n\nAs read in {release_read(name)}.\n\n{table}"
+
+
+def _frameworks_section() -> str:
+    """The kinds of work that Kueue knows."""
+    text = (
+        "Pods always go through Kueue's queues. What it admits as a whole beside Jobs is named in "
+        "`scheduler.kueue.frameworks`; kinds that a controller makes of another come with it. *Suspended* objects make "
+        "no pods before they are admitted; other kinds make pods that wait at a scheduling gate.\n\n"
+    )
+    rows = [
+        (
+            found.kind if found.always else f"`{found.kind}`",
+            f"`{found.integration}`",
+            "suspended" if found.held is Held.OWNER else "its pods wait",
+            ", ".join(found.makes),
+            "always" if found.always else found.since,
+            f"[source]({found.source})",
+        )
+        for found in frameworks().values()
+    ]
+    return (
+        f"## Kinds of work with Kueue\n\n{text}"
+        + _table(("Kind", "Kueue's name", "Until it is admitted", "Comes with", "Since", "Read in"), rows)
+        + "".join(_filled_section(found) for found in frameworks().values() if found.fills)
+    )
+
+
+def _filled_section(framework: Framework) -> str:
+    """Which releases of Kueue and of a kind's own controller fit each other."""
+    text = (
+        f"When Kueue admits a {framework.kind}, it fills in a field that some releases of {framework.project} have. "
+        f"Where the definition does not have it, it is dropped, and the {framework.kind} never starts.\n\n"
+    )
+    rows = [(filled.since, f"`{filled.field}`", filled.releases) for filled in framework.fills]
+    return f"\n### {framework.kind}s and {framework.project}\n\n{text}" + _table(
+        ("Kueue from", "Fills in", framework.project), rows
+    )
+
+
+# --- Fields ------------------------------------------------------------------------------------------------------
+
+
+def fields_document(kind: FieldDoc) -> str:
+    """All fields of a kind: an overview, and a section for each that has fields of its own."""
+    return f"{NOTICE}# {kind.path}\n\n{kind.description}\n\n" + "\n".join(_field_sections(kind))
+
+
+def _field_sections(field: FieldDoc) -> Iterable[str]:
+    rows = [(_field_link(child), child.type, _presence(child), _field_text(child)) for child in field.children]
+    heading = f"## {field.path}\n\n" if "." in field.path else ""
+    yield heading + _table(("Field", "Type", "If absent", "Meaning"), rows)
+    for child in field.children:
+        if child.children:
+            yield from _field_sections(child)
+
+
+def _field_link(field: FieldDoc) -> str:
+    shown = f"`{field_name(field)}`"
+    return f"[{shown}](#{field.path.lower().replace('.', '')})" if field.children else shown
+
+
+def _presence(field: FieldDoc) -> str:
+    return "refused" if field.required else f"`{field.default}`" if field.default else ""
+
+
+def _field_text(field: FieldDoc) -> str:
+    values = listing(field.values, None, "or")
+    return f"{meaning(field)} One of {values}." if len(field.values) > 1 else meaning(field)
+
+
+# --- Markdown ----------------------------------------------------------------------------------------------------
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    cells = ((cell.replace("|", "\\|").replace("\n", " ") for cell in row) for row in rows)
+    return markdown_table(headings, cells)

@@ -1,0 +1,124 @@
+"""What is chosen of plans in each format that `gpuplan show` has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from gpuplan.compiler.manifests import to_yaml
+from gpuplan.compiler.planning.plan import Plan
+from gpuplan.compiler.planning.selection import Selection, selection_of
+from gpuplan.compiler.planning.subjects import Part, subject_of
+from gpuplan.terminal.fitting import Table
+from gpuplan.terminal.json_findings import json_text
+from gpuplan.terminal.markdown import LIMIT, escape, fenced, fitting, prose
+from gpuplan.terminal.plan import facts, layout_facts, plan_page, sections, summary_table, table_of_entries
+from gpuplan.terminal.plan_json import plans_as_data
+from gpuplan.terminal.preemption import nobody_evicted, preemption_heading, preemption_page, preemption_table
+from gpuplan.terminal.text import PLAIN, Theme, printable
+
+FOR_PEOPLE: Final = ("table", "wide", "markdown")
+"""The formats in which there is a summary, or a page of evictions: programs find these in the others."""
+
+
+def shown_plans(chosen: Sequence[Plan | Selection], format_: str, theme: Theme) -> str:
+    """What is chosen of all plans as ``table``, ``wide``, ``name``, ``markdown``, ``svg``, ``json`` or ``yaml``."""
+    match format_:
+        case "json":
+            return json_text(plans_as_data(chosen))
+        case "yaml":
+            return to_yaml(plans_as_data(chosen))
+        case "name":
+            return _names(map(selection_of, chosen))
+        case "markdown":
+            return _within_limit(_plan_markdown(selection_of(plan)) for plan in chosen)
+        case "svg":
+            return _drawn([selection_of(plan) for plan in chosen])
+        case _:
+            return "\n".join(plan_page(plan, theme) for plan in chosen)
+
+
+def shown_summary(chosen: Sequence[Plan | Selection], format_: str, theme: Theme) -> str:
+    """One line for each cluster, as one of `FOR_PEOPLE`."""
+    table = summary_table(chosen)
+    return _table_markdown(table) if format_ == "markdown" else table.shown(theme)
+
+
+def shown_preemption(chosen: Sequence[Plan | Selection], format_: str, theme: Theme) -> str:
+    """Who can evict whom, as one of `FOR_PEOPLE`."""
+    if format_ == "markdown":
+        return _within_limit(_preemption_markdown(selection_of(plan)) for plan in chosen)
+    return "\n".join(preemption_page(plan, theme) for plan in chosen)
+
+
+def _names(chosen: Iterable[Selection]) -> str:
+    """The documents, each once on a line, as `kubectl` names objects and `gpuplan trace` takes them."""
+    named = (subject_of(part) for shown in chosen for part in _documents(shown))
+    return "".join(f"{printable(f'{kind.lower()}/{name}')}\n" for kind, name in dict.fromkeys(named))
+
+
+def _documents(shown: Selection) -> Iterator[Part]:
+    yield shown.plan.cluster
+    yield from shown.pools
+    yield from shown.gpus
+    yield from (layout for layout in shown.layouts if not layout.is_inline)
+    yield from shown.priority_classes
+    yield from shown.tenants
+    yield from shown.workloads
+    yield from shown.retained
+
+
+def _drawn(chosen: Sequence[Selection]) -> str:
+    """One pool alone, or all of each cluster; what is guaranteed of them is drawn whoever is chosen."""
+    from gpuplan.terminal.drawing import plan_svg, pool_svg
+
+    plans = [replace(shown.plan, pools=shown.pools) for shown in chosen]
+    pools = [(plan, pool) for plan in plans for pool in plan.pools]
+    return pool_svg(*pools[0]) if len(pools) == 1 else plan_svg(plans)
+
+
+# --- Markdown ----------------------------------------------------------------------------------------------------
+
+
+def _within_limit(parts: Iterable[Iterable[str]]) -> str:
+    """As much as GitHub shows of a job's summary, and what is missing."""
+    all_parts = [part for of_cluster in parts for part in of_cluster]
+    shown = list(fitting(all_parts, LIMIT - 1000))
+    left = len(all_parts) - len(shown)
+    return "".join(shown) + (f"\n{left} parts are not shown; `--pool` and `--tenant` choose some.\n" if left else "")
+
+
+def _plan_markdown(shown: Selection) -> Iterator[str]:
+    yield f"## Cluster {escape(shown.plan.cluster.name)}\n\n{'; '.join(map(escape, facts(shown.plan)))}\n\n"
+    for part in sections(shown):
+        text = _table_markdown(part.body) if isinstance(part.body, Table) else _layouts_markdown(shown)
+        if text:
+            yield f"### {part.heading}\n\n{text}\n"
+
+
+def _table_markdown(table: Table) -> str:
+    if not table.rows:
+        return ""
+    right = frozenset(table.right)
+    rule = ["---:" if index in right else "---" for index in range(len(table.headings))]
+    lines = [map(_heading, table.headings), rule, *(map(prose, row) for row in table.rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _heading(heading: str) -> str:
+    """`PER GPU` as a text has it: terminals have no other way to tell headings from rows."""
+    return heading.capitalize().replace("Gpu", "GPU").replace("gpu", "GPU").replace("Cpu", "CPU")
+
+
+def _layouts_markdown(shown: Selection) -> str:
+    return "\n".join(
+        f"{escape(layout_facts(shown.plan, layout))}\n\n{fenced(table_of_entries(layout.entries, PLAIN))}\n"
+        for layout in shown.layouts
+    )
+
+
+def _preemption_markdown(shown: Selection) -> Iterator[str]:
+    yield f"## {escape(preemption_heading(shown.plan))}\n\n"
+    yield from filter(None, (_table_markdown(preemption_table(shown)),))
+    yield from (f"\n{escape(line)}\n" for line in nobody_evicted(shown))

@@ -1,0 +1,17 @@
+"""Back ends: each turns a plan into the objects and files of its stage."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+
+from gpuplan.compiler.backends.base import Artifact, Backend
+
+__all__ = ["Artifact", "Backend", "backends"]
+
+
+@cache
+def backends() -> tuple[Backend, ...]:
+    """All modules and packages here, by name; they are loaded when somebody asks for all."""
+    return tuple(import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__) if found.name != "base")

@@ -1,0 +1,100 @@
+"""The device plugin's configurations: one for each pool, which the node label `nvidia.com/device-plugin.config` picks.
+
+GPU Feature Discovery and the MPS control daemon read the same files. The rules are those of `api/config/v1` in
+NVIDIA/k8s-device-plugin: unknown keys are ignored without a word; `rename`, `devices` and the top-level `resources` are
+read and then ignored with a warning; replicas are at least 2; a resource that the node does not have is skipped.
+
+No key is called `default` and the operator is given none: a node without the label is none of the plan's, and its
+config-manager falls back to an empty configuration (the operator sets `FALLBACK_STRATEGIES=empty`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gpuplan.compiler.manifests import to_yaml
+from gpuplan.compiler.manifests.provenance import Links, Routes, as_written, below, chosen, copied
+from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, Mig, Mps, Plan, Pool
+from gpuplan.compiler.planning.plugin_configs import configuration, pool_of, shared_resources
+from gpuplan.compiler.planning.pools import ROLLOUT_SUFFIX
+from gpuplan.compiler.planning.sources import because_of, instances_of, meaning_of, plugin_key_of, sharing_of
+from gpuplan.compiler.policy.models import ClusterMigStrategy
+
+CONFIG_MAP: Final = "gpuplan-device-plugin"
+"""The ConfigMap's name, or how it begins."""
+
+_SHARED = ".shared"
+
+
+def data(plan: Plan) -> dict[str, str]:
+    """The ConfigMap's data."""
+    return {key: to_yaml(config) for key, config in configurations(plan).items()}
+
+
+def configurations(plan: Plan) -> dict[str, Mapping[str, Any]]:
+    """A file for each pool, by its key, one for what a rollout moved, and what is retained.
+
+    The order is the same whether a pool has a key or a document retains it for the pool.
+    """
+    strategy = plan.cluster.gpu_operator.spec.mig_strategy
+    made: dict[str, Mapping[str, Any]] = {
+        part.labels[DEVICE_PLUGIN_CONFIG_LABEL]: configuration(part, strategy) for part in plan.parts
+    }
+    found = made | {retained.spec.key: retained.config for retained in plan.retained_plugin_configs}
+    pools = {pool.name for pool in plan.pools}
+
+    def place(key: str) -> tuple[bool, str]:
+        is_of_pool = pool_of(key) in pools and (key in made or not key.endswith(ROLLOUT_SUFFIX))
+        return not is_of_pool, pool_of(key) if is_of_pool else key
+
+    return {key: found[key] for key in sorted(sorted(found, reverse=True), key=place)}
+
+
+# --- Where it comes from -----------------------------------------------------------------------------------------
+
+
+def trace(plan: Plan) -> Routes:
+    """The places of what the files say, by routes in the ConfigMap."""
+    for pool in plan.pools:
+        for part in pool.parts:
+            route = ("data", part.labels[DEVICE_PLUGIN_CONFIG_LABEL])
+            key = plugin_key_of(plan, part)
+            yield route, (*because_of(pool), *_strategies(plan, pool), *chosen(*meaning_of(plan, pool)), *key)
+            yield from below(route, _trace(part, plan.cluster.gpu_operator.spec.mig_strategy))
+    for retained in plan.retained_plugin_configs:
+        yield ("data", retained.spec.key), chosen(retained.at / "key")
+        yield from below(("data", retained.spec.key), as_written(retained.at / "config", retained.config))
+
+
+def _strategies(plan: Plan, pool: Pool) -> Links:
+    """What chooses whether files name a strategy, and whether what a rollout moved has a file of its own."""
+    found = [part.sharing.at / "strategy" for part in pool.parts if isinstance(part.sharing, Mig)]
+    if not found:
+        return ()
+    return chosen(plan.cluster.gpu_operator.at / "migStrategy", *(found if pool.rollout else ()))
+
+
+def _trace(pool: Pool, strategy: ClusterMigStrategy) -> Routes:
+    yield ("version",), ()
+    if isinstance(pool.sharing, Mig) and strategy is ClusterMigStrategy.PER_POOL:
+        yield ("flags", "migStrategy"), copied(pool.sharing.at / "strategy")
+    if not (slicing := pool.shares):
+        return
+    route = ("sharing", "mps" if isinstance(slicing, Mps) else "timeSlicing")
+    yield (*route, "renameByDefault"), copied(slicing.at / "rename")
+    yield (*route, "failRequestsGreaterThanOne"), copied(slicing.at / "failRequestsGreaterThanOne")
+    for index, (resource, shares) in enumerate(shared_resources(pool).items()):
+        yield (*route, "resources", index, "replicas"), copied(shares.at)
+        named = chosen(slicing.at / "replicas") if shares.profile else ()
+        yield (*route, "resources", index, "name"), (*_resource(pool, resource), *named)
+
+
+def _resource(pool: Pool, resource: str) -> Links:
+    """Whole GPUs have one name; the names of MIG devices are those of profiles, or hidden by the strategy."""
+    if not isinstance(pool.sharing, Mig):
+        return ()
+    profiles = [unit.name for unit in pool.units if (unit.resource or "").removesuffix(_SHARED) == resource]
+    entries = pool.sharing.layout.entries
+    places = [at for name in profiles for entry in entries for at in instances_of(entry, name)]
+    return (*sharing_of(pool), *chosen(*places))

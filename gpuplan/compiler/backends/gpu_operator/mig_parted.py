@@ -1,0 +1,145 @@
+"""The mig-parted file: every MIG layout of the cluster, those that are retained included, for mig-manager.
+
+mig-manager reads the file as a whole (`api/spec/v1/spec.go` of NVIDIA/mig-parted): one entry that it cannot parse fails
+every node of the cluster. And a configuration counts as applied only when every GPU of the node matches an entry
+(`pkg/mig/config`), so a GPU that a layout forgets would have it applied again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.catalog import Gpu, parse_profile
+from gpuplan.compiler.manifests import to_yaml
+from gpuplan.compiler.manifests.provenance import Routes, below, choosing, chosen, copied, summed
+from gpuplan.compiler.planning.plan import Layout, LayoutEntry, Mig, Plan, RetainedLayout
+from gpuplan.compiler.planning.pools import ALL_DISABLED
+from gpuplan.compiler.planning.sources import config_name, gpus_of, instances_of, profile_of
+
+FILE_NAME = "config.yaml"
+"""The key of the ConfigMap: the operator sets `CONFIG_FILE=/mig-parted-config/config.yaml` and nothing else."""
+
+_DISABLED = {"devices": "all", "mig-enabled": False}
+
+
+def data(plan: Plan) -> dict[str, str]:
+    return {FILE_NAME: to_yaml(configuration(plan))}
+
+
+def configuration(plan: Plan) -> dict[str, Any]:
+    """The file. The operator labels nodes without a label `all-disabled`, so that entry is always there."""
+    gpu_counts = _gpus_per_node(plan)
+    layouts = {
+        layout.config_name: _entries(layout, gpu_counts.get(layout.config_name, 0)) for layout in plan.mig_layouts
+    }
+    for retained in plan.retained_layouts:
+        layouts[retained.spec.config_name] = _entries(retained.layout, retained.spec.gpus_per_node or 0)
+    configs = {ALL_DISABLED: [_DISABLED]} | {name: layouts[name] for name in sorted(layouts)}
+    return {"version": "v1", "mig-configs": configs}
+
+
+def _gpus_per_node(plan: Plan) -> dict[str, int]:
+    """How many GPUs the largest node has that a layout is for, or had that is retained; else it is not here."""
+    retained = (item.what.spec for item in plan.retained if isinstance(item.what, RetainedLayout))
+    found = {spec.config_name: spec.gpus_per_node or 0 for spec in retained}
+    for pool in plan.parts:
+        if isinstance(pool.sharing, Mig):
+            name = pool.sharing.layout.config_name
+            found[name] = max(found.get(name, 0), pool.nodes.gpus_per_node)
+    return found
+
+
+def _entries(layout: Layout, gpu_count: int) -> list[dict[str, Any]]:
+    """The layout's entries, and one that leaves the rest of the node's GPUs whole."""
+    entries = [_entry(layout.gpu, entry) for entry in layout.entries]
+    if rest := _uncovered(layout, gpu_count):
+        entries.append({"devices": rest, "mig-enabled": False})
+    return entries or [_DISABLED]
+
+
+def _uncovered(layout: Layout, gpu_count: int) -> list[int]:
+    if any(entry.gpus is None for entry in layout.entries):
+        return []
+    covered = {index for entry in layout.entries for index in entry.gpus or ()}
+    return [index for index in range(gpu_count) if index not in covered]
+
+
+def _entry(gpu: Gpu, entry: LayoutEntry) -> dict[str, Any]:
+    devices = "all" if entry.gpus is None else list(entry.gpus)
+    if not entry.mig_enabled:
+        return {"devices": devices, "mig-enabled": False}
+    return {"devices": devices, "mig-enabled": True, "mig-devices": _mig_devices(gpu, entry.instances)}
+
+
+def _mig_devices(gpu: Gpu, instances: Mapping[str, int]) -> dict[str, int]:
+    """Counts by profile, in the catalog's order.
+
+    Zero counts and spellings such as `7c.7g.80gb` never compare equal to what the GPU reports.
+    """
+    order = {profile.name: index for index, profile in enumerate(gpu.profiles)}
+    counts: dict[str, int] = {}
+    for name, count in instances.items():
+        if count > 0:
+            short = _short_spelling(name)
+            counts[short] = counts.get(short, 0) + count
+    return {name: counts[name] for name in sorted(counts, key=lambda name: (order.get(name, len(order)), name))}
+
+
+def _short_spelling(name: str) -> str:
+    parsed = parse_profile(name)
+    return parsed.gpu_instance if parsed is not None and parsed.is_long_spelling else name
+
+
+# --- Where it comes from -----------------------------------------------------------------------------------------
+
+
+def trace(plan: Plan) -> Routes:
+    """The places of what the file says, by routes in the ConfigMap."""
+    configs = ("data", FILE_NAME, "mig-configs")
+    yield ("data", FILE_NAME, "version"), ()
+    for layout in plan.mig_layouts:
+        route = (*configs, layout.config_name)
+        kept = (item.what.at for item in plan.retained if _retains(item.what, layout))
+        yield route, (*choosing(config_name(layout)), *chosen(*(at / "configName" for at in kept)))
+        yield from below(route, _trace(layout, tuple(_sizes(plan, layout))))
+    for retained in plan.retained_layouts:
+        route = (*configs, retained.spec.config_name)
+        yield route, chosen(retained.at / "configName")
+        yield from below(route, _trace(retained.layout, (retained.at / "gpusPerNode",)))
+
+
+def _sizes(plan: Plan, layout: Layout) -> Iterator[Origin]:
+    """Where it says how many GPUs the nodes have that a layout is for, and that it is for these."""
+    for pool in plan.parts:
+        if isinstance(pool.sharing, Mig) and pool.sharing.layout.config_name == layout.config_name:
+            yield pool.nodes.at / "gpusPerNode"
+            if not layout.is_inline:
+                yield pool.sharing.layout_at
+    yield from (item.what.at / "gpusPerNode" for item in plan.retained if _retains(item.what, layout))
+
+
+def _retains(what: object, layout: Layout) -> bool:
+    return isinstance(what, RetainedLayout) and what.spec.config_name == layout.config_name
+
+
+def _trace(layout: Layout, sizes: tuple[Origin, ...]) -> Routes:
+    for index, entry in enumerate(layout.entries):
+        yield from below((index,), _trace_entry(layout.gpu, entry))
+    if all(entry.gpus is not None for entry in layout.entries):
+        yield (), chosen(*sizes)  # GPUs that no entry names are in one of their own, if there are any
+
+
+def _trace_entry(gpu: Gpu, entry: LayoutEntry) -> Routes:
+    if entry.at.path[-1] != "instances":
+        yield ("mig-enabled",), copied(entry.at / "enabled")
+        route = ("devices",)
+        for index, at in enumerate(gpus_of(entry)):
+            yield (route if entry.gpus is None else (*route, index)), copied(at)
+    names = [name for name, count in entry.instances.items() if count > 0]
+    for short in _mig_devices(gpu, entry.instances):
+        places = [at for name in names if _short_spelling(name) == short for at in instances_of(entry, name)]
+        yield ("mig-devices", short), copied(*places) if len(places) == 1 else summed(*places)
+        if len(names) > 1:
+            yield ("mig-devices", short), profile_of(gpu, short)

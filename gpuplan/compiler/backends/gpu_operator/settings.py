@@ -1,0 +1,514 @@
+"""What the operator is told: in Helm values, in a ClusterPolicy, or in a patch for one that somebody else owns.
+
+The chart has no schema of its own: it ignores what it does not know. A list in a values file replaces the chart's, so
+lists that the plan adds to are written whole. On OpenShift, OLM installs the operator, and Node Feature Discovery
+before it: the GPU Operator takes a node for a GPU node by the labels that NFD makes from its PCI devices. With
+`nodeLabels: nfd` the same NFD puts the pools' labels and taints on nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.catalog.exporters import ExporterTrait
+from gpuplan.compiler.catalog.openshift import NFD_NAMESPACE, NFD_OPERATOR_TOLERATIONS, nfd_operator
+from gpuplan.compiler.catalog.operators import (
+    NFD_WORKER_TOLERATIONS,
+    OPERAND_TOLERATIONS,
+    Toleration,
+    image_repositories,
+    is_tolerated,
+    nearest_line,
+    runs_nfd_hook,
+)
+from gpuplan.compiler.manifests import HEADER, to_yaml
+from gpuplan.compiler.manifests.bodies import given, merged, new_object
+from gpuplan.compiler.manifests.templates import read_rows, rows_for
+from gpuplan.compiler.planning.dra import uses_claims
+from gpuplan.compiler.planning.drivers import are_drivers_by_pool
+from gpuplan.compiler.planning.exporter import (
+    RESOURCE_NAMES,
+    collects_health,
+    exporter_environment,
+    exporter_fields,
+    plan_exporter_traits,
+)
+from gpuplan.compiler.planning.operand_environment import operand_environment
+from gpuplan.compiler.planning.plan import GpuOperator, Monitoring, Plan
+from gpuplan.compiler.planning.pools import ALL_DISABLED
+from gpuplan.compiler.policy.models import ClusterMigStrategy, NodeLabels, Platform
+
+Values = Mapping[str, Any]
+
+_METRICS_ROWS: Final = Path(__file__).with_name("dcgm-metrics.yaml")
+_METRICS_FILE: Final = "dcgm-metrics.csv"
+"""The key of the ConfigMap: `MetricsConfigFileName` in the operator's `controllers/object_controls.go`."""
+
+
+class ConfigMapNames(NamedTuple):
+    """The ConfigMaps that the operator mounts, empty where there is none; ``metrics`` is the DCGM exporter's."""
+
+    mig_parted: str
+    device_plugin: str = ""
+    metrics: str = ""
+
+
+def _operands(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
+    """What follows from the plan, and what the DCGM exporter collects where the cluster is watched.
+
+    The CRD allows no default layout but `all-disabled` and none: which one a node gets is its label's business. The
+    device plugin has no default, which would reach every node that has no label.
+    """
+    found: dict[str, Any] = {
+        "migManager": {"config": {"name": names.mig_parted, "default": ALL_DISABLED}},
+        "devicePlugin": {"config": {"name": names.device_plugin, "default": ""}},
+    }
+    if uses_claims(plan):
+        found["devicePlugin"]["enabled"] = False
+    if monitoring := plan.cluster.monitoring:
+        found["dcgmExporter"] = {**_dcgm_exporter(monitoring, names.metrics), **exporter_fields(plan)}
+        found["nodeStatusExporter"] = {"enabled": True}
+    return found
+
+
+def _reboot(*, is_wanted: bool) -> dict[str, str]:
+    """The environment variable by which mig-manager knows whether it may reboot a node."""
+    return {"name": _REBOOT, "value": "true" if is_wanted else "false"}
+
+
+_REBOOT: Final = "WITH_REBOOT"
+
+
+def is_reboot(item: object) -> bool:
+    return isinstance(item, Mapping) and item.get("name") == _REBOOT
+
+
+# --- DCGM exporter -----------------------------------------------------------------------------------------------
+
+
+def metrics(plan: Plan) -> dict[str, str]:
+    """What the DCGM exporter collects, where the cluster is watched.
+
+    The operator mounts the ConfigMap and points the exporter to it (`TransformDCGMExporter` in its
+    `controllers/object_controls.go`), which reads it when it starts: hence the hash in the name. The exporter then
+    collects these fields and no others, so its own defaults are among them.
+    """
+    blocks = rows_for(_collected(plan), read_rows(_METRICS_ROWS)["metrics"])
+    return {_METRICS_FILE: "\n".join(block["lines"] for block in blocks)}
+
+
+def _collected(plan: Plan) -> set[str]:
+    """The facts that lines of the list depend on."""
+    if not collects_health(plan):
+        return {"basic"}
+    traits = plan_exporter_traits(plan)
+    return {*traits, *(() if ExporterTrait.EVENT_REASONS in traits else ("throttle-reasons",))}
+
+
+def _dcgm_exporter(monitoring: Monitoring, config_name: str) -> dict[str, Any]:
+    """What it collects, and how Prometheus gets it.
+
+    The label by which the exporter names its node is about to change its spelling, so Prometheus writes one: `node`.
+    """
+    monitor = given(
+        enabled=True,
+        honorLabels=monitoring.spec.honor_labels,
+        additionalLabels=dict(sorted(monitoring.spec.labels.items())),
+        relabelings=[NODE_RELABELING],
+    )
+    return {"config": {"name": config_name}, "serviceMonitor": monitor}
+
+
+NODE_RELABELING: Final = {
+    "action": "replace",
+    "sourceLabels": ["__meta_kubernetes_pod_node_name"],
+    "targetLabel": "node",
+}
+
+
+# --- Labels and taints -------------------------------------------------------------------------------------------
+
+
+def label_namespaces(plan: Plan, more: Iterable[object] = ()) -> list[str]:
+    """Namespaces of the labels that NFD puts on nodes, and more.
+
+    It takes any by default but kubernetes.io and its subdomains, and none that `denyLabelNs` names, unless they are
+    listed (`filterFeatureLabel` in NFD's `pkg/nfd-master/nfd-master.go`). The operator's own are under nvidia.com.
+    """
+    keys = {key for pool in plan.parts for key in pool.labels}
+    return sorted({*map(str, more), *(key.partition("/")[0] for key in keys if "/" in key), "nvidia.com"})
+
+
+def missing_tolerations(plan: Plan, present: Sequence[object]) -> list[dict[str, str]]:
+    """A toleration for each taint of the plan's pools that none of those present covers."""
+    wanted = {
+        (taint.key, taint.effect.value)
+        for pool in plan.pools
+        for taint in pool.taints
+        if not is_tolerated(present, taint.key, taint.value, taint.effect)
+    }
+    return [{"key": key, "operator": "Exists", "effect": effect} for key, effect in sorted(wanted)]
+
+
+# --- Helm --------------------------------------------------------------------------------------------------------
+
+VALUES_FILE: Final = "values.yaml"
+
+NFD: Final = "node-feature-discovery"
+
+
+def helm_file(plan: Plan, names: ConfigMapNames) -> bytes:
+    about = f"# Values for the chart gpu-operator, {plan.cluster.gpu_operator.version}.\n"
+    return (HEADER + about + to_yaml(helm_values(plan, names))).encode()
+
+
+def helm_values(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
+    """Defaults that suit GitOps, under the policy's own values, under what follows from the plan; keys in order."""
+    user = plan.cluster.gpu_operator.spec.values
+    return _sorted(merged(merged(_defaults(plan), user), decided_values(plan, names)))
+
+
+def decided_values(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
+    """What follows from the plan, whatever the policy's own values say; lists that the plan adds to are whole."""
+    user = plan.cluster.gpu_operator.spec.values
+    decided = merged(merged(_chart_decided(plan), _operands(plan, names)), _NOT_MADE)
+    return merged(decided, _completed_lists(plan, user))
+
+
+def _defaults(plan: Plan) -> dict[str, Any]:
+    """Argo CD applies the chart's CRDs at each sync, and would run the hook that does so at each sync too.
+
+    And whoever deletes the release, or an Application that keeps its objects, runs NFD's post-delete hook: it takes all
+    of NFD's labels off all nodes, `nvidia.com/mig.config` among them, and the operator then dissolves the partitions.
+    Charts before v25.10 run it whatever the values say (GPU618).
+    """
+    has_switch = plan.cluster.gpu_operator.spec.nfd and not runs_nfd_hook(plan.cluster.gpu_operator.version)
+    nfd = {NFD: {"postDeleteCleanup": False}} if has_switch else {}
+    return merged({"operator": {"upgradeCRD": False, "cleanupCRD": False}, **nfd}, image_settings(plan))
+
+
+def image_settings(plan: Plan) -> dict[str, Any]:
+    """Where images come from, and by which secrets, for each block of the chart that has one."""
+    spec, found = plan.cluster.gpu_operator.spec, dict[str, Any]()
+    for route, path in image_repositories(plan.cluster.gpu_operator.version).items():
+        block: dict[str, Any] = {"repository": f"{spec.registry}/{path}"} if spec.registry else {}
+        if spec.image_pull_secrets and len(route) == 1:
+            block["imagePullSecrets"] = list(spec.image_pull_secrets)
+        for key in reversed(route):
+            block = {key: block} if block else {}
+        found = merged(found, block)
+    return found
+
+
+def _chart_decided(plan: Plan) -> dict[str, Any]:
+    """Whatever is in `gpuplan.compiler.catalog.operators.decided_values`, and not the operands'.
+
+    An empty strategy: the chart's template then leaves the field out, which its default `single` would not.
+    """
+    spec = plan.cluster.gpu_operator.spec
+    is_pools_own = spec.mig_strategy is ClusterMigStrategy.PER_POOL
+    decided: dict[str, Any] = {
+        "mig": {"strategy": "" if is_pools_own else spec.mig_strategy.value},
+        "driver": given(enabled=spec.driver.enabled, version=spec.driver.version),
+    }
+    if are_drivers_by_pool(plan):
+        decided["driver"]["nvidiaDriverCRD"] = {"enabled": True, "deployDefaultCR": False}
+    if plan.cluster.spec.platform is Platform.OPENSHIFT:
+        decided["platform"] = {"openshift": True}
+    if plan.cluster.monitoring:
+        decided["dcgmExporter"] = {"enabled": True, "config": {"create": False}}
+    if not spec.nfd:
+        decided["nfd"] = {"enabled": False}
+    elif plan.cluster.spec.node_labels is NodeLabels.NFD and any(pool.taints for pool in plan.pools):
+        decided[NFD] = {"master": {"config": {"enableTaints": True}}}
+    return decided
+
+
+_NOT_MADE: Final = {"devicePlugin": {"config": {"create": False}}, "migManager": {"config": {"create": False}}}
+"""ConfigMaps that are gpuplan's, and not the chart's."""
+
+
+# --- Lists -------------------------------------------------------------------------------------------------------
+
+
+def _completed_lists(plan: Plan, user: Values) -> dict[str, Any]:
+    """Lists that hold the policy's own items, or else the chart's, and what the plan needs."""
+    operands = _tolerations(plan, find_list(user, "daemonsets", "tolerations"), OPERAND_TOLERATIONS)
+    lists: dict[str, Any] = {
+        "migManager": {"env": _environment(plan, user)},
+        **{operand: {"env": stated_environment(plan, operand, user)} for operand in operand_environment(plan)},
+        "daemonsets": given(tolerations=operands),
+        NFD: _nfd_lists(plan, user) if plan.cluster.gpu_operator.spec.nfd else {},
+    }
+    if plan.cluster.monitoring:
+        env = completed_environment(plan, find_list(user, "dcgmExporter", "env") or ())
+        lists["dcgmExporter"] = {"serviceMonitor": {"relabelings": _relabelings(user)}, **given(env=env)}
+    return given(**lists)
+
+
+def _relabelings(user: Values) -> list[Any]:
+    """The policy's own come first, so that none of them takes the label `node` away."""
+    own = find_list(user, "dcgmExporter", "serviceMonitor", "relabelings") or ()
+    return [*(item for item in own if item != NODE_RELABELING), NODE_RELABELING]
+
+
+def completed_environment(plan: Plan, own: Sequence[Any] = ()) -> list[Any]:
+    """The exporter's: the policy's own items, with the resources that they leave out, and what else is needed.
+
+    It is empty where nothing is added to the policy's own.
+    """
+    needed = exporter_environment(plan)
+    listed = [_completed(item, needed) for item in own]
+    missing = [{"name": name, "value": value} for name, value in needed.items() if not _names(own, name)]
+    return [*listed, *missing] if missing or listed != list(own) else []
+
+
+def _completed(item: object, needed: Mapping[str, str]) -> object:
+    """A variable that lists resources, with all of those that are needed; any other as it is."""
+    if not isinstance(item, Mapping) or item.get("name") != RESOURCE_NAMES or RESOURCE_NAMES not in needed:
+        return item
+    listed = [name for name in str(item.get("value") or "").split(",") if name]
+    missing = [name for name in needed[RESOURCE_NAMES].split(",") if name not in listed]
+    return {**item, "value": ",".join((*listed, *missing))} if missing else item
+
+
+def _names(items: Iterable[object], name: str) -> bool:
+    return any(isinstance(item, Mapping) and item.get("name") == name for item in items)
+
+
+def _nfd_lists(plan: Plan, user: Values) -> dict[str, Any]:
+    workers = _tolerations(plan, find_list(user, NFD, "worker", "tolerations"), NFD_WORKER_TOLERATIONS)
+    lists: dict[str, Any] = {"worker": {"tolerations": workers}} if workers else {}
+    if plan.cluster.spec.node_labels is NodeLabels.NFD:
+        listed = find_list(user, NFD, "master", "config", "extraLabelNs") or ()
+        lists["master"] = {"config": {"extraLabelNs": label_namespaces(plan, listed)}}
+    return lists
+
+
+def _tolerations(plan: Plan, user: Sequence[Any] | None, chart: Sequence[Toleration]) -> list[Any]:
+    """The whole list, empty where the one that holds anyway is enough."""
+    present: Sequence[Any] = chart if user is None else user
+    needed = missing_tolerations(plan, present)
+    return [*present, *needed] if needed else []
+
+
+def _environment(plan: Plan, user: Values) -> list[Any]:
+    own = _reboot(is_wanted=plan.cluster.gpu_operator.spec.reboot_on_mig_change)
+    listed = find_list(user, "migManager", "env") or ()
+    return [*(item for item in listed if not is_reboot(item)), own]
+
+
+def stated_environment(plan: Plan, operand: str, values: Values) -> list[Any]:
+    """The variables of the policy's own values, and those that it states or needs, each once."""
+    needed = operand_environment(plan)[operand]
+    own = find_list(values, operand, "env") or ()
+    kept = [item for item in own if not (isinstance(item, Mapping) and str(item.get("name")) in needed)]
+    return [*kept, *({"name": name, "value": value} for name, value in needed.items())]
+
+
+def find_list(values: object, *route: str) -> Sequence[Any] | None:
+    for key in route:
+        values = values.get(key) if isinstance(values, Mapping) else None
+    return values if isinstance(values, list | tuple) else None
+
+
+def _sorted(values: Values) -> dict[str, Any]:
+    return {key: _sorted(value) if isinstance(value, Mapping) else value for key, value in sorted(values.items())}
+
+
+# --- ClusterPolicy -----------------------------------------------------------------------------------------------
+
+_POLICY_FILE: Final = Path(__file__).with_name("cluster-policy.yaml")
+
+
+def policy_patch(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
+    """A partial ClusterPolicy for server-side apply over one that exists; it owns these fields and no others.
+
+    Its owner must not write them, nor `mig.strategy` where that is up to each pool. Tolerations are not here, since
+    server-side apply owns a list as a whole and would drop the owner's; GPU608 names those that are missing. Where the
+    cluster is watched, what the DCGM exporter collects and how it is scraped are the plan's too.
+    """
+    return _cluster_policy(plan.cluster.gpu_operator, _policy_decided(plan, names))
+
+
+OWNERS_PATCH_FILE: Final = "merge-into-cluster-policy.yaml"
+OWNERS_VALUES_FILE: Final = "merge-into-values.yaml"
+
+_ABOUT_MERGING: Final = """\
+# Nothing applies this file. {who} merges it there,
+# and again whenever it changes: the names of ConfigMaps change with what is in them. A list here replaces the owner's.
+# Until it is merged the operator works with the ConfigMaps that it has; they stay. Sync pools whose labels name
+# something new when this prints "(no change)", and the DaemonSets are rolled out:
+#   kubectl patch clusterpolicies.nvidia.com {policy} --type merge --dry-run=server --patch-file {file}
+#   kubectl rollout status -n {namespace} daemonset/nvidia-mig-manager daemonset/nvidia-device-plugin-daemonset
+"""
+
+
+def owners_patch(plan: Plan, names: ConfigMapNames) -> bytes:
+    """What `policy_patch` says, for the ClusterPolicy's owner: a merge patch, which can also take a field away."""
+    body = policy_patch(plan, names)
+    unset = plan.cluster.gpu_operator.spec.mig_strategy is ClusterMigStrategy.PER_POOL
+    spec = {"mig": {"strategy": None}, **body["spec"]} if unset else body["spec"]
+    who = "Whoever writes the ClusterPolicy as an object"
+    return (HEADER + _about_merging(plan, who) + to_yaml({**body, "spec": spec})).encode()
+
+
+def owners_values(plan: Plan, names: ConfigMapNames) -> bytes:
+    """The same for an owner that has the ClusterPolicy from the operator's chart: values for that."""
+    spec = plan.cluster.gpu_operator.spec
+    strategy = "" if spec.mig_strategy is ClusterMigStrategy.PER_POOL else spec.mig_strategy.value
+    values = merged(merged({"mig": {"strategy": strategy}}, _policy_decided(plan, names)), _NOT_MADE)
+    if plan.cluster.monitoring:
+        values = merged(values, {"dcgmExporter": {"config": {"create": False}}})
+    who = "Whoever installs the GPU Operator from its chart"
+    return (HEADER + _about_merging(plan, who) + to_yaml(_sorted(values))).encode()
+
+
+def _about_merging(plan: Plan, who: str) -> str:
+    operator = plan.cluster.gpu_operator
+    return _ABOUT_MERGING.format(
+        who=who, policy=operator.cluster_policy, file=OWNERS_PATCH_FILE, namespace=operator.namespace
+    )
+
+
+def whole_policy(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
+    """A ClusterPolicy that nobody else owns.
+
+    The operator's own metrics are there to be scraped even where gpuplan writes nothing that reads them.
+    """
+    operator = plan.cluster.gpu_operator
+    line = nearest_line(operator.version)
+    own: dict[str, Any] = {
+        "daemonsets": {"tolerations": [*OPERAND_TOLERATIONS, *missing_tolerations(plan, OPERAND_TOLERATIONS)]},
+        "cdi": dict(line.cdi),
+        "driver": {**_driver(operator), **line.driver_fields, **_delegated(plan)},
+        "dcgmExporter": (
+            given(env=completed_environment(plan)) if plan.cluster.monitoring else {"serviceMonitor": {"enabled": True}}
+        ),
+    }
+    is_openshift = plan.cluster.spec.platform is Platform.OPENSHIFT
+    runtime = {"defaultRuntime": "crio" if is_openshift else "containerd"} if line.requires_runtime else {}
+    own |= {operand: {"env": stated_environment(plan, operand, {})} for operand in operand_environment(plan)}
+    own = merged(own, pull_secrets(plan))
+    own["operator"] = {**runtime, "use_ocp_driver_toolkit": is_openshift}
+    return _cluster_policy(operator, merged(merged(read_rows(_POLICY_FILE), own), _policy_decided(plan, names)))
+
+
+def pull_secrets(plan: Plan) -> dict[str, Any]:
+    """Those of each operand that a whole ClusterPolicy has. OLM's bundle names the images themselves, by digest."""
+    secrets = plan.cluster.gpu_operator.spec.image_pull_secrets
+    blocks = image_repositories(plan.cluster.gpu_operator.version)
+    operands = [key for key in read_rows(_POLICY_FILE) if (key,) in blocks and key != "operator"]
+    return {operand: {"imagePullSecrets": list(secrets)} for operand in operands} if secrets else {}
+
+
+def _delegated(plan: Plan) -> dict[str, Any]:
+    return {"useNvidiaDriverCRD": True} if are_drivers_by_pool(plan) else {}
+
+
+def _driver(operator: GpuOperator) -> dict[str, Any]:
+    """A version counts only with a repository and an image (`ImagePath` in the operator's `api/nvidia/v1`)."""
+    version = operator.spec.driver.version
+    image = {"repository": "nvcr.io/nvidia", "image": "driver", "version": version} if version else {}
+    upgrades = {"autoUpgrade": True, "maxParallelUpgrades": 1, "maxUnavailable": "25%"}
+    return {"enabled": operator.spec.driver.enabled, **image, "upgradePolicy": upgrades}
+
+
+def _policy_decided(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
+    """No strategy for `perPool`: the CRD takes no empty one, and one that is set overrides every pool's own."""
+    spec = plan.cluster.gpu_operator.spec
+    is_pools_own = spec.mig_strategy is ClusterMigStrategy.PER_POOL
+    decided = {**({} if is_pools_own else {"mig": {"strategy": spec.mig_strategy.value}}), **_operands(plan, names)}
+    return merged(decided, {"migManager": {"env": [_reboot(is_wanted=True)]}}) if spec.reboot_on_mig_change else decided
+
+
+def _cluster_policy(operator: GpuOperator, spec: dict[str, Any]) -> dict[str, Any]:
+    return new_object("nvidia.com/v1", "ClusterPolicy", operator.cluster_policy, spec=given(**spec))
+
+
+# --- OLM ---------------------------------------------------------------------------------------------------------
+
+_PACKAGE: Final = "gpu-operator-certified"
+
+_WORKER: Final = {
+    "sources": {
+        "pci": {
+            # Network and display controllers, by the first digits of their class. The vendor alone makes the labels
+            # `feature.node.kubernetes.io/pci-10de.present` (NVIDIA) and `pci-15b3.present` (for GPUDirect RDMA).
+            "deviceClassWhitelist": ["02", "03"],
+            "deviceLabelFields": ["vendor"],
+        }
+    }
+}
+
+
+def privileged_namespace(name: str, platform: Platform) -> dict[str, Any]:
+    """A namespace of pods that use the host. On OpenShift the cluster's own Prometheus scrapes them."""
+    watched = {"openshift.io/cluster-monitoring": "true"} if platform is Platform.OPENSHIFT else {}
+    return new_object("v1", "Namespace", name, labels={**watched, "pod-security.kubernetes.io/enforce": "privileged"})
+
+
+def olm_objects(plan: Plan) -> Iterator[dict[str, Any]]:
+    """What OLM installs the operator by, and what it needs."""
+    yield from operator_objects(plan)
+    yield from nfd_objects(plan)
+
+
+def operator_objects(plan: Plan) -> Iterator[dict[str, Any]]:
+    """The channel holds one line of releases: OLM starts at the policy's release and follows the line (GPU665)."""
+    operator = plan.cluster.gpu_operator
+    csv = f"{_PACKAGE}.{operator.version}"
+    channel = operator.spec.olm.channel or operator.version.rpartition(".")[0]
+    yield _operator_group(_PACKAGE, operator.namespace)
+    yield _subscription(_PACKAGE, operator.namespace, channel, operator.spec.olm.catalog, csv)
+
+
+def nfd_objects(plan: Plan) -> Iterator[dict[str, Any]]:
+    """Node Feature Discovery, where the cluster does not have it already."""
+    if plan.cluster.gpu_operator.spec.nfd:
+        yield privileged_namespace(NFD_NAMESPACE, Platform.OPENSHIFT)
+        yield _operator_group(NFD_NAMESPACE, NFD_NAMESPACE)
+        yield _subscription("nfd", NFD_NAMESPACE, "stable", "redhat-operators")
+        yield _node_feature_discovery(plan)
+
+
+def _operator_group(name: str, namespace: str) -> dict[str, Any]:
+    """The operators of a namespace watch that namespace. With two groups in it OLM installs nothing there."""
+    spec = {"targetNamespaces": [namespace]}
+    return new_object("operators.coreos.com/v1", "OperatorGroup", name, namespace, spec=spec)
+
+
+def _subscription(package: str, namespace: str, channel: str, source: str, starting_csv: str = "") -> dict[str, Any]:
+    """A Subscription whose upgrades nobody has to approve.
+
+    With `Manual`, the first installation waits for a person, and so does everything after it at each new release: Argo
+    CD calls a Subscription with a pending InstallPlan `Progressing`, and no later wave begins
+    (`resource_customizations/operators.coreos.com/Subscription/health.lua`).
+    """
+    spec = given(
+        channel=channel,
+        installPlanApproval="Automatic",
+        name=package,
+        source=source,
+        sourceNamespace="openshift-marketplace",
+        startingCSV=starting_csv,
+    )
+    return new_object("operators.coreos.com/v1alpha1", "Subscription", package, namespace, spec=spec)
+
+
+def _node_feature_discovery(plan: Plan) -> dict[str, Any]:
+    """The one instance. It prunes nothing when it is deleted: nodes would lose their partitions with their labels."""
+    operator = nfd_operator(plan.cluster.spec.kubernetes)
+    tolerations = missing_tolerations(plan, NFD_OPERATOR_TOLERATIONS) if operator.takes_tolerations else []
+    labels_nodes = plan.cluster.spec.node_labels is NodeLabels.NFD
+    has_taints = any(pool.taints for pool in plan.pools)
+    spec = given(
+        operand=given(image=operator.image, workerTolerations=tolerations),
+        extraLabelNs=label_namespaces(plan) if labels_nodes else None,
+        enableTaints=(labels_nodes and operator.sets_taints and has_taints) or None,
+        workerConfig={"configData": to_yaml(_WORKER)},
+    )
+    return new_object("nfd.openshift.io/v1", "NodeFeatureDiscovery", "nfd-instance", NFD_NAMESPACE, spec=spec)

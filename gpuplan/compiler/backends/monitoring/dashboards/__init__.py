@@ -1,0 +1,177 @@
+"""The cluster's dashboard, for Grafana or for OpenShift's console: data files that show the same panels.
+
+No panel is about one pool or one tenant: which ones are shown is the viewer's choice, and the dashboard is the same for
+three hundred pools as for three, but for its title and its address. Of what there may be thousands, graphs show the 25
+largest at each moment. All queries of a table have the labels that name its rows: that is how rows are joined.
+
+`grafana.json` is the model of Grafana 10 and 11 (`schemaVersion` 39, https://grafana.com/docs/grafana/latest/dashboards/
+build-dashboards/view-dashboard-json-model/); later releases migrate it when they load it. `id`, `version` and
+`iteration` are left to Grafana's database: in a file they would change with nothing. A variable's All is a pattern of
+its own, since the list of a thousand names would be part of every query.
+
+In both files a panel may have `needs`, the recorded series without which it is always empty: where no rule records it,
+such as use by tenants with claims, the panel is left out, and those that stay are numbered and placed again.
+
+`console.json` is what Grafana's dashboards were at version 5, and of that what the console shows: panels of the types
+`graph`, `singlestat`, `table`, `gauge` and `grafana-piechart-panel`, taken from `rows`, each as wide as its `span` of
+twelve (web/src/components/dashboards/legacy/legacy-dashboard.tsx and useLegacyDashboards.ts in
+openshift/monitoring-plugin). Variables are of the type `query` or `interval`, hidden unless `hide` is 0, written
+`$name`, and `label_values(metric, label)` with that one blank is turned into `count(metric) by (label)`
+(legacy-variable-dropdowns.tsx). The last threshold below a number gives its colour (`sortedIndexBy` in
+single-stat.tsx); of Grafana's units it knows `percentunit` and `bytes` (web/src/components/format.tsx). The `styles` of
+a table are its columns, and one without a name is not shown; before OpenShift 4.15 rows are joined by their first label
+alone (openshift/monitoring-plugin#96). There is one data source, which nothing names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Iterator
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+from gpuplan.compiler.manifests import Manifest
+from gpuplan.compiler.manifests.bodies import new_object
+from gpuplan.compiler.manifests.provenance import Links, Routes, below, chosen, copied
+from gpuplan.compiler.planning.dra import uses_claims
+from gpuplan.compiler.planning.plan import Cluster, Dashboards, Plan, Stage
+from gpuplan.compiler.planning.sources import claims_of, monitoring_namespace, named, release_of, scheduler_of
+from gpuplan.compiler.planning.subjects import about
+from gpuplan.compiler.policy.models import Platform
+
+_FOLDER: Final = Stage.MONITORING.value
+
+_FOLDER_ANNOTATION: Final = "grafana_folder"
+"""What Grafana's chart is commonly told to look at: `sidecar.dashboards.folderAnnotation`."""
+
+_OF_CONSOLE: Final = "console.openshift.io/"
+
+_LONGEST_UID: Final = 40
+"""Of a Grafana dashboard: `pkg/util/shortid_generator.go` in grafana/grafana."""
+
+
+def render(plan: Plan, recorded: Collection[str]) -> Iterator[Manifest]:
+    """A ConfigMap with the dashboard, in the form that whoever looks for its labels reads.
+
+    ``recorded`` are the series that rules record.
+    """
+    if plan.cluster.monitoring is not None:
+        body = _config_map(plan.cluster, plan.cluster.monitoring.dashboards, recorded)
+        yield Manifest(_FOLDER, body, about=about(plan.cluster, *plan.price_lists[:1]), trace=partial(_trace, plan))
+
+
+def is_for_console(dashboards: Dashboards) -> bool:
+    """Whether the labels are those by which OpenShift's console finds dashboards, for administrators or developers."""
+    return any(label.startswith(_OF_CONSOLE) for label in dashboards.labels)
+
+
+def _config_map(cluster: Cluster, dashboards: Dashboards, recorded: Collection[str]) -> dict[str, Any]:
+    name = f"gpuplan-{cluster.name}"
+    has_console = is_for_console(dashboards)
+    board = _for_console(recorded) if has_console else _for_grafana(recorded) | {"uid": uid(cluster)}
+    board |= {"title": f"GPUs of {cluster.name}"}
+    folder = {_FOLDER_ANNOTATION: dashboards.spec.folder} if dashboards.spec.folder and not has_console else {}
+    return new_object(
+        "v1",
+        "ConfigMap",
+        name,
+        dashboards.namespace,
+        labels=dict(sorted(dashboards.labels.items())),
+        annotations=folder,
+        data={f"{name}.json": json.dumps(board, indent=2, ensure_ascii=False) + "\n"},
+    )
+
+
+def _for_console(recorded: Collection[str]) -> Board:
+    board = _read("console")
+    rows = [{**row, "panels": _filled(row["panels"], recorded)} for row in board["rows"]]
+    return {**board, "rows": [row for row in rows if row["panels"]]}
+
+
+def _for_grafana(recorded: Collection[str]) -> Board:
+    """A row is a panel before those that are in it."""
+    board = _read("grafana")
+    panels = _filled(board["panels"], recorded)
+    shown = [panel for panel, after in pairwise((*panels, _ROW)) if not panel["type"] == after["type"] == "row"]
+    return {**board, "panels": list(_placed(shown))}
+
+
+def _filled(panels: Iterable[Board], recorded: Collection[str]) -> list[Board]:
+    """Those that can show something."""
+    found = (panel for panel in panels if panel.get("needs") is None or panel["needs"] in recorded)
+    return [{key: value for key, value in panel.items() if key != "needs"} for panel in found]
+
+
+def _placed(panels: Iterable[Board]) -> Iterator[Board]:
+    """From left to right, and then below what is there."""
+    x = y = height = 0
+    for number, panel in enumerate(panels, start=1):
+        place = panel["gridPos"]
+        if x + place["w"] > _COLUMNS:
+            x, y, height = 0, y + height, 0
+        yield {**panel, "id": number, "gridPos": {**place, "x": x, "y": y}}
+        x, height = x + place["w"], max(height, place["h"])
+
+
+Board = dict[str, Any]
+"""A dashboard, or a part of one."""
+
+_ROW: Final[Board] = {"type": "row"}
+_COLUMNS: Final = 24
+
+
+def _read(form: str) -> Board:
+    found: Board = json.loads(Path(__file__).with_name(f"{form}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def uid(cluster: Cluster) -> str:
+    """The dashboard's address in Grafana, the same for ever: from the cluster's name, cut where it is too long."""
+    whole = f"gpuplan-{cluster.name}"
+    if len(whole) <= _LONGEST_UID:
+        return whole
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
+    return f"{whole[: _LONGEST_UID - len(digest) - 1]}-{digest}"
+
+
+# --- Where it comes from -----------------------------------------------------------------------------------------
+
+
+def _trace(plan: Plan) -> Routes:
+    """A label, if it is the only one of the console's, decides which of the two forms the dashboard has."""
+    cluster = plan.cluster
+    if cluster.monitoring is None:
+        return
+    dashboards = cluster.monitoring.dashboards
+    yield ("metadata", "name"), named(cluster)
+    yield ("metadata", "namespace"), _namespace(cluster, dashboards)
+    yield ("metadata", "annotations", _FOLDER_ANNOTATION), copied(dashboards.at / "folder")
+    platform, labels = chosen(cluster.at / "platform"), dashboards.at / "labels"
+    is_usual = dashboards.spec.labels is None
+    for key in dashboards.labels:
+        yield ("metadata", "labels", key), platform if is_usual else copied(labels / key)
+    consoles = [key for key in dashboards.labels if key.startswith(_OF_CONSOLE)]
+    yield ("data",), platform if is_usual else chosen(*(labels / key for key in consoles if len(consoles) == 1))
+    yield ("data",), _recorded(plan)
+    yield from below(("data", f"gpuplan-{cluster.name}.json"), _board_trace(cluster, dashboards))
+
+
+def _board_trace(cluster: Cluster, dashboards: Dashboards) -> Routes:
+    yield ("title",), named(cluster)
+    if not is_for_console(dashboards):
+        yield ("uid",), named(cluster)
+
+
+def _recorded(plan: Plan) -> Links:
+    """What decides which series are recorded: of claims Kueue alone tells, of anything else every scheduler's rules."""
+    return (*claims_of(plan), *((*scheduler_of(plan), *release_of(plan)) if uses_claims(plan) else ()))
+
+
+def _namespace(cluster: Cluster, dashboards: Dashboards) -> Links:
+    if dashboards.spec.namespace:
+        return copied(dashboards.at / "namespace")
+    platform = chosen(cluster.at / "platform")
+    return platform if cluster.spec.platform is Platform.OPENSHIFT else (*platform, *monitoring_namespace(cluster))

@@ -1,0 +1,496 @@
+"""The back end of the stage `namespaces`: one folder for each namespace of a tenant.
+
+A folder holds all that is about its namespace, so that no kustomize build grows with the number of tenants: the
+Namespace, its quota on GPUs, its members' roles, and its admission binding with the parameters. Only those parameters
+live elsewhere, in `gpuplan-system`: a tenant with the role `edit` may write any ConfigMap of its own namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from gpuplan.compiler.admission import POD_SECURITY_POLICY
+from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.manifests import Manifest, admission_binding, quantity
+from gpuplan.compiler.manifests.bodies import given, new_object
+from gpuplan.compiler.manifests.provenance import ANY, Links, Routes, adding, choosing, chosen, copied, ordered
+from gpuplan.compiler.planning.amounts import amount_text
+from gpuplan.compiler.planning.classes import class_caps
+from gpuplan.compiler.planning.containers import compute_caps, container_limits, defaults_of
+from gpuplan.compiler.planning.dra import CLAIMS_QUOTA, DRIVER_CLASSES, device_classes, quota_key, uses_claims
+from gpuplan.compiler.planning.grants import (
+    FRACTION,
+    GRANTS_POLICY,
+    QUEUES_POLICY,
+    SYSTEM_NAMESPACE,
+    USUAL_RESOURCES,
+    gpu_resources,
+    grants,
+    has_admission_policies,
+    mig_resource,
+    parameters,
+    refuses_more_than_one,
+)
+from gpuplan.compiler.planning.members import Account, account_of, role_field, role_of
+from gpuplan.compiler.planning.plan import TENANT_LABEL, Amount, Counted, Mps, Plan, Quota, Stage, Tenant, Unit
+from gpuplan.compiler.planning.rdma import RDMA_LABEL, is_held_by_rules, network_resources, places_of, whose_network
+from gpuplan.compiler.planning.schedulers import SchedulerTraits
+from gpuplan.compiler.planning.sources import (
+    admission_of,
+    asked_by,
+    cap_of,
+    caps_of,
+    claims_of,
+    class_cap_of,
+    compute_cap_of,
+    limit_of,
+    name_of,
+    named,
+    namespace_of,
+    places_of_profiles,
+    queue_by_pool_of,
+    resource_of,
+    scheduler_of,
+)
+from gpuplan.compiler.planning.subjects import RESOURCES, about
+from gpuplan.compiler.policy.models import PodSecurity
+
+_T = TypeVar("_T")
+
+_FOLDER = Stage.NAMESPACES.value
+
+QUOTA: Final = "gpuplan"
+"""What the ResourceQuota of a namespace is called; those of priority classes have their names behind it."""
+
+_RBAC = "rbac.authorization.k8s.io"
+
+
+def render(plan: Plan) -> Iterator[Manifest]:
+    """The folders of all namespaces; those of no tenant are left alone."""
+    banned = _banned(plan)
+    is_guarded = has_admission_policies(plan.cluster)
+    scheduler, network = plan.scheduler, whose_network(plan)
+    for tenant in plan.tenants:
+        if tenant.spec.labelled_namespaces and is_guarded:
+            yield from _labelled(plan, tenant)
+        whose = about(tenant)
+        for namespace in tenant.spec.namespaces:
+            folder = f"{_FOLDER}/{namespace}"
+            of = _Traces(plan, tenant, namespace)
+            yield Manifest(folder, _namespace(tenant, namespace, scheduler), about=whose, trace=of.namespace)
+            compute = _compute(tenant, namespace, scheduler)
+            quota = _resource_quota(tenant, namespace, banned, compute)
+            yield Manifest(folder, quota, about=(*whose, *RESOURCES, *network), trace=of.resource_quota)
+            for name, caps in class_caps(tenant, namespace, plan.cluster.cap).items():
+                body, trace = _class_quota(namespace, name, caps), partial(of.class_quota, name)
+                yield Manifest(
+                    folder, body, about=(*whose, *about(*(quota.pool for quota in tenant.quotas))), trace=trace
+                )
+            if limits := container_limits(tenant, namespace, scheduler):
+                yield Manifest(folder, _limit_range(namespace, limits), about=whose, trace=of.limit_range)
+            for role, subjects in _members_by_role(tenant).items():
+                binding = _role_binding(namespace, role, subjects)
+                yield Manifest(folder, binding, about=whose, trace=partial(of.role_binding, role))
+            if is_guarded:
+                pools = about(*(quota.pool for quota in tenant.quotas))
+                body = _parameters(tenant, namespace, scheduler)
+                yield Manifest(folder, body, about=(*whose, *pools), trace=of.parameters)
+                for policy in (GRANTS_POLICY, QUEUES_POLICY) if scheduler.has_queues else (GRANTS_POLICY,):
+                    body = _policy_binding(policy, namespace)
+                    yield Manifest(folder, body, about=whose, trace=partial(of.policy_binding, policy))
+
+
+def _labelled(plan: Plan, tenant: Tenant) -> Iterator[Manifest]:
+    """What holds in namespaces that are the tenant's by their label, and not by name: there may be any number of them.
+
+    No name of a namespace has a dot, so that none of the objects of those is called so. Their level of Pod Security is
+    up to whoever makes them; so an admission policy of ours holds them to `baseline` all the same.
+    """
+    pools, of = about(*(quota.pool for quota in tenant.quotas)), _Traces(plan, tenant, None)
+    folder, whose, name = Stage.SCHEDULING.value, about(tenant), _labelled_parameters(tenant)
+    data = parameters(tenant, None, plan.scheduler)
+    body = new_object("v1", "ConfigMap", name, SYSTEM_NAMESPACE, data=data)
+    yield Manifest(folder, body, about=(*whose, *pools), trace=of.parameters)
+    others = given(
+        matchLabels={TENANT_LABEL: tenant.name},
+        matchExpressions=[{"key": _NAME_LABEL, "operator": "NotIn", "values": sorted(tenant.spec.namespaces)}]
+        if tenant.spec.namespaces
+        else None,
+    )
+    policies = (GRANTS_POLICY, QUEUES_POLICY) if plan.scheduler.has_queues else (GRANTS_POLICY,)
+    for policy in policies:
+        binding = admission_binding(
+            f"{policy}.{tenant.name}", policy, others, {"name": name, "namespace": SYSTEM_NAMESPACE}
+        )
+        yield Manifest(folder, binding, about=whose, trace=partial(of.policy_binding, policy))
+    if tenant.spec.allow.pod_security is not PodSecurity.PRIVILEGED:
+        binding = admission_binding(f"{POD_SECURITY_POLICY}.{tenant.name}", POD_SECURITY_POLICY, others)
+        yield Manifest(folder, binding, about=whose, trace=partial(of.policy_binding, POD_SECURITY_POLICY))
+
+
+def _labelled_parameters(tenant: Tenant) -> str:
+    return f"grants.{tenant.name}"
+
+
+_NAME_LABEL: Final = "kubernetes.io/metadata.name"
+"""What the API server labels every namespace with; nobody can change it."""
+
+
+def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> dict[str, Any]:
+    """The level is also a warning: `enforce` judges pods alone, `warn` tells whoever applies a Deployment.
+
+    Where a tenant may use RDMA it forbids nothing, and an admission policy of ours does so in its place.
+    """
+    is_held = is_held_by_rules(tenant)
+    level = (PodSecurity.PRIVILEGED if is_held else tenant.spec.allow.pod_security).value
+    labels = {
+        TENANT_LABEL: tenant.name,
+        **({RDMA_LABEL: "true"} if is_held else {}),
+        "pod-security.kubernetes.io/enforce": level,
+        "pod-security.kubernetes.io/warn": level,
+        **({scheduler.project_label: namespace} if scheduler.has_projects else {}),
+    }
+    return new_object("v1", "Namespace", namespace, labels=labels)
+
+
+# --- Quota -------------------------------------------------------------------------------------------------------
+
+
+def _banned(plan: Plan) -> dict[str, str]:
+    banned = {f"requests.{resource}": "0" for resource in (*gpu_resources(plan), *network_resources(plan))}
+    if uses_claims(plan):
+        banned |= {quota_key(name): "0" for name in (*device_classes(plan), *DRIVER_CLASSES)}
+        banned[CLAIMS_QUOTA] = "0"
+    return banned
+
+
+def _resource_quota(
+    tenant: Tenant, namespace: str, banned: Mapping[str, str], compute: Mapping[str, str]
+) -> dict[str, Any]:
+    """Caps on what is granted, zero for every other way to a GPU: a key that is absent caps nothing.
+
+    Only `requests.<resource>` counts for extended resources; the API server stores `limits.<resource>` and bare names
+    too, and never counts them (`isExtendedResourceNameForQuota`, `podComputeUsageHelper` in
+    `pkg/quota/v1/evaluator/core/pods.go` of kubernetes/kubernetes). There is no scope for nodes, so pools whose units
+    share a resource share one cap.
+
+    Claims are counted by class. One of a class that the plan does not know is counted by nothing else: so there may be
+    no more claims than devices.
+
+    CPU, memory and pods come last. They are of all pods of the namespace, on whatever nodes.
+
+    Where the queue caps all that there is nothing is left. The API server keeps no empty mapping, and what applies the
+    object would find it changed for ever.
+    """
+    hard = {**_hard(tenant, namespace, banned), **compute}
+    return new_object("v1", "ResourceQuota", QUOTA, namespace, spec={"hard": hard} if hard else {})
+
+
+def _hard(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -> dict[str, str]:
+    free = {f"requests.{resource}" for resource in tenant.spec.allow.rdma}
+    hard = {key: number for key, number in banned.items() if key not in free}
+    caps: dict[str, Amount | None] = {}
+    for quota in tenant.quotas:
+        for key in _keys(quota.unit):
+            cap, known = quota.caps[namespace], caps.get(key, 0)
+            caps[key] = None if cap is None or known is None else cap + known
+    for key, total in caps.items():
+        if total is None:
+            hard.pop(key, None)
+        else:
+            hard[key] = quantity(int(total))  # part of a device is none
+    return hard
+
+
+def _class_quota(namespace: str, priority_class: str, caps: Mapping[str, int]) -> dict[str, Any]:
+    """A bound on pods of one class, beside that on all pods (`podMatchesScopeFunc` in the evaluator of pods)."""
+    of_class = {"scopeName": "PriorityClass", "operator": "In", "values": [priority_class]}
+    spec = {
+        "hard": {f"requests.{resource}": quantity(cap) for resource, cap in caps.items()},
+        "scopeSelector": {"matchExpressions": [of_class]},
+    }
+    return new_object("v1", "ResourceQuota", f"{QUOTA}-{priority_class}", namespace, spec=spec)
+
+
+_COMPUTE_KEYS: Final = {Counted.CPU: "requests.cpu", Counted.MEMORY: "requests.memory", Counted.PODS: "pods"}
+"""What a ResourceQuota counts CPU, memory and pods by."""
+
+
+def _compute(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> Mapping[str, str]:
+    caps = compute_caps(tenant, namespace, scheduler)
+    return {_COMPUTE_KEYS[counted]: amount_text(counted, cap) for counted, cap in caps.items()}
+
+
+def _limit_range(namespace: str, limits: Mapping[str, Any]) -> dict[str, Any]:
+    return new_object("v1", "LimitRange", QUOTA, namespace, spec={"limits": [{"type": "Container", **limits}]})
+
+
+def _keys(unit: Unit) -> tuple[str, ...]:
+    """What a ResourceQuota counts a unit by."""
+    if unit.device_class:
+        return quota_key(unit.device_class), CLAIMS_QUOTA
+    return () if unit.resource is None else (f"requests.{unit.resource}",)
+
+
+# --- Members -----------------------------------------------------------------------------------------------------
+
+
+def _members_by_role(tenant: Tenant) -> dict[str, list[Account]]:
+    found: dict[str, set[Account]] = {}
+    for member in tenant.spec.members:
+        found.setdefault(role_of(member), set()).add(account_of(member))
+    return {role: sorted(found[role]) for role in sorted(found)}
+
+
+def _role_binding(namespace: str, role: str, subjects: list[Account]) -> dict[str, Any]:
+    """Named by the role, which a binding cannot change. No role of Kubernetes may write quotas or namespaces."""
+    role_ref = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role}
+    listed = [{"apiGroup": _RBAC, "kind": kind, "name": name} for kind, name, _ in subjects]
+    name = f"gpuplan-{role}"
+    return new_object(f"{_RBAC}/v1", "RoleBinding", name, namespace, roleRef=role_ref, subjects=listed)
+
+
+# --- Admission ---------------------------------------------------------------------------------------------------
+
+
+def _parameters(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> dict[str, Any]:
+    """What of its pools the tenant has in a namespace, for the admission policies to read."""
+    data = parameters(tenant, namespace, scheduler)
+    return new_object("v1", "ConfigMap", _parameters_name(namespace), SYSTEM_NAMESPACE, data=data)
+
+
+def _parameters_name(namespace: str) -> str:
+    return f"grants-{namespace}"
+
+
+def _policy_binding(policy: str, namespace: str) -> dict[str, Any]:
+    """A policy in the namespace, with its parameters.
+
+    The namespace is chosen by the label that the API server sets and nobody can change. Whoever applies a binding
+    needs the right to read ConfigMaps in `gpuplan-system`: the API server asks for it.
+    """
+    here = {"matchLabels": {_NAME_LABEL: namespace}}
+    parameters_of = {"name": _parameters_name(namespace), "namespace": SYSTEM_NAMESPACE}
+    return admission_binding(f"{policy}-{namespace}", policy, here, parameters_of)
+
+
+# --- Where it comes from -----------------------------------------------------------------------------------------
+
+
+class _Traces(NamedTuple):
+    """Where the objects of one namespace come from; without a name, those of all that are the tenant's by label."""
+
+    plan: Plan
+    tenant: Tenant
+    name: str | None
+
+    def namespace(self) -> Routes:
+        yield ("metadata", "name"), self._named()
+        yield ("metadata", "labels", TENANT_LABEL), named(self.tenant)
+        for mode in ("enforce", "warn"):
+            route = ("metadata", "labels", f"pod-security.kubernetes.io/{mode}")
+            yield route, copied(self.tenant.at / "allow" / "podSecurity")
+            yield route, self._rdma()
+        yield ("metadata", "labels", RDMA_LABEL), self._rdma()
+        if label := self.plan.scheduler.project_label:
+            yield ("metadata", "labels", label), (*self._named(), *chosen(self.plan.cluster.scheduler.at / "kind"))
+
+    def _rdma(self) -> Links:
+        """That it is granted at all: one resource is enough."""
+        listed = self.tenant.spec.allow.rdma
+        return chosen(self.tenant.at / "allow" / "rdma" / 0) if len(listed) == 1 else ()
+
+    def resource_quota(self) -> Routes:
+        yield ("metadata", "namespace"), self._named()
+        for resource in network_resources(self.plan):
+            places = tuple(places_of(self.plan, resource))
+            yield ("spec", "hard", f"requests.{resource}"), copied(*places) if len(places) == 1 else ()
+        for key, links in _offered(self.plan).items():
+            yield ("spec", "hard", key), links
+        for key, quotas in self._quotas_by_key().items():
+            caps = tuple(link for quota in quotas for link in self._cap_of(quota))
+            asked = (link for quota in quotas for link in asked_by(self.plan, quota))
+            yield ("spec", "hard", key), (*(adding(caps) if len(quotas) > 1 else caps), *asked)
+        for counted, key in _COMPUTE_KEYS.items():
+            yield ("spec", "hard", key), self._compute_of(counted)
+
+    def class_quota(self, priority_class: str) -> Routes:
+        """Of several limits none alone decides that it is there."""
+        stated = [
+            quota.at / "classLimits" / priority_class
+            for quota in self.tenant.quotas
+            if priority_class in quota.class_limits
+        ]
+        name = named(*(item for item in self.tenant.priority_classes if item.name == priority_class))
+        yield (), (*caps_of(self.plan), *(chosen(*stated) if len(stated) == 1 else ()))
+        yield ("metadata", "name"), name
+        yield ("metadata", "namespace"), self._named()
+        yield ("spec", "scopeSelector", "matchExpressions", 0, "values", 0), name
+        counted = [quota for quota in self.tenant.quotas if quota.unit.resource and not quota.unit.device_class]
+        for resource in dict.fromkeys(quota.unit.resource for quota in counted):
+            quotas = [quota for quota in counted if quota.unit.resource == resource]
+            caps = tuple(
+                link for quota in quotas for link in class_cap_of(self.plan, quota, self.name or "", priority_class)
+            )
+            asked = (link for quota in quotas for link in asked_by(self.plan, quota))
+            yield ("spec", "hard", f"requests.{resource}"), (*(adding(caps) if len(quotas) > 1 else caps), *asked)
+
+    def limit_range(self) -> Routes:
+        """It is there for what the tenant says or the ResourceQuota counts; any of it is enough."""
+        yield ("metadata", "namespace"), self._named()
+        item, reasons = ("spec", "limits", 0), list[Links]()
+        for counted, found in defaults_of(self.tenant).items():
+            needed, name = choosing(self._compute_of(counted)), counted.value
+            written = copied(found.at / found.request_field) if found.request is not None else needed
+            yield (*item, "default", name), copied(found.at / "limit")
+            yield (*item, "defaultRequest", name), written
+            yield (*item, "maxLimitRequestRatio", name), copied(found.at / "maxRatio")
+            reasons += [links for links in (needed, *map(chosen, found.stated)) if links]
+        yield (), tuple(link for link in next(iter(reasons), ()) if all(link in other for other in reasons))
+
+    def _compute_of(self, counted: Counted) -> Links:
+        """Whether a quota counts here at all is its split's to say."""
+        granted = [quota for quota in self.tenant.quotas if quota.find_compute(counted)]
+        links = tuple(link for quota in granted for link in compute_cap_of(self.plan, quota, counted))
+        splits = (quota.at / "split" / (self.name or "") for quota in self.tenant.quotas if quota.split)
+        where = (*chosen(*splits), *scheduler_of(self.plan)) if links else ()
+        return (*(adding(links) if len(granted) > 1 else links), *where)
+
+    def _quotas_by_key(self) -> Mapping[str, list[Quota]]:
+        found: dict[str, list[Quota]] = {}
+        for quota in self.tenant.quotas:
+            for key in _keys(quota.unit):
+                found.setdefault(key, []).append(quota)
+        return found
+
+    def role_binding(self, role: str) -> Routes:
+        """A member may be a group's name alone, which says nothing of the role."""
+        yield ("metadata", "namespace"), self._named()
+        members = [
+            (self.tenant.at / "members" / index, member)
+            for index, member in enumerate(self.tenant.spec.members)
+            if role_of(member) == role
+        ]
+        roles = [
+            at / role_field(member) for at, member in members if {"role", "cluster_role"} & member.model_fields_set
+        ]
+        yield ("metadata", "name"), chosen(*roles)
+        yield ("roleRef", "name"), (copied if len(members) == 1 else chosen)(*roles)
+        for index, subject in enumerate(_members_by_role(self.tenant)[role]):
+            places = [at / subject.field for at, member in members if account_of(member) == subject]
+            yield ("subjects", index, "name"), copied(*places)
+            yield ("subjects", index, "kind"), chosen(*places)
+        if len(members) > 1:
+            everyone = ordered(*(at / account_of(member).field for at, member in members))
+            yield ("subjects", ANY, "name"), everyone
+            yield ("subjects", ANY, "kind"), everyone
+
+    def parameters(self) -> Routes:
+        """A line of grants is there while the cap in the namespace is above zero; lines are in the order of names."""
+        yield (), admission_of(self.plan)
+        yield ("metadata", "name"), self._named()
+        yield ("data", "tenant"), named(self.tenant)
+        yield from self._other_resources()
+        for index, priority in enumerate(self.tenant.priority_classes):
+            at = self.tenant.at / "priorityClasses" / index
+            yield ("data", "priorityClasses", index), (*copied(at), *named(priority))
+        granted = grants(self.tenant, self.name)
+        if not granted:
+            yield ("data",), chosen(*filter(None, map(self._cap_of_zero, self.tenant.quotas)))
+        pools = {grant.pool for grant in granted}
+        for index, (quotas, links) in enumerate(self._listed(lambda quota: quota.pool.name, pools)):
+            yield ("data", "pools", index), links
+            pool = quotas[0].pool
+            is_kept = pool.name in self.tenant.spec.names.queues
+            called = queue_by_pool_of(self.tenant, pool) if is_kept else named(self.tenant)
+            yield ("data", "queues", index), (*links, *called, *scheduler_of(self.plan))
+        resources = {(grant.pool, grant.resource) for grant in granted}
+        for index, (quotas, links) in enumerate(self._listed(_granted, resources)):
+            asked = (link for quota in quotas for link in (*asked_by(self.plan, quota), *self._most_of(quota)))
+            yield ("data", "grants", index), (*links, *asked)
+
+    def _other_resources(self) -> Routes:
+        """Sorted: of several each may be in the place of another."""
+        places = [self.tenant.at / "allow" / "rdma" / index for index in range(len(self.tenant.spec.allow.rdma))]
+        yield ("data", "otherResources"), copied(*places) if len(places) == 1 else chosen(*places)
+        yield ("data", "otherResources", ANY), (copied if len(places) == 1 else chosen)(*places)
+
+    def _listed(self, key: Callable[[Quota], _T], there: Collection[_T]) -> Iterator[tuple[list[Quota], Links]]:
+        """The quotas of each line that is there, sorted; those before it could be gone, and all be elsewhere.
+
+        Where several quotas are of one line, none alone decides that it is there.
+        """
+        groups: dict[_T, list[Quota]] = {}
+        for quota in sorted(self.tenant.quotas, key=_granted):
+            groups.setdefault(key(quota), []).append(quota)
+        places = [place for quota in self.tenant.quotas for place in (quota.at / "pool", name_of(quota.pool))]
+        before: list[Origin] = places if len(self.tenant.quotas) > 1 else []
+        for item, quotas in groups.items():
+            alone = quotas[0] if len(quotas) == 1 else None
+            cap = self._cap_of_zero(alone) if alone else None
+            if item in there:
+                own = (*copied(alone.at / "pool"), *(chosen(cap) if cap else ())) if alone else ()
+                yield quotas, (*named(quotas[0].pool), *own, *ordered(*before))
+            before = [*before, cap] if cap else before
+
+    def _cap_of_zero(self, quota: Quota) -> Origin | None:
+        """What would make a cap of zero: a split or a guarantee, for no limit is less than what is guaranteed."""
+        (number, *_) = self._cap_of(quota)
+        return None if number.at == quota.at / "limit" else number.at
+
+    def _most_of(self, quota: Quota) -> Links:
+        """What bounds the units of a container; the device plugin refuses several shares, whatever a tenant may."""
+        part = quota.pool.part_with(quota.unit)
+        is_sliced = part.shares_of(quota.unit) is not None and not isinstance(part.shares, Mps)
+        refuses = chosen(part.shares.at / "failRequestsGreaterThanOne") if part.shares and is_sliced else ()
+        if refuses_more_than_one(quota.pool, quota.unit):
+            return refuses
+        return (*refuses, *copied(self.tenant.at / "allow" / "unitsPerContainer"))
+
+    def policy_binding(self, policy: str) -> Routes:
+        yield (), admission_of(self.plan)
+        if policy == QUEUES_POLICY:
+            yield (), scheduler_of(self.plan)
+        yield ("metadata", "name"), self._named()
+        yield ("spec", "paramRef", "name"), self._named()
+        selector = ("spec", "matchResources", "namespaceSelector")
+        yield (*selector, "matchLabels", ANY), self._named()
+        places = [namespace_of(self.tenant, name) for name in sorted(self.tenant.spec.namespaces)]
+        for index, place in enumerate(places if self.name is None else ()):
+            yield (*selector, "matchExpressions", 0, "values", index), (*copied(place), *ordered(*places))
+
+    def _named(self) -> Links:
+        if self.name is None:
+            return (*named(self.tenant), *chosen(self.tenant.at / "labelledNamespaces"))
+        return copied(namespace_of(self.tenant, self.name))
+
+    def _cap_of(self, quota: Quota) -> Links:
+        """What a ResourceQuota caps in the namespace; where there is none, a limit of 0 still grants nothing."""
+        return copied(limit_of(quota)) if self.name is None else cap_of(self.plan, quota, self.name)
+
+
+def _granted(quota: Quota) -> tuple[str, str]:
+    return quota.pool.name, quota.unit.asked_as or FRACTION
+
+
+def _offered(plan: Plan) -> Mapping[str, Links]:
+    """By key of a ResourceQuota, what alone decides that the cluster may hand that out.
+
+    What several layouts or pools hand out is there without any one of them, and `nvidia.com/gpu` without all.
+    """
+    ways: dict[str, list[Links]] = {f"requests.{resource}": [] for resource in USUAL_RESOURCES}
+    for layout in plan.mig_layouts:
+        for profile, at in places_of_profiles(layout):
+            ways.setdefault(f"requests.{mig_resource(profile)}", []).append(chosen(at))
+    of_layouts = frozenset(ways)
+    for pool in plan.pools:
+        for unit in pool.units:
+            for key in _keys(unit):
+                if key not in of_layouts:
+                    ways.setdefault(key, []).append(resource_of(pool, unit))
+    for name in (CLAIMS_QUOTA, *map(quota_key, DRIVER_CLASSES)):
+        ways[name] = [claims_of(plan)]
+    return {key: links[0] for key, links in ways.items() if len(links) == 1}

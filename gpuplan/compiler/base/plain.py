@@ -1,0 +1,84 @@
+"""Plain objects of any shape: what JSON or YAML gave, of which nothing is known until it is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from gpuplan.compiler.base.aliases import has_few_aliases
+from gpuplan.compiler.base.depth import is_deep
+from gpuplan.compiler.base.diagnostics import Path
+
+
+def mapping(value: object) -> Mapping[str, object]:
+    """The value if it is a mapping, less keys that are no text; else nothing."""
+    return {key: item for key, item in value.items() if isinstance(key, str)} if isinstance(value, Mapping) else {}
+
+
+def sequence(value: object) -> Sequence[object]:
+    return value if isinstance(value, list) else ()
+
+
+def text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def value_at(body: object, route: Iterable[str | int]) -> object:
+    for part in route:
+        body = next(iter(sequence(body)[part : part + 1]), None) if isinstance(part, int) else mapping(body).get(part)
+    return body
+
+
+def inside(body: Mapping[str, object], *route: str) -> Mapping[str, object]:
+    return mapping(value_at(body, route))
+
+
+def parts_with(body: object, *keys: str) -> Iterator[tuple[Path, Mapping[str, object]]]:
+    """The parts of a body that have one of some keys, such as pods' specs, wherever their kind has them.
+
+    An alias may have a part stand in many places, in itself as well: each is found once.
+    """
+    seen: set[int] = set()
+    left: list[tuple[Path, object]] = [((), body)]
+    while left:
+        route, part = left.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, Mapping) and not part.keys().isdisjoint(keys):
+            yield route, mapping(part)
+        items = enumerate(part) if isinstance(part, list) else mapping(part).items()
+        left += reversed([((*route, key), value) for key, value in items if isinstance(value, list | Mapping)])
+
+
+MAX_TEXT: Final = 3 * 2**19
+"""The characters of a text in a value that is read: etcd takes no object of more than 1.5 MiB."""
+
+
+def read_text(value: object) -> list[object]:
+    """The documents of a YAML text inside a value; none where it is no text or cannot be read."""
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        return []
+    import yaml
+
+    try:
+        is_small = not is_deep(value) and has_few_aliases(value)
+        return list(yaml.load_all(value, Loader=yaml.CSafeLoader)) if is_small else []
+    except (yaml.YAMLError, ValueError):  # PyYAML lets through the errors of dates that do not exist
+        return []
+
+
+def is_yaml(value: str) -> bool:
+    """Whether the first document of a text can be parsed, whatever is in it; what is too long is not judged."""
+    if len(value) > MAX_TEXT:
+        return True
+    import yaml
+
+    try:
+        if is_deep(value) or not has_few_aliases(value):
+            return False
+        loader = yaml.CSafeLoader(value)
+        _ = loader.check_node() and loader.get_node()
+    except yaml.YAMLError:
+        return False
+    return True

@@ -1,0 +1,215 @@
+"""Checks on what admission cannot stop, or stops by surprise (GPU420-425, GPU520-529)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from gpuplan.compiler.admission import known_rules, left_out, rules_of_queues
+from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
+from gpuplan.compiler.base.wording import closest, listing
+from gpuplan.compiler.checks.registry import check
+from gpuplan.compiler.checks.wording import mistyped, name_of
+from gpuplan.compiler.planning.grants import has_admission_policies
+from gpuplan.compiler.planning.hand_files import read
+from gpuplan.compiler.planning.plan import GPU_RESOURCE, POOL_LABEL, Plan, Pool, PriorityClass, Tenant
+from gpuplan.compiler.policy.models import Cap, NodeLabels, PodSecurity
+
+# --- Rules that are left out -------------------------------------------------------------------------------------
+
+
+@check("GPU420", "rule-cannot-be-left-out")
+def rule_cannot_be_left_out(plan: Plan) -> Iterator[Finding]:
+    """`admission.without` names a rule that there is not, or that other rules rely on.
+
+    ## Why
+    What keeps tenants to their quotas is written on every cluster. Some rules go further, or are younger than policies
+    that people have already: those are optional. A misspelt name leaves nothing out.
+
+    ## Instead
+    Write the name of an optional rule, as docs/admission-rules.md lists them, or remove the line.
+    """
+    known = known_rules()
+    optional = [name for name, sentence in known.items() if sentence]
+    for index, name in enumerate(plan.cluster.spec.admission.without):
+        at, note = plan.cluster.at / "admission" / "without" / index, _WHERE
+        if name not in known:
+            message, meant = f"gpuplan has no admission rule `{name}`", closest(name, optional)
+            yield mistyped(at, message, meant, "leaves nothing out", "remove it", note)
+        elif name not in optional:
+            message = f"the admission rule `{name}` is on every cluster"
+            yield Finding(at, message, label="leaves nothing out", notes=(note,), help="remove it")
+
+
+_WHERE: Final = "docs/admission-rules.md lists the optional rules"
+
+
+@check("GPU421", "rule-left-out", Severity.WARNING)
+def rule_left_out(plan: Plan) -> Iterator[Finding]:
+    """An optional admission rule is left out, so that tenants may do what it refuses.
+
+    ## Why
+    `admission.without` keeps a platform as it was under an earlier gpuplan, or lets tenants do what a rule is too
+    strict about. What is possible then should be said wherever the policy is read.
+
+    ## Instead
+    Remove the name once no tenant needs it. Where it stays, ignore this finding with a comment that says why.
+    """
+    left = {rule.name: rule for rule in left_out(plan)}
+    for index, name in enumerate(plan.cluster.spec.admission.without):
+        if name in left:
+            yield Finding(
+                plan.cluster.at / "admission" / "without" / index,
+                f"without the admission rule `{name}` {left[name].optional}",
+                label="left out",
+                notes=(f"it says: {left[name].message}", *_second_walls(plan, name)),
+                help=f"remove `{name}`, or ignore this finding with the reason",
+            )
+
+
+def _second_walls(plan: Plan, name: str) -> Iterator[str]:
+    """What else there would be to cap a tenant that goes around its queue."""
+    if plan.cluster.cap is Cap.QUEUE and name in rules_of_queues():
+        yield "the queue is the only cap: `scheduler.cap: limit` has a ResourceQuota beside it"
+
+
+# --- Nodes that keep nobody off ----------------------------------------------------------------------------------
+
+
+@check("GPU425", "pool-without-taint", Severity.NOTE)
+def pool_without_taint(plan: Plan) -> Iterator[Finding]:
+    """gpuplan sets no taint on nodes of a pool, so that pods without GPUs of any namespace may fill them.
+
+    ## Why
+    Quotas and admission rules hold pods that ask for GPUs. Any other pod goes wherever no taint keeps it off, from
+    namespaces of no tenant, too; one that asks for all CPUs of a node keeps its GPUs idle. With a taint, tenants' pods
+    come to a pool by a grant alone.
+
+    `taintPools: true` gives a taint to each pool that has none which keeps pods off (`PreferNoSchedule` does not). Node
+    Feature Discovery puts it on the nodes. With `nodeLabels: external` gpuplan sets no taints at all:
+    `partitions/node-groups.yaml` says which ones a node needs, and whoever makes the nodes sets them. So it is with
+    `nodeLabels: node`, where GPU611 says which.
+
+    ## Instead
+    Write `taintPools: true`; before the merge, `gpuplan diff --pods` lists the pods that do not tolerate the taint.
+    Where others set taints, have them do so, and ignore this finding with the reason.
+    """
+    granted = {quota.pool.name for tenant in plan.tenants for quota in tenant.quotas}
+    pools = [pool for pool in plan.pools if pool.name in granted]
+    untainted, how = [pool for pool in pools if not pool.barrier], plan.cluster.spec.node_labels
+    if untainted:
+        yield Finding(
+            plan.cluster.at / "taintPools",
+            f"pods without GPUs of any namespace may fill the nodes of {_named(untainted)}",
+            label="no taint keeps them off",
+            related=tuple(Label(pool.at / "taints", f"nothing keeps pods off `{pool.name}`") for pool in untainted[:3]),
+            help="write `taintPools: true`" + ("" if how is NodeLabels.NFD else f", and {_tainting(untainted[0])}"),
+        )
+    elif pools and how is NodeLabels.EXTERNAL:
+        yield Finding(
+            plan.cluster.at / "nodeLabels",
+            f"gpuplan sets no taints on the nodes of {_named(pools)}",
+            label="whoever makes the nodes sets them",
+            notes=("without them pods without GPUs of any namespace may fill the nodes",),
+            help=f"{_tainting(pools[0])}, and ignore this finding with the reason",
+        )
+
+
+def _named(pools: Sequence[Pool]) -> str:
+    return f"pool{'s' if len(pools) > 1 else ''} {listing([pool.name for pool in pools])}"
+
+
+def _tainting(pool: Pool) -> str:
+    """What to type for one pool, with its own taint or the usual one."""
+    taint = next(iter(pool.barrier), None)
+    text = f"{taint.key}={taint.value}:{taint.effect.value}" if taint else f"{GPU_RESOURCE}=present:NoSchedule"
+    command = f"kubectl taint nodes -l {POOL_LABEL}={pool.name} {text}"
+    return f"set what `partitions/node-groups.yaml` says, by node groups or as in `{command}`"
+
+
+# --- What policies do not see ------------------------------------------------------------------------------------
+
+
+@check("GPU520", "privileged-tenant", Severity.WARNING)
+def privileged_tenant(plan: Plan) -> Iterator[Finding]:
+    """A tenant's pods may be privileged, so that no quota and no policy keeps them from a GPU.
+
+    ## Why
+    A privileged container sees every device of its node, whatever it asked for; so does one that mounts `/dev` from the
+    node, which the level `privileged` allows too. Such pods use the GPUs of all tenants on the nodes where they run,
+    and can change how those are partitioned.
+
+    ## Instead
+    Leave `podSecurity` at `baseline`, or write `restricted`. Pods that need no more than RDMA, and with it the
+    capability IPC_LOCK, need no `privileged`: name their network resources in `allow.rdma`. Give the few pods that need
+    more a namespace of their own, run by the platform team.
+    """
+    for tenant in plan.tenants:
+        if tenant.spec.allow.pod_security is PodSecurity.PRIVILEGED and tenant.has_work:
+            yield Finding(
+                tenant.at / "allow" / "podSecurity",
+                f"privileged pods of tenant `{tenant.name}` reach every GPU",
+                label="no quota holds for them",
+                notes=("a privileged container sees all devices of its node, whatever it asked for",),
+                help="write `podSecurity: baseline`, with network resources in `rdma` where pods need RDMA",
+            )
+
+
+@check("GPU521", "gpus-without-class", Severity.WARNING)
+def gpus_without_class(plan: Plan) -> Iterator[Finding]:
+    """On plain Kubernetes, a tenant uses GPUs but may name no priority class, so that others' pods evict its own.
+
+    ## Why
+    Pods without a class have the default class's priority, or 0. kube-scheduler evicts by priority alone and knows no
+    tenants: where a pod of a higher class does not fit, it takes the place of one without, however far the tenant of
+    that one is within its guarantee.
+
+    ## Instead
+    Name the classes that the tenant's pods may have in `priorityClasses`.
+    """
+    if not plan.scheduler.evicts_by_priority_alone:
+        return
+    without = max((found.spec.value for found in plan.priority_classes if found.spec.default), default=0)
+    evicting = [found for found in plan.priority_classes if found.spec.preempts and found.spec.value > without]
+    for tenant in plan.tenants if evicting else ():
+        uses_gpus = tenant.has_work and tenant.quotas
+        if uses_gpus and not tenant.priority_classes and tenant.name not in plan.broken.incomplete_tenants:
+            yield _without_class(tenant, without, sorted(evicting, key=lambda found: found.spec.value))
+
+
+def _without_class(tenant: Tenant, value: int, evicting: Sequence[PriorityClass]) -> Finding:
+    return Finding(
+        name_of(tenant.at),
+        f"pods of tenant `{tenant.name}` can be evicted by pods of {listing([found.name for found in evicting])}",
+        label="may name no priority class",
+        related=tuple(
+            Label(found.at / "value", f"evicts any lower value than {found.spec.value}") for found in evicting
+        ),
+        notes=(f"pods that name no class have the priority {value}",),
+        help=f"add `priorityClasses: [{evicting[0].name}]`",
+    )
+
+
+@check("GPU522", "default-class-not-in-policy")
+def default_class_not_in_policy(plan: Plan) -> Iterator[Finding]:
+    """A hand-written PriorityClass is the default, so that admission refuses tenants' pods that name no class.
+
+    ## Why
+    The API server gives every pod without a class the default one before policies judge it. A policy cannot tell that
+    from a pod that names the class itself, and lets tenants name no class above their own.
+
+    ## Instead
+    Write the class as a PriorityClass document with `default: true`: tenants' pods may then have its value.
+    """
+    has_default = any(found.spec.default for found in plan.priority_classes)
+    is_judged = plan.tenants and has_admission_policies(plan.cluster) and not has_default
+    for found in read(plan).of_kind("PriorityClass") if is_judged else ():
+        value = found.body.get("value")
+        if found.body.get("globalDefault") is True and isinstance(value, int) and value > 0:
+            yield Finding(
+                found.place("globalDefault"),
+                f"pods of tenants that name no class get `{found.name}` and are refused",
+                label=f"raises them from 0 to {value}",
+                notes=("tenants' pods may have the classes of their tenant, or none that gives priority",),
+                help=f"write a PriorityClass document `{found.name}` with `default: true` in the policy",
+            )

@@ -1,0 +1,340 @@
+"""Checks on how a pool's nodes are changed, by rollouts and under guards (GPU730-749)."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+
+from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.compiler.base.wording import misspelling
+from gpuplan.compiler.checks.registry import check
+from gpuplan.compiler.checks.wording import name_of
+from gpuplan.compiler.planning.node_patterns import NodePattern, parse
+from gpuplan.compiler.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    MIG_CONFIG_LABEL,
+    DynamicMig,
+    Plan,
+    Pool,
+    Rollout,
+    Unit,
+)
+from gpuplan.compiler.planning.pools import LONGEST_ROLLOUT_NAME, clashes, is_alike
+from gpuplan.compiler.planning.projects import seconds
+from gpuplan.compiler.policy.models import Guard, NodeLabels
+
+
+@check("GPU730", "moved-node-not-in-pool")
+def moved_node_not_in_pool(plan: Plan) -> Iterator[Finding]:
+    """A rollout names a node that is not one of its pool's.
+
+    ## Why
+    The node would get labels of the pool, and be repartitioned, though it belongs to another pool or to none. And the
+    node that was meant keeps the old sharing, while its units are counted as moved.
+
+    ## Instead
+    Use a name that the pool lists, or that its pattern matches.
+    """
+    for pool, rollout in _rollouts(plan):
+        pattern = None if pool.nodes.name_pattern is None else parse(pool.nodes.name_pattern)
+        for index, name in enumerate(rollout.nodes):
+            is_listed = name in pool.nodes.names
+            is_matched = not pool.nodes.names and (not isinstance(pattern, NodePattern) or pattern.matches(name))
+            if not is_listed and not is_matched:
+                close = misspelling(name, pool.nodes.names)
+                yield Finding(
+                    rollout.at / "nodes" / index,
+                    f"node `{name}` is none of pool `{pool.name}`",
+                    label=f"did you mean `{close}`" if close else "not a node of the pool",
+                    related=(
+                        Label((pool.nodes.at / "names").key, "its nodes")
+                        if pool.nodes.names
+                        else Label(pool.nodes.at / "namePattern", "does not match it"),
+                    ),
+                    help=f"write `{close}`" if close else "name a node of the pool",
+                )
+
+
+@check("GPU731", "more-nodes-moved-than-counted")
+def more_nodes_moved_than_counted(plan: Plan) -> Iterator[Finding]:
+    """A rollout names more nodes than its pool counts.
+
+    ## Why
+    Capacity is counted with `nodes.count`: units of the other nodes would be promised although there are none left.
+
+    ## Instead
+    Correct `nodes.count`, or the names.
+    """
+    for pool, rollout in _rollouts(plan):
+        moved = len(rollout.moved.nodes.names)
+        if moved > pool.nodes.count:
+            yield Finding(
+                (rollout.at / "nodes").key,
+                f"the rollout of pool `{pool.name}` names {moved} nodes, and the pool counts {pool.nodes.count}",
+                label=f"{moved} named",
+                related=(Label(pool.nodes.at / "count", f"{pool.nodes.count} counted"),),
+                help=f"write `count: {moved}`, or correct the names",
+            )
+
+
+@check("GPU732", "rollout-mixes-units", ignorable=False)
+def rollout_mixes_units(plan: Plan) -> Iterator[Finding]:
+    """A pool would hand out different units under one name while a rollout is under way.
+
+    ## Why
+    Pods and quotas know units by their resource. While some nodes publish whole GPUs as `nvidia.com/gpu` and others
+    shares or, under the strategy `single`, MIG devices, a pod that asks for one gets either, and a quota counts both as
+    one. So it is with shares of two sizes, which are all `nvidia.com/gpu.shared`.
+
+    ## Instead
+    Go to units with names of their own: strategy `mixed`, shares with `rename: true`. What cannot have one, such as
+    another number of `replicas`, is no matter of nodes: change `sharing` itself, once pods that hold shares may end. Or
+    make a second pool, and move nodes from one to the other.
+    """
+    for pool, rollout in _rollouts(plan):
+        for left, moved in clashes(rollout.left.units, rollout.moved.units):
+            name = moved.asked_as or moved.name
+            yield Finding(
+                rollout.moved.sharing.at.key,
+                f"`{name}` of pool `{pool.name}` would be two things while the rollout is under way",
+                label=unit_text(moved),
+                related=(Label(pool.sharing.at.key, unit_text(left)),),
+                notes=("pods ask for it, and quotas count it, by that name alone",),
+                help="publish units by names of their own (`strategy: mixed`, `rename: true`), or make a second pool",
+            )
+            break
+
+
+def unit_text(unit: Unit) -> str:
+    """A unit in words, with what tells it from another one of its name."""
+    return f"`{unit.name}`" if unit.memory_mib is None else f"`{unit.name}` of {unit.memory_mib} MiB"
+
+
+@check("GPU733", "rollout-changes-nothing", Severity.WARNING)
+def rollout_changes_nothing(plan: Plan) -> Iterator[Finding]:
+    """A rollout leads to the sharing that the pool has already.
+
+    ## Why
+    No node would change. Most likely `sharing` was changed before the last node had been moved, which moves all that
+    are left at once, or `rollout` was forgotten when it had come to its end.
+
+    ## Instead
+    Remove `rollout` when all nodes have been moved; until then leave `sharing` as it was.
+    """
+    for pool, rollout in _rollouts(plan):
+        if is_alike(pool.sharing, rollout.moved.sharing):
+            yield Finding(
+                (rollout.at / "sharing").key,
+                f"the rollout of pool `{pool.name}` leads to what the pool has",
+                label="the same sharing",
+                related=(Label(pool.sharing.at.key, "shared like this already"),),
+                help="remove `rollout`, or write the sharing that it leads to",
+            )
+
+
+@check("GPU734", "pool-name-too-long-for-key")
+def pool_name_too_long_for_key(plan: Plan) -> Iterator[Finding]:
+    """A pool's name leaves no room for the key that its nodes name.
+
+    ## Why
+    Nodes that are shared otherwise than the pool's own name says have a key of their own in the device plugin's file:
+    the name, a dot and seven hex digits, or `.rollout`. So it is during a rollout, and afterwards as long as a
+    `Retained` says what the name meant before; with `devicePluginConfig: fixed` all nodes have such a key. Nodes have
+    the key as the value of the label `nvidia.com/device-plugin.config`, which has at most 63 characters.
+
+    ## Instead
+    Give the pool a shorter name before its sharing changes. That is a change of labels on all of its nodes, and of its
+    queues.
+    """
+    for pool in plan.pools:
+        keys = [part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in pool.parts]
+        own = pool.name, pool.keys.own
+        long = next((key for key in keys if key not in own and len(pool.name) > LONGEST_ROLLOUT_NAME), None)
+        if long is not None:
+            yield Finding(
+                name_of(pool.at),
+                f"the name of pool `{pool.name}` is too long to "
+                + ("have its content's hash in a label" if pool.keys.by_content else "share its GPUs in two ways"),
+                label=f"{len(pool.name)} characters",
+                notes=(
+                    f"with `{long.removeprefix(pool.name)}` at its end it must be a label's value, of 63 characters",
+                ),
+                help=f"choose a name of at most {LONGEST_ROLLOUT_NAME} characters",
+            )
+
+
+@check("GPU735", "node-moved-twice", Severity.WARNING)
+def node_moved_twice(plan: Plan) -> Iterator[Finding]:
+    """A rollout names a node twice.
+
+    ## Why
+    It is one node and counts once. Most likely another name was meant, whose node stays as it was.
+
+    ## Instead
+    Remove the name, or write the one that was meant.
+    """
+    for pool, rollout in _rollouts(plan):
+        first: dict[str, int] = {}
+        for index, name in enumerate(rollout.nodes):
+            if first.setdefault(name, index) != index:
+                yield Finding(
+                    rollout.at / "nodes" / index,
+                    f"the rollout of pool `{pool.name}` names node `{name}` twice",
+                    label="named before",
+                    related=(Label(rollout.at / "nodes" / first[name], "the first time"),),
+                    help="remove it, or write the name that was meant",
+                )
+
+
+def _rollouts(plan: Plan) -> Iterator[tuple[Pool, Rollout]]:
+    return ((pool, pool.rollout) for pool in plan.pools if pool.rollout)
+
+
+@check("GPU740", "guard-never-runs", Severity.WARNING)
+def guard_never_runs(plan: Plan) -> Iterator[Finding]:
+    """A pool has a guard where nothing would run it.
+
+    ## Why
+    The guard's Jobs are hooks: Argo CD runs them before and after it syncs the pool's folder. Flux has no hooks, and
+    whoever applies folders by hand runs none. With `nodeLabels: external` the folder does not change nodes at all, for
+    others do. The Jobs are not written then, and nothing keeps GPUs that pods hold from being repartitioned.
+
+    ## Instead
+    Remove the guard in this cluster's overlay with `disruption: {guard: null}`, and drain nodes before a change. Or
+    have Argo CD sync the cluster, and write `nodeLabels: nfd` or `node`.
+    """
+    cluster = plan.cluster
+    if cluster.spec.node_labels is NodeLabels.EXTERNAL:
+        cause, related = "others label its nodes", [Label(cluster.at / "nodeLabels", "`external`")]
+    elif cluster.argocd is None:
+        cause = "only Argo CD runs Jobs before and after a sync"
+        related = [Label(cluster.flux.at.key, "synced by Flux")] if cluster.flux else []
+    else:
+        return
+    for pool, at, _ in _guards(plan):
+        yield Finding(
+            at.key,
+            f"nothing runs the guard of pool `{pool.name}`: {cause}",
+            label="never runs",
+            related=tuple(related),
+            help="write `guard: null` in the cluster's overlay, and drain nodes before their labels change",
+        )
+
+
+@check("GPU741", "guard-has-nothing-to-guard", Severity.WARNING)
+def guard_has_nothing_to_guard(plan: Plan) -> Iterator[Finding]:
+    """A pool has a guard, and no change of it repartitions GPUs.
+
+    ## Why
+    The guard reads the label `nvidia.com/mig.config`. Nodes whose GPU model has no MIG do not have it: a change of
+    how they are shared restarts the device plugin, and pods that hold GPUs go on. Under MPS they do not, but the
+    daemons restart with the GPU Operator's files, which a guard of the pool's nodes does not see. Where partitions are
+    made on demand, nodes do not have the label either.
+
+    ## Instead
+    Remove `disruption.guard`.
+    """
+    for pool, at, _ in _guards(plan):
+        if not any(MIG_CONFIG_LABEL in part.labels for part in pool.parts):
+            is_dynamic = isinstance(pool.sharing, DynamicMig)
+            why = "its partitions are made on demand" if is_dynamic else f"{pool.gpu.id} has no MIG"
+            yield Finding(
+                at.key,
+                f"there is nothing to guard in pool `{pool.name}`: {why}",
+                label="never repartitioned",
+                related=(
+                    Label(pool.sharing.at.key, "on demand") if is_dynamic else Label(pool.at / "gpu", "has no MIG"),
+                ),
+                help="remove `guard`",
+            )
+
+
+_LEAST_SECONDS = 300
+
+
+@check("GPU742", "guard-gives-up-early", Severity.WARNING)
+def guard_gives_up_early(plan: Plan) -> Iterator[Finding]:
+    """A guard waits less long for nodes than they may well need.
+
+    ## Why
+    Before mig-manager touches a GPU it waits until the operator's own pods have left the node, up to five minutes for
+    each kind of them (`waitForPodsToBeDeleted` in `pkg/mig/reconfigure/reconfigure.go` of NVIDIA/mig-parted). Then
+    it partitions one GPU after the other, and may have to reboot the node. A guard that gives up before that fails
+    syncs that went well.
+
+    ## Instead
+    Write how long the slowest node may take, such as `timeout: 30m`; more where nodes reboot.
+    """
+    for pool, at, guard in _guards(plan):
+        if seconds(guard.timeout) < _LEAST_SECONDS:
+            yield Finding(
+                at / "timeout",
+                f"the guard of pool `{pool.name}` gives up after {seconds(guard.timeout)} seconds",
+                label="too soon for a node to be partitioned",
+                notes=("mig-manager waits up to 5 minutes for each kind of the operator's pods to leave a node",),
+                help="write `timeout: 30m`",
+            )
+
+
+@check("GPU743", "guard-reads-pattern-otherwise")
+def guard_reads_pattern_otherwise(plan: Plan) -> Iterator[Finding]:
+    """A guard cannot read the pool's pattern as Node Feature Discovery does.
+
+    ## Why
+    Node Feature Discovery matches names with RE2, and the guard with Python. Almost all that gpuplan takes means the
+    same to both. Named classes such as `[[:digit:]]` and groups such as `(?<name>...)` do not: the guard would look at
+    other nodes than those that are about to change.
+
+    ## Instead
+    Write the characters of a named class, such as `[0-9]`, and `(?:...)` for a group.
+    """
+    for pool, at, _ in _guards(plan):
+        pattern = pool.nodes.name_pattern
+        if pattern is not None and isinstance(parse(pattern), NodePattern) and not _is_python(pattern):
+            yield Finding(
+                pool.nodes.at / "namePattern",
+                f"the guard of pool `{pool.name}` cannot read `{pattern}` as Node Feature Discovery does",
+                label="means something else to Python",
+                related=(Label(at.key, "read by this guard"),),
+                help="write `[0-9]` for a class such as `[[:digit:]]`, and `(?:...)` for a group with a name",
+            )
+
+
+@check("GPU744", "guard-finds-no-node")
+def guard_finds_no_node(plan: Plan) -> Iterator[Finding]:
+    """A guard is to watch the nodes of a pool that nothing names.
+
+    ## Why
+    The guard finds nodes in the API server, by their names, before their labels change. What board a node has it does
+    not see there, so that it would let every change pass.
+
+    ## Instead
+    Say the nodes' names by `namePattern` or `names` besides `matchBoards`, or leave the guard out.
+    """
+    for pool, at, _ in _guards(plan):
+        if pool.nodes.are_by_board:
+            yield Finding(
+                at.key,
+                f"the guard of pool `{pool.name}` cannot tell which nodes are the pool's",
+                label="finds nodes by name",
+                related=(Label(pool.nodes.at / "matchBoards", "chosen by their boards"),),
+                help="add `namePattern` or `names` to `nodes`, or remove the guard",
+            )
+
+
+def _is_python(pattern: str) -> bool:
+    """Whether Python takes the pattern, and without a doubt: it warns of what looks like a class inside a class."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            re.compile(pattern, re.ASCII)
+        except (re.error, Warning):
+            return False
+    return True
+
+
+def _guards(plan: Plan) -> Iterator[tuple[Pool, Origin, Guard]]:
+    for pool in plan.pools:
+        if pool.spec.disruption.guard is not None:
+            yield pool, pool.at / "disruption" / "guard", pool.spec.disruption.guard

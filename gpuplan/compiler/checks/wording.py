@@ -1,0 +1,100 @@
+"""Turns of phrase that several checks share: sums, places, severities."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from decimal import Decimal
+from itertools import accumulate
+from typing import TypeVar
+
+from gpuplan.compiler.base.diagnostics import Finding, Origin, Severity
+from gpuplan.compiler.base.wording import SHOWN, listing
+from gpuplan.compiler.planning.plan import Amount, Plan, Quota, Total, Workload
+from gpuplan.compiler.policy.models import OnLoss
+
+T = TypeVar("T")
+
+
+def name_of(at: Origin) -> Origin:
+    """Where the document that ``at`` points into gives its name."""
+    return Origin(at.source, ("metadata", "name"))
+
+
+def number(amount: Amount) -> str:
+    """An amount as people write it: no exponent, no idle zeros."""
+    return f"{amount.normalize():f}" if isinstance(amount, Decimal) else str(amount)
+
+
+def in_yaml(value: object) -> str:
+    """A value as one would write it: text without quotes, all else as in JSON and YAML."""
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def add(amounts: Sequence[Amount]) -> Amount:
+    return sum(amounts, start=0)
+
+
+def crossing(amounts: Sequence[Amount], bound: Amount) -> int:
+    """The place in a list of amounts where the running sum first exceeds the bound; the last one, where none does."""
+    return next((index for index, total in enumerate(accumulate(amounts)) if total > bound), len(amounts) - 1)
+
+
+def repeats(items: Iterable[T], key: Callable[[T], Hashable]) -> Iterator[tuple[T, T]]:
+    """Every item whose key an earlier one has, with the first of these."""
+    firsts: dict[Hashable, T] = {}
+    for item in items:
+        first = firsts.setdefault(key(item), item)
+        if first is not item:
+            yield item, first
+
+
+def units(part: Quota | Workload | Total) -> str:
+    """What is handed out, and by which pool."""
+    return f"`{part.unit.name}` of pool `{part.pool.name}`"
+
+
+def gpu_numbers(indexes: Sequence[int]) -> str:
+    """Some GPUs in words: `GPU 3`, `GPUs 4 to 7`, `GPUs 1, 4 and 5`."""
+    if len(indexes) == 1:
+        return f"GPU {indexes[0]}"
+    if len(indexes) > 2 and indexes[-1] - indexes[0] == len(indexes) - 1:
+        return f"GPUs {indexes[0]} to {indexes[-1]}"
+    return f"GPUs {', '.join(map(str, indexes[:-1]))} and {indexes[-1]}"
+
+
+def those_there_are(names: Sequence[str]) -> tuple[str, ...]:
+    """What may be named instead, as a note."""
+    return (f"there {'is' if len(names) == 1 else 'are'} {listing(names, 8)}",) if names else ()
+
+
+def total_text(parts: Sequence[tuple[str, Amount]], shown: int = SHOWN) -> str:
+    """The proof of a sum, largest first where not all can be shown: `` `research` 12 + `training` 8 = 20 ``."""
+    if len(parts) == 1:
+        return f"`{parts[0][0]}` {number(parts[0][1])}"
+    listed = list(parts)
+    if len(parts) > shown:
+        listed = sorted(parts, key=lambda part: (-part[1], part[0]))[:shown]
+    terms = [f"`{name}` {number(amount)}" for name, amount in listed]
+    if len(parts) > shown:
+        rest = add([amount for _, amount in parts]) - add([amount for _, amount in listed])
+        terms.append(f"{len(parts) - shown} more {number(rest)}")
+    return f"{' + '.join(terms)} = {number(add([amount for _, amount in parts]))}"
+
+
+def severity_of_loss(plan: Plan, reported: Severity) -> Severity:
+    """An error where the cluster refuses whatever its scheduler cannot keep, else ``reported``."""
+    return Severity.ERROR if plan.cluster.scheduler.spec.on_loss is OnLoss.REFUSE else reported
+
+
+def mistyped(
+    at: Origin, message: str, meant: str | None, label: str, help_: str, *notes: str, write: str = "write `{}`"
+) -> Finding:
+    """A finding on a name that nothing has: ``label`` and ``help_`` are for one that is not known to mean another."""
+    return Finding(
+        at,
+        message,
+        label=f"did you mean `{meant}`" if meant else label,
+        notes=notes,
+        help=write.format(meant) if meant else help_,
+    )

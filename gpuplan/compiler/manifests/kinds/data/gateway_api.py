@@ -1,0 +1,26 @@
+"""Kinds of Gateway API."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpuplan.compiler.base.disturbance import ChangeClass
+from gpuplan.compiler.manifests.kinds.model import Care, Judgement, Kind
+
+KINDS: Final = (
+    # While it is there, whoever calls its host comes to the service.
+    Kind(
+        group="gateway.networking.k8s.io",
+        kind="HTTPRoute",
+        source="kubernetes-sigs/gateway-api: apis/v1/httproute_types.go",
+        is_namespaced=True,
+        is_custom=True,
+        care=Care(),
+        added=Judgement.BY_FOLDER,
+        changed=ChangeClass.ADMISSION,
+        removed=ChangeClass.ADMISSION,
+        fields={},
+        immutable=(),
+        outlives_policy=True,
+    ),
+)

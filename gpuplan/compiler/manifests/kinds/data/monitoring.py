@@ -1,0 +1,38 @@
+"""Kinds of the Prometheus Operator."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpuplan.compiler.manifests.kinds.model import Care, Judgement, Kind
+
+KINDS: Final = (
+    Kind(
+        group="monitoring.coreos.com",
+        kind="PrometheusRule",
+        source="prometheus-operator/prometheus-operator: pkg/apis/monitoring/v1/prometheusrule_types.go",
+        is_namespaced=True,
+        is_custom=True,
+        care=Care(wave=30),
+        added=Judgement.BY_FOLDER,
+        changed=Judgement.BY_FOLDER,
+        removed=Judgement.BY_FOLDER,
+        fields={},
+        immutable=(),
+        outlives_policy=False,
+    ),
+    Kind(
+        group="monitoring.coreos.com",
+        kind="ServiceMonitor",
+        source="prometheus-operator/prometheus-operator: pkg/apis/monitoring/v1/servicemonitor_types.go",
+        is_namespaced=True,
+        is_custom=True,
+        care=Care(wave=30),
+        added=Judgement.BY_FOLDER,
+        changed=Judgement.BY_FOLDER,
+        removed=Judgement.BY_FOLDER,
+        fields={},
+        immutable=(),
+        outlives_policy=False,
+    ),
+)

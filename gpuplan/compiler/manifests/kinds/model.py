@@ -1,0 +1,160 @@
+"""What a kind of Kubernetes object is, as far as anything that gpuplan writes, syncs or compares depends on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from gpuplan.compiler.base.disturbance import ChangeClass
+from gpuplan.compiler.base.values import Value
+
+Route = tuple[str, ...]
+"""The keys that lead to a field of an object."""
+
+
+class Removal(StrEnum):
+    """What it takes to remove an object."""
+
+    FREE = ""
+    """Nothing special."""
+    CONFIRM = "confirm"
+    """A person must agree."""
+    NEVER = "false"
+
+
+class Care(Value):
+    """How objects are to be applied and removed.
+
+    ``wave`` is Argo CD's sync wave: waves are applied from the lowest on, each when the one before is healthy, and
+    deleted in reverse with their Application. What leaves Git is pruned in reverse as well, but all at once where it is
+    pruned last, as an Application may say of everything (`getSyncTasks` in `gitops-engine/pkg/sync/sync_context.go`
+    there). ``prune`` is for an object that leaves Git, and ``delete`` for one whose Application is deleted.
+    """
+
+    wave: int = 0
+    prune: Removal = Removal.FREE
+    delete: Removal = Removal.FREE
+    is_pruned_last: bool = False
+    is_applied_by_server: bool = False
+    is_left_over: bool = False
+    """It may stay when it leaves Git, and nothing counts as out of sync for it."""
+
+
+class Judgement(StrEnum):
+    """How the class of a change follows from the objects or their folder, where no single class says it.
+
+    Whoever judges changes has a function for each.
+    """
+
+    ADMISSION_UNLESS_WATCHING = "admission-unless-watching"
+    """`ADMISSION`, but `METADATA` in a stage that only watches."""
+    BY_FOLDER = "by-folder"
+    """By the stage that applies it: nothing else is known of the kind."""
+    CHARTS = "charts"
+    """By the charts that an Application installs, and their versions."""
+    NODE_LABELS = "node-labels"
+    NODE_RULES = "node-rules"
+    """By what a NodeFeatureRule says to the nodes that it chooses."""
+    NUMBER_OF_PODS = "number-of-pods"
+    """By whether there are fewer pods, so that some end."""
+    OPERATOR_FILES = "operator-files"
+    """By what a ConfigMap holds: files of the GPU Operator, or lists that admission reads."""
+    OWN_NAMESPACE = "own-namespace"
+    """By whether the Namespace is gpuplan's own, in which nothing runs."""
+    SELECTED_NAMESPACES = "selected-namespaces"
+    """By whether a queue still takes the work of every namespace whose work it took."""
+    STOPPED_WORK = "stopped-work"
+    """By whether a queue that stops evicts what it has admitted."""
+    SYNCED_OBJECTS = "synced-objects"
+    """By whether what syncs a folder takes along what it applied."""
+    TENANT_LABELS = "tenant-labels"
+    """By the labels of a Namespace that say whose it is and which pods may run there."""
+
+
+Disturbance = ChangeClass | Judgement
+"""What a change does to what runs: always the same, or as something about the object says."""
+
+
+class Immutable(Value):
+    """A field that the API server lets nobody change, such as ``spec.clusterQueue``.
+
+    ``default`` is what the server makes of it where it is absent. ``where`` is a field: only objects that have
+    something there keep this one. What ``may_go`` may be taken away or added all the same, and an amount that
+    ``may_grow`` may become greater.
+    """
+
+    field: str
+    default: object = None
+    where: str = ""
+    may_go: bool = False
+    may_grow: bool = False
+
+    @property
+    def route(self) -> Route:
+        return route_of(self.field)
+
+
+class Hold(Value):
+    """What keeps an object in use: others of a ``kind`` of the same group name it in a field, or, without one, it says.
+
+    Such as ``spec.flavors[*].name``. What it says itself is a number, of those that use it now.
+    """
+
+    field: str
+    kind: str = ""
+
+
+class Kind(Value):
+    """A kind of object; the core group is empty.
+
+    ``added``, ``changed`` and ``removed`` say what such a change disturbs, and ``fields`` what a change of some fields
+    does, with all that is in them; the longest one holds. A change of labels and annotations alone disturbs nothing
+    where ``fields`` does not name them. A change of an ``immutable`` field is a `RECREATE` at least, whatever the
+    others say.
+    """
+
+    group: str
+    kind: str
+    source: str
+    """Where the facts are from: files of the project that defines the kind."""
+    is_namespaced: bool
+    is_custom: bool
+    """A CustomResourceDefinition defines it. The same sync may install that, so a dry run of the whole would fail."""
+    care: Care
+    added: Disturbance
+    changed: Disturbance
+    removed: Disturbance
+    fields: Mapping[str, Disturbance]
+    immutable: tuple[Immutable, ...]
+    outlives_policy: bool
+    """Live objects may be left when the last one leaves the policy.
+
+    Argo CD ignores live objects of a kind that their project does not allow (`IsLiveResourcePermitted`): it neither
+    prunes them nor asks. A quota would go on capping, a rule go on labelling nodes, and a service go on holding GPUs,
+    with nobody to notice. So the project goes on allowing such a kind.
+    """
+    admits_by: str = ""
+    """The field that says which pods are let in; empty where the kind lets in none."""
+    takes_work: bool = False
+    """Work is admitted through it, until its ``spec.stopPolicy`` says otherwise."""
+    held_by: Hold | None = None
+    """What keeps one in use; None where nothing does."""
+
+    @property
+    def needed_until(self) -> str:
+        """How to see that nothing uses the object NAME, in the namespace SPACE, any more; empty where nothing can."""
+        if self.held_by is None:
+            return ""
+        field, of = self.held_by.field, self.held_by.kind.lower()
+        if of:
+            return f"`kubectl get {of}s -o jsonpath='{{.items[*].{field}}}'` does not print NAME"
+        where = " -n SPACE" if self.is_namespaced else ""
+        return f"`kubectl get {self.kind.lower()} NAME{where} -o jsonpath='{{.{field}}}'` prints 0"
+
+    @property
+    def routes(self) -> Mapping[Route, Disturbance]:
+        return {route_of(field): disturbance for field, disturbance in self.fields.items()}
+
+
+def route_of(field: str) -> Route:
+    return tuple(field.split("."))

@@ -1,0 +1,102 @@
+"""A change set in the forms that people read: findings, and a unified diff."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Origin, Rule, Severity, SourceFile, WholeFile
+from gpuplan.compiler.base.wording import listing
+from gpuplan.compiler.outtree.comparing import Action, ChangeSet, FileChange, Reason
+from gpuplan.compiler.outtree.inventory import INVENTORY, titles
+from gpuplan.compiler.outtree.rules import EDITED, FOREIGN, LINE_ENDS, STALE
+
+_RULES: Final = {Reason.EDITED: EDITED, Reason.FOREIGN: FOREIGN}
+_HELP: Final = {
+    EDITED.code: "say it in the policy or in a kustomize Component, then run `gpuplan build --force`",
+    FOREIGN.code: "move the file away, or let `gpuplan build --force` overwrite it",
+    STALE.code: "run `gpuplan build` and commit the output with the policy",
+}
+
+
+def findings(changes: ChangeSet, *, out: str = "out", check: bool = False) -> Iterator[Diagnostic]:
+    """The conflicts; with ``check`` also every other difference, since the output is then stale.
+
+    ``out`` is the output's path as people know it.
+    """
+    ends = [change for change in changes.changes if change.reason is Reason.LINE_ENDS]
+    if ends:
+        yield _line_ends(ends, out, is_error=check)
+    for change in changes.changes:
+        if change.action is Action.CONFLICT or (check and change.reason is not Reason.LINE_ENDS):
+            yield _report(changes, change, out)
+    if check:
+        yield from _leftovers(changes, out)
+        yield from _unrecorded(changes, out)
+
+
+def _line_ends(changes: Sequence[FileChange], out: str, *, is_error: bool) -> Diagnostic:
+    """One finding for all of them, for one cause has changed them all."""
+    more = f" and {len(changes) - 1} more files have" if len(changes) > 1 else " has"
+    finding = Finding(
+        Origin(WholeFile(SourceFile(f"{out}/{changes[0].path}", ""))),
+        f"`{out}/{changes[0].path}`{more} CRLF line ends, where gpuplan wrote LF",
+        notes=("git changes line ends where `core.autocrlf` or an attribute `text` or `eol` says so",),
+        help=f"write `{out}/** -text` into .gitattributes, run `gpuplan build`, and commit both",
+        severity=None if is_error else Severity.WARNING,
+    )
+    return LINE_ENDS.report(finding)
+
+
+def _leftovers(changes: ChangeSet, out: str) -> Iterator[Diagnostic]:
+    for path in changes.leftovers:
+        at = Origin(WholeFile(SourceFile(f"{out}/{path}", "")))
+        message = f"`{out}/{path}` was left behind by a build that was killed"
+        yield STALE.report(Finding(at, message, help="run `gpuplan build`, which removes it"))
+
+
+def _unrecorded(changes: ChangeSet, out: str) -> Iterator[Diagnostic]:
+    """What is wrong with the inventory, where nothing is wrong with a file."""
+    if changes.changes or changes.leftovers or changes.is_current:
+        return
+    names = titles(changes.changed_documents)
+    message = f"`{out}/{INVENTORY}` does not list the files that are there"
+    if names and changes.recorded.files == changes.planned.files:
+        message = f"`{out}/{INVENTORY}` is of policies that changed since: {listing(names)}"
+    at = Origin(WholeFile(SourceFile(f"{out}/{INVENTORY}", "")))
+    yield STALE.report(Finding(at, message, help=_HELP[STALE.code]))
+
+
+def diff(changes: ChangeSet, *, out: str = "out") -> Iterator[str]:
+    """A unified diff of all that would change, line by line without line ends; the inventory is left out of it."""
+    from difflib import unified_diff
+
+    for change in changes.changes:
+        before, after = changes.found.get(change.path), changes.desired.get(change.path)
+        old = "/dev/null" if before is None else f"a/{out}/{change.path}"
+        new = "/dev/null" if after is None else f"b/{out}/{change.path}"
+        for line in unified_diff(_lines(before), _lines(after), old, new, lineterm=""):
+            yield from line.split("\n")
+
+
+def _report(changes: ChangeSet, change: FileChange, out: str) -> Diagnostic:
+    path = f"{out}/{change.path}"
+    rule: Rule = _RULES.get(change.reason, STALE)
+    text = changes.found.get(change.path, b"").decode(errors="replace")
+    is_leftover = rule is EDITED and change.path not in changes.desired
+    finding = Finding(
+        Origin(WholeFile(SourceFile(path, text))),
+        f"`{path}` {change.reason}",
+        notes=("it is no longer part of the output, and would be deleted",) if is_leftover else (),
+        help=_HELP[rule.code],
+    )
+    return rule.report(finding)
+
+
+def _lines(data: bytes | None) -> list[str]:
+    """Lines without their ends; a last line without one says so, as in other diffs."""
+    text = (data or b"").decode(errors="replace")
+    lines = text.split("\n")
+    if lines[-1]:
+        return [*lines[:-1], lines[-1] + "\n\\ No newline at end of file"]
+    return lines[:-1]

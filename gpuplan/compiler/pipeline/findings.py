@@ -1,0 +1,95 @@
+"""Tidy up findings: ignored ones out, shared ones once, all in the order in which people read files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from gpuplan.compiler.base.diagnostics import Diagnostic, Family, Finding, Position
+from gpuplan.compiler.documents import Ignore
+from gpuplan.compiler.documents.rules import AMBIGUOUS_TEXT
+from gpuplan.compiler.pipeline.rules import UNUSED_IGNORE
+from gpuplan.compiler.policy.rules import VALUE_NOT_ALLOWED, WRONG_TYPE
+
+
+def tidy(
+    diagnostics: Iterable[Diagnostic],
+    ignores: Sequence[Ignore],
+    *,
+    needed: Sequence[Ignore] = (),
+    is_judged: Callable[[str], bool] = lambda _: True,
+) -> tuple[Diagnostic, ...]:
+    """Drop what a comment ignores, merge what several clusters share, sort by file, line, column and code.
+
+    Those of the comments that should be ``needed`` are findings where they are not; of a code that is not judged nobody
+    knows it.
+    """
+    diagnostics = tuple(diagnostics)
+    kept, used = _without_ignored(diagnostics, ignores)
+    fixed = {item.code for item in diagnostics if not item.rule.ignorable}
+    kept += [
+        _unused(ignore, code, is_fixed=code in fixed)
+        for ignore in needed
+        for code in ignore.codes
+        if (id(ignore), code) not in used and is_judged(code)
+    ]
+    merged: dict[object, Diagnostic] = {}
+    for diagnostic in _without_echoes(kept):
+        location = diagnostic.finding.at.locate()
+        key = (*location.sort_key, diagnostic.code, diagnostic.finding.message)
+        first = merged.setdefault(key, diagnostic)
+        new = tuple(name for name in diagnostic.clusters if name not in first.clusters)
+        if new:
+            merged[key] = replace(first, clusters=tuple(sorted((*first.clusters, *new))))
+    return tuple(merged[key] for key in sorted(merged))  # type: ignore[type-var]  # tuples of text and numbers
+
+
+def _without_ignored(
+    diagnostics: Iterable[Diagnostic], ignores: Sequence[Ignore]
+) -> tuple[list[Diagnostic], set[tuple[int, str]]]:
+    by_place: dict[tuple[str, int, str], list[Ignore]] = {}
+    for ignore in ignores:
+        for code in ignore.codes:
+            by_place.setdefault((ignore.file.path, ignore.line, code), []).append(ignore)
+    kept: list[Diagnostic] = []
+    used: set[tuple[int, str]] = set()
+    for diagnostic in diagnostics:
+        location = diagnostic.finding.at.locate()
+        found = by_place.get((location.file.path, location.span.start.line, diagnostic.code), ())
+        used.update((id(ignore), diagnostic.code) for ignore in found if diagnostic.rule.ignorable)
+        if not found or not diagnostic.rule.ignorable:
+            kept.append(diagnostic)
+    return kept, used
+
+
+def _without_echoes(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Drop what is said of a value that could not be read as it is written: that follows from how it is written.
+
+    Likewise that a word is read in two ways, where none may stand, or only others: `default: yes`.
+    """
+    kept = list(diagnostics)
+    unread = {_start(item) for item in kept if item.is_error and item.rule.family is Family.READING}
+    kept = [item for item in kept if item.rule.family is Family.READING or _start(item) not in unread]
+    mistyped = {_start(item) for item in kept if item.rule in (WRONG_TYPE, VALUE_NOT_ALLOWED)}
+    return [item for item in kept if item.rule is not AMBIGUOUS_TEXT or _start(item) not in mistyped]
+
+
+def _start(diagnostic: Diagnostic) -> tuple[str, Position]:
+    location = diagnostic.finding.at.locate()
+    return location.file.path, location.span.start
+
+
+def _unused(ignore: Ignore, code: str, *, is_fixed: bool) -> Diagnostic:
+    """``is_fixed`` says that findings of the code are there, and that none of them can be ignored."""
+    if is_fixed:
+        message = f"`{code}` cannot be ignored: without what it asks for no plan can be made"
+        help_ = f"do what `{code}` says, and remove the comment"
+        return UNUSED_IGNORE.report(Finding(ignore.origin, message, label="has no effect", help=help_))
+    return UNUSED_IGNORE.report(
+        Finding(
+            ignore.origin,
+            f"`{code}` is ignored here but not found",
+            label="nothing to ignore",
+            help=f"remove `{code}` from the comment",
+        )
+    )

@@ -1,0 +1,337 @@
+"""Load a repository: every cluster's overlay on its bases, parsed and resolved."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from posixpath import basename, dirname, normpath
+
+from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
+from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.base.wording import listing, misspelling
+from gpuplan.compiler.catalog import Gpu, load as load_catalog
+from gpuplan.compiler.documents import (
+    DUPLICATE_KEY,
+    NOTHING_TO_DELETE,
+    UNREAD,
+    DiskTree,
+    Document,
+    FileTree,
+    Ignore,
+    Reading,
+    find_embedded,
+    find_folders,
+    find_ignores,
+    has_folder,
+    merge,
+    read_folder,
+    read_manifests,
+    removals,
+)
+from gpuplan.compiler.pipeline.rules import CLUSTER_DOCUMENT, MISSING_BASE, UNMATCHED_OVERLAY
+from gpuplan.compiler.planning import HandWork, resolve
+from gpuplan.compiler.planning.plan import Component, HandWritten, Plan, Stage
+from gpuplan.compiler.policy import KINDS, MISSING_FIELD, NOT_EXACTLY_ONE, Parsed, parse
+
+OVERLAYS = "overlays"
+KUSTOMIZE = "kustomize"
+OUT = "out"
+"""The output folder, from the root, where nobody says otherwise."""
+DEFAULT_BASES = ("policies",)
+COMPONENT_KIND = "Component"
+_STAGES_WITH_PARTS = tuple(stage.value for stage in Stage if stage.has_parts)
+
+
+class Repository(Value):
+    """What was read, and the folders that it was read from.
+
+    ``is_whole`` says that nothing was left out or unread, so that an unused comment is really unused. ``ignores`` are
+    the comments in policies, ``hand_ignores`` those in hand-written kustomize files.
+    """
+
+    clusters: tuple[str, ...]
+    folders: tuple[str, ...]
+    plans: tuple[Plan, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    ignores: tuple[Ignore, ...]
+    hand_ignores: tuple[Ignore, ...]
+    file_count: int
+    is_whole: bool
+    documents: Mapping[str, tuple[Document, ...]] = field(default_factory=dict)
+    """What each cluster's overlay makes of its bases."""
+
+
+def load(root: Path, clusters: Sequence[str] = ()) -> Repository:
+    """Read the clusters named, or all; trouble when one does not exist."""
+    known = find_folders(root, OVERLAYS)
+    if not known:
+        raise GpuplanError("no cluster found: there is no folder below overlays/", _way_to_platform(root))
+    for name in clusters:
+        if name not in known:
+            near = misspelling(name, known)
+            hint = f"did you mean `{near}`?" if near else f"the clusters are {listing(known)}"
+            raise GpuplanError(f"no cluster `{name}`: overlays/{name}/ does not exist", hint)
+    tree = DiskTree(root)
+    found = load_tree(tree, known, clusters)
+    embedded = tuple(find_embedded(tree, dict.fromkeys((*found.folders, OUT))))
+    return replace(found, diagnostics=(*embedded, *found.diagnostics)) if embedded else found
+
+
+def load_tree(tree: FileTree, known: Sequence[str], clusters: Sequence[str] = ()) -> Repository:
+    """Read the clusters named that a tree is known to have, or all of those, wherever its files are."""
+    chosen = tuple(name for name in known if not clusters or name in clusters)
+    loader = _Loader(tree)
+    plans = [plan for name in chosen if (plan := loader.load_cluster(name))]
+    return Repository(
+        chosen,
+        (OVERLAYS, *DEFAULT_BASES, *loader.bases),
+        tuple(plans),
+        tuple(loader.diagnostics),
+        _ignores(loader.files),
+        _ignores(loader.hand_files),
+        len(loader.files),
+        is_whole=len(chosen) == len(known) and not loader.unread,
+        documents=loader.documents,
+    )
+
+
+def own_gpus(root: Path) -> Mapping[str, Gpu]:
+    """The GPU models that the platform's documents describe, by name; none where there is no platform."""
+    if not find_folders(root, OVERLAYS):
+        return {}
+    return {own.name: own.gpu for plan in load(root).plans for own in plan.gpus}
+
+
+def _way_to_platform(root: Path) -> str:
+    """What to do where there is none: whoever stands inside of one is shown the way up."""
+    for depth in range(1, len(root.resolve().parts)):
+        above = Path(*[".."] * depth)
+        if find_folders(root / above, OVERLAYS):
+            way = os.path.normpath(root / above)
+            return f"a platform is in `{way}`: say `-C {way}`"
+    return "`gpuplan init .` writes a starter"
+
+
+@dataclass(slots=True)
+class _Loader:
+    """Reads each folder and parses each document once, however many clusters share it.
+
+    ``unread`` are the folders of which documents are missing, ``opaque`` those of which nobody knows which ones.
+    """
+
+    tree: FileTree
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    files: dict[str, SourceFile] = field(default_factory=dict)
+    hand_files: dict[str, SourceFile] = field(default_factory=dict)
+    bases: dict[str, tuple[Document, ...]] = field(default_factory=dict)
+    parsed: dict[int, Parsed] = field(default_factory=dict)
+    unread: set[str] = field(default_factory=set)
+    documents: dict[str, tuple[Document, ...]] = field(default_factory=dict)
+    opaque: set[str] = field(default_factory=set)
+
+    def load_cluster(self, name: str) -> Plan | None:
+        folder = f"{OVERLAYS}/{name}"
+        overlay = self._read(folder, skip=frozenset((KUSTOMIZE,)))
+        cluster = self._find_cluster(name, folder, overlay)
+        bases = self._read_bases(cluster)
+        documents, found = merge(bases, overlay)
+        self.documents[name] = documents
+        folders = [base for _, base in _bases_of(cluster)]
+        is_partial = self._lacks_some(documents, (folder, *folders))
+        self._add([item for item in found if not (is_partial and item.rule is NOTHING_TO_DELETE)], name)
+        patches = {id(document) for document in overlay if document is not cluster} if is_partial else ()
+        parsed = [self._parse(document, bases, is_whole=id(document) not in patches) for document in documents]
+        chosen = next((item for item in parsed if item.document is cluster), None)
+        if chosen is None:
+            return None
+        if folder in self.opaque or not all(document.is_named for document in overlay):
+            return None  # any document may be another one than the bases say
+        meant = {document.name for document in overlay if document.kind not in KINDS}
+        unsure = {id(document) for document in overlay} if not self.unread.isdisjoint(folders) else set()
+        others = [
+            replace(item, policy=None) if item.document.name in meant or id(item.document) in unsure else item
+            for item in parsed
+            if item.document.kind != "Cluster"
+        ]
+        hand_work, removed = self._read_hand_work(folder), removals(overlay)
+        plan, found = resolve(chosen, others, load_catalog(), hand_work, removed, is_partial=is_partial)
+        self._add(found, name)
+        return plan
+
+    def _add(self, found: Sequence[Diagnostic], cluster: str) -> None:
+        self.diagnostics += (Diagnostic(item.rule, item.finding, (cluster,)) for item in found)
+
+    def _read(self, folder: str, skip: frozenset[str] = frozenset()) -> tuple[Document, ...]:
+        documents, found = read_folder(self.tree, folder, skip=skip)
+        self.diagnostics += found
+        unread = [item for item in found if item.rule in UNREAD]
+        if unread:
+            self.unread.add(folder)
+        if _is_opaque(unread, documents):
+            self.opaque.add(folder)
+        for document in documents:
+            self.files.setdefault(document.file.path, document.file)
+        return documents
+
+    def _lacks_some(self, documents: Iterable[Document], folders: Iterable[str]) -> bool:
+        """Whether a cluster should have more documents than these; an error says why they could not be read."""
+        return not self.unread.isdisjoint(folders) or any(
+            document.kind not in KINDS or not document.name for document in documents
+        )
+
+    def _parse(self, document: Document, bases: Sequence[Document], *, is_whole: bool) -> Parsed:
+        """Parse once: a document that no overlay changes is the same object for every cluster.
+
+        What one that may not be whole lacks is most likely in the document of the bases that could not be read, or that
+        it was meant to change.
+        """
+        known = self.parsed.get(id(document))
+        if known is None:
+            known = self.parsed[id(document)] = parse(document)
+            lacks_fields = is_whole and any(item.rule is MISSING_FIELD for item in known.diagnostics)
+            unmatched = _unmatched(document, bases) if lacks_fields else None
+            is_explained = unmatched is not None or not is_whole
+            self.diagnostics += (
+                item
+                for item in known.diagnostics
+                if not (is_explained and item.rule in (MISSING_FIELD, NOT_EXACTLY_ONE))
+            )
+            self.diagnostics += filter(None, (unmatched,))
+        return known
+
+    def _find_cluster(self, name: str, folder: str, overlay: Sequence[Document]) -> Document | None:
+        found = [document for document in overlay if document.kind == "Cluster"]
+        if not found and self._lacks_some(overlay, (folder,)):
+            return None
+        if found and not all(document.is_whole for document in found):
+            return found[0]
+        if not found:
+            at = Origin(WholeFile(SourceFile(folder, "")))
+            message = f"overlay `{name}` has no `Cluster` document"
+            self._report_cluster(Finding(at, message, help=f"add a `kind: Cluster` named `{name}` to {folder}/"))
+            return None
+        for extra in (document for document in found[1:] if document.name != found[0].name):
+            at = extra.origin / "kind"
+            self._report_cluster(Finding(at, f"overlay `{name}` has a second `Cluster` document", help="remove it"))
+        if found[0].name not in (name, ""):
+            at = found[0].origin / "metadata" / "name"
+            message = f"`Cluster` document `{found[0].name}` stands in overlay `{name}`"
+            self._report_cluster(Finding(at, message, label="not the folder's name", help=f"write `name: {name}`"))
+        return found[0]
+
+    def _report_cluster(self, finding: Finding) -> None:
+        self.diagnostics.append(CLUSTER_DOCUMENT.report(finding))
+
+    def _read_bases(self, cluster: Document | None) -> tuple[Document, ...]:
+        """The bases' documents; the default base may be missing, a named one may not."""
+        documents: list[Document] = []
+        for index, folder in _bases_of(cluster):
+            if has_folder(self.tree, folder):
+                documents += self._read_base(folder)
+            elif cluster is not None and index is not None:
+                at = cluster.origin / "spec" / "bases" / index
+                close = misspelling(folder, find_folders(self.tree, "."))
+                finding = Finding(
+                    at,
+                    f"base `{folder}` does not exist",
+                    label=f"did you mean `{close}`" if close else "no such folder",
+                    help=f"write `{close}`" if close else "name a folder of the repository",
+                )
+                self.diagnostics.append(MISSING_BASE.report(finding))
+                self.unread.add(folder)
+        return tuple(documents)
+
+    def _read_base(self, folder: str) -> tuple[Document, ...]:
+        if folder not in self.bases:
+            documents = self._read(folder)
+            for document in documents:
+                if document.kind == "Cluster" and document.is_whole:
+                    at, message = document.origin / "kind", f"`Cluster` document `{document.name}` stands in a base"
+                    help_ = f"move it to overlays/{document.name}/"
+                    self._report_cluster(Finding(at, message, label="belongs in an overlay", help=help_))
+            self.bases[folder] = tuple(document for document in documents if document.kind != "Cluster")
+        return self.bases[folder]
+
+    def _read_hand_work(self, folder: str) -> HandWork | None:
+        """What lies below `kustomize/`, but for Components that cannot be read: nothing says what belongs to them."""
+        kustomize = f"{folder}/{KUSTOMIZE}"
+        if not has_folder(self.tree, kustomize):
+            return None
+        documents, found = read_manifests(self.tree, kustomize)
+        self.diagnostics += found
+        for document in documents:
+            self.hand_files.setdefault(document.file.path, document.file)
+        paths = [item.finding.at.locate().file.path for item in found if item.rule in UNREAD]
+        unread = tuple(f"{dirname(path)}/" for path in paths if _is_kustomization(path))
+        hand_written = tuple(
+            HandWritten(document.file.path[len(kustomize) + 1 :].split("/")[0], document.origin, document.data)
+            for document in documents
+            if not document.file.path.startswith(unread)
+        )
+        components = self._components(kustomize, documents)
+        return HandWork(
+            tuple(component for component in components if not f"{component.folder}/".startswith(unread)), hand_written
+        )
+
+    def _components(self, kustomize: str, documents: Sequence[Document]) -> tuple[Component, ...]:
+        """The folders of `kustomize/`, and those of single pools and namespaces below their stage's."""
+        kinds = {
+            dirname(document.file.path): document for document in documents if _is_kustomization(document.file.path)
+        }
+        found: list[Component] = []
+        for stage in find_folders(self.tree, kustomize):
+            folder = f"{kustomize}/{stage}"
+            inner = find_folders(self.tree, folder) if stage in _STAGES_WITH_PARTS else ()
+            if folder in kinds or not inner:
+                found.append(_component(stage, None, folder, kinds))
+            parts = (_component(stage, name, f"{folder}/{name}", kinds) for name in inner)
+            # Beside a Component of the whole stage, other folders are what that one is made of.
+            found += (part for part in parts if folder not in kinds or part.kind == COMPONENT_KIND)
+        return tuple(found)
+
+
+def _is_opaque(unread: Sequence[Diagnostic], documents: Iterable[Document]) -> bool:
+    """Whether nobody knows which documents of a folder could not be read, or what a document is about."""
+    lost = [document for document in documents if document.reading is Reading.LOST]
+    missing = [item for item in unread if item.rule is not DUPLICATE_KEY]
+    return len(missing) > len(lost) or any(not document.is_whole and not document.name for document in documents)
+
+
+def _ignores(files: Mapping[str, SourceFile]) -> tuple[Ignore, ...]:
+    return tuple(ignore for file in files.values() for ignore in find_ignores(file))
+
+
+def _unmatched(document: Document, bases: Sequence[Document]) -> Diagnostic | None:
+    """A finding when the document looks like a change of one in the bases whose name is misspelt."""
+    names = {base.name for base in bases if base.kind == document.kind}
+    close = None if document.name in names else misspelling(document.name, names)
+    if close is None:
+        return None
+    finding = Finding(
+        document.origin / "metadata" / "name",
+        f"the bases have no {document.kind} `{document.name}` to change",
+        label=f"did you mean `{close}`",
+        notes=("for a new document it lacks fields",),
+        help=f"write `name: {close}`, or add what a {document.kind} needs",
+    )
+    return UNMATCHED_OVERLAY.report(finding)
+
+
+def _component(stage: str, part: str | None, folder: str, kinds: Mapping[str, Document]) -> Component:
+    document = kinds.get(folder)
+    return Component(stage, part, folder, document.kind if document else "", document.origin if document else None)
+
+
+def _is_kustomization(path: str) -> bool:
+    return basename(path) in ("kustomization.yaml", "kustomization.yml")
+
+
+def _bases_of(cluster: Document | None) -> list[tuple[int | None, str]]:
+    """The bases as the Cluster document names them; odd shapes are for `policy` to report."""
+    spec = cluster.data.get("spec") if cluster else None
+    bases = spec.get("bases") if isinstance(spec, dict) else None
+    if not isinstance(bases, list):
+        return [(None, folder) for folder in DEFAULT_BASES]
+    return [(index, normpath(base)) for index, base in enumerate(bases) if isinstance(base, str)]

@@ -1,0 +1,183 @@
+"""Judge the output: whether it is what the policies make, and what a build would take away from it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from hashlib import sha1, sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.base.wording import count, listing
+from gpuplan.compiler.delivery import TOOLS
+from gpuplan.compiler.outtree.disk import Disk
+from gpuplan.compiler.outtree.inventory import INVENTORY, read_inventory, titles
+from gpuplan.compiler.outtree.rules import INCOMPLETE, PRUNED, UNBUILT
+from gpuplan.compiler.pipeline.loading import Repository
+
+if TYPE_CHECKING:
+    from gpuplan.compiler.outtree.comparing import ChangeSet
+
+_as_text = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False).encode
+_SHA1_DIGITS = 40
+_DIGITS = 16
+"""Enough to tell two texts of one document apart; nobody gains by making them look the same."""
+
+
+class Staleness(NamedTuple):
+    """How an output differs from what the policies beside it make: numbers of files, or why nobody can say."""
+
+    differing: int = 0
+    missing: int = 0
+    trouble: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.differing or self.missing or self.trouble)
+
+
+def policy_digests(repository: Repository) -> dict[str, str]:
+    """A digest of what every document says, by cluster, kind and name: ``dev/Pool/a100``.
+
+    It is of the merged data, so that neither comments nor layout count. Most documents are shared by all clusters.
+    """
+    known: dict[int, str] = {}
+    found: dict[str, str] = {}
+    for cluster, documents in repository.documents.items():
+        for document in documents:
+            digest = known.get(id(document))
+            if digest is None:
+                digest = known[id(document)] = sha256(_as_text(document.data).encode()).hexdigest()[:_DIGITS]
+            found[f"{cluster}/{document.kind}/{document.name}"] = digest
+    return found
+
+
+def judge_output(repository: Repository, root: Path, out: str) -> Iterator[Diagnostic]:
+    """Say in a line that the output was not built of these policies, and in another that it lacks files.
+
+    Nothing is rendered: the inventory says of what the files were made, and the disk only which of them are there.
+    """
+    at = _inventory(out)
+    clusters = () if repository.is_whole else repository.clusters
+    try:
+        inventory = read_inventory(root / out)
+        files = inventory.files if inventory else {}
+        missing = _missing(Disk(root / out, files), files, clusters)
+    except GpuplanError as error:
+        yield INCOMPLETE.report(Finding(at, error.message, help=error.hint))
+        return
+    if inventory is None:
+        return
+    if missing:
+        some = listing([f"{out}/{path}" for path in missing], 1)
+        help_ = f"run `git add {out}` where it was built, or `gpuplan build`"
+        yield INCOMPLETE.report(Finding(at, f"`{out}/` lacks what `gpuplan build` wrote: {some}", help=help_))
+    changed = inventory.changed(policy_digests(repository))
+    if stale := tuple(name for name in changed if not clusters or name.partition("/")[0] in clusters):
+        message = f"`{out}/` was built before these changed: {listing(titles(stale))}"
+        yield UNBUILT.report(Finding(at, message, help=f"run `gpuplan build` and commit `{out}/` with the policies"))
+
+
+def _inventory(out: str) -> Origin:
+    return Origin(WholeFile(SourceFile(f"{out}/{INVENTORY}", "")))
+
+
+def _missing(disk: Disk, files: Iterable[str], clusters: Collection[str]) -> list[str]:
+    """Nothing is looked for behind links: an inventory that came with them could ask about any file of the machine."""
+    return [path for path in files if not disk.has(path) and (not clusters or cluster_of(path) in clusters)]
+
+
+def cluster_of(path: str) -> str:
+    """The cluster that a file of the output is for; empty where it is for all of them."""
+    return owner(path).rpartition("/")[2]
+
+
+def owner(path: str) -> str:
+    """The folder that holds all of what is written for a cluster, or all that a tool syncs it by: ``argocd/dev``.
+
+    Empty for what lists several clusters: ``argocd/root.team/kustomization.yaml``. No cluster has a dot in its name.
+    """
+    first, _, rest = path.partition("/")
+    if first not in TOOLS:
+        return first
+    name, slash, _ = rest.partition("/")
+    return f"{first}/{name}" if slash and "." not in name else ""
+
+
+def compare_written(root: Path, out: str, tree: Mapping[str, bytes], folders: Collection[str]) -> Staleness | None:
+    """How an output on the disk differs from a tree that was rendered for these folders; None without an output."""
+    from gpuplan.compiler.outtree.comparing import Action, compare
+
+    if not os.path.lexists(root / out / INVENTORY):
+        return None
+    try:
+        changes = compare(root / out, tree, scope=folders).changes
+    except GpuplanError as error:
+        return Staleness(trouble=error.message)
+    missing = sum(change.action is Action.CREATE for change in changes)
+    return Staleness(len(changes) - missing, missing)
+
+
+def compare_committed(blobs: Mapping[str, str], tree: Mapping[str, bytes]) -> Staleness:
+    """How an output in a commit differs from a tree: ``blobs`` are Git's names of the files' contents, by path."""
+    found = {path: blobs.get(path) for path in tree}
+    missing = sum(name is None for name in found.values())
+    return Staleness(sum(name != _blob(tree[path], name) for path, name in found.items() if name), missing)
+
+
+def _blob(data: bytes, like: str) -> str:
+    """What Git calls this content, in a repository of SHA-1 or of SHA-256."""
+    algorithm = sha1 if len(like) == _SHA1_DIGITS else sha256
+    return algorithm(b"blob %d\0" % len(data) + data).hexdigest()
+
+
+# --- What a build would take away as a whole ----------------------------------------------------------------------
+
+_MANY: Final = 20
+"""Files: fewer are soon looked through, and a small cluster loses half of its files by losing a tenant."""
+
+
+def judge_pruning(changes: ChangeSet, clusters: Collection[str], *, out: str) -> Iterator[Diagnostic]:
+    """A finding for each cluster of which a build would delete a whole folder, or most of the files of one.
+
+    ``clusters`` are those that there are. Files that somebody has deleted already do not count.
+    """
+    lost = Counter(owner(change.path) for change in changes.changes if change.path not in changes.desired)
+    lost.pop("", None)
+    if not lost:
+        return
+    before, after = (Counter(map(owner, files)) for files in (changes.recorded.files, changes.planned.files))
+    gone = [folder for folder in lost if not after[folder]]
+    reduced = [folder for folder in lost if 0 < 2 * after[folder] < before[folder]]
+    if sum(lost[folder] for folder in reduced) < _MANY:
+        reduced = []
+    new = sorted({cluster_of(path) for path in changes.planned.files} - {cluster_of(path) for path in before} - {""})
+    by_cluster: defaultdict[str, list[str]] = defaultdict(list)
+    for folder in sorted(gone):
+        by_cluster[folder.rpartition("/")[2]].append(folder)
+    for cluster, folders in sorted(by_cluster.items()):
+        yield _gone(cluster, folders, sum(lost[folder] for folder in folders), out, clusters, new)
+    for folder in sorted(reduced):
+        message = f"this build would delete {lost[folder]} of the {before[folder]} files of `{out}/{folder}/`"
+        yield _report(message, out, help_=f"`gpuplan build --diff` shows them; {_MEANT}")
+
+
+_MEANT: Final = "if it is meant, run `gpuplan build --prune-clusters`"
+
+
+def _gone(
+    cluster: str, folders: list[str], number: int, out: str, clusters: Collection[str], new: list[str]
+) -> Diagnostic:
+    where = listing([f"{out}/{folder}/" for folder in folders], None)
+    message = f"this build would delete all of {where} ({count(number, 'file')})"
+    if cluster in clusters:
+        return _report(message, out, help_=f"`gpuplan build --diff` shows them; {_MEANT}")
+    notes = (f"{listing(new)} is new: for what syncs it, a renamed cluster is another one",) if new else ()
+    return _report(message, out, notes, help_=f"bring back `overlays/{cluster}/`; {_MEANT}")
+
+
+def _report(message: str, out: str, notes: tuple[str, ...] = (), *, help_: str) -> Diagnostic:
+    return PRUNED.report(Finding(_inventory(out), message, notes=notes, help=help_))

@@ -1,0 +1,240 @@
+"""CPU, memory and pods in whole numbers: what policies write, what nodes have, and what follows from units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction as Ratio
+from math import ceil, floor
+
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.manifests import byte_quantity, exact_quantity, quantity
+from gpuplan.compiler.planning.plan import Amount, Compute, Counted, DynamicMig, Nodes, Plan, Pool, Quota, Tenant, Unit
+from gpuplan.compiler.planning.portions import portion_of
+from gpuplan.compiler.planning.tree import Tree
+from gpuplan.compiler.policy import models
+
+# --- Texts -------------------------------------------------------------------------------------------------------
+
+
+def amount_of(counted: Counted, text: str) -> int:
+    """Millicores or bytes; what is finer is rounded up, as schedulers do (`MilliValue` and `Value` of a quantity)."""
+    return ceil((exact_quantity(text) or 0) * (1000 if counted is Counted.CPU else 1))
+
+
+def amount_text(counted: Counted, amount: int) -> str:
+    """The quantity in canonical form."""
+    match counted:
+        case Counted.CPU:
+            return quantity(Decimal(amount) / 1000 if amount % 1000 else amount // 1000)
+        case Counted.MEMORY:
+            return byte_quantity(amount)
+        case Counted.PODS:
+            return quantity(amount)
+
+
+# --- Nodes -------------------------------------------------------------------------------------------------------
+
+
+def of_node(nodes: models.Nodes, counted: Counted) -> int | None:
+    """What each node has for pods of tenants; None where the policy does not say it. Pods are not bounded by node."""
+    match counted:
+        case Counted.CPU:
+            has, reserved = nodes.cpu, nodes.reserve.cpu
+        case Counted.MEMORY:
+            has, reserved = nodes.memory, nodes.reserve.memory
+        case Counted.PODS:
+            return None
+    return None if has is None else max(amount_of(counted, has) - amount_of(counted, reserved), 0)
+
+
+def per_node(nodes: Nodes, counted: Counted) -> int | None:
+    """What each node has for pods of tenants, once it is resolved."""
+    return {Counted.CPU: nodes.millicores, Counted.MEMORY: nodes.memory_bytes, Counted.PODS: None}[counted]
+
+
+def capacity(pool: Pool, counted: Counted) -> int | None:
+    """What all nodes of a pool have for pods of tenants; None where the policy does not say it."""
+    each = per_node(pool.nodes, counted)
+    return None if each is None else each * pool.nodes.count
+
+
+# --- Units -------------------------------------------------------------------------------------------------------
+
+
+def part_of_node(pool: Pool, unit: Unit) -> Ratio:
+    """The part of a node that one unit is: what it weighs of all units that the node hands out.
+
+    All units of a node so are the whole node, however its GPUs are divided. Where a rollout has nodes of two kinds that
+    hand out the unit, it is the smaller part.
+    """
+    found = [(part, same) for part in pool.parts if (same := part.find_unit(unit.name))]
+    return min((_part(part, same) for part, same in found), default=Ratio(0))
+
+
+def _part(pool: Pool, unit: Unit) -> Ratio:
+    whole = sum((weight_of_gpu(pool, index) for index in range(pool.nodes.gpus_per_node)), Ratio(0))
+    return unit.gpu_weight / whole if whole else Ratio(0)
+
+
+def weight_of_gpu(pool: Pool, index: int) -> Ratio:
+    """What all that a GPU of a node gives at once weighs; where partitions are made on demand, its compute slices."""
+    if isinstance(pool.sharing, DynamicMig):
+        return Ratio(pool.gpu.compute_slices)
+    return sum((other.gpu_weight * other.per_gpu[index] for other in pool.units), Ratio(0))
+
+
+def guaranteed_gpus(plan: Plan, pool: Pool) -> Ratio:
+    """What tenants are guaranteed of a pool, in physical GPUs.
+
+    A pool whose units are all promised is promised whole, whatever slices its layouts leave.
+    """
+    totals = (total for total in plan.totals if total.pool.name == pool.name)
+    return sum((gpus_of(pool, total.unit, total.guaranteed) for total in totals), Ratio(0))
+
+
+def gpus_of(pool: Pool, unit: Unit, units: Amount) -> Ratio:
+    """Units in physical GPUs: one is as much of its GPU as it weighs of what the GPU gives."""
+    gpus = sum((_gpus_of_unit(part, unit.name) for part in pool.parts), Ratio(0))
+    return gpus * Ratio(units) / unit.capacity if unit.capacity else Ratio(0)
+
+
+def _gpus_of_unit(pool: Pool, name: str) -> Ratio:
+    """How many of the pool's physical GPUs a unit is."""
+    unit = pool.find_unit(name)
+    if unit is None or not unit.gpu_weight:
+        return Ratio(0)
+    of_node = sum(
+        (number * unit.gpu_weight / weight_of_gpu(pool, index) for index, number in enumerate(unit.per_gpu) if number),
+        Ratio(0),
+    )
+    return of_node * pool.nodes.count
+
+
+_MIB = 2**20
+
+
+def share_of_units(pool: Pool, unit: Unit, amount: Amount, counted: Counted) -> int | None:
+    """What a number of units comes to, rounded down to whole millicores or MiB; None where the nodes are not known.
+
+    Parts are rounded down one by one, so that all together are never more than there is.
+    """
+    each = per_node(pool.nodes, counted)
+    if each is None:
+        return None
+    exact = Ratio(amount) * part_of_node(pool, unit) * each
+    return floor(exact) if counted is Counted.CPU else floor(exact / _MIB) * _MIB
+
+
+# --- Quotas ------------------------------------------------------------------------------------------------------
+
+
+def compute_of(quota: Quota, cap: models.Cap) -> Iterator[Compute]:
+    """What of its pool's nodes a quota counts beside its units: what it says, or what follows from them."""
+    for counted in Counted:
+        found = _stated(quota, counted) or _derived(quota, counted)
+        if found:
+            capped = found.guaranteed if cap is models.Cap.GUARANTEED else found.limit
+            yield found._replace(caps=_divided(quota, capped))
+
+
+def _stated(quota: Quota, counted: Counted) -> Compute | None:
+    at, pods = quota.at / counted.value, quota.spec.pods
+    if counted is Counted.PODS:
+        return None if pods is None else Compute(at, counted, pods, pods, 0, {})
+    bounds = quota.spec.cpu if counted is Counted.CPU else quota.spec.memory
+    if bounds is None:
+        return None
+    guaranteed = amount_of(counted, bounds.guaranteed)
+    limit = None if bounds.limit == "none" else amount_of(counted, bounds.limit or bounds.guaranteed)
+    lent = Ratio(quota.lendable) / Ratio(quota.guaranteed) if quota.guaranteed else Ratio(1)
+    return Compute(at, counted, guaranteed, limit, floor(guaranteed * min(lent, Ratio(1))), {})
+
+
+def _derived(quota: Quota, counted: Counted) -> Compute | None:
+    pool, unit = quota.pool, quota.unit
+    guaranteed = share_of_units(pool, unit, quota.guaranteed, counted) if pool.spec.follow_units else None
+    if guaranteed is None:
+        return None
+    limit = None if quota.limit is None else share_of_units(pool, unit, quota.limit, counted)
+    lendable = share_of_units(pool, unit, quota.lendable, counted) or 0
+    return Compute(pool.at / "followUnits", counted, guaranteed, limit, lendable, {}, is_derived=True)
+
+
+def _divided(quota: Quota, cap: int | None) -> Mapping[str, int | None]:
+    """The cap of each namespace: by the same parts as units, rounded down; the whole cap where nothing is split."""
+    whole = sum((Ratio(amount) for amount in quota.split.values()), Ratio(0))
+    if not quota.split:
+        return dict.fromkeys(quota.caps, cap)
+    parts = {name: Ratio(quota.split.get(name, 0)) / whole if whole else Ratio(0) for name in quota.caps}
+    return {name: floor(cap * part) if cap is not None else None if part else 0 for name, part in parts.items()}
+
+
+def compute_cap(quotas: Sequence[Quota], namespace: str, counted: Counted) -> int | None:
+    """What pods of a namespace may ask for in all pools of its tenant together; None where nothing bounds it.
+
+    What the quotas in one pool say is added up. A pool in which none says anything has no bound, and nobody can tell
+    pods there from those in another pool.
+    """
+    granted = [quota for quota in quotas if quota.caps[namespace] != 0]
+    found = [(quota.pool.name, part) for quota in granted if (part := quota.find_compute(counted))]
+    known = [part.caps[namespace] for _, part in found]
+    is_bounded = known and {name for name, _ in found} == {quota.pool.name for quota in granted}
+    return sum(cap or 0 for cap in known) if is_bounded and None not in known else None
+
+
+def counted_pools(plan: Plan) -> tuple[str, ...]:
+    """The pools whose CPU, memory or pods some quota counts, sorted."""
+    found = {quota.pool.name for tenant in plan.tenants for quota in tenant.quotas if quota.compute}
+    return tuple(sorted(found))
+
+
+# --- Pools of tenants --------------------------------------------------------------------------------------------
+
+
+class ComputeShare(NamedTuple):
+    """What somebody has of a pool's CPU or memory: millicores or bytes. ``limit`` is None where unbounded."""
+
+    guaranteed: int
+    limit: int | None
+
+
+def shares_in_pool(
+    plan: Plan, tenant: Tenant, pool: Pool, *, is_rest: bool = False, namespace: str | None = None
+) -> Mapping[Counted, ComputeShare]:
+    """What the quotas of a tenant in a pool say of CPU and memory, with those below it; nothing where they say nothing.
+
+    ``is_rest`` takes off what lies within. Of that a ``namespace`` has the part that its `split` says, or an equal one.
+    """
+    found: dict[Counted, ComputeShare] = {}
+    for counted, tree in plan.compute_trees.items():
+        own = [quota for quota in _quotas(tree, tenant) if quota.pool.name == pool.name]
+        if not own or counted is Counted.PODS:
+            continue
+        whole = [quota for quota in tree.together[tenant.name] if quota.pool.name == pool.name]
+        quotas = own if is_rest else whole
+        parts = [
+            _part_of_namespace(tenant, quota, namespace, int(tree.left_over(tenant, quota.key) if is_rest else amount))
+            for quota, amount in ((quota, quota.guaranteed) for quota in quotas)
+        ]
+        limits = [
+            None if quota.limit is None else _part_of_namespace(tenant, quota, namespace, int(quota.limit))
+            for quota in quotas
+        ]
+        known = [limit for limit in limits if limit is not None]
+        found[counted] = ComputeShare(sum(parts), sum(known) if len(known) == len(limits) else None)
+    return found
+
+
+def _quotas(tree: Tree, tenant: Tenant) -> Sequence[Quota]:
+    view = tree.find(tenant.name)
+    return view.quotas if view else ()
+
+
+def _part_of_namespace(tenant: Tenant, quota: Quota, namespace: str | None, amount: int) -> int:
+    """Parts add up to the whole: what cannot be divided goes where most was cut off."""
+    if namespace is None or len(tenant.spec.namespaces) == 1:
+        return amount
+    weights = {name: Ratio(quota.split.get(name, 0) if quota.split else 1) for name in tenant.spec.namespaces}
+    whole = sum(weights.values(), Ratio(0))
+    return portion_of(amount, weights, whole)[namespace] if whole else 0

@@ -1,0 +1,109 @@
+"""What the steps of resolving share: the documents of one cluster by kind, the catalog, the findings so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Rule
+from gpuplan.compiler.base.wording import listing, misspelling
+from gpuplan.compiler.catalog import Catalog, Gpu
+from gpuplan.compiler.planning.plan import Layout, Pool, PriorityClass, Tenant
+from gpuplan.compiler.planning.rules import UNKNOWN_GPU, UNKNOWN_REFERENCE
+from gpuplan.compiler.planning.unknown_gpus import unknown_gpu
+from gpuplan.compiler.policy import models
+
+T = TypeVar("T")
+
+_MOST_COMPARISONS = 20_000
+"""Of wrong names with known ones, in one cluster: half a second at most."""
+
+
+@dataclass(slots=True)
+class Context:
+    """Collects findings while one cluster is resolved, and what was resolved, which what comes next refers to.
+
+    ``names`` holds every document's name by kind, sorted, also of those that no policy could be made of: a reference to
+    a broken document is not wrong itself. ``removed`` tells by kind and name where the overlay removes a document.
+    ``retained_configs`` are files of the device plugin by key. ``taints_pools_at`` is where the cluster closes its
+    pools, if it does. Where the cluster ``is_partial``, documents are missing since they could not be read: any name
+    may be one of theirs.
+    """
+
+    catalog: Catalog
+    names: Mapping[str, Mapping[str, None]]
+    removed: Mapping[tuple[str, str], Origin]
+    is_partial: bool
+    scheduler: models.Scheduler
+    cap: models.Cap
+    mig_strategy: models.ClusterMigStrategy
+    plugin_config: models.DevicePluginConfig
+    retained_configs: Mapping[str, Mapping[str, object]]
+    taints_pools_at: Origin | None
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    layouts: Mapping[str, Layout] = field(default_factory=dict)
+    pools: Mapping[str, Pool] = field(default_factory=dict)
+    classes: Mapping[str, PriorityClass] = field(default_factory=dict)
+    tenants: Mapping[str, Tenant] = field(default_factory=dict)
+    _compared: int = 0
+
+    def report(self, rule: Rule, finding: Finding) -> None:
+        self.diagnostics.append(rule.report(finding))
+
+    def refer(self, kind: str, name: str, at: Origin, known: Mapping[str, T], instead: str = "") -> T | None:
+        """What ``name`` refers to; a finding and None when there is no such document.
+
+        ``instead`` is help for those who write the name for what it means elsewhere.
+        """
+        found = known.get(name)
+        if found is None and name not in self.names.get(kind, ()) and (unknown := self._find_unknown(kind, name, at)):
+            self.report(UNKNOWN_REFERENCE, replace(unknown, help=instead or unknown.help))
+        return found
+
+    def _find_unknown(self, kind: str, name: str, at: Origin) -> Finding | None:
+        if (kind, name) in self.removed:
+            return _removed(kind, name, at, self.removed[kind, name])
+        if self.is_partial:
+            return None
+        names = tuple(self.names.get(kind, ()))
+        close = self._guess(name, names)
+        return Finding(
+            at,
+            f"unknown {kind} `{name}`",
+            label=f"did you mean `{close}`" if close else "no such document on this cluster",
+            notes=(f"this cluster has {listing(names, 8) if names else f'no {kind}'}",),
+            help=f"write `{close}`" if close else f"add a {kind} named `{name}`",
+        )
+
+    def _guess(self, name: str, names: Sequence[str]) -> str | None:
+        """What a name was meant to be. Where thousands are wrong at once it is not their spelling, and takes long."""
+        self._compared += len(names)
+        if self._compared > _MOST_COMPARISONS:
+            return None
+        return misspelling(name, names)
+
+    def find_gpu(self, name: str, at: Origin) -> Gpu | None:
+        """The model of the catalog or of a `Gpu` document; a finding and None where neither has it."""
+        gpu = self.catalog.find(name)
+        if gpu is None and name not in self.names.get("Gpu", ()) and (unknown := self._find_unknown_gpu(name, at)):
+            self.report(UNKNOWN_GPU, unknown)
+        return gpu
+
+    def _find_unknown_gpu(self, name: str, at: Origin) -> Finding | None:
+        if ("Gpu", name) in self.removed:
+            return _removed("Gpu", name, at, self.removed["Gpu", name])
+        if self.is_partial:
+            return None
+        near = self._guess(name.lower(), tuple(self.names.get("Gpu", ())))
+        return unknown_gpu(name, at, self.catalog.suggest(name) or ((near,) if near else ()))
+
+
+def _removed(kind: str, name: str, at: Origin, removal: Origin) -> Finding:
+    return Finding(
+        at,
+        f"{kind} `{name}` does not exist on this cluster: its overlay removes it",
+        label="refers to what is removed",
+        related=(Label(removal, "removed here"),),
+        help=f"change this in the overlay as well, or keep {kind} `{name}`",
+    )

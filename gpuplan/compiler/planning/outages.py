@@ -1,0 +1,151 @@
+"""What is left while nodes, or single GPUs of theirs, are away, and which guarantees do not hold meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.base.wording import misspelling
+from gpuplan.compiler.planning.node_patterns import NodePattern, parse
+from gpuplan.compiler.planning.on_demand import certain_units
+from gpuplan.compiler.planning.plan import Amount, DynamicMig, Nodes, Plan, Pool, Total
+
+_HINT: Final = "write a node's name, `NODE:INDEX` for one of its GPUs, or a pool's name for any node of it"
+
+
+class Away(NamedTuple):
+    """GPUs of a node of a part of a pool, by the indexes that NVML gives them; all of them where the node is away."""
+
+    name: str
+    pool: Pool
+    part: Pool
+    gpus: frozenset[int]
+
+    @property
+    def is_whole(self) -> bool:
+        return len(self.gpus) == self.part.nodes.gpus_per_node
+
+    @property
+    def node(self) -> Away:
+        """All of the node, which a repair takes away."""
+        return self._replace(gpus=frozenset(range(self.part.nodes.gpus_per_node)))
+
+    @property
+    def is_named(self) -> bool:
+        """Whether it is a node that has a name, and not any of its pool's."""
+        return self.name != self.pool.name
+
+
+class Level(NamedTuple):
+    """What is left of a unit; ``total`` is what tenants have of it, None where they have nothing."""
+
+    pool: Pool
+    unit: str
+    capacity: int
+    left: int
+    total: Total | None
+
+    @property
+    def guaranteed(self) -> Amount:
+        return self.total.guaranteed if self.total else 0
+
+    @property
+    def short(self) -> Amount:
+        """How much more is guaranteed than is left; 0 where all guarantees hold."""
+        return max(self.guaranteed - self.left, 0)
+
+
+def find_away(plans: Sequence[Plan], asked: Sequence[str]) -> Iterator[tuple[Plan, tuple[Away, ...]]]:
+    """The plans whose nodes are asked for, with these.
+
+    Raises GpuplanError for what is no node of a pool, or no GPU of it, and for more nodes than a pool counts.
+    """
+    found = [(plan, tuple(_merged(away for text in asked if (away := _find(plan, text))))) for plan in plans]
+    for text in asked:
+        name = text.partition(":")[0]
+        if not any(away.name == name for _, aways in found for away in aways):
+            raise GpuplanError(f"no pool has a node `{name}`", _help(plans, name))
+    for plan, aways in found:
+        _refuse_too_many(aways)
+        if aways:
+            yield plan, aways
+
+
+def levels(plan: Plan, aways: Iterable[Away]) -> Iterator[Level]:
+    """The units of the pools whose nodes are away, in the order of the plan.
+
+    Of what is made on demand it is what is certain before, and what is meanwhile.
+    """
+    gone: dict[str, list[Away]] = {}
+    for away in aways:
+        gone.setdefault(away.pool.name, []).append(away)
+    totals = {total.key: total for total in plan.totals}
+    for pool in plan.pools:
+        if pool.name in gone and isinstance(pool.sharing, DynamicMig) and pool.rollout is None:
+            before = certain_units(plan, pool)
+            after = certain_units(plan, pool, sum(len(away.gpus) for away in gone[pool.name]))
+            for name in before:
+                yield Level(pool, name, before[name], after[name], totals.get((pool.name, name)))
+            continue
+        for unit in pool.units if pool.name in gone else ():
+            lost = sum(_units(away, unit.name) for away in gone[pool.name])
+            yield Level(pool, unit.name, unit.capacity, unit.capacity - lost, totals.get((pool.name, unit.name)))
+
+
+def _units(away: Away, name: str) -> int:
+    unit = away.part.find_unit(name)
+    return sum(unit.per_gpu[index] for index in away.gpus) if unit else 0
+
+
+def _find(plan: Plan, text: str) -> Away | None:
+    name, colon, index = text.partition(":")
+    for pool in plan.pools:
+        parts = [part for part in pool.parts if part.nodes.count]
+        part = next((part for part in parts if name == pool.name or _is_of(part.nodes, name)), None)
+        if part is not None:
+            every = range(part.nodes.gpus_per_node)
+            return Away(name, pool, part, frozenset([_checked(index, every, text)] if colon else every))
+    return None
+
+
+def _is_of(nodes: Nodes, name: str) -> bool:
+    if nodes.names or name in nodes.moved:
+        return name in nodes.names
+    pattern = parse(nodes.name_pattern) if nodes.name_pattern else None
+    return isinstance(pattern, NodePattern) and pattern.matches(name)
+
+
+def _checked(index: str, every: range, text: str) -> int:
+    if not (index.isascii() and index.isdigit() and len(index) < 4 and int(index) in every):
+        raise GpuplanError(f"`{text}` is no GPU of the node", f"its GPUs are 0 to {every[-1]}")
+    return int(index)
+
+
+def _merged(aways: Iterable[Away]) -> Iterator[Away]:
+    """A node that is asked for twice is one node; a pool's name stands for another node each time."""
+    nodes: dict[str, Away] = {}
+    for away in aways:
+        if away.is_named:
+            earlier = nodes.get(away.name, away)
+            nodes[away.name] = away._replace(gpus=away.gpus | earlier.gpus)
+        else:
+            yield away
+    yield from nodes.values()
+
+
+def _refuse_too_many(aways: Sequence[Away]) -> None:
+    for away in aways:
+        number = sum(other.part is away.part for other in aways)
+        if number > away.part.nodes.count:
+            raise GpuplanError(
+                f"pool `{away.pool.name}` counts {away.part.nodes.count} such nodes, and {number} would be away",
+                "name no more than there are, or correct `nodes.count`",
+            )
+
+
+def _help(plans: Sequence[Plan], name: str) -> str:
+    known = {name for plan in plans for pool in plan.pools for name in (pool.name, *pool.nodes.names)}
+    close = misspelling(name, sorted(known))
+    return f"did you mean `{close}`?" if close else _HINT

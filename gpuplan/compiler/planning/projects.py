@@ -1,0 +1,179 @@
+"""What Run:ai is told of a plan: departments, projects, and what each has of every pool, in GPUs.
+
+A tenant that is part of none is a department, so that siblings share the surplus as siblings. A namespace is a project
+of its tenant's department and has the namespace's own name, for a project has one namespace.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction as Ratio
+from functools import partial
+from math import ceil
+
+from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.planning.plan import Amount, Plan, Pool, Quota, Tenant
+from gpuplan.compiler.planning.portions import portion_of
+from gpuplan.compiler.planning.tree import Tree
+
+
+class Grant(NamedTuple):
+    """GPUs of one pool; ``limit`` is None where unbounded."""
+
+    deserved: Ratio
+    limit: Ratio | None
+
+
+NOTHING = Grant(Ratio(0), Ratio(0))
+
+
+class Department(NamedTuple):
+    """A tenant that is part of none, with all that are part of it; ``grants`` are by pool, every pool."""
+
+    tenant: Tenant
+    grants: Mapping[str, Grant]
+
+
+class Project(NamedTuple):
+    """A namespace of a tenant; ``grants`` are by pool, every pool."""
+
+    namespace: str
+    tenant: Tenant
+    department: str
+    grants: Mapping[str, Grant]
+
+
+def departments(plan: Plan) -> tuple[Department, ...]:
+    """In the order of tenants. What a tenant has no quota on is what those that are part of it have."""
+    return tuple(
+        Department(tenant, _grants(plan, plan.tree.together[tenant.name], _whole)) for tenant in plan.tree.roots
+    )
+
+
+def projects(plan: Plan) -> tuple[Project, ...]:
+    """In the order of tenants and of their namespaces."""
+    return tuple(
+        Project(
+            namespace,
+            tenant,
+            plan.tree.path(tenant)[-1].name,
+            _grants(plan, tenant.quotas, partial(_of_namespace, plan.tree, tenant, namespace)),
+        )
+        for tenant in plan.tenants
+        for namespace in tenant.spec.namespaces
+    )
+
+
+# --- Numbers -----------------------------------------------------------------------------------------------------
+
+
+def _grants(plan: Plan, quotas: Iterable[Quota], grant_of: Callable[[Quota], Grant]) -> Mapping[str, Grant]:
+    """What some quotas amount to in each pool."""
+    found: dict[str, list[Grant]] = {}
+    for quota in quotas:
+        found.setdefault(quota.pool.name, []).append(grant_of(quota))
+    return {pool.name: _sum(found[pool.name]) if pool.name in found else NOTHING for pool in plan.pools}
+
+
+def _whole(quota: Quota) -> Grant:
+    return _grant(quota, quota.guaranteed, quota.limit)
+
+
+def _of_namespace(tree: Tree, tenant: Tenant, namespace: str, quota: Quota) -> Grant:
+    """A namespace's part of what its tenant leaves to none of those that are part of it."""
+    names = tenant.spec.namespaces
+    guaranteed = portion(quota, names, namespace, tree.left_over(tenant, quota.key))
+    return _grant(quota, guaranteed, None if quota.limit is None else portion(quota, names, namespace, quota.limit))
+
+
+def _grant(quota: Quota, guaranteed: Amount, limit: Amount | None) -> Grant:
+    weight = quota.unit.gpu_weight
+    return Grant(Ratio(guaranteed) * weight, None if limit is None else Ratio(limit) * weight)
+
+
+def _sum(grants: Sequence[Grant]) -> Grant:
+    limits = [grant.limit for grant in grants if grant.limit is not None]
+    deserved = sum((grant.deserved for grant in grants), Ratio(0))
+    return Grant(deserved, sum(limits, Ratio(0)) if len(limits) == len(grants) else None)
+
+
+def portion(quota: Quota, namespaces: Sequence[str], namespace: str, amount: Amount) -> Amount:
+    """A namespace's part of an amount, as `split` has it; in equal parts where it says nothing.
+
+    Units stay whole: those that remain go where the part that was cut off is largest, the first of equals first.
+    """
+    weights = {name: Ratio(quota.split.get(name, 0) if quota.split else 1) for name in namespaces}
+    total = sum(weights.values(), Ratio(0))
+    if len(namespaces) == 1 or not total:
+        return amount if len(namespaces) == 1 else 0
+    if quota.unit.asked_as is None:  # fractions, which are divided to the hundredth of a GPU
+        return Decimal(portion_of(int(Ratio(amount) * 100), weights, total)[namespace]) / 100
+    return portion_of(int(amount), weights, total)[namespace]
+
+
+# --- Order and time ----------------------------------------------------------------------------------------------
+
+RANKS = ("VeryLow", "Low", "MediumLow", "Medium", "MediumHigh", "High", "VeryHigh")
+"""The ranks of a department or a project in a node pool, the last one served first."""
+
+DEFAULT_RANK = RANKS.index("MediumLow")
+
+
+def ranks(tenants: Iterable[Tenant]) -> Mapping[int, str]:
+    """What Run:ai calls each rank of the policy: 0 is its default one, the order is kept.
+
+    Those that are too many have the last name on their side, so that some of the order is lost.
+    """
+    stated = {tenant.spec.surplus.rank for tenant in tenants}
+    below = sorted((rank for rank in stated if rank < 0), reverse=True)
+    above = sorted(rank for rank in stated if rank > 0)
+    return {
+        0: RANKS[DEFAULT_RANK],
+        **{rank: RANKS[max(DEFAULT_RANK - step, 0)] for step, rank in enumerate(below, 1)},
+        **{rank: RANKS[min(DEFAULT_RANK + step, len(RANKS) - 1)] for step, rank in enumerate(above, 1)},
+    }
+
+
+def minimum_run_time(plan: Plan, pool: Pool) -> str | None:
+    """The longest protection that a tenant of the pool asks for: a node pool has one for everybody, and both kinds."""
+    asked = [
+        duration
+        for tenant in plan.tenants
+        if any(quota.pool.name == pool.name for quota in tenant.quotas)
+        for duration in (tenant.spec.protect.preempt, tenant.spec.protect.reclaim)
+        if duration is not None
+    ]
+    return _spell(max(map(seconds, asked))) if asked else None
+
+
+def times_of(tenant: Tenant) -> Iterator[tuple[Origin, str]]:
+    """Each limit that a tenant has on the time of its work, where it is written."""
+    workspaces, trainings = tenant.spec.time_limits.workspaces, tenant.spec.time_limits.trainings
+    times = {
+        ("workspaces", "run"): workspaces.run,
+        ("workspaces", "idle"): workspaces.idle,
+        ("workspaces", "preemptibleIdle"): workspaces.preemptible_idle,
+        ("trainings", "run"): trainings.run,
+        ("trainings", "idle"): trainings.idle,
+    }
+    for (work, field), time in times.items():
+        if time is not None:
+            yield tenant.at / "timeLimits" / work / field, time
+
+
+def seconds(duration: str) -> int:
+    """How long a duration of the policy language is, such as ``1h30m``."""
+    return sum(int(number) * _SECONDS[unit] for number, unit in re.findall(r"([0-9]+)([smh])", duration))
+
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
+def _spell(length: int) -> str:
+    """Days, hours and minutes: parts of a minute count as one."""
+    hours, minutes = divmod(ceil(length / 60), 60)
+    days, hours = divmod(hours, 24)
+    return "".join(f"{number}{unit}" for number, unit in ((days, "d"), (hours, "h"), (minutes, "m")) if number) or "0m"

@@ -1,0 +1,183 @@
+"""The part of a plan that somebody asks for, by pools and tenants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+
+from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.base.wording import listing, misspelling
+from gpuplan.compiler.planning.fallbacks import reach
+from gpuplan.compiler.planning.plan import (
+    Amount,
+    Layout,
+    Mig,
+    OwnGpu,
+    Plan,
+    Pool,
+    PriorityClass,
+    Retained,
+    Tenant,
+    UnitKey,
+    Workload,
+)
+from gpuplan.compiler.planning.preemption import Eviction, Party, evictions
+from gpuplan.compiler.planning.tree import Tree
+
+
+class Selection(Value, eq=False):
+    """A cluster's plan, and what of it is shown.
+
+    What is counted is counted in the ``plan``: what is free of a unit is so whichever tenants are shown. ``tenants``
+    have those of their quotas that are shown.
+    """
+
+    plan: Plan
+    pools: tuple[Pool, ...]
+    layouts: tuple[Layout, ...]
+    tenants: tuple[Tenant, ...]
+    workloads: tuple[Workload, ...]
+    priority_classes: tuple[PriorityClass, ...]
+    gpus: tuple[OwnGpu, ...]
+    retained: tuple[Retained, ...]
+    has_all_tenants: bool = True
+
+    @property
+    def guaranteed(self) -> Mapping[UnitKey, Amount]:
+        """What the tenants that are shown have together of each unit of the pools that are."""
+        if self.has_all_tenants:
+            pools = {pool.name for pool in self.pools}
+            return {total.key: total.guaranteed for total in self.plan.totals if total.pool.name in pools}
+        found: dict[UnitKey, Amount] = {}
+        for _, quota in Tree(self.tenants).outermost:
+            found[quota.key] = found.get(quota.key, 0) + quota.guaranteed
+        return found
+
+    @property
+    def evictions(self) -> tuple[Eviction, ...]:
+        """Those in the pools that are shown. Where tenants are chosen, a party of theirs is on one of the two sides."""
+        pools, tenants = {pool.name for pool in self.pools}, {tenant.name for tenant in self.tenants}
+        own = tuple(eviction for eviction in evictions(self.plan) if eviction.pool in pools)
+        if self.has_all_tenants:
+            return own
+        return tuple(part for eviction in own for part in _parts_with(eviction, tenants))
+
+
+def selection_of(plan: Plan | Selection) -> Selection:
+    """All of a plan, or what is chosen of it."""
+    if isinstance(plan, Selection):
+        return plan
+    return Selection(
+        plan,
+        plan.pools,
+        plan.mig_layouts,
+        plan.tenants,
+        plan.workloads,
+        plan.priority_classes,
+        plan.gpus,
+        plan.retained,
+    )
+
+
+def select(plans: Sequence[Plan], pools: Sequence[str] = (), tenants: Sequence[str] = ()) -> tuple[Selection, ...]:
+    """Of each plan what belongs to pools and tenants with these names; in them ``*``, ``?`` and ``[...]`` are patterns.
+
+    Of a pool that is its tenants' quotas there, and the workloads that may run there; of a tenant those that are part
+    of it, their quotas and workloads, and the pools of these. Of both it is what belongs to both. Clusters that have
+    none of them are left out. Trouble when a name is that of nothing in any plan.
+    """
+    if not pools and not tenants:
+        return tuple(map(selection_of, plans))
+    _know("pool", pools, {pool.name for plan in plans for pool in plan.pools})
+    _know("tenant", tenants, {tenant.name for plan in plans for tenant in plan.tenants})
+    found = [_select(plan, pools, tenants) for plan in plans]
+    if found and not any(part.pools or part.tenants for part in found):
+        people, places = listing(tenants, last="or"), listing(pools, last="or")
+        raise GpuplanError(f"tenant {people} has nothing in pool {places}", "ask for one of the two")
+    return tuple(part for part in found if part.pools or part.tenants)
+
+
+def _know(what: str, patterns: Sequence[str], known: set[str]) -> None:
+    for pattern in patterns:
+        if any(fnmatchcase(name, pattern) for name in known):
+            continue
+        near = misspelling(pattern, known)
+        names = f"the {what}s are {listing(sorted(known))}" if known else f"no cluster that is shown has a {what}"
+        raise GpuplanError(f"no {what} `{pattern}`", f"did you mean `{near}`?" if near else names)
+
+
+def _is_one_of(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _select(plan: Plan, pools: Sequence[str], tenants: Sequence[str]) -> Selection:
+    wanted = [pool for pool in plan.pools if not pools or _is_one_of(pool.name, pools)]
+    names = {pool.name for pool in wanted}
+    people = [tenant for tenant in plan.tenants if not tenants or _is_meant(plan, tenant, tenants)]
+    with_quotas = [
+        tenant._replace(quotas=tuple(quota for quota in tenant.quotas if quota.pool.name in names)) for tenant in people
+    ]
+    own = {tenant.name for tenant in people}
+    workloads = [
+        workload
+        for workload in plan.workloads
+        if workload.tenant.name in own and any(pool.name in names for pool in reach(plan, workload))
+    ]
+    busy = {workload.tenant.name for workload in workloads}
+    shown = [tenant for tenant in with_quotas if not pools or tenant.quotas or tenant.name in busy]
+    if tenants:
+        used = {quota.pool.name for tenant in shown for quota in tenant.quotas}
+        used |= {pool.name for workload in workloads for pool in reach(plan, workload)}
+        wanted = [pool for pool in wanted if pool.name in used]
+    return Selection(
+        plan,
+        tuple(wanted),
+        tuple(_layouts(plan, wanted)),
+        tuple(shown),
+        tuple(workloads),
+        tuple(_classes(plan, shown, workloads)),
+        tuple(gpu for gpu in plan.gpus if any(pool.gpu.id == gpu.gpu.id for pool in wanted)),
+        (),
+        has_all_tenants=not tenants,
+    )
+
+
+def _is_meant(plan: Plan, tenant: Tenant, patterns: Sequence[str]) -> bool:
+    """Whether it is a tenant of that name, or part of one."""
+    return any(_is_one_of(found.name, patterns) for found in plan.tree.path(tenant))
+
+
+def _layouts(plan: Plan, pools: Iterable[Pool]) -> Iterator[Layout]:
+    sharings = [part.sharing for pool in pools for part in pool.parts]
+    used = {sharing.layout.config_name for sharing in sharings if isinstance(sharing, Mig)}
+    return (layout for layout in plan.mig_layouts if layout.config_name in used)
+
+
+def _classes(plan: Plan, tenants: Iterable[Tenant], workloads: Iterable[Workload]) -> Iterator[PriorityClass]:
+    used = {item.name for tenant in tenants for item in tenant.priority_classes}
+    used |= {workload.priority_class.name for workload in workloads if workload.priority_class}
+    return (item for item in plan.priority_classes if item.name in used)
+
+
+def _parts_with(eviction: Eviction, tenants: set[str]) -> Iterator[Eviction]:
+    """What of an eviction these tenants do to others and to each other, and what others do to them."""
+    evictors, victims = _of(eviction.evictors, tenants), _of(eviction.victims, tenants)
+    if evictors == eviction.evictors and victims == eviction.victims:
+        yield eviction
+    elif eviction.mechanism.is_across_tenants:
+        others = tuple(party for party in eviction.evictors if party not in evictors)
+        yield from _possible(eviction._replace(evictors=evictors))
+        yield from _possible(eviction._replace(evictors=others, victims=victims))
+    else:
+        yield from _possible(eviction._replace(evictors=evictors, victims=victims))
+
+
+def _of(parties: Iterable[Party], tenants: set[str]) -> tuple[Party, ...]:
+    return tuple(party for party in parties if party.tenant in tenants)
+
+
+def _possible(eviction: Eviction) -> Iterator[Eviction]:
+    """The eviction, unless nobody is left in it who could evict anybody."""
+    if any(eviction.holds(evictor, victim) for evictor in eviction.evictors for victim in eviction.victims):
+        yield eviction

@@ -1,0 +1,204 @@
+"""Resolve tenants: their grants on units of pools, and what each namespace may use of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import Final, assert_never
+
+from gpuplan.compiler.base.diagnostics import Finding, Origin
+from gpuplan.compiler.base.wording import listing, misspelling
+from gpuplan.compiler.catalog import parse_profile
+from gpuplan.compiler.documents import TOO_LARGE
+from gpuplan.compiler.planning.amounts import compute_of
+from gpuplan.compiler.planning.capping import caps_in_queue
+from gpuplan.compiler.planning.context import Context
+from gpuplan.compiler.planning.plan import Amount, Mig, Pool, Quota, Tenant, Unit, with_places
+from gpuplan.compiler.planning.pools import has_unclear_units
+from gpuplan.compiler.planning.rules import UNIT_NEEDED, UNKNOWN_UNIT
+from gpuplan.compiler.planning.schedulers import traits_of
+from gpuplan.compiler.policy import models
+
+
+def resolve_tenant(context: Context, at: Origin, tenant: models.Tenant) -> Tenant:
+    """The tenant with those grants and classes that exist; each that does not is a finding."""
+    spec = tenant.spec
+    named = (
+        context.refer("PriorityClass", name, origin, context.classes)
+        for origin, name in with_places(at / "priorityClasses", spec.priority_classes)
+    )
+    quotas = (_quota(context, origin, quota, spec) for origin, quota in with_places(at / "quotas", spec.quotas))
+    return Tenant(
+        at=at,
+        name=tenant.metadata.name,
+        spec=spec,
+        parent=spec.parent,
+        priority_classes=tuple(found for found in named if found),
+        quotas=tuple(found for found in quotas if found),
+        surplus_weight=amount(spec.surplus.weight),
+    )
+
+
+MOST_LEVELS: Final = 64
+"""Of tenants above each other. Whoever walks from one to the top may then do so for each."""
+
+
+def limit_depth(context: Context, tenants: dict[str, Tenant]) -> None:
+    """Take the parent off the tenants where a tree, or a circle, gets too deep; each of them is a finding."""
+    levels: dict[str, int] = {}
+    for start in list(tenants.values()):
+        trail: dict[str, Tenant] = {}
+        tenant: Tenant | None = start
+        while tenant is not None and tenant.name not in levels and tenant.name not in trail:
+            trail[tenant.name] = tenant
+            tenant = tenants.get(tenant.parent or "")
+        level = levels.get(tenant.name, 0) if tenant is not None else 0
+        for below in reversed(trail.values()):
+            level += 1
+            if level > MOST_LEVELS:
+                message = f"tenant `{below.name}` is below {MOST_LEVELS} others"
+                finding = Finding(below.at / "parent", message, label="the limit is here", help="remove `parent`")
+                context.report(TOO_LARGE, finding)
+                tenants[below.name] = below._replace(parent=None)
+                level = 1
+            levels[below.name] = level
+
+
+def amount(number: float) -> Amount:
+    """A whole number as an int, any other exactly as it was written."""
+    return int(number) if number == int(number) else Decimal(str(number))
+
+
+def _quota(context: Context, at: Origin, quota: models.Quota, tenant: models.TenantSpec) -> Quota | None:
+    pool = context.refer("Pool", quota.pool, at / "pool", context.pools)
+    unit = resolve_unit(context, at, quota.unit, pool, "quota") if pool else None
+    if pool is None or unit is None:
+        return None
+    guaranteed = amount(quota.guaranteed)
+    limit = _limit(quota.limit, guaranteed)
+    split = {name: amount(number) for name, number in quota.split.items()}
+    capped = _capped(context, unit, guaranteed, limit)
+    found = Quota(
+        at=at,
+        spec=quota,
+        pool=pool,
+        unit=unit,
+        guaranteed=guaranteed,
+        limit=limit,
+        lendable=guaranteed if quota.lendable is None else amount(quota.lendable),
+        split=split,
+        class_limits={name: amount(number) for name, number in quota.class_limits.items()},
+        caps={name: split.get(name, 0) if split else capped for name in tenant.namespaces},
+        labelled_cap=None if tenant.labelled_namespaces and not split and limit != 0 else 0,
+    )
+    return found._replace(compute=tuple(compute_of(found, context.cap)))
+
+
+def _capped(context: Context, unit: Unit, guaranteed: Amount, limit: Amount | None) -> Amount | None:
+    """What a ResourceQuota allows of it; where queues cap, it refuses what nobody may have, and no more."""
+    match context.cap:
+        case models.Cap.LIMIT:
+            return limit
+        case models.Cap.GUARANTEED:
+            return guaranteed
+        case models.Cap.QUEUE:
+            is_in_queue = caps_in_queue(context.cap, traits_of(context.scheduler.kind), unit.device_class)
+            return None if is_in_queue and limit != 0 else limit
+        case unknown:
+            assert_never(unknown)
+
+
+def _limit(limit: float | str | None, guaranteed: Amount) -> Amount | None:
+    if limit is None:
+        return guaranteed
+    return None if isinstance(limit, str) else amount(limit)
+
+
+def resolve_unit(context: Context, at: Origin, name: str | None, pool: Pool, what: str) -> Unit | None:
+    """The unit that a quota or a workload at ``at`` names, or the only one of its pool.
+
+    Where what the pool hands out is not clear there is none, and nothing to say of it.
+    """
+    if has_unclear_units(pool):
+        return None
+    return _only_unit(context, at, pool, what) if name is None else _named_unit(context, at, name, pool)
+
+
+def _only_unit(context: Context, at: Origin, pool: Pool, what: str) -> Unit | None:
+    """The unit of a pool that hands out one.
+
+    A rollout changes nothing of that: what names no unit means that of the pool's `sharing`.
+    """
+    units = pool.parts[0].units
+    if len(units) > 1:
+        finding = Finding(
+            at,
+            f"{what} on pool `{pool.name}` needs a unit",
+            label="which unit is counted",
+            notes=(_offer(pool),),
+            help=f"add `unit:` with one of {listing([unit.name for unit in units], None, 'or')}",
+        )
+        context.report(UNIT_NEEDED, finding)
+        return None
+    return pool.find_unit(units[0].name) if units else None
+
+
+def _named_unit(context: Context, at: Origin, name: str, pool: Pool) -> Unit | None:
+    unit = pool.find_unit(name)
+    if unit is None and pool.units:
+        meant = _meant_unit(name, pool)
+        finding = Finding(
+            at / "unit",
+            f"pool `{pool.name}` does not hand out `{name}`",
+            label=f"did you mean `{meant}`" if meant else "not handed out here",
+            notes=(_offer(pool), *_large_enough(name, pool)),
+            help=f"write `unit: {meant}`" if meant else _ways_out(name, pool),
+        )
+        context.report(UNKNOWN_UNIT, finding)
+    return unit
+
+
+def _meant_unit(name: str, pool: Pool) -> str | None:
+    """The unit whose resource, or the end of it, was written instead of its name, or that is spelt otherwise.
+
+    What is the name of a unit is no misspelling of another one, though pods ask for both by one resource.
+    """
+    if name in _WITHOUT_PROFILE or parse_profile(name) is not None:
+        return None
+    ends = f"/{name}", f"-{name}"
+    by_resource = (unit.name for unit in pool.units if unit.resource and f"/{unit.resource}".endswith(ends))
+    if found := next(by_resource, None):
+        return found
+    names = [unit.name for unit in pool.units]
+    return misspelling(name, names) or _of_these_numbers(name, names)
+
+
+_WITHOUT_PROFILE = ("gpu", "shared", "fraction")
+
+
+def _of_these_numbers(name: str, profiles: Iterable[str]) -> str | None:
+    """The one profile with the slices and the memory of a name that is no profile: `1g10`, `mig-1g.10g`."""
+    written = re.fullmatch(r"(?:mig-)?([0-9]+)g?\W*([0-9]+)\W*g?i?b?", name.lower())
+    found = [item for item in profiles if written and item == f"{written[1]}g.{written[2]}gb"]
+    return found[0] if found else None
+
+
+def _large_enough(name: str, pool: Pool) -> Iterator[str]:
+    """Which unit has as much memory as one that the pool's model knows and the pool does not hand out."""
+    profile = pool.gpu.find_profile(name)
+    wanted = profile.memory_mib if profile else None
+    larger = [unit for unit in pool.units if wanted and unit.memory_mib is not None and unit.memory_mib >= wanted]
+    if larger:
+        smallest = min(larger, key=lambda unit: unit.memory_mib or 0)
+        yield f"the smallest of them with the memory of `{name}` is `{smallest.name}`"
+
+
+def _ways_out(name: str, pool: Pool) -> str:
+    if isinstance(pool.sharing, Mig) and pool.gpu.find_profile(name):
+        return f"add `{name}` to the layout of pool `{pool.name}`, or count another unit, in numbers of its own"
+    return f"count a unit that pool `{pool.name}` hands out, in numbers of its own, or name another pool"
+
+
+def _offer(pool: Pool) -> str:
+    return f"pool `{pool.name}` hands out {', '.join(f'`{unit.name}`' for unit in pool.units)}"

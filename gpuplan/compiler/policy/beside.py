@@ -1,0 +1,16 @@
+"""Kinds of documents that are given to a command and lie in no platform: features hand them in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from gpuplan import handed_in
+from gpuplan.compiler.base.faces import imported
+from gpuplan.compiler.policy.models import Document
+
+
+@cache
+def beside_platforms() -> Mapping[str, type[Document]]:
+    """Return the model of each such kind, by its name."""
+    return {kind.__name__: kind for kind in imported(handed_in.DOCUMENTS)}

@@ -1,0 +1,212 @@
+"""Walk the policy models by field path: what `explain` shows and what a misspelt field is compared with."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
+from typing import Final
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from gpuplan.compiler.base.diagnostics import Path
+from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.policy.beside import beside_platforms
+from gpuplan.compiler.policy.documentation import document
+from gpuplan.compiler.policy.marks import Judged, marks_of, models_in, types_in
+from gpuplan.compiler.policy.models import KINDS, Model
+from gpuplan.compiler.policy.names import Naming, Reference, Titled
+from gpuplan.compiler.policy.texts import GENERAL, Form, form_of
+
+_INDEX = regex(r"\[[0-9]*\]")
+
+
+_DOCUMENTS: Final[Mapping[str, type[Model]]] = {**KINDS, **beside_platforms()}
+
+
+class FieldDoc(Value):
+    """What there is to know about a field. ``path`` starts with the kind: `Pool.spec.sharing`.
+
+    ``form`` is a sentence on what a text or a number must be; empty where the type says it all.
+    """
+
+    path: str
+    type: str
+    required: bool
+    default: str = ""
+    description: str = ""
+    form: str = ""
+    values: tuple[str, ...] = ()
+    children: tuple[FieldDoc, ...] = ()
+
+
+def find_field(path: str) -> FieldDoc | None:
+    """The documentation of a kind or of a field, such as `Pool.spec.sharing`; None when there is no such field.
+
+    An item's place in its list may be given, as findings do: `Tenant.spec.quotas[0].unit`.
+    """
+    kind, *parts = _INDEX.sub("", path).split(".")
+    model = next((model for known, model in _DOCUMENTS.items() if known.lower() == kind.lower()), None)
+    doc = _document_kind(model) if model else None
+    for part in parts:
+        doc = next((child for child in doc.children if child.path.rsplit(".", 1)[-1] == part), None) if doc else None
+    return doc
+
+
+def field_paths() -> Iterator[str]:
+    """Every path that `find_field` knows, kinds first."""
+    for model in _DOCUMENTS.values():
+        yield from _paths(_document_kind(model))
+
+
+def nested_model(model: type[BaseModel], path: Path) -> type[BaseModel] | None:
+    """The model of the mapping at a document path, or None when it is a plain mapping or does not exist."""
+    steps = [*_along(model, path)]
+    if len(steps) < sum(isinstance(part, str) for part in path):
+        return None
+    return steps[-1][1] if steps else model
+
+
+def fields_along(model: type[BaseModel], path: Path) -> Iterator[FieldInfo]:
+    """The fields that a document path leads through, as far as there are any: one of a mapping for its keys, too."""
+    return (field for field, _ in _along(model, path))
+
+
+def _along(model: type[BaseModel], path: Path) -> Iterator[tuple[FieldInfo, type[BaseModel] | None]]:
+    """The same, each with the model of what stands there, if it is one."""
+    here: type[BaseModel] | None = model
+    mapping: FieldInfo | None = None
+    for part in path:
+        if isinstance(part, str):
+            known = here.model_fields.values() if here else ()
+            field = mapping or next((field for field in known if field.alias == part), None)
+            if field is None:
+                return
+            is_mapping = mapping is None and any(
+                typing.get_origin(found) is dict for found in types_in(field.annotation)
+            )
+            here = None if is_mapping else next(models_in(field.annotation), None)
+            mapping = field if is_mapping else None
+            yield field, here
+
+
+def _document_kind(model: type[Model]) -> FieldDoc:
+    # Until then, pydantic before 2.14 neither knows the names that fields have in a file nor can write a default.
+    model.model_rebuild()
+    name = model.__name__
+    return FieldDoc(name, "document", required=True, description=_summary(model), children=_children(model, name))
+
+
+def _children(model: type[BaseModel], path: str) -> tuple[FieldDoc, ...]:
+    document(model)
+    return tuple(_document_field(field, f"{path}.{field.alias or name}") for name, field in model.model_fields.items())
+
+
+def _document_field(field: FieldInfo, path: str) -> FieldDoc:
+    nested = next(models_in(field.annotation), None)
+    return FieldDoc(
+        path=path,
+        type=_type_text(field.annotation),
+        required=field.is_required(),
+        default=_default_text(field),
+        description=field.description or "",
+        form=_form(field),
+        values=_values_in(field.annotation),
+        children=_children(nested, path) if nested else (),
+    )
+
+
+def _paths(doc: FieldDoc) -> Iterator[str]:
+    yield doc.path
+    for child in doc.children:
+        yield from _paths(child)
+
+
+def _summary(model: type[BaseModel]) -> str:
+    return (model.__doc__ or "").strip().split("\n\n", 1)[0].replace("\n", " ")
+
+
+def _values_in(annotation: object) -> tuple[str, ...]:
+    values: list[str] = []
+    for member in types_in(annotation):
+        if isinstance(member, type) and issubclass(member, Enum):
+            values += [str(item.value) for item in member]
+        elif typing.get_origin(member) is typing.Literal:
+            values += [str(item) for item in typing.get_args(member)]
+    return tuple(values)
+
+
+def _type_text(annotation: object) -> str:
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _type_text(arguments[0])
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(dict.fromkeys(_type_text(item) for item in arguments if item is not type(None)))
+    if origin is list:
+        return f"list of {_type_text(arguments[0])}"
+    if origin is dict:
+        return f"mapping of {_type_text(arguments[0])} to {_type_text(arguments[1])}"
+    if origin is typing.Literal:
+        return " or ".join(f"`{item}`" for item in arguments)
+    is_enum = isinstance(annotation, type) and issubclass(annotation, Enum)
+    return "text" if is_enum else _PLAIN_TYPES.get(annotation, "mapping")
+
+
+_PLAIN_TYPES: dict[object, str] = {
+    bool: "`true` or `false`",
+    float: "number",
+    int: "whole number",
+    str: "text",
+    typing.Any: "any value",
+}
+
+
+def _form(field: FieldInfo) -> str:
+    """What findings hold the field to, as a sentence."""
+    form = _words_of_form(field)
+    is_list = any(typing.get_origin(part) is list for part in (field.annotation, *typing.get_args(field.annotation)))
+    return f"Each {form}." if form and is_list else f"{form[:1].upper()}{form[1:]}." if form else ""
+
+
+def _words_of_form(field: FieldInfo) -> str:
+    marks = tuple(marks_of(field))
+    patterns = (str(pattern) for mark in marks if (pattern := getattr(mark, "pattern", None)))
+    for mark in marks:
+        match mark:
+            case Naming() | Reference(naming=_) | Titled(naming=_):
+                naming = mark if isinstance(mark, Naming) else mark.naming
+                what = f"a {naming.form} of at most {naming.longest} characters: {naming.carrier}"
+                return f"the name is {what}" if isinstance(mark, Titled) else what
+            case Judged():
+                return f"checked by {mark.code}"
+            case Form():
+                return mark.words
+            case _:
+                continue
+    return next((form_of(pattern).words for pattern in patterns if pattern not in GENERAL), "") or _bounds(marks)
+
+
+def _bounds(marks: Iterable[object]) -> str:
+    words = (("ge", "at least"), ("gt", "above"), ("le", "at most"), ("lt", "below"))
+    found = ((word, getattr(mark, name, None)) for name, word in words for mark in marks)
+    return " and ".join(f"{word} {bound}" for word, bound in found if bound is not None)
+
+
+def _default_text(field: FieldInfo) -> str:
+    if field.is_required():
+        return ""
+    default = field.get_default(call_default_factory=True, validated_data={})
+    if default is None:
+        return ""
+    if isinstance(default, Enum):
+        return str(default.value)
+    if isinstance(default, bool):
+        return "true" if default else "false"
+    if isinstance(default, BaseModel):
+        return ""
+    if isinstance(default, list):
+        return f"[{', '.join(map(str, default))}]"
+    return "{}" if default == {} else '""' if default == "" else str(default)

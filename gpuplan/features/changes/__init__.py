@@ -1,0 +1,53 @@
+"""What the step from one platform to another disturbs, in classes of fixed meaning, and how it is made safe."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpuplan.compiler.base.faces import face
+
+if TYPE_CHECKING:
+    from gpuplan.features.changes.comparing import (
+        Diff as Diff,
+        Platform as Platform,
+        Side as Side,
+        SideKind as SideKind,
+        compare as compare,
+        compare_platforms as compare_platforms,
+    )
+    from gpuplan.features.changes.costs import CostChange as CostChange
+    from gpuplan.features.changes.kinds import locked_fields as locked_fields
+    from gpuplan.features.changes.node_rules import class_of_labels as class_of_labels
+    from gpuplan.features.changes.objects import compare_objects as compare_objects
+    from gpuplan.features.changes.views.cost_changes import cost_change_as_data as cost_change_as_data
+    from gpuplan.features.changes.views.diff import (
+        CLASS_MEANINGS as CLASS_MEANINGS,
+        costs_of as costs_of,
+        diff_as_data as diff_as_data,
+        verdict as verdict,
+    )
+
+__getattr__ = face(
+    __name__,
+    {
+        "comparing": (
+            "Diff",
+            "Platform",
+            "Side",
+            "SideKind",
+            "compare",
+            "compare_platforms",
+        ),
+        "costs": ("CostChange",),
+        "kinds": ("locked_fields",),
+        "node_rules": ("class_of_labels",),
+        "objects": ("compare_objects",),
+        "views.cost_changes": ("cost_change_as_data",),
+        "views.diff": (
+            "CLASS_MEANINGS",
+            "costs_of",
+            "diff_as_data",
+            "verdict",
+        ),
+    },
+)

@@ -1,0 +1,200 @@
+"""Checks on what cannot be changed where it is: installations, what syncs, and fields of objects (GPU705, 712-714)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Final
+
+from gpuplan.compiler.backends import backends
+from gpuplan.compiler.base.bodies import Body, value_of
+from gpuplan.compiler.base.diagnostics import Family, Finding, Origin, Severity
+from gpuplan.compiler.base.wording import joined
+from gpuplan.compiler.checks.registry import check
+from gpuplan.compiler.checks.wording import name_of
+from gpuplan.compiler.manifests import Identity, Manifest, identity_of
+from gpuplan.compiler.manifests.kinds import Route, assume_kind
+from gpuplan.compiler.planning.plan import WORKLOAD_LABEL, Plan, RetainedObject
+from gpuplan.compiler.planning.volumes import volumes_of
+from gpuplan.compiler.policy.models import Install
+from gpuplan.features.changes.checks.places import name_of_cluster
+from gpuplan.features.changes.clusters import home, syncers
+from gpuplan.features.changes.kinds import locked_fields
+from gpuplan.features.changes.step import Step
+
+
+@check("GPU712", "operator-moves", family=Family.STEP)
+def operator_moves(step: Step) -> Iterator[Finding]:
+    """The GPU Operator is installed in another way, or in another namespace, over the one that is there.
+
+    ## Why
+    There may be one GPU Operator in a cluster. The new one finds the objects of the old one in its way, which only the
+    old installer may remove, and both set up drivers and device plugins on the same nodes. With the old one go driver
+    and device plugin of every node, so that pods which hold GPUs must end first.
+
+    ## Instead
+    Leave it where it is. If it must move: drain the nodes, uninstall the old one, and let the change be synced then.
+    """
+    old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
+    fields = (("install", old.spec.install, new.spec.install), ("namespace", old.namespace, new.namespace))
+    for field, one, other in [found for found in fields if found[1] != found[2]][:1]:
+        yield Finding(
+            new.at / field,
+            f"the GPU Operator moves from `{one}` to `{other}`, over the one that is there",
+            label=f"it was `{one}`",
+            help=f"write `{field}: {one}`; or drain the nodes, uninstall it first, and say so: "
+            "`# gpuplan: ignore[GPU712] REASON`",
+        )
+
+
+@check("GPU713", "second-cluster-policy", family=Family.STEP)
+def second_cluster_policy(step: Step) -> Iterator[Finding]:
+    """The ClusterPolicy gets another name while the old one is there.
+
+    ## Why
+    The operator works by one ClusterPolicy, the oldest since 26.7 and before that the one that it saw first, and does
+    not look at any other (`controllers/clusterpolicy_controller.go` of NVIDIA/gpu-operator): nothing that changes from
+    then on has an effect.
+    The old one is not removed unasked, since with it go drivers and device plugins of all nodes.
+
+    ## Instead
+    Write the name that it has. If it must change: drain the nodes, delete the old one, and let the change be synced
+    then.
+    """
+    old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
+    is_same_operator = old.spec.install is new.spec.install and old.namespace == new.namespace
+    if is_same_operator and new.spec.install is not Install.HELM and old.cluster_policy != new.cluster_policy:
+        yield Finding(
+            new.at / "clusterPolicy",
+            f"the operator ignores ClusterPolicy `{new.cluster_policy}` while `{old.cluster_policy}` is there",
+            label=f"it was `{old.cluster_policy}`",
+            help=f"write `clusterPolicy: {old.cluster_policy}`; or drain the nodes, and run `kubectl delete "
+            f"clusterpolicies.nvidia.com {old.cluster_policy}` before the change is synced",
+        )
+
+
+@check("GPU714", "sync-taken-away", Severity.WARNING, family=Family.STEP)
+def sync_taken_away(step: Step) -> Iterator[Finding]:
+    """What syncs the cluster goes, or leads elsewhere.
+
+    ## Why
+    The objects of Argo CD or Flux for this cluster are removed where they are. Finalizers on those of pools delete what
+    they applied when a person says yes, Kustomizations of Flux delete what they may prune, and everything else stays as
+    it is, with nobody to see to it. New ones in another namespace find objects that the old ones own.
+
+    ## Instead
+    Take the old ones away first so that what they applied stays: `argocd app delete APP --cascade=false`, or `flux
+    suspend kustomization NAME`. Then make the change, and say so in a comment.
+    """
+    name = step.after.cluster.name
+    for tool, field, old, new in syncers(step):
+        away = "`argocd app delete APP --cascade=false`" if field == "argocd" else "`flux suspend kustomization NAME`"
+        if old is not None and new is None:
+            yield Finding(
+                name_of_cluster(step),
+                f"{tool} no longer syncs cluster `{name}`",
+                label=f"it had `{field}`",
+                help=f"take its objects away first so that what they applied stays: {away}",
+            )
+        elif old is not None and new is not None and home(old) != home(new):
+            yield Finding(
+                new.at.key,
+                f"{tool} syncs cluster `{name}` from another namespace, or syncs another one",
+                label="its objects are recreated",
+                help=f"take the old objects away first so that what they applied stays: {away}",
+            )
+
+
+@check("GPU705", "immutable-field-changes", family=Family.STEP)
+def immutable_field_changes(step: Step) -> Iterator[Finding]:
+    """A field of a Kubernetes object changes that cannot be changed.
+
+    ## Why
+    The API server refuses the object, and with it Argo CD and Flux fail to sync the whole folder: everything else in it
+    stays as it was. Such are the value of a PriorityClass and whether it preempts, the ClusterQueue that a LocalQueue
+    names, the levels of a Topology, the labels, tolerations and Topology of a ResourceFlavor that has one, and the
+    class and mode of a volume. A volume's size may grow, where its StorageClass has `allowVolumeExpansion`, and is
+    refused when it is smaller (`ValidatePersistentVolumeClaimUpdate` in `pkg/apis/core/validation/validation.go` of
+    kubernetes/kubernetes).
+
+    ## Instead
+    Give what is new another name, and remove the old one when nothing uses it any more. Or delete the object in the
+    cluster before the change is synced, and say so in a comment. With the claim of a volume goes all that is in it.
+    """
+    earlier = _objects(step.before)
+    for identity, (body, at) in _objects(step.after).items():
+        if identity in earlier and (found := locked_fields(identity, earlier[identity][0], body)):
+            fields = joined([f"`{'.'.join(route)}`" for route in found])
+            yield Finding(
+                at if at is not None else _place(step.after, identity, body, found[0]),
+                f"{fields} of {identity.kind} `{identity.name}` cannot be {_verb(identity, found)}",
+                label="the API server refuses it",
+                notes=(f"in namespace `{identity.namespace}`",) if identity.namespace else (),
+                help=_help(identity, is_named=at is not None or identity.kind == "PriorityClass"),
+            )
+
+
+def _verb(identity: Identity, found: tuple[Route, ...]) -> str:
+    fields = {item.route: item for item in assume_kind(identity.group, identity.kind).immutable}
+    return "made smaller" if all(fields[route].may_grow for route in found) else "changed"
+
+
+def _help(identity: Identity, *, is_named: bool) -> str:
+    """``is_named`` says that policies give the object its name, and can give it another."""
+    kind = identity.kind.lower() + (f".{identity.group}" if identity.group else "")
+    where = f" -n {identity.namespace}" if identity.namespace else ""
+    delete = f"`kubectl delete {kind} {identity.name}{where}` just before it is synced"
+    if identity.kind == "PersistentVolumeClaim":
+        delete += ": all that is in the volume goes with it, once no pod uses it"
+    return (
+        f"add one with another name and leave this; or run {delete}" if is_named else f"take it back, or run {delete}"
+    )
+
+
+# --- Objects and where they come from ----------------------------------------------------------------------------
+
+
+def _objects(plan: Plan) -> dict[Identity, tuple[Body, Origin | None]]:
+    """All objects but hooks, which are recreated each time; the place only of those that are written as such."""
+    found: dict[Identity, tuple[Body, Origin | None]] = {}
+    for backend in backends():
+        for artifact in backend.render(plan):
+            if isinstance(artifact, Manifest) and artifact.hook is None:
+                found[artifact.identity] = artifact.body, None
+    for item in plan.retained:
+        if isinstance(item.what, RetainedObject):
+            found[identity_of(item.what.spec.manifest)] = item.what.spec.manifest, item.what.at
+    for document in plan.hand_written:
+        identity = identity_of(document.body)
+        if identity.kind and identity.name and isinstance(document.body, Mapping) and identity not in found:
+            found[identity] = document.body, document.at
+    return found
+
+
+_FIELDS: Final[Mapping[Route, str]] = {
+    ("spec", "resources", "requests", "storage"): "size",
+    ("spec", "storageClassName"): "storageClass",
+    ("spec", "accessModes"): "accessMode",
+}
+"""What the policies call a field of a claim."""
+
+
+def _place(plan: Plan, identity: Identity, body: Body, route: Route) -> Origin:
+    """Where the policies say what an object is made of."""
+    found: Iterator[Origin]
+    if identity.kind == "PriorityClass":
+        field = "value" if route == ("value",) else "preempts"
+        found = (item.at / field for item in plan.priority_classes if item.name == identity.name)
+    elif identity.kind in ("Topology", "ResourceFlavor"):
+        found = ((pool.at / "topology").key for pool in plan.pools if pool.name == identity.name)
+    elif workload := value_of(body, ("metadata", "labels", WORKLOAD_LABEL)):
+        key = identity.namespace, workload
+        owners = [item for item in plan.workloads if (item.namespace, item.name) == key]
+        volumes = (volume for item in owners for volume in volumes_of(item) if volume.claim(item) == identity.name)
+        found = chain(
+            (volume.at / _FIELDS[route] for volume in volumes if route in _FIELDS), (item.at for item in owners)
+        )
+    else:
+        tenants = (tenant for tenant in plan.tenants if identity.namespace in tenant.spec.namespaces)
+        found = (tenant.at / "namespaces" for tenant in tenants)
+    return next(found, name_of(plan.cluster.at))

@@ -1,0 +1,409 @@
+"""Checks on what nodes read during a step: labels, the entries that these name, and taints (GPU700-704, 710, 717)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from gpuplan.compiler.backends.gpu_operator import device_plugin, mig_parted
+from gpuplan.compiler.base.diagnostics import Family, Finding, Severity
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.base.wording import listing
+from gpuplan.compiler.checks.registry import check
+from gpuplan.compiler.checks.wording import name_of
+from gpuplan.compiler.planning.layouts import is_divided_alike
+from gpuplan.compiler.planning.node_features import writes_nfd
+from gpuplan.compiler.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    MIG_CONFIG_LABEL,
+    Cluster,
+    Layout,
+    Mig,
+    Plan,
+    Pool,
+    RetainedDevicePluginConfig,
+)
+from gpuplan.compiler.policy.models import Allocation, Effect, NodeLabels
+from gpuplan.features.changes.checks.places import (
+    chosen_by,
+    earlier,
+    labelled,
+    name_of_cluster,
+    pods_note,
+    pods_on,
+    sharing_of,
+)
+from gpuplan.features.changes.meanwhile import without_file
+from gpuplan.features.changes.nodes import Departure, departures
+from gpuplan.features.changes.orders import dangling
+from gpuplan.features.changes.pools import is_plugin_config_gone, taint_key
+from gpuplan.features.changes.step import Step
+from gpuplan.features.changes.wording import division, from_to, verb, who_names
+
+RETAIN: Final = "gpuplan retain --write"
+
+# --- Entries that nodes name -------------------------------------------------------------------------------------
+
+
+@check("GPU700", "layout-edited-in-use", family=Family.STEP)
+def layout_edited_in_use(step: Step) -> Iterator[Finding]:
+    """A MIG layout is edited while nodes are divided by it.
+
+    ## Why
+    The entry of a layout in the MIG manager's file is named after what the layout says, so an edit makes another entry,
+    and the old one is gone; so it is where a layout no longer says what its entry is called (`configName`). Nodes name
+    the old one until their label moves, which is as late as somebody approves it.
+    Until then the MIG manager of a node that restarts finds no such entry, calls the node `failed` and does nothing
+    more before the label changes; a node that reboots meanwhile comes back without its partitions.
+
+    That nodes name it is said of policies. With `--nodes` it is a fact: the finding says which, and where no node does
+    there is none.
+
+    ## Instead
+    Keep the old entry until no node names it: `gpuplan retain --write` writes it down. Or leave the layout as it is,
+    write another one, and move the pool to it with `gpuplan rollout POOL --to LAYOUT`.
+    """
+    for gone in _gone_layouts(step):
+        if (edited := _find_edited(gone.layout, step.after)) is not None and gone.nodes != ():
+            is_same = is_divided_alike(gone.layout, edited)
+            yield Finding(
+                edited.at if edited.is_inline else name_of(edited.at),
+                f"the entry of layout `{edited.name}` gets another name while {_users(gone.pools)} it"
+                if is_same
+                else f"layout `{edited.name}` is edited while {_users(gone.pools)} it",
+                label=from_to(gone.layout.config_name, edited.config_name)
+                if is_same
+                else from_to(division(gone.layout), division(edited)),
+                notes=(
+                    labelled(MIG_CONFIG_LABEL, gone.layout.config_name, gone.nodes),
+                    *dangling(step, MIG_CONFIG_LABEL, gone.layout.config_name),
+                ),
+                help=f"run `{RETAIN}` and commit what it writes"
+                + ("" if is_same else _BY_ROLLOUT.format(gone.pools[0])),
+            )
+
+
+_BY_ROLLOUT: Final = "; or leave the layout, write another one, and run `gpuplan rollout {} --to LAYOUT`"
+
+
+@check("GPU701", "layout-removed-in-use", family=Family.STEP)
+def layout_removed_in_use(step: Step) -> Iterator[Finding]:
+    """A MIG layout leaves the policies in the same step as the nodes that are divided by it move to another one.
+
+    ## Why
+    The MIG manager's file and the labels of nodes are synced one after the other, and labels as late as somebody
+    approves it. A node whose label names an entry that is gone fails as soon as its MIG manager restarts, and a change
+    of the file is what restarts it. With `--nodes` the finding says which nodes name it, and where none does there is
+    none.
+
+    ## Instead
+    Keep the old entry until no node names it: run `gpuplan retain --write`. Or leave the layout where it is, and remove
+    it when `--nodes` shows that no node names it; a later commit alone is not late enough.
+    """
+    for gone in _gone_layouts(step):
+        if _find_edited(gone.layout, step.after) is None and gone.nodes != ():
+            yield Finding(
+                sharing_of(gone.heir) if gone.heir is not None else name_of_cluster(step),
+                f"the entry `{gone.layout.config_name}` vanishes while {_users(gone.pools)} it",
+                label=f"was layout `{gone.layout.name}`",
+                notes=(
+                    labelled(MIG_CONFIG_LABEL, gone.layout.config_name, gone.nodes),
+                    *dangling(step, MIG_CONFIG_LABEL, gone.layout.config_name),
+                    earlier(gone.layout.at, f"layout `{gone.layout.name}`"),
+                ),
+                help=f"run `{RETAIN}` and commit what it writes; or keep the layout until `kubectl get nodes -l "
+                f"{MIG_CONFIG_LABEL}={gone.layout.config_name}` lists no node",
+            )
+
+
+class _Gone(NamedTuple):
+    """A layout whose entry is no more, the pools that use it, and one that has their nodes afterwards.
+
+    ``nodes`` name the entry now; None where nobody knows.
+    """
+
+    layout: Layout
+    pools: tuple[str, ...]
+    heir: Pool | None
+    nodes: tuple[str, ...] | None
+
+
+def _gone_layouts(step: Step) -> Iterator[_Gone]:
+    entries = mig_parted.configuration(step.after)["mig-configs"]
+    found: dict[str, _Gone] = {}
+    for part, heir in _heirs(step):
+        if isinstance(part.sharing, Mig) and (name := part.sharing.layout.config_name) not in entries:
+            known = found.get(name, _Gone(part.sharing.layout, (), heir, step.naming(MIG_CONFIG_LABEL, name)))
+            found[name] = known._replace(pools=tuple(sorted({*known.pools, part.name})))
+    yield from found.values()
+
+
+def _heirs(step: Step) -> Iterator[tuple[Pool, Pool | None]]:
+    """Each part of a pool that has nodes, and a pool that says afterwards what labels they have.
+
+    None where nobody does and they keep those that they have. Where labels go with the pool, nothing is named any more.
+    """
+    for old, new in step.pools:
+        if old is None:
+            continue
+        heirs: list[Pool | None] = [] if new is None else [new]
+        leaving = (item.to for item in departures(step, old, new))
+        heirs += (to for to in leaving if to is not None or _labels_stay(step.before))
+        yield from ((part, heir) for part in old.parts if part.nodes.count for heir in heirs)
+
+
+def _labels_stay(plan: Plan) -> bool:
+    """Node objects that leave Git are not pruned, nor are labels on them."""
+    return plan.cluster.spec.node_labels is NodeLabels.NODE
+
+
+def _find_edited(layout: Layout, after: Plan) -> Layout | None:
+    key = layout.name, layout.is_inline
+    return next((item for item in after.mig_layouts if (item.name, item.is_inline) == key), None)
+
+
+def _users(pools: Sequence[str]) -> str:
+    return f"pool `{pools[0]}` uses" if len(pools) == 1 else f"pools {listing(pools)} use"
+
+
+@check("GPU702", "plugin-config-removed-in-use", family=Family.STEP)
+def plugin_config_removed_in_use(step: Step) -> Iterator[Finding]:
+    """A configuration of the device plugin vanishes while nodes name it.
+
+    ## Why
+    The device plugin's configuration of a pool is a key of a ConfigMap, called as the pool. A pool that is renamed
+    has another key, and its nodes name the old one until their label moves. What reads the configuration on a node
+    stops at a key that is not there (`updateConfigName` in `cmd/config-manager/main.go` of
+    NVIDIA/k8s-device-plugin): a node whose device plugin restarts before that hands out no GPUs, and from operator
+    v26.3 on GPUs as if nothing shared or divided them (`Get` there). A change of the ConfigMap is what restarts it.
+    With `--nodes` the finding says which nodes name the key, and where none does there is none.
+
+    With `devicePluginConfig: fixed` each key ends in a hash of its content, and nothing restarts: nodes go on. But the
+    link that their device plugin reads leads nowhere, so that it ends when kubelet restarts; and when their label moves
+    at last, nothing can replace the link (`updateSymlink` there calls `os.Symlink` on a name that is taken), until the
+    pod is deleted.
+
+    A key that is retained means one thing as long as it is there. A pool that is shared otherwise than its own name
+    says has a key that ends in a hash; without the document that says what the name means, the name would be the pool's
+    key again, with other content: for its own nodes, and for those whose label has not moved for several commits.
+
+    A rollout that is taken back gives its key to no node, which says nothing of nodes: it is a warning, and an error
+    where `--nodes` shows one that still names the key.
+
+    ## Instead
+    Keep the old key until no node names it: run `gpuplan retain --write`. The document of a pool's own name stays for
+    as long as the pool does otherwise.
+    """
+    known = device_plugin.data(step.after)
+    told: set[str] = set()
+    changed = {retained.spec.key: retained for retained in _told_otherwise(step)}
+    for part, heir in _heirs(step):
+        key = part.labels[DEVICE_PLUGIN_CONFIG_LABEL]
+        claims = Allocation.DRA in (part.spec.allocation, heir.spec.allocation if heir is not None else None)
+        by = step.naming(DEVICE_PLUGIN_CONFIG_LABEL, key)
+        is_gone = key not in known and part.keys.own not in changed and by != ()
+        if is_gone and key not in told and not claims:
+            told.add(key)
+            yield Finding(
+                name_of(heir.at) if heir is not None else name_of_cluster(step),
+                f"the configuration `{key}` vanishes while nodes of pool `{part.name}` name it",
+                label="their pool from now on" if heir is not None else "none of its pools has them",
+                notes=(
+                    labelled(DEVICE_PLUGIN_CONFIG_LABEL, key, by),
+                    *dangling(step, DEVICE_PLUGIN_CONFIG_LABEL, key),
+                ),
+                help=f"run `{RETAIN}` and commit what it writes",
+            )
+    yield from (found for key, found in _keys_of_none(step) if key not in {*known, *told} and key not in changed)
+    edited = {retained.spec.key: retained.at / "key" for retained in step.after.retained_plugin_configs}
+    for key, retained in changed.items():
+        pool = next((pool for pool in step.after.pools if pool.keys.own == key), None)
+        yield Finding(
+            edited.get(key) or (name_of_cluster(step) if pool is None else name_of(pool.at)),
+            f"the configuration `{key}` becomes another one, and nodes may still name it",
+            label="retained as it was until now",
+            notes=(earlier(retained.at, "the document that retains it"),),
+            help="write the document as it was" if key in edited else f"run `{RETAIN}` and commit what it writes",
+        )
+
+
+def _keys_of_none(step: Step) -> Iterator[tuple[str, Finding]]:
+    """The keys of parts without nodes, such as a rollout's that was taken back: labels may not have moved yet."""
+    for old, new in step.pools:
+        for part in (part for part in old.parts if not part.nodes.count) if old is not None else ():
+            key = part.labels[DEVICE_PLUGIN_CONFIG_LABEL]
+            by = step.naming(DEVICE_PLUGIN_CONFIG_LABEL, key)
+            if by != () and part.spec.allocation is not Allocation.DRA:
+                yield (
+                    key,
+                    Finding(
+                        name_of_cluster(step) if new is None else name_of(new.at),
+                        f"the configuration `{key}` vanishes, and {who_names(by) if by else 'nodes may still name it'}",
+                        label=f"no node of pool `{part.name}` has it by the policies",
+                        help=f"run `{RETAIN}` and commit what it writes"
+                        + ("" if by else "; or pass `--nodes FILE`, where no node names it any more"),
+                        severity=None if by else Severity.WARNING,
+                    ),
+                )
+
+
+def _told_otherwise(step: Step) -> Iterator[RetainedDevicePluginConfig]:
+    """What was retained of a key is another file now. Nodes may name it whose label has not moved for many commits."""
+    files = device_plugin.configurations(step.after)
+    for retained in step.before.retained_plugin_configs:
+        if files.get(retained.spec.key, retained.config) != retained.config:
+            yield retained
+
+
+# --- Labels ------------------------------------------------------------------------------------------------------
+
+_DISSOLVED: Final = "the operator labels a node without it `all-disabled`, and the MIG manager dissolves its partitions"
+_UNCONFIGURED: Final = "without it they hand out whole GPUs, beside pods that still share some"
+"""Config-manager then takes an empty configuration (the operator sets `FALLBACK_STRATEGIES=empty`)."""
+_BY_PATTERN: Final = "by what the patterns may match, and as many as policies count; `--nodes FILE` shows which"
+_DRAINED: Final = "drain the nodes first, and say so: `# gpuplan: ignore[GPU704] REASON`"
+
+
+@check("GPU704", "node-labels-vanish", family=Family.STEP)
+def node_labels_vanish(step: Step) -> Iterator[Finding]:
+    """Nodes lose the labels that say how their GPUs are shared.
+
+    ## Why
+    The GPU Operator gives every node that can be partitioned and has no label `nvidia.com/mig.config` the value
+    `all-disabled`, and the MIG manager then dissolves the partitions: under pods that hold them it fails, and the node
+    stays between both. Labels go when a pool is removed, when nodes leave it for none, and with whatever put them
+    there: when others are to label the nodes, or when Node Feature Discovery is no longer installed along.
+
+    Without a label nodes that share their GPUs hand out whole ones, beside pods that have a share. A pool that is
+    removed takes its device plugin's configuration along, with the GPU Operator's sync: nodes whose label names it
+    hand out no GPUs until the label goes, too, and from operator v26.3 on whole ones at once. Where GPUs are whole,
+    and where others label nodes that have no partitions, it is a warning.
+
+    ## Instead
+    Drain the nodes first; or leave the pool where it is. To move the nodes to another pool is a step with an order of
+    its own where their GPUs are divided by MIG (GPU728). With `--nodes`, patterns are the nodes that they match: where
+    each of these is in a pool afterwards there is no finding. Pods that are listed with `--pods` are looked up: where
+    nothing runs on the nodes there is no finding.
+    """
+    for old, new in step.pools if not _labels_stay(step.before) else ():
+        for leaving in departures(step, old, new) if old is not None else ():
+            if old is not None and leaving.to is None and leaving.nodes.count:
+                yield from _left(step, old, new, leaving)
+    yield from _labelled_otherwise(step)
+
+
+def _left(step: Step, old: Pool, new: Pool | None, leaving: Departure) -> Iterator[Finding]:
+    there = pods_on(step, old, leaving.nodes)
+    if there == 0:
+        return
+    is_partitioned = _is_partitioned(old)
+    label = MIG_CONFIG_LABEL if is_partitioned else DEVICE_PLUGIN_CONFIG_LABEL
+    yield Finding(
+        name_of_cluster(step) if new is None else chosen_by(new).key,
+        f"{verb(leaving.nodes, 'loses', 'lose')} the label `{label}`: pool `{old.name}` "
+        + ("is removed" if new is None else "no longer has them"),
+        label="no pool has them",
+        notes=(
+            _DISSOLVED if is_partitioned else _gone(step) if is_plugin_config_gone(step, old) else _UNCONFIGURED,
+            *([earlier(old.at, f"pool `{old.name}`")] if new is None else []),
+            *([_BY_PATTERN] if new is not None and leaving.nodes.pattern is not None else []),
+            *pods_note(there),
+        ),
+        help=_DRAINED,
+        severity=None if is_partitioned or _is_shared(old) else Severity.WARNING,
+    )
+
+
+def _gone(step: Step) -> str:
+    return f"the operator's sync takes their configuration away first: {without_file(step)}"
+
+
+def _is_shared(pool: Pool) -> bool:
+    return any(part.shares is not None and part.nodes.count for part in pool.parts)
+
+
+def _labelled_otherwise(step: Step) -> Iterator[Finding]:
+    """Other hands for labels: what one puts there, it takes along before or after the other has come."""
+    old, new = step.before.cluster, step.after.cluster
+    pools = [pool for pool in step.before.pools if pool.nodes.count and pods_on(step, pool) != 0]
+    is_partitioned = any(map(_is_partitioned, pools))
+    if old.spec.node_labels is not new.spec.node_labels:
+        at, help_ = new.at / "nodeLabels", _DRAINED
+        message = f"nodes lose their labels with what puts them there: it was `{old.spec.node_labels}`"
+        label = f"`{new.spec.node_labels}` from now on"
+    else:
+        at = new.gpu_operator.at / "nfd"
+        help_ = "have another one there before, and say so: `# gpuplan: ignore[GPU704] REASON`"
+        message = "nodes lose their labels with Node Feature Discovery, which is no longer installed"
+        label = "installed until now"
+    if pools and (old.spec.node_labels is not new.spec.node_labels or _loses_nfd(old, new)):
+        yield Finding(
+            at,
+            message,
+            label=label,
+            notes=(_DISSOLVED if is_partitioned else _UNCONFIGURED,),
+            help=help_,
+            severity=None if is_partitioned else Severity.WARNING,
+        )
+
+
+def _loses_nfd(old: Cluster, new: Cluster) -> bool:
+    """Whether it is removed while the operator stays; where the operator moves, more than labels is removed."""
+    stays = old.gpu_operator.spec.install is new.gpu_operator.spec.install
+    return stays and old.spec.node_labels is NodeLabels.NFD and writes_nfd(old) and not writes_nfd(new)
+
+
+def _is_partitioned(pool: Pool) -> bool:
+    return any(isinstance(part.sharing, Mig) and part.nodes.count for part in pool.parts)
+
+
+# --- Who may be on them ------------------------------------------------------------------------------------------
+
+
+@check("GPU710", "taint-evicts", Severity.WARNING, family=Family.STEP)
+def taint_evicts(step: Step) -> Iterator[Finding]:
+    """A pool gets a taint that evicts what runs on its nodes.
+
+    ## Why
+    `NoExecute` is not only about new pods: a pod that does not tolerate the taint is evicted as soon as the node has
+    it, and no disruption budget holds it back. Tolerations that are written along with the taint are those of new pods.
+
+    ## Instead
+    Write `effect: NoSchedule`, and let what runs come to its end. Or drain the nodes first.
+    """
+    for old, new in step.kept_pools:
+        there = pods_on(step, old) if old.nodes.count else 0
+        known = set(map(taint_key, old.taints))
+        for taint in new.taints:
+            if there != 0 and taint.effect is Effect.NO_EXECUTE and taint_key(taint) not in known:
+                yield Finding(
+                    taint.place("effect"),
+                    f"the taint `{taint.key}` evicts pods of pool `{new.name}` that do not tolerate it",
+                    label="at once",
+                    notes=pods_note(there),
+                    help="write `effect: NoSchedule`, and let what runs come to its end",
+                )
+
+
+@check("GPU717", "allocation-switched-in-use", family=Family.STEP)
+def allocation_switched_in_use(step: Step) -> Iterator[Finding]:
+    """Devices of a pool are handed out in another way while pods hold some.
+
+    ## Why
+    The device plugin and the DRA driver each know what they have handed out themselves. Whichever comes takes every
+    device for free, and gives those that pods of the other one hold to new pods as well.
+
+    ## Instead
+    Drain the nodes first, and say so in a comment. Pods that are listed with `--pods` are looked up: where nothing runs
+    on the nodes there is no finding.
+    """
+    for old, new in step.kept_pools:
+        is_switched = old.nodes.count and old.spec.allocation is not new.spec.allocation
+        if is_switched and (there := pods_on(step, old)) != 0:
+            yield Finding(
+                new.at / "allocation",
+                f"devices of pool `{new.name}` that pods hold are handed out a second time",
+                label=f"it was `{old.spec.allocation}`",
+                notes=pods_note(there),
+                help="drain the nodes first, and say so: `# gpuplan: ignore[GPU717] REASON`",
+            )

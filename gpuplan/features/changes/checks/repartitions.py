@@ -1,0 +1,391 @@
+"""Checks on nodes that are set up again: how many, and what is there meanwhile (GPU708-709, 728-729, 736, 750-751)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpuplan.compiler.backends.gpu_operator import device_plugin, mig_parted
+from gpuplan.compiler.base.diagnostics import Family, Finding, Label, Severity
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.base.wording import count, joined
+from gpuplan.compiler.checks.registry import check
+from gpuplan.compiler.checks.wording import total_text
+from gpuplan.compiler.planning.layouts import is_divided_alike
+from gpuplan.compiler.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    MIG_CONFIG_LABEL,
+    DynamicMig,
+    Exclusive,
+    Fraction,
+    Mig,
+    Mps,
+    Plan,
+    Pool,
+    TimeSlicing,
+    Total,
+)
+from gpuplan.features.changes.checks.nodes import RETAIN
+from gpuplan.features.changes.checks.places import chosen_by, labelled, name_of_cluster, pods_note, pods_on, sharing_of
+from gpuplan.features.changes.keeping import without_labels
+from gpuplan.features.changes.nodes import Transition, transitions
+from gpuplan.features.changes.orders import FILES, Files, Hazard, bad_orders
+from gpuplan.features.changes.pools import is_partitioned_anew
+from gpuplan.features.changes.step import Step
+from gpuplan.features.changes.wording import amount, division, from_to, verb, who_names
+
+
+@check("GPU708", "too-many-nodes-at-once", family=Family.STEP)
+def too_many_nodes_at_once(step: Step) -> Iterator[Finding]:
+    """More nodes of a pool are repartitioned at once than it may do without.
+
+    ## Why
+    The label of all these nodes changes in one sync, and the MIG manager of each starts at once: nothing counts nodes
+    there, and `disruption.maxUnavailable` is a promise that only small steps keep. It is 1 unless the pool says
+    otherwise; an approval and windows say when a sync begins, not how many nodes it takes. The MIG manager neither
+    cordons nor drains, and a node on which a pod holds a GPU fails and stays so until its label changes again
+    (`pkg/mig/reconfigure` of NVIDIA/mig-parted).
+
+    ## Instead
+    Take the change back, and let `gpuplan rollout POOL --to LAYOUT` make steps of it. Where the pool can do without all
+    of these nodes at once, raise `disruption.maxUnavailable`; where they are drained already, say so in a comment. Pods
+    that are listed with `--pods` are looked up: where nothing runs on the nodes there is no finding.
+    """
+    for away in _away(step):
+        allowed = away.after.spec.disruption.max_unavailable
+        if away.nodes <= allowed:
+            continue
+        short = [
+            f"{amount(left)} of {amount(total.guaranteed)} `{total.unit.name}`" for total, left in _short(step, away)
+        ]
+        yield Finding(
+            sharing_of(away.moves[0].after),
+            f"{away.nodes} nodes of pool `{away.after.name}` are repartitioned at once, and {allowed} may be away",
+            label="all in one sync",
+            related=(Label(away.after.at / "disruption" / "maxUnavailable", f"`maxUnavailable` is {allowed}"),),
+            notes=(
+                *([f"meanwhile there are {joined(short)} that are guaranteed"] if short else []),
+                *pods_note(away.pods),
+            ),
+            help=f"take it back, {by_rollout(step, away.moves[0].after)}; or drain the nodes, and say so: "
+            "`# gpuplan: ignore[GPU708] REASON`",
+        )
+
+
+@check("GPU709", "guarantees-uncovered-meanwhile", Severity.WARNING, family=Family.STEP)
+def guarantees_uncovered_meanwhile(step: Step) -> Iterator[Finding]:
+    """While nodes are repartitioned, the others have less than what is guaranteed before and afterwards.
+
+    ## Why
+    A node that is repartitioned hands out nothing for minutes, or as long as it takes to drain it. What tenants are
+    guaranteed both before and after the step should be there in between: else their pods wait, though both plans are
+    right.
+
+    ## Instead
+    Change fewer nodes at once. Where even one is too many, add a node first, or lower a guarantee for as long as it
+    takes.
+    """
+    for away in _away(step):
+        if away.nodes > away.after.spec.disruption.max_unavailable:
+            continue
+        for total, left in _short(step, away):
+            holders = [(tenant.name, quota.guaranteed) for tenant, quota in total.quotas if quota.guaranteed]
+            yield Finding(
+                sharing_of(away.moves[0].after),
+                f"while {count(away.nodes, 'node')} of pool `{away.after.name}` "
+                f"{'is' if away.nodes == 1 else 'are'} away, {amount(left)} `{total.unit.name}` are left of "
+                f"{amount(total.guaranteed)} guaranteed",
+                label="repartitioned",
+                notes=(f"guaranteed are {total_text(holders)}", *pods_note(away.pods)),
+                help="change fewer nodes at once, add a node first, or lower a guarantee meanwhile",
+            )
+
+
+# --- Nodes that are away -----------------------------------------------------------------------------------------
+
+
+class _Away(NamedTuple):
+    """Nodes of one pool that are repartitioned; ``pods`` is how many are there, None where nobody knows."""
+
+    before: Pool
+    after: Pool
+    moves: tuple[Transition, ...]
+    stays: tuple[Transition, ...]
+    pods: int | None
+
+    @property
+    def nodes(self) -> int:
+        return sum(moved.nodes.count for moved in self.moves)
+
+
+def _away(step: Step) -> Iterator[_Away]:
+    for old, new in step.kept_pools:
+        found = [*transitions(old, new)]
+        moves = tuple(moved for moved in found if is_partitioned_anew(moved))
+        known = [pods_on(step, old, moved.nodes) for moved in moves]
+        pods = None if None in known else sum(filter(None, known))
+        if moves and pods != 0:
+            yield _Away(old, new, moves, tuple(moved for moved in found if moved not in moves), pods)
+
+
+def _short(step: Step, away: _Away) -> Iterator[tuple[Total, int]]:
+    """The guarantees that the nodes that stay do not cover, the smaller of before and after, and what is left."""
+    promised, totals = (
+        {total.unit.name: total for total in plan.totals if total.pool.name == pool.name}
+        for plan, pool in ((step.before, away.before), (step.after, away.after))
+    )
+    for name, total in totals.items():
+        left = sum(_per_node(found, name) * found.nodes.count for found in away.stays)
+        least = min(total, promised.get(name, total), key=lambda item: item.guaranteed)
+        if name in promised and left < least.guaranteed:
+            yield least, left
+
+
+def _per_node(found: Transition, name: str) -> int:
+    """The fewer of what a node hands out before and after: it may be either."""
+    units = [pool.find_unit(name) for pool in (found.before, found.after)]
+    return min(unit.per_node if unit is not None else 0 for unit in units)
+
+
+def by_rollout(step: Step, pool: Pool) -> str:
+    """The command that makes steps of it, in this cluster; a rollout can only lead to a layout with a name."""
+    is_inline = isinstance(pool.sharing, Mig) and pool.sharing.layout.is_inline
+    command = f"`gpuplan rollout {pool.name} --to {_target(pool)} --cluster {step.after.cluster.name}`"
+    return f"make the division a MigLayout, and run {command}" if is_inline else f"and run {command}"
+
+
+def _target(pool: Pool) -> str:
+    """How `gpuplan rollout --to` spells a way of sharing."""
+    match pool.sharing:
+        case Mig(layout=layout) if not layout.is_inline:
+            return layout.name
+        case TimeSlicing(spec=spec):
+            return f"time-slicing={spec.replicas}"
+        case Mps(spec=spec):
+            return f"mps={spec.replicas}"
+        case Exclusive():
+            return "exclusive"
+        case Mig() | DynamicMig() | Fraction():
+            return "LAYOUT"
+
+
+# --- From one pool to another ------------------------------------------------------------------------------------
+
+
+@check("GPU728", "partitions-hang-on-order", family=Family.STEP)
+def partitions_hang_on_order(step: Step) -> Iterator[Finding]:
+    """Nodes go to another pool in one step, and one order of syncs leaves them without labels.
+
+    ## Why
+    The rule that labels a pool's nodes is a folder of its own, synced by itself, and nothing orders two folders, with
+    Argo CD or with Flux: each applies both as it sees them. Where the pool that lets the nodes go comes first, Node
+    Feature Discovery takes its labels away. Where the GPU Operator then looks at a node that can be partitioned, it
+    writes `all-disabled` (`controllers/nodelabeling_controller.go` of NVIDIA/gpu-operator), and the MIG manager
+    dissolves the partitions; where pods hold some, it fails halfway. A node that shares its GPUs publishes them whole
+    without its label, beside pods that have a share.
+
+    Other nodes do without: where GPUs are whole before or afterwards, and where `nodeLabels` is not `nfd` and no label
+    is taken away.
+
+    ## Instead
+    Move them in two commits. `gpuplan retain --write` writes a document `Retained`, by which they keep the labels of
+    the pool that they leave, as long as no other pool's rule labels them; commit it with the change. When each node has
+    the label `gpuplan.dev/pool` of its new pool, delete the document: `gpuplan retain --prune`. Pods that are listed
+    with `--pods` are looked up: where nothing runs on the nodes there is no finding.
+    """
+    told: set[tuple[str, str]] = set()
+    for bad in without_labels(step):
+        there = pods_on(step, bad.was, bad.nodes) if bad.was is not None else None
+        if there == 0 or bad.pools in told:
+            continue
+        told.add(bad.pools)
+        was, to = bad.pools
+        is_partitioned = bad.hazard is Hazard.UNLABELLED
+        yield Finding(
+            chosen_by(bad.to).key if bad.to is not None else name_of_cluster(step),
+            f"{'partitions are lost' if is_partitioned else 'labels are gone for a while'} where "
+            f"{verb(bad.nodes, 'goes', 'go')} from pool `{was}` to `{to}` in the wrong order",
+            label=f"two {_syncers(step.after)} label them in turn",
+            notes=(bad.text, _UNPARTITIONED if is_partitioned else _UNCONFIGURED, *pods_note(there)),
+            help=f"run `{RETAIN}` and commit what it writes: they keep the labels of `{was}` until those of "
+            f"`{to}` are there",
+        )
+
+
+_UNPARTITIONED: Final = f"where there is no `{MIG_CONFIG_LABEL}`, the operator may write `all-disabled`"
+_UNCONFIGURED: Final = f"where there is no `{DEVICE_PLUGIN_CONFIG_LABEL}`, GPUs are published whole"
+
+
+def _syncers(plan: Plan) -> str:
+    if plan.cluster.argocd is not None:
+        return "Applications"
+    return "Kustomizations" if plan.cluster.flux is not None else "folders"
+
+
+# --- Files and labels --------------------------------------------------------------------------------------------
+
+
+@check("GPU729", "units-of-neither-state", family=Family.STEP)
+def units_of_neither_state(step: Step) -> Iterator[Finding]:
+    """On the way nodes hand out what they neither did before nor will afterwards.
+
+    ## Why
+    What a node's labels name is in files of the GPU Operator, and these are synced by themselves. The device plugin's
+    file of a pool is called as the pool. With another content under that name nodes find it by the label that they have
+    already, as soon as the change is merged; the partitions follow with another label, as late as somebody approves it.
+    In between a new file holds for old partitions. From time-slicing to MIG, whole GPUs are handed out beside pods that
+    share them; from MIG to anything else, GPUs in MIG mode are handed out as if they were whole (`buildGPUDeviceMap` in
+    `internal/rm/device_map.go` of NVIDIA/k8s-device-plugin). Quotas let pods in for either.
+
+    The other half comes first where Argo CD syncs the pool by itself (`approval: automatic`) and no root orders it,
+    since a rule is applied in seconds and a new file in minutes, or where a person syncs in that order. Flux waits for
+    the operator's files.
+
+    A key that is new and not there yet is another matter: from operator v26.3 on nodes hand out GPUs as if nothing
+    shared or divided them until it comes (GPU738).
+
+    ## Instead
+    Run `gpuplan retain --write`: it writes down what the pool's name means, and the pool gets a key of another name,
+    `POOL.HASH`. Then file and partitions switch with the node's labels, in one sync and in any order. Or take the
+    change back, and let `gpuplan rollout POOL --to SHARING` make steps of it, which do the same node by node. Nodes
+    that are drained and stay cordoned until both are synced let nobody in: say so in a comment.
+    """
+    told: set[tuple[int, bool]] = set()
+    for bad in bad_orders(step):
+        pool, is_late = bad.to, FILES in bad.waiting
+        if bad.hazard is not Hazard.NEITHER or pool is None or (id(pool), is_late) in told:
+            continue
+        told.add((id(pool), is_late))
+        each = f"each node of pool `{pool.name}` {bad.what}"
+        yield Finding(
+            sharing_of(pool),
+            f"where labels come before the operator's files, {each}"
+            if is_late
+            else f"until labels follow the operator's files, {each}",
+            label="what it neither did nor will",
+            notes=(bad.text, _LABELS_FIRST[bad.is_unasked] if is_late else _FILES_FIRST),
+            help=_keep_meaning(step, pool),
+        )
+
+
+_FILES_FIRST: Final = "files are synced by themselves, labels as late as somebody approves it"
+_LABELS_FIRST: Final = {
+    True: "with `approval: automatic` Argo CD syncs both at once, and nothing orders them",
+    False: "nothing but the order that a person keeps has the files come first",
+}
+
+
+def _keep_meaning(step: Step, pool: Pool) -> str:
+    return (
+        f"run `{RETAIN}` and commit what it writes: then file and partitions switch with one label; or take it back, "
+        f"{by_rollout(step, pool)}"
+    )
+
+
+# --- Names that stay ---------------------------------------------------------------------------------------------
+
+
+@check("GPU750", "entry-changes-under-its-name", family=Family.STEP)
+def entry_changes_under_its_name(step: Step) -> Iterator[Finding]:
+    """An entry of the MIG manager's file says something else under the name that nodes have.
+
+    ## Why
+    The names that gpuplan gives to entries change with what they say, so that a node is divided again when its label
+    moves, pool by pool and as somebody approves it. A name that the policy keeps (`configName`), or that is retained,
+    does not. As soon as the GPU Operator's files are synced, the MIG manager of each node starts again, compares the
+    GPUs with the entry that the label names, and divides them again (`pkg/mig/reconfigure` of NVIDIA/mig-parted): on
+    all nodes of all pools with this label, without a drain, and without the approval and windows of any pool. With
+    `--nodes` there is no finding where no node names the entry.
+
+    ## Instead
+    Leave `configName` out of the layout that has changed: its entry gets a name of its own, and `gpuplan retain
+    --write` keeps the old one under its name until no node has it. Or write another layout, and move the pool to it
+    with `gpuplan rollout POOL --to LAYOUT`. Where all of the nodes are drained already, say so in a comment.
+    """
+    files = Files.of(step.before), Files.of(step.after)
+    for name, layout in files[1].layouts.items():
+        was = files[0].layouts.get(name)
+        by = step.naming(MIG_CONFIG_LABEL, name)
+        if layout is not None and was is not None and not is_divided_alike(was, layout) and by != ():
+            yield Finding(
+                layout.at / "configName",
+                f"the entry `{name}` keeps its name and divides GPUs otherwise",
+                label=f"all nodes with this label are divided {from_to(division(was), division(layout))}",
+                notes=(labelled(MIG_CONFIG_LABEL, name, by), _NO_APPROVAL),
+                help=f"leave `configName` out, and run `{RETAIN}`; or leave the layout, write another one, and run "
+                "`gpuplan rollout POOL --to LAYOUT`"
+                if layout.keeps_name
+                else "write the layout as it was",
+            )
+
+
+_NO_APPROVAL: Final = "it is so with the sync of the GPU Operator, whatever approval and windows the pools have"
+
+
+@check("GPU751", "plugin-config-changes-unread", Severity.WARNING, family=Family.STEP)
+def plugin_config_changes_unread(step: Step) -> Iterator[Finding]:
+    """The file of a key that nodes keep becomes another one, and the device plugin does not read it again.
+
+    ## Why
+    With `devicePluginConfig: fixed` the ConfigMap keeps its name, so that no pod restarts for what is in it; each key
+    says what is in its file, and nodes follow it with their labels. A key that the policy keeps
+    (`names.devicePluginConfig`) does not. Its file changes in place, and each node goes on with the old one until its
+    device plugin restarts, one today and one in a month: the device plugin reads its file when it starts, and
+    config-manager looks at a node's label alone (`cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin).
+
+    ## Instead
+    Run `gpuplan retain --write`: it writes down what the key means, and the pool gets a key of another name,
+    `POOL.HASH`, which its nodes follow at once.
+    """
+    if not step.keeps_plugin_file:
+        return
+    before, after = (device_plugin.configurations(plan) for plan in (step.before, step.after))
+    for pool in step.after.pools:
+        key, kept = pool.parts[0].labels[DEVICE_PLUGIN_CONFIG_LABEL], pool.spec.names.device_plugin_config
+        by = step.naming(DEVICE_PLUGIN_CONFIG_LABEL, key)
+        if key == kept and before.get(key, after[key]) != after[key] and by != ():
+            yield Finding(
+                pool.at / "names" / "devicePluginConfig",
+                f"the configuration `{key}` becomes another one, and nodes with this label go on with the old one",
+                label="the key stays, and nothing restarts",
+                notes=(labelled(DEVICE_PLUGIN_CONFIG_LABEL, key, by),),
+                help=f"run `{RETAIN}` and commit what it writes",
+            )
+
+
+# --- Entries that nodes may still name ---------------------------------------------------------------------------
+
+
+@check("GPU736", "entry-removed-unseen", Severity.WARNING, family=Family.STEP)
+def entry_removed_unseen(step: Step) -> Iterator[Finding]:
+    """An entry of the MIG manager's file goes that no pool uses, and nodes may still name it.
+
+    ## Why
+    That no pool uses a layout says nothing of nodes: they name the entry that they had until their label moves, which
+    is as late as somebody approves it. A node that names an entry that is gone fails as soon as its MIG manager
+    restarts, as it does with each change of its file, and comes back from a reboot without partitions.
+
+    ## Instead
+    Keep the entry until no node names it: `gpuplan retain --write` writes it down, and until when. With `--nodes` there
+    is no finding where no node names it, and an error that says which do. Where `kubectl get nodes -l
+    nvidia.com/mig.config=ENTRY` lists none, you can also say so in a comment.
+    """
+    known = mig_parted.configuration(step.after)["mig-configs"]
+    used = {part.labels.get(MIG_CONFIG_LABEL) for part in step.before.parts}
+    for layout in step.before.layouts:
+        name = layout.config_name
+        by = step.naming(MIG_CONFIG_LABEL, name)
+        if name not in known and name not in used and by != () and step.before.may_be_divided_by(layout):
+            yield Finding(
+                name_of_cluster(step),
+                f"the entry `{name}` vanishes, and " + ("nodes may still name it" if by is None else who_names(by)),
+                label="no pool uses it, but nodes follow later",
+                help=f"run `{RETAIN}` and commit what it writes"
+                + (
+                    f"; or pass `--nodes FILE`, or, where `kubectl get nodes -l {MIG_CONFIG_LABEL}={name}` lists no "
+                    "node, say so: `# gpuplan: ignore[GPU736] REASON`"
+                    if by is None
+                    else ""
+                ),
+                severity=Severity.ERROR if by else None,
+            )

@@ -1,0 +1,355 @@
+"""What changes of a cluster do: that it is there, who schedules, who labels its nodes, who syncs and who watches it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from gpuplan.compiler.admission import left_out
+from gpuplan.compiler.base.disturbance import ChangeClass, worst
+from gpuplan.compiler.planning.charts import find_chart
+from gpuplan.compiler.planning.dra import uses_claims
+from gpuplan.compiler.planning.grants import grace_seconds, has_admission_policies, runtime_class
+from gpuplan.compiler.planning.kueue import frameworks, root_cohort
+from gpuplan.compiler.planning.plan import Argocd, Flux, Mig, Plan, Stage
+from gpuplan.compiler.policy.models import Cap, NodeLabels
+from gpuplan.features.changes.capacity import all_pods, capacities
+from gpuplan.features.changes.meaning import means_same
+from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, of
+from gpuplan.features.changes.nodes import impact_of_all
+from gpuplan.features.changes.pools import Passage
+from gpuplan.features.changes.step import Step
+from gpuplan.features.changes.wording import from_to, listed, nodes_of
+
+_ALL: Final = (*Stage, "argocd", "flux")
+_OTHER_WAY_ROUND: Final = "reverting is the same the other way round"
+
+
+def added(plan: Plan) -> Change:
+    """Its nodes may run something already: nothing here knows what they were before."""
+    partitioned = impact_of_all([part for part in plan.parts if isinstance(part.sharing, Mig)])
+    effect = "the operator is set up"
+    if partitioned:
+        effect += f", and mig-manager partitions the GPUs of {nodes_of(partitioned)}: nothing may run on them"
+    return Change(
+        *of(plan, plan.cluster),
+        worst((ChangeClass.PLUGIN_RESTART, *(Passage(None, pool).change_class for pool in plan.pools))),
+        "cluster is added",
+        effect,
+        "reverting takes the cluster out of the policy again, which is destructive",
+        stages=_ALL,
+        nodes=impact_of_all(plan.pools),
+        capacity=tuple(change for pool in plan.pools for change in capacities(None, pool)),
+        needs_drain=partitioned is not None,
+        needs_reboot=partitioned is not None and plan.cluster.gpu_operator.spec.reboot_on_mig_change,
+    )
+
+
+def removed(plan: Plan) -> Change:
+    return Change(
+        *of(plan, plan.cluster),
+        ChangeClass.DESTRUCTIVE,
+        "cluster is removed",
+        "whatever syncs its folders finds them gone: what it wrote is removed, or stays with nobody to see to it",
+        "reverting applies everything again; pods and partitions that are lost do not come back",
+        stages=_ALL,
+        nodes=impact_of_all(plan.pools),
+        capacity=tuple(change for pool in plan.pools for change in capacities(pool, None)),
+        pods=all_pods(plan),
+        needs_drain=True,
+    )
+
+
+def cluster_changes(step: Step) -> Iterator[Change]:
+    for judge in (
+        *(_kubernetes, _runtime_class, _claims, _left_out, _grace_period, _scheduler, _frameworks, _cohort),
+        *(_node_labels, _delivery, _monitoring),
+    ):
+        yield from judge(step)
+
+
+# --- Kubernetes and the scheduler --------------------------------------------------------------------------------
+
+
+def _kubernetes(step: Step) -> Iterator[Change]:
+    cluster = step.after.cluster
+    knows = has_admission_policies(cluster)
+    what = "knows admission policies" if knows else "does not know admission policies"
+    if has_admission_policies(step.before.cluster) != knows:
+        yield Change(
+            *of(step.after, cluster, cluster.at / "kubernetes"),
+            ChangeClass.ADMISSION,
+            f"Kubernetes is {cluster.spec.kubernetes}, which {what}",
+            "new pods are held to their tenant's grants" if knows else "only quotas hold tenants to their grants",
+            stages=(Stage.SCHEDULING, Stage.NAMESPACES),
+        )
+
+
+def _runtime_class(step: Step) -> Iterator[Change]:
+    cluster = step.after.cluster
+    named = runtime_class(cluster)
+    if named != runtime_class(step.before.cluster) and has_admission_policies(cluster):
+        yield Change(
+            *of(step.after, cluster, cluster.gpu_operator.at),
+            ChangeClass.ADMISSION,
+            f"pods under the RuntimeClass `{named}` must ask for GPUs",
+            "new pods are judged by it; those that run go on",
+            stages=(Stage.SCHEDULING,),
+        )
+
+
+def _claims(step: Step) -> Iterator[Change]:
+    """The policy on claims is there as long as a pool's devices are had by them."""
+    cluster, are_judged = step.after.cluster, uses_claims(step.after)
+    if are_judged != uses_claims(step.before) and has_admission_policies(cluster):
+        yield Change(
+            *of(step.after, cluster),
+            ChangeClass.ADMISSION,
+            "claims and their templates are judged" if are_judged else "claims and their templates are judged no more",
+            "tenants neither change templates of gpuplan's nor bring claims along"
+            if are_judged
+            else "no pool's devices are had by them",
+            stages=(Stage.SCHEDULING,),
+        )
+
+
+def _left_out(step: Step) -> Iterator[Change]:
+    """Optional rules of admission that come or go by name; those of another scheduler come and go with it."""
+    before, after = step.before, step.after
+    if before.scheduler is not after.scheduler:
+        return
+    old, new = ({rule.name: rule for rule in left_out(plan)} for plan in (before, after))
+    place = of(after, after.cluster, after.cluster.at / "admission" / "without")
+    for name in sorted(new.keys() - old.keys()):
+        effect = f"{new[name].optional}; what runs goes on"
+        what = f"admission leaves out the rule `{name}`"
+        yield Change(*place, ChangeClass.ADMISSION, what, effect, stages=(Stage.SCHEDULING,))
+    for name in sorted(old.keys() - new.keys()):
+        what = f"admission no longer leaves out the rule `{name}`"
+        effect = f"new work is judged by it, and what runs goes on; it says: {old[name].message}"
+        yield Change(*place, ChangeClass.ADMISSION, what, effect, stages=(Stage.SCHEDULING,))
+
+
+def _grace_period(step: Step) -> Iterator[Change]:
+    cluster = step.after.cluster
+    old, new = grace_seconds(step.before.cluster), grace_seconds(cluster)
+    if old == new or not has_admission_policies(cluster):
+        return
+    is_longer = new is None or (old is not None and new > old)
+    period = cluster.spec.admission.grace_period
+    yield Change(
+        *of(step.after, cluster, cluster.at / "admission" / "gracePeriod"),
+        ChangeClass.ADMISSION,
+        f"pods with GPUs may ask for {'any time' if new is None else f'{period} at most'} to end",
+        "whoever is guaranteed GPUs may wait as long for those who borrowed them"
+        if is_longer
+        else "new pods that ask for more are refused, and none is deleted with more; those that run keep theirs",
+        stages=(Stage.SCHEDULING,),
+    )
+
+
+def _frameworks(step: Step) -> Iterator[Change]:
+    """What is there besides follows from the scheduler, where that is another one."""
+    if not step.before.scheduler.suspends_jobs or not step.after.scheduler.suspends_jobs:
+        return
+    old, new = ({found.kind for found in frameworks(plan.cluster)} for plan in (step.before, step.after))
+    gone, come = sorted(old - new), sorted(new - old)
+    if gone or come:
+        told = "work of these kinds waits in queues once Kueue's own Configuration names them"
+        untold = "pods with GPUs that belong to kinds which it does not know are refused; those that run go on"
+        yield Change(
+            *of(step.after, step.after.cluster, step.after.cluster.scheduler.at / "kueue" / "frameworks"),
+            ChangeClass.ADMISSION,
+            "; ".join((*listed(("Kueue knows", come)), *listed(("Kueue no longer knows", gone)))),
+            "; ".join((*([told] if come else ()), *([untold] if gone else ()))),
+            stages=(Stage.SCHEDULING,),
+        )
+
+
+def _cohort(step: Step) -> Iterator[Change]:
+    """Queues may name another Cohort at any time; objects of one folder are not applied at once."""
+    old, new = (root_cohort(plan.cluster) for plan in (step.before, step.after))
+    if old != new and step.before.scheduler is step.after.scheduler and step.after.scheduler.has_queues_for_all_pools:
+        yield Change(
+            *of(step.after, step.after.cluster, step.after.cluster.scheduler.at / "kueue" / "cohort"),
+            ChangeClass.PREEMPTION_ORDER,
+            f"the Cohort of all tenants `{old}` is called `{new}`",
+            "queues go to it one by one, and borrow less from one another meanwhile; what runs goes on",
+            stages=(Stage.SCHEDULING,),
+        )
+
+
+def _scheduler(step: Step) -> Iterator[Change]:
+    old, new = step.before.cluster.scheduler, step.after.cluster.scheduler
+    place = of(step.after, step.after.cluster, new.at)
+    if old.kind is not new.kind:
+        is_held, holds_work = old.traits.has_queues, old.traits.queues_hold_work
+        effect = "new pods go through another scheduler; those that run stay where they are"
+        if is_held:
+            fate = "queues and flavors stay while work is in them" if holds_work else "queues go, what runs goes on"
+            effect = f"{fate}, and what is queued is let go by nobody"
+        left = "reverting leaves queues and flavors behind while work is in them"
+        yield Change(
+            *place,
+            ChangeClass.TWO_STEP if is_held else ChangeClass.ADMISSION,
+            f"the scheduler changes {from_to(old.kind, new.kind)}",
+            effect,
+            left if new.traits.queues_hold_work else REVERT,
+            stages=tuple(stage for stage in Stage if stage not in (Stage.GPU_OPERATOR, Stage.MONITORING)),
+            pods=all_pods(step.before) if is_held else 0,
+        )
+    elif old.runai_cluster_id != new.runai_cluster_id:
+        what = "the cluster's id in Run:ai changes"
+        yield Change(*place, ChangeClass.METADATA, what, stages=(Stage.SCHEDULING,))
+    if old.kind is new.kind:
+        yield from _scheduler_installed(step)
+    if old.spec.cap is not new.spec.cap and _caps(step.before) != _caps(step.after):
+        yield Change(
+            *of(step.after, step.after.cluster, new.at / "cap"),
+            ChangeClass.ADMISSION,
+            _CAPPED[step.after.cluster.cap],
+            "new pods are judged by other quotas; those that run go on",
+            stages=(Stage.NAMESPACES,),
+        )
+
+
+def _scheduler_installed(step: Step) -> Iterator[Change]:
+    """That of a scheduler that stays. Its pods bind and admit others and hold no GPU; nothing else depends on them."""
+    old, new = find_chart(step.before.cluster), find_chart(step.after.cluster)
+    at, title = step.after.cluster.scheduler.at, step.after.scheduler.title
+    if old is None and new is not None:
+        what = f"the chart of {title} {new.version} is installed"
+        effect = "where it is there already, its controllers restart with these values; what runs goes on"
+        change_class, field = ChangeClass.ADMISSION, "install"
+    elif old is not None and new is None:
+        what = f"the chart of {title} is no longer installed from here"
+        effect = "where nothing is pruned it stays as it is; its namespace, and what is in it, goes where something is"
+        change_class, field = ChangeClass.DESTRUCTIVE, "install"
+    elif old is not None and new is not None and old.version != new.version:
+        what = f"the chart of {title} goes {from_to(old.version, new.version)}"
+        effect = "its controllers restart, and new pods wait meanwhile; what runs goes on"
+        change_class, field = ChangeClass.ADMISSION, "version"
+    else:
+        return
+    whose = of(step.after, step.after.cluster, at / field)
+    stages, folders = (Stage.SCHEDULER, Stage.SCHEDULING), (Stage.SCHEDULER.value,)
+    yield Change(*whose, change_class, what, effect, stages=stages, folders=folders)
+
+
+_CAPPED: Final[Mapping[Cap, str]] = {
+    Cap.LIMIT: "quotas cap at the limit",
+    Cap.GUARANTEED: "quotas cap what is guaranteed",
+    Cap.QUEUE: "queues cap what is granted, and quotas refuse the rest",
+}
+
+
+def _caps(plan: Plan) -> object:
+    return [(tenant.name, quota.caps) for tenant in plan.tenants for quota in tenant.quotas]
+
+
+# --- Who labels nodes --------------------------------------------------------------------------------------------
+
+_LABELLERS: Final = {
+    NodeLabels.NFD: "Node Feature Discovery",
+    NodeLabels.NODE: "Node objects",
+    NodeLabels.EXTERNAL: "whoever makes the nodes",
+}
+
+
+def _node_labels(step: Step) -> Iterator[Change]:
+    """A label that goes before its successor comes is one that the operator replaces by `all-disabled`."""
+    old, cluster = step.before.cluster.spec.node_labels, step.after.cluster
+    if old is not cluster.spec.node_labels:
+        yield Change(
+            *of(step.after, cluster, cluster.at / "nodeLabels"),
+            ChangeClass.DESTRUCTIVE,
+            f"labels and taints of nodes are put there by {_LABELLERS[cluster.spec.node_labels]}, not by "
+            f"{_LABELLERS[old]}",
+            "nodes lose their labels with what put them there; where that is before the others come, the operator "
+            "labels them `all-disabled`, which dissolves their partitions",
+            _OTHER_WAY_ROUND,
+            stages=(Stage.PARTITIONS, Stage.GPU_OPERATOR),
+            nodes=impact_of_all(step.after.pools),
+            pods=all_pods(step.before),
+            needs_drain=True,
+            needs_reboot=cluster.gpu_operator.spec.reboot_on_mig_change,
+        )
+
+
+# --- Who syncs and who watches -----------------------------------------------------------------------------------
+
+
+def syncers(step: Step) -> Iterator[tuple[str, str, Argocd | Flux | None, Argocd | Flux | None]]:
+    """What may sync the cluster: its name and its field, and how it does before and after."""
+    before, after = step.before.cluster, step.after.cluster
+    yield "Argo CD", "argocd", before.argocd, after.argocd
+    yield "Flux", "flux", before.flux, after.flux
+
+
+def home(tool: Argocd | Flux) -> tuple[object, ...]:
+    """Where the tool's objects are, and where they lead."""
+    if isinstance(tool, Argocd):
+        return tool.namespace, tool.spec.destination.server, tool.spec.destination.name
+    return tool.spec.namespace, tool.spec.kube_config_secret
+
+
+def _delivery(step: Step) -> Iterator[Change]:
+    for tool, key, old, new in syncers(step):
+        place = new or old
+        if place is not None and not means_same(old, new):
+            change_class, what, effect, undo = _synced(old, new)
+            stages = (key,) if old is not None and new is not None else (key, *Stage)
+            whose = of(step.after, step.after.cluster, place.at)
+            yield Change(*whose, change_class, f"{tool} {what}", effect, undo, stages=stages)
+
+
+def _synced(old: Argocd | Flux | None, new: Argocd | Flux | None) -> tuple[ChangeClass, str, str, str]:
+    """What it is that a tool comes, goes or syncs in another way, what comes of it, and what reverting does."""
+    if new is None:
+        effect = "what synced the folders goes; finalizers on it take what it wrote along, unless a person says no"
+        undo = "reverting syncs everything again, partitions included"
+        return ChangeClass.DESTRUCTIVE, "no longer syncs the cluster", effect, undo
+    if old is None:
+        effect = f"it applies what is in the folders; {NOTHING_RUNS}"
+        undo = "reverting takes it away again, which is destructive"
+        return ChangeClass.METADATA, "syncs the cluster", effect, undo
+    if home(old) == home(new):
+        if _has_root(new) and not _has_root(old):
+            return ChangeClass.TWO_STEP, *_ROOT_COMES
+        if _has_root(old) and not _has_root(new):
+            return ChangeClass.METADATA, *_ROOT_GOES
+        return ChangeClass.METADATA, "syncs in another way", "the same folders are synced", REVERT
+    effect = (
+        "its objects are recreated elsewhere; finalizers on the old ones take what they wrote along, unless a person "
+        "says no"
+    )
+    return ChangeClass.DESTRUCTIVE, "syncs another cluster, or from another namespace", effect, _OTHER_WAY_ROUND
+
+
+def _has_root(tool: Argocd | Flux) -> bool:
+    return isinstance(tool, Argocd) and tool.spec.root
+
+
+_ROOT_COMES: Final = (
+    "syncs through a root",
+    "what applied the Applications applies the root, which takes them over; if that prunes, switch it off before",
+    "reverting lets each of them sync by itself again; a person deletes the root",
+)
+_ROOT_GOES: Final = (
+    "no longer syncs through a root",
+    "each Application syncs by itself again, in any order; what applied the root applies them, and a person deletes it",
+    REVERT,
+)
+
+
+def _monitoring(step: Step) -> Iterator[Change]:
+    old, new = step.before.cluster.monitoring, step.after.cluster.monitoring
+    place = new or old
+    if place is not None and not means_same(old, new):
+        yield Change(
+            *of(step.after, step.after.cluster, place.at),
+            ChangeClass.METADATA,
+            "monitoring changes" if old and new else "monitoring is added" if new else "monitoring is removed",
+            f"alerts and dashboards differ; {NOTHING_RUNS}",
+            stages=(Stage.MONITORING, Stage.GPU_OPERATOR, *(() if old and new else (Stage.SCHEDULING,))),
+        )

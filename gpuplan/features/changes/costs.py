@@ -1,0 +1,144 @@
+"""What a step costs: the difference in money, and what changes of prices are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction as Ratio
+
+from gpuplan.compiler.base.disturbance import ChangeClass
+from gpuplan.compiler.base.values import NamedTuple, Value
+from gpuplan.compiler.base.wording import joined, listing
+from gpuplan.compiler.planning.plan import Plan, Pool, Prices
+from gpuplan.compiler.planning.prices import Costs, Money, costs
+from gpuplan.compiler.policy.models import Rate
+from gpuplan.features.changes.model import Change, of
+from gpuplan.features.changes.step import Step, successors, told
+
+# --- What it costs -----------------------------------------------------------------------------------------------
+
+
+class AmountChange(NamedTuple):
+    """What something costs before and after; nothing where it is not there."""
+
+    before: Money
+    after: Money
+
+    @property
+    def difference(self) -> Money:
+        return self.after - self.before
+
+
+class CostChange(Value):
+    """What a cluster costs ``before`` and ``after``; None on a side on which nobody says prices.
+
+    Pools and tenants are those that cost something else, by name; tenants by what they are guaranteed, with all that
+    are part of them. ``left_out`` are the pools without a price on a side: what is in them is in no number. Where
+    prices are said on one side alone, or in two currencies, no difference is known.
+    """
+
+    before: Costs | None
+    after: Costs | None
+    pools: Mapping[str, AmountChange]
+    tenants: Mapping[str, AmountChange]
+    total: AmountChange | None
+    idle: AmountChange | None
+    left_out: tuple[str, ...]
+
+    @property
+    def currency(self) -> str:
+        """That of the later side, where prices are said there."""
+        found = self.after or self.before
+        return found.currency if found else ""
+
+
+def cost_change(before: Plan | None, after: Plan | None) -> CostChange | None:
+    """What it costs that one plan of a cluster becomes the other; None where all costs what it did.
+
+    A cluster that comes or goes costs nothing on the other side.
+    """
+    old, new = (costs(plan) if plan else None for plan in (before, after))
+    if old is None and new is None:
+        return None
+    is_said_twice = (old or before is None) and (new or after is None)
+    if not is_said_twice or (old and new and old.currency != new.currency):
+        return CostChange(old, new, {}, {}, None, None, ())
+    left_out = tuple(sorted({name for side in (old, new) if side for name in side.unpriced}))
+    pools, tenants, idle = (_changes(*pair) for pair in zip(_told(old, left_out), _told(new, left_out), strict=True))
+    total = AmountChange(_total(old, left_out), _total(new, left_out))
+    if not pools and not tenants and not idle:
+        return None
+    return CostChange(old, new, pools, tenants, total, idle.get("", AmountChange(Ratio(0), Ratio(0))), left_out)
+
+
+def _told(side: Costs | None, left_out: tuple[str, ...]) -> tuple[dict[str, Money], dict[str, Money], dict[str, Money]]:
+    """What pools and tenants cost on a side by name, and what is idle."""
+    if side is None:
+        return {}, {}, {}
+    pools = [cost for cost in side.pools if cost.pool.name not in left_out]
+    names = frozenset(cost.pool.name for cost in pools)
+    tenants = {cost.tenant.name: cost.within(names).guaranteed for cost in side.tenants}
+    idle = sum((cost.idle for cost in pools), Ratio(0))
+    return {cost.pool.name: cost.total for cost in pools}, tenants, {"": idle}
+
+
+def _total(side: Costs | None, left_out: tuple[str, ...]) -> Money:
+    return sum(_told(side, left_out)[0].values(), Ratio(0))
+
+
+def _changes(before: Mapping[str, Money], after: Mapping[str, Money]) -> dict[str, AmountChange]:
+    found = {
+        name: AmountChange(before.get(name, Ratio(0)), after.get(name, Ratio(0))) for name in sorted({*before, *after})
+    }
+    return {name: amounts for name, amounts in found.items() if amounts.before != amounts.after}
+
+
+# --- What changes of prices are ----------------------------------------------------------------------------------
+
+_EFFECT = "amounts of money change; nothing that runs is disturbed"
+
+
+def price_changes(step: Step) -> Iterator[Change]:
+    yield from told(step, successors(step.before.price_lists, step.after.price_lists), _added, _removed, _changed)
+    for old, new in step.kept_pools:
+        yield from _billing(step, old, new)
+
+
+def _added(step: Step, new: Prices) -> Iterator[Change]:
+    what = f"prices are said, in {new.spec.currency}"
+    yield Change(*of(step.after, new), ChangeClass.METADATA, what, "costs are known; nothing that runs is disturbed")
+
+
+def _removed(step: Step, old: Prices) -> Iterator[Change]:
+    yield Change(*of(step.before, old), ChangeClass.METADATA, "prices are said no more", "costs are known no more")
+
+
+def _changed(step: Step, old: Prices, new: Prices) -> Iterator[Change]:
+    was, is_now = old.spec, new.spec
+    rates: tuple[tuple[str, Mapping[str, Rate], Mapping[str, Rate]], ...] = (
+        ("GPU model", was.gpus, is_now.gpus),
+        ("node type", was.node_types, is_now.node_types),
+        ("pool", was.pools, is_now.pools),
+    )
+    others = (
+        (what, [name for name in {**after, **before} if before.get(name) != after.get(name)])
+        for what, before, after in rates
+    )
+    found = [f"{what}{'s' * (len(names) > 1)} {listing(sorted(names))}" for what, names in others if names]
+    if was.currency != is_now.currency:
+        found.insert(0, f"currency from {was.currency} to {is_now.currency}")
+    if found:
+        yield Change(*of(step.after, new), ChangeClass.METADATA, f"prices change: {joined(found)}", _EFFECT)
+
+
+def _billing(step: Step, old: Pool, new: Pool) -> Iterator[Change]:
+    was, is_now = old.spec.billing, new.spec.billing
+    found = [f"term from `{was.term}` to `{is_now.term}`"] if was.term is not is_now.term else []
+    if was.node_type != is_now.node_type:
+        found.append(f"node type from {_named(was.node_type)} to {_named(is_now.node_type)}")
+    if found:
+        what = f"nodes are billed otherwise: {joined(found)}"
+        yield Change(*of(step.after, new, new.at / "billing"), ChangeClass.METADATA, what, _EFFECT)
+
+
+def _named(name: str | None) -> str:
+    return f"`{name}`" if name else "none"

@@ -1,0 +1,212 @@
+"""What changes of documents do that hold Kubernetes objects: hand-written ones, and what is retained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+
+from gpuplan.compiler.backends.partitions import kept_name
+from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.disturbance import ChangeClass, worst
+from gpuplan.compiler.manifests import Identity, Subject, identity_of
+from gpuplan.compiler.planning.layouts import content_hash
+from gpuplan.compiler.planning.node_patterns import find_other_name
+from gpuplan.compiler.planning.plan import (
+    HandWritten,
+    Nodes,
+    Pool,
+    Retained,
+    RetainedDevicePluginConfig,
+    RetainedLayout,
+    RetainedNodes,
+    RetainedObject,
+)
+from gpuplan.compiler.planning.pool_nodes import find_pattern, has_node
+from gpuplan.features.changes.kinds import Pair, class_of, class_of_stage
+from gpuplan.features.changes.meaning import means_same
+from gpuplan.features.changes.model import NOTHING_RUNS, Change, of
+from gpuplan.features.changes.node_rules import class_of_departure
+from gpuplan.features.changes.nodes import impact
+from gpuplan.features.changes.step import Step, successors
+from gpuplan.features.changes.wording import names, who_names
+
+_KUSTOMIZATIONS = frozenset(("Component", "Kustomization"))
+
+
+def hand_written_changes(step: Step) -> Iterator[Change]:
+    """One for each object or patch that differs, and one for each Component that comes or goes.
+
+    What comes of a patch is not known here: it is taken for the object that it changes.
+    """
+    yield from _components(step)
+    old, new = (_by_name(plan.hand_written) for plan in (step.before, step.after))
+    for key in {**old, **new}:
+        one, other = old.get(key, []), new.get(key, [])
+        if [_content(item.body) for item in one] != [_content(item.body) for item in other]:
+            yield _document(step, key, one, other)
+
+
+_Key = tuple[str, Identity]
+
+
+def _by_name(documents: Iterable[HandWritten]) -> dict[_Key, list[HandWritten]]:
+    found: dict[_Key, list[HandWritten]] = {}
+    for item in documents:
+        found.setdefault((item.stage, identity_of(item.body)), []).append(item)
+    return found
+
+
+def _content(body: object) -> object:
+    """A kustomization without the names of files beside it: what is in them is compared by itself."""
+    if not isinstance(body, Mapping) or str(body.get("kind")) not in _KUSTOMIZATIONS:
+        return body
+    resources = body.get("resources")
+    remote = [item for item in resources if "://" in str(item)] if isinstance(resources, list) else resources
+    return {**body, "resources": remote}
+
+
+def _document(step: Step, key: _Key, old: list[HandWritten], new: list[HandWritten]) -> Change:
+    stage, identity = key
+    verb = "is added" if not old else "is removed" if not new else "changes"
+    is_kustomization = identity.kind in _KUSTOMIZATIONS
+    what = identity.kind if is_kustomization else str(identity) if identity.kind else "a patch"
+    return _change(
+        step,
+        stage,
+        class_of_stage(stage) if is_kustomization else worst(_classes(stage, identity, old, new)),
+        f"hand-written {what} {verb}",
+        f"objects of the folder {stage} differ",
+        stage,
+        (new or old)[0].at,
+    )
+
+
+def _change(
+    step: Step, name: str, change_class: ChangeClass, what: str, effect: str, folder: str, at: Origin | None
+) -> Change:
+    cluster, _, place = of(step.after, step.after.cluster, at)
+    return Change(cluster, Subject("Component", name), place, change_class, what, effect, folders=(folder,))
+
+
+def _classes(stage: str, identity: Identity, old: list[HandWritten], new: list[HandWritten]) -> Iterator[ChangeClass]:
+    yield ChangeClass.METADATA
+    for one, other in zip_longest([item.body for item in old], [item.body for item in new]):
+        if isinstance(one, Mapping | None) and isinstance(other, Mapping | None):
+            yield class_of(Pair(stage, identity, one, other))
+        elif one != other:
+            yield class_of_stage(stage)
+
+
+def _components(step: Step) -> Iterator[Change]:
+    plans = step.before, step.after
+    documents = {item.stage for plan in plans for item in plan.hand_written}
+    old, new = ({item.folder: item for item in plan.components} for plan in plans)
+    for folder, place in {**old, **new}.items():
+        if (folder in old) != (folder in new) and place.stage not in documents:
+            what = f"hand-written Component {'is added' if folder in new else 'is removed'}"
+            synced = place.stage if place.part is None else f"{place.stage}/{place.part}"
+            found = class_of_stage(place.stage)
+            yield _change(step, folder, found, what, "objects are patched otherwise", synced, place.at)
+
+
+# --- Retained ----------------------------------------------------------------------------------------------------
+
+
+def retained_changes(step: Step) -> Iterator[Change]:
+    """Of definitions nothing but that they are there: what is in the operator's files is said of the operator."""
+    for old, new in successors(step.before.retained, step.after.retained):
+        place = new or old
+        if place is not None and not means_same(old and old.what, new and new.what):
+            found = _class_of_retained(step, old, new)
+            verb = "is retained" if old is None else "is retained otherwise" if new else "is no longer retained"
+            if isinstance(place.what, RetainedNodes):
+                yield _kept_nodes(step, old, new, place, place.what)
+                continue
+            if _is_divided_otherwise(old, new):
+                yield _divided_otherwise(step, place)
+                continue
+            is_quiet = found.rank <= ChangeClass.PLUGIN_RESTART.rank
+            effect = NOTHING_RUNS if is_quiet else "whatever needs it finds something else"
+            if old is not None and new is None:  # only the cluster knows whether something still needs it
+                needing = step.needing(old)
+                effect = _left_by(old, needing)
+                found = worst((found, ChangeClass.TWO_STEP)) if needing else found
+            yield Change(*of(step.after, place), found, f"definition {verb}", effect)
+
+
+def _is_divided_otherwise(old: Retained | None, new: Retained | None) -> bool:
+    """Whether a name means another division than before, as one can that somebody else gave."""
+    one, other = (item.what if item is not None else None for item in (old, new))
+    if not isinstance(one, RetainedLayout) or not isinstance(other, RetainedLayout):
+        return False
+    names_same = one.spec.config_name == other.spec.config_name
+    return names_same and content_hash(one.layout.entries) != content_hash(other.layout.entries)
+
+
+def _divided_otherwise(step: Step, place: Retained) -> Change:
+    """mig-manager applies what a node's label names whenever it starts, and starts with each new file."""
+    return Change(
+        *of(step.after, place),
+        ChangeClass.REPARTITION,
+        "definition is retained otherwise, under the same name",
+        "mig-manager divides the GPUs of each node again whose label names it, and drains none: pods that hold them "
+        "must end first",
+        "reverting divides the same nodes again, which needs them drained again",
+        needs_drain=True,
+    )
+
+
+def _left_by(old: Retained, needing: Sequence[str] | None) -> str:
+    if needing is None:
+        return f"whatever still needs it finds it no more: it may go once {old.spec.until}"
+    return f"it is gone while {who_names(needing)}" if needing else f"no node names it; {NOTHING_RUNS}"
+
+
+def _kept_nodes(step: Step, old: Retained | None, new: Retained | None, place: Retained, kept: RetainedNodes) -> Change:
+    """Nodes on their way to another pool; neither Flux nor `kubectl apply` deletes a rule."""
+    nodes, pool, until = kept.nodes, kept.spec.pool, f"the document may go once {place.spec.until}"
+    needing = step.needing(place) if new is None else ()
+    who = names(nodes.names) if nodes.names else f"nodes that match `{nodes.name_pattern}`"
+    what = f"{who} {'keeps' if len(nodes.names) == 1 else 'keep'} labels of pool `{pool}`"
+    if new is None:
+        rules = kept_name(step.before.cluster, place.name)
+        what += " no longer"
+        effect = _lost_labels(needing, until)
+        effect += (
+            "; Argo CD deletes the rule with a sync that prunes, when somebody confirms it; with Flux or kubectl run "
+        )
+        effect += f"`kubectl delete nodefeaturerule {rules}`"
+    else:
+        what += "" if old is None else " otherwise"
+        effect = f"they have these until the rule of another pool says more, and no taints in between; {until}"
+    is_lost = bool(needing) or (needing is None and not _are_in_pools(kept.nodes, step.after.pools))
+    found = class_of_departure(kept.spec.labels) if is_lost else ChangeClass.ADMISSION
+    return Change(*of(step.after, place), found, what, effect, nodes=impact(nodes) if nodes.names else None)
+
+
+def _lost_labels(needing: Sequence[str] | None, until: str) -> str:
+    if needing is None:
+        return f"where no other pool's rule labels them yet, they lose their labels: {until}"
+    if not needing:
+        return "each of them has the label of another pool by now"
+    return f"{names(needing)} {'has' if len(needing) == 1 else 'have'} no other pool's label yet, and no labels then"
+
+
+def _are_in_pools(nodes: Nodes, pools: Sequence[Pool]) -> bool:
+    if nodes.names:
+        return all(any(has_node(pool.nodes, name) for pool in pools) for name in nodes.names)
+    pattern = find_pattern(nodes.name_pattern)
+    found = (find_pattern(pool.nodes.name_pattern) for pool in pools)
+    patterns = tuple(one for one in found if one is not None)
+    return pattern is None or find_other_name(pattern, patterns) is None
+
+
+def _class_of_retained(step: Step, old: Retained | None, new: Retained | None) -> ChangeClass:
+    objects = [item.what if item and isinstance(item.what, RetainedObject) else None for item in (old, new)]
+    folders = {item.folder for item in objects if item is not None}
+    one, other = (item and item.spec.manifest for item in objects)
+    classes = [class_of(Pair(folder, identity_of(other or one), one, other)) for folder in folders]
+    is_quiet = step.keeps_plugin_file and all(
+        isinstance(item.what, RetainedDevicePluginConfig) for item in (old, new) if item is not None
+    )
+    return worst((ChangeClass.METADATA, *classes)) if folders or is_quiet else ChangeClass.PLUGIN_RESTART

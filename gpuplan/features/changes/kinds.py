@@ -1,0 +1,345 @@
+"""What a change of a Kubernetes object does, by its kind and the fields that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, assert_never
+
+from gpuplan.compiler.backends.gpu_operator import device_plugin
+from gpuplan.compiler.base.bodies import Body, items, mappings, section, value_of
+from gpuplan.compiler.base.disturbance import ChangeClass, worst
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.catalog.operands import Restart, Setup, is_left_alone, rolls, sections
+from gpuplan.compiler.catalog.operators import OPERATORS_CHART, lines
+from gpuplan.compiler.manifests import Identity
+from gpuplan.compiler.manifests.kinds import Disturbance, Immutable, Judgement, Kind, Route, assume_kind, route_of
+from gpuplan.compiler.manifests.quantities import parse_quantity
+from gpuplan.compiler.planning.grants import SYSTEM_NAMESPACE
+from gpuplan.compiler.planning.plan import TENANT_LABEL, Stage
+from gpuplan.compiler.planning.rdma import RDMA_LABEL
+from gpuplan.features.changes.node_rules import class_of_arrival, class_of_labels, class_of_rules, rules_of
+
+
+class Pair(NamedTuple):
+    """An object, or file, of a folder on both sides; one is None where it comes or goes."""
+
+    folder: str
+    identity: Identity
+    before: Body | None
+    after: Body | None
+
+    def both(self, *route: str) -> tuple[Body, Body]:
+        """A section of each."""
+        return section(self.before, *route), section(self.after, *route)
+
+
+def class_of(pair: Pair) -> ChangeClass:
+    """How far a change disturbs. Labels and annotations alone do not, unless the kind says so."""
+    identity, before, after = pair.identity, pair.before, pair.after
+    if (identity.kind == "ConfigMap" and identity.name.startswith(_METRICS)) or _guards(before or after):
+        return ChangeClass.NONE if before == after else ChangeClass.METADATA
+    kind = assume_kind(identity.group, identity.kind)
+    if before is None or after is None:
+        return _judge(kind.added if before is None else kind.removed, pair)
+    if before == after:
+        return ChangeClass.NONE
+    fixed = ChangeClass.RECREATE if locked_fields(identity, before, after) else ChangeClass.NONE
+    return worst((fixed, _class_of_fields(kind, pair)))
+
+
+def _guards(body: Body | None) -> bool:
+    """Whether an object runs when something is synced, and is none of what is applied."""
+    metadata = section(body, "metadata")
+    is_hook = "argocd.argoproj.io/hook" in section(metadata, "annotations")
+    return is_hook or str(metadata.get("name")).startswith(_GUARD)
+
+
+_GUARD: Final = "gpuplan-guard"
+_METRICS: Final = "gpuplan-dcgm-metrics-"
+"""Begins the name of the DCGM exporter's list of metrics, which hands out no GPUs."""
+
+
+# --- Fields ------------------------------------------------------------------------------------------------------
+
+
+def locked_fields(identity: Identity, before: Body, after: Body) -> tuple[Route, ...]:
+    """The fields that differ and cannot be changed."""
+    return tuple(
+        item.route
+        for item in assume_kind(identity.group, identity.kind).immutable
+        if (not item.where or value_of(before, route_of(item.where))) and _is_other(item, before, after)
+    )
+
+
+def _is_other(item: Immutable, before: Body, after: Body) -> bool:
+    old, new = (value_of(body, item.route, item.default) for body in (before, after))
+    if item.may_grow:
+        return _is_fewer(old, new)
+    return old != new and not (item.may_go and (old is None or new is None))
+
+
+def is_of_number(pair: Pair) -> bool:
+    """Whether fewer pods are the worst of a change, so that those which stay are the same."""
+    if pair.before is None or pair.after is None:
+        return False
+    kind = assume_kind(pair.identity.group, pair.identity.kind)
+    found = class_of(pair)
+    rest = _class_of_fields(kind, pair, but=Judgement.NUMBER_OF_PODS)
+    return rest.rank < found.rank and not locked_fields(pair.identity, pair.before, pair.after)
+
+
+def _class_of_fields(kind: Kind, pair: Pair, but: Disturbance | None = None) -> ChangeClass:
+    routes = kind.routes
+    old, new = (body if _LABELS in routes else _bare(body) for body in pair.both())
+    disturbances = {routes.get(route, kind.changed) for route in _differing(routes, old, new)} - {but}
+    judged = pair._replace(before=old, after=new)
+    return worst((ChangeClass.METADATA, *(_judge(item, judged) for item in disturbances)))
+
+
+_LABELS: Final = ("metadata", "labels")
+
+
+def _bare(body: Body) -> Body:
+    metadata = {key: value for key, value in section(body, "metadata").items() if key not in ("labels", "annotations")}
+    return {**body, "metadata": metadata}
+
+
+def _differing(routes: Mapping[Route, Disturbance], before: Body, after: Body, route: Route = ()) -> Iterator[Route]:
+    """The nearest of these routes to each field that differs, and the empty one where there is none.
+
+    What has such fields below it counts as empty where it is absent, and one of these that is false as absent. Null is
+    a value: in a patch it removes a field.
+    """
+    for key in {*before, *after}:
+        field = (*route, key)
+        if any(len(other) > len(field) and other[: len(field)] == field for other in routes):
+            inner = _differing(routes, section(before, key), section(after, key), field)
+            yield from (found if found in routes else route for found in inner)
+            continue
+        old, new = (body.get(key, _ABSENT) for body in (before, after))
+        if field in routes:
+            old, new = (_ABSENT if value is False else value for value in (old, new))
+        if old != new:
+            yield field if field in routes else route
+
+
+_ABSENT: Final = object()
+
+
+# --- Kinds that nothing else is known of -------------------------------------------------------------------------
+
+_BY_STAGE: Final[Mapping[str, ChangeClass]] = {
+    Stage.GPU_OPERATOR: ChangeClass.PLUGIN_RESTART,
+    Stage.SCHEDULER: ChangeClass.ADMISSION,
+    Stage.PARTITIONS: ChangeClass.REPARTITION,
+    Stage.SCHEDULING: ChangeClass.ADMISSION,
+    Stage.QUEUES: ChangeClass.PREEMPTION_ORDER,
+    Stage.NAMESPACES: ChangeClass.ADMISSION,
+    Stage.MONITORING: ChangeClass.METADATA,
+    Stage.WORKLOADS: ChangeClass.RECREATE,
+}
+
+
+def stage_of(folder: str) -> str:
+    return folder.partition("/")[0]
+
+
+def class_of_stage(folder: str) -> ChangeClass:
+    """What a change that nothing else is known of may do, by its folder; of what syncs folders, nothing."""
+    return _BY_STAGE.get(stage_of(folder), ChangeClass.METADATA)
+
+
+def _by_folder(pair: Pair) -> ChangeClass:
+    found = class_of_stage(pair.folder)
+    if pair.before is None:
+        is_work = stage_of(pair.folder) == Stage.WORKLOADS
+        return ChangeClass.QUOTA if is_work else min(found, ChangeClass.ADMISSION, key=lambda item: item.rank)
+    return ChangeClass.DESTRUCTIVE if pair.after is None and found is not ChangeClass.METADATA else found
+
+
+def _unless_watching(pair: Pair) -> ChangeClass:
+    is_watching = class_of_stage(pair.folder) is ChangeClass.METADATA
+    return ChangeClass.METADATA if is_watching else ChangeClass.ADMISSION
+
+
+# --- Nodes -------------------------------------------------------------------------------------------------------
+
+
+def _node_rules(pair: Pair) -> ChangeClass:
+    return class_of_rules(rules_of(pair.before), rules_of(pair.after))
+
+
+def _node_labels(pair: Pair) -> ChangeClass:
+    """Of a Node object; one that leaves Git is not pruned, nor are its labels."""
+    old, new = pair.both(*_LABELS)
+    if pair.before is None:
+        return class_of_arrival(new)
+    return ChangeClass.ADMISSION if pair.after is None else class_of_labels(old, new)
+
+
+# --- The GPU Operator --------------------------------------------------------------------------------------------
+
+
+def class_of_settings(before: Setup, after: Setup, release: str, *, has_mps: bool) -> ChangeClass:
+    """Of what the operator is told, by what stands in pod templates in that release's line.
+
+    Any line may be meant where there is no release. What the table does not know may restart anything.
+    """
+    releases = [release] if release else [line.name for line in lines()]
+    return worst(_class_of_settings(before, after, each, has_mps=has_mps) for each in releases)
+
+
+def _class_of_settings(before: Setup, after: Setup, release: str, *, has_mps: bool) -> ChangeClass:
+    known, one, other = sections(release, after.installed_by), before.settings, after.settings
+    if any(one.get(key) != other.get(key) for key in {*one, *other} if key not in known):
+        return ChangeClass.PLUGIN_RESTART
+    rolled = (roll for found in rolls(release, before, after).values() for roll in found)
+    moving = (_class_of_restart(roll.restart, has_mps=has_mps) for roll in rolled if not is_left_alone(roll, after))
+    return worst((ChangeClass.METADATA, *moving))
+
+
+def _class_of_restart(restart: Restart, *, has_mps: bool) -> ChangeClass:
+    match restart:
+        case Restart.EVICTS:
+            return ChangeClass.REPARTITION
+        case Restart.ENDS:
+            return ChangeClass.REPARTITION if has_mps else ChangeClass.METADATA
+        case Restart.PAUSES | Restart.WATCHES:
+            return ChangeClass.PLUGIN_RESTART
+        case _:
+            assert_never(restart)
+
+
+# --- Pods --------------------------------------------------------------------------------------------------------
+
+
+def _number_of_pods(pair: Pair) -> ChangeClass:
+    """What ends pods: `QUOTA` says that what runs goes on.
+
+    An absent number of replicas is 1 (`SetDefaults_Deployment` in `pkg/apis/apps/v1/defaults.go` of
+    kubernetes/kubernetes, and the definition of a LeaderWorkerSet). Of an autoscaler only what is stated is compared.
+    """
+    routes = assume_kind(pair.identity.group, pair.identity.kind).routes
+    numbers = (route for route, disturbance in routes.items() if disturbance is Judgement.NUMBER_OF_PODS)
+    both = ([value_of(body, route, _REPLICAS.get(route)) for body in pair.both()] for route in numbers)
+    return ChangeClass.RECREATE if any(_is_fewer(old, new) for old, new in both) else ChangeClass.QUOTA
+
+
+_REPLICAS: Final[Mapping[Route, int]] = {("spec", "replicas"): 1}
+
+
+def _is_fewer(old: object, new: object) -> bool:
+    """Whether a number, or a quantity, is less than another one; what is none is not."""
+    before, after = (parse_quantity(str(value)) for value in (old, new))
+    return before is not None and after is not None and after < before
+
+
+# --- Queues ------------------------------------------------------------------------------------------------------
+
+
+def _selected_namespaces(pair: Pair) -> ChangeClass:
+    """The namespaces that a queue takes work of, by name."""
+    old, new = (
+        {name for item in mappings(selector.get("matchExpressions")) for name in map(str, items(item.get("values")))}
+        for selector in pair.both("spec", "namespaceSelector")
+    )
+    return ChangeClass.QUOTA if old <= new else ChangeClass.ADMISSION
+
+
+def _stopped_work(pair: Pair) -> ChangeClass:
+    """`HoldAndDrain` evicts what was admitted, `Hold` lets it run (`clusterqueue_types.go`, `localqueue_types.go`)."""
+    is_drained = section(pair.after, "spec").get("stopPolicy") == "HoldAndDrain"
+    return ChangeClass.RECREATE if is_drained else ChangeClass.ADMISSION
+
+
+# --- Namespaces --------------------------------------------------------------------------------------------------
+
+
+def _tenant_labels(pair: Pair) -> ChangeClass:
+    old, new = pair.both(*_LABELS)
+    keys = {key for key in {*old, *new} if old.get(key) != new.get(key)}
+    judged = any(key in (TENANT_LABEL, RDMA_LABEL) or key.startswith("pod-security.kubernetes.io/") for key in keys)
+    return ChangeClass.ADMISSION if judged else ChangeClass.METADATA
+
+
+def _own_namespace(pair: Pair) -> ChangeClass:
+    """In our own there is nothing but what tenants are granted, for admission to read."""
+    is_own = section(pair.before, "metadata").get("name") == SYSTEM_NAMESPACE
+    return ChangeClass.ADMISSION if is_own else ChangeClass.DESTRUCTIVE
+
+
+def _operator_files(pair: Pair) -> ChangeClass:
+    """Parameters of admission are lists: where one only grows, nobody may do less than before.
+
+    A ConfigMap of the device plugin that has no hash in its name is brought to pods as it is, and restarts none.
+    """
+    if all(metadata.get("name") == device_plugin.CONFIG_MAP for metadata in pair.both("metadata")):
+        return ChangeClass.METADATA
+    if runs_mps(pair):
+        return ChangeClass.REPARTITION
+    if stage_of(pair.folder) != Stage.NAMESPACES:
+        return class_of_stage(pair.folder)
+    old, new = ({key: {*str(text).splitlines()} for key, text in data.items()} for data in pair.both("data"))
+    if old == new:
+        return ChangeClass.METADATA
+    grows = old.keys() == new.keys() and all(old[key] <= new[key] for key in old)
+    return ChangeClass.QUOTA if grows else ChangeClass.ADMISSION
+
+
+def runs_mps(pair: Pair) -> bool:
+    """Whether it holds the device plugin's files, and one of them shares GPUs by MPS: its daemons start with it."""
+    named = (
+        body
+        for body in (pair.before, pair.after)
+        if str(section(body, "metadata").get("name")).startswith(device_plugin.CONFIG_MAP)
+    )
+    return any("\n  mps:" in str(text) for body in named for text in section(body, "data").values())
+
+
+# --- What syncs --------------------------------------------------------------------------------------------------
+
+
+def _charts(pair: Pair) -> ChangeClass:
+    """Of what an Application syncs: another GPU Operator restarts its operands, another scheduler its controllers."""
+    old, new = (
+        {
+            (str(item["chart"]), str(item.get("targetRevision")))
+            for item in mappings(spec.get("sources"))
+            if "chart" in item
+        }
+        for spec in pair.both("spec")
+    )
+    charts = {chart for chart, _ in old ^ new}
+    if not charts:
+        return ChangeClass.METADATA
+    return ChangeClass.PLUGIN_RESTART if OPERATORS_CHART in charts else ChangeClass.ADMISSION
+
+
+def _synced_objects(pair: Pair) -> ChangeClass:
+    """With a finalizer it takes along what it wrote, as one of Flux does that prunes."""
+    has_finalizers = section(pair.before, "metadata").get("finalizers")
+    prunes = section(pair.before, "spec").get("prune")
+    return ChangeClass.DESTRUCTIVE if has_finalizers or prunes else ChangeClass.METADATA
+
+
+# --- Judgements --------------------------------------------------------------------------------------------------
+
+
+def _judge(disturbance: Disturbance, pair: Pair) -> ChangeClass:
+    return disturbance if isinstance(disturbance, ChangeClass) else JUDGES[disturbance](pair)
+
+
+JUDGES: Final[Mapping[Judgement, Callable[[Pair], ChangeClass]]] = {
+    Judgement.ADMISSION_UNLESS_WATCHING: _unless_watching,
+    Judgement.BY_FOLDER: _by_folder,
+    Judgement.CHARTS: _charts,
+    Judgement.NODE_LABELS: _node_labels,
+    Judgement.NODE_RULES: _node_rules,
+    Judgement.NUMBER_OF_PODS: _number_of_pods,
+    Judgement.OPERATOR_FILES: _operator_files,
+    Judgement.OWN_NAMESPACE: _own_namespace,
+    Judgement.SELECTED_NAMESPACES: _selected_namespaces,
+    Judgement.STOPPED_WORK: _stopped_work,
+    Judgement.SYNCED_OBJECTS: _synced_objects,
+    Judgement.TENANT_LABELS: _tenant_labels,
+}

@@ -1,0 +1,123 @@
+"""What a change of policy does to a running platform: values that views show and CI judges."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.disturbance import ChangeClass, worst
+from gpuplan.compiler.base.values import NamedTuple, Value
+from gpuplan.compiler.manifests import Identity, Subject
+from gpuplan.compiler.planning.plan import Amount, Plan, Taint
+from gpuplan.compiler.planning.subjects import Part, subject_of
+from gpuplan.compiler.policy.models import Window
+
+
+class NodeImpact(Value):
+    """The nodes that a change touches, ``count`` at most: the ``names`` known, and the pool's ``pattern`` or None.
+
+    ``are_new`` says that they come to a pool; those that were in another one before are not meant.
+    """
+
+    count: int
+    names: tuple[str, ...]
+    pattern: str | None
+    are_new: bool = False
+
+
+class CapacityChange(NamedTuple):
+    """How many units a pool has, before and after."""
+
+    pool: str
+    unit: str
+    before: int
+    after: int
+
+
+class GrantChange(NamedTuple):
+    """What a tenant may have of a unit. Limits are None where unbounded; a grant that is not there is all 0."""
+
+    tenant: str
+    pool: str
+    unit: str
+    guaranteed_before: Amount
+    guaranteed_after: Amount
+    limit_before: Amount | None
+    limit_after: Amount | None
+
+
+REVERT: Final = "reverting the commit undoes it"
+NOTHING_RUNS: Final = "nothing that runs is disturbed"
+
+
+class Change(NamedTuple):
+    """One change of meaning in one cluster.
+
+    ``what`` says what changes, ``effect`` what comes of it in the cluster and ``undo`` what reverting the commit does.
+    ``at`` is the first edit that it comes of, in the later policy, or in the earlier one for what is removed. ``pods``
+    is how many pods may be disturbed at most, as the plan has it. ``windows`` are the pool's, empty where it may be
+    applied at any time.
+
+    ``folders`` are those that apply it, relative to the cluster's: of all that differs and is about the subject, or
+    about what it is ``also`` about, such as its earlier name. A change of the cluster itself is about all that differs
+    in some ``stages``. ``daemon_sets`` are those of the GPU Operator whose pods restart, come or go with it;
+    those of an NVIDIADriver stand as `NVIDIADriver/NAME`. ``closing`` are the taints of nodes that took any pod before.
+    """
+
+    cluster: str
+    subject: Subject
+    at: Origin
+    change_class: ChangeClass
+    what: str
+    effect: str = NOTHING_RUNS
+    undo: str = REVERT
+    also: tuple[Subject, ...] = ()
+    stages: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    nodes: NodeImpact | None = None
+    capacity: tuple[CapacityChange, ...] = ()
+    grants: tuple[GrantChange, ...] = ()
+    pods: int = 0
+    needs_drain: bool = False
+    needs_reboot: bool = False
+    windows: tuple[Window, ...] = ()
+    daemon_sets: tuple[str, ...] = ()
+    closing: tuple[Taint, ...] = ()
+
+
+def of(plan: Plan, part: Part, at: Origin | None = None) -> tuple[str, Subject, Origin]:
+    """How each `Change` begins: whose it is, by the part of the plan that was made of a document, and where."""
+    return plan.cluster.name, subject_of(part), part.at if at is None else at
+
+
+class ObjectChange(NamedTuple):
+    """An object that differs. What is shown is what no change of meaning explains."""
+
+    cluster: str
+    change_class: ChangeClass
+    folder: str
+    identity: Identity
+    verb: str
+    """`added`, `removed` or `changed`."""
+    about: frozenset[Subject] = frozenset()
+    """The documents that it is about, on either side."""
+    was_in: str = ""
+    """The folder that it was in, where it was there."""
+    at: Origin | None = None
+    """The first edit that its trace leads to, in the later policy, or in the earlier one for what is removed."""
+    is_earlier: bool = False
+    """Whether that place is in the earlier policy."""
+    is_of_number: bool = False
+    """Whether its class is for fewer pods alone: those that stay are the same."""
+
+
+class Comparison(NamedTuple):
+    """All that differs between two platforms, sorted by cluster, worst first."""
+
+    changes: tuple[Change, ...]
+    objects: tuple[ObjectChange, ...]
+
+    @property
+    def worst(self) -> ChangeClass:
+        changes, objects = ((item.change_class for item in items) for items in (self.changes, self.objects))
+        return worst((*changes, *objects))

@@ -1,0 +1,197 @@
+"""Which nodes a change touches, and where nodes go that leave a pool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.planning.node_patterns import NodePattern, find_common_name, find_other_name
+from gpuplan.compiler.planning.plan import Nodes, Plan, Pool
+from gpuplan.compiler.planning.pool_nodes import find_pattern, has_node
+from gpuplan.compiler.planning.pools import ROLLOUT_SUFFIX
+from gpuplan.features.changes.model import NodeImpact
+from gpuplan.features.changes.step import Step
+
+
+def impact(nodes: Nodes) -> NodeImpact:
+    return NodeImpact(nodes.count, tuple(sorted(nodes.names)), None if nodes.names else nodes.name_pattern)
+
+
+def impact_of_all(pools: Iterable[Pool]) -> NodeImpact | None:
+    """The nodes of several pools; a pattern only where there is but one."""
+    found = [impact(pool.nodes) for pool in pools]
+    if not found:
+        return None
+    names = tuple(sorted(name for item in found for name in item.names))
+    return NodeImpact(sum(item.count for item in found), names, found[0].pattern if len(found) == 1 else None)
+
+
+class Transition(NamedTuple):
+    """Nodes of a part of a pool that are in a part of its successor: ``count`` at most, ``names`` where given."""
+
+    before: Pool
+    after: Pool
+    nodes: NodeImpact
+
+
+def transitions(before: Pool, after: Pool) -> Iterator[Transition]:
+    """The nodes of a pool that stay in it, by how they were shared and how they are to be."""
+    for old, new in product(before.parts, after.parts):
+        if (found := _common(old.nodes, new.nodes)).count:
+            yield Transition(old, new, found)
+
+
+def _common(old: Nodes, new: Nodes) -> NodeImpact:
+    if old.names or new.names:
+        return _named(name for name in {*old.names, *new.names} if _may_have(old, name) and _may_have(new, name))
+    return NodeImpact(min(old.count, new.count), (), old.name_pattern)
+
+
+def _named(names: Iterable[str]) -> NodeImpact:
+    found = tuple(sorted(names))
+    return NodeImpact(len(found), found, None)
+
+
+def _may_have(nodes: Nodes, name: str) -> bool:
+    """Whether a node of a pool is in this part of it: by its name, or whatever its name where boards say it."""
+    return name not in nodes.moved if nodes.are_by_board else has_node(nodes, name)
+
+
+def count_by_rule(plan: Plan) -> dict[str, int]:
+    """How many nodes each rule of a plan is for, by the rule's name."""
+    return {
+        f"{pool.name}{ROLLOUT_SUFFIX}" if pool.rollout and part is pool.rollout.moved else pool.name: part.nodes.count
+        for pool in plan.pools
+        for part in pool.parts
+    }
+
+
+class Arrival(NamedTuple):
+    """Nodes that come to a pool, or to a part of one: from a pool that is removed, or from none that is known."""
+
+    to: Pool
+    nodes: NodeImpact
+    was: Pool | None
+
+
+def arrivals(step: Step, old: Pool | None, new: Pool) -> Iterator[Arrival]:
+    """The nodes of a pool that it did not have before, those apart that come from pools that stay.
+
+    Of the rest nothing is known unless one of the pools that are removed had them. A pool that is new had none.
+    """
+    if old is not None and old.nodes.are_by_board and not _boards(new).isdisjoint(old.nodes.boards):
+        return iter(())  # whatever has a board of the model was in the pool
+    stay = [*([old] if old is not None else []), *(pool for pool, _ in step.kept_pools if pool is not old)]
+    removed = [pool for pool, successor in step.pools if pool is not None and successor is None]
+    return (found for part in new.parts for found in _arrivals(part, stay, removed) if found.nodes.count)
+
+
+def _arrivals(part: Pool, stay: Sequence[Pool], removed: Sequence[Pool]) -> Iterator[Arrival]:
+    if part.nodes.names:
+        come = [name for name in part.nodes.names if not any(has_node(pool.nodes, name) for pool in stay)]
+        parts = [each for pool in removed for each in pool.parts]
+        yield from (Arrival(part, nodes, was) for was, nodes in _by_pool(come, parts))
+        return
+    if part.nodes.are_by_board:
+        yield Arrival(part, impact(part.nodes), None)  # which nodes have the board, nobody has said
+        return
+    pattern = find_pattern(part.nodes.name_pattern)
+    if pattern is not None and find_other_name(pattern, _patterns(stay)) is not None:
+        named = sum(pattern.matches(name) for pool in stay for name in pool.nodes.names)
+        yield Arrival(part, NodeImpact(max(0, part.nodes.count - named), (), part.nodes.name_pattern), None)
+
+
+def _by_pool(names: Iterable[str], pools: Sequence[Pool]) -> Iterator[tuple[Pool | None, NodeImpact]]:
+    """The names by the first of these pools, or parts of pools, that has each; None for those that none has."""
+    found: dict[str | None, tuple[Pool | None, list[str]]] = {}
+    for name in names:
+        pool = next((item for item in pools if any(has_node(part.nodes, name) for part in item.parts)), None)
+        found.setdefault(pool.name if pool else None, (pool, []))[1].append(name)
+    return ((pool, _named(known)) for pool, known in found.values())
+
+
+def _patterns(pools: Iterable[Pool | None]) -> tuple[NodePattern, ...]:
+    found = (find_pattern(pool.nodes.name_pattern) for pool in pools if pool is not None)
+    return tuple(pattern for pattern in found if pattern is not None)
+
+
+class Departure(NamedTuple):
+    """Nodes that leave a pool, for the pool ``to`` or for none."""
+
+    to: Pool | None
+    nodes: NodeImpact
+
+
+def moves(pool: Pool, leaving: Departure) -> Iterator[Transition]:
+    """The nodes that leave a pool for another one, by how they were shared and how they are to be."""
+    for old, new in product(pool.parts, leaving.to.parts if leaving.to is not None else ()):
+        if leaving.nodes.names:
+            names = (name for name in leaving.nodes.names if has_node(old.nodes, name) and has_node(new.nodes, name))
+            found = _named(names)
+        else:
+            found = replace(leaving.nodes, count=min(leaving.nodes.count, old.nodes.count, new.nodes.count))
+        if found.count:
+            yield Transition(old, new, found)
+
+
+def departures(step: Step, pool: Pool, successor: Pool | None) -> tuple[Departure, ...]:
+    """Where the nodes of a pool go, those apart that stay in its successor.
+
+    By names where they are given. A pattern's nodes are known by their number alone, so each way that a name of it may
+    go is one for all of them.
+    """
+    if successor is not None and successor.nodes.are_by_board and not _boards(pool).isdisjoint(successor.nodes.boards):
+        return ()  # a board of the model is all that a node needs
+    if pool.nodes.names:
+        stay = [*successor.parts] if successor is not None else []
+        leave = [name for name in sorted(pool.nodes.names) if not any(has_node(part.nodes, name) for part in stay)]
+        return tuple(Departure(to, nodes) for to, nodes in _by_pool(leave, step.after.pools))
+    if successor is not None and pool.nodes.are_by_board:
+        if successor.nodes.are_by_board:
+            return ()  # what other boards do is told of with them
+        stay_by_name = successor.nodes.count if successor.nodes.names else 0
+        left = NodeImpact(max(0, pool.nodes.count - stay_by_name), (), None)
+        return (Departure(None, left),) if left.count else ()
+    if successor is not None and pool.nodes.name_pattern is None:
+        return ()  # nothing was said to nodes of no name
+    return tuple(_departures_by_pattern(step, pool, successor))
+
+
+def _boards(pool: Pool) -> frozenset[str]:
+    return frozenset(device.spelt for device in pool.gpu.pci)
+
+
+def _departures_by_pattern(step: Step, pool: Pool, successor: Pool | None) -> Iterator[Departure]:
+    """To other pools, and for none: as many as there are if any may, and of those with names what is left."""
+    pattern, kept = find_pattern(pool.nodes.name_pattern), _patterns([successor])
+    if pattern is None:
+        yield from [Departure(None, impact(pool.nodes))] if successor is None else []
+        return
+    if kept and find_other_name(pattern, kept) is None:
+        return
+    takers = [other for other in step.after.pools if other is not successor and _takes(other, pattern, step.before)]
+    left = pool.nodes.count
+    for other in takers:
+        names = [name for name in other.nodes.names if pattern.matches(name)]
+        by_number = NodeImpact(min(pool.nodes.count, other.nodes.count), (), pool.nodes.name_pattern)
+        leaving = Departure(other, _named(names) if other.nodes.names else by_number)
+        left -= leaving.nodes.count
+        yield leaving
+    if successor is not None and successor.nodes.names:
+        left -= sum(has_node(pool.nodes, name) for name in successor.nodes.names)
+        yield from [Departure(None, NodeImpact(left, (), pool.nodes.name_pattern))] if left > 0 else []
+    elif find_other_name(pattern, _patterns([successor, *takers])) is not None:
+        yield Departure(None, impact(pool.nodes))
+
+
+def _takes(other: Pool, pattern: NodePattern, before: Plan) -> bool:
+    """Whether a pool has nodes that the pattern matches, and did not have them before."""
+    earlier = before.find_pool(other.name)
+    if other.nodes.names:
+        had = {name for part in (earlier.parts if earlier is not None else ()) for name in part.nodes.names}
+        return any(pattern.matches(name) for name in other.nodes.names if name not in had)
+    theirs = find_pattern(other.nodes.name_pattern)
+    is_new = earlier is None or earlier.nodes.name_pattern != other.nodes.name_pattern
+    return theirs is not None and is_new and find_common_name(pattern, theirs) is not None

@@ -1,0 +1,461 @@
+"""What changes of the GPU Operator do: its installation, its driver, and the pods that it restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+from gpuplan.compiler.backends.gpu_operator import config_map_names, device_plugin, mig_parted, settings
+from gpuplan.compiler.base.bodies import section, value_of
+from gpuplan.compiler.base.disturbance import ChangeClass
+from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.catalog.operands import (
+    AUTO_UPGRADE,
+    UPDATE_STRATEGY,
+    Restart,
+    Roll,
+    Setup,
+    rolls,
+    running,
+    sections,
+)
+from gpuplan.compiler.catalog.operators import default_driver
+from gpuplan.compiler.planning.drivers import are_drivers_by_pool, has_default_driver
+from gpuplan.compiler.planning.plan import UNREAD, GpuOperator, Plan, Stage
+from gpuplan.compiler.planning.plugin_configs import has_own, pool_of
+from gpuplan.compiler.planning.visible_devices import closing_environment
+from gpuplan.compiler.policy.models import Install, Platform
+from gpuplan.features.changes.capacity import all_pods
+from gpuplan.features.changes.drivers import NO_LONGER, drivers_of_pools, handed_over_by_hand
+from gpuplan.features.changes.model import NOTHING_RUNS, Change, of
+from gpuplan.features.changes.nodes import impact_of_all
+from gpuplan.features.changes.operands import Cause, restarted, with_pods
+from gpuplan.features.changes.step import Step
+from gpuplan.features.changes.wording import from_to, listed, names
+
+
+def operator_changes(step: Step) -> Iterator[Change]:
+    """All that is in the folder of the GPU Operator. Which release of the chart it is may be written nowhere."""
+    old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
+    is_another_chart = new.spec.install is Install.HELM and old.version != new.version
+    folders = (Stage.GPU_OPERATOR.value,) if is_another_chart else ()
+    is_moved = old.spec.install is not new.spec.install or old.namespace != new.namespace
+    for change in _installed_otherwise(step) if is_moved else _changed(step):
+        told = _by_owner(change) if new.is_merged_by_owner and not is_moved else change
+        yield told._replace(stages=change.stages or (Stage.GPU_OPERATOR,), folders=folders)
+    if not is_moved and old.is_merged_by_owner is not new.is_merged_by_owner:
+        yield _merged_otherwise(step)
+
+
+def _changed(step: Step) -> Iterator[Change]:
+    old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
+    if old.cluster_policy != new.cluster_policy and new.spec.install is not Install.HELM:
+        yield _policy_renamed(step)
+    if old.spec.olm != new.spec.olm and new.spec.install is Install.OLM:
+        yield _other_catalog(step)
+    told = _Told(step, *_setups(step))
+    if told.gives_nodes_away:
+        yield _given_away(step)
+    yield from drivers_of_pools(step)
+    if told.is_handed_over_by_hand:
+        yield handed_over_by_hand(step)
+    yield from restarted(step, tuple(_causes(step, told)), told.new)
+    yield from _quietly(step, told)
+
+
+def _other_catalog(step: Step) -> Change:
+    """OLM takes the newest of the channel that replaces what is installed, and stays where nothing there does."""
+    new = step.after.cluster.gpu_operator
+    return Change(
+        *of(step.after, step.after.cluster, new.at / "olm"),
+        ChangeClass.PLUGIN_RESTART,
+        f"the operator comes from the catalog `{new.spec.olm.catalog}`",
+        "where that has a release that replaces the installed one, OLM installs it, and the operator's pods restart",
+        "reverting brings no earlier release back",
+    )
+
+
+def _by_owner(change: Change) -> Change:
+    """A sync brings ConfigMaps that nothing uses yet."""
+    return change._replace(effect=f"when the ClusterPolicy's owner has merged it: {change.effect}")
+
+
+# --- Installation ------------------------------------------------------------------------------------------------
+
+
+def _merged_otherwise(step: Step) -> Change:
+    """What is left out of a folder keeps its place in the cluster: parts of objects are never pruned."""
+    new = step.after.cluster.gpu_operator
+    who, effect = "gpuplan", "what it says is in the folder again, and the next sync applies it"
+    if new.is_merged_by_owner:
+        who, effect = "its owner", "its fields stay as they are until the owner changes them; nothing restarts"
+    return Change(
+        *of(step.after, step.after.cluster, new.at / "clusterPolicyPatch"),
+        ChangeClass.METADATA,
+        f"the ClusterPolicy `{new.cluster_policy}` is patched by {who}",
+        effect,
+        stages=(Stage.GPU_OPERATOR,),
+    )
+
+
+def _installed_otherwise(step: Step) -> Iterator[Change]:
+    old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
+    texts = []
+    if old.spec.install is not new.spec.install:
+        texts.append(f"the operator is installed by {new.spec.install}, not by {old.spec.install}")
+    if old.namespace != new.namespace:
+        texts.append(f"its namespace is `{new.namespace}`, not `{old.namespace}`")
+    yield Change(
+        *of(step.after, step.after.cluster, new.at),
+        ChangeClass.DESTRUCTIVE,
+        "; ".join(texts),
+        "the old operator must go before the new one works, and takes drivers and device plugin from all nodes",
+        "reverting installs the old one again, which disturbs the nodes once more",
+        nodes=impact_of_all(step.after.pools),
+        stages=(Stage.GPU_OPERATOR, Stage.PARTITIONS),
+        pods=all_pods(step.before),
+        needs_drain=True,
+        daemon_sets=_all(step),
+    )
+
+
+def _policy_renamed(step: Step) -> Change:
+    """The operator works by one ClusterPolicy and looks at no other (`clusterpolicy_controller.go` there)."""
+    old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
+    return Change(
+        *of(step.after, step.after.cluster, new.at / "clusterPolicy"),
+        ChangeClass.RECREATE,
+        f"the ClusterPolicy is called `{new.cluster_policy}`, not `{old.cluster_policy}`",
+        "the operator ignores a second ClusterPolicy: the first must go before, and all its DaemonSets with it",
+        "reverting is the same the other way round",
+        nodes=impact_of_all(step.after.pools),
+        needs_drain=True,
+        daemon_sets=_all(step),
+    )
+
+
+def _given_away(step: Step) -> Change:
+    """The operator takes the labels that choose operands off nodes with another kind of workload; NFD's workers stay.
+
+    (`getWorkloadConfig` and `gpuStateLabels` in `controllers/state_manager.go` there.)
+    """
+    return Change(
+        *of(step.after, step.after.cluster, step.after.cluster.gpu_operator.at / "values"),
+        ChangeClass.DESTRUCTIVE,
+        "nodes are for virtual machines unless their label `nvidia.com/gpu.workload.config` says `container`",
+        "drivers, device plugin and MIG manager go from all nodes without that label: containers get no GPUs there",
+        "reverting brings them back",
+        nodes=impact_of_all(step.after.pools),
+        pods=all_pods(step.before),
+        needs_drain=True,
+        daemon_sets=_own(step),
+    )
+
+
+def _all(step: Step) -> tuple[str, ...]:
+    """All DaemonSets that there are, which go and come again."""
+    return with_pods(step, _running_before(step))
+
+
+def _own(step: Step) -> tuple[str, ...]:
+    """Those of them that the operator makes, and nobody beside it."""
+    return with_pods(step, tuple(roll for roll in _running_before(step) if roll.operand.takes_strategy))
+
+
+def _running_before(step: Step) -> tuple[Roll, ...]:
+    old, _ = _setups(step)
+    return running(step.before.cluster.gpu_operator.version, old)
+
+
+# --- Why pods of the operator restart ------------------------------------------------------------------------------
+
+
+def _causes(step: Step, told: _Told) -> Iterator[Cause]:
+    old, new = step.before.cluster.gpu_operator, step.after.cluster.gpu_operator
+    spec, at, rolled = new.spec, new.at, dict(told.rolled)
+    if are_drivers_by_pool(step.before):
+        # Nobody reads the ClusterPolicy's; what becomes of NVIDIADrivers is told of for each.
+        rolled = {key: found for key, found in rolled.items() if not key.startswith(_DRIVER)}
+    elif told.is_handed_over_by_hand:
+        rolled = {key: found for key, found in rolled.items() if not key.startswith(_DRIVER)}
+    elif text := _driver_text(old, new, told):
+        keys = [key for key in rolled if key.startswith(_DRIVER)]
+        there = told.running if _brings_another_driver(old, new) else ()
+        own = (*there, *([told.handed_over] if told.handed_over else []))
+        found = (*(roll for key in keys for roll in rolled.pop(key)), *(roll for roll in own if _is_driver(roll)))
+        yield Cause(text, at, found, is_of_driver=True)
+    if old.version != new.version and spec.install is not Install.EXTERNAL:
+        yield Cause(f"the operator's release changes {from_to(old.version, new.version)}", at, told.running)
+    if old.spec.mig_strategy is not spec.mig_strategy:
+        text = f"the MIG strategy changes {from_to(old.spec.mig_strategy, spec.mig_strategy)}"
+        yield Cause(text, at, rolled.pop("mig.strategy", ()))
+    if old.spec.reboot_on_mig_change != spec.reboot_on_mig_change:
+        may = "may reboot" if spec.reboot_on_mig_change else "no longer reboots"
+        yield Cause(f"mig-manager {may} nodes", at, rolled.pop("migManager.env", ()))
+    if closing_environment(step.before) != closing_environment(step.after):
+        yield Cause(_visible_text(step), at / "closeVisibleDevices", _popped(rolled, "toolkit.env", "devicePlugin.env"))
+    plugin = rolled.pop(_PLUGIN_FILE, ())
+    if old.keeps_plugin_file is not new.keeps_plugin_file:
+        how = "keeps its name from now on" if new.keeps_plugin_file else "is named after its content"
+        yield Cause(f"the device plugin's ConfigMap {how}", at / "devicePluginConfig", plugin)
+    yield from _causes_in_files(step, plugin, rolled.pop(_LAYOUT_FILE, ()))
+    yield from _causes_in_settings(step, told, rolled)
+
+
+def _visible_text(step: Step) -> str:
+    """Whether containers may choose devices; the settings for it may be others in another release."""
+    if not closing_environment(step.after):
+        return "images may choose GPUs by `NVIDIA_VISIBLE_DEVICES` again"
+    if not closing_environment(step.before):
+        return "containers without privileges no longer choose GPUs by `NVIDIA_VISIBLE_DEVICES`"
+    return "containers are kept from choosing GPUs by other settings"
+
+
+def _popped(rolled: dict[str, tuple[Roll, ...]], *keys: str) -> tuple[Roll, ...]:
+    return tuple(dict.fromkeys(roll for key in keys for roll in rolled.pop(key, ())))
+
+
+_DRIVER: Final = "driver."
+_PLUGIN_FILE: Final = "devicePlugin.config.name"
+_LAYOUT_FILE: Final = "migManager.config.name"
+
+
+def _is_driver(roll: Roll) -> bool:
+    return roll.operand.restart is Restart.EVICTS
+
+
+def _causes_in_settings(step: Step, told: _Told, rolled: dict[str, tuple[Roll, ...]]) -> Iterator[Cause]:
+    """What else stands in pod templates, or may."""
+    at = step.after.cluster.gpu_operator.at
+    if released := rolled.pop(UPDATE_STRATEGY, ()):
+        yield Cause(NO_LONGER, at, released)
+    if unknown := told.unknown:
+        yield Cause(f"settings of {names(unknown)} change", at, None)
+    if parts := list(dict.fromkeys(key.partition(".")[0] for key in rolled)):
+        tainted = (pool.at / "taints" for was, pool in step.kept_pools if was.spec.taints != pool.spec.taints)
+        place = next(tainted, at) if _OF_POOLS.issuperset(parts) else at
+        found = dict.fromkeys(roll for rolls_of_one in rolled.values() for roll in rolls_of_one)
+        yield Cause(f"settings of {names(parts)} change", place, tuple(found))
+
+
+def _causes_in_files(step: Step, plugin: tuple[Roll, ...], layouts: tuple[Roll, ...]) -> Iterator[Cause]:
+    """The device plugin's file and mig-manager's: a name in pod templates is one for what is in the file."""
+    plans, at = (step.after, step.before), step.after.cluster.gpu_operator.at
+    files = [device_plugin.configurations(plan) for plan in plans]
+    if not step.keeps_plugin_file and (keys := _whole(_differing(*files), step)):
+        pools = (pool for plan in plans for pool in plan.pools if any(has_own(pool, key) for key in keys))
+        places = (pool.at / "sharing" for pool in pools)
+        place = next(places, at)
+        yield from (Cause(f"the device plugin's file {text}", place, plugin) for text in _difference(keys, *files))
+    entries = [mig_parted.configuration(plan)["mig-configs"] for plan in plans]
+    keys = _whole(_differing(*reversed(entries)), step)
+    origins = (layout.at for plan in plans for layout in plan.mig_layouts if layout.config_name in keys)
+    for text in _difference(keys, *entries):
+        yield Cause(f"mig-manager's file {text}", next(origins, at), layouts)
+
+
+def _difference(keys: Sequence[str], new: Mapping[str, Any], old: Mapping[str, Any]) -> list[str]:
+    """How a file differs in these keys, or entries."""
+    return listed(
+        ("gets", [key for key in keys if key not in old]),
+        ("loses", [key for key in keys if key not in new]),
+        ("has another", [key for key in keys if key in old and key in new]),
+    )
+
+
+def _whole(keys: Sequence[str], step: Step) -> list[str]:
+    """The keys and entries, without those of pools and layouts with errors: these are missing in a plan alone."""
+    broken = {name for plan in (step.before, step.after) for name in (*plan.broken.pools, *plan.broken.layouts)}
+    named = {key: {key, pool_of(key), key.rpartition("-")[0]} for key in keys}
+    return [] if UNREAD in broken else [key for key in keys if named[key].isdisjoint(broken)]
+
+
+def _driver_text(old: GpuOperator, new: GpuOperator, told: _Told) -> str:
+    """What changes of the driver; empty where nothing does, or where somebody else sees to it."""
+    one, other, is_managed = old.spec.driver, new.spec.driver, new.spec.driver.enabled
+    if new.spec.install is Install.EXTERNAL or not (one.enabled or is_managed):
+        return ""
+    if one.enabled != is_managed:
+        return f"the operator {'manages' if is_managed else 'no longer manages'} the driver"
+    if one.version != other.version:
+        own = "the release's own"
+        return f"the driver changes {from_to(one.version or own, other.version or own)}"
+    if told.handed_over:
+        return _handed_over_text(told.step)
+    if _brings_another_driver(old, new):
+        return f"the operator's release brings a driver of its own, {from_to(_own_driver(old), _own_driver(new))}"
+    keys = {key for key in told.rolled if key.startswith(_DRIVER)}
+    return NO_LONGER if keys == {AUTO_UPGRADE} else "settings of the driver change" if keys else ""
+
+
+def _handed_over_text(step: Step) -> str:
+    if are_drivers_by_pool(step.after):
+        return "pools name drivers, which NVIDIADrivers bring: a DaemonSet for each of them, and none for all nodes"
+    return "another DaemonSet brings the driver: who says which it is changes (`driver.nvidiaDriverCRD`)"
+
+
+def _brings_another_driver(old: GpuOperator, new: GpuOperator) -> bool:
+    is_own = not old.spec.driver.version and not new.spec.driver.version
+    return is_own and old.version != new.version and _own_driver(old) != _own_driver(new)
+
+
+def _own_driver(operator: GpuOperator) -> str:
+    return default_driver(operator.version) or f"that of {operator.version}"
+
+
+# --- What the operator is told -----------------------------------------------------------------------------------
+
+_NFD: Final = "node-feature-discovery"
+_NFD_INSTANCE: Final = "NodeFeatureDiscovery nfd-instance"
+_SUBSCRIPTION: Final = "Subscription gpu-operator-certified"
+
+_OF_POOLS: Final = frozenset(("daemonsets", _NFD, _NFD_INSTANCE))
+"""Settings that follow from the labels and taints of pools."""
+
+
+class _Told(Value, eq=False):
+    """What the operator is told, before and after, and what else OLM is told."""
+
+    step: Step
+    old: Setup
+    new: Setup
+
+    @cached_property
+    def rolled(self) -> Mapping[str, tuple[Roll, ...]]:
+        """The operands whose pods restart, by setting."""
+        return rolls(self._release, self.old, self.new)
+
+    @cached_property
+    def running(self) -> tuple[Roll, ...]:
+        """The operands that there are on both sides: what another release of the operator restarts."""
+        was = {roll.operand.daemon_set for roll in running(self._release, self.old)}
+        return tuple(roll for roll in running(self._release, self.new) if roll.operand.daemon_set in was)
+
+    @property
+    def handed_over(self) -> Roll | None:
+        """The driver's DaemonSet, where it goes and that of an NVIDIADriver comes, or the other way round.
+
+        Before v26.7 its pods go with it (`step` and `cleanupAllDriverDaemonSets` in `controllers` there); from then on
+        they stay until the upgrade controller replaces each, as the NVIDIADriver's own upgrade policy has it. An older
+        operator that still runs as it is told so may take them before a newer one takes over.
+        """
+        was, now = (setup.value(_DRIVER_OBJECTS) or setup.value(_OF_POLICY) or {} for setup in (self.old, self.new))
+        is_on = any(_has_objects(setup) for setup in (self.old, self.new))
+        rolls_ = [roll for roll in running(self._release, self.old) if _is_driver(roll)]
+        if was == now or not is_on or not rolls_:
+            return None
+        operators = (plan.cluster.gpu_operator for plan in (self.step.before, self.step.after))
+        stay = all(has_default_driver(operator) for operator in operators)
+        return rolls_[0]._replace(comes=True, goes=not stay)
+
+    @property
+    def is_handed_over_by_hand(self) -> bool:
+        """Whether NVIDIADrivers begin, and pods of the ClusterPolicy's DaemonSet stay until somebody deletes them.
+
+        Those of pools have the upgrade policy of the values; what others have is said elsewhere, and may evict.
+        """
+        roll = self.handed_over
+        begins = are_drivers_by_pool(self.step.after) and not _has_objects(self.old)
+        return roll is not None and not roll.goes and begins and not self.new.is_on(AUTO_UPGRADE, default=True)
+
+    @property
+    def gives_nodes_away(self) -> bool:
+        """Whether nodes are no longer for containers by default."""
+        was, now = (_default_workload(setup) for setup in (self.old, self.new))
+        return was != now and now.startswith("vm-")
+
+    @property
+    def differing(self) -> list[str]:
+        """The parts of the settings that differ."""
+        one, other = self.old.settings, self.new.settings
+        return [key for key in {**one, **other} if one.get(key) != other.get(key)]
+
+    @property
+    def unknown(self) -> list[str]:
+        """Those of which it is not known what stands in pod templates."""
+        known = sections(self._release, self.new.installed_by)
+        return [key for key in self.differing if key not in known]
+
+    @property
+    def _release(self) -> str:
+        return self.step.after.cluster.gpu_operator.version
+
+
+_DRIVER_OBJECTS: Final = "driver.nvidiaDriverCRD"
+_OF_POLICY: Final = "driver.useNvidiaDriverCRD"
+"""In the chart's values, and in a ClusterPolicy."""
+
+
+def _has_objects(setup: Setup) -> bool:
+    """Whether NVIDIADrivers bring the driver."""
+    return setup.is_on(f"{_DRIVER_OBJECTS}.enabled", default=False) or setup.is_on(_OF_POLICY, default=False)
+
+
+def _default_workload(setup: Setup) -> str:
+    """What nodes without the label are for."""
+    is_on = setup.is_on("sandboxWorkloads.enabled", default=False)
+    return str(setup.value("sandboxWorkloads.defaultWorkload") or "container") if is_on else "container"
+
+
+def _setups(step: Step) -> Iterator[Setup]:
+    """Without what follows from pools where pools have errors: a plan lacks it."""
+    lacking = _OF_POOLS if step.before.broken.pools or step.after.broken.pools else frozenset[str]()
+    for plan in (step.before, step.after):
+        told = {key: value for key, value in _settings(plan).items() if key not in lacking}
+        is_openshift = plan.cluster.spec.platform is Platform.OPENSHIFT
+        traits = frozenset(("cri-o", "openshift") if is_openshift else ())
+        yield Setup(told, plan.cluster.gpu_operator.spec.install.value, traits)
+
+
+def _settings(plan: Plan) -> Mapping[str, Any]:
+    told = config_map_names(plan)
+    match plan.cluster.gpu_operator.spec.install:
+        case Install.HELM:
+            return settings.helm_values(plan, told)
+        case Install.EXTERNAL:
+            return section(settings.policy_patch(plan, told), "spec")
+        case Install.OLM:
+            bodies = settings.olm_objects(plan)
+            objects = {f"{body['kind']} {body['metadata']['name']}": body.get("spec", {}) for body in bodies}
+            return {**section(settings.whole_policy(plan, told), "spec"), **objects}
+
+
+def _filed(step: Step) -> Iterator[Change]:
+    """A file whose ConfigMap keeps its name: pods mount it as it is now, and look at it when their node's label moves.
+
+    (`updateConfig` in `cmd/config-manager/main.go` of NVIDIA/k8s-device-plugin follows the label alone.)
+    """
+    files = [device_plugin.configurations(plan) for plan in (step.after, step.before)]
+    keys = _whole(_differing(*files), step) if step.keeps_plugin_file else ()
+    for text in _difference(keys, *files) if keys else ():
+        cluster = step.after.cluster
+        what, effect = (
+            f"the device plugin's file {text}",
+            "nothing restarts: nodes read a key when their label names it",
+        )
+        yield Change(*of(step.after, cluster, cluster.gpu_operator.at), ChangeClass.METADATA, what, effect)
+
+
+def _quietly(step: Step, told: _Told) -> Iterator[Change]:
+    """What stands in no pod template, and is not told of elsewhere."""
+    yield from _filed(step)
+    cluster = step.after.cluster
+    place = of(step.after, cluster, cluster.gpu_operator.at)
+    loud = {key.partition(".")[0] for key in told.rolled}
+    details = [key for key in told.differing if key not in loud and key not in (*told.unknown, *_TOLD)]
+    if details:
+        what = f"settings of {names(details)} change"
+        yield Change(*place, ChangeClass.METADATA, what, "nothing restarts on nodes with GPUs")
+    policies = [value_of(setup.settings, ("driver", "upgradePolicy")) for setup in (told.old, told.new)]
+    if policies[0] != policies[1] and not are_drivers_by_pool(step.before):
+        effect = f"the next driver comes to nodes in another way; {NOTHING_RUNS}"
+        yield Change(*place, ChangeClass.METADATA, "the driver's upgrade policy changes", effect)
+
+
+_TOLD: Final = ("driver", "mig", "migManager", "devicePlugin", _SUBSCRIPTION)
+"""Parts of the settings whose every difference is told of: by files, by fields of the policy, or by the release."""
+
+
+def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    return [key for key in dict.fromkeys((*old, *new)) if old.get(key) != new.get(key)]

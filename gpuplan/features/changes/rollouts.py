@@ -1,0 +1,561 @@
+"""Rollouts of pools: from a wish and a repository to steps, and to the text of the overlay that makes each of them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from gpuplan.compiler.backends.gpu_operator import device_plugin
+from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.base.wording import listing, misspelling
+from gpuplan.compiler.documents import Document, Layer, read_text
+from gpuplan.compiler.documents.listed import find_objects, is_list_of_objects
+from gpuplan.compiler.manifests import to_yaml
+from gpuplan.compiler.pipeline import Report, judge_plan, validate, writing
+from gpuplan.compiler.pipeline.loading import OVERLAYS
+from gpuplan.compiler.planning.node_list import LIST_NODES, NODES, nodes_in
+from gpuplan.compiler.planning.node_patterns import LONGEST_NAME, NodePattern, parse
+from gpuplan.compiler.planning.plan import (
+    DEVICE_PLUGIN_CONFIG_LABEL,
+    MIG_CONFIG_LABEL,
+    POOL_LABEL,
+    Exclusive,
+    Fraction,
+    Layout,
+    Mig,
+    Mps,
+    Plan,
+    Pool,
+    Retained,
+    RetainedDevicePluginConfig,
+    RetainedLayout,
+    Sharing,
+    TimeSlicing,
+)
+from gpuplan.compiler.planning.plugin_configs import configuration, has_own
+from gpuplan.compiler.planning.pools import divided, with_meaning
+from gpuplan.compiler.policy import models
+from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
+from gpuplan.compiler.policy.names import DNS_SUBDOMAIN
+from gpuplan.features.changes import retaining
+from gpuplan.features.changes.revisions import find_revision, is_in_git, read_revision
+from gpuplan.features.changes.rollout import (
+    Defined,
+    Left,
+    Refusal,
+    RolloutPlan,
+    RolloutState,
+    RolloutStep,
+    StepKind,
+    plan_rollout,
+)
+
+
+class Wish(NamedTuple):
+    """What is asked for. ``to`` is empty for the target of the rollout under way, and where nodes go ``back``.
+
+    ``listed`` are nodes as texts by name, None where the pool's own names are to do. ``max_unavailable`` is a number of
+    nodes, or a part of them in percent; ``batch`` is at most what the pool's policy allows.
+    """
+
+    pool: str
+    to: str = ""
+    back: bool = False
+    batch: int | None = None
+    max_unavailable: str = ""
+    listed: Mapping[str, str] | None = None
+
+
+class Action(StrEnum):
+    """What to do with a file."""
+
+    WRITE = "write"
+    """It has this text and no other."""
+    REMOVE = "remove"
+    """It goes."""
+    CHANGE = "change"
+    """It has more than this; this part of it becomes the text."""
+
+
+class Edit(NamedTuple):
+    """How the overlay says a step; ``path`` is relative to the repository's root."""
+
+    path: str
+    action: Action
+    text: str
+
+
+class LeftOver(NamedTuple):
+    """A quota or a workload on a unit that the pool does not have any more in the end."""
+
+    kind: str
+    name: str
+    unit: str
+
+
+class Proposal(NamedTuple):
+    """The steps, or why there are none, with an edit for each step, and what else must be out of the way by the end."""
+
+    plan: Plan
+    outcome: RolloutPlan | Refusal
+    edits: tuple[Edit, ...]
+    left_over: tuple[LeftOver, ...]
+
+    @property
+    def is_safe(self) -> bool:
+        return isinstance(self.outcome, RolloutPlan)
+
+
+def mps_configs(proposal: Proposal, step: RolloutStep) -> tuple[str, ...]:
+    """What the label of nodes names whose MPS daemons restart with a step, and end every CUDA process there."""
+    if not step.changes_file or proposal.plan.cluster.gpu_operator.keeps_plugin_file:
+        return ()
+    pool, target, state = proposal.outcome.pool, proposal.outcome.target, step.state
+    own = target if state.sharing is target.sharing else pool.parts[0]
+    if state.moved and pool.rollout is not None:
+        own = pool.rollout.moved  # a file changes before nodes move, or after all of them
+    others = [part for part in proposal.plan.parts if part.name != pool.name and part.runs_mps]
+    parts = [*others, *([own] if isinstance(own.sharing, Mps) else [])]
+    return tuple(part.labels[DEVICE_PLUGIN_CONFIG_LABEL] for part in parts)
+
+
+def _with(plan: Plan, pool: Pool, other: Pool) -> Plan:
+    return replace(plan, pools=tuple(other if found is pool else found for found in plan.pools))
+
+
+def propose(root: Path, clusters: Sequence[str], wish: Wish) -> tuple[Report, Proposal | None]:
+    """The way of a pool of one cluster to another sharing; no proposal where the cluster's policies have errors."""
+    report = validate(root, clusters, kustomize="off")
+    if not report.is_valid:
+        return report, None
+    plan, pool = _find_pool(report.plans, wish.pool)
+    names = _node_names(pool, wish.listed)
+    defined = _defined(plan, pool)
+    is_settled = bool(defined.kept) and pool.rollout is None
+    sharing = pool.sharing if wish.back or (is_settled and not wish.to) else _target(plan, pool, wish)
+    outcome = plan_rollout(pool, sharing, names, _limit(pool, wish), plan.totals, defined)
+    if wish.to and isinstance(outcome, RolloutPlan):
+        _refuse_wrong_target(plan, pool, outcome, wish)
+    edits = tuple(_edits(root, plan, pool, outcome)) if isinstance(outcome, RolloutPlan) else ()
+    return report, Proposal(plan, outcome, edits, tuple(_left_over(plan, pool, outcome.target)))
+
+
+def _find_pool(plans: Sequence[Plan], name: str) -> tuple[Plan, Pool]:
+    found = [(plan, pool) for plan in plans if (pool := plan.find_pool(name))]
+    if len(found) > 1:
+        clusters = [plan.cluster.name for plan, _ in found]
+        raise GpuplanError(
+            f"pool `{name}` is in {len(found)} clusters: {listing(clusters)}",
+            f"each goes its own way: `--cluster {clusters[0]}`",
+        )
+    if not found:
+        known = sorted({pool.name for plan in plans for pool in plan.pools})
+        close = misspelling(name, known)
+        raise GpuplanError(
+            f"there is no pool `{name}`", f"did you mean `{close}`?" if close else f"the pools are {listing(known)}"
+        )
+    return found[0]
+
+
+def _left_over(plan: Plan, pool: Pool, target: Pool) -> Iterator[LeftOver]:
+    handed_out = {unit.name for unit in target.units}
+    for tenant in plan.tenants:
+        for quota in tenant.quotas:
+            if quota.pool is pool and quota.unit.name not in handed_out:
+                yield LeftOver("Tenant", tenant.name, quota.unit.name)
+    for workload in plan.workloads:
+        if workload.pool is pool and workload.unit.name not in handed_out:
+            yield LeftOver("Workload", workload.name, workload.unit.name)
+
+
+# --- How many at once --------------------------------------------------------------------------------------------
+
+
+def _limit(pool: Pool, wish: Wish) -> int:
+    """How many nodes may be away at once; a part of the nodes is rounded down, but one always may."""
+    if wish.max_unavailable:
+        number = int(wish.max_unavailable.rstrip("%"))
+        return max(number * pool.nodes.count // 100, 1) if wish.max_unavailable.endswith("%") else number
+    allowed = pool.spec.disruption.max_unavailable
+    if wish.batch is not None and wish.batch > allowed:
+        raise GpuplanError(
+            f"`--batch {wish.batch}` is more than the {allowed} that `disruption.maxUnavailable` of pool "
+            f"`{pool.name}` allows",
+            f"write `--batch {allowed}`, or raise it for this rollout: `--max-unavailable {wish.batch}`",
+        )
+    return wish.batch or allowed
+
+
+# --- Nodes -------------------------------------------------------------------------------------------------------
+
+
+def _node_names(pool: Pool, listed: Mapping[str, str] | None) -> tuple[str, ...]:
+    """The names of all of the pool's nodes, numbers in them counted: `gpu-2` comes before `gpu-10`."""
+    names = sorted({*pool.nodes.names} if listed is None else set(_of_pool(pool, listed)), key=_natural)
+    if not names and listed is None:
+        raise GpuplanError(
+            f"pool `{pool.name}` does not say which nodes it has",
+            f"pass them: `{LIST_NODES} | gpuplan rollout {pool.name} ... --nodes -`",
+        )
+    if len(names) != pool.nodes.count:
+        seen = f": {listing(names)}" if names else ""
+        raise GpuplanError(
+            f"pool `{pool.name}` counts {pool.nodes.count} nodes, and {len(names)} are listed{seen}",
+            f"correct `nodes.count`, or list them all: `{LIST_NODES}`",
+        )
+    lost = [name for name in (pool.rollout.nodes if pool.rollout else ()) if name not in names]
+    if lost:
+        raise GpuplanError(
+            f"{listing(lost)} of the rollout of pool `{pool.name}` cannot be found among the nodes",
+            "correct `rollout.nodes`, or list all of the pool's nodes",
+        )
+    return tuple(names)
+
+
+def _of_pool(pool: Pool, listed: Mapping[str, str]) -> Iterator[str]:
+    """Those of the nodes that are the pool's: by its own names, by its pattern, or by the label that they have."""
+    pattern = None if pool.nodes.name_pattern is None else parse(pool.nodes.name_pattern)
+    for name, labels in _listed(listed):
+        if pool.nodes.names:
+            is_its = name in pool.nodes.names
+        elif isinstance(pattern, NodePattern):
+            is_its = pattern.matches(name)
+        else:
+            is_its = labels is None or labels.get(POOL_LABEL) == pool.name
+        if is_its:
+            yield _checked(name)
+
+
+_SUBDOMAIN: Final = regex(DNS_SUBDOMAIN)
+
+
+def _checked(name: str) -> str:
+    """What is no node's name is most likely a line of a table; no overlay could name it, either."""
+    if len(name) > LONGEST_NAME or not _SUBDOMAIN.fullmatch(name):
+        shown = name if len(name) <= LONGEST_NAME else f"{name[:40]}..."
+        raise GpuplanError(f"`{shown}` is no name of a node", f"pass what `{LIST_NODES}` prints")
+    return name
+
+
+def _listed(texts: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, str] | None]]:
+    """The nodes of lists as `kubectl` writes them, with their labels, or one name a line."""
+    lists = {name: text for name, text in texts.items() if is_list_of_objects(text)}
+    yield from ((node.name, node.labels) for node in nodes_in(find_objects(lists, NODES)))
+    for name, text in texts.items():
+        if name not in lists:
+            yield from ((line.strip().removeprefix("node/"), None) for line in text.splitlines() if line.strip())
+
+
+def _natural(name: str) -> tuple[tuple[bool, int, str], ...]:
+    parts = re.split(r"([0-9]+)", name)
+    return tuple((index % 2 == 1, int(part) if index % 2 else 0, part) for index, part in enumerate(parts))
+
+
+# --- The target --------------------------------------------------------------------------------------------------
+
+_COUNTED: Final = regex(r"(time-slicing|mps)=([1-9][0-9]{0,3})")
+
+
+def _target(plan: Plan, pool: Pool, wish: Wish) -> Sharing:
+    if wish.to:
+        return _named(plan, pool, wish.to)
+    if pool.rollout is None:
+        raise GpuplanError(f"pool `{pool.name}` has no rollout to go on with", _ways(plan, pool))
+    return pool.rollout.moved.sharing
+
+
+def _named(plan: Plan, pool: Pool, name: str) -> Sharing:
+    """The sharing that a word, or the name of a layout, stands for; options that are not said stay as they are."""
+    at, now = pool.at / "sharing", pool.sharing
+    if name == "exclusive":
+        return Exclusive(at)
+    if counted := _COUNTED.fullmatch(name):
+        replicas = int(counted[2])
+        if counted[1] == "mps":
+            mps = now.spec if isinstance(now, Mps) else models.Mps(replicas=replicas)
+            return Mps(at, mps.model_copy(update={"replicas": replicas}))
+        slicing = now.spec if isinstance(now, TimeSlicing) else models.TimeSlicing(replicas=replicas)
+        return TimeSlicing(at, slicing.model_copy(update={"replicas": replicas}))
+    layout = next((layout for layout in plan.layouts if layout.name == name), None)
+    if layout is None:
+        close = misspelling(name, [layout.name for layout in _layouts(plan, pool)])
+        raise GpuplanError(
+            f"`{name}` is no layout, nor another way of sharing",
+            f"did you mean `{close}`?" if close else _ways(plan, pool),
+        )
+    if layout.gpu is not pool.gpu:
+        raise GpuplanError(
+            f"layout `{name}` is for {layout.gpu.id}, and pool `{pool.name}` has {pool.gpu.id}", _ways(plan, pool)
+        )
+    return Mig(at, models.Mig(layout=layout.name, strategy=_strategy(plan, now)), layout, at, None)
+
+
+def _refuse_wrong_target(plan: Plan, pool: Pool, outcome: RolloutPlan, wish: Wish) -> None:
+    """Stop where the policies would have errors as soon as the first node has the other way of sharing."""
+    first = next((step for step in outcome.steps if step.kind is StepKind.MOVE), None)
+    if first is None or first.state.rollout is None:
+        return
+    home = with_meaning(pool.parts[0]._replace(nodes=pool.nodes))
+    between = divided(home, pool.at / "rollout", first.state.rollout, first.nodes)
+    known = {(item.code, item.finding.message) for item in judge_plan(plan)}
+    for item in judge_plan(_with(plan, pool, between)):
+        if item.is_error and (item.code, item.finding.message) not in known:
+            raise GpuplanError(
+                f"`--to {wish.to}` would be an error: {item.shown.message}",
+                "; ".join(filter(None, (item.shown.help, f"`gpuplan explain {item.code}` says more"))),
+            )
+
+
+def _strategy(plan: Plan, now: Sharing) -> MigStrategy:
+    if isinstance(now, Mig):
+        return now.spec.strategy
+    is_single = plan.cluster.gpu_operator.spec.mig_strategy is ClusterMigStrategy.SINGLE
+    return MigStrategy.SINGLE if is_single else MigStrategy.MIXED
+
+
+def _ways(plan: Plan, pool: Pool) -> str:
+    names = [f"`--to {layout.name}`" for layout in _layouts(plan, pool)]
+    return f"there are {', '.join([*names, '`--to exclusive`', '`--to time-slicing=4`'])}"
+
+
+def _layouts(plan: Plan, pool: Pool) -> list[Layout]:
+    return [layout for layout in plan.layouts if layout.gpu is pool.gpu]
+
+
+# --- Edits -------------------------------------------------------------------------------------------------------
+
+_ABOUT: Final = "# A step of `gpuplan rollout`, which replaces this file by the next one.\n"
+
+
+def overlay_path(cluster: str, pool: str) -> str:
+    """The file that steps are written to."""
+    return f"{OVERLAYS}/{cluster}/rollout-{pool}.yaml"
+
+
+def _edits(root: Path, plan: Plan, pool: Pool, outcome: RolloutPlan) -> Iterator[Edit]:
+    """What the overlay must say after each step.
+
+    An overlay has one document for a pool. Where that is in a file of the user's own, it has to be changed by hand.
+    """
+    own = overlay_path(plan.cluster.name, pool.name)
+    theirs = _written_by_hand(root / own, pool)
+    layers, layer = _document(pool).layers, _layer(plan, pool)
+    base = {} if layer is layers[0] else _parts(layers[0].data)
+    by_hand = own if theirs else layer.file.path if layer is not None and layer.file.path != own else ""
+    for step in outcome.steps:
+        patch = writing.merge_patch(base, _said(pool, step.state))
+        kept = [*_kept(plan, outcome, step.state)]
+        if by_hand:
+            gone = [key for key in (_parts(layer.data) if layer else ()) if key not in patch]
+            yield Edit(by_hand, Action.CHANGE, _by_hand(pool, patch, gone, kept))
+        elif documents := [*([writing.document("Pool", pool.name, patch)] if patch else []), *kept]:
+            yield Edit(own, Action.WRITE, _ABOUT + "---\n".join(map(to_yaml, documents)))
+        else:
+            yield Edit(own, Action.REMOVE, "")
+
+
+def _layer(plan: Plan, pool: Pool) -> Layer | None:
+    """What the cluster's own overlay says of the pool, if anything."""
+    layer = _document(pool).layers[-1]
+    return layer if layer.file.path.startswith(f"{OVERLAYS}/{plan.cluster.name}/") else None
+
+
+def _document(pool: Pool) -> Document:
+    if not isinstance(pool.at.source, Document):
+        raise TypeError(pool.at.source)
+    return pool.at.source
+
+
+_PARTS: Final = ("sharing", "rollout")
+"""The fields of a pool that a rollout changes."""
+
+
+def _parts(data: Mapping[str, Any]) -> dict[str, Any]:
+    spec = data.get("spec") or {}
+    return {key: spec[key] for key in _PARTS if key in spec}
+
+
+def _by_hand(pool: Pool, patch: Mapping[str, Any], gone: Sequence[str], kept: Sequence[Mapping[str, Any]]) -> str:
+    """What the pool's document has to say, beside whatever else it says."""
+    text = to_yaml(writing.document("Pool", pool.name, patch))
+    notes = "".join(f"  # and no `{key}` any more\n" for key in gone)
+    return text + notes + "".join(f"---\n{to_yaml(document)}" for document in kept)
+
+
+def _written_by_hand(path: Path, pool: Pool) -> bool:
+    """Whether the file says more than steps of a rollout do."""
+    if not os.path.lexists(path):
+        return False
+    documents, _ = read_text(str(path), path.read_text(encoding="utf-8"))
+    return not all(_is_own(document, pool) for document in documents)
+
+
+def _is_own(document: Document, pool: Pool) -> bool:
+    spec = document.data.get("spec")
+    if not isinstance(spec, dict):
+        return False
+    if document.kind == "Pool":
+        return document.name == pool.name and not set(spec) - set(_PARTS)
+    config = spec.get("devicePluginConfig")
+    key = config.get("key") if isinstance(config, dict) else None
+    return document.kind == "Retained" and ("migLayout" in spec or has_own(pool, str(key)))
+
+
+# --- Sharing as a policy says it ---------------------------------------------------------------------------------
+
+
+def _said(pool: Pool, state: RolloutState) -> dict[str, Any]:
+    said = {"sharing": _spelt(pool, state.sharing)}
+    if state.rollout is not None:
+        said["rollout"] = {"sharing": _spelt(pool, state.rollout), "nodes": list(state.moved)}
+    return said
+
+
+def _spelt(pool: Pool, sharing: Sharing) -> dict[str, Any]:
+    """A way of sharing as the policy has it, if it has it, otherwise as short as can be."""
+    spec = _document(pool).data["spec"]
+    if sharing is pool.sharing:
+        return dict(spec["sharing"])
+    if pool.rollout and sharing is pool.rollout.moved.sharing:
+        return dict(spec["rollout"]["sharing"])
+    kind = type(sharing).__name__
+    if isinstance(sharing, Exclusive | Fraction):
+        return {kind.lower(): {}}
+    return {kind[0].lower() + kind[1:]: sharing.spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)}
+
+
+# --- What is retained on the way ---------------------------------------------------------------------------------
+
+
+def _defined(plan: Plan, pool: Pool) -> Defined:
+    """What nodes find whatever the rollout does, and what an earlier one, or an earlier step, has retained for it."""
+    others = [part for part in plan.parts if part.name != pool.name]
+    elsewhere = {part.labels[label] for part in others for label in _RETAINED_LABELS if label in part.labels}
+    own: list[Left] = []
+    for item in plan.retained:
+        if (left := _left(item)) is None:
+            continue
+        if not _is_of_rollout(plan, pool, item):
+            elsewhere.add(left.value)
+        elif left.value != pool.keys.own:
+            own.append(left)
+    kept = tuple(left for left in own if left.value not in elsewhere)
+    return Defined(frozenset(device_plugin.configurations(plan)), frozenset(elsewhere), kept)
+
+
+_RETAINED_LABELS: Final = (DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)
+
+
+def _left(item: Retained) -> Left | None:
+    """What a document retains, if labels of nodes name it."""
+    match item.what:
+        case RetainedDevicePluginConfig(spec=spec):
+            return Left(DEVICE_PLUGIN_CONFIG_LABEL, spec.key)
+        case RetainedLayout(spec=layout):
+            return Left(MIG_CONFIG_LABEL, layout.config_name)
+        case _:
+            return None
+
+
+def _is_of_rollout(plan: Plan, pool: Pool, item: Retained) -> bool:
+    """Whether steps wrote a document, or told somebody to write it beside the pool's own."""
+    file, layer = item.at.locate().file.path, _layer(plan, pool)
+    is_its_key = isinstance(item.what, RetainedDevicePluginConfig) and has_own(pool, item.what.spec.key)
+    is_beside = layer is not None and file == layer.file.path and is_its_key
+    return file == overlay_path(plan.cluster.name, pool.name) or is_beside
+
+
+def _kept(plan: Plan, outcome: RolloutPlan, state: RolloutState) -> Iterator[dict[str, Any]]:
+    """The documents of a step that retain something, beside those that other files have."""
+    pool = outcome.pool
+    wanted = [*([Left(DEVICE_PLUGIN_CONFIG_LABEL, pool.keys.own)] if state.retains_name else []), *state.kept]
+    known = {_left(item): item for item in plan.retained}
+    taken = {item.name for item in plan.retained}
+    for left in wanted:
+        if (item := known.get(left)) is None:
+            name, spec = _retained(plan, outcome, left)
+            yield writing.document("Retained", retaining.document_name(name, taken), spec)
+        elif _is_of_rollout(plan, pool, item) and isinstance(item.at.source, Document):
+            yield dict(item.at.source.data)
+
+
+def _retained(plan: Plan, outcome: RolloutPlan, left: Left) -> tuple[str, dict[str, Any]]:
+    """What retains what nodes of the pool name, as it is before the rollout, on its way, or in the end."""
+    pool = outcome.pool
+    parts = (*pool.parts, outcome.target)
+    part = next(part for part in parts if part.labels.get(left.label) == left.value)
+    if left.label == MIG_CONFIG_LABEL and isinstance(part.sharing, Mig):
+        return left.value, retaining.entry_spec(part.sharing.layout, pool.nodes.gpus_per_node)
+    config = configuration(part, plan.cluster.gpu_operator.spec.mig_strategy)
+    return retaining.key_document(left.value), retaining.key_spec(plan, left.value, config)
+
+
+# --- Writing -----------------------------------------------------------------------------------------------------
+
+
+def find_hindrance(root: Path, proposal: Proposal, listed: Mapping[str, str] | None) -> str:
+    """Why the first step cannot be written yet; empty where it can. ``listed`` are nodes as texts by name."""
+    if find_uncommitted(root, proposal):
+        path = overlay_path(proposal.plan.cluster.name, proposal.outcome.pool.name)
+        return f"the step before is not committed yet ({path})"
+    for left in _dropped(proposal):
+        if names := _naming(left, listed):
+            verb = "has" if len(names) == 1 else "have"
+            return f"{listing(names)} still {verb} the label `{left.label}: {left.value}`, whose meaning would go"
+    return ""
+
+
+def _dropped(proposal: Proposal) -> tuple[Left, ...]:
+    """What is no longer defined after the first step, retained for the rollout or made by it."""
+    plan, pool = proposal.plan, proposal.outcome.pool
+    step = next(iter(proposal.outcome.steps), None) if isinstance(proposal.outcome, RolloutPlan) else None
+    if step is None or step.kind is not StepKind.FORGET:
+        return ()
+    defined = _defined(plan, pool)
+    stays = {*defined.elsewhere, *pool.parts[0].labels.values(), *(layout.config_name for layout in plan.layouts)}
+    stays |= {left.value for left in step.state.kept}
+    made = pool.rollout.moved.labels if pool.rollout is not None else {}
+    found = (*defined.kept, *(Left(label, made[label]) for label in _RETAINED_LABELS if label in made))
+    return tuple(left for left in found if left.value not in stays)
+
+
+def _naming(left: Left, listed: Mapping[str, str] | None) -> list[str]:
+    """The listed nodes that have a label; names alone show none."""
+    return [name for name, labels in _listed(listed or {}) if labels and labels.get(left.label) == left.value]
+
+
+def find_uncommitted(root: Path, proposal: Proposal) -> bool:
+    """Whether no commit has the step of the policies yet, so that no node can have taken it."""
+    if shutil.which("git") is None or not is_in_git(root):
+        return False
+    head = find_revision(root, "HEAD")
+    if head is None:
+        return False
+    cluster, name = proposal.plan.cluster.name, proposal.outcome.pool.name
+    plans = read_revision(root, head, (cluster,)).plans
+    before = plans[0].find_pool(name) if plans else None
+    if before is None:
+        return False
+    return _written(plans[0], before) != _written(proposal.plan, proposal.outcome.pool)
+
+
+def _written(plan: Plan, pool: Pool) -> tuple[object, object]:
+    """What steps have written so far: of the pool, and what they retain."""
+    kept = {left for item in plan.retained if _is_of_rollout(plan, pool, item) and (left := _left(item))}
+    return _parts(_document(pool).data), kept
+
+
+def write(root: Path, edit: Edit) -> None:
+    """Make the edit, at once or not at all."""
+    if edit.action is Action.REMOVE:
+        writing.remove(root, edit.path)
+    else:
+        writing.replace(root, edit.path, edit.text)

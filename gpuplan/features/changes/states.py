@@ -1,0 +1,240 @@
+"""Compare two states of a platform: what differs in what is written, told in the words of the policy.
+
+There is one truth of what differs: the objects and files themselves, paired by what they are. The class of each pair is
+that of its kind and fields (`objects`). What is said of it follows from the documents that it is about:
+rules for each kind of document say what a change of it is, and what it does that no object shows. A rule that has
+nothing written to tell of says nothing, and what no rule tells of is shown as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from posixpath import basename, dirname
+from typing import Final
+
+from gpuplan.compiler.base.bodies import Body
+from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.documents import Difference, differences
+from gpuplan.compiler.manifests import File, Identity, Manifest, Subject, identity_of
+from gpuplan.compiler.manifests.provenance import Routes, Trace, below
+from gpuplan.compiler.planning.linking import Linked
+from gpuplan.compiler.planning.node_list import Node
+from gpuplan.compiler.planning.plan import Plan, Stage
+from gpuplan.features.changes import clusters
+from gpuplan.features.changes.costs import price_changes
+from gpuplan.features.changes.evidence import Evidence, names_by_pattern, resolved
+from gpuplan.features.changes.gpus import gpu_changes
+from gpuplan.features.changes.hand_written import hand_written_changes, retained_changes
+from gpuplan.features.changes.kinds import stage_of
+from gpuplan.features.changes.layouts import layout_changes
+from gpuplan.features.changes.model import Change, Comparison, ObjectChange
+from gpuplan.features.changes.nodes import count_by_rule
+from gpuplan.features.changes.objects import FILE, Key, Objects, Written, differing, in_order
+from gpuplan.features.changes.operator import operator_changes
+from gpuplan.features.changes.places import Edits, is_of
+from gpuplan.features.changes.pools import pool_changes
+from gpuplan.features.changes.step import Step
+from gpuplan.features.changes.tenants import priority_changes, tenant_changes, workload_changes
+
+
+class ClusterState(NamedTuple):
+    """A cluster on one side: its plan, and what is written of it."""
+
+    plan: Plan
+    written: Written
+
+    @classmethod
+    def of(cls, plan: Plan, artifacts: Iterable[tuple[str, Manifest | File]]) -> ClusterState:
+        """Each artifact comes with the tool whose folder it is in; empty where it is in the cluster's own."""
+        objects: dict[Key, Body] = {}
+        about: dict[Key, tuple[Subject, ...]] = {}
+        traces: dict[Key, Trace] = {}
+        for tool, artifact in artifacts:
+            if isinstance(artifact, Manifest):
+                key, body = (tool or artifact.folder, identity_of(artifact.body)), artifact.body
+                trace = artifact.trace
+            else:
+                key = tool or dirname(artifact.path), Identity("", FILE, "", basename(artifact.path))
+                body = {_TEXT: artifact.data.decode(errors="replace")}
+                trace = partial(_trace_of_text, artifact.trace) if artifact.trace else None
+            objects.setdefault(key, body)
+            about.setdefault(key, artifact.about)
+            if trace is not None:
+                traces.setdefault(key, trace)
+        return cls(plan, Written(objects, about, count_by_rule(plan), traces))
+
+
+_TEXT: Final = "data"
+"""The only field of what stands for a file here."""
+
+
+def _trace_of_text(trace: Trace) -> Routes:
+    """A file's own trace has routes in its text."""
+    return below((_TEXT,), trace())
+
+
+def compare(
+    before: Iterable[ClusterState], after: Iterable[ClusterState], *, nodes: Sequence[Node] | None = None
+) -> Comparison:
+    """What differs in all clusters, which are known by name: by cluster, worst first.
+
+    ``nodes`` are those of the only cluster.
+    """
+    old, new = ({state.plan.cluster.name: state for state in side} for side in (before, after))
+    names = (name for name in {*old, *new} if old.get(name) is not new.get(name))
+    found = [_compare(name, *_known(old.get(name), new.get(name), nodes), nodes) for name in names]
+    changes = sorted((change for item in found for change in item.changes), key=_order)
+    return Comparison(tuple(changes), in_order(item for one in found for item in one.objects))
+
+
+def _known(
+    before: ClusterState | None, after: ClusterState | None, nodes: Sequence[Node] | None
+) -> tuple[ClusterState | None, ClusterState | None]:
+    """Both states, with the nodes that the rules of each are for."""
+    if before is None or after is None or nodes is None:
+        return before, after
+    plans = resolved(before.plan, after.plan, nodes)
+
+    def known(state: ClusterState, plan: Plan) -> ClusterState:
+        written = replace(state.written, counts=count_by_rule(plan), names=names_by_pattern(plan, nodes))
+        return ClusterState(plan, written)
+
+    return known(before, plans[0]), known(after, plans[1])
+
+
+def _proof(
+    before: ClusterState | None, after: ClusterState | None, nodes: Sequence[Node] | None
+) -> frozenset[tuple[str, str]] | None:
+    """All that nodes name; None where nobody knows all of it."""
+    if before is None or nodes is None:
+        return None
+    evidence = Evidence(before.plan, nodes, (after or before).plan)
+    return evidence.named if evidence.is_whole else None
+
+
+def _compare(
+    cluster: str, before: ClusterState | None, after: ClusterState | None, nodes: Sequence[Node] | None
+) -> Comparison:
+    old, new = (state.written if state else Written({}) for state in (before, after))
+    found = tuple(differing(cluster, old, new, _proof(before, after, nodes)))
+    parts = _parts(old.objects, new.objects)
+    changes = [change for told in _told(before, after, found, nodes) if (change := _placed(told, found, parts)).folders]
+    if before is None or after is None:
+        return Comparison(tuple(changes), tuple(item for item in found if not _is_explained(item, changes)))
+    edits = Edits(before.plan, after.plan)
+
+    def cause(change: Change) -> Change:
+        about = (item for item in found if _is_about(change, item))
+        return change._replace(at=edits.cause(change.at, partial(_sources, about, old, new)))
+
+    def located(item: ObjectChange) -> ObjectChange:
+        at = edits.find(_sources((item,), old, new))
+        return item._replace(at=at, is_earlier=at is not None and not is_of(after.plan, at))
+
+    left = [item for item in found if not _is_explained(item, changes)]
+    return Comparison(tuple(map(cause, changes)), tuple(map(located, left)))
+
+
+def _told(
+    before: ClusterState | None,
+    after: ClusterState | None,
+    found: Sequence[ObjectChange],
+    nodes: Sequence[Node] | None,
+) -> Iterator[Change]:
+    """What the rules tell of, whether or not an object shows it."""
+    if before is None or after is None:
+        yield from [clusters.added(after.plan)] if after else []
+        yield from [clusters.removed(before.plan)] if before else []
+        return
+    step = Step(before.plan, after.plan, nodes=nodes)
+    for rule in (
+        clusters.cluster_changes,
+        operator_changes,
+        pool_changes,
+        layout_changes,
+        gpu_changes,
+        price_changes,
+        priority_changes,
+        tenant_changes,
+        hand_written_changes,
+        retained_changes,
+    ):
+        yield from rule(step)
+    yield from workload_changes(step, found)
+
+
+def _order(change: Change) -> tuple[str, int, str, str, str]:
+    return change.cluster, -change.change_class.rank, *change.subject, change.what
+
+
+# --- Where it comes from -----------------------------------------------------------------------------------------
+
+
+def _sources(found: Iterable[ObjectChange], old: Written, new: Written) -> Iterator[Origin]:
+    """The places that decide what differs in objects."""
+    for item in found:
+        key = item.folder, item.identity
+        bodies = [side.objects.get(key) for side in (old, new)]
+        linked = [Linked(side.traces.get(key)) for side in (old, new)]
+        for difference in differences(*bodies) if all(bodies) else (Difference((), ()),):
+            sides = zip(difference, linked, strict=True)
+            yield from (link.at for route, side in sides if route is not None for link in side.about(route))
+
+
+# --- Folders -----------------------------------------------------------------------------------------------------
+
+
+def _placed(change: Change, found: Sequence[ObjectChange], parts: Mapping[str, frozenset[str]]) -> Change:
+    """The change with the folders that apply it: those of all that differs and is about it.
+
+    All folders of a stage are said as the stage. What is hand-written is read as it lies, and knows its folder.
+    """
+    if change.folders:
+        return change
+    about = [item for item in found if _is_about(change, item)]
+    names = {_synced(folder) for item in about for folder in (item.folder, item.was_in) if folder}
+    for stage, known in parts.items():
+        if known <= names and (len(known) > 1 or stage in change.stages):
+            names = names - known | {stage}
+    ranks = {stage: rank for rank, stage in enumerate(change.stages)}
+    return change._replace(folders=tuple(sorted(names, key=lambda name: (ranks.get(stage_of(name), 0), name))))
+
+
+def _parts(*sides: Objects) -> dict[str, frozenset[str]]:
+    """The folders of each stage that has several."""
+    found: dict[str, set[str]] = {}
+    for folder in {_synced(folder) for objects in sides for folder, _ in objects}:
+        if "/" in folder:
+            found.setdefault(stage_of(folder), set()).add(folder)
+    return {stage: frozenset(folders) for stage, folders in found.items()}
+
+
+def _synced(folder: str) -> str:
+    """The folder that is synced: a stage's files may lie deeper."""
+    stage, _, rest = folder.partition("/")
+    return f"{stage}/{rest.partition('/')[0]}" if rest and stage in _HAS_PARTS else stage
+
+
+_HAS_PARTS = frozenset(stage.value for stage in Stage if stage.has_parts)
+
+
+# --- Explanations ------------------------------------------------------------------------------------------------
+
+
+_FOLLOW = frozenset((Stage.MONITORING.value, "argocd", "flux"))
+"""What is there sums up the cluster: whatever changes, changes it."""
+
+
+def _is_explained(item: ObjectChange, changes: Sequence[Change]) -> bool:
+    """A change explains what is about it up to its own class: what disturbs more has another cause."""
+    follows, rank = stage_of(item.folder) in _FOLLOW, item.change_class.rank
+    return any(rank <= change.change_class.rank and (follows or _is_about(change, item)) for change in changes)
+
+
+def _is_about(change: Change, item: ObjectChange) -> bool:
+    subjects = (change.subject, *change.also, change.subject._replace(name=""))
+    is_named = not item.about.isdisjoint(subjects) and change.subject.kind != "Cluster"
+    return is_named or stage_of(item.folder) in change.stages

@@ -1,0 +1,606 @@
+"""What the step from one platform to another disturbs, for a terminal, a merge request or programs.
+
+What is said of a change is the same for all readers; names are marked with backticks.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from gpuplan.compiler.base.diagnostics import Diagnostic, Origin
+from gpuplan.compiler.base.disturbance import ChangeClass
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.base.wording import count, joined, listing
+from gpuplan.compiler.delivery import TOOLS
+from gpuplan.compiler.delivery.appliers import Applier
+from gpuplan.compiler.manifests import Subject, to_yaml
+from gpuplan.compiler.pipeline.loading import OVERLAYS
+from gpuplan.compiler.pipeline.output import Staleness
+from gpuplan.features.changes.comparing import Diff, Impact, Platform, Side, SideKind
+from gpuplan.features.changes.git import SHORT
+from gpuplan.features.changes.model import CapacityChange, GrantChange, NodeImpact, ObjectChange
+from gpuplan.features.changes.orders import BadOrder
+from gpuplan.features.changes.pods import Holder, Outsider
+from gpuplan.features.changes.views.cost_changes import cost_change_as_data, cost_lines, summed_text, sums_as_data
+from gpuplan.terminal.fitting import folded
+from gpuplan.terminal.full import frame
+from gpuplan.terminal.json_findings import diagnostic_as_data, json_text
+from gpuplan.terminal.markdown import code, escape, finding_row, findings_table, fitting, prose
+from gpuplan.terminal.plan import amount
+from gpuplan.terminal.plan_json import Published, as_data
+from gpuplan.terminal.syncing import started, within
+from gpuplan.terminal.text import Style, Theme, indent, marked_up, printable, section
+
+MOST_LINES: Final = 10
+"""How many pods and grants are named for one change, and how many objects; JSON has all of them."""
+
+
+def shown_diff(diff: Diff, format_: str, theme: Theme) -> str:
+    """The difference as ``table``, ``name``, ``markdown``, ``json`` or ``yaml``."""
+    match format_:
+        case "json":
+            return json_text(diff_as_data(diff, theme))
+        case "yaml":
+            return to_yaml(diff_as_data(diff, theme))
+        case "name":
+            return diff_names(diff)
+        case "markdown":
+            return diff_markdown(diff, theme)
+        case _:
+            return diff_page(diff, theme)
+
+
+# --- What is said ------------------------------------------------------------------------------------------------
+
+
+class Fact(NamedTuple):
+    """Something that is known of a change, in one or more lines."""
+
+    about: str
+    lines: tuple[str, ...]
+
+
+def verdict(diff: Diff) -> str:
+    """``repartition: 2 changes in 1 cluster, 4 nodes touched, up to 24 pods disturbed``."""
+    changes = len(diff.impacts) + len(diff.objects)
+    costs = [text] if (text := summed_text(diff.costs.values())) else []
+    if not changes:
+        known = "nothing differs in what has no errors" if _has_errors(diff) else "nothing that is applied differs"
+        return f"{ChangeClass.NONE}: {', '.join((known, *costs))}"
+    parts = [f"{count(changes, 'change')} in {count(len(diff.changed_clusters), 'cluster')}"]
+    if diff.nodes:
+        parts.append(f"{count(diff.nodes, 'node')} touched")
+    if diff.knows_pods or diff.pods:
+        parts.append(f"{pods_of(diff)} disturbed")
+    return f"{diff.worst}: {', '.join((*parts, *costs))}"
+
+
+def pods_of(diff: Diff) -> str:
+    """``up to 24 pods``, or how many it is where pods are known."""
+    return f"{'' if diff.knows_pods else 'up to '}{count(diff.pods, 'pod')}"
+
+
+def notes(diff: Diff) -> Iterator[str]:
+    """What a reader has to know of how it was compared."""
+    yield f"from {side_name(diff.earlier.side)} to {side_name(diff.later.side)}"
+    if diff.earlier.side.kind is SideKind.OUTPUT:
+        yield "compared object by object: the earlier side holds no policies to know nodes, units and pods by"
+    elif not diff.earlier.clusters:
+        yield f"all of it is new: {_lacking(diff.earlier.side)}"
+    if not diff.later.clusters:
+        yield f"all of it goes: {_lacking(diff.later.side)}"
+    yield from filter(None, map(_staleness, (diff.earlier, diff.later)))
+    if diff.skipped:
+        yield f"not compared, because of errors: cluster {listing(diff.skipped, None)}"
+    elif _has_errors(diff):
+        yield "what has errors is left out"
+
+
+def _has_errors(diff: Diff) -> bool:
+    """Whether a side has errors: what they are in is not compared."""
+    return bool(diff.earlier.errors or diff.later.errors)
+
+
+def _staleness(platform: Platform) -> str:
+    """What is applied is what was built, and that may be something else."""
+    found = platform.staleness
+    if not found:
+        return ""
+    where = f"`out/` in {side_name(platform.side)}"
+    if found.trouble:
+        return f"{where} cannot be compared with its policies: {found.trouble}"
+    numbers = [f"{count(found.differing, 'file')} differ{'s' * (found.differing == 1)}"] if found.differing else []
+    numbers += (
+        [f"{count(found.missing, 'file')} {'is' if found.missing == 1 else 'are'} missing"] if found.missing else []
+    )
+    remedy = "; run `gpuplan build`, then `git add out`" if platform.side.kind is SideKind.WORK_TREE else ""
+    return f"{where} is not what its policies make: {joined(numbers)}{remedy}"
+
+
+def _lacking(side: Side) -> str:
+    folder = side.revision.folder if side.revision else ""
+    return f"{side_name(side)} has none of these clusters below `{folder}{OVERLAYS}/`"
+
+
+def side_name(side: Side) -> str:
+    """``HEAD` (0123456789ab)``, `./old`, or the working tree."""
+    if side.revision is None:
+        return side.name if side.kind is SideKind.WORK_TREE else f"`{side.name}`"
+    is_commit = side.revision.commit.startswith(side.name)
+    return f"`{side.name}`" if is_commit else f"`{side.name}` ({side.revision.commit[:SHORT]})"
+
+
+def seen_from(side: Side, theme: Theme) -> Theme:
+    """The theme by which a side's files can be opened; of a revision as git names them: ``HEAD:policies/pool.yaml``."""
+    if side.revision is not None:
+        return replace(theme, root=f"{side.name}:{side.revision.folder}")
+    return theme if side.kind is SideKind.WORK_TREE else replace(theme, root=f"{side.name.rstrip('/')}/")
+
+
+def place(impact: Impact, diff: Diff, theme: Theme) -> str:
+    """Where the change was written."""
+    return _seen(impact.change.at, diff, theme, is_earlier=impact.is_earlier)
+
+
+def _seen(at: Origin, diff: Diff, theme: Theme, *, is_earlier: bool) -> str:
+    side = diff.earlier.side if is_earlier else diff.later.side
+    return seen_from(side, theme).place(at.locate())
+
+
+def facts(impact: Impact) -> tuple[Fact, ...]:
+    """What is known of a change beside what it is, most urgent first."""
+    change = impact.change
+    found = (
+        Fact("effect", (change.effect,)),
+        Fact("nodes", tuple(_node_lines(impact))),
+        Fact("rolls", (listing(change.daemon_sets, None),) if change.daemon_sets else ()),
+        Fact("pods", tuple(_pod_lines(impact))),
+        Fact("kept off", tuple(_outsider_lines(impact))),
+        Fact("units", tuple(map(_capacity, change.capacity))),
+        Fact("tenants", _shortened([_grant(grant) for grant in change.grants])),
+        Fact("applied", tuple(_applied(impact))),
+        Fact("undo", (change.undo,)),
+    )
+    return tuple(fact for fact in found if any(fact.lines))
+
+
+def nodes_text(nodes: NodeImpact) -> str:
+    """``2, matching `gpu-[0-9]+```, or by their names."""
+    if nodes.names and len(nodes.names) >= nodes.count:
+        return f"{nodes.count}: {listing(nodes.names)}"
+    if nodes.names:
+        return f"{nodes.count}, among them {listing(nodes.names)}"
+    return f"{nodes.count}, matching `{nodes.pattern}`" if nodes.pattern else str(nodes.count)
+
+
+def _node_lines(impact: Impact) -> Iterator[str]:
+    change = impact.change
+    needs = ["drain them first"] * change.needs_drain + ["they may reboot"] * change.needs_reboot
+    if change.nodes is not None:
+        yield "; ".join((nodes_text(change.nodes), *needs))
+    elif needs:
+        yield "; ".join(needs)
+
+
+def _pod_lines(impact: Impact) -> Iterator[str]:
+    if impact.holders is None:
+        if impact.change.pods:
+            yield f"up to {impact.change.pods}"
+        return
+    if impact.change.pods or impact.holders:
+        yield str(len(impact.holders)) if impact.holders else "none holds what goes"
+    yield from _shortened([_holder(holder) for holder in impact.holders])
+
+
+def _holder(holder: Holder) -> str:
+    units = joined([f"{number} `{unit}`" for unit, number in holder.units.items()])
+    tenant = f" of tenant `{holder.tenant}`" if holder.tenant else ""
+    return f"`{holder.namespace}/{holder.name}`{tenant} on `{holder.node}` holds {units}"
+
+
+def _outsider_lines(impact: Impact) -> Iterator[str]:
+    if impact.change.closing and impact.outsiders is not None:
+        found = _shortened([*map(_outsider, impact.outsiders)])
+        yield from found or ("nothing that is there: all tolerate it",)
+
+
+def _outsider(found: Outsider) -> str:
+    return f"{found.kind} `{found.namespace}/{found.name}` ({count(found.pods, 'pod')} there)"
+
+
+def _capacity(change: CapacityChange) -> str:
+    return f"`{change.unit}` of `{change.pool}`: {change.before} to {change.after}"
+
+
+def _grant(change: GrantChange) -> str:
+    parts = [
+        f"{what} {amount(before)} to {amount(after)}"
+        for what, before, after in (
+            ("guaranteed", change.guaranteed_before, change.guaranteed_after),
+            ("limit", change.limit_before, change.limit_after),
+        )
+        if before != after
+    ]
+    return f"`{change.tenant}`, `{change.unit}` of `{change.pool}`: {', '.join(parts)}"
+
+
+def _applied(impact: Impact) -> Iterator[str]:
+    """What applies it: those that are started alike in one line."""
+    groups: dict[tuple[object, ...], list[Applier]] = {}
+    for applier in impact.appliers:
+        key = applier.kind, applier.approval, applier.windows, applier.root, applier.merged
+        groups.setdefault(key, []).append(applier)
+    for group in groups.values():
+        first, names = group[0], [applier.name for applier in group]
+        is_one = len(names) == 1 and not first.name.endswith("*")
+        merged = f"; then the ClusterPolicy's owner merges `{first.merged}`" if first.merged else ""
+        what = f"{first.kind}{'' if is_one else 's'} {listing(names)}"
+        yield f"{what}: {started(first, is_one=is_one)}{within(first)}{merged}"
+    synced = {applier.folder for applier in impact.appliers}
+    others = [folder for folder in impact.change.folders if folder not in synced]
+    is_rooted = any(applier.root for applier in impact.appliers)
+    if (tools := tuple(f"{folder}/" for folder in others if folder in TOOLS)) and not is_rooted:
+        yield f"whatever applies {listing(tools)}"
+    if unsynced := tuple(f"{folder}/" for folder in others if folder not in TOOLS):
+        yield f"nothing syncs {listing(unsynced)}: by hand"
+
+
+def _shortened(lines: Sequence[str]) -> tuple[str, ...]:
+    if len(lines) <= MOST_LINES:
+        return tuple(lines)
+    return (*lines[: MOST_LINES - 1], f"{len(lines) - MOST_LINES + 1} more")
+
+
+def orders_of(diff: Diff, cluster: str) -> tuple[str, ...]:
+    """The first order of syncs that is not safe, and one that is; or that all are, where there are several."""
+    bad = diff.orders.get(cluster, ())
+    if not bad:
+        return ("safe in any order of syncs",) if diff.has_orders(cluster) else ()
+    more = (f"{count(len(bad) - 1, 'more order')} in JSON",) if len(bad) > 1 else ()
+    return (bad[0].text, bad[0].advice, *more)
+
+
+def costs_of(diff: Diff, cluster: str) -> tuple[str, ...]:
+    """What a cluster costs more or less in a month; nothing where it costs what it did, or nobody knows."""
+    change = diff.costs.get(cluster)
+    return tuple(cost_lines(change, MOST_LINES)) if change else ()
+
+
+# --- For a terminal ----------------------------------------------------------------------------------------------
+
+
+def diff_page(diff: Diff, theme: Theme) -> str:
+    """The verdict, each cluster's changes, worst first, and what is found about the step itself."""
+    change_class, _, rest = verdict(diff).partition(":")
+    head = f"{theme.paint(change_class, class_style(diff.worst))}:{rest}\n"
+    head += "".join(f"{marked_up(printable(note), theme)}\n" for note in notes(diff))
+    later = seen_from(diff.later.side, theme)
+    findings = (frame(found, later, diff.clusters) for found in diff.findings)
+    return "\n".join((folded(head, theme), *(_cluster(diff, name, theme) for name in diff.clusters), *findings))
+
+
+_LABEL: Final = 8
+
+
+CLASS_MEANINGS: Final[Mapping[ChangeClass, str]] = {
+    ChangeClass.NONE: "nothing that is applied differs",
+    ChangeClass.METADATA: "what people and programs read differs; nothing obeys it",
+    ChangeClass.QUOTA: "what there is to hand out, or what a team may have of it, differs; what runs goes on",
+    ChangeClass.PLUGIN_RESTART: "pods of the GPU Operator restart; those that hold GPUs go on, new ones may wait",
+    ChangeClass.ADMISSION: "what may be created or scheduled differs; what runs goes on",
+    ChangeClass.TAINT: "nodes that took any pod get a taint: pods that do not tolerate it come no more",
+    ChangeClass.PREEMPTION_ORDER: "who evicts whom differs: pods may be evicted that would have stayed",
+    ChangeClass.REPARTITION: "GPUs are set up again, or their driver is: pods that hold them must end first",
+    ChangeClass.RECREATE: "a field that cannot be changed, changes: an object or pods are made once more; or pods end",
+    ChangeClass.TWO_STEP: "in one step it fails or sticks: something is removed that is still in use",
+    ChangeClass.DESTRUCTIVE: "what runs or is stored loses what it stands on, and reverting does not bring it back",
+}
+"""For who has not read `docs/how-to/review-a-change.md`, which says more."""
+
+
+def class_style(change_class: ChangeClass) -> Style:
+    """Red from where pods must end, yellow where what runs goes on and something else does not."""
+    if change_class.rank >= ChangeClass.REPARTITION.rank:
+        return Style.ERROR
+    if change_class.rank >= ChangeClass.PLUGIN_RESTART.rank:
+        return Style.WARNING
+    return Style.NOTE if change_class is not ChangeClass.NONE else Style.HELP
+
+
+def _cluster(diff: Diff, name: str, theme: Theme) -> str:
+    inner = theme.indented()
+    objects = [item for item in diff.objects if item.cluster == name]
+    parts = [*_impacts(diff.of(name), diff, inner), *(folded(line, inner) for line in _objects(objects, diff, theme))]
+    parts += _fact_lines(Fact("orders", orders), inner) if (orders := orders_of(diff, name)) else ()
+    parts += _fact_lines(Fact("costs", costs), inner) if (costs := costs_of(diff, name)) else ()
+    return section(f"Cluster {name}", "".join(parts), theme)
+
+
+def _impacts(impacts: Iterable[Impact], diff: Diff, theme: Theme) -> Iterator[str]:
+    """Each change; what was said of the same thing already is left out."""
+    told: defaultdict[Subject, set[Fact]] = defaultdict(set)
+    for impact in impacts:
+        known = told[impact.change.subject]
+        found = [fact for fact in facts(impact) if fact not in known]
+        known.update(found)
+        below = "".join(_fact_lines(fact, theme.indented(4)) for fact in found)
+        yield folded(_heading(impact, diff, theme), theme) + indent(below, "    ")
+
+
+def _heading(impact: Impact, diff: Diff, theme: Theme) -> str:
+    change = impact.change
+    kind = theme.paint(change.change_class, class_style(change.change_class))
+    what = _text(f"{change.subject.kind} `{change.subject.name}`: {change.what}", theme)
+    return f"{kind}  {what}  {theme.paint(printable(place(impact, diff, theme)), Style.FAINT)}\n"
+
+
+def _fact_lines(fact: Fact, theme: Theme) -> str:
+    """The label stands before the first line only, and what does not fit goes on below the text."""
+    first, *others = (f"{_text(line, theme)}\n" for line in fact.lines)
+    label = theme.paint(f"{fact.about:<{_LABEL}}", Style.FAINT)
+    below = (folded(" " * _LABEL + line, theme, hanging=0) for line in others)
+    return "".join((folded(label + first, theme, hanging=_LABEL), *below))
+
+
+def _objects(objects: Sequence[ObjectChange], diff: Diff, theme: Theme) -> Iterator[str]:
+    for item in objects[:MOST_LINES]:
+        kind = theme.paint(item.change_class, class_style(item.change_class))
+        where = (
+            f"  {theme.paint(printable(_seen(item.at, diff, theme, is_earlier=item.is_earlier)), Style.FAINT)}"
+            if item.at
+            else ""
+        )
+        yield f"{kind}  {printable(f'{item.identity} is {item.verb} in {item.folder}/')}{where}\n"
+    if len(objects) > MOST_LINES:
+        yield f"{count(len(objects) - MOST_LINES, 'more object')}\n"
+
+
+def _text(text: str, theme: Theme) -> str:
+    return marked_up(printable(text), theme)
+
+
+def diff_names(diff: Diff) -> str:
+    """The documents that change, worst first and each once: ``pool/a100-mixed``, as `gpuplan trace` takes them."""
+    named = (impact.change.subject for impact in diff.impacts)
+    lines = dict.fromkeys(f"{subject.kind.lower()}/{subject.name}" for subject in named)
+    return "".join(f"{printable(line)}\n" for line in lines)
+
+
+# --- For a merge request -----------------------------------------------------------------------------------------
+
+LIMIT: Final = 60_000
+"""Bytes of UTF-8. GitHub takes 65,536 characters in a comment, and whoever posts it adds a line of its own."""
+
+_FINDINGS_RESERVE: Final = 15_000
+_DETAILS_RESERVE: Final = 15_000
+
+
+def diff_markdown(diff: Diff, theme: Theme) -> str:
+    """The verdict, a table of the changes with the worst of each cluster first, and each change folded up.
+
+    What a policy says cannot become markup, a link or a mention.
+    """
+    rows = [_row(impact) for impact in diff.impacts] + [_object_row(item) for item in diff.objects]
+    shown = list(fitting(rows, LIMIT - _FINDINGS_RESERVE - _DETAILS_RESERVE))
+    findings = _findings_table(diff.findings, seen_from(diff.later.side, theme))
+    errors = (*_errors(diff.earlier, theme), *_errors(diff.later, theme))
+    start = "".join((*_head(diff), *_table(shown, len(rows)), *_costs(diff), *_orders(diff), *findings, *errors))
+    room = LIMIT - len(start.encode(errors="replace"))
+    return "".join((start, *fitting((_details(impact, diff, theme) for impact in diff.impacts), room)))
+
+
+def _head(diff: Diff) -> Iterator[str]:
+    change_class, _, rest = verdict(diff).partition(": ")
+    yield f"## gpuplan: {change_class}\n\n{prose(rest)}\n"
+    yield from (f"\n{prose(note)}\n" for note in notes(diff))
+
+
+def _table(rows: list[str], total: int) -> Iterator[str]:
+    if rows:
+        yield "\n| | Cluster | What | Nodes | Pods | Drain | Reboot |\n|---|---|---|---|---|---|---|\n"
+        yield from rows
+    if len(rows) < total:
+        yield f"\n{total - len(rows)} of {count(total, 'change')} are not shown; `gpuplan diff` prints them all.\n"
+
+
+def _row(impact: Impact) -> str:
+    change = impact.change
+    cells = (
+        f"**{change.change_class}**",
+        code(change.cluster),
+        f"{escape(change.subject.kind)} {code(change.subject.name)}: {prose(change.what)}",
+        str(change.nodes.count) if change.nodes else "",
+        _pods_cell(impact),
+        "yes" if change.needs_drain else "",
+        "maybe" if change.needs_reboot else "",
+    )
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _pods_cell(impact: Impact) -> str:
+    if impact.holders is not None:
+        return str(len(impact.holders)) if impact.holders else ""
+    return f"up to {impact.change.pods}" if impact.change.pods else ""
+
+
+def _object_row(item: ObjectChange) -> str:
+    what = f"{code(str(item.identity))} is {item.verb} in {code(f'{item.folder}/')}"
+    return f"| **{item.change_class}** | {code(item.cluster)} | {what} | | | | |\n"
+
+
+def _orders(diff: Diff) -> Iterator[str]:
+    told = {cluster: orders for cluster in diff.clusters if (orders := orders_of(diff, cluster))}
+    if told:
+        yield "\n### In which order\n\n"
+        lines = (f"- {code(cluster)}: {'; '.join(map(prose, orders))}\n" for cluster, orders in told.items())
+        yield from fitting(lines, _DETAILS_RESERVE // 3)
+
+
+def _costs(diff: Diff) -> Iterator[str]:
+    if diff.costs:
+        yield "\n### What it costs\n\n"
+        told = ((cluster, costs_of(diff, cluster)) for cluster in diff.costs)
+        lines = (f"- {code(cluster)}: {'; '.join(map(prose, costs))}\n" for cluster, costs in told)
+        yield from fitting(lines, _DETAILS_RESERVE // 3)
+
+
+def _details(impact: Impact, diff: Diff, theme: Theme) -> str:
+    change = impact.change
+    title = (
+        f"{change.change_class}: {escape(change.subject.kind)} {code(change.subject.name)} in {code(change.cluster)}"
+    )
+    where = f"- {code(place(impact, diff, theme))}"
+    lines = "\n".join((where, *(_item(fact.about, fact.lines) for fact in facts(impact))))
+    return f"\n<details><summary>{title}</summary>\n\n{lines}\n\n</details>\n"
+
+
+def _item(about: str, lines: tuple[str, ...]) -> str:
+    if len(lines) == 1:
+        return f"- **{about}**: {prose(lines[0])}"
+    return "\n".join((f"- **{about}**:", *(f"  - {prose(line)}" for line in lines)))
+
+
+def _errors(platform: Platform, theme: Theme) -> Iterator[str]:
+    if platform.errors:
+        yield f"\n### {count(len(platform.errors), 'error')} in {code(platform.side.name)}\n"
+        yield from _findings_table(platform.errors, seen_from(platform.side, theme))
+
+
+def _findings_table(found: Sequence[Diagnostic], theme: Theme) -> Iterator[str]:
+    rows = list(fitting((finding_row(item, theme) for item in found), _FINDINGS_RESERVE // 3))
+    yield from findings_table(rows, len(found))
+
+
+# --- For programs ------------------------------------------------------------------------------------------------
+
+FORMAT_VERSION: Final = "1.5"
+"""A minor step only adds keys; lists are never null or absent."""
+
+
+def diff_as_data(diff: Diff, theme: Theme) -> dict[str, Any]:
+    """Everything that is known, with clusters by name and changes worst first: a contract, `diff.schema.json`."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "class": diff.worst.value,
+        "earlier": _side(diff.earlier, theme),
+        "later": _side(diff.later, theme),
+        "summary": {
+            "changes": len(diff.impacts) + len(diff.objects),
+            "nodes": diff.nodes,
+            "pods": diff.pods,
+            "pods_are_exact": diff.knows_pods,
+        },
+        "costs": sums_as_data(diff.costs.values()),
+        "clusters": [_cluster_as_data(diff, name, theme) for name in diff.clusters],
+        "orders": [_order(bad) for cluster in sorted(diff.orders) for bad in diff.orders[cluster]],
+        "not_compared": list(diff.skipped),
+        "findings": _findings_as_data(diff.findings, seen_from(diff.later.side, theme)),
+    }
+
+
+def _side(platform: Platform, theme: Theme) -> dict[str, Any]:
+    side = platform.side
+    return {
+        "kind": side.kind.value,
+        "name": side.name,
+        "commit": side.revision.commit if side.revision else None,
+        "errors": _findings_as_data(platform.errors, seen_from(side, theme)),
+        "output": None if platform.staleness is None else as_data(platform.staleness, _CONTRACT),
+    }
+
+
+def _findings_as_data(found: Iterable[Diagnostic], theme: Theme) -> list[dict[str, Any]]:
+    return [diagnostic_as_data(diagnostic, theme) for diagnostic in found]
+
+
+def _cluster_as_data(diff: Diff, name: str, theme: Theme) -> dict[str, Any]:
+    return {
+        "name": name,
+        "class": diff.worst_of(name).value,
+        "nodes": diff.nodes_of(name),
+        "pods": diff.pods_of(name),
+        "changes": [_impact(impact, diff, theme) for impact in diff.of(name)],
+        "objects": [_object(item, diff, theme) for item in diff.objects if item.cluster == name],
+        "costs": cost_change_as_data(diff.costs.get(name)),
+    }
+
+
+def _impact(impact: Impact, diff: Diff, theme: Theme) -> dict[str, Any]:
+    change = impact.change
+    return {
+        "class": change.change_class.value,
+        "subject": {"kind": change.subject.kind, "name": change.subject.name},
+        "what": change.what,
+        "effect": change.effect,
+        "undo": change.undo,
+        "location": _location(change.at, diff, theme, is_earlier=impact.is_earlier),
+        "nodes": change.nodes and as_data(change.nodes, _CONTRACT),
+        "units": [as_data(item) for item in change.capacity],
+        "grants": [as_data(item, _CONTRACT) for item in change.grants],
+        "pods": {
+            "at_most": change.pods,
+            "found": None if impact.holders is None else [as_data(item, _CONTRACT) for item in impact.holders],
+        },
+        "kept_off": None if impact.outsiders is None else [as_data(item, _CONTRACT) for item in impact.outsiders],
+        "needs_drain": change.needs_drain,
+        "needs_reboot": change.needs_reboot,
+        "windows": [as_data(window) for window in change.windows],
+        "folders": list(change.folders),
+        "daemonSets": list(change.daemon_sets),
+        "applied_by": [as_data(applier, _CONTRACT) for applier in impact.appliers],
+    }
+
+
+def _order(bad: BadOrder) -> dict[str, Any]:
+    return {
+        "cluster": bad.cluster,
+        "hazard": bad.hazard.value,
+        "nodes": as_data(bad.nodes, _CONTRACT),
+        "synced": list(bad.synced),
+        "waiting": list(bad.waiting),
+        "text": bad.text,
+        "unasked": bad.is_unasked,
+        "safe": list(bad.safe or ()),
+    }
+
+
+def _location(at: Origin, diff: Diff, theme: Theme, *, is_earlier: bool) -> dict[str, Any]:
+    platform = diff.earlier if is_earlier else diff.later
+    location = at.locate()
+    return {
+        "side": "earlier" if is_earlier else "later",
+        "file": seen_from(platform.side, theme).path(location.file.path),
+        "line": location.span.start.line,
+        "path": str(at),
+    }
+
+
+def _object(item: ObjectChange, diff: Diff, theme: Theme) -> dict[str, Any]:
+    return {
+        "class": item.change_class.value,
+        "verb": item.verb,
+        "folder": item.folder,
+        **item.identity._asdict(),
+        "location": item.at and _location(item.at, diff, theme, is_earlier=item.is_earlier),
+    }
+
+
+def _limits(change: GrantChange) -> dict[str, object]:
+    guaranteed = {"before": change.guaranteed_before, "after": change.guaranteed_after}
+    return {"guaranteed": guaranteed, "limit": {"before": change.limit_before, "after": change.limit_after}}
+
+
+_CONTRACT: Final = {
+    Staleness: Published(more=lambda found: {"trouble": found.trouble or None}),
+    NodeImpact: Published(left_out=("are_new",)),
+    GrantChange: Published(
+        left_out=("guaranteed_before", "guaranteed_after", "limit_before", "limit_after"), more=_limits
+    ),
+    Holder: Published(more=lambda holder: {"tenant": holder.tenant or None}),
+    Applier: Published(
+        left_out=("pool", "root", "merged"), more=lambda applier: {"keeps_windows": applier.keeps_windows}
+    ),
+}

@@ -1,0 +1,472 @@
+"""Rollouts of pools: the steps, what to type at each, and how capacity goes on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from gpuplan.compiler.backends.gpu_operator.settings import OWNERS_PATCH_FILE
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.base.wording import count, joined, listing
+from gpuplan.compiler.checks.disruptions import unit_text
+from gpuplan.compiler.checks.wording import number, total_text
+from gpuplan.compiler.delivery.appliers import Applier, find_applier
+from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Amount, Plan, Pool, Stage
+from gpuplan.compiler.policy.models import NodeLabels
+from gpuplan.features.changes.rollout import Level, Refusal, RolloutPlan, RolloutStep, Shortage, StepKind
+from gpuplan.features.changes.rollouts import Action, Edit, Proposal, mps_configs
+from gpuplan.terminal.fitting import Table, folded, folded_commands
+from gpuplan.terminal.json_findings import json_text
+from gpuplan.terminal.markdown import escape, fenced, markdown_table
+from gpuplan.terminal.plan import sharing_of, sharing_text
+from gpuplan.terminal.syncing import started, windows_text, within
+from gpuplan.terminal.text import Style, Theme, indent, printable, section
+
+FORMAT_VERSION: Final = "1.2"
+"""A minor step only adds keys; lists are never null or absent."""
+
+
+def shown_rollout(proposal: Proposal, format_: str, theme: Theme) -> str:
+    """A proposal as ``table``, ``markdown`` or ``json``."""
+    match format_:
+        case "json":
+            return json_text(rollout_as_data(proposal))
+        case "markdown":
+            return _markdown(proposal)
+        case _:
+            return _page(proposal, theme)
+
+
+# --- For people --------------------------------------------------------------------------------------------------
+
+
+def _page(proposal: Proposal, theme: Theme) -> str:
+    outcome = proposal.outcome
+    heading = folded(f"{theme.paint(printable(_heading(proposal)), Style.STRONG)}\n", theme)
+    if isinstance(outcome, Refusal):
+        return heading + folded(_printable_lines(_reasons(outcome)), theme)
+    capacity = Table(_HEADINGS, list(_capacity_rows(outcome)), right=range(2, 6)).shown(theme.indented())
+    steps = (
+        folded(_title_line(index, len(outcome.steps), title, theme), theme)
+        + indent("".join(_block_page(block, theme.indented()) for block in blocks))
+        for index, title, blocks in _told(proposal, outcome)
+    )
+    parts = (heading + folded(f"{_summary(outcome)}\n", theme), section("Capacity, in units", capacity, theme), *steps)
+    return "\n".join(part for part in parts if part)
+
+
+def _title_line(index: int, steps: int, title: str, theme: Theme) -> str:
+    return theme.paint(printable(f"Step {index} of {steps}: {title}"), Style.STRONG) + "\n"
+
+
+class _Block(NamedTuple):
+    """What to do, and the lines that say how: commands where they are typed, a part of a file where written."""
+
+    name: str
+    text: str
+    is_typed: bool = False
+    is_written: bool = False
+
+
+def _told(proposal: Proposal, outcome: RolloutPlan) -> Iterator[tuple[int, str, list[_Block]]]:
+    """The number of each step, what it is, and what to do at it."""
+    for index, (step, edit) in enumerate(zip(outcome.steps, proposal.edits, strict=True), start=1):
+        yield index, _title(proposal, step), list(_blocks(proposal, step, edit))
+
+
+def _block_page(block: _Block, theme: Theme) -> str:
+    head, text = folded(f"{printable(block.name)}\n", theme), _printable_lines(block.text.splitlines())
+    if not block.is_written:
+        text = (folded_commands if block.is_typed else folded)(text, theme.indented())
+    return head + indent(text)
+
+
+def _printable_lines(lines: Iterable[str]) -> str:
+    return _lines([printable(line) for line in lines])
+
+
+def _heading(proposal: Proposal) -> str:
+    outcome = proposal.outcome
+    return (
+        f"Pool {outcome.pool.name} of cluster {proposal.plan.cluster.name}: from {sharing_of(outcome.pool)} "
+        f"to {sharing_text(outcome.target.sharing)}"
+    )
+
+
+def _summary(outcome: RolloutPlan) -> str:
+    if not outcome.steps:
+        return "nothing is left to do"
+    away = max((len(step.nodes) for step in outcome.steps), default=0)
+    moved = len(outcome.pool.rollout.moved.nodes.names) if outcome.pool.rollout else 0
+    done = f", {moved} moved already" if moved else ""
+    together = f", {away} at a time" if away else ""
+    return f"{count(outcome.pool.nodes.count, 'node')}{done}{together}, {count(len(outcome.steps), 'step')}"
+
+
+def _title(proposal: Proposal, step: RolloutStep) -> str:
+    outcome, names = proposal.outcome, joined(step.nodes)
+    target = sharing_text(outcome.target.sharing)
+    rest = "MPS daemons restart, and end what runs there" if mps_configs(proposal, step) else "nothing changes on nodes"
+    match step.kind:
+        case StepKind.PREPARE:
+            return f"make {target} known; {rest}"
+        case StepKind.MOVE:
+            return f"move {names} to {target}"
+        case StepKind.RETURN:
+            return f"take {names} back to {sharing_text(outcome.pool.sharing)}"
+        case StepKind.SETTLE:
+            quiet = "no node is repartitioned"
+            return f"{target} becomes the pool's own; {rest if mps_configs(proposal, step) else quiet}"
+        case StepKind.FORGET:
+            return f"drop what the rollout needed; {rest}"
+
+
+def _reasons(refusal: Refusal) -> Iterator[str]:
+    name = refusal.pool.name
+    if refusal.clash:
+        old, new = refusal.clash
+        yield (
+            f"no safe way: `{new.asked_as or new.name}` would be two things while nodes move, {unit_text(old)} and "
+            f"{unit_text(new)}, and pods and quotas know them by that name alone"
+        )
+        yield "instead: publish units by names of their own (`strategy: mixed`, `rename: true`), or make a second pool"
+    for shortage in refusal.shortages:
+        gone = f", {shortage.moved} moved," if shortage.moved else ""
+        yield (
+            f"no safe way: with one node away{gone} pool `{name}` has {shortage.left} `{shortage.unit}`, and "
+            f"{number(shortage.guaranteed)} are guaranteed"
+        )
+        yield f"  {total_text(shortage.holders)}"
+        yield f"instead: {_instead(refusal, shortage)}"
+
+
+def _instead(refusal: Refusal, shortage: Shortage) -> str:
+    missing = number(shortage.guaranteed - shortage.left)
+    lower = f"lower these guarantees by {missing} first, or move them to another pool"
+    if refusal.target.find_unit(shortage.unit) is None:
+        kept = listing([unit.name for unit in refusal.target.units])
+        return f"{lower}: in the end the pool has no `{shortage.unit}`, but {kept}"
+    added = refusal.find_nodes_missing(shortage)
+    return lower if added is None else f"{lower}, or add {count(added, 'node')}"
+
+
+# --- Capacity ----------------------------------------------------------------------------------------------------
+
+_HEADINGS: Final = ("UNIT", "STEP", "BEFORE", "AWAY", "AFTER", "GUARANTEED", "WHILE NODES ARE AWAY")
+_WIDTH: Final = 32
+
+
+def _capacity_rows(outcome: RolloutPlan) -> Iterator[tuple[str, ...]]:
+    """Unit by unit, one row for each step that takes nodes away."""
+    curve = [(index, level) for index, step in enumerate(outcome.steps, start=1) for level in step.levels]
+    for unit in dict.fromkeys(level.unit for _, level in curve):
+        levels = [(index, level) for index, level in curve if level.unit == unit]
+        most = max(max(level.before, level.after) for _, level in levels)
+        for index, level in levels:
+            numbers = (level.before, level.during, level.after)
+            yield unit, str(index), *map(str, numbers), number(level.guaranteed), _bar(level, most)
+
+
+def _bar(level: Level, most: int) -> str:
+    """What there is as ``#``, what there may be at most as ``.``, and ``|`` where the guarantees end."""
+    filled = level.during * _WIDTH // most if most else 0
+    mark = -(-int(level.guaranteed) * _WIDTH // most) if most else 0
+    cells = "#" * filled + "." * (_WIDTH - filled)
+    return f"{cells[:mark]}|{cells[mark:]}"
+
+
+# --- What to type ------------------------------------------------------------------------------------------------
+
+
+def _blocks(proposal: Proposal, step: RolloutStep, edit: Edit) -> Iterator[_Block]:
+    """What to do at a step, in order: what it is, and the text or the commands.
+
+    Where a merge is applied without a person, the nodes must be empty before it. No node is emptied while Argo CD would
+    refuse the sync.
+    """
+    syncs = _syncs(proposal, step)
+    applies_itself = all(sync.applier is not None and sync.applier.is_automatic for sync in syncs if sync.disturbed)
+    empty = list(_emptying(proposal, step, syncs)) if _before(proposal, step) else []
+    if applies_itself:
+        yield from empty
+    if edit.action is Action.REMOVE:
+        yield _Block(f"remove {edit.path}", "")
+    else:
+        yield _Block(
+            f"{'write' if edit.action is Action.WRITE else 'change in'} {edit.path}", edit.text, is_written=True
+        )
+    if left := _left_over(proposal, step):
+        yield _Block("in the same commit, take out what the pool hands out no more", _lines(left))
+    yield _Block("build, commit, and merge", "gpuplan build\n", is_typed=True)
+    if any(sync.applier for sync in syncs):
+        yield _Block("when it can sync", _lines([sync.when for sync in syncs]))
+    if not applies_itself:
+        yield from empty
+    yield _Block("apply in this order", _lines(_apply(proposal, step)), is_typed=True)
+    if wait := _wait(proposal, step):
+        yield _Block("wait", _lines(wait), is_typed=True)
+    if after := _after(proposal, step):
+        yield _Block("let pods in again", _lines(after), is_typed=True)
+
+
+def _left_over(proposal: Proposal, step: RolloutStep) -> list[str]:
+    """What names a unit that goes with this step."""
+    steps = proposal.outcome.steps if isinstance(proposal.outcome, RolloutPlan) else ()
+    if step is not next((other for other in steps if other.state.rollout is None), None):
+        return []
+    verbs = {"Tenant": "quota on"}
+    return [f"{item.kind} {item.name}: {verbs.get(item.kind, 'runs on')} {item.unit}" for item in proposal.left_over]
+
+
+def _lines(commands: Sequence[str]) -> str:
+    return "".join(f"{command}\n" for command in commands)
+
+
+# --- When it can sync --------------------------------------------------------------------------------------------
+
+
+class _Sync(NamedTuple):
+    """What a step changes in the cluster: a folder, or labels of nodes that nothing applies, where it is empty.
+
+    ``disturbed`` are the pools whose nodes must be empty for it.
+    """
+
+    folder: str
+    applier: Applier | None
+    disturbed: tuple[Pool, ...]
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether whoever applies it refuses to do so outside the windows, whoever asks (`manualSync: false`)."""
+        return self.applier is not None and bool(self.applier.windows) and self.applier.keeps_windows
+
+    @property
+    def when(self) -> str:
+        if self.applier is None:
+            return f"{self.folder or 'labels of nodes'}: whenever you apply {'it' if self.folder else 'them'}"
+        return f"{self.applier.name}: {started(self.applier)}{within(self.applier)}"
+
+    @property
+    def beginnings(self) -> Iterator[str]:
+        """The windows in which its nodes may be emptied, and who keeps them."""
+        for pool in self.disturbed:
+            when = windows_text(pool.windows)
+            if when and self.is_kept:
+                yield f"begin within {when}: until then Argo CD refuses the sync, and empty nodes would wait for it"
+            elif when:
+                yield f"begin within {when}, as pool {pool.name} has it: nobody but you keeps this window"
+
+
+def _syncs(proposal: Proposal, step: RolloutStep) -> list[_Sync]:
+    """In the order in which they are applied: a node must not name what the operator's files do not say yet."""
+    plan, pool, restarting = proposal.plan, proposal.outcome.pool, mps_configs(proposal, step)
+    names = {part.name for part in plan.parts if part.labels[DEVICE_PLUGIN_CONFIG_LABEL] in restarting}
+    with_mps = tuple(other for other in plan.pools if other.name in names)
+    found = [_Sync(Stage.GPU_OPERATOR.value, find_applier(plan, Stage.GPU_OPERATOR.value), with_mps)]
+    own, disturbed = f"{Stage.PARTITIONS}/{pool.name}", (pool,) if step.nodes else ()
+    if plan.cluster.spec.node_labels is NodeLabels.EXTERNAL:
+        return [*found, *([_Sync("", None, disturbed)] if step.becomes else [])]
+    if step.kind in (StepKind.PREPARE, StepKind.FORGET):
+        return found
+    return [*found, _Sync(own, find_applier(plan, own), disturbed)]
+
+
+def _emptying(proposal: Proposal, step: RolloutStep, syncs: Sequence[_Sync]) -> Iterator[_Block]:
+    """The windows to begin in, and how to take pods off."""
+    yield from (_Block(words, "") for sync in syncs for words in sync.beginnings)
+    take_off = "take their pods off" if step.nodes else "take pods off nodes with MPS, whose daemons restart"
+    yield _Block(take_off, _lines(_before(proposal, step)), is_typed=True)
+
+
+# --- Commands ----------------------------------------------------------------------------------------------------
+
+
+def _before(proposal: Proposal, step: RolloutStep) -> list[str]:
+    """What empties nodes, after what fails while the sync would be refused.
+
+    (``SyncWindow`` of `printAppSummaryTable` in `cmd/argocd/commands/app.go` of Argo CD.)
+    """
+    which = _emptied(proposal, step)
+    if not which:
+        return []
+    kept = [sync.applier.name for sync in _syncs(proposal, step) if sync.applier and sync.disturbed and sync.is_kept]
+    return [
+        *(f"argocd app get {name} | grep 'SyncWindow: *Sync Allowed'" for name in kept),
+        f"kubectl cordon {which}",
+        f"kubectl drain {which} --ignore-daemonsets --delete-emptydir-data",
+    ]
+
+
+def _after(proposal: Proposal, step: RolloutStep) -> list[str]:
+    which = _emptied(proposal, step)
+    return [f"kubectl uncordon {which}"] if which else []
+
+
+def _emptied(proposal: Proposal, step: RolloutStep) -> str:
+    """The nodes on which nothing may run, as kubectl takes them: the step's own, or those with MPS."""
+    if step.nodes:
+        return " ".join(step.nodes)
+    configs = mps_configs(proposal, step)
+    return f"--selector='{DEVICE_PLUGIN_CONFIG_LABEL} in ({','.join(configs)})'" if configs else ""
+
+
+def _apply(proposal: Proposal, step: RolloutStep) -> list[str]:
+    """What starts each sync, and changes labels where no folder does."""
+    plan, found = proposal.plan, []
+    for sync in _syncs(proposal, step):
+        if sync.folder:
+            found += _sync(plan, sync.folder, sync.applier)
+            if sync.folder == Stage.GPU_OPERATOR and plan.cluster.gpu_operator.is_merged_by_owner:
+                found += _until_merged(plan)
+        elif step.becomes:
+            labels = " ".join(f"{key}={step.becomes.labels[key]}" for key in _SWITCHES if key in step.becomes.labels)
+            found.append(f"kubectl label node {' '.join(step.nodes)} --overwrite {labels}")
+    return found
+
+
+def _until_merged(plan: Plan) -> list[str]:
+    """What ends when the ClusterPolicy's owner has merged the file, and mig-manager has what it names."""
+    cluster, operator = plan.cluster.name, plan.cluster.gpu_operator
+    patch = f"kubectl patch clusterpolicies.nvidia.com {operator.cluster_policy} --type merge --dry-run=server"
+    file = f"out/{cluster}/{Stage.GPU_OPERATOR}/{OWNERS_PATCH_FILE}"
+    return [
+        f"until {patch} --patch-file {file} | grep -q '(no change)'; do sleep 30; done   # its owner merges the file",
+        f"kubectl rollout status daemonset/nvidia-mig-manager -n {operator.namespace}",
+    ]
+
+
+def _sync(plan: Plan, folder: str, applier: Applier | None) -> list[str]:
+    if applier is None:
+        return [f"kubectl apply --server-side -k out/{plan.cluster.name}/{folder}"]
+    if plan.cluster.argocd is not None:
+        return [f"argocd app sync {applier.name}", f"argocd app wait {applier.name} --health"]
+    return [f"flux resume {applier.kind.lower()} {applier.name}"]
+
+
+_SWITCHES: Final = (DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL)
+
+
+def _wait(proposal: Proposal, step: RolloutStep) -> list[str]:
+    if step.becomes:
+        return list(wait_for_nodes(step.nodes, step.becomes))
+    if step.kind is StepKind.SETTLE:
+        return [f"kubectl get nodes -l {left.label}={left.value}   # until there are none" for left in step.state.kept]
+    if proposal.plan.cluster.gpu_operator.keeps_plugin_file:
+        return [_KUBELETS] if step.kind is StepKind.PREPARE else []
+    namespace = proposal.plan.cluster.gpu_operator.namespace
+    return [f"kubectl rollout status daemonset/nvidia-device-plugin-daemonset -n {namespace}"]
+
+
+_KUBELETS: Final = "sleep 120   # until kubelets have brought the new key to their nodes"
+"""They look once a minute or so, and no object says when (`syncFrequency`, `configMapAndSecretChangeDetectionStrategy`
+in the kubelet's configuration)."""
+
+
+def wait_for_nodes(names: Iterable[str], becomes: Pool) -> Iterator[str]:
+    """Commands that end when these nodes are as a pool has them.
+
+    The label comes first: until mig-manager has seen it, the state is that of the last change.
+    """
+    nodes = " ".join(f"node/{name}" for name in names)
+    if config := becomes.labels.get(MIG_CONFIG_LABEL):
+        yield _wait_for(nodes, ".metadata.labels", MIG_CONFIG_LABEL, config)
+        yield _wait_for(nodes, ".metadata.labels", f"{MIG_CONFIG_LABEL}.state", "success")
+    for unit in becomes.units:
+        if unit.resource:
+            yield _wait_for(nodes, ".status.allocatable", unit.resource, str(unit.per_node))
+
+
+def _wait_for(nodes: str, where: str, key: str, value: str) -> str:
+    path = key.replace(".", "\\.")
+    return f"kubectl wait --timeout=30m --for=jsonpath='{{{where}.{path}}}'={value} {nodes}"
+
+
+# --- For a merge request -----------------------------------------------------------------------------------------
+
+
+def _markdown(proposal: Proposal) -> str:
+    outcome = proposal.outcome
+    start = f"## {escape(_heading(proposal))}\n\n"
+    if isinstance(outcome, Refusal):
+        return start + "".join(f"- {escape(line.strip())}\n" for line in _reasons(outcome))
+    parts = [f"{start}{_summary(outcome)}\n"]
+    if rows := list(_capacity_rows(outcome)):
+        headings = [heading.capitalize() for heading in _HEADINGS[:-1]]
+        parts.append(markdown_table(headings, (map(escape, row[:-1]) for row in rows)))
+    for index, title, blocks in _told(proposal, outcome):
+        told = "".join(
+            f"{escape(name).capitalize()}:\n\n{fenced(text)}\n\n" if text else f"{escape(name).capitalize()}.\n\n"
+            for name, text, *_ in blocks
+        )
+        parts.append(f"### {index}. {escape(title)}\n\n{told}".rstrip("\n") + "\n")
+    return "\n".join(parts)
+
+
+# --- For programs ------------------------------------------------------------------------------------------------
+
+
+def rollout_as_data(proposal: Proposal) -> dict[str, Any]:
+    """A contract, `rollout.schema.json`: ``steps`` where there is a safe way, else ``refusal``."""
+    outcome = proposal.outcome
+    steps = () if isinstance(outcome, Refusal) else zip(outcome.steps, proposal.edits, strict=True)
+    return {
+        "format_version": FORMAT_VERSION,
+        "cluster": proposal.plan.cluster.name,
+        "pool": outcome.pool.name,
+        "from": sharing_of(outcome.pool),
+        "to": sharing_text(outcome.target.sharing),
+        "safe": not isinstance(outcome, Refusal),
+        "steps": [_step(proposal, index, step, edit) for index, (step, edit) in enumerate(steps, start=1)],
+        "refusal": _refusal(outcome) if isinstance(outcome, Refusal) else None,
+        "left_over": [item._asdict() for item in proposal.left_over],
+    }
+
+
+def _step(proposal: Proposal, index: int, step: RolloutStep, edit: Edit) -> dict[str, Any]:
+    return {
+        "step": index,
+        "kind": step.kind.value,
+        "nodes": list(step.nodes),
+        "moved": list(step.state.moved),
+        "edit": {"path": edit.path, "action": edit.action.value, "text": edit.text},
+        "syncs": [_sync_data(sync) for sync in _syncs(proposal, step)],
+        "before": _before(proposal, step),
+        "apply": _apply(proposal, step),
+        "wait": _wait(proposal, step),
+        "after": _after(proposal, step),
+        "restarts_mps": list(mps_configs(proposal, step)),
+        "needs_person": False,
+        "capacity": [level._asdict() | {"guaranteed": _plain(level.guaranteed)} for level in step.levels],
+    }
+
+
+def _sync_data(sync: _Sync) -> dict[str, Any]:
+    applier = sync.applier
+    return {
+        "folder": sync.folder or None,
+        "applied_by": applier.name if applier else None,
+        "kind": applier.kind if applier else None,
+        "approval": applier.approval.value if applier else None,
+        "keeps_windows": sync.is_kept,
+        "disturbs": [pool.name for pool in sync.disturbed],
+        "windows": [window.model_dump(mode="json") for pool in sync.disturbed for window in pool.windows],
+    }
+
+
+def _refusal(refusal: Refusal) -> dict[str, Any]:
+    clash = refusal.clash
+    return {
+        "clash": None if clash is None else {"resource": clash[1].asked_as, "units": [unit.name for unit in clash]},
+        "shortages": [
+            found._asdict() | {"guaranteed": _plain(found.guaranteed), "holders": [*_holders(found)]}
+            for found in refusal.shortages
+        ],
+    }
+
+
+def _holders(shortage: Shortage) -> Iterator[dict[str, Any]]:
+    return ({"tenant": name, "guaranteed": _plain(amount)} for name, amount in shortage.holders)
+
+
+def _plain(amount: Amount) -> int | float:
+    return amount if isinstance(amount, int) else float(amount)

@@ -1,0 +1,37 @@
+"""Hand-written kustomize: what it is, how it joins what is generated, and what comes of both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpuplan.compiler.base.faces import face
+
+if TYPE_CHECKING:
+    from gpuplan.features.components.checks import OBJECT_CHECKS as OBJECT_CHECKS, QUEUE_CHECKS as QUEUE_CHECKS
+    from gpuplan.features.components.checks.objects import (
+        inert_quota_key as inert_quota_key,
+        label_selects_nothing as label_selects_nothing,
+    )
+    from gpuplan.features.components.checks.patched import Folder as Folder, Patched as Patched
+    from gpuplan.features.components.final import built as built
+    from gpuplan.features.components.rules import PATCHED_OBJECT_INVALID as PATCHED_OBJECT_INVALID
+
+__getattr__ = face(
+    __name__,
+    {
+        "checks": (
+            "OBJECT_CHECKS",
+            "QUEUE_CHECKS",
+        ),
+        "checks.objects": (
+            "inert_quota_key",
+            "label_selects_nothing",
+        ),
+        "checks.patched": (
+            "Folder",
+            "Patched",
+        ),
+        "final": ("built",),
+        "rules": ("PATCHED_OBJECT_INVALID",),
+    },
+)

@@ -1,0 +1,1 @@
+"""Commands, each a module that is loaded when it is run."""

@@ -1,0 +1,136 @@
+"""Read what a cluster is: its versions, its operator, its scheduler, who labels its nodes and who syncs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic.alias_generators import to_camel
+
+from gpuplan.compiler.base.plain import mapping, sequence, text
+from gpuplan.compiler.planning.node_pools import NODE_POOL_LABELS
+from gpuplan.compiler.planning.plan import GPU_RESOURCE, POOL_LABEL
+from gpuplan.compiler.policy.models import Approval, ClusterSpec, GpuOperator, Model, NodeLabels, Platform
+from gpuplan.features.live.clusters import operators, refusing, schedulers, serving, syncing, versions, watching
+from gpuplan.features.live.clusters.reader import Reader, Spec, part
+from gpuplan.features.live.draft import Draft, Found
+from gpuplan.features.live.dump import Dump
+
+
+def name_of(dump: Dump) -> str:
+    """The name that gpuplan's own objects have for the one cluster that they are about; else empty."""
+    found = set(syncing.names(dump))
+    return found.pop() if len(found) == 1 else ""
+
+
+def read(dump: Dump, cluster: str) -> Found:
+    """The `Cluster` document: what differs from what holds anyway."""
+    known = set(syncing.names(dump))
+    reader = Reader(dump, cluster if cluster in known else name_of(dump) or cluster)
+    spec = _spec(reader)
+    draft = Draft("Cluster", cluster, spec, tuple(reader.sources), tuple(reader.remarks))
+    return Found((draft,), tuple(reader.diagnostics))
+
+
+def _spec(reader: Reader) -> Spec:
+    platform = versions.platform(reader)
+    version = versions.kubernetes(reader)
+    if not version:
+        version = refusing.newest_version(reader) or versions.newest_kubernetes()
+        reader.miss(
+            "the dump does not say which version of Kubernetes runs",
+            f"which version of Kubernetes runs is not in the dump; {version} is assumed",
+            "add the nodes, or what `kubectl version -o yaml` prints",
+        )
+    labels = node_labels(reader)
+    spec: Spec = {"kubernetes": version}
+    if platform is not Platform.KUBERNETES:
+        spec["platform"] = platform.value
+    if labels is not NodeLabels.NFD:
+        spec["nodeLabels"] = labels.value
+    found = operators.find(reader)
+    policy = part(found.policy.body, "spec") if found.policy else None
+    operator = operators.place(reader, found, platform)
+    monitoring = watching.read(reader, platform, _where(operator, platform), (found.values, policy))
+    if monitoring is not None:
+        spec["monitoring"] = monitoring
+    spec["gpuOperator"] = _ordered(operator | operators.settings(reader, found, operator, spec), GpuOperator)
+    if scheduler := schedulers.read(reader, spec):
+        spec["scheduler"] = scheduler
+    if needed := serving.dra(reader, version):
+        spec["dra"] = needed
+    if kinds := serving.apis(reader):
+        spec["apis"] = kinds
+    spec |= serving.routes(reader)
+    if _taints_pools(reader):
+        spec["taintPools"] = True
+    if _matches_boards(reader):
+        spec["matchBoards"] = True
+    if admission := refusing.read(reader, spec):
+        spec["admission"] = admission
+    approval = Approval.MANUAL if _runs_mps(reader) else Approval.AUTOMATIC
+    spec |= syncing.read(reader, platform, approval)
+    return _ordered(spec, ClusterSpec)
+
+
+def _where(operator: Mapping[str, Any], platform: Platform) -> Mapping[str, str]:
+    """Its namespace and its version."""
+    is_openshift = platform is Platform.OPENSHIFT or operator["install"] == "olm"
+    usual = "nvidia-gpu-operator" if is_openshift else "gpu-operator"
+    return {"namespace": operator.get("namespace", usual), "version": operator["version"]}
+
+
+def _ordered(spec: Mapping[str, Any], model: type[Model]) -> Spec:
+    """In the order of the policy language."""
+    names = [field.alias or to_camel(name) for name, field in model.model_fields.items()]
+    return {key: spec[key] for key in names if key in spec}
+
+
+# --- Nodes -------------------------------------------------------------------------------------------------------
+
+
+def node_labels(reader: Reader) -> NodeLabels:
+    """Who labels nodes: gpuplan in one of its ways, or else their node groups where a cloud has such."""
+    if reader.rules:
+        return NodeLabels.NFD
+    if reader.applied_nodes:
+        return NodeLabels.NODE
+    if reader.node_groups:
+        return NodeLabels.EXTERNAL
+    if not reader.documents and any(POOL_LABEL in item.labels for item in reader.nodes):
+        return NodeLabels.EXTERNAL  # the table of node groups is a file, which no cluster has
+    is_managed = any(key in item.labels for item in reader.nodes for key in NODE_POOL_LABELS)
+    return NodeLabels.EXTERNAL if is_managed else NodeLabels.NFD
+
+
+_USUAL_TAINT: Final = {"key": GPU_RESOURCE, "value": "present", "effect": "NoSchedule"}
+
+
+def _taints_pools(reader: Reader) -> bool:
+    """Whether some pools have the taint that each gets that has none, and none is without one that keeps pods off."""
+    has_usual = any(dict(mapping(taint)) == _USUAL_TAINT for taints in reader.pool_taints for taint in taints)
+    return has_usual and all(any(map(_keeps_off, taints)) for taints in reader.pool_taints)
+
+
+def _keeps_off(taint: object) -> bool:
+    return part(taint, "effect") != "PreferNoSchedule"
+
+
+def _matches_boards(reader: Reader) -> bool:
+    """Whether the rules of all pools ask for the boards of their model."""
+    rules = [rule for item in reader.rules for rule in sequence(part(item.body, "spec", "rules"))]
+    return bool(rules) and all(_asks_for_boards(rule) for rule in rules)
+
+
+def _asks_for_boards(rule: object) -> bool:
+    terms = [*sequence(part(rule, "matchFeatures"))]
+    for branch in sequence(part(rule, "matchAny")):
+        terms += sequence(part(branch, "matchFeatures"))
+    return any(part(term, "matchExpressions", "device") is not None for term in terms)
+
+
+def _runs_mps(reader: Reader) -> bool:
+    """Whether a file of the device plugin that gpuplan wrote shares GPUs by MPS."""
+    found = reader.config_map(operators.DEVICE_PLUGIN)
+    data = part(found.body, "data") if found else None
+    return any("\n  mps:" in text(value) for value in (data or {}).values()) if isinstance(data, dict) else False

@@ -1,0 +1,249 @@
+"""A dump as it is read for one cluster: what has been used of it, and what cannot be said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+from gpuplan.compiler import catalog
+from gpuplan.compiler.admission import CLAIMS_POLICY
+from gpuplan.compiler.base.credentials import holds_credential
+from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Origin, Path, Severity
+from gpuplan.compiler.base.plain import mapping, sequence, text
+from gpuplan.compiler.documents import Document, read_text
+from gpuplan.compiler.manifests import to_yaml
+from gpuplan.compiler.planning import resolve
+from gpuplan.compiler.planning.plan import POOL_LABEL, Plan
+from gpuplan.compiler.planning.sync_names import FLUX_SSA, SYNC_OPTIONS
+from gpuplan.compiler.policy import parse
+from gpuplan.compiler.policy.models import API_VERSION
+from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.rules import CLUSTER_NOT_TOLD, CLUSTER_SETTING_NOT_SAID
+
+Spec = dict[str, Any]
+
+ARGOCD: Final = "argoproj.io"
+FLUX: Final = "kustomize.toolkit.fluxcd.io"
+HELM: Final = "helm.toolkit.fluxcd.io"
+ABOUT_PROJECT: Final = "GPU configuration of the cluster "
+"""What an AppProject of gpuplan says of itself."""
+
+
+class Reader:
+    """What readers of one cluster share; ``cluster`` is the name that its own objects have."""
+
+    def __init__(self, dump: Dump, cluster: str) -> None:
+        self.dump = dump
+        self.cluster = cluster
+        self.diagnostics: list[Diagnostic] = []
+        self.remarks: dict[str, None] = {}
+        self.sources: dict[str, None] = {}
+
+    def use(self, *found: Item | Document) -> None:
+        """What the cluster's document comes from."""
+        for item in found:
+            source = item.source if isinstance(item, Item) else item.file.path
+            self.sources[source] = None
+
+    def leave_out(self, at: Origin, what: str, help_: str, why: str = "") -> None:
+        """What is not said of a place in the dump, for a reason."""
+        self.remarks[f"{what}{f', since {why}' if why else ''}"] = None
+        notes = (why,) if why else ()
+        self.diagnostics.append(
+            CLUSTER_SETTING_NOT_SAID.report(Finding(at, f"{what} is not said", notes=notes, help=help_))
+        )
+
+    def miss(
+        self, message: str, remark: str, help_: str, at: Origin | None = None, severity: Severity | None = None
+    ) -> None:
+        """What the dump does not say; without a place of its own it is said where the dump begins."""
+        self.remarks[remark] = None
+        places = (at, *(item.at for item in self.dump.objects[:1]), *(item.origin for item in self.dump.others[:1]))
+        if (place := next(filter(None, places), None)) is not None:
+            self.diagnostics.append(CLUSTER_NOT_TOLD.report(Finding(place, message, help=help_, severity=severity)))
+
+    @cached_property
+    def documents(self) -> tuple[tuple[Document, Mapping[str, Any]], ...]:
+        """Those that are no objects, with their data."""
+        return tuple((document, mapping(document.data)) for document in self.dump.others)
+
+    @cached_property
+    def kinds(self) -> frozenset[tuple[str, str]]:
+        """Group and kind of all objects."""
+        return frozenset((item.group, item.kind) for item in self.dump.objects)
+
+    @cached_property
+    def groups(self) -> frozenset[str]:
+        return frozenset(group for group, _ in self.kinds)
+
+    @cached_property
+    def nodes(self) -> tuple[Item, ...]:
+        """Nodes as a cluster tells of them; those that somebody is to apply have no state."""
+        return tuple(item for item in self.dump.of_kind("", "Node") if mapping(item.body.get("status")))
+
+    @cached_property
+    def applied_nodes(self) -> tuple[Item, ...]:
+        """Nodes that gpuplan labels, as it writes them or as they are after that."""
+        return tuple(
+            item
+            for item in self.dump.of_kind("", "Node")
+            if POOL_LABEL in item.labels and (SYNC_OPTIONS in item.annotations or FLUX_SSA in item.annotations)
+        )
+
+    @cached_property
+    def rules(self) -> tuple[Item, ...]:
+        """The NodeFeatureRules of pools that gpuplan writes."""
+        found = (item for item in self.dump.objects if item.kind == "NodeFeatureRule")
+        return tuple(item for item in found if item.name.startswith(_OF_POOLS))
+
+    @cached_property
+    def node_groups(self) -> tuple[Mapping[str, Any], ...]:
+        """The rows of the table for those who label nodes outside of the cluster."""
+        tables = (data for _, data in self.documents if "nodeGroups" in data and "formatVersion" in data)
+        return tuple(mapping(row) for table in tables for row in sequence(table.get("nodeGroups")))
+
+    @cached_property
+    def taints(self) -> frozenset[tuple[str, str]]:
+        """Key and effect of all taints that pools have."""
+        listed = [*self.pool_taints, *(sequence(part(item.body, "spec", "taints")) for item in self.nodes)]
+        found = (mapping(taint) for taints in listed for taint in taints)
+        return frozenset((text(taint.get("key")), text(taint.get("effect"))) for taint in found)
+
+    @cached_property
+    def pool_taints(self) -> tuple[Sequence[Any], ...]:
+        """Those of each pool, as gpuplan writes them."""
+        return tuple(sequence(pool.get("taints")) for pool in (*self._pool_rules, *self.node_groups))
+
+    @cached_property
+    def label_keys(self) -> frozenset[str]:
+        """Keys of the labels that rules of pools put on nodes."""
+        return frozenset(str(key) for rule in self._pool_rules for key in mapping(rule.get("labels")))
+
+    @cached_property
+    def _pool_rules(self) -> tuple[Mapping[str, Any], ...]:
+        return tuple(mapping(rule) for item in self.rules for rule in sequence(part(item.body, "spec", "rules")))
+
+    @cached_property
+    def prometheus_rules(self) -> tuple[Item, ...]:
+        """Those that gpuplan writes."""
+        found = self.dump.of_kind("monitoring.coreos.com", "PrometheusRule")
+        return tuple(item for item in found if item.name.startswith("gpuplan-"))
+
+    @cached_property
+    def has_claims(self) -> bool:
+        """Whether gpuplan has pods claim devices."""
+        return any(item.name == CLAIMS_POLICY for item in self.dump.objects)
+
+    def is_own_project(self, item: Item) -> bool:
+        return part(item.body, "spec", "description") == f"{ABOUT_PROJECT}{self.cluster}"
+
+    def applications(self) -> Iterator[tuple[Item, Mapping[str, Any], list[Mapping[str, Any]]]]:
+        """What Argo CD syncs: each Application with its spec and its sources, ApplicationSets by their template."""
+        for item in self.dump.of_kind(ARGOCD, "Application", "ApplicationSet"):
+            spec = mapping(item.body.get("spec"))
+            if item.kind == "ApplicationSet":
+                spec = mapping(part(spec, "template", "spec"))
+            sources = [mapping(spec.get("source")), *map(mapping, sequence(spec.get("sources")))]
+            yield item, spec, [source for source in sources if source]
+
+    def config_map(self, start: str) -> Item | None:
+        """The ConfigMap of gpuplan's own whose name is this, or begins so and ends in a digest."""
+        found = (item for item in self.dump.of_kind("", "ConfigMap") if is_named(item.name, start))
+        return next(found, None)
+
+
+_OF_POOLS: Final = ("gpuplan-pool-", "gpuplan-openshift-pool-")
+_DIGITS: Final = frozenset("0123456789abcdef")
+_LENGTH: Final = 8
+
+
+def is_named(name: str, start: str) -> bool:
+    """Whether it is this name, or this name with a digest."""
+    digest = name.removeprefix(f"{start}-")
+    return name == start or (digest != name and len(digest) == _LENGTH and set(digest) <= _DIGITS)
+
+
+def part(body: object, *route: str) -> object:
+    """What is at a route, None where nothing is."""
+    for key in route:
+        body = mapping(body).get(key)
+    return body
+
+
+def rules_in(items: Iterable[Item]) -> Iterator[Mapping[str, Any]]:
+    """The rules of Prometheus in objects."""
+    for item in items:
+        for group in sequence(part(item.body, "spec", "groups")):
+            yield from map(mapping, sequence(part(group, "rules")))
+
+
+def cleaned(labels: object) -> dict[str, str]:
+    """Labels without those that tools write on what they apply."""
+    own = {key: value for key, value in mapping(labels).items() if isinstance(value, str)}
+    return {key: value for key, value in own.items() if not key.startswith(_OF_TOOLS)}
+
+
+_OF_TOOLS: Final = ("argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "app.kubernetes.io/instance")
+
+
+def differing(found: Mapping[str, object], usual: Mapping[str, object]) -> Spec:
+    """The fields that are given and are not what holds anyway."""
+    return {key: value for key, value in found.items() if value is not None and value != usual.get(key)}
+
+
+def less(values: Mapping[str, Any], expected: Mapping[str, Any]) -> Spec:
+    """What of the values is not as expected."""
+    found: Spec = {}
+    for key, value in values.items():
+        if key not in expected:
+            found[key] = value
+        elif isinstance(value, Mapping) and isinstance(expected[key], Mapping):
+            if inner := less(value, expected[key]):
+                found[key] = inner
+        elif value != expected[key]:
+            found[key] = value
+    return found
+
+
+def plan_of(spec: Mapping[str, Any], cluster: str) -> Plan | None:
+    """The plan of a cluster without pools and tenants, to see what a back end makes of a document."""
+    body = {"apiVersion": API_VERSION, "kind": "Cluster", "metadata": {"name": cluster}, "spec": dict(spec)}
+    documents, _ = read_text("cluster.yaml", to_yaml(body))
+    found = [parse(document) for document in documents]
+    return resolve(found[0], (), catalog.load())[0] if found and found[0].policy else None
+
+
+def credentials_in(value: object, route: Path = ()) -> Iterator[Path]:
+    """The routes of texts that look like credentials."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from credentials_in(inner, (*route, str(key)))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from credentials_in(inner, (*route, index))
+    elif isinstance(value, str) and holds_credential(value):
+        yield route
+
+
+def without(value: Any, route: Path) -> Any:  # noqa: ANN401 - plain data
+    """Plain data less what is at a route; whatever holds it stays."""
+    first, rest = route[0], route[1:]
+    if isinstance(value, Mapping):
+        kept = {key: without(inner, rest) if key == first and rest else inner for key, inner in value.items()}
+        return kept if rest else {key: inner for key, inner in kept.items() if key != first}
+    if isinstance(value, list):
+        kept_items = [without(inner, rest) if index == first and rest else inner for index, inner in enumerate(value)]
+        return kept_items if rest else [inner for index, inner in enumerate(kept_items) if index != first]
+    return value
+
+
+def is_written(item: Item | None) -> bool:
+    """Whether gpuplan wrote an object that holds others: whoever deletes it is asked."""
+    return item is not None and "Delete=confirm" in item.annotations.get(SYNC_OPTIONS, "")
+
+
+def only(values: Iterable[str]) -> str:
+    """The value, if it is one and the same."""
+    found = set(values) - {""}
+    return found.pop() if len(found) == 1 else ""

@@ -1,0 +1,240 @@
+"""Who syncs a cluster's folders: gpuplan's own Applications of Argo CD, or Kustomizations of Flux."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from posixpath import normpath
+from typing import Any, Final
+
+from gpuplan.compiler.base.credentials import holds_credential
+from gpuplan.compiler.base.diagnostics import Severity
+from gpuplan.compiler.base.plain import mapping, sequence, text
+from gpuplan.compiler.planning.plan import Stage
+from gpuplan.compiler.planning.sync_names import CONTENT, fit, folder_name, root_name, sync_name
+from gpuplan.compiler.policy.models import Approval, Flux, FluxSource, Platform
+from gpuplan.features.live.clusters.reader import (
+    ABOUT_PROJECT,
+    ARGOCD,
+    FLUX,
+    HELM,
+    Reader,
+    Spec,
+    cleaned,
+    differing,
+    part,
+)
+from gpuplan.features.live.dump import Dump, Item
+
+_IN_CLUSTER: Final = "https://kubernetes.default.svc"
+
+
+def names(dump: Dump) -> Iterator[str]:
+    """The names of the clusters that gpuplan's objects for Argo CD or Flux are about."""
+    for item in dump.of_kind(ARGOCD, "AppProject"):
+        about = text(part(item.body, "spec", "description"))
+        if about.startswith(ABOUT_PROJECT):
+            yield about.removeprefix(ABOUT_PROJECT)
+    for item in dump.of_kind(FLUX, "Kustomization"):
+        *_, cluster, folder = ["", "", *text(part(item.body, "spec", "path")).split("/")]
+        if folder == Stage.GPU_OPERATOR and item.name in (folder_name(cluster, folder), _subscriptions(cluster)):
+            yield cluster
+
+
+def _subscriptions(cluster: str) -> str:
+    return fit(f"gpu-subscriptions-{cluster}")
+
+
+def read(reader: Reader, platform: Platform, usual: Approval) -> Spec:
+    """The tool that syncs the cluster; ``usual`` is the approval of the operator where none is stated.
+
+    An Argo CD or a Flux that syncs other things alone tells nothing of where the policies' output will be.
+    """
+    by_argocd, by_flux = argocd(reader, platform, usual), flux(reader, usual)
+    if by_argocd is not None:
+        for item, _ in [*_kustomizations(reader)][:1]:
+            what, help_ = "that Flux syncs the cluster as well", "remove the Kustomizations of one of the two"
+            reader.leave_out(item.at, what, help_, "one tool syncs a cluster")
+        return {"argocd": by_argocd}
+    if by_flux is not None:
+        return {"flux": by_flux}
+    for tool, kind, field in _TOOLS:
+        for item in reader.dump.of_kind(*kind)[:1]:
+            reader.miss(
+                f"the dump does not say which repository {tool} will have the policies' output from",
+                f"{tool} runs, and no tool is said to sync what is built",
+                f"add {field} to the Cluster, or apply `out/` in another way",
+                item.at,
+                Severity.NOTE,
+            )
+            return {}
+    return {}
+
+
+_TOOLS: Final = (
+    ("Argo CD", (ARGOCD, "Application"), "`argocd: {repoURL: ...}`"),
+    ("Flux", (FLUX, "Kustomization"), "`flux: {}`"),
+)
+
+
+# --- Argo CD -----------------------------------------------------------------------------------------------------
+
+
+def argocd(reader: Reader, platform: Platform, usual: Approval) -> Spec | None:
+    """What gpuplan's AppProject and Applications say; ``usual`` is the approval that holds where none is stated."""
+    project = _project(reader)
+    if project is None:
+        return None
+    reader.use(project)
+    spec = mapping(project.body.get("spec"))
+    applications = {item.name: (item, found) for item, found, _ in reader.applications()}
+    operator, found = applications.get(sync_name(reader.cluster, Stage.GPU_OPERATOR), (None, {}))
+    if operator is not None:
+        reader.use(operator)
+    repository = text(next(iter(sequence(spec.get("sourceRepos"))), ""))
+    source = _git_source(reader, repository)
+    name = reader.cluster
+    stated = _approval(operator, found) if operator is not None else None
+    return {
+        "repoURL": _address(reader, project, repository),
+        **differing(
+            {
+                "revision": text(source.get("targetRevision")) or None,
+                "path": _out(text(source.get("path")), name),
+                "namespace": project.namespace or None,
+                "project": project.name,
+                "destination": _destination(spec),
+                "labels": cleaned(project.labels),
+                "root": root_name(name) in applications,
+                "operatorApproval": stated,
+            },
+            {
+                "revision": "main",
+                "path": "out",
+                "namespace": "openshift-gitops" if platform is Platform.OPENSHIFT else "argocd",
+                "project": f"gpuplan-{name}",
+                "destination": {"server": _IN_CLUSTER},
+                "labels": {},
+                "root": False,
+                "operatorApproval": usual.value,
+            },
+        ),
+    }
+
+
+def _address(reader: Reader, project: Item, url: str) -> str:
+    """The repository without a password: Argo CD has those in a Secret of its own."""
+    if not holds_credential(url):
+        return url
+    scheme, _, rest = url.partition("://")
+    what = "the password in the repository's address"
+    reader.leave_out(project.at / ("spec", "sourceRepos", 0), what, "give Argo CD a Secret of the repository")
+    return f"{scheme}://{rest.partition('@')[2]}"
+
+
+def _project(reader: Reader) -> Item | None:
+    return next(filter(reader.is_own_project, reader.dump.of_kind(ARGOCD, "AppProject")), None)
+
+
+def _git_source(reader: Reader, repository: str) -> Mapping[str, Any]:
+    """What an Application of one folder has of the repository."""
+    for item, _, sources in reader.applications():
+        for source in sources:
+            path = text(source.get("path"))
+            is_own = item.name == sync_name(reader.cluster, path.rpartition("/")[2]) if _is_stage(path) else False
+            if is_own and source.get("repoURL") == repository:
+                return source
+    return {}
+
+
+def _is_stage(path: str) -> bool:
+    return path.rpartition("/")[2] in (stage.value for stage in Stage)
+
+
+def _out(path: str, cluster: str) -> str | None:
+    """Where the output lies, by the path of a folder two levels below."""
+    if not path:
+        return None
+    above = path.removeprefix("./").rpartition("/")[0]
+    return normpath(above.removesuffix(cluster) or ".")
+
+
+def _destination(spec: Mapping[str, Any]) -> Spec | None:
+    for found in map(mapping, sequence(spec.get("destinations"))):
+        for key in ("name", "server"):
+            if value := text(found.get(key)):
+                return {key: value}
+    return None
+
+
+def _approval(operator: Item, spec: Mapping[str, Any]) -> str:
+    """What a root syncs by itself has no automated sync, and a digest of what it applies."""
+    is_automatic = "automated" in mapping(spec.get("syncPolicy")) or CONTENT in operator.annotations
+    return (Approval.AUTOMATIC if is_automatic else Approval.MANUAL).value
+
+
+# --- Flux --------------------------------------------------------------------------------------------------------
+
+
+def flux(reader: Reader, usual: Approval) -> Spec | None:
+    """What gpuplan's Kustomizations say."""
+    found = [*_kustomizations(reader)]
+    if not found:
+        return None
+    item, folder = found[0]
+    reader.use(item)
+    spec = mapping(item.body.get("spec"))
+    source = mapping(spec.get("sourceRef"))
+    defaults = Flux.model_construct()
+    by_name = {name: text(source.get(name)) or None for name in ("kind", "name", "namespace")}
+    usual_source = FluxSource.model_construct()
+    of_source = {"kind": usual_source.kind.value, "name": usual_source.name}
+    named = {} if (different := differing(by_name, of_source)) == {} else different
+    path = text(spec.get("path")).removesuffix(f"/{folder}") + "/x"
+    return differing(
+        {
+            "source": named,
+            "path": _out(path, reader.cluster),
+            "namespace": item.namespace,
+            "interval": _short(text(spec.get("interval"))) or None,
+            "serviceAccountName": text(spec.get("serviceAccountName")) or None,
+            "kubeConfigSecret": text(part(spec, "kubeConfig", "secretRef", "name")) or None,
+            "labels": cleaned(item.labels),
+            "operatorApproval": _approval_of_flux(reader),
+        },
+        {
+            "source": {},
+            "path": defaults.path,
+            "namespace": defaults.namespace,
+            "interval": defaults.interval,
+            "labels": {},
+            "operatorApproval": usual.value,
+        },
+    )
+
+
+def _kustomizations(reader: Reader) -> Iterator[tuple[Item, str]]:
+    """Those of the cluster's folders, with the folder."""
+    for item in reader.dump.of_kind(FLUX, "Kustomization"):
+        _, found, folder = f"/{text(part(item.body, 'spec', 'path'))}".rpartition(f"/{reader.cluster}/")
+        is_stage = found and folder.partition("/")[0] in (stage.value for stage in Stage)
+        if is_stage and item.name == folder_name(reader.cluster, folder):
+            yield item, folder
+
+
+def _approval_of_flux(reader: Reader) -> str | None:
+    """A release of the chart is suspended, or else the folder's Kustomization."""
+    name = folder_name(reader.cluster, Stage.GPU_OPERATOR)
+    found = [item for item in reader.dump.of_kind(HELM, "HelmRelease") if item.name == name]
+    found = found or [item for item in reader.dump.of_kind(FLUX, "Kustomization") if item.name == name]
+    if not found:
+        return None
+    is_suspended = any(part(item.body, "spec", "suspend") is True for item in found)
+    return (Approval.MANUAL if is_suspended else Approval.AUTOMATIC).value
+
+
+def _short(duration: str) -> str:
+    """A duration as people write it: Go prints `10m0s`."""
+    for end in ("m0s", "h0m"):
+        if duration.endswith(end):
+            duration = duration[: 1 - len(end)]
+    return duration

@@ -1,0 +1,174 @@
+"""What watches a cluster, by the rules and dashboards that gpuplan wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from gpuplan.compiler.backends.gpu_operator.settings import metrics as exporter_metrics
+from gpuplan.compiler.backends.monitoring.rules import (
+    NAMESPACE_TENANT,
+    POOL_MIG_CONFIG,
+    POOL_PLANNED_NODES,
+    POOL_PLANNED_UNITS,
+    QUEUE_TENANT,
+    texts,
+)
+from gpuplan.compiler.base.plain import mapping, text
+from gpuplan.compiler.catalog.exporters import exporter_traits
+from gpuplan.compiler.manifests.templates import rows_for
+from gpuplan.compiler.planning.alerts import AlertName
+from gpuplan.compiler.policy.models import Collect, Platform
+from gpuplan.features.live.clusters.reader import (
+    ARGOCD,
+    Reader,
+    Spec,
+    cleaned,
+    differing,
+    only,
+    part,
+    plan_of,
+    rules_in,
+)
+from gpuplan.features.live.clusters.versions import CONSOLE
+from gpuplan.features.live.dump import Item
+
+_METRICS: Final = "gpuplan-dcgm-metrics"
+_PREFIX: Final = "gpuplan-"
+_ALERTS: Final = "gpuplan-alerts"
+
+
+def read(reader: Reader, platform: Platform, operator: Mapping[str, str], told: Iterable[object]) -> Spec | None:
+    """The part on monitoring; ``told`` is what the operator is told, as values and as a ClusterPolicy.
+
+    ``operator`` has its namespace and its version.
+    """
+    rules = reader.prometheus_rules
+    if not rules and reader.config_map(_METRICS) is None:
+        return None
+    reader.use(*(item for item in rules if item.name == _ALERTS))
+    is_basic = _is_basic(reader, rules)
+    is_openshift = platform is Platform.OPENSHIFT
+    namespace = only(item.namespace for item in rules)
+    usual = operator["namespace"] if is_openshift else "monitoring"
+    alerts = {text(rule.get("alert")): rule for rule in rules_in(rules) if "alert" in rule}
+    settings = [mapping(part(values, "dcgmExporter", "serviceMonitor")) for values in told]
+    return differing(
+        {
+            "namespace": namespace or None,
+            "labels": cleaned(rules[0].labels) if rules else {},
+            "honorLabels": any(found.get("honorLabels") is True for found in settings),
+            "alertLabels": _labels(alerts.values()),
+            "disabledAlerts": [*_disabled(reader, rules, operator["version"], is_basic=is_basic)],
+            "runbookUrl": _runbook(alerts),
+            "collect": (Collect.BASIC if is_basic else Collect.HEALTH).value,
+            "dashboards": _dashboards(reader, namespace or usual, is_openshift=is_openshift),
+        },
+        {
+            "namespace": usual,
+            "labels": {},
+            "honorLabels": False,
+            "alertLabels": {},
+            "disabledAlerts": [],
+            "collect": Collect.HEALTH.value,
+            "dashboards": {},
+        },
+    )
+
+
+# --- Alerts ------------------------------------------------------------------------------------------------------
+
+
+def _labels(alerts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """What every alert has beside how severe it is."""
+    return next(({key: value for key, value in _own(rule) if key != "severity"} for rule in alerts), {})
+
+
+def _own(rule: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    return mapping(rule.get("labels")).items()
+
+
+def _runbook(alerts: Mapping[str, Mapping[str, Any]]) -> str | None:
+    found = (text(part(rule, "annotations", "runbook_url")) for rule in alerts.values())
+    return next((url.rpartition("#")[0] for url in found if url), None)
+
+
+def _is_basic(reader: Reader, rules: Sequence[Item]) -> bool:
+    """Whether the exporter collects as little as that list says, or no alert reads more."""
+    metrics = reader.config_map(_METRICS)
+    if metrics is None:
+        alerts = {text(rule.get("alert")) for rule in rules_in(rules)}
+        return bool(rules) and not any(name in alerts for name in _of_health())
+    plan = plan_of({**_ANY, "monitoring": {"collect": Collect.BASIC.value}}, reader.cluster)
+    return plan is not None and mapping(metrics.body.get("data")) == exporter_metrics(plan)
+
+
+_ANY: Final = {"kubernetes": "1.34", "gpuOperator": {"install": "helm", "version": "v26.7.0"}}
+"""A cluster whose list of metrics is as short as on any other."""
+
+
+def _of_health() -> Iterator[str]:
+    """Alerts that are there where more is collected, and not otherwise."""
+    return (name for name in _alerts_where({"health"}) if name not in _alerts_where(()))
+
+
+def _disabled(reader: Reader, rules: Sequence[Item], version: str, *, is_basic: bool) -> Iterator[str]:
+    """The alerts that would be there if the policy left them on."""
+    if not rules:
+        return
+    there = {text(rule.get("alert")) for rule in rules_in(rules)}
+    facts = {*_facts(reader, rules)}
+    if not is_basic:
+        facts |= {"health", *(trait.value for trait in exporter_traits(version))}
+    yield from (name for name in _alerts_where(facts) if name not in there)
+
+
+def _alerts_where(facts: Collection[str]) -> list[str]:
+    return [name.value for name in AlertName if any(rows_for(facts, texts()[name.value]))]
+
+
+def _facts(reader: Reader, rules: Sequence[Item]) -> Iterator[str]:
+    """What alerts depend on, by the series that are recorded of the plan."""
+    recorded = [(text(rule.get("record")), mapping(rule.get("labels"))) for rule in rules_in(rules) if "record" in rule]
+    names = {name for name, _ in recorded}
+    facts = {POOL_PLANNED_NODES: "pools", POOL_PLANNED_UNITS: "units", POOL_MIG_CONFIG: "partitioned"}
+    facts |= {NAMESPACE_TENANT: "namespaces", QUEUE_TENANT: "queue-metrics"}
+    yield from (fact for series, fact in facts.items() if series in names)
+    planned = [labels for name, labels in recorded if name == POOL_PLANNED_UNITS]
+    if len({text(labels.get("resource")) for labels in planned if _is_of_mig(labels)}) > 1:
+        yield "sizes"
+    if POOL_PLANNED_NODES in names and POOL_PLANNED_UNITS not in names and reader.has_claims:
+        yield "claims"
+    if any(reader.is_own_project(item) for item in reader.dump.of_kind(ARGOCD, "AppProject")):
+        yield "argocd"
+
+
+def _is_of_mig(labels: Mapping[str, Any]) -> bool:
+    return text(labels.get("resource")).startswith("nvidia_com_mig_")
+
+
+# --- Dashboards --------------------------------------------------------------------------------------------------
+
+_FOLDER: Final = "grafana_folder"
+_CONSOLE_LABELS: Final = {"console.openshift.io/dashboard": "true", "console.openshift.io/odc-dashboard": "true"}
+
+
+def _dashboards(reader: Reader, usual_namespace: str, *, is_openshift: bool) -> Spec:
+    found = reader.dump.of_kind("", "ConfigMap")
+    name = f"{_PREFIX}{reader.cluster}"
+    board = next(
+        (item for item in found if item.name == name and f"{name}.json" in mapping(item.body.get("data"))), None
+    )
+    if board is None:
+        return {}
+    return differing(
+        {
+            "namespace": board.namespace or None,
+            "labels": cleaned(board.labels),
+            "folder": board.annotations.get(_FOLDER),
+        },
+        {
+            "namespace": CONSOLE if is_openshift else usual_namespace,
+            "labels": _CONSOLE_LABELS if is_openshift else {"grafana_dashboard": "1"},
+        },
+    )

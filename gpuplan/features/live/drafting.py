@@ -1,0 +1,85 @@
+"""Drafts of policies as files: where each stands, and its text below comments on what it is from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
+from typing import Final
+
+from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.wording import joined
+from gpuplan.compiler.manifests import to_yaml
+from gpuplan.compiler.pipeline.loading import DEFAULT_BASES, OVERLAYS
+from gpuplan.compiler.pipeline.writing import document
+from gpuplan.compiler.policy.models import API_VERSION
+from gpuplan.features.live.readers import Draft
+
+_SHARED: Final = {"Gpu": "gpus", "MigLayout": "layouts", "PriorityClass": "priority-classes"}
+"""What clusters may have in common, with the folder that it stands in."""
+_OWN: Final = {"Pool": "pools", "Tenant": "tenants", "Workload": "workloads", "Retained": "retained"}
+_WIDTH: Final = 118
+
+
+def files_of(drafts: Iterable[Draft], cluster: str, *, shares: bool) -> dict[str, str]:
+    """The text of each draft by the path of its file; with ``shares`` what clusters may share is in `policies/`."""
+    found: dict[str, str] = {}
+    for draft in drafts:
+        is_shared = shares and draft.kind in _SHARED
+        top = DEFAULT_BASES[0] if is_shared else f"{OVERLAYS}/{cluster}"
+        folder = {**_SHARED, **_OWN}.get(draft.kind)
+        name = _UNFIT.sub("-", draft.name).strip(".") or "unnamed"
+        path = f"{top}/{folder}/{name}.yaml" if folder else f"{top}/cluster.yaml"
+        found[path] = f"{found[path]}---\n{text_of(draft)}" if path in found else text_of(draft)
+    return found
+
+
+_UNFIT: Final = regex(r"[^-_.A-Za-z0-9]")
+"""What no file is called by: the names of a dump are whatever somebody wrote."""
+
+
+def text_of(draft: Draft) -> str:
+    """A document below comments on where it is from and what it does not say."""
+    return "".join(_comments(draft)) + to_yaml(document(draft.kind, draft.name, draft.spec))
+
+
+_MOST_SOURCES: Final = 8
+
+
+def _comments(draft: Draft) -> Iterator[str]:
+    """A line for each file that it came from, with the objects there, and one for each remark.
+
+    Of a file that the user named from the root of the disk only the name is told: policies are committed.
+    """
+    by_file: dict[str, list[str]] = {}
+    for source in dict.fromkeys(draft.sources):
+        title, _, file = source.rpartition(" (")
+        file = file.removesuffix(")")
+        by_file.setdefault(file.rpartition("/")[2] if file.startswith("/") else file, []).append(title)
+    for file, titles in by_file.items():
+        more = [f"{len(titles) - _MOST_SOURCES} more"] if len(titles) > _MOST_SOURCES else []
+        told = joined([*filter(None, titles[:_MOST_SOURCES]), *more])
+        yield from _comment(f"From {file}: {told}." if told else f"From {file}.", "  ")
+    for remark in dict.fromkeys(draft.remarks):
+        yield from _comment(f"- {remark}", "  ")
+
+
+_INSTRUCTIONS: Final = ("gpuplan:", "$schema=")
+"""What makes a comment an instruction, to gpuplan or to an editor: a dump gives none."""
+
+
+def _comment(text: str, indent: str) -> Iterator[str]:
+    printable = "".join(char if char.isprintable() else " " for char in text)
+    for mark in _INSTRUCTIONS:
+        printable = printable.replace(mark, f"{mark[:-1]} {mark[-1]}")
+    for line in wrap(printable, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False):
+        yield f"# {line}\n"
+
+
+def text_of_deletions(documents: Sequence[tuple[str, str]]) -> str:
+    """What takes documents of the bases away from a cluster that has none of them."""
+    head = "# What the bases have and this cluster has not.\n"
+    texts = [
+        to_yaml({"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name, "$patch": "delete"}})
+        for kind, name in documents
+    ]
+    return head + "---\n".join(texts)

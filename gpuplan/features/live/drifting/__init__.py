@@ -1,0 +1,82 @@
+"""Compare what runs with what the policies build: where each difference comes from, and what the next sync does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+
+from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.documents import find_folders
+from gpuplan.compiler.pipeline import Report, report_on
+from gpuplan.compiler.pipeline.findings import tidy
+from gpuplan.compiler.pipeline.loading import OVERLAYS, load
+from gpuplan.compiler.planning.plan import Plan
+from gpuplan.features.live.drifting.comparing import compare, compare_nodes, count_nodes, leftovers, opponents
+from gpuplan.features.live.drifting.model import Comparison, Differs, Drift, Drifting, NextSync
+from gpuplan.features.live.drifting.planned import planned
+from gpuplan.features.live.drifting.telling import Telling
+from gpuplan.features.live.readers import Dump, name_of, read_dump
+
+__all__ = ["Comparison", "Differs", "Drift", "Drifting", "NextSync", "compare_with", "drift"]
+
+
+def drift(
+    dumps: Mapping[str, bytes], root: str | PathLike[str] = ".", cluster: str = "", *, kustomize: str = ""
+) -> Drifting:
+    """What runs, as dumps show it, contents by name, beside what the policies at ``root`` build for a cluster.
+
+    Without a ``cluster`` it is the only one, or the one that the dumps say; trouble where they say another one, or show
+    nothing of it. ``kustomize`` is as in `validate`: without it, what hand-written Components make of objects is not
+    known, and they are not compared.
+    """
+    root = Path(root)
+    dump, found = read_dump(dumps)
+    if not dump.objects and not any(item.is_error for item in found):
+        raise GpuplanError("there is no object in the dump", "name what `kubectl get ... -o yaml` printed")
+    name = _cluster(root, cluster, dump)
+    repository = load(root, (name,))
+    report = report_on(repository)
+    if not report.is_valid or not report.plans:
+        return Drifting(report, name)
+    [plan] = report.plans
+    compared = compare_with(plan, dump, root, kustomize=kustomize)
+    if not compared.shows_anything:
+        raise GpuplanError(
+            f"the dump shows nothing of cluster `{name}`: no object in it is one that the policies write",
+            "`gpuplan import --commands` prints what to collect",
+        )
+    report = Report(tidy((*found, *compared.opponents), (), needed=()), report.plans, (name,), len(dumps))
+    told = name_of(dump)
+    return Drifting(report, name, compared.drifts, compared.left_alone, compared.unjudged, compared.number, told)
+
+
+def _cluster(root: Path, wish: str, dump: Dump) -> str:
+    known, told = find_folders(root, OVERLAYS), name_of(dump)
+    name = wish or (known[0] if len(known) == 1 else told)
+    if not name:
+        raise GpuplanError("the dump does not say which cluster it is of", "name it: `gpuplan drift -c NAME`")
+    if not wish and told not in ("", name):
+        raise GpuplanError(
+            f"the dump is of cluster `{told}`, as gpuplan's own objects in it say, and the policies are of `{name}`",
+            f"go to the repository of `{told}`, or compare all the same: `gpuplan drift -c {name}`",
+        )
+    return name
+
+
+def compare_with(plan: Plan, dump: Dump, root: Path = Path(), *, kustomize: str = "") -> Comparison:
+    """What runs beside a plan, which may be made in memory; ``root`` is where its Components are, if it has any."""
+    platform = planned(plan, root, kustomize)
+    telling = Telling(platform)
+    shown = platform.shown_by(dump)
+    compared = compare(shown, dump, plan.cluster.spec.kubernetes)
+    found = [drift for item in compared.differing for drift in telling.differing(item)]
+    found += map(telling.missing, compared.missing)
+    found += map(telling.left, leftovers(dump, platform.known, telling.folders, platform.kinds))
+    found += map(telling.node, compare_nodes(plan, dump))
+    found.sort(key=lambda drift: (-drift.change_class.rank, drift.title, drift.path))
+    told = tuple(drift for drift in found if drift.next_sync is not NextSync.LEAVES)
+    left = tuple(drift for drift in found if drift.next_sync is NextSync.LEAVES)
+    unjudged = (*compared.unjudged, *platform.unjudged)
+    number = len(compared.found) + count_nodes(plan, dump)
+    return Comparison(told, left, unjudged, tuple(opponents(plan, dump, platform.known, shown)), number)

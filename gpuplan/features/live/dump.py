@@ -1,0 +1,192 @@
+"""What `kubectl get -o yaml|json` printed, and files from Git: the objects in them, each with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, Final
+
+from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Severity
+from gpuplan.compiler.base.plain import mapping, text
+from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.documents import Document, file_of
+from gpuplan.compiler.documents.printed import Printed, is_cut_off, objects_in, read_printed
+from gpuplan.compiler.manifests import Identity, identity_of
+from gpuplan.features.live.rules import NOT_READ, TOLD_TWICE
+
+
+class Item(Value):
+    """An object of a dump. Its ``body`` may have any shape."""
+
+    at: Origin
+    body: Mapping[str, Any]
+
+    @property
+    def identity(self) -> Identity:
+        return identity_of(self.body)
+
+    @property
+    def kind(self) -> str:
+        return self.identity.kind
+
+    @property
+    def group(self) -> str:
+        return self.identity.group
+
+    @property
+    def name(self) -> str:
+        return self.identity.name
+
+    @property
+    def namespace(self) -> str:
+        return self.identity.namespace
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        found = mapping(mapping(self.body.get("metadata")).get("labels"))
+        return {key: value for key, value in found.items() if isinstance(value, str)}
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        found = mapping(mapping(self.body.get("metadata")).get("annotations"))
+        return {key: value for key, value in found.items() if isinstance(value, str)}
+
+    @property
+    def title(self) -> str:
+        """What to call it: `` ConfigMap `x` in namespace `y` ``."""
+        where = f" in namespace `{self.namespace}`" if self.namespace else ""
+        return f"{self.kind or 'object'} `{self.name}`{where}" if self.name else self.kind or "object"
+
+    @property
+    def file(self) -> str:
+        """The file that it is in, as the user named it."""
+        return file_of(self.at).path
+
+    @property
+    def source(self) -> str:
+        """What it is and where, for a comment: ``ConfigMap `x` in namespace `y` (cluster.yaml)``."""
+        return f"{self.title} ({self.file})"
+
+
+class Dump(Value):
+    """The objects of all files, and ``others``: documents that are no Kubernetes objects, such as a mig-parted file.
+
+    Secrets are none of them: they are dropped as they are read. ``empty`` are the files that hold no values, or a text
+    alone, such as what kubectl tells a person.
+    """
+
+    objects: tuple[Item, ...] = ()
+    others: tuple[Document, ...] = ()
+    empty: tuple[str, ...] = ()
+
+    def of_kind(self, group: str, *kinds: str) -> tuple[Item, ...]:
+        return tuple(item for kind in kinds for item in self._by_kind.get((group, kind), ()))
+
+    def find(self, group: str, kind: str, name: str, namespace: str = "") -> Item | None:
+        return self._by_identity.get(Identity(group, kind, namespace, name))
+
+    @cached_property
+    def _by_kind(self) -> Mapping[tuple[str, str], list[Item]]:
+        found: dict[tuple[str, str], list[Item]] = {}
+        for item in self.objects:
+            identity = item.identity
+            found.setdefault((identity.group, identity.kind), []).append(item)
+        return found
+
+    @cached_property
+    def _by_identity(self) -> Mapping[Identity, Item]:
+        return {item.identity: item for item in reversed(self.objects)}
+
+
+def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]:
+    """The objects in files by name, those of Lists one by one; what cannot be read is a finding."""
+    objects: list[Item] = []
+    others: list[Document] = []
+    empty: list[str] = []
+    found: list[Diagnostic] = []
+    for name, content in files.items():
+        documents, unread = read_printed(name, content)
+        found += unread
+        if not unread and not any(mapping(printed.data) for printed in documents):
+            empty.append(name)
+        for printed in documents:
+            if printed.document is not None and not printed.document.is_whole:
+                continue
+            body = mapping(printed.data)
+            if _is_kustomization(body):
+                continue
+            if is_cut_off(body):
+                found.append(_cut_off(printed.at))
+                continue
+            if "kind" in body and "apiVersion" in body:
+                objects += _items(printed)
+            elif printed.document is not None and body:
+                others.append(printed.document)
+    chosen, twice = _once(objects)
+    return Dump(chosen, tuple(others), tuple(empty)), (*found, *twice)
+
+
+def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:
+    """Each object once: the fuller one where the other says nothing else, such as a file from Git; else the first."""
+    chosen: dict[tuple[Identity, bool], Item] = {}
+    found: list[Diagnostic] = []
+    for item in objects:
+        key = item.identity, _is_applied_to_node(item)
+        there = chosen.setdefault(key, item)
+        if there is item or _is_part(_meaning(item), _meaning(there)):
+            continue
+        if _is_part(_meaning(there), _meaning(item)):
+            chosen[key] = item
+            continue
+        finding = Finding(
+            item.at,
+            f"{item.title} is in the dump twice, and not the same",
+            label="not read",
+            related=(Label(there.at, "this one was read"),),
+            help="leave one of them out, or name the file with what runs first",
+        )
+        found.append(TOLD_TWICE.report(finding))
+    return tuple(chosen.values()), found
+
+
+def _is_applied_to_node(item: Item) -> bool:
+    """Whether it is what somebody has a node get, and no node: the kubelet makes those, with a status."""
+    return item.kind == "Node" and not item.group and "status" not in item.body
+
+
+def _meaning(item: Item) -> Mapping[str, object]:
+    """What an object says, without what the API server and those who apply it add."""
+    spoken = {key: value for key, value in item.body.items() if key not in ("metadata", "status")}
+    return spoken | ({"labels": item.labels} if item.labels else {})
+
+
+def _is_part(some: object, whole: object) -> bool:
+    if isinstance(some, Mapping) and isinstance(whole, Mapping):
+        return all(key in whole and _is_part(value, whole[key]) for key, value in some.items())
+    return some == whole
+
+
+def _is_kustomization(body: Mapping[str, object]) -> bool:
+    """Whether it says how files are put together: what comes of it is meant."""
+    return text(body.get("apiVersion")).startswith("kustomize.config.k8s.io/")
+
+
+def _cut_off(at: Origin) -> Diagnostic:
+    finding = Finding(
+        at,
+        "the List has no `kind` beside `items`, as one that was cut off",
+        notes=("kubectl writes `kind` behind the items, so that some of them are missing",),
+        help="run the command again, to the end; write `kind: List` where nothing is missing",
+        severity=Severity.ERROR,
+    )
+    return NOT_READ.report(finding)
+
+
+_SECRET: Final = ("v1", "Secret")
+
+
+def _items(printed: Printed) -> Iterator[Item]:
+    for found in objects_in(printed):
+        body = mapping(found.data)
+        if (text(body.get("apiVersion")), text(body.get("kind"))) != _SECRET:
+            yield Item(found.at, body)

@@ -1,0 +1,193 @@
+"""Make policies of what runs: the stages of `gpuplan.features.live` in order, with a plan between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.base.values import NamedTuple, Value
+from gpuplan.compiler.base.wording import count_kinds, listing
+from gpuplan.compiler.documents import DiskTree, Document, FileTree, find_folders, has_folder, read_folder
+from gpuplan.compiler.documents.filetree import Written
+from gpuplan.compiler.pipeline import Report, report_on
+from gpuplan.compiler.pipeline.findings import tidy
+from gpuplan.compiler.pipeline.loading import DEFAULT_BASES, OVERLAYS, Repository, load_tree
+from gpuplan.compiler.pipeline.writing import merge_patch
+from gpuplan.compiler.policy.names import CLUSTER
+from gpuplan.features.live.drafting import files_of, text_of_deletions
+from gpuplan.features.live.drifting import Drift, compare_with
+from gpuplan.features.live.readers import (
+    Draft,
+    Dump,
+    Found,
+    has_known,
+    name_of,
+    platform,
+    read_dump,
+    tenants,
+    unread,
+    workloads,
+)
+
+
+class Difference(NamedTuple):
+    """A document that is there already and says something else than the dump; it is left as it is."""
+
+    path: str
+    title: str
+
+
+class Import(Value):
+    """What was made of dumps.
+
+    ``files`` are to be written, by path below the root; none of them is there yet. ``same`` are the documents that are
+    there and say the same, ``differing`` those that say something else. ``report`` has what was found in the dumps and
+    the errors of the policies. ``first_sync`` is what a sync of what they build would change of the dump; None
+    where they have errors. ``told_name`` is what gpuplan's own objects in the dump call the cluster. Of a dump of which
+    a part cannot be read nothing is made.
+    """
+
+    report: Report
+    cluster: str
+    files: Mapping[str, str]
+    drafts: tuple[Draft, ...]
+    same: tuple[str, ...] = ()
+    differing: tuple[Difference, ...] = ()
+    first_sync: tuple[Drift, ...] | None = None
+    told_name: str = ""
+
+
+def adopt(
+    dumps: Mapping[str, bytes], root: str | PathLike[str] = ".", cluster: str = "", *, merges: bool = False
+) -> Import:
+    """Make policies of dumps, contents by name, for a cluster of the repository at ``root``; nothing is written.
+
+    Without a ``cluster`` the dumps must say its name. Trouble where the cluster has policies that say something else,
+    unless it ``merges``: then documents that are missing are made, and none is changed.
+    """
+    root = Path(root)
+    dump, found = read_dump(dumps)
+    if any(item.is_error for item in found):
+        return Import(Report(tidy(found, (), needed=()), (), (), len(dumps)), cluster, {}, ())
+    if not dump.objects and not dump.others:
+        raise GpuplanError("there is nothing in the dump", _HOW)
+    if not has_known(dump):
+        raise GpuplanError(f"there is nothing in the dump that policies are made of: {_instead(dump)}", _HOW)
+    name = _name(cluster, dump)
+    known = _Known(root, name)
+    made = Found(diagnostics=found) + platform(dump, name)
+    for stage in (tenants, workloads):
+        for plan in known.with_drafts(made.drafts).plans:
+            made += stage(dump, plan)
+    made += Found(diagnostics=tuple(unread(dump)))
+    files, same, differing = known.compare(made.drafts)
+    if known.has_overlay and not merges and (files or differing):
+        raise GpuplanError(
+            f"`{OVERLAYS}/{name}` has policies that say something else than the dump",
+            "say `--merge` to add what is missing, or import as another cluster: `-c NAME`",
+        )
+    repository = known.with_files(files)
+    judged = report_on(repository)
+    errors = (item for item in judged.diagnostics if item.is_error)
+    diagnostics = tidy((*made.diagnostics, *errors), (), needed=())
+    report = Report(diagnostics, judged.plans, (name,), len(dumps))
+    return Import(report, name, files, made.drafts, same, differing, _first_sync(judged, dump), name_of(dump))
+
+
+_HOW: Final = "`gpuplan import --commands` says how to make one"
+
+
+def _instead(dump: Dump) -> str:
+    """What it holds instead."""
+    if dump.objects:
+        return f"it has {count_kinds(item.kind for item in dump.objects)}"
+    files = [*dict.fromkeys(item.file.path for item in dump.others)]
+    return f"{listing(files)} {'holds' if len(files) == 1 else 'hold'} no object"
+
+
+def _first_sync(report: Report, dump: Dump) -> tuple[Drift, ...] | None:
+    if not report.is_valid:
+        return None
+    return tuple(drift for plan in report.plans for drift in compare_with(plan, dump).drifts)
+
+
+def _name(wish: str, dump: Dump) -> str:
+    name = wish or name_of(dump)
+    if not name:
+        raise GpuplanError("the dump does not say what the cluster is called", "name it: `gpuplan import -c NAME`")
+    if not CLUSTER.is_spelt(name) or len(name) > CLUSTER.longest:
+        raise GpuplanError(f"`{name}` cannot be a cluster's name", "use lower-case letters, digits and `-`")
+    return name
+
+
+def write_import(
+    imported: Import, root: str | PathLike[str] = ".", beside: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Write the files of an import, and others ``beside`` them, all or none; trouble where one of them is there."""
+    from gpuplan.compiler.pipeline.writing import create_all
+
+    create_all(Path(root), {**beside, **imported.files})
+
+
+# --- What is there -----------------------------------------------------------------------------------------------
+
+
+class _Known:
+    """The policies that the repository has already, of one cluster and of the base that it shares with others."""
+
+    def __init__(self, root: Path, cluster: str) -> None:
+        self.tree = DiskTree(root)
+        self.cluster = cluster
+        self.clusters = find_folders(root, OVERLAYS)
+        self.has_overlay = cluster in self.clusters
+        self.documents = {(item.kind, item.name): item for item in self._documents()}
+
+    def _documents(self) -> Sequence[Document]:
+        if self.has_overlay:
+            return load_tree(self.tree, self.clusters, (self.cluster,)).documents[self.cluster]
+        base = DEFAULT_BASES[0]
+        return read_folder(self.tree, base)[0] if has_folder(self.tree, base) else ()
+
+    def with_drafts(self, drafts: Iterable[Draft]) -> Repository:
+        """What the drafts make, as if nothing were there."""
+        return _load({}, files_of(drafts, self.cluster, shares=True), self.cluster, None)
+
+    def with_files(self, files: Mapping[str, str]) -> Repository:
+        return _load(dict.fromkeys(self.clusters), files, self.cluster, self.tree)
+
+    def compare(self, drafts: Sequence[Draft]) -> tuple[dict[str, str], tuple[str, ...], tuple[Difference, ...]]:
+        """The files of what is missing, and what is there, the same or otherwise."""
+        missing: list[Draft] = []
+        same: list[str] = []
+        differing: list[Difference] = []
+        for draft in drafts:
+            there = self.documents.get((draft.kind, draft.name))
+            if there is None:
+                missing.append(draft)
+            elif _says(there) == draft.spec:
+                same.append(draft.title)
+            elif self.has_overlay:
+                differing.append(Difference(there.file.path, draft.title))
+            else:
+                missing.append(replace(draft, spec=merge_patch(_says(there), draft.spec)))
+        files = files_of(missing, self.cluster, shares=not set(self.clusters) - {self.cluster} and not self.documents)
+        if not self.has_overlay:
+            meant = {(draft.kind, draft.name) for draft in drafts}
+            if gone := [key for key in self.documents if key not in meant and all(key)]:
+                files[f"{OVERLAYS}/{self.cluster}/not-here.yaml"] = text_of_deletions(gone)
+        return files, tuple(same), tuple(differing)
+
+
+def _says(document: Document) -> Mapping[str, Any]:
+    spec = document.data.get("spec") if isinstance(document.data, dict) else None
+    return spec if isinstance(spec, Mapping) else {}
+
+
+def _load(known: Mapping[str, None], files: Mapping[str, str], cluster: str, below: FileTree | None) -> Repository:
+    tree = Written(below, {path: text.encode() for path, text in files.items()})
+    return load_tree(tree, tuple(dict.fromkeys((*known, cluster))), (cluster,))

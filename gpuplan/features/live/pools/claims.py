@@ -1,0 +1,234 @@
+"""What says which nodes a pool has and what they get: rules of NFD, a table, Nodes in Git, or the nodes themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Final
+
+from gpuplan.compiler.backends.partitions import is_kept
+from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.plain import inside, mapping, sequence, text
+from gpuplan.compiler.base.values import NamedTuple, Value
+from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, POOL_LABEL
+from gpuplan.compiler.planning.pools import ROLLOUT_SUFFIX
+from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.pools.machines import Machine, Machines, Taint, read_taints
+
+Labels = Mapping[str, str]
+
+
+class Part(Value):
+    """Nodes that get the same: all of a pool, or those that a rollout has moved or left.
+
+    ``names`` are those that it lists; ``except_names`` those that the pattern matches and that are not meant. ``count``
+    is 0 where it does not say how many there are. ``devices`` are PCI ids that it asks for.
+    """
+
+    at: Origin
+    source: str
+    labels: Labels
+    taints: tuple[Taint, ...] = ()
+    names: tuple[str, ...] = ()
+    pattern: str = ""
+    except_names: tuple[str, ...] = ()
+    selector: Labels = {}  # noqa: RUF012 - never changed
+    count: int = 0
+    gpus_per_node: int = 0
+    gpu: str = ""
+    devices: frozenset[str] = frozenset()
+
+    @property
+    def asks_for_boards(self) -> bool:
+        return bool(self.devices)
+
+    def has(self, machine: Machine) -> bool:
+        """Whether a node is one of them."""
+        if self.names:
+            return machine.name in self.names
+        if machine.name in self.except_names:
+            return False
+        return (bool(self.pattern) and _matches(self.pattern, machine.name)) or (
+            bool(self.selector) and self.selector.items() <= machine.labels.items()
+        )
+
+
+class Claim(Value):
+    """A pool that something writes for: its ``parts``, of which a rollout has two, the nodes that are moved last."""
+
+    pool: str
+    parts: tuple[Part, ...]
+
+    @property
+    def first(self) -> Part:
+        return self.parts[0]
+
+
+class Kept(NamedTuple):
+    """Labels that nodes keep which a pool has let go."""
+
+    name: str
+    part: Part
+
+
+def _matches(pattern: str, name: str) -> bool:
+    compiled = _compiled(pattern)
+    return compiled is not None and compiled.fullmatch(name) is not None
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    """A pattern of RE2, where Python can read it, too."""
+    try:
+        return re.compile(pattern)
+    except (re.error, RecursionError, OverflowError):
+        return None
+
+
+def read_claims(dump: Dump, machines: Machines) -> tuple[tuple[Claim, ...], tuple[Kept, ...]]:
+    """One claim for each pool; a table says most, then come rules, then what Git applies to nodes."""
+    rules, kept = _of_rules(dump)
+    found: dict[str, Claim] = {}
+    for claim in (*_of_tables(dump), *rules, *_of_nodes(machines.applied.values())):
+        found.setdefault(claim.pool, claim)
+    return tuple(found[name] for name in sorted(found)), kept
+
+
+# --- Rules -------------------------------------------------------------------------------------------------------
+
+_RULE_GROUPS: Final = ("nfd.k8s-sigs.io", "nfd.openshift.io")
+_ANCHORS: Final = ("^(?:", ")$")
+
+
+def _of_rules(dump: Dump) -> tuple[list[Claim], tuple[Kept, ...]]:
+    claims: list[Claim] = []
+    kept: list[Kept] = []
+    for item in (found for group in _RULE_GROUPS for found in dump.of_kind(group, "NodeFeatureRule")):
+        rules = [*_rules(item)]
+        if is_kept(item.name):
+            kept += [Kept(name, part) for name, part in rules]
+            continue
+        parts = sorted(rules, key=lambda rule: rule[0].endswith(ROLLOUT_SUFFIX))
+        for pool in dict.fromkeys(part.labels[POOL_LABEL] for _, part in parts if POOL_LABEL in part.labels):
+            own = [(name, part) for name, part in parts if part.labels.get(POOL_LABEL) == pool]
+            left = [] if not own[0][0].endswith(ROLLOUT_SUFFIX) else [Part(own[0][1].at, own[0][1].source, {})]
+            claims.append(Claim(pool, (*left, *(part for _, part in own[:2]))))
+    return claims, tuple(kept)
+
+
+def _rules(item: Item) -> Iterator[tuple[str, Part]]:
+    for index, written in enumerate(sequence(inside(item.body, "spec").get("rules"))):
+        rule = mapping(written)
+        part = Part(
+            at=item.at / "spec" / "rules" / index,
+            source=item.source,
+            labels=_texts(rule.get("labels")),
+            taints=read_taints(rule.get("taints")),
+        )
+        features = [mapping(feature) for feature in sequence(rule.get("matchFeatures"))]
+        choices = [mapping(choice) for choice in sequence(rule.get("matchAny"))]
+        features += [mapping(part) for choice in choices for part in sequence(choice.get("matchFeatures"))]
+        for feature in features:
+            part = _narrowed(part, feature)
+        yield text(rule.get("name")), part
+
+
+def _narrowed(part: Part, feature: Mapping[str, object]) -> Part:
+    """The part with what one term says of its nodes."""
+    expressions = inside(feature, "matchExpressions")
+    if feature.get("feature") == "pci.device":
+        return replace(part, devices=part.devices | frozenset(_devices(expressions)))
+    name = inside(expressions, "nodename")
+    values = tuple(value for value in sequence(name.get("value")) if isinstance(value, str))
+    match name.get("op"):
+        case "In":
+            return replace(part, names=values)
+        case "NotIn":
+            return replace(part, except_names=values)
+        case "InRegexp" if values:
+            return replace(part, pattern=values[0].removeprefix(_ANCHORS[0]).removesuffix(_ANCHORS[1]))
+        case _:
+            return part
+
+
+def _devices(expressions: Mapping[str, object]) -> Iterator[str]:
+    """The boards that a term asks for, as `lspci -nn` prints their ids."""
+    vendor, model = (
+        next(iter(_names(inside(expressions, f"subsystem_{part}").get("value"))), "") for part in ("vendor", "device")
+    )
+    behind = f"/{vendor}:{model}" if vendor and model else ""
+    yield from (f"10de:{device}{behind}" for device in _names(inside(expressions, "device").get("value")))
+
+
+# --- Tables ------------------------------------------------------------------------------------------------------
+
+
+def _of_tables(dump: Dump) -> Iterator[Claim]:
+    rows: dict[str, list[Part]] = {}
+    for document in dump.others:
+        for index, written in enumerate(sequence(mapping(document.data).get("nodeGroups"))):
+            row = mapping(written)
+            if pool := text(row.get("pool")):
+                at = document.origin / "nodeGroups" / index
+                rows.setdefault(pool, []).append(_row(at, f"table of node groups ({document.file.path})", row))
+    for pool, parts in rows.items():
+        yield Claim(pool, tuple(parts[:2]))
+
+
+def _row(at: Origin, source: str, row: Mapping[str, object]) -> Part:
+    return Part(
+        at=at,
+        source=source,
+        labels=_texts(row.get("labels")),
+        taints=read_taints(row.get("taints")),
+        names=_names(row.get("names")),
+        pattern=text(row.get("namePattern")),
+        except_names=_names(row.get("exceptNames")),
+        selector=_texts(row.get("selector")),
+        count=_number(row.get("nodes")),
+        gpus_per_node=_number(row.get("gpusPerNode")),
+        gpu=text(row.get("gpu")),
+    )
+
+
+# --- Nodes -------------------------------------------------------------------------------------------------------
+
+
+def _of_nodes(machines: Iterable[Machine]) -> Iterator[Claim]:
+    """What Git applies to nodes, by the pool that it says they are in."""
+    pools: dict[str, dict[tuple[tuple[str, str], ...], list[Machine]]] = {}
+    for machine in machines:
+        if machine.pool:
+            marks = tuple(sorted(machine.labels.items()))
+            pools.setdefault(machine.pool, {}).setdefault(marks, []).append(machine)
+    for pool, groups in pools.items():
+        parts = [_part_of(found) for found in groups.values()]
+        yield Claim(pool, tuple(sorted(parts, key=lambda part: _is_moved(pool, part)))[:2])
+
+
+def _is_moved(pool: str, part: Part) -> bool:
+    key = part.labels.get(DEVICE_PLUGIN_CONFIG_LABEL, "")
+    return key.endswith(ROLLOUT_SUFFIX) or (key != pool and not part.labels.get(MIG_CONFIG_LABEL))
+
+
+def _part_of(machines: list[Machine]) -> Part:
+    first = machines[0]
+    names = tuple(machine.name for machine in machines)
+    return Part(first.at, first.source, first.labels, first.taints, names)
+
+
+# --- Any shape ---------------------------------------------------------------------------------------------------
+
+
+def _texts(value: object) -> dict[str, str]:
+    return {key: part for key, part in mapping(value).items() if isinstance(part, str)}
+
+
+def _names(value: object) -> tuple[str, ...]:
+    return tuple(part for part in sequence(value) if isinstance(part, str))
+
+
+def _number(value: Any) -> int:  # noqa: ANN401 - plain data
+    return value if isinstance(value, int) and value > 0 else 0

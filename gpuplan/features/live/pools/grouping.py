@@ -1,0 +1,132 @@
+"""Which nodes make a pool: those that something claims for it, else nodes that are alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, count
+from typing import Final
+
+from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.planning.node_pools import NODE_POOL_LABELS
+from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL
+from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL as SHARD_LABEL
+from gpuplan.features.live.pools.boards import bare_product, is_of_mig_devices
+from gpuplan.features.live.pools.claims import Claim, Part
+from gpuplan.features.live.pools.divisions import policy_name
+from gpuplan.features.live.pools.machines import Machine
+
+
+class Group(Value):
+    """A pool to be: its name, what claims its nodes, and those of the dump that are in it."""
+
+    pool: str
+    claim: Claim
+    machines: tuple[Machine, ...]
+    is_claimed: bool = False
+
+    @property
+    def source(self) -> str:
+        return self.claim.first.source
+
+
+def group(
+    claims: Sequence[Claim],
+    machines: Sequence[Machine],
+    flavors: Mapping[str, tuple[str, ...]],
+    *,
+    are_labelled_by_others: bool,
+) -> Iterator[Group]:
+    """Claimed pools first, each with its nodes; nodes that nobody claims by what they are and what they are told.
+
+    ``flavors`` are names of ResourceFlavors by node: nodes of two flavors are two pools. Where nodes are labelled by
+    whoever makes them, the label of their node pool chooses them.
+    """
+    members: dict[str, list[Machine]] = {claim.pool: [] for claim in claims}
+    left: list[Machine] = []
+    by_name = {name: claim.pool for claim in reversed(claims) for part in claim.parts for name in part.names}
+    for machine in machines:
+        pool = by_name.get(machine.name) or (machine.pool if machine.pool in members else _find_claim(claims, machine))
+        members.get(pool, left).append(machine)
+    yield from (Group(claim.pool, claim, tuple(members[claim.pool]), is_claimed=True) for claim in claims)
+    alike: dict[tuple[object, ...], list[Machine]] = {}
+    for machine in left:
+        key = _key(machine, flavors.get(machine.name, ()))
+        alike.setdefault(key, []).append(machine)
+    taken = {claim.pool for claim in claims}
+    for found in alike.values():
+        name = found[0].pool or _free(_name(found[0]), taken)
+        taken.add(name)
+        yield Group(name, Claim(name, (_part(found, is_selected=are_labelled_by_others),)), tuple(found))
+
+
+def _find_claim(claims: Sequence[Claim], machine: Machine) -> str:
+    """The pool that a node is one of by its name or its labels; empty where there is none."""
+    return next((claim.pool for claim in claims if any(part.has(machine) for part in claim.parts)), "")
+
+
+def _key(machine: Machine, flavors: tuple[str, ...]) -> tuple[object, ...]:
+    if machine.pool:
+        return (machine.pool,)
+    told = tuple(machine.labels.get(label, "") for label in (MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL, SHARD_LABEL))
+    selector = tuple(sorted(selector_of(machine).items()))
+    product = bare_product(machine.product) or tuple(sorted(machine.devices))
+    return (product, machine.counted, *told, _unlabelled(machine), machine.taints, selector, flavors)
+
+
+def _unlabelled(machine: Machine) -> tuple[object, ...]:
+    """The MIG devices of a node that names no entry: what it is divided into is all that one knows of it."""
+    if machine.labels.get(MIG_CONFIG_LABEL):
+        return ()
+    mode = machine.product.removesuffix("-SHARED") if is_of_mig_devices(machine.product) else ""
+    return (mode, *(sorted(machine.published.items()) if machine.has_mig_devices else ()))
+
+
+def selector_of(machine: Machine) -> dict[str, str]:
+    """The label by which a managed service tells the nodes of one group."""
+    return next(({label: machine.labels[label]} for label in NODE_POOL_LABELS if machine.labels.get(label)), {})
+
+
+def _part(machines: Sequence[Machine], *, is_selected: bool) -> Part:
+    """What nodes that are alike are told: their own labels, so far as a program of NVIDIA reads them."""
+    first = machines[0]
+    taints = Counter(taint for machine in machines for taint in machine.taints)
+    selector = selector_of(first) if is_selected else {}
+    return Part(
+        at=first.at,
+        source=first.source,
+        labels=first.labels,
+        taints=tuple(sorted(taint for taint, number in taints.items() if number == len(machines))),
+        names=() if selector else tuple(sorted(machine.name for machine in machines)),
+        selector=selector,
+        count=len(machines),
+    )
+
+
+_NAMED_WELL: Final = 40
+
+
+def _name(machine: Machine) -> str:
+    """After the shard of KAI-Scheduler or the node pool of a managed service, else after the board and what it is told.
+
+    A shard is called as its pool, so that nodes keep the label.
+    """
+    if shard := machine.labels.get(SHARD_LABEL):
+        return policy_name(shard)
+    selector = selector_of(machine)
+    if selector:
+        return policy_name(next(iter(selector.values())))[:_NAMED_WELL].strip("-")
+    product = policy_name(bare_product(machine.product).removeprefix("NVIDIA-")) if machine.product else "gpus"
+    config = machine.labels.get(MIG_CONFIG_LABEL, "")
+    told = policy_name(config) if config and config != "all-disabled" else ""
+    if not config and any(_unlabelled(machine)):
+        told = "mig"
+    key = machine.labels.get(DEVICE_PLUGIN_CONFIG_LABEL, "")
+    shared = policy_name(key) if key and not told else ""
+    mark = told or shared
+    return "-".join(filter(None, (product, mark if mark != product else "")))[:_NAMED_WELL].strip("-")
+
+
+def _free(name: str, taken: set[str]) -> str:
+    tries = chain((name,), (f"{name}-{number}" for number in count(2)))
+    return next(found for found in tries if found not in taken)

@@ -1,0 +1,228 @@
+"""What schedulers, drivers and DRA know of a cluster's pools: flavors, shards, topologies, NVIDIADrivers, classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any, Final
+
+from gpuplan.compiler.backends.kueue.cells import PLENTY
+from gpuplan.compiler.base.plain import inside, mapping, parts_with, sequence, text, value_at
+from gpuplan.compiler.catalog import Gpu
+from gpuplan.compiler.manifests import parse_quantity
+from gpuplan.compiler.manifests.quantities import byte_quantity, quantity
+from gpuplan.compiler.planning.dra import class_name
+from gpuplan.compiler.planning.grants import FRACTION
+from gpuplan.compiler.planning.hand_files import is_zero
+from gpuplan.compiler.planning.plan import GPU_RESOURCE, POOL_LABEL, WORKLOAD_LABEL, Counted
+from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.pools.machines import Machine
+from gpuplan.features.live.queues.cohorts import root_cohort
+
+_KUEUE: Final = "kueue.x-k8s.io"
+_KAI: Final = "kai.scheduler"
+
+
+class Surroundings:
+    """Objects about pools that are not about their nodes."""
+
+    def __init__(self, dump: Dump, machines: Sequence[Machine]) -> None:
+        self._dump = dump
+        self._flavors = [item for item in dump.of_kind(_KUEUE, "ResourceFlavor") if self._counts_gpus(item)]
+        self._members = {
+            item.name: frozenset(machine.name for machine in machines if _selects(item, machine))
+            for item in self._flavors
+        }
+        self._granted = _granted(dump)
+        self._counted = _counted(dump)
+        self._fallbacks = dict(_fallbacks(dump))
+
+    # --- Kueue ---
+
+    def _counts_gpus(self, flavor: Item) -> bool:
+        if POOL_LABEL in inside(flavor.body, "spec", "nodeLabels"):
+            return True
+        for queue in self._dump.of_kind(_KUEUE, "ClusterQueue", "Cohort"):
+            for group in map(mapping, sequence(inside(queue.body, "spec").get("resourceGroups"))):
+                names = {text(mapping(part).get("name")) for part in sequence(group.get("flavors"))}
+                covered = map(text, sequence(group.get("coveredResources")))
+                if flavor.name in names and any(name.startswith(_NVIDIA) for name in covered):
+                    return True
+        return False
+
+    @property
+    def flavors_of_nodes(self) -> Mapping[str, tuple[str, ...]]:
+        """The flavors of each node."""
+        found: dict[str, tuple[str, ...]] = {}
+        for name, members in sorted(self._members.items()):
+            for node in members:
+                found[node] = (*found.get(node, ()), name)
+        return found
+
+    def _find_flavor(self, pool: str, machines: Sequence[Machine]) -> Item | None:
+        """The flavor that is for the nodes of a pool and for no others."""
+        for item in self._flavors:
+            if inside(item.body, "spec", "nodeLabels").get(POOL_LABEL) == pool:
+                return item
+        own = frozenset(machine.name for machine in machines)
+        return next((item for item in self._flavors if own and self._members[item.name] == own), None)
+
+    def flavor_name(self, pool: str, machines: Sequence[Machine]) -> dict[str, str]:
+        found = self._find_flavor(pool, machines)
+        is_kept = found is not None and found.name != pool and self.fixed_flavor(pool, machines) is None
+        return {"resourceFlavor": found.name} if found is not None and is_kept else {}
+
+    def fixed_flavor(self, pool: str, machines: Sequence[Machine]) -> Item | None:
+        """The flavor of a pool, where the API server would refuse what gpuplan writes into it.
+
+        One that names a topology keeps that, its labels and its tolerations for good (rules of
+        `apis/kueue/v1beta2/resourceflavor_types.go` of Kueue v0.19.2).
+        """
+        found = self._find_flavor(pool, machines)
+        spec = inside(found.body, "spec") if found else {}
+        is_ours = spec.get("topologyName") == pool and inside(spec, "nodeLabels").get(POOL_LABEL) == pool
+        return None if is_ours or not text(spec.get("topologyName")) else found
+
+    def per_node(self, pool: str, machines: Sequence[Machine], nodes: int) -> dict[str, str]:
+        """The CPU and memory of a node, where the cohort above all others has what nobody is guaranteed of a pool's.
+
+        Guarantees of queues and what is left to cohorts add up to what all nodes have for pods of tenants.
+        """
+        flavor = self._find_flavor(pool, machines)
+        root = self._dump.find(_KUEUE, "Cohort", root_cohort(self._dump)) if flavor else None
+        if flavor is None or root is None:
+            return {}
+        found = {}
+        for resource, spelt in ((Counted.CPU.value, quantity), (Counted.MEMORY.value, byte_quantity)):
+            if any(_nominal(root, flavor.name, resource)):
+                holders = self._dump.of_kind(_KUEUE, "Cohort", "ClusterQueue")
+                total = sum(amount for item in holders for amount in _nominal(item, flavor.name, resource))
+                each = total / nodes
+                found[resource] = spelt(int(each) if each == int(each) else each)  # type: ignore[arg-type]
+        return found
+
+    # --- All ---
+
+    def of_pool(self, pool: str, machines: Sequence[Machine]) -> dict[str, Any]:
+        """Fields of a pool, in their order; empty ones are not said."""
+        return {
+            "placement": self._placement(pool),
+            "topology": self._topology(pool, machines),
+            "fallback": self._fallbacks.get(pool),
+            "driver": self._driver(pool),
+        }
+
+    def _placement(self, pool: str) -> str | None:
+        for shard in self._dump.of_kind(_KAI, "SchedulingShard"):
+            if value_at(shard.body, ("spec", "partitionLabelValue")) == pool:
+                found = text(value_at(shard.body, ("spec", "placementStrategy", "gpu")))
+                return found if found in ("binpack", "spread") else None
+        return None
+
+    def _topology(self, pool: str, machines: Sequence[Machine]) -> list[str]:
+        flavor = self._find_flavor(pool, machines)
+        named = text(inside(flavor.body, "spec").get("topologyName")) if flavor else ""
+        kueues = self._dump.find(_KUEUE, "Topology", named) if named else None
+        found = kueues or self._dump.find(_KAI, "Topology", pool)
+        levels = sequence(inside(found.body, "spec").get("levels")) if found else ()
+        return [label for level in levels if (label := text(mapping(level).get("nodeLabel")))]
+
+    def _driver(self, pool: str) -> dict[str, str]:
+        for item in self._dump.of_kind("nvidia.com", "NVIDIADriver"):
+            spec = inside(item.body, "spec")
+            if inside(spec, "nodeSelector").get(POOL_LABEL) == pool:
+                version, modules = text(spec.get("version")), text(spec.get("kernelModuleType"))
+                return {
+                    **({"version": version} if version else {}),
+                    **({"kernelModules": modules} if modules else {}),
+                }
+        return {}
+
+    def claimed_profiles(self, gpu: Gpu) -> list[str]:
+        """The profiles of a model that pods may claim."""
+        classes = {item.name for item in self._dump.of_kind("resource.k8s.io", "DeviceClass")}
+        return [profile.name for profile in gpu.profiles if class_name(gpu, profile.name) in classes]
+
+    # --- Fractions ---
+
+    def is_fraction(self, pool: str) -> bool:
+        """Whether GPUs of a pool are handed out in parts: counted so, or granted, or granted to nobody as a whole."""
+        if counted := self._counted.get(pool):
+            return FRACTION in counted
+        granted = self._granted.get(pool, frozenset())
+        if FRACTION in granted:
+            return True
+        is_granted_elsewhere = any(FRACTION in found for found in self._granted.values())
+        return GPU_RESOURCE not in granted and not is_granted_elsewhere and self._shares_gpus()
+
+    def _shares_gpus(self) -> bool:
+        """Whether KAI-Scheduler is told to."""
+        values = [mapping(document.data) for document in self._dump.others]
+        values += [inside(item.body, "spec") for item in self._dump.of_kind(_KAI, "Config")]
+        values += [inside(item.body, "spec", "values") for item in self._dump.of_kind(_HELM, "HelmRelease")]
+        return any(inside(part, "global").get("gpuSharing") is True for part in values)
+
+
+_NVIDIA: Final = "nvidia.com/"
+_HELM: Final = "helm.toolkit.fluxcd.io"
+
+
+def _selects(flavor: Item, machine: Machine) -> bool:
+    wanted = inside(flavor.body, "spec", "nodeLabels")
+    return wanted.items() <= dict(machine.labels).items()
+
+
+def _counted(dump: Dump) -> Mapping[str, frozenset[str]]:
+    """What gpuplan's rules of Prometheus count of each pool."""
+    found: dict[str, frozenset[str]] = {}
+    for item in dump.of_kind("monitoring.coreos.com", "PrometheusRule"):
+        for group in map(mapping, sequence(inside(item.body, "spec").get("groups"))):
+            for rule in map(mapping, sequence(group.get("rules"))):
+                pool, unit = (text(inside(rule, "labels").get(label)) for label in ("pool", "unit"))
+                if pool and unit:
+                    found[pool] = found.get(pool, frozenset()) | {unit}
+    return found
+
+
+_PLENTY: Final = {"cpu": PLENTY[Counted.CPU] // 1000, "memory": PLENTY[Counted.MEMORY]}
+"""In CPUs and bytes, as Kueue's objects have them."""
+
+
+def _nominal(holder: Item, flavor: str, resource: str) -> Iterator[Decimal]:
+    """What a queue or a cohort has of a resource; not what stands for plenty, since no tenant bounds it."""
+    for group in map(mapping, sequence(inside(holder.body, "spec").get("resourceGroups"))):
+        for part in map(mapping, sequence(group.get("flavors"))):
+            for cell in map(mapping, sequence(part.get("resources"))) if part.get("name") == flavor else ():
+                amount = parse_quantity(str(cell.get("nominalQuota")))
+                is_plenty = amount == _PLENTY[resource] and is_zero(cell.get("lendingLimit"))
+                if cell.get("name") == resource and amount is not None and not is_plenty:
+                    yield amount
+
+
+def _fallbacks(dump: Dump) -> Iterator[tuple[str, str]]:
+    """Pools with the next one that work of gpuplan may go to: its pods name them in order."""
+    for item in dump.objects:
+        if WORKLOAD_LABEL not in item.labels:
+            continue
+        for _, part in parts_with(item.body, "nodeSelectorTerms"):
+            for term in map(mapping, sequence(part.get("nodeSelectorTerms"))):
+                for asked in map(mapping, sequence(term.get("matchExpressions"))):
+                    if asked.get("key") == POOL_LABEL:
+                        yield from pairwise(filter(None, map(text, sequence(asked.get("values")))))
+
+
+def _granted(dump: Dump) -> Mapping[str, frozenset[str]]:
+    """What namespaces may use of each pool, of the parameters of gpuplan's admission policies."""
+    found: dict[str, frozenset[str]] = {}
+    for pool, what in _grants(dump):
+        found[pool] = found.get(pool, frozenset()) | {what}
+    return found
+
+
+def _grants(dump: Dump) -> Iterator[tuple[str, str]]:
+    for item in dump.of_kind("", "ConfigMap"):
+        for line in text(inside(item.body, "data").get("grants")).splitlines():
+            words = line.split()
+            if len(words) > 1 and item.name.startswith("grants-"):
+                yield words[0], words[1]

@@ -1,0 +1,125 @@
+"""Read priority classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from gpuplan.compiler.base.diagnostics import Finding
+from gpuplan.compiler.base.plain import parts_with, text
+from gpuplan.compiler.checks.priorities import SYSTEM_PREFIX
+from gpuplan.compiler.planning.schedulers.kai import KAI, OWN_CLASSES, PREEMPTIBILITY_LABEL
+from gpuplan.compiler.planning.schedulers.runai import RUNAI
+from gpuplan.features.live.draft import Draft, Found
+from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.evicting import differing
+from gpuplan.features.live.rules import TEAM_SAID_IN_PART
+
+_GROUP: Final = "scheduling.k8s.io"
+_KUEUE: Final = "kueue.x-k8s.io"
+
+
+def read(dump: Dump) -> Found:
+    """All but those that come with Kubernetes, OpenShift or KAI-Scheduler, whether anybody may use them or not.
+
+    Kueue has classes of its own, which gpuplan writes beside each PriorityClass.
+    """
+    reader = _Reader(dump)
+    drafts: dict[str, Draft] = {}
+    unsaid: list[Finding] = []
+    for item in dump.of_kind(_GROUP, "PriorityClass"):
+        value = _value(item)
+        if value is None or reader.is_others(item):
+            continue
+        lost = [*reader.unsaid(item)]
+        remarks = tuple(f"{finding.message}; {finding.help}" for finding in lost)
+        drafts[item.name] = Draft("PriorityClass", item.name, reader.spec(item, value), (item.source,), remarks)
+        unsaid += lost
+    for item in dump.of_kind(_KUEUE, "WorkloadPriorityClass"):
+        value = _value(item)
+        if value is None or item.name.startswith(SYSTEM_PREFIX):
+            continue
+        if item.name not in drafts:
+            drafts[item.name] = Draft("PriorityClass", item.name, reader.spec(item, value), (item.source,))
+        elif drafts[item.name].spec["value"] != value:
+            unsaid.append(_other_value(item, drafts[item.name].spec["value"]))
+    more = differing(dump, {name: draft.spec["value"] for name, draft in drafts.items()}) if reader.has_kueue else {}
+    said = (replace(drafts[name], spec={**drafts[name].spec, **more.get(name, {})}) for name in sorted(drafts))
+    return Found(tuple(said), tuple(TEAM_SAID_IN_PART.report(finding) for finding in unsaid))
+
+
+class _Reader:
+    """What the cluster's scheduler makes of classes."""
+
+    def __init__(self, dump: Dump) -> None:
+        self.has_kueue = bool(dump.of_kind(_KUEUE, "ClusterQueue", "WorkloadPriorityClass"))
+        self._has_kai = bool(dump.of_kind("scheduling.run.ai", "Queue") or dump.of_kind("kai.scheduler", *_KAI_KINDS))
+        self._bound = KAI.preemptible_below if self._has_kai else RUNAI.preemptible_below
+        self._counts_values = self._has_kai or any("requestedNamespace" in item.data for item in dump.others)
+        self._labelled = dict(_labelled(dump)) if self._has_kai else {}
+
+    def is_others(self, item: Item) -> bool:
+        """Whether Kubernetes, OpenShift or KAI-Scheduler's chart brings it along."""
+        is_of_chart = self._has_kai and OWN_CLASSES.get(item.name) == item.body.get("value")
+        return is_of_chart or item.name.startswith((SYSTEM_PREFIX, "openshift-"))
+
+    def spec(self, item: Item, value: int) -> dict[str, Any]:
+        """With Kueue no class preempts by itself, whatever its policy says of its work."""
+        never = item.body.get("preemptionPolicy") == "Never" and not self.has_kueue
+        description = text(item.body.get("description"))
+        fields = {
+            "value": value,
+            "preemptible": None if self._is_preemptible(item.name, value) else False,
+            "preempts": False if never else None,
+            "default": True if item.body.get("globalDefault") is True else None,
+            "description": description or None,
+        }
+        return {field: found for field, found in fields.items() if found is not None}
+
+    def _is_preemptible(self, name: str, value: int) -> bool:
+        """By the label that work of the class has, else by the number where the scheduler reads that."""
+        stated = self._labelled.get(name)
+        return not self._counts_values or value < (self._bound or 0) if stated is None else stated
+
+    def unsaid(self, item: Item) -> Iterator[Finding]:
+        if self.has_kueue and item.body.get("preemptionPolicy") != "Never":
+            yield Finding(
+                item.at / ("preemptionPolicy" if "preemptionPolicy" in item.body else "value"),
+                f"{item.title} has kube-scheduler evict pods, which gpuplan leaves to Kueue",
+                label="`preemptionPolicy: Never` from the first sync on",
+                notes=(
+                    "the `preemptionPolicy` of a PriorityClass cannot be changed, and running pods keep their priority",
+                ),
+                help=f"type `kubectl delete priorityclass {item.name}` before the first sync, which makes it again",
+            )
+
+
+def _labelled(dump: Dump) -> Iterator[tuple[str, bool]]:
+    """Classes of work that says by KAI-Scheduler's label whether it is preemptible."""
+    for item in dump.objects:
+        names = [text(part.get("priorityClassName")) for _, part in parts_with(item.body, "priorityClassName")]
+        for _, labels in parts_with(item.body, PREEMPTIBILITY_LABEL):
+            for name in names:
+                yield name, text(labels.get(PREEMPTIBILITY_LABEL)) == _PREEMPTIBLE
+
+
+_PREEMPTIBLE: Final = "preemptible"
+_KAI_KINDS: Final = ("Config", "SchedulingShard")
+
+
+def _value(item: Item) -> int | None:
+    """None of an object that is no class."""
+    value = item.body.get("value", 0)
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and item.name else None
+
+
+def _other_value(item: Item, value: int) -> Finding:
+    return Finding(
+        item.at / "value",
+        f"{item.title} has another value than the PriorityClass of its name",
+        label=f"the PriorityClass has {value}",
+        notes=("gpuplan writes both with one value, and that of a PriorityClass cannot be changed",),
+        help="rename one of them before the first sync",
+    )

@@ -1,0 +1,385 @@
+"""Read Kueue's queues and cohorts: the tree of tenants, and what each has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Any, Final
+
+from gpuplan.compiler.backends.kueue.cells import PLENTY, Cell, Cells, Key
+from gpuplan.compiler.base.diagnostics import Finding
+from gpuplan.compiler.base.plain import inside, mapping, sequence, text
+from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.manifests import parse_quantity
+from gpuplan.compiler.planning.grants import SYSTEM_NAMESPACE
+from gpuplan.compiler.planning.kueue import DEFAULT_QUEUE
+from gpuplan.compiler.planning.plan import Amount, Counted, Plan, Unit
+from gpuplan.compiler.planning.preemption import evict_each_other
+from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.queues.cohorts import KUEUE_GROUP, cohort_of, parents, root_cohort
+from gpuplan.features.live.queues.faults import tell_faults
+from gpuplan.features.live.queues.kueue_cells import CellReader, node_labels, units_of
+from gpuplan.features.live.queues.kueue_namespaces import NamespaceReader
+from gpuplan.features.live.queues.kueue_settings import tell_settings
+from gpuplan.features.live.queues.matching import Matching
+from gpuplan.features.live.queues.model import Queue
+from gpuplan.features.live.queues.naming import Names
+from gpuplan.features.live.queues.shares import Share, UnitShare, quotas
+from gpuplan.features.live.queues.told import Read, Told
+
+
+def read(dump: Dump, plan: Plan) -> tuple[tuple[Read, ...], Told]:
+    """The tenants that ClusterQueues and Cohorts stand for, each after the one that it is part of."""
+    reader = _Reader(dump, plan)
+    return tuple(reader.queues()), reader.told
+
+
+class _Holder(Value):
+    """A tenant that is to be: a ClusterQueue, a cohort that others are in, or both.
+
+    ``own`` are the cells of the queue, ``shared`` those of the cohort. ``is_apart`` says that it gets nothing from
+    others outside, and gives them nothing; ``borrows`` is false where a queue is in no cohort.
+    """
+
+    name: str
+    parent: str = ""
+    queue: Item | None = None
+    cohort: Item | None = None
+    is_divided: bool = False
+    own: Cells = field(default_factory=dict)
+    shared: Cells = field(default_factory=dict)
+    is_apart: bool = False
+    borrows: bool = True
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        return tuple(item for item in (self.cohort, self.queue) if item)
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        return tuple(dict.fromkeys((*self.own, *self.shared)))
+
+
+class _Reader:
+    """What there is of Kueue's in a dump, on its way to tenants."""
+
+    def __init__(self, dump: Dump, plan: Plan) -> None:
+        self.dump, self.plan, self.told = dump, plan, Told()
+        self.root, self.parents = root_cohort(dump), parents(dump)
+        is_ours = any(item.namespace == SYSTEM_NAMESPACE for item in dump.of_kind("", "ConfigMap"))
+        self.will_evict = None if is_ours else evict_each_other(plan.priority_classes)
+        """Whether queues will evict for work of a higher class; None where tenants have classes of their own."""
+        tell_faults(dump, plan, self.told)
+        self.matching = Matching(dump, plan)
+        cells = CellReader(dump, plan, self.matching, self.told)
+        found = [(item, cells.read(item)) for item in dump.of_kind(KUEUE_GROUP, "ClusterQueue")]
+        self.counting = {item.name: (item, read) for item, read in found if any(self.units(key) for key in read)}
+        for item, _ in found:
+            if item.name not in self.counting:
+                self._tell_idle(item, "counts nothing that a pool hands out")
+        self.root_cells = cells.read(root) if (root := dump.find(KUEUE_GROUP, "Cohort", self.root)) else {}
+        if root:
+            self._tell_of_others(root)
+        self.namespaces = NamespaceReader(dump, [item for item, _ in self.counting.values()], self.told)
+        self.cohorts = {
+            name: (item, cells.read(item) if item else {})
+            for name in self._used()
+            for item in (dump.find(KUEUE_GROUP, "Cohort", name),)
+        }
+        for item in dump.of_kind(KUEUE_GROUP, "Cohort"):
+            if item.name not in self.cohorts and item.name != self.root:
+                self._tell_idle(item, "has no queue in it that counts GPUs")
+
+    def queues(self) -> Iterator[Read]:
+        holders = {holder.name: holder for holder in self._holders()}
+        children: dict[str, list[_Holder]] = {}
+        for holder in holders.values():
+            children.setdefault(holder.parent, []).append(holder)
+        sums: dict[str, Mapping[Key, Amount]] = {}
+        shares: dict[str, Mapping[Key, Share]] = {}
+        for holder in _upward(children):
+            below = [sums[child.name] for child in children.get(holder.name, ())]
+            shares[holder.name] = self._shares(holder, below, holders)
+            own = {key: share.guaranteed for key, share in shares[holder.name].items()}
+            keys = {key: None for part in (own, *below) for key in part}
+            sums[holder.name] = {key: own.get(key, sum(part.get(key, 0) for part in below)) for key in keys}
+        tops = [sums[holder.name] for holder in children.get("", ())]
+        self._tell_free({key: sum(part.get(key, 0) for part in tops) for part in tops for key in part}, holders, shares)
+        for holder in holders.values():
+            yield Read(self._queue(holder, shares[holder.name]), holder.items[-1] if holder.items else None)
+
+    def units(self, key: Key) -> list[Unit]:
+        pool = self.plan.find_pool(key[0])
+        return units_of(pool, key[1]) if pool else []
+
+    # --- The tree
+
+    def _used(self) -> Iterable[str]:
+        """The cohorts but the root that queues are in, and those above them, the upper ones first."""
+        used: dict[str, None] = {}
+        for item, _ in self.counting.values():
+            way, above = [], cohort_of(item)
+            while above and above != self.root:
+                way.append(above)
+                above = self.parents.get(above, "")
+            used |= dict.fromkeys(reversed(way))
+        return used
+
+    def _holders(self) -> Iterator[_Holder]:
+        """Cohorts before queues. A queue in the cohort of its own name is what a parent's own namespaces have."""
+        names = Names()
+        tenants = {name: self.namespaces.tenant_of(name) or name for name in self.counting}
+        joined: set[str] = set()
+        called: dict[str, str] = {}
+        for name, (item, shared) in self.cohorts.items():
+            rest = next(
+                (found for found, tenant in tenants.items() if tenant == name and self._is_rest(found, name)), ""
+            )
+            joined |= {rest}
+            called[name] = names.give(name)
+            above = self.parents.get(name, "")
+            yield _Holder(
+                called[name],
+                called.get(above, ""),
+                self.counting[rest][0] if rest else None,
+                item,
+                is_divided=True,
+                own=self.counting[rest][1] if rest else {},
+                shared=shared,
+                is_apart=not above,
+            )
+        several = len(self.counting) > 1
+        for name, (item, own) in self.counting.items():
+            if name not in joined:
+                above = cohort_of(item)
+                parent, is_apart = called.get(above, ""), not above and several
+                name_of_it = names.give(tenants[name])
+                yield _Holder(name_of_it, parent, item, own=own, is_apart=is_apart, borrows=bool(above))
+
+    def _is_rest(self, queue: str, cohort: str) -> bool:
+        """Whether a queue has what its cohort leaves: bounds are the cohort's alone, and so are numbers the queue's."""
+        item, cells = self.counting[queue]
+        if cohort_of(item) != cohort or _weight(item) != 1:
+            return False
+        members = [found for found, _ in self.counting.values() if cohort_of(found) == cohort]
+        is_shared = len(members) > 1 or any(self.parents.get(name) == cohort for name in self.cohorts)
+        is_written = self.cohorts[cohort][0] is not None
+        bounded = [key for key, cell in cells.items() if self.units(key) and cell[1:] != (None, None)]
+        is_plain = all(cells[key] == _GAP for key in bounded)
+        is_empty = all(cell.nominal == 0 for cell in self.cohorts[cohort][1].values())
+        return (is_shared or is_written) and is_plain and is_empty
+
+    # --- Numbers
+
+    def _shares(
+        self, holder: _Holder, below: Sequence[Mapping[Key, Amount]], holders: Mapping[str, _Holder]
+    ) -> Mapping[Key, Share]:
+        """What a tenant has by its own quotas, in the order of its flavors; ``below`` is what is within it."""
+        if not holder.is_divided:
+            granted = self._granted(holder.own, _GAP if holder.borrows else _OPEN, _GAP)
+            found = {key: self._own(holder, key) for key in granted}
+            compute = {key: self._own(holder, key) for key in holder.own if self._is_counted(holder, key, holders)}
+            return found | compute
+        keys: Iterable[Key] = holder.keys
+        if holder.is_apart:
+            keys = {key: None for part in (holder.keys, *below) for key in part}
+            granted = [key for key in keys if self.units(key)]
+        elif holder.queue:
+            granted = self._granted(holder.own, _GAP, _GAP)
+        else:
+            granted = self._granted(holder.shared, _OPEN, _OPEN)
+        counted = [
+            key
+            for key in keys
+            if key[1] in _COUNTED
+            and (holder.is_apart or holder.shared.get(key, _OPEN) != _OPEN or _left(holder.own.get(key, _OPEN), key))
+        ]
+        return {key: self._within(holder, key, below) for key in (*granted, *counted)}
+
+    def _own(self, holder: _Holder, key: Key) -> Share:
+        nominal, borrowing, lending = holder.own[key]
+        if not holder.borrows:
+            return Share(nominal, nominal, 0 if holder.is_apart else nominal)
+        return Share(
+            nominal, None if borrowing is None else nominal + borrowing, nominal if lending is None else lending
+        )
+
+    def _within(self, holder: _Holder, key: Key, below: Sequence[Mapping[Key, Amount]]) -> Share:
+        """What a parent has: what it has itself, and all that is within it."""
+        shared, own = holder.shared.get(key, _OPEN), holder.own.get(key, _OPEN)
+        guaranteed = shared.nominal + _left(own, key) + sum(part.get(key, 0) for part in below)
+        if holder.is_apart:
+            return Share(guaranteed, guaranteed, 0)
+        limit = None if shared.borrowing is None else guaranteed + shared.borrowing
+        return Share(guaranteed, limit, guaranteed if shared.lending is None else shared.lending)
+
+    def _granted(self, cells: Cells, *gaps: Cell) -> Sequence[Key]:
+        """The cells that quotas stand for: those that are no gaps, and what gives every flavor and resource one."""
+        keys = [key for key in cells if self.units(key)]
+        chosen = {key for key in keys if cells[key] not in gaps}
+        for key in keys:
+            if not any(key[0] == pool for pool, _ in chosen):
+                chosen.add(next((one for one in keys if one[0] == key[0] and _is_new(one, chosen)), key))
+        for key in keys:
+            if _is_new(key, chosen):
+                chosen.add(key)
+        return [key for key in keys if key in chosen]
+
+    def _is_counted(self, holder: _Holder, key: Key, holders: Mapping[str, _Holder]) -> bool:
+        """Whether a queue's cell of CPU, memory or pods bounds them; else it is there since all queues have one."""
+        cell = holder.own[key]
+        if key[1] not in _COUNTED or cell == Cell(PLENTY[_COUNTED[key[1]]], None, 0):
+            return False
+        if cell != _OPEN:
+            return True
+        above = holders.get(holder.parent)
+        while above and above.shared.get(key, _OPEN) == _OPEN:
+            above = holders.get(above.parent)
+        return above is None
+
+    # --- Tenants
+
+    def _queue(self, holder: _Holder, shares: Mapping[Key, Share]) -> Queue:
+        spec: dict[str, Any] = {}
+        found = self.namespaces.of(holder.queue) if holder.queue else None
+        if found and found.is_by_label:
+            spec["labelledNamespaces"] = True
+        weight = _weight(holder.cohort if holder.is_divided else holder.queue)  # a parent's is its cohort's
+        if weight != 1:
+            spec["surplus"] = {"weight": weight}
+        names: dict[str, str] = {}
+        if holder.queue and holder.queue.name != holder.name:
+            names["clusterQueue"] = holder.queue.name
+        if found and found.local_queue not in ("", DEFAULT_QUEUE):
+            names["localQueue"] = found.local_queue
+        if names:
+            spec["names"] = names
+        for item in holder.items:
+            tell_settings(item, self.told, will_evict=self.will_evict)
+        flavors = {pool: None for pool, _ in shares}
+        return Queue(
+            holder.name,
+            holder.parent,
+            found.names if found else (),
+            quotas([*self._units_of(shares)], self._compute(shares, flavors)),
+            spec,
+            tuple(item.source for item in (*holder.items, *(found.sources if found else ()))),
+            self.told.remarks((*holder.items, *(found.sources if found else ()))),
+        )
+
+    def _units_of(self, shares: Mapping[Key, Share]) -> Iterator[UnitShare]:
+        """A resource that two units of a pool have, as under strategy `single`, is the one's that there is more of."""
+        for key, share in shares.items():
+            pool, units = self.plan.find_pool(key[0]), self.units(key)
+            if pool and units:
+                yield UnitShare(pool, max(units, key=lambda unit: unit.capacity), share)
+
+    def _compute(self, shares: Mapping[Key, Share], pools: Iterable[str]) -> Mapping[str, Mapping[Counted, Share]]:
+        return {
+            pool: {
+                _COUNTED[resource]: share for (name, resource), share in shares.items() if _is_of(name, resource, pool)
+            }
+            for pool in pools
+        }
+
+    def _tell_free(
+        self, promised: Mapping[Key, Amount], holders: Mapping[str, _Holder], shares: Mapping[str, Mapping[Key, Share]]
+    ) -> None:
+        """Whoever may borrow gets what nobody is guaranteed, too: the root has that, whatever it had."""
+        for key, amount in promised.items():
+            free = sum(unit.capacity for unit in self.units(key)) - amount
+            had = self.root_cells.get(key, _OPEN).nominal
+            borrowers = [name for name in holders if self._may_borrow(name, key, holders, shares)]
+            items = [item for name in borrowers for item in holders[name].items]
+            if not self.units(key) or max(free, 0) == had or not items:
+                continue
+            item = self.dump.find(KUEUE_GROUP, "Cohort", self.root) or items[0]
+            finding = Finding(
+                item.at / "spec",
+                f"nobody is guaranteed {max(free, 0)} of `{key[1]}` in pool `{key[0]}`",
+                label=f"cohort `{self.root}` has {had} of them now",
+                notes=("tenants may borrow what nobody is guaranteed, within their limits",),
+                help="write a smaller `limit` in the quotas that are to borrow less",
+            )
+            (self.told.otherwise if free > had else self.told.lost)(item, finding)
+
+    def _may_borrow(
+        self, name: str, key: Key, holders: Mapping[str, _Holder], shares: Mapping[str, Mapping[Key, Share]]
+    ) -> bool:
+        """Whether neither its own limit nor one above keeps it from what is nobody's."""
+        found = shares[name].get(key)
+        while name and (key not in shares[name] or _borrows(shares[name][key])):
+            name = holders[name].parent
+        return found is not None and not name
+
+    def _tell_of_others(self, root: Item) -> None:
+        """What the root has for queues that stay beside (`ResourceGroups` in `apis/kueue/v1beta2/cohort_types.go`)."""
+        for index, group in enumerate(map(mapping, sequence(inside(root.body, "spec").get("resourceGroups")))):
+            for number, part in enumerate(map(mapping, sequence(group.get("flavors")))):
+                flavor = self.dump.find(KUEUE_GROUP, "ResourceFlavor", text(part.get("name")))
+                if flavor is None or self.matching.pools_of(node_labels(flavor)):
+                    continue
+                finding = Finding(
+                    root.at / "spec" / "resourceGroups" / index / "flavors" / number / "name",
+                    f"{root.title} has quota of flavor `{flavor.name}`, which is of no pool",
+                    label="no policy says it",
+                    notes=(
+                        "groups of a cohort are applied as a whole, once gpuplan writes what is left of its pools",
+                        "queues that stay beside its own borrow this no more from then on",
+                    ),
+                    help="move these queues, and this quota, to a cohort of their own",
+                )
+                self.told.lost(root, finding)
+
+    def _tell_idle(self, item: Item, why: str) -> None:
+        finding = Finding(
+            item.at,
+            f"{item.title} {why}",
+            label="no tenant was made of it",
+            notes=("gpuplan does not touch it: it may stay beside gpuplan's own",),
+            help="keep it as a Component in `overlays/<cluster>/kustomize/scheduling/`",
+        )
+        self.told.otherwise(item, finding)
+
+
+_COUNTED: Final[Mapping[str, Counted]] = {item.value: item for item in Counted}
+_GAP: Final = Cell(0, 0)
+"""What fills the gaps of a queue's group."""
+_OPEN: Final = Cell(0)
+"""What fills those of a cohort's."""
+
+
+def _weight(item: Item | None) -> int | float:
+    value = inside(item.body, "spec", "fairSharing").get("weight") if item else None
+    number = None if value is None else parse_quantity(str(value))
+    if number is None or number < 0:
+        return 1
+    return int(number) if number == int(number) else float(number)
+
+
+def _borrows(share: Share) -> bool:
+    return share.limit is None or share.limit > share.guaranteed
+
+
+def _left(own: Cell, key: Key) -> Amount:
+    """What a parent's own queue has; where nothing bounds it, it has no quota."""
+    is_filled = key[1] in _COUNTED and own == Cell(PLENTY[_COUNTED[key[1]]], None, 0)
+    return 0 if is_filled else own.nominal
+
+
+def _is_new(key: Key, chosen: Iterable[Key]) -> bool:
+    return not any(key[1] == resource for _, resource in chosen)
+
+
+def _is_of(name: str, resource: str, pool: str) -> bool:
+    return name == pool and resource in _COUNTED
+
+
+def _upward(children: Mapping[str, Sequence[_Holder]]) -> Iterator[_Holder]:
+    """Each after those that are part of it."""
+    downward, waiting = [], [*children.get("", ())]
+    while waiting:
+        holder = waiting.pop()
+        downward.append(holder)
+        waiting += children.get(holder.name, ())
+    return reversed(downward)

@@ -1,0 +1,274 @@
+"""Read what ResourceQuotas cap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction as Ratio
+from typing import Final
+
+from gpuplan.compiler.base.diagnostics import Finding, Origin, Severity
+from gpuplan.compiler.base.plain import inside, mapping, sequence, text
+from gpuplan.compiler.base.values import NamedTuple, Value
+from gpuplan.compiler.base.wording import listing, misspelling
+from gpuplan.compiler.manifests import exact_quantity
+from gpuplan.compiler.planning.dra import quota_key
+from gpuplan.compiler.planning.grants import FRACTION
+from gpuplan.compiler.planning.hand_files import HandFiles, Object
+from gpuplan.compiler.planning.plan import Counted, Plan, Pool, Unit, UnitKey
+from gpuplan.features.components import inert_quota_key
+from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.rules import QUOTA_CAPS_NOTHING, TEAM_SAID_IN_PART
+from gpuplan.features.live.teams.model import Team, Told, told
+
+# --- What pools hand out -----------------------------------------------------------------------------------------
+
+
+class Offer(NamedTuple):
+    """A unit of a pool."""
+
+    pool: Pool
+    unit: Unit
+
+    @property
+    def key(self) -> UnitKey:
+        return self.pool.name, self.unit.name
+
+    @property
+    def counted_as(self) -> str:
+        """What a ResourceQuota counts it by; no key of one is called as what stands for fractions."""
+        if self.unit.device_class:
+            return quota_key(self.unit.device_class)
+        return f"requests.{self.unit.resource}" if self.unit.resource else FRACTION
+
+    @property
+    def title(self) -> str:
+        return f"`{self.unit.name}` of pool `{self.pool.name}`"
+
+
+Offers = Mapping[str, tuple[Offer, ...]]
+"""Units of pools by what a ResourceQuota counts them by."""
+
+
+def offers_of(plan: Plan) -> Offers:
+    found: dict[str, list[Offer]] = {}
+    for pool in plan.pools:
+        for unit in pool.units:
+            offer = Offer(pool, unit)
+            found.setdefault(offer.counted_as, []).append(offer)
+    return {key: tuple(offers) for key, offers in found.items()}
+
+
+def grants_in(parameters: Item | None) -> Iterator[tuple[str, str, str]]:
+    """What gpuplan's parameters grant: a pool, a resource, and how many of it a container may ask for."""
+    lines = text(mapping(parameters.body.get("data")).get("grants")).splitlines() if parameters else ()
+    for line in lines:
+        if len(words := line.split()) == _WORDS_OF_A_GRANT:
+            yield words[0], words[1], words[2]
+
+
+_WORDS_OF_A_GRANT: Final = 3
+
+
+def offers_in(parameters: Item | None, offers: Offers) -> Iterator[Offer]:
+    """The units that gpuplan's parameters grant, in their order."""
+    by_grant = {
+        (offer.pool.name, offer.unit.asked_as or FRACTION): offer for known in offers.values() for offer in known
+    }
+    for pool, resource, _ in grants_in(parameters):
+        if offer := by_grant.get((pool, resource)):
+            yield offer
+
+
+# --- What quotas say ---------------------------------------------------------------------------------------------
+
+
+class Cap(NamedTuple):
+    at: Origin
+    amount: Ratio
+
+
+class Caps(Value):
+    """What the ResourceQuotas of a namespace cap, by their keys: of all pods, and of those of a priority class."""
+
+    plain: Mapping[str, Cap] = {}
+    by_class: Mapping[str, Mapping[str, Cap]] = {}
+
+
+def read_caps(quotas: Iterable[Item]) -> Caps:
+    """Each of several quotas of a namespace holds, so that the lowest cap does."""
+    plain: dict[str, Cap] = {}
+    by_class: dict[str, dict[str, Cap]] = {}
+    for item in quotas:
+        scope = _scope(item)
+        caps = plain if scope == "" else by_class.setdefault(scope, {}) if scope else {}
+        for key, cap in _caps(item):
+            caps[key] = min(caps.get(key, cap), cap, key=lambda found: found.amount)
+    return Caps(plain, by_class)
+
+
+def _scope(item: Item) -> str | None:
+    """Empty where it counts all pods, the priority class whose pods it counts, or None where it counts others."""
+    scopes = sequence(value_of(item, "scopes"))
+    terms = [mapping(term) for term in sequence(inside(item.body, "spec", "scopeSelector").get("matchExpressions"))]
+    if not scopes and not terms:
+        return ""
+    values = [text(value) for value in sequence(terms[0].get("values"))] if len(terms) == 1 and not scopes else []
+    is_class = len(values) == 1 and (terms[0].get("scopeName"), terms[0].get("operator")) == ("PriorityClass", "In")
+    return values[0] or None if is_class else None
+
+
+def value_of(item: Item, field: str) -> object:
+    return inside(item.body, "spec").get(field)
+
+
+def _hard(item: Item) -> Mapping[str, object]:
+    return inside(item.body, "spec", "hard")
+
+
+def _caps(item: Item) -> Iterator[tuple[str, Cap]]:
+    for key, value in _hard(item).items():
+        amount = _amount(value)
+        if amount is not None:
+            yield _NAMES.get(key, key), Cap(item.at / "spec" / "hard" / key, amount)
+
+
+_NAMES: Final = {"cpu": "requests.cpu", "memory": "requests.memory", "count/pods": "pods"}
+"""Keys that mean the same as another one (`pkg/quota/v1/evaluator/core/pods.go` of kubernetes/kubernetes)."""
+
+COMPUTE_KEYS: Final = {"requests.cpu": Counted.CPU, "requests.memory": Counted.MEMORY, "pods": Counted.PODS}
+
+
+def _amount(value: object) -> Ratio | None:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    amount = exact_quantity(str(value))
+    return None if amount is None or amount < 0 else amount
+
+
+def counts_gpus(item: Item, offers: Offers) -> bool:
+    """Whether it lets pods have GPUs, and says how many."""
+    return _scope(item) is not None and any(key in offers and cap.amount >= 1 for key, cap in _caps(item))
+
+
+# --- What they do not cap, or a policy cannot say ----------------------------------------------------------------
+
+
+def judge_quotas(dump: Dump, teams: Iterable[Team], offers: Offers) -> Iterator[Told]:
+    """gpuplan's own say nothing that no policy says."""
+    owners = {space.name: (team, space.owner) for team in teams for space in team.spaces}
+    for item in dump.of_kind("", "ResourceQuota"):
+        whose, owner = owners.get(item.namespace, (None, ""))
+        team = whose.name if whose else ""
+        if whose and whose.queue and not owner and counts_gpus(item, offers):
+            yield told(team, TEAM_SAID_IN_PART, _beside_queue(item, team))
+        yield from (told(team, QUOTA_CAPS_NOTHING, finding) for finding in _capping_nothing(item, offers))
+        if not owner and any(_is_of_gpus(key, offers) for key in _hard(item)):
+            yield from (told(team, TEAM_SAID_IN_PART, finding) for finding in _unsaid(item, offers))
+    for item in dump.of_kind("quota.openshift.io", "ClusterResourceQuota"):
+        for key in inside(item.body, "spec", "quota", "hard"):
+            if _is_of_gpus(key, offers):
+                finding = Finding(
+                    (item.at / "spec" / "quota" / "hard" / key).key,
+                    f"`{key}` in {item.title} caps several namespaces together",
+                    label="not imported",
+                    notes=("gpuplan writes a quota for each namespace",),
+                    help="write a Tenant with these namespaces, and a `split` of its quota",
+                )
+                yield told("", TEAM_SAID_IN_PART, finding)
+
+
+def _beside_queue(item: Item, team: str) -> Finding:
+    return Finding(
+        item.at / "spec" / "hard",
+        f"{item.title} caps GPUs beside the queue of tenant `{team}`",
+        label="not imported",
+        notes=("a ResourceQuota refuses pods one by one, so that of two gangs each may get a part",),
+        help="remove its keys for GPUs where the queue is to cap them; else it goes on to hold",
+        severity=Severity.NOTE,
+    )
+
+
+def _is_of_gpus(key: str, offers: Offers) -> bool:
+    return key in offers or "nvidia" in key
+
+
+def _capping_nothing(item: Item, offers: Offers) -> Iterator[Finding]:
+    hard, at = _hard(item), item.at / "spec" / "hard"
+    mistyped = {key: meant for key in hard if (meant := _meant(key, offers))}
+    for key, meant in mistyped.items():
+        yield Finding(
+            (at / key).key,
+            f"`{key}` in {item.title} caps nothing",
+            label=f"did you mean `{meant}`",
+            notes=(f"nothing is called `{key.removeprefix('requests.')}`",),
+            help=f"say it as a quota of the Tenant: {_said(hard[key], offers[meant])}",
+        )
+    body = {**item.body, "spec": {"hard": {key: value for key, value in hard.items() if key not in mistyped}}}
+    yield from inert_quota_key.find(HandFiles(objects=(Object(item.at, body, item.file, ""),)))
+    for key, value in hard.items():
+        amount = _amount(value)
+        if key in mistyped or not key.startswith("requests.nvidia.com/") or amount == 0:
+            continue
+        if amount is None:
+            yield Finding(
+                at / key,
+                f"`{key}` in {item.title} is no number",
+                label="no quantity",
+                help="write a whole number of devices",
+                severity=Severity.ERROR,
+            )
+        elif key not in offers:
+            yield Finding(
+                (at / key).key,
+                f"`{key}` in {item.title} caps what no pool hands out",
+                label="no node of a pool publishes it",
+                notes=(f"pools hand out {listing([name.removeprefix('requests.') for name in offers])}",)
+                if offers
+                else (),
+                help="import the nodes that publish it, or leave it out",
+            )
+        elif amount < 1:
+            yield Finding(
+                at / key,
+                f"`{key}` in {item.title} lets no pod have one",
+                label="a part of a device",
+                help="write a whole number of devices",
+            )
+
+
+def _meant(key: str, offers: Offers) -> str | None:
+    """The key that a misspelt one is meant to be."""
+    is_known = key in offers or key.startswith("limits.") or f"requests.{key}" in offers
+    return None if is_known or not _is_of_gpus(key, offers) else misspelling(key, offers)
+
+
+def _said(value: object, offers: tuple[Offer, ...]) -> str:
+    offer = offers[0]
+    amount = _amount(value)
+    return f"`{{pool: {offer.pool.name}, unit: {offer.unit.name}, guaranteed: {int(amount or 0)}}}`"
+
+
+def _unsaid(item: Item, offers: Offers) -> Iterator[Finding]:
+    """What stands beside GPUs in a quota, and quotas of pods that no policy can tell apart."""
+    at = item.at / "spec"
+    if _scope(item) is None:
+        yield Finding(
+            at / ("scopes" if value_of(item, "scopes") else "scopeSelector"),
+            f"{item.title} counts some pods alone, and no quota of a tenant can",
+            label="not imported",
+            notes=("a tenant's quota counts all pods, and its `classLimits` those of one priority class",),
+            help="leave it in the namespace: it holds beside what gpuplan writes",
+        )
+        return
+    others = [key for key in _hard(item) if not _is_of_gpus(_NAMES.get(key, key), offers) and key not in _SAID]
+    if others:
+        yield Finding(
+            (at / "hard" / others[0]).key,
+            f"{item.title} also caps {listing(others)}, which no policy says",
+            label="not imported",
+            help="leave it in the namespace: it holds beside what gpuplan writes",
+            severity=Severity.NOTE,
+        )
+
+
+_SAID: Final = frozenset((*COMPUTE_KEYS, *_NAMES))

@@ -1,0 +1,389 @@
+"""Make tenants of Run:ai's projects, which are namespaces of theirs, and of departments, which they are part of."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction as Ratio
+from typing import Any, Final, TypeVar
+
+from gpuplan.compiler.base.diagnostics import Finding, Severity
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.base.wording import listing
+from gpuplan.compiler.planning.amounts import amount_text
+from gpuplan.compiler.planning.plan import Counted, UnitKey
+from gpuplan.compiler.planning.projects import seconds
+from gpuplan.features.live.queues.model import Queue
+from gpuplan.features.live.rules import TEAM_SAID_IN_PART
+from gpuplan.features.live.teams.caps import Offer, Offers, offers_in, read_caps
+from gpuplan.features.live.teams.model import Space, Told, told
+from gpuplan.features.live.teams.orgs import NOTHING, Bounds, Org, Orgs, spelt
+
+
+def queues_of(orgs: Orgs, offers: Offers, spaces: Mapping[str, Space]) -> tuple[tuple[Queue, ...], tuple[Told, ...]]:
+    """What each tenant has, as if they were its queues. ``spaces`` are those that gpuplan wrote, with their tenant."""
+    reader = _Reader(orgs, offers, spaces)
+    return tuple(reader.queues()), tuple(reader.unsaid())
+
+
+class _Team:
+    """A tenant in the making: its projects, and what remains to it when the parts of others are taken off."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.projects: list[Org] = []
+        self.parent = ""
+        self.quotas: dict[UnitKey, dict[str, Any]] = {}
+
+    @property
+    def gpus(self) -> Mapping[str, Bounds]:
+        return _sums(project.gpus for project in self.projects)
+
+    @property
+    def order(self) -> list[str]:
+        """The pools in the order in which its work is sent there, then those in which it has something."""
+        pools = (*self.projects[0].order, *(pool for pool, found in self.gpus.items() if found.limit != 0))
+        return list(dict.fromkeys(pools))
+
+
+class _Reader:
+    def __init__(self, orgs: Orgs, offers: Offers, spaces: Mapping[str, Space]) -> None:
+        self._orgs, self._spaces = orgs, spaces
+        self._offers = offers
+        self._by_pool: dict[str, list[Offer]] = {}
+        for offer in (offer for known in offers.values() for offer in known):
+            self._by_pool.setdefault(offer.pool.name, []).append(offer)
+        self._departments = {org.name: org for org in orgs.departments}
+        self._teams = self._grouped()
+
+    # --- Who is there
+
+    def _grouped(self) -> Mapping[str, _Team]:
+        teams: dict[str, _Team] = {}
+        for project in self._orgs.projects:
+            space = self._spaces.get(project.namespace)
+            name = space.owner if space and space.owner else project.name
+            teams.setdefault(name, _Team(name)).projects.append(project)
+        for team in teams.values():
+            team.projects = _in_order(team.projects)
+            team.quotas = self._own_quotas(team)
+        for team in teams.values():
+            if team.name not in self._departments:
+                team.parent = team.projects[0].parent or self._likely_parent(team, teams)
+        for name in self._departments:
+            if name not in teams and any(team.parent == name for team in teams.values()):
+                teams[name] = _Team(name)
+        for name, department in self._departments.items():
+            if name in teams:
+                self._add_whole(teams[name], department, [team for team in teams.values() if team.parent == name])
+        return teams
+
+    def _likely_parent(self, team: _Team, teams: Mapping[str, _Team]) -> str:
+        """A request names the department by an id that Run:ai gives: it is one that has as much, of those without
+        projects of their own if there are any."""
+        fitting = [
+            name
+            for name, found in self._departments.items()
+            if all(bounds.deserved <= found.gpus.get(pool, NOTHING).deserved for pool, bounds in team.gpus.items())
+        ]
+        return next((name for name in fitting if name not in teams), next(iter(fitting), ""))
+
+    # --- What they have
+
+    def _units(self, team: _Team, pool: str) -> list[Offer]:
+        """What its namespaces may use there; what the pool hands out, where nothing says that."""
+        spaces = [self._spaces[item.namespace] for item in team.projects if item.namespace in self._spaces]
+        if any(space.parameters for space in spaces):
+            found = {offer.key: offer for space in spaces for offer in offers_in(space.parameters, self._offers)}
+            here = [offer for offer in found.values() if offer.pool.name == pool]
+            return here or self._by_pool.get(pool, [])[:1]  # a quota on nothing is in no grant
+        return self._by_pool.get(pool, [])
+
+    def _own_quotas(self, team: _Team) -> dict[UnitKey, dict[str, Any]]:
+        found: dict[UnitKey, dict[str, Any]] = {}
+        compute = _sums(project.compute for project in team.projects)
+        for pool in team.order:
+            units = self._units(team, pool)
+            bounds = team.gpus.get(pool, NOTHING)
+            caps = self._caps(team, units, bounds.limit)
+            limits = _limits(bounds.limit, units, caps)
+            parts = [_Part(offer, _most(offer, limits[index])) for index, offer in enumerate(units)]
+            deserved = _divided(bounds.deserved, parts)
+            for index, offer in enumerate(units):
+                found[offer.key] = _entry(offer, deserved[index], limits[index])
+                if index == 0:
+                    found[offer.key] |= _compute(compute, pool)
+            if len(team.projects) > 1 and len(units) == 1:
+                found[units[0].key] |= _split(team, units[0])
+        return found
+
+    def _caps(self, team: _Team, units: Sequence[Offer], total: Ratio | None) -> list[Ratio | None]:
+        """What ResourceQuotas let it have of each unit: of all namespaces together, or what holds in each of them."""
+        spaces = [self._spaces[item.namespace] for item in team.projects if item.namespace in self._spaces]
+        by_unit = [
+            [cap.amount for space in spaces if (cap := read_caps(space.quotas).plain.get(offer.counted_as))]
+            for offer in units
+        ]
+        whole = [sum(caps, Ratio(0)) for caps in by_unit]
+        each = [max(caps, default=Ratio(0)) for caps in by_unit]
+        off = [abs(_cost(caps, units) - (total or Ratio(0))) for caps in (whole, each)]
+        nearest = each if off[1] < off[0] else whole
+        return [cap if known else None for cap, known in zip(nearest, by_unit, strict=True)]
+
+    def _add_whole(self, team: _Team, department: Org, parts: Sequence[_Team]) -> None:
+        """A department has what is its own and what those have that are part of it."""
+        below: dict[UnitKey, tuple[Ratio, Ratio | None]] = {}
+        for part in parts:
+            for key, quota in part.quotas.items():
+                deserved, limit = below.get(key, (Ratio(0), Ratio(0)))
+                more = _limit(quota)
+                below[key] = (
+                    deserved + Ratio(str(quota["guaranteed"])),
+                    None if limit is None or more is None else limit + more,
+                )
+        compute = department.compute
+        for pool, bounds in department.gpus.items():
+            keys = [key for key in (*team.quotas, *below) if key[0] == pool]
+            units = [offer for offer in self._by_pool.get(pool, ()) if offer.key in keys] or self._units(team, pool)[:1]
+            held = _together({offer.key: below.get(offer.key, (Ratio(0), Ratio(0))) for offer in units}, units)
+            has_compute = any((pool, counted) in compute for counted in Counted)
+            if not units or (not team.projects and held == bounds and not has_compute):
+                continue
+            if team.projects:
+                for offer in units:
+                    if offer.key in team.quotas and offer.key in below:
+                        _raise(team.quotas[offer.key], below[offer.key][0])
+            else:
+                team.quotas |= _of_department(bounds, units, below)
+            first = next((team.quotas[offer.key] for offer in units if offer.key in team.quotas), None)
+            if first is not None:
+                first |= _compute(compute, pool)
+
+    # --- What is said of them
+
+    def queues(self) -> Iterator[Queue]:
+        for name, team in sorted(self._teams.items()):
+            department = self._departments.get(name)
+            orgs = (*team.projects, *((department,) if department else ()))
+            spec = _spec(orgs, self._run_time(team))
+            yield Queue(
+                name,
+                team.parent,
+                tuple(project.namespace for project in team.projects),
+                tuple(team.quotas.values()),
+                spec,
+                tuple(org.source for org in orgs),
+            )
+
+    def _run_time(self, team: _Team) -> str:
+        """What is protected in all of its pools: a node pool protects as long as its longest tenant asks for."""
+        times = [self._orgs.run_times.get(pool, "") for pool in dict.fromkeys(pool for pool, _ in team.quotas)]
+        return min((_go(time) for time in times), key=seconds, default="") if times and all(times) else ""
+
+    def unsaid(self) -> Iterator[Told]:
+        for name, team in sorted(self._teams.items()):
+            for project in team.projects:
+                lost = [pool for pool, found in project.gpus.items() if found.limit != 0 and pool not in self._by_pool]
+                if lost:
+                    yield _unsaid(name, project, f"has GPUs of {listing(lost)}, which is no pool", Severity.WARNING)
+                if project.others:
+                    yield _unsaid(name, project, f"says {listing(project.others)}, which no policy does", Severity.NOTE)
+        for name, department in sorted(self._departments.items()):
+            if name not in self._teams:
+                yield _unsaid("", department, "has no project", Severity.NOTE)
+
+
+def _unsaid(team: str, org: Org, what: str, severity: Severity) -> Told:
+    finding = Finding(
+        org.at / "name",
+        f"{org.title} of Run:ai {what}",
+        label="not imported",
+        help="change it in Run:ai, or in the Tenant" if severity is Severity.WARNING else "leave it to Run:ai",
+        severity=severity,
+    )
+    return told(team, TEAM_SAID_IN_PART, finding)
+
+
+# --- Numbers -----------------------------------------------------------------------------------------------------
+
+
+def _in_order(projects: Sequence[Org]) -> list[Org]:
+    """Of equal parts, the first namespaces of a tenant have what cannot be divided evenly."""
+    bounds = {pool: [project.gpus.get(pool, NOTHING) for project in projects] for pool in projects[0].gpus}
+    even = [pool for pool, found in bounds.items() if len({part.limit for part in found}) == 1 and found[0].limit]
+    more = {
+        id(project): sum((project.gpus.get(pool, NOTHING).deserved for pool in even), Ratio(0)) for project in projects
+    }
+    return sorted(projects, key=lambda project: (-more[id(project)], project.name))
+
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+def _sums(parts: Iterable[Mapping[_Key, Bounds]]) -> dict[_Key, Bounds]:
+    found: dict[_Key, Bounds] = {}
+    for part in parts:
+        for key, bounds in part.items():
+            found[key] = found[key].plus(bounds) if key in found else bounds
+    return found
+
+
+def _together(amounts: Mapping[UnitKey, tuple[Ratio, Ratio | None]], offers: Sequence[Offer]) -> Bounds:
+    found = NOTHING
+    for offer in offers:
+        deserved, limit = amounts[offer.key]
+        weight = offer.unit.gpu_weight
+        found = found.plus(Bounds(deserved * weight, None if limit is None else limit * weight))
+    return found
+
+
+_Below = Mapping[UnitKey, tuple[Ratio, Ratio | None]]
+"""What those have of a unit that are part of a tenant: what is guaranteed to them, and at most."""
+
+
+def _of_department(bounds: Bounds, units: Sequence[Offer], below: _Below) -> dict[UnitKey, dict[str, Any]]:
+    limits = _limits(bounds.limit, units, [None] * len(units))
+    parts = [
+        _Part(offer, _most(offer, limit), below[offer.key][0] if offer.key in below else Ratio(0))
+        for offer, limit in zip(units, limits, strict=True)
+    ]
+    deserved = _divided(bounds.deserved, parts)
+    return {offer.key: _entry(offer, deserved[index], limits[index]) for index, offer in enumerate(units)}
+
+
+def _limits(total: Ratio | None, units: Sequence[Offer], caps: Sequence[Ratio | None]) -> list[Ratio | None]:
+    """One that nothing caps takes the bound off all of them; the others have theirs all the same."""
+    if total is None:
+        return list(caps) if len(units) > 1 else [None] * len(units)
+    return [*_divided(total, [_Part(offer, hint=cap) for offer, cap in zip(units, caps, strict=True)])]
+
+
+def _most(offer: Offer, limit: Ratio | None) -> Ratio:
+    """Of a guarantee: no more than may be used, and than there is."""
+    capacity = Ratio(offer.unit.capacity)
+    return capacity if limit is None else min(limit, capacity)
+
+
+class _Part(NamedTuple):
+    """A unit of which a number is looked for: no more than ``most``, no less than ``least``, and best ``hint``."""
+
+    offer: Offer
+    most: Ratio | None = None
+    least: Ratio = Ratio(0)
+    hint: Ratio | None = None
+
+    @property
+    def weight(self) -> Ratio:
+        return self.offer.unit.gpu_weight
+
+
+def _cost(numbers: Sequence[Ratio], units: Sequence[Offer]) -> Ratio:
+    return sum((number * offer.unit.gpu_weight for number, offer in zip(numbers, units, strict=True)), Ratio(0))
+
+
+def _divided(total: Ratio, parts: Sequence[_Part]) -> list[Ratio]:
+    """Numbers of units that cost a number of GPUs together; the first takes what is left where none do so exactly."""
+    found = _exact(total, parts) if len(parts) > 1 else None
+    if found or not parts:
+        return found or []
+    first, rest = parts[0], [part.least for part in parts[1:]]
+    cost = sum((part.least * part.weight for part in parts[1:]), Ratio(0))
+    return [_units(max(total - cost, Ratio(0)), first), *rest]
+
+
+def _units(total: Ratio, part: _Part) -> Ratio:
+    """Numbers were printed with as many digits as a float has."""
+    units = total / part.weight
+    return Ratio(round(units)) if part.offer.unit.asked_as else units
+
+
+def _exact(total: Ratio, parts: Sequence[_Part]) -> list[Ratio] | None:
+    """The solution that is nearest to the hint of the first part, then of the second and so on."""
+    part, rest = parts[0], parts[1:]
+    units = _units(total, part)
+    if not rest:
+        fits = part.least <= units and (part.most is None or units <= part.most)
+        return [units] if fits and abs(units * part.weight - total) < _TOLERANCE else None
+    top = int(units if part.most is None else min(units, part.most))
+    low = int(part.least)
+    hint = min(max(top if part.hint is None else int(part.hint), low), top)
+    around = range(max(hint - _REACH[len(rest)], low), min(hint + _REACH[len(rest)], top) + 1)
+    for number in sorted(around, key=lambda number: abs(number - hint)):
+        found = _exact(total - number * part.weight, rest)
+        if found:
+            return [Ratio(number), *found]
+    return None
+
+
+_REACH: Final = defaultdict(lambda: 1, {1: 500, 2: 20, 3: 5})
+"""How far from its hint a number is looked for, by how many other units there are to be tried with each."""
+_TOLERANCE: Final = Ratio(1, 1000)
+
+
+def _entry(offer: Offer, deserved: Ratio, limit: Ratio | None) -> dict[str, Any]:
+    pool, unit = offer.key
+    entry = {"pool": pool, "unit": unit, "guaranteed": _number(deserved)}
+    if limit != deserved:
+        entry["limit"] = "none" if limit is None else _number(limit)
+    return entry
+
+
+def _number(amount: Ratio) -> int | float:
+    return int(amount) if amount.denominator == 1 else round(float(amount), 2)
+
+
+def _limit(quota: Mapping[str, Any]) -> Ratio | None:
+    limit = quota.get("limit", quota["guaranteed"])
+    return None if limit == "none" else Ratio(str(limit))
+
+
+def _raise(quota: dict[str, Any], more: Ratio) -> None:
+    """What lies within a guarantee is part of it."""
+    limit = _limit(quota)
+    guaranteed = Ratio(str(quota["guaranteed"])) + more
+    quota["guaranteed"] = _number(guaranteed)
+    if limit is None or limit != guaranteed:
+        quota["limit"] = "none" if limit is None else _number(max(limit, guaranteed))
+    else:
+        quota.pop("limit", None)
+
+
+def _split(team: _Team, offer: Offer) -> dict[str, Any]:
+    """How a quota is divided among projects: each has its part."""
+    bounds = {project.namespace: project.gpus.get(offer.pool.name, NOTHING) for project in team.projects}
+    gpus = {name: found.deserved if found.limit is None else found.limit for name, found in bounds.items()}
+    part = _Part(offer)
+    is_even = not offer.unit.asked_as and len(set(gpus.values())) == 1
+    return {} if is_even else {"split": {name: _number(_units(found, part)) for name, found in gpus.items()}}
+
+
+def _compute(compute: Mapping[tuple[str, Counted], Bounds], pool: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for (name, counted), bounds in compute.items():
+        if name == pool:
+            guaranteed = amount_text(counted, int(bounds.deserved))
+            limit = "none" if bounds.limit is None else amount_text(counted, int(bounds.limit))
+            found[counted.value] = guaranteed if limit == guaranteed else {"guaranteed": guaranteed, "limit": limit}
+    return found
+
+
+# --- Times -------------------------------------------------------------------------------------------------------
+
+
+def _spec(orgs: Sequence[Org], run_time: str) -> dict[str, Any]:
+    first = orgs[0]
+    weight = _number(first.weight)
+    surplus = {**({"weight": weight} if weight != 1 else {}), **({"rank": first.rank} if first.rank else {})}
+    protect = {"preempt": run_time, "reclaim": run_time} if run_time else {}
+    fields = {"surplus": surplus, "protect": protect, "timeLimits": dict(first.times)}
+    return {name: value for name, value in fields.items() if value}
+
+
+def _go(time: str) -> str:
+    """A length of days, hours and minutes in hours and minutes."""
+    found = re.fullmatch(r"(?:([0-9]{1,4})d)?(?:([0-9]{1,4})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,6})s)?", time)
+    if not found:
+        return ""
+    days, hours, minutes, rest = (int(part or 0) for part in found.groups())
+    return spelt(((days * 24 + hours) * 60 + minutes) * 60 + rest) if any((days, hours, minutes, rest)) else ""

@@ -1,0 +1,189 @@
+"""What Jobs, JobSets and TrainJobs say of the work that they are: training, batch or a workspace."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from gpuplan.compiler.backends.workloads.terms import GANG, KAI_PREFERRED, KAI_REQUIRED
+from gpuplan.compiler.base.plain import inside, mapping, sequence, text, value_at
+from gpuplan.compiler.planning.kueue import PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY
+from gpuplan.compiler.planning.plan import Plan, Tenant
+from gpuplan.compiler.planning.workspaces import SETTINGS
+from gpuplan.compiler.policy.models import TrainingKind
+from gpuplan.features.live.dump import Item
+from gpuplan.features.live.work.groups import (
+    JOB,
+    MAKERS,
+    SERVICE,
+    TRAINING_RUNTIME,
+    Group,
+    kind_of,
+    main_container,
+    named,
+    template_of,
+)
+from gpuplan.features.live.work.pods import duration, files, find_pool, given, number, said, volume
+
+Spec = dict[str, Any]
+
+
+def ending(plan: Plan, group: Group, tenant: Tenant, maker: Item) -> Iterator[Spec]:
+    """What it may be, the likeliest first."""
+    if kind_of(maker) == JOB and (port := _port_of_workspace(group, maker)):
+        yield {"workspace": _workspace(group, maker, port)}
+        return
+    job, retries = _job_of(maker)
+    training = _meeting(group, maker, job)
+    for tries in _tries(job, retries, training):
+        base = {**_batch(job), **tries}
+        if training or kind_of(maker) != JOB or _is_training(plan, tenant, maker):
+            yield {"training": given(**_kind(maker)) | base | training}
+        else:
+            yield {"batch": base}
+
+
+def _job_of(maker: Item) -> tuple[Mapping[str, object], object]:
+    """What a Job of the maker is, and how often a set of it starts again."""
+    route = MAKERS[kind_of(maker)][:-1]
+    job = mapping(value_at(maker.body, route))
+    if kind_of(maker) == JOB:
+        return job, None
+    return job, value_at(maker.body, (*route[:-_BELOW_SET], "failurePolicy", "maxRestarts"))
+
+
+_BELOW_SET: Final = len(("replicatedJobs", 0, "template", "spec"))
+"""How deep in a set its Job is."""
+
+_KINDS: Final = {"Job": TrainingKind.JOB, "JobSet": TrainingKind.JOB_SET, "TrainingRuntime": TrainingKind.TRAIN_JOB}
+
+
+def _kind(maker: Item) -> Spec:
+    found = _KINDS.get(maker.kind, TrainingKind.JOB)
+    return {} if found is TrainingKind.JOB else {"kind": found.value}
+
+
+def _is_training(plan: Plan, tenant: Tenant, maker: Item) -> bool:
+    """Whether pods that need nothing of one another are called a training there: they are written alike."""
+    pool = find_pool(plan, template_of(maker))
+    for types in (tenant.spec.workload_types, pool.spec.workload_types if pool else ()):
+        if types:
+            return "batch" not in types and "training" in types
+    return False
+
+
+def _batch(job: Mapping[str, object]) -> Spec:
+    pods, completions = number(job.get("parallelism")), number(job.get("completions"))
+    rules = [mapping(rule) for rule in sequence(inside(job, "podFailurePolicy").get("rules"))]
+    codes = next((rule for rule in rules if "onExitCodes" in rule), {})
+    fails_alone = codes.get("action") == "FailIndex"
+    return given(
+        pods=pods,
+        trials=completions if completions != pods or fails_alone else None,
+        maxFailedIndexes=job.get("maxFailedIndexes"),
+        fatalExitCodes=list(sequence(inside(codes, "onExitCodes").get("values"))),
+        deadline=duration(job.get("activeDeadlineSeconds")),
+    )
+
+
+def _tries(job: Mapping[str, object], retries: object, training: Spec) -> Iterator[Spec]:
+    """How often it is tried: tries of each pod are also what an elastic training writes for those of all."""
+    if retries is not None:
+        yield {"backoffLimit": retries}
+        return
+    all_of_them, each = job.get("backoffLimit"), job.get("backoffLimitPerIndex")
+    if each is not None and "elastic" in training:
+        yield {"backoffLimit": each}
+    found = {"backoffLimit": all_of_them, "backoffLimitPerIndex": each}
+    yield {key: value for key, value in found.items() if value is not None}
+    if each is not None:  # the API server adds the limit for all of them
+        yield {"backoffLimitPerIndex": each}
+
+
+# --- Pods that need one another -------------------------------------------------------------------------------------
+
+
+def _meeting(group: Group, maker: Item, job: Mapping[str, object]) -> Spec:
+    """What only a training says."""
+    template = template_of(maker)
+    container = main_container(template)
+    variables = said(container)
+    least, is_range, _ = str(variables.get("PET_NNODES", "")).partition(":")
+    is_elastic = bool(inside(job, "successPolicy")) and bool(is_range)
+    around = annotations_of(maker)
+    gang = number(around.get(GANG))
+    fewest = number(least) if is_elastic else None
+    return given(
+        gang=None if gang == fewest else gang,
+        topology=topology(inside(template, "metadata", "annotations"), around),
+        checkpoint=volume(group, container, "checkpoint"),
+    ) | {
+        **({"peers": {"port": port}} if (port := _port_of_peers(group, maker, variables)) else {}),
+        **({"elastic": {"minPods": fewest}} if fewest else {}),
+    }
+
+
+def annotations_of(maker: Item) -> Mapping[str, object]:
+    """Those of what makes the pods: a runtime has them where those of its JobSets are."""
+    own = inside(maker.body, "spec", "template") if kind_of(maker) == TRAINING_RUNTIME else maker.body
+    return inside(own, "metadata", "annotations")
+
+
+def topology(*annotations: Mapping[str, object]) -> Spec | None:
+    """The level that pods share."""
+    for found in annotations:
+        for field, keys in _PLACEMENTS.items():
+            for key in keys:
+                if isinstance(level := found.get(key), str):
+                    return {field: level}
+    return None
+
+
+_PLACEMENTS: Final = {
+    "required": (REQUIRED_TOPOLOGY, KAI_REQUIRED),
+    "preferred": (PREFERRED_TOPOLOGY, KAI_PREFERRED),
+}
+
+
+def _port_of_peers(group: Group, maker: Item, variables: Mapping[str, object]) -> int | None:
+    """Where they meet: at the port of a Service with the Job's name, or where their variables say."""
+    service = group.find(SERVICE, maker.name)
+    at = value_at(service.body, ("spec", "ports", 0, "port")) if service else None
+    for value in (at, variables.get("MASTER_PORT"), str(variables.get("PET_RDZV_ENDPOINT", "")).rpartition(":")[2]):
+        if port := number(value):
+            return port
+    return None
+
+
+# --- Workspaces ------------------------------------------------------------------------------------------------------
+
+_PORT: Final = "workspace"
+
+
+def _port_of_workspace(group: Group, maker: Item) -> int | None:
+    if group.find(SERVICE, group.name) is None:
+        return None
+    container = main_container(template_of(maker))
+    return number(named(sequence(container.get("ports")), _PORT).get("containerPort"))
+
+
+def _workspace(group: Group, maker: Item, port: int) -> Spec:
+    template = template_of(maker)
+    spec = inside(maker.body, "spec")
+    storage = volume(group, main_container(template), "storage")
+    writers = number(inside(template, "spec", "securityContext").get("fsGroup"))
+    return given(
+        port=port,
+        idle=_idle(group, template),
+        runTime=duration(spec.get("activeDeadlineSeconds")),
+        storage=storage and {**storage, **given(group=writers)},
+    )
+
+
+def _idle(group: Group, template: Mapping[str, object]) -> str | None:
+    try:
+        settings = json.loads(text(files(group, template).get(SETTINGS)))
+    except (ValueError, RecursionError):
+        return None
+    return duration(inside(mapping(settings), "ServerApp").get("shutdown_no_activity_timeout"))

@@ -1,0 +1,242 @@
+"""`gpuplan pack`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import click
+
+from gpuplan.compiler.base.patterns import regex
+from gpuplan.terminal.files import content_below, contents
+from gpuplan.terminal.options import cluster_option, pool_names, write_findings
+from gpuplan.terminal.session import Terminal
+from gpuplan.terminal.verbs import completing, format_option, option, verb
+
+if TYPE_CHECKING:
+    from gpuplan.features.packing.computing import Packing
+
+OBJECTIVES = ("gpus", "changes", "price", "accepted")
+"""Of `gpuplan.features.packing.sizing.answers.Objective`, which help must not load."""
+
+PERCENTILE = 95.0
+MARGIN = "20%"
+"""Of `gpuplan.features.packing.sizing.demand.basis`."""
+
+BASES = ("guaranteed", "limit", "workloads")
+"""Of `gpuplan.features.packing.sizing.demand.Basis`."""
+
+_MOST = regex(r"([A-Za-z0-9][A-Za-z0-9.-]*)=([0-9]{1,5})")
+
+
+def _read_most(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, int]:
+    found = [_MOST.fullmatch(text) for text in texts]
+    if not all(found):
+        raise click.BadParameter("use a GPU model and a number of nodes, such as A100-80GB=12.", param=parameter)
+    return {match[1]: int(match[2]) for match in found if match}
+
+
+def _read_part(*, most: int) -> Callable[[click.Context, click.Parameter, str | None], Fraction | None]:
+    def read(_: click.Context, parameter: click.Parameter, text: str | None) -> Fraction | None:
+        match = _PART.fullmatch(text) if text is not None else None
+        part = Fraction(match[1]) / (100 if match[2] else 1) if match else None
+        if text is not None and (part is None or part > most):
+            raise click.BadParameter(f"use a part such as 30% or 0.3, at most {100 * most}%.", param=parameter)
+        return part
+
+    return read
+
+
+_PART = regex(r"([0-9]{1,4}(?:\.[0-9]{1,6})?)(%?)")
+
+
+@verb("pack")
+@click.argument("demand", nargs=-1, metavar="[DEMAND...]")
+@cluster_option
+@option(
+    "--pool",
+    "pools_",
+    multiple=True,
+    metavar="NAME",
+    section="Selection",
+    shell_complete=completing(pool_names),
+    help="Only this pool; may be repeated [default: all whose GPUs can be cut].",
+)
+@option(
+    "--objective",
+    type=click.Choice(OBJECTIVES),
+    default="gpus",
+    section="Input",
+    help="What the answer is best in: fewest GPUs, fewest nodes cut otherwise, lowest price, or, on all nodes, fewest "
+    "pods turned away as they come and go [default: gpus].",
+)
+@option(
+    "--basis",
+    type=click.Choice(BASES),
+    default="guaranteed",
+    section="Input",
+    help="What teams ask for that no file names: what their quotas guarantee, the limits of these, or what their "
+    "workloads run [default: guaranteed].",
+)
+@option(
+    "--tolerance",
+    metavar="PERCENT",
+    section="Input",
+    callback=_read_part(most=1),
+    help="Say how the answer holds when each need is off by up to that, such as 30%; `accepted` plans for it.",
+)
+@option(
+    "--percentile",
+    type=click.FloatRange(min=0, max=100, min_open=True),
+    default=PERCENTILE,
+    metavar="NUMBER",
+    section="Input",
+    help=f"Of measured use, plan for what so many of 100 samples stay within [default: {PERCENTILE:g}].",
+)
+@option(
+    "--margin",
+    default=MARGIN,
+    metavar="PERCENT",
+    section="Input",
+    callback=_read_part(most=10),
+    help=f"Of measured use, plan for so much more than that [default: {MARGIN}].",
+)
+@option(
+    "--keep",
+    multiple=True,
+    metavar="POOL|LAYOUT",
+    section="Input",
+    shell_complete=completing(pool_names),
+    help="Leave this pool, or the pools with this layout, cut as they are; may be repeated.",
+)
+@option("--most-layouts", type=click.IntRange(min=1), metavar="N", section="Input", help="No more layouts than these.")
+@option(
+    "--nodes-at-most",
+    multiple=True,
+    metavar="MODEL=N",
+    section="Input",
+    callback=_read_most,
+    help="How many nodes of a GPU model there may be; may be repeated [default: those that there are].",
+)
+@option(
+    "--alternative",
+    type=click.IntRange(min=1),
+    metavar="N",
+    section="Mode",
+    help="Show, or write, the Nth of the alternatives in place of the answer.",
+)
+@option("--write", is_flag=True, section="Mode", help="Write the policies of the answer, all files or none.")
+@option(
+    "--queries",
+    is_flag=True,
+    section="Mode",
+    help="Print the command that asks Prometheus for what pods use, as a demand, and end.",
+)
+@format_option(
+    "table", "json", "markdown", "diff", what="For people, for programs, for a merge request, or as a patch of files"
+)
+def command(
+    terminal: Terminal,
+    demand: tuple[str, ...],
+    clusters: tuple[str, ...],
+    pools_: tuple[str, ...],
+    objective: str,
+    keep: tuple[str, ...],
+    most_layouts: int | None,
+    nodes_at_most: dict[str, int],
+    basis: str,
+    tolerance: Fraction | None,
+    percentile: float,
+    margin: Fraction,
+    alternative: int | None,
+    format_: str,
+    *,
+    write: bool,
+    queries: bool,
+) -> int:
+    """Compute how GPUs are best cut for a demand, as a patch of policies.
+
+    DEMAND is `Demand` documents or tables: what teams need at once. Without, it is what the quotas of the platform
+    guarantee. The answer says which pools there are, how their GPUs are cut and who gets what of them, why it cannot
+    be less, and what the change disturbs; every number is that of the policies that it makes. Nodes stay in their
+    pools as far as they can.
+
+    It ends with 1 where the demand is not met, or no policies can be made of the answer; then nothing is written.
+
+    \b
+      gpuplan pack -c prod                        # are the quotas cut well?
+      gpuplan pack teams.yaml -c prod -o diff     # the policies for another demand
+      gpuplan pack --queries                      # how to measure a demand
+      gpuplan pack -c prod --keep a100-mixed --write
+      gpuplan pack -c prod --objective accepted --tolerance 30%
+    """
+    from gpuplan.compiler.base.diagnostics import GpuplanError
+    from gpuplan.features.packing.computing import pack
+    from gpuplan.features.packing.sizing.demand import queries as asked_of_prometheus
+    from gpuplan.features.packing.views.packing import NAMES, shown_packing
+
+    if queries:
+        terminal.print(asked_of_prometheus())
+        return 0
+    if len(clusters) > 1:
+        raise click.UsageError("a demand is of one cluster: give --cluster once.")
+    try:
+        packing = pack(
+            terminal.root,
+            _demand(demand),
+            cluster="".join(clusters),
+            pools=pools_,
+            objective=objective,
+            keep=keep,
+            most_layouts=most_layouts,
+            nodes_at_most=nodes_at_most,
+            tolerance=None if tolerance is None else float(tolerance),
+            begin=lambda variation: terminal.doing(f"looking for an answer: {NAMES[variation]} ..."),
+            basis=basis,
+            percentile=percentile,
+            margin=margin,
+        )
+    finally:
+        terminal.doing("")
+    number = alternative or 0
+    if packing.variants and number >= len(packing.variants):
+        raise GpuplanError(
+            f"there is no alternative {number}",
+            f"there are {len(packing.alternatives)}; without the option all are listed",
+        )
+    terminal.print(shown_packing(packing, format_, terminal.out_theme, number))
+    return _end(terminal, packing, number, write=write)
+
+
+def _demand(names: Sequence[str]) -> dict[str, bytes]:
+    """The files of a demand, with the tables that they name."""
+    if not names:
+        return {}
+    from gpuplan.compiler.documents.text import MAX_BYTES
+    from gpuplan.features.packing.sizing.demand import tables_beside
+
+    found = dict(contents(names, "a Demand document, or a table"))
+    tables = {table.place: content_below(table.folder, table.path, MAX_BYTES + 1) for table in tables_beside(found)}
+    return {**found, **{place: content for place, content in tables.items() if content is not None}}
+
+
+def _end(terminal: Terminal, packing: Packing, number: int, *, write: bool) -> int:
+    """Say what was found and written, and with which code to end."""
+    from dataclasses import replace
+
+    from gpuplan.features.packing.computing import write_packing
+    from gpuplan.features.packing.views.packing import written
+
+    variant = packing.variants[number] if packing.variants else None
+    errors = tuple(item for item in packing.report.diagnostics if item.is_error)
+    found = (*errors, *packing.diagnostics, *(variant.findings if variant else ()))
+    if found:
+        write_findings(terminal, replace(packing.report, diagnostics=found), (), to_stderr=True)
+    if variant is None or not variant.is_valid or any(item.is_error for item in found):
+        if write:
+            terminal.insist("nothing was written\n")
+        return 1
+    done = write_packing(packing, terminal.root, number) if write else ()
+    terminal.say(written(packing, variant, done, terminal.err_theme))
+    return 0

@@ -1,0 +1,156 @@
+"""What one node, or one GPU of a node, can be made into: the columns that an answer is made of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.planning.placement.arrangement import InstanceCounts
+from gpuplan.compiler.planning.placement.layouts import maximal_layouts
+from gpuplan.features.packing.sizing.answers import Cut, NodeType, Today, Way
+from gpuplan.features.packing.sizing.choosing.asking import Place
+from gpuplan.features.packing.sizing.choosing.parts import Part, instance, share, whole
+
+UNCUT: InstanceCounts = MappingProxyType({})
+
+
+class GpuForm(Value, eq=False):
+    """One GPU: the instances on it, none where it stays whole, and what pods can have of it."""
+
+    number: int
+    instances: InstanceCounts
+    parts: Mapping[Part, int]
+
+
+class NodeForm(Value, eq=False):
+    """One node: ``free`` GPUs that are made into GPU forms, and what pods can have of the others.
+
+    ``gangs`` are the pods with several GPUs that it has room for, by their GPUs. ``cut`` is how all its GPUs are cut
+    where none is free; ``today`` is the pool that such nodes are in.
+    """
+
+    number: int
+    free: int
+    parts: Mapping[Part, int]
+    gangs: tuple[int, ...] = ()
+    cut: Cut | None = None
+    today: Today | None = None
+
+
+def filled(node_type: NodeType, layout: InstanceCounts, names: Iterable[str]) -> InstanceCounts:
+    """The layout with all that fits beside it of what is asked for: it costs nothing."""
+    for full in maximal_layouts(node_type.gpu, set(names)):
+        if all(full.get(name, 0) >= held for name, held in layout.items()):
+            return full
+    return layout
+
+
+def standing_places(types: Sequence[NodeType]) -> Iterator[Place]:
+    """What pods can have of nodes that are cut already, several whole GPUs of one among it."""
+    for number, node_type in enumerate(types):
+        for today in node_type.pools:
+            parts = node_parts(node_type, today.cut)
+            yield from ((number, part) for part in parts)
+            singles = parts[whole(node_type.gpu)]
+            yield from ((number, whole(node_type.gpu, gpus)) for gpus in range(2, singles + 1))
+
+
+def node_parts(node_type: NodeType, cut: Cut) -> Counter[Part]:
+    if cut.way in (Way.TIME_SLICING, Way.MPS):
+        return Counter({share(node_type.gpu, cut.way, cut.replicas): cut.replicas * len(cut.per_gpu)})
+    parts: Counter[Part] = Counter()
+    for counts in cut.per_gpu:
+        parts.update(gpu_parts(node_type, counts))
+    return parts
+
+
+def gpu_parts(node_type: NodeType, counts: InstanceCounts) -> Mapping[Part, int]:
+    held = {name: count for name, count in counts.items() if count}
+    if not held:
+        return {whole(node_type.gpu): 1}
+    gpu, parts = node_type.gpu, {}
+    for name, count in held.items():
+        if profile := gpu.find_profile(gpu.current_name(name)):
+            parts[instance(gpu, profile)._replace(name=name)] = count
+    return parts
+
+
+def gpu_forms(number: int, node_type: NodeType, wanted: Iterable[Place]) -> list[GpuForm]:
+    """All maximal layouts of the profiles that are asked for, and the whole GPU where one is."""
+    parts = [part for at, part in wanted if at == number]
+    names = {part.name for part in parts if part.way is Way.MIG}
+    layouts = maximal_layouts(node_type.gpu, names) if names else ()
+    forms = [GpuForm(number, counts, gpu_parts(node_type, counts)) for counts in layouts]
+    if any(part.way is Way.WHOLE and part.gpus == 1 for part in parts):
+        forms.append(GpuForm(number, UNCUT, gpu_parts(node_type, UNCUT)))
+    return forms
+
+
+def node_forms(number: int, node_type: NodeType, wanted: Iterable[Place], forms: Sequence[GpuForm]) -> list[NodeForm]:
+    """Nodes that are cut as the answer wants: by GPU, or all their GPUs alike."""
+    parts = [part for at, part in wanted if at == number]
+    gangs = sorted({part.gpus for part in parts if part.gpus > 1}, reverse=True)
+    gpus = node_type.gpus_per_node
+    shares = [part for part in parts if part.way in (Way.TIME_SLICING, Way.MPS)]
+    found = [
+        NodeForm(number, 0, {part: gpus * part.replicas}, cut=shared_cut(part.way, gpus, part.replicas))
+        for part in dict.fromkeys(shares)
+    ]
+    for group in _gangs(gangs, gpus):
+        taken = {whole(node_type.gpu, size): count for size, count in Counter(group).items()}
+        rest = gpus - sum(group)
+        if not node_type.is_equal_within_node:
+            found.append(NodeForm(number, rest, taken, group))
+        elif group:
+            found.append(NodeForm(number, 0, taken | {whole(node_type.gpu): rest}, group, uncut(gpus)))
+    if node_type.is_equal_within_node:
+        found += [_alike(form, gpus) for form in forms]
+    return found
+
+
+def _alike(form: GpuForm, gpus: int) -> NodeForm:
+    parts = {part: count * gpus for part, count in form.parts.items()}
+    return NodeForm(form.number, 0, parts, cut=cut_of((form.instances,) * gpus))
+
+
+def shared_cut(way: Way, gpus: int, replicas: int) -> Cut:
+    return Cut(way, (UNCUT,) * gpus, replicas)
+
+
+def uncut(gpus: int) -> Cut:
+    return Cut(Way.WHOLE, (UNCUT,) * gpus)
+
+
+def cut_of(per_gpu: Iterable[InstanceCounts]) -> Cut:
+    """The cut of a node whose GPUs hold that; their order is always the same, the fullest first."""
+    ordered = tuple(sorted(per_gpu, key=_by_instances))
+    return Cut(Way.MIG if any(ordered) else Way.WHOLE, ordered)
+
+
+def _by_instances(counts: InstanceCounts) -> tuple[bool, int, tuple[tuple[str, int], ...]]:
+    return not counts, sum(counts.values()), tuple(sorted(counts.items(), reverse=True))
+
+
+def cut_forms(
+    number: int, node_type: NodeType, cut: Cut, today: Today | None, wanted: Iterable[Place]
+) -> Iterator[NodeForm]:
+    """Nodes of that cut, with each choice of pods with several GPUs on its whole GPUs."""
+    sizes = sorted({part.gpus for at, part in wanted if at == number and part.gpus > 1}, reverse=True)
+    parts = node_parts(node_type, cut)
+    one = whole(node_type.gpu)
+    for group in _gangs(sizes, parts[one]):
+        held = parts + Counter({whole(node_type.gpu, size): count for size, count in Counter(group).items()})
+        held[one] -= sum(group)
+        yield NodeForm(number, 0, +held, group, cut, today)
+
+
+def _gangs(sizes: Sequence[int], gpus: int) -> Iterator[tuple[int, ...]]:
+    """Every choice of pods of several GPUs that have room on so many, none of them too."""
+    if not sizes:
+        yield ()
+        return
+    for count in range(gpus // sizes[0], -1, -1):
+        for rest in _gangs(sizes[1:], gpus - count * sizes[0]):
+            yield (sizes[0],) * count + rest

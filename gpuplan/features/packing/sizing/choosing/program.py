@@ -1,0 +1,166 @@
+"""The integer program of a choice: how many nodes and GPUs of each form, and who has what of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from math import ceil
+
+from gpuplan.compiler.base.values import Value
+from gpuplan.features.packing.sizing.answers import Bound, Cut, NodeType
+from gpuplan.features.packing.sizing.choosing.asking import Ask, Place
+from gpuplan.features.packing.sizing.choosing.forms import GpuForm, NodeForm, cut_forms, gpu_forms, node_forms
+from gpuplan.features.packing.sizing.choosing.highs import INFINITE, Program, Solution
+
+Costs = Mapping[int, float]
+
+
+class Found(Value):
+    """How many nodes and GPUs of each form, and how many parts each ask has at each place."""
+
+    nodes: tuple[tuple[NodeForm, int], ...]
+    gpus: tuple[tuple[GpuForm, int], ...]
+    taken: tuple[Mapping[Place, int], ...]
+    bound: Bound
+
+
+class Choice:
+    """One program for all that is asked of a choice, one objective after another.
+
+    Numbers: nodes by form, GPUs by form, parts by ask and place, and of the pools of today how many nodes stay as they
+    are. Rows: GPUs of a node that are made into GPU forms, nodes of a type, parts that there are, what is asked for.
+    ``supply`` is how many of each part a node or GPU of each form has.
+    ``cuts`` are more ways to cut the nodes of a type than those of `forms`.
+    """
+
+    def __init__(self, types: Sequence[NodeType], asked: Sequence[Ask], cuts: Sequence[tuple[int, Cut]] = ()) -> None:
+        self.types, self.asked = types, asked
+        self.program = Program()
+        self.node_forms: dict[int, NodeForm] = {}
+        self.gpu_forms: dict[int, GpuForm] = {}
+        self.parts: list[dict[Place, int]] = []
+        self.recut: dict[int, int] = {}
+        self.stays: list[int] = []
+        self.supply: dict[Place, dict[int, float]] = defaultdict(dict)
+        wanted = list(dict.fromkeys(place for ask in asked for place in ask.worth if place in ask.least))
+        held = list(dict.fromkeys(place for ask in asked for place in ask.worth))
+        for number, node_type in enumerate(types):
+            own = [(cut, None) for at, cut in cuts if at == number]
+            given = [*own, *((today.cut, today) for today in node_type.pools)]
+            forms = [form for cut, today in given for form in cut_forms(number, node_type, cut, today, held)]
+            self._add_type(number, node_type, wanted, forms)
+        self._add_asks()
+
+    def _add_type(
+        self,
+        number: int,
+        node_type: NodeType,
+        wanted: Sequence[Place],
+        given: Iterable[NodeForm],
+    ) -> None:
+        of_gpus = gpu_forms(number, node_type, wanted)
+        forms = node_forms(number, node_type, wanted, of_gpus)
+        nodes = {self._number(form): form for form in (*forms, *given)}
+        self.node_forms |= nodes
+        most = INFINITE if node_type.nodes is None else node_type.nodes
+        self.program.row(0, dict.fromkeys(nodes, 1), most)
+        if not node_type.is_equal_within_node:
+            gpus = {self._number(form): form for form in of_gpus}
+            self.gpu_forms |= gpus
+            free = {index: -form.free for index, form in nodes.items() if form.free}
+            self.program.row(-INFINITE, {**dict.fromkeys(gpus, 1), **free}, 0)
+        self._add_today(number, node_type, nodes)
+
+    def _number(self, form: NodeForm | GpuForm) -> int:
+        index = self.program.number()
+        for part, count in form.parts.items():
+            if count:
+                self.supply[form.number, part][index] = count
+        return index
+
+    def _add_today(self, number: int, node_type: NodeType, nodes: Mapping[int, NodeForm]) -> None:
+        """Kept pools keep all their nodes; of others, nodes over those that stay and those in no pool are cut again."""
+        stays = []
+        for today in node_type.pools:
+            alike = [index for index, form in nodes.items() if form.today is today]
+            if today.is_kept:
+                self.program.row(today.nodes, dict.fromkeys(alike, 1), today.nodes)
+            stay = self.program.number(today.nodes)
+            self.program.row(0, {**dict.fromkeys(alike, 1), stay: -1}, INFINITE)
+            stays.append(stay)
+        if stays:
+            self.stays += stays
+            self._add_recut(number, node_type, nodes, stays)
+
+    def _add_recut(self, number: int, node_type: NodeType, nodes: Mapping[int, NodeForm], stays: Sequence[int]) -> None:
+        """Nodes of today that are cut again: all that do not stay, but for those that no pool has today.
+
+        Where there may be any number of nodes, none is added while one of today has nothing to do.
+        """
+        today = sum(pool.nodes for pool in node_type.pools)
+        again = self.recut[number] = self.program.number()
+        changed = {**dict.fromkeys(nodes, -1), **dict.fromkeys(stays, 1), again: 1}
+        if node_type.nodes is not None:
+            self.program.row(min(today - node_type.nodes, 0), changed, INFINITE)
+            return
+        adds = self.program.number(1)
+        self.program.row(0, {**changed, adds: self.most_nodes + today}, INFINITE)
+        self.program.row(0, {**dict.fromkeys(stays, 1), again: 1, adds: -today}, INFINITE)
+
+    @property
+    def most_nodes(self) -> int:
+        """More than any answer has use for: one for each part that is asked for, or all that there are."""
+        asked = sum(ceil(ask.amount / min(ask.worth.values())) for ask in self.asked)
+        return max([asked, *(node_type.nodes or 0 for node_type in self.types)])
+
+    def _add_asks(self) -> None:
+        takers: dict[Place, list[int]] = defaultdict(list)
+        for ask in self.asked:
+            parts = {place: self.program.number() for place in ask.worth if self.supply.get(place)}
+            self.parts.append(parts)
+            for place, index in parts.items():
+                takers[place].append(index)
+        for place, indexes in takers.items():
+            self.program.row(0, {**self.supply[place], **dict.fromkeys(indexes, -1)}, INFINITE)
+
+    # --- What is asked of it ---
+
+    def answers(self, at: int) -> Costs:
+        """How much of an ask is answered: the sum of what each part is worth to it."""
+        return {index: float(self.asked[at].worth[place]) for place, index in self.parts[at].items()}
+
+    def demand(self, at: int, amount: Fraction) -> None:
+        if amount:
+            self.program.row(float(amount), self.answers(at), INFINITE)
+
+    def solve(self, costs: Costs, *, step: float, time_limit_s: float) -> Solution:
+        return self.program.solve(costs, step=step, time_limit_s=time_limit_s)
+
+    def limit(self, costs: Costs, most: float) -> None:
+        self.program.row(-INFINITE, costs, most)
+
+    def by_nodes(self, each: Mapping[int, float]) -> Costs:
+        """So much for each node of a type."""
+        return {index: each[form.number] for index, form in self.node_forms.items()}
+
+    def found(self, solution: Solution, bound: Bound) -> Found:
+        values = solution.values
+        nodes = tuple((form, values[index]) for index, form in self.node_forms.items() if values[index])
+        gpus = tuple((form, values[index]) for index, form in self.gpu_forms.items() if values[index])
+        taken = tuple({place: values[index] for place, index in parts.items() if values[index]} for parts in self.parts)
+        return Found(nodes, gpus, taken, bound)
+
+    def holds(self, solution: Solution, amounts: Sequence[Fraction]) -> bool:
+        """Whether the rounded solution is one, and answers so much of each ask, in exact numbers."""
+        return self.program.holds(solution.values) and all(
+            self.answered(at, solution) >= amount for at, amount in enumerate(amounts)
+        )
+
+    def answered(self, at: int, solution: Solution) -> Fraction:
+        worth = self.asked[at].worth
+        return sum((worth[place] * solution.values[index] for place, index in self.parts[at].items()), Fraction(0))
+
+
+Maker = Callable[[Sequence[Fraction]], Choice]
+"""Makes a choice that answers so much of each ask."""

@@ -1,0 +1,58 @@
+"""What is asked for, before it is cut: pods of teams that run at once, and what each of them needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from fractions import Fraction
+
+from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.values import NamedTuple, Value
+from gpuplan.compiler.planning.plan import Isolation, UnitKey
+
+
+class Throughput(NamedTuple):
+    """What one partition reaches: requests a second of all its processes together, each answered within a latency.
+
+    ``size`` is the number of compute slices of the partition, or a profile's name where that was measured.
+    """
+
+    size: int | str
+    batch: int
+    processes: int
+    requests_per_second: float
+    latency_ms: float
+
+
+class Service(Value):
+    """Requests that a service answers, how late an answer may be, and what was measured of it."""
+
+    requests_per_second: float
+    latency_ms: float | None
+    measured: tuple[Throughput, ...]
+    max_processes: int = 1
+    """How many processes may share one partition, by MPS."""
+
+
+class Need(Value):
+    """Equal pods of a team that run at once; growth and bursts are counted in.
+
+    ``memory_mib`` is GPU memory that a pod can use, per GPU; ``compute`` is the part of one GPU's compute that it
+    needs, 0 where it needs none for certain. ``gpus`` is how many whole GPUs each pod has, 0 where a part of one is
+    enough. ``isolation`` is the weakest that will do. ``models`` are the GPU models that it may have, all where empty.
+    ``engines`` are media engines by their name in the catalog. With a ``service``, ``pods`` is 0: the answer says how
+    many there are. ``today`` is the unit that its quota counts now, None where it has none.
+    """
+
+    at: Origin | None
+    team: str
+    name: str
+    pods: int
+    memory_mib: int = 0
+    compute: Fraction = Fraction(0)
+    gpus: int = 0
+    isolation: Isolation = Isolation.HARDWARE
+    models: tuple[str, ...] = ()
+    engines: Mapping[str, int] = field(default_factory=dict)
+    service: Service | None = None
+    today: UnitKey | None = None

@@ -1,0 +1,1 @@
+"""From values to text, as far as this feature has them."""

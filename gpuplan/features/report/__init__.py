@@ -1,0 +1,1 @@
+"""The platform as one page: `gpuplan report`."""

@@ -1,0 +1,360 @@
+"""The page: a platform, or what a merge changes in it, as one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from importlib import resources
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.base.disturbance import ChangeClass
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.base.wording import joined
+from gpuplan.compiler.pipeline import Report
+from gpuplan.compiler.planning.plan import Counted, Plan, Pool
+from gpuplan.features.changes import CLASS_MEANINGS, Diff, diff_as_data
+from gpuplan.features.report.views.published import DIFF, EARLIER, FINDINGS, PLANS, Published
+from gpuplan.terminal.drawing import cuts_figure, guarantees_figure
+from gpuplan.terminal.json_findings import findings_as_data
+from gpuplan.terminal.plan_json import plans_as_data
+from gpuplan.terminal.plan_paths import PlanPaths
+from gpuplan.terminal.preemption import WHEN_EVICTED, WHY_EVICTED
+from gpuplan.terminal.svg import PATTERNS, STYLE, Figure, hatched, rect, svg_in_page
+from gpuplan.terminal.text import Theme, printable
+
+MOST_OPEN: Final = 12
+"""Pools of a cluster that are shown without being asked for."""
+MOST_ROWS: Final = 40
+MOST_FINDINGS: Final = 200
+_FEW: Final = 4
+
+_SHARING: Final[Mapping[str, str]] = {
+    "exclusive": "whole",
+    "timeSlicing": "time-slicing",
+    "mps": "shares under MPS",
+    "mig": "MIG",
+    "dynamicMig": "MIG on demand",
+    "fraction": "fractions",
+}
+
+
+class Follow(NamedTuple):
+    """A page that loads itself again when the files differ; ``nonce`` lets its own style and script be used."""
+
+    nonce: str
+    state: str
+
+
+class Row(NamedTuple):
+    """A tenant, by its ``place`` in the plan, in the order of the tree; ``depth`` is how many it is part of."""
+
+    place: int
+    depth: int
+
+
+def report_page(report: Report, diff: Diff | None, theme: Theme, *, follow: Follow | None = None) -> str:
+    """All that is known of the clusters of a report; of a ``diff`` too, which leads to it."""
+    earlier = () if diff is None or diff.earlier.report is None else diff.earlier.report.plans
+    plans = plans_as_data(report.plans)
+    documents = {
+        PLANS: plans,
+        FINDINGS: findings_as_data(report, theme),
+        EARLIER: plans_as_data(earlier),
+        DIFF: None if diff is None else diff_as_data(diff, theme),
+    }
+    published = Published(documents)
+    drawn = _Drawn(published, report.plans, earlier, [PlanPaths(plan, at) for at, plan in enumerate(report.plans)])
+    return _rendered(
+        follow,
+        title=_title(report),
+        trouble=None,
+        plans=plans,
+        findings=documents[FINDINGS],
+        diff=documents[DIFF],
+        tiles=_tiles(published),
+        currencies=_currencies(plans),
+        met_classes=_met_classes(diff),
+        cost_rows=_cost_rows,
+        models=_models(report.plans),
+        gpus_in_all=any(pool.gpu_count for plan in report.plans for pool in plan.pools),
+        scheduler_titles=[plan.scheduler.title for plan in report.plans],
+        at=published.at,
+        prose=published.prose,
+        share=published.share,
+        percent_at=published.percent_at,
+        share_bar=drawn.share_bar,
+        pictures=drawn.pictures,
+        changed_pools=drawn.changed_pools,
+        tenants=lambda index: _tenants(report.plans[index]),
+        compute=lambda index: [*_compute(report.plans[index], f"/clusters/{index}")],
+        few=partial(_few, published),
+        parties=partial(_parties, published),
+    )
+
+
+def trouble_page(error: GpuplanError, follow: Follow | None = None) -> str:
+    """What there is to see where nothing could be judged."""
+    return _rendered(
+        follow,
+        title="GPU report",
+        trouble=error,
+        plans=plans_as_data(()),
+        findings=None,
+        diff=None,
+        tiles=(),
+        currencies={},
+        models=(),
+        gpus_in_all=False,
+    )
+
+
+def _rendered(follow: Follow | None, **context: object) -> str:
+    environment = Environment(
+        loader=PackageLoader("gpuplan.features.report.views", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalized,
+    )
+    nonce = Markup("") if follow is None else Markup(' nonce="{}"').format(follow.nonce)
+    return environment.get_template("page.html.j2").render(
+        **context,
+        follow=follow,
+        nonce=nonce,
+        script=_file("follow.js"),
+        style=_file("report.css") + Markup(STYLE),  # noqa: S704 - ours
+        patterns=Markup(PATTERNS),  # noqa: S704 - ours
+        noun=_noun,
+        most_open=MOST_OPEN,
+        most_rows=MOST_ROWS,
+        most_findings=MOST_FINDINGS,
+        sharing_words=_SHARING,
+        why_evicted=WHY_EVICTED,
+        when_evicted=WHEN_EVICTED,
+        loudness=_LOUDNESS,
+    )
+
+
+def _finalized(value: object) -> object:
+    """What a policy says holds no sign that does something else than show, in a page either."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _file(name: str) -> Markup:
+    """One of our own, which is what it is."""
+    return Markup((resources.files("gpuplan.features.report.views") / "templates" / name).read_text(encoding="utf-8"))  # noqa: S704 - no policy is in it
+
+
+# --- What the templates are given --------------------------------------------------------------------------------
+
+_LOUDNESS: Final[Mapping[str, str]] = {
+    item.value: "severe"
+    if item.rank >= ChangeClass.REPARTITION.rank
+    else "notable"
+    if item.rank >= ChangeClass.PLUGIN_RESTART.rank
+    else "slight"
+    for item in ChangeClass
+}
+"""As `class_style` of `gpuplan diff` has it: from where pods must end, and where something else does not go on."""
+
+
+def _title(report: Report) -> str:
+    names = [plan.cluster.name for plan in report.plans]
+    return f"GPU report: {joined(names)}" if names else "GPU report"
+
+
+def _noun(number: int, noun: str) -> str:
+    return noun if number == 1 else f"{noun}s"
+
+
+def _tiles(published: Published) -> tuple[tuple[str, str], ...]:
+    """What is counted, and where."""
+    counted = (
+        ("cluster", "#/clusters/*"),
+        ("GPU", "/clusters/*/pools/*/gpu_count"),
+        ("node", "/clusters/*/pools/*/nodes/count"),
+        ("pool", "#/clusters/*/pools/*"),
+        ("tenant", "#/clusters/*/tenants/*"),
+        ("workload", "#/clusters/*/workloads/*"),
+    )
+    return tuple((_noun(published.find(way), noun), way) for noun, way in counted)
+
+
+def _currencies(plans: Mapping[str, Any]) -> Mapping[str, str]:
+    """Where what the clusters cost in a month is, by currency: amounts of two are never added up."""
+    ways: dict[str, list[str]] = {}
+    for index, cluster in enumerate(plans["clusters"]):
+        if found := cluster.get("costs"):
+            ways.setdefault(found["currency"], []).append(f"/clusters/{index}/costs/total/per_month")
+    return {currency: " ".join(found) for currency, found in sorted(ways.items())}
+
+
+def _models(plans: Sequence[Plan]) -> Sequence[tuple[str, str]]:
+    """Each GPU model, and where it is named first."""
+    found: dict[str, str] = {}
+    for index, plan in enumerate(plans):
+        paths = PlanPaths(plan, index)
+        for pool in plan.pools:
+            found.setdefault(pool.gpu.id, f"{paths.pool(pool)}/gpu")
+    return sorted(found.items())
+
+
+def _met_classes(diff: Diff | None) -> Sequence[tuple[str, str]]:
+    """The classes of what changes, the worst first, with what they mean."""
+    found = set() if diff is None else {impact.change.change_class for impact in diff.impacts}
+    return [(item.value, CLASS_MEANINGS[item]) for item in sorted(found, key=lambda item: -item.rank)]
+
+
+def _cost_rows(costs: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What costs more or less, where that is below ``costs``, and the field that names it."""
+    yield "In all", "total", ""
+    yield "Idle", "idle", ""
+    for what in ("pool", "tenant"):
+        yield from ((what.capitalize(), f"{what}s/{index}", what) for index in range(len(costs[f"{what}s"])))
+
+
+def _tenants(plan: Plan) -> Sequence[Row]:
+    """Each below the one that it is part of; those in a circle of parents last."""
+    paths = PlanPaths(plan)
+    rows = [Row(paths.tenant_index(tenant), min(len(plan.tree.above(tenant)), 4)) for tenant in plan.tree.downward]
+    known = {row.place for row in rows}
+    return (*rows, *(Row(index, 0) for index in range(len(plan.tenants)) if index not in known))
+
+
+_SCALES: Final[Mapping[Counted, int]] = {Counted.CPU: 1000, Counted.MEMORY: 2**30, Counted.PODS: 1}
+"""The page has cores and GiB, JSON millicores and bytes."""
+
+
+def _compute(plan: Plan, cluster: str) -> Iterator[Mapping[str, object]]:
+    """Where what tenants have beside their units is."""
+    for index, tenant in enumerate(plan.tenants):
+        for place, quota in enumerate(tenant.quotas):
+            for number, found in enumerate(quota.compute):
+                at = f"{cluster}/tenants/{index}/quotas/{place}"
+                yield {
+                    "tenant": f"{cluster}/tenants/{index}/name",
+                    "quota": at,
+                    "compute": f"{at}/compute/{number}",
+                    "scale": _SCALES[found.counted],
+                    "is_limited": found.limit is not None,
+                }
+
+
+def _few(published: Published, at: str, field: str) -> Markup:
+    """The first of a list, and how many more there are."""
+    ways = [f"{at}/{field}/{index}" for index in range(len(published.find(f"{at}/{field}")))]
+    return _listed(published, ways, f"#{at}/{field}/*")
+
+
+def _parties(published: Published, at: str, side: str) -> Markup:
+    """Tenants with their classes."""
+    ways = [f"{at}/{side}/{index}" for index in range(len(published.find(f"{at}/{side}")))]
+    shown = [_party(published, way) for way in ways[:_FEW]]
+    return Markup(", ").join((*shown, *_rest(published, len(ways), f"#{at}/{side}/*")))
+
+
+def _party(published: Published, way: str) -> Markup:
+    tenant = published.at(f"{way}/tenant")
+    has_class = published.find(f"{way}/priority_class") is not None
+    return tenant + (
+        Markup(" ({})").format(published.at(f"{way}/priority_class")) if has_class else Markup(" (no class)")
+    )
+
+
+def _listed(published: Published, ways: Sequence[str], count: str) -> Markup:
+    shown = [published.at(way) for way in ways[:_FEW]]
+    return Markup(", ").join((*shown, *_rest(published, len(ways), count))) or Markup("none")
+
+
+def _rest(published: Published, there: int, count: str) -> Iterator[Markup]:
+    if there > _FEW:
+        yield Markup("{} more").format(published.at(f"{count} -{_FEW}"))
+
+
+# --- Drawings ----------------------------------------------------------------------------------------------------
+
+Picture = tuple[str, Markup]
+"""A caption and what it is about."""
+
+
+class PoolStep(NamedTuple):
+    """A pool that changes; ``path`` leads to its name on the side that has it."""
+
+    path: str
+    before: Sequence[Picture]
+    after: Sequence[Picture]
+
+
+class _Drawn(NamedTuple):
+    """The drawings of both sides."""
+
+    published: Published
+    plans: Sequence[Plan]
+    earlier: Sequence[Plan]
+    paths: Sequence[PlanPaths]
+
+    def pictures(self, cluster: int, pool: int) -> Sequence[Picture]:
+        return _pictures(self.paths[cluster], self.plans[cluster].pools[pool], f"c{cluster}-p{pool}")
+
+    def share_bar(self, cluster: str) -> Markup:
+        """How much of a cluster's GPUs is promised; the number stands beside it."""
+        whole = self.published.find(f"{cluster}/pools/*/gpu_count")
+        part = self.published.find(f"{cluster}/pools/*/guaranteed_gpus")
+        width = min(100 * part / (whole or 1), 100)
+        bar = hatched(0.5, 0.5, 100, 11) + rect(0.5, 0.5, width, 11, "gp-size4 gp-box")
+        svg = f'<svg class="gp" viewBox="0 0 101 12" width="101" height="12" aria-hidden="true">{bar}</svg>'
+        return Markup(svg)  # noqa: S704 - made of numbers
+
+    def changed_pools(self, cluster: str) -> Sequence[PoolStep]:
+        """The pools of a cluster that look otherwise than before."""
+        before, after = (_by_name(plans, cluster, document) for plans, document in self._sides())
+        if before is None and after is None:
+            return ()
+        pools = [{} if side is None else {pool.name: pool for pool in side.plan.pools} for side in (before, after)]
+        steps = (
+            _step(before, pools[0].get(name), after, pools[1].get(name)) for name in sorted({*pools[0], *pools[1]})
+        )
+        return [step for step in steps if step is not None]
+
+    def _sides(self) -> Sequence[tuple[Sequence[Plan], str]]:
+        return (self.earlier, f"{EARLIER}:"), (self.plans, "")
+
+
+def _by_name(plans: Sequence[Plan], cluster: str, document: str) -> PlanPaths | None:
+    found = (index for index, plan in enumerate(plans) if plan.cluster.name == cluster)
+    return next((PlanPaths(plans[index], index, document) for index in found), None)
+
+
+def _step(before: PlanPaths | None, old: Pool | None, after: PlanPaths | None, new: Pool | None) -> PoolStep | None:
+    """None where both sides look alike."""
+    was = () if before is None or old is None else _figures(before, old)
+    now = () if after is None or new is None else _figures(after, new)
+    if [figure.description for figure in was] == [figure.description for figure in now]:
+        return None
+    is_there = after is not None and new is not None
+    paths, pool = (after, new) if is_there else (before, old)
+    if paths is None or pool is None:
+        return None
+    key = paths.pool(pool).replace("/", "-").replace(":", "-")
+    return PoolStep(f"{paths.pool(pool)}/name", _embedded(was, f"was{key}"), _embedded(now, f"now{key}"))
+
+
+def _pictures(paths: PlanPaths, pool: Pool, key: str) -> Sequence[Picture]:
+    return _embedded(_figures(paths, pool), key)
+
+
+def _figures(paths: PlanPaths, pool: Pool) -> Sequence[Figure]:
+    return cuts_figure(paths, pool), guarantees_figure(paths, pool)
+
+
+def _embedded(figures: Sequence[Figure], key: str) -> Sequence[Picture]:
+    captions = ("GPUs and nodes", "Guarantees")
+    return [
+        (caption, Markup(svg_in_page(figure, f"{key}-{index}")))  # noqa: S704 - escaped as it is drawn
+        for index, (caption, figure) in enumerate(zip(captions, figures, strict=bool(figures)))
+    ]

@@ -1,0 +1,69 @@
+"""Answer what somebody asks of a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.pipeline.loading import Repository, load
+from gpuplan.features.tracing.forward import trace_file, trace_object
+from gpuplan.features.tracing.inverse import trace_by_hand, trace_place
+from gpuplan.features.tracing.live import trace_live
+from gpuplan.features.tracing.model import Tracing
+from gpuplan.features.tracing.targets import Target, TargetKind, read_target
+
+if TYPE_CHECKING:
+    from gpuplan.compiler.pipeline import Report
+
+
+STDIN: Final = "-"
+_OBJECTS: Final = {"PriorityClass": "scheduling.k8s.io"}
+"""Kinds of the policy that are kinds of Kubernetes as well, with the group that tells them apart."""
+
+
+def trace(
+    root: str | PathLike[str], target: str, path: str = "", clusters: Sequence[str] = (), *, objects: str = ""
+) -> Tracing:
+    """Where what is written comes from, or what depends on what a policy says, in the clusters named, or in all.
+
+    ``target`` is a file below `out/` or of the policies, with a line or without; an object as `Kind/namespace/name`, or
+    a document as `Kind/name`; or `-` for ``objects``, a text as kubectl prints it. ``path`` is that of a field in it.
+    """
+    root = Path(root)
+    if target == STDIN:
+        repository = load(root, clusters)
+        values, unwritten, notes = trace_live(repository.plans, objects, path)
+        return Tracing(_report(repository), values, unwritten=unwritten, notes=notes)
+    meant = read_target(root, target)
+    repository = load(root, _clusters(meant, clusters))
+    report = _report(repository)
+    if meant.what is TargetKind.HAND_WRITTEN:
+        places, notes = trace_by_hand(root, repository, meant, path)
+        return Tracing(report, places=places, notes=notes, is_of_policy=True)
+    if meant.what in (TargetKind.OUTPUT, TargetKind.OBJECT):
+        ask = trace_file if meant.what is TargetKind.OUTPUT else trace_object
+        values, notes = ask(root, repository.plans, meant, path)
+        return Tracing(report, values, notes=notes)
+    places, notes = trace_place(root, repository, meant, path)
+    if group := _OBJECTS.get(meant.kind):
+        notes = (*notes, f"this is the document; the object of that name is `{meant.kind}.{group}/{meant.name}`")
+    return Tracing(report, places=places, notes=notes, is_of_policy=True)
+
+
+def _clusters(target: Target, clusters: Sequence[str]) -> Sequence[str]:
+    """A path may belong to one cluster."""
+    if target.what is TargetKind.OUTPUT and target.cluster and clusters and target.cluster not in clusters:
+        raise GpuplanError(
+            f"`{target.file}` is of cluster `{target.cluster}`, which `--cluster` does not name",
+            "leave that option out: the path says which cluster it is",
+        )
+    return clusters or ((target.cluster,) if target.cluster else ())
+
+
+def _report(repository: Repository) -> Report:
+    from gpuplan.compiler.pipeline import report_on
+
+    return report_on(repository)

@@ -1,0 +1,90 @@
+"""The lines in which a text that was written holds its values, those of texts inside of it too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from gpuplan.compiler.base.diagnostics import Path
+from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.documents.tree import Node, find_node, read_tree
+from gpuplan.compiler.manifests.applied import parsed
+
+_BLOCK = regex(r"\|[0-9]?[-+]?")
+
+
+class Stretch(NamedTuple):
+    """Lines from the first to the last one."""
+
+    first: int
+    last: int
+
+    def holds(self, line: int) -> bool:
+        return self.first <= line <= self.last
+
+
+class Lines:
+    """Says where in a text values are, by their routes; ``above`` is how many lines stand above the text.
+
+    A text that is no document is a list of its lines.
+    """
+
+    def __init__(self, text: str, above: int = 0) -> None:
+        self._above = above
+        self._lines = text.splitlines()
+        self._data = parsed(text)
+        is_document = isinstance(self._data, dict) or self._data != self._lines
+        self._tree = read_tree(text, above) if is_document else None
+        self._inner: dict[Path, Lines] = {}
+
+    @property
+    def count(self) -> int:
+        return self._above + len(self._lines)
+
+    def text_at(self, line: int) -> str:
+        return self._lines[line - self._above - 1]
+
+    def find(self, route: Path) -> Stretch:
+        """The lines of a value, or of the key of a mapping or list."""
+        if self._tree is None:
+            line = self._above + 1 + (route[0] if route and isinstance(route[0], int) else 0)
+            return Stretch(line, line)
+        node, data = self._tree, self._data
+        for index, part in enumerate(route):
+            child = find_node(node, (part,))
+            if child is None:
+                return self._find_inside(route[:index], route[index:], node, str(data))
+            node, data = child, _item(data, part)
+        start = node.key.start.line
+        return Stretch(start, start + len(str(data).splitlines()) if self._is_block(node) else node.shown.end.line)
+
+    def find_nearest(self, route: Path) -> int:
+        """The line of a value, or where it is not written, that of the innermost thing it would be in."""
+        data = self._data
+        for length, part in enumerate(route):
+            if not (part in data if isinstance(data, dict) else isinstance(data, list) and part in range(len(data))):
+                return self.find(route[:length]).first
+            data = _item(data, part)
+        return self.find(route).first
+
+    def _find_inside(self, outer: Path, inner: Path, node: Node, text: str) -> Stretch:
+        """In a text of several lines every value has its own; one that is quoted stands in one line."""
+        if not self._is_block(node):
+            return Stretch(node.key.start.line, node.key.start.line)
+        if outer not in self._inner:
+            self._inner[outer] = Lines(text, node.key.start.line)
+        return self._inner[outer].find(inner)
+
+    def _is_block(self, node: Node) -> bool:
+        """Whether a text begins on the line below its key."""
+        if node.children is not None:
+            return False
+        return _BLOCK.fullmatch(self.text_at(node.key.start.line).rpartition(" ")[2]) is not None
+
+
+def _item(data: object, part: str | int) -> object:
+    if isinstance(data, Mapping):
+        return data.get(part)
+    if isinstance(data, Sequence) and isinstance(part, int) and not isinstance(data, str):
+        return data[part]
+    return None

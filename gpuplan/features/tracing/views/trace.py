@@ -1,0 +1,362 @@
+"""Where what is written comes from, or what depends on a line, for people or for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.base.wording import count, joined
+from gpuplan.compiler.delivery import TOOLS
+from gpuplan.compiler.delivery.appliers import Applier
+from gpuplan.compiler.manifests import to_yaml
+from gpuplan.compiler.manifests.provenance import How
+from gpuplan.compiler.policy.models import Approval
+from gpuplan.features.tracing.model import Elsewhere, Source, TracedPlace, TracedValue, Tracing, Unwritten, Use
+from gpuplan.terminal.json_findings import json_text
+from gpuplan.terminal.text import Style, Theme, cells, cropped, indent, literal, pad, printable
+
+FORMAT_VERSION: Final = "1.0"
+"""A minor step only adds keys; lists are never null or absent."""
+MOST_SOURCES: Final = 12
+MOST_VALUES: Final = 12
+MOST_OBJECTS: Final = 20
+"""How many are shown to people of one value's sources, one object's values and one place's objects; JSON has all."""
+
+
+def shown_tracing(tracing: Tracing, format_: str, theme: Theme, *, is_summary: bool = False) -> str:
+    """The answer as ``table``, ``json`` or ``yaml``; a summary counts what depends on each line of a policy."""
+    match format_:
+        case "json":
+            return json_text(tracing_as_data(tracing, theme))
+        case "yaml":
+            return to_yaml(tracing_as_data(tracing, theme))
+        case _:
+            return _page(tracing, theme, is_summary=is_summary)
+
+
+def _page(tracing: Tracing, theme: Theme, *, is_summary: bool) -> str:
+    if not tracing.is_of_policy:
+        files = groupby(tracing.values, key=lambda value: (value.cluster, value.file, value.object_title))
+        text = "\n".join(_file(list(values), theme) for _, values in files)
+        rest = groupby(tracing.unwritten, key=lambda item: item.object_title)
+        return "\n".join(filter(None, (text, "".join(_unwritten(title, list(items), theme) for title, items in rest))))
+    if is_summary:
+        return _summary(tracing.places, theme)
+    return "\n".join(_place(place, theme) for place in tracing.places)
+
+
+# --- Where it comes from -----------------------------------------------------------------------------------------
+
+
+def _file(values: Sequence[TracedValue], theme: Theme) -> str:
+    """One object, or a file that holds none: why it is there, and each of its values."""
+    first = values[0]
+    heading = theme.paint(printable(theme.path(first.file)), Style.STRONG)
+    title = f"  {printable(first.object_title)}" if first.object_title else ""
+    if cells(theme.path(first.file) + title) > theme.width:
+        title = f"\n{title}"
+    whole = list(dict.fromkeys(source for value in values for source in value.sources if source.is_of_object))
+    what = "this object" if first.object_title else "this file"
+    reasons = f"  {what} is here because of\n{_sources(whole, theme, '    ')}" if whole else ""
+    return f"{heading}{title}\n{reasons}{_values(values, theme)}"
+
+
+def _values(values: Sequence[TracedValue], theme: Theme) -> str:
+    """Values one by one, and those that gpuplan's own rules say together, unless there is nothing else."""
+    is_ruled = [len(values) > 1 and _is_ruled(value) for value in values]
+    ruled = [value for value, is_one in zip(values, is_ruled, strict=True) if is_one]
+    told = [value for value, is_one in zip(values, is_ruled, strict=True) if not is_one]
+    width = max((len(str(value.line)) for value in told), default=1)
+    text = "".join(_value(value, theme, width) for value in told)
+    pages = groupby(sorted(ruled, key=_page_of), key=_page_of)
+    return text + "".join(_ruled(page, list(group), theme) for page, group in pages)
+
+
+def _is_ruled(value: TracedValue) -> bool:
+    own = [source for source in value.sources if not source.is_of_object]
+    return not value.differs and all(source.how is How.RULE and not source.title for source in own)
+
+
+def _page_of(value: TracedValue) -> str:
+    return next((source.page for source in value.sources if not source.is_of_object), "")
+
+
+def _value(value: TracedValue, theme: Theme, width: int) -> str:
+    line = pad(str(value.line), width, right=True)
+    own = [source for source in value.sources if not source.is_of_object]
+    by = " " * (width + 4)
+    told = _assigned(f"  {line}  ", value, theme, by)
+    return f"{told}{_live(value, theme, by)}{_sources(own, theme, by)}"
+
+
+def _assigned(start: str, value: TracedValue, theme: Theme, by: str) -> str:
+    """``path = value`` on one line, cropped to it, or on more where the path alone fills one."""
+    path = printable(value.path)
+    if cells(f"{start}{path}") > theme.width:
+        start = f"{start.rstrip()}\n{by}"
+    head = f"{start}{theme.paint(path, Style.NOTE)}"
+    room = theme.width - cells(f"{start}{path} = ".rpartition("\n")[2])
+    shown = literal(value.value)
+    if room >= min(len(shown), _LEAST):
+        return f"{head} = {cropped(shown, room)}\n"
+    return f"{head}\n{by}= {cropped(shown, max(theme.width - cells(by) - 2, _LEAST))}\n"
+
+
+def _live(value: TracedValue, theme: Theme, by: str) -> str:
+    """What a cluster has instead of what is written."""
+    if not value.differs:
+        return ""
+    has = "has none" if value.live is None else f"has {cropped(literal(value.live), max(theme.width - 24, _LEAST))}"
+    return f"{by}{theme.paint(f'the cluster {has}', Style.WARNING)}\n"
+
+
+_WORDS: Final = max(len(how.value) for how in How)
+_LEAST: Final = 16
+"""Cells that a value has, however long its path is."""
+
+
+def _sources(sources: Sequence[Source], theme: Theme, by: str) -> str:
+    """Each in a line, or in two where it is too long for one; what would be said twice only once."""
+    sources = list({(source.how, _where(source, theme), _what(source)): source for source in sources}.values())
+    shown = sources if len(sources) <= MOST_SOURCES else sources[: MOST_SOURCES - 1]
+    text = ""
+    for source in shown:
+        place, what = _where(source, theme), printable(_what(source))
+        line = f"{by}{pad(source.how.value, _WORDS)}  {place}"
+        is_fitting = cells(line) + 2 + cells(what) <= theme.width
+        text += f"{line}  {what}".rstrip() if is_fitting else f"{line}\n{by}{' ' * _WORDS}    {what}"
+        text += "\n"
+    rest = len(sources) - len(shown)
+    return text + (f"{by}and {rest} more\n" if rest else "")
+
+
+def _where(source: Source, theme: Theme) -> str:
+    if source.how is How.RULE:
+        return source.page
+    file = source.file if source.how is How.FACT else theme.path(source.file)
+    return printable(f"{file}:{source.line}")
+
+
+def _what(source: Source) -> str:
+    if source.how is How.RULE:
+        return f"default of {source.path}" if source.title else ""
+    return f"{source.title} {source.path} {f'({source.citation})' if source.citation else ''}".strip()
+
+
+def _ruled(page: str, values: Sequence[TracedValue], theme: Theme) -> str:
+    """``by gpuplan's own rules, page: kind, metadata.name``, in lines that fit."""
+    from textwrap import fill
+
+    names = list(dict.fromkeys(value.path for value in values))
+    more = len(names) - MOST_VALUES
+    shown = ", ".join(names[:MOST_VALUES]) + (f" and {more} more" if more > 0 else "")
+    text = fill(printable(shown), max(theme.width - 6, _LEAST), break_long_words=False, break_on_hyphens=False)
+    return f"  gpuplan's own rules, {page}\n{indent(text, '      ')}\n"
+
+
+def _unwritten(title: str, items: Sequence[Unwritten], theme: Theme) -> str:
+    """What an object of a cluster has beside what is written, in numbers."""
+    text = f"{theme.paint(printable(title), Style.STRONG)}: not written by gpuplan\n"
+    for item in items:
+        some = cropped(", ".join(item.paths), max(theme.width - cells(item.what) - 12, _LEAST))
+        text += f"  {len(item.paths)}  {item.what}: {printable(some)}\n" if item.paths else f"  {item.what}\n"
+    return text
+
+
+# --- What depends on it ------------------------------------------------------------------------------------------
+
+
+def _place(place: TracedPlace, theme: Theme) -> str:
+    where = theme.paint(printable(f"{theme.path(place.file)}:{place.line}"), Style.STRONG)
+    what = printable(f"{place.title} {place.path}".rstrip())
+    is_fitting = cells(f"{theme.path(place.file)}:{place.line}  {what}") <= theme.width
+    room = theme.width - cells(what) - 7
+    said = f"{what} = {cropped(literal(place.value), max(room, _LEAST))}"
+    head = (
+        f"{where}  {said}\n"
+        if is_fitting and cells(f"{theme.path(place.file)}:{place.line}  {said}") <= theme.width
+        else f"{where}\n  {said}\n"
+    )
+    others = "".join(f"  cluster {other.cluster}: {_elsewhere(other, theme)}\n" for other in place.elsewhere)
+    note = f"{_wrapped(place.note, theme, '  ')}\n" if place.note else ""
+    clusters = groupby(place.uses, key=lambda use: use.value.cluster)
+    return head + others + note + "".join(_cluster(name, list(uses), theme) for name, uses in clusters)
+
+
+def _wrapped(text: str, theme: Theme, by: str) -> str:
+    from textwrap import fill
+
+    return fill(printable(text), theme.width, initial_indent=by, subsequent_indent=f"{by}  ", break_on_hyphens=False)
+
+
+def _elsewhere(other: Elsewhere, theme: Theme) -> str:
+    does = "takes it away" if other.is_removed else "says it instead"
+    return printable(f"{theme.path(other.file)}:{other.line} {does}")
+
+
+def _cluster(name: str, uses: Sequence[Use], theme: Theme) -> str:
+    text = f"  {theme.paint(printable(f'cluster {name}'), Style.STRONG)}\n"
+    objects = 0
+    for applied, group in groupby(sorted(uses, key=_in_turn), key=_by_applier):
+        text += f"    {printable(_applied(applied))}\n"
+        for _, found in groupby(group, key=lambda use: (use.value.file, use.value.object_title)):
+            objects += 1
+            text += _object(list(found), theme) if objects <= MOST_OBJECTS else ""
+    more = objects - MOST_OBJECTS
+    return text + (f"    and {count(more, 'more object', 'more objects')}\n" if more > 0 else "")
+
+
+class _Applied(NamedTuple):
+    """Who applies something, as it is sorted and said."""
+
+    kind: str
+    name: str
+    is_manual: bool
+    tool: str
+
+
+def _by_applier(use: Use) -> _Applied:
+    applier: Applier | None = use.applier
+    if applier is None:
+        folder = use.value.file.split("/")[1]
+        return _Applied("", "", is_manual=False, tool=folder if folder in TOOLS else "")
+    return _Applied(applier.kind, applier.name, applier.approval is Approval.MANUAL, "")
+
+
+def _in_turn(use: Use) -> tuple[bool, _Applied]:
+    """What nothing syncs comes last."""
+    applied = _by_applier(use)
+    return not applied.kind, applied
+
+
+def _applied(applied: _Applied) -> str:
+    if applied.kind:
+        return f"{applied.kind} {applied.name}: {'a person starts it' if applied.is_manual else 'by itself'}"
+    return f"whatever applies out/{applied.tool}/" if applied.tool else "nothing syncs it: by hand"
+
+
+def _object(uses: Sequence[Use], theme: Theme) -> str:
+    """The values of one object, or how many where all of it depends on the place."""
+    first = uses[0].value
+    title = printable(first.object_title or "file")
+    file = printable(theme.path(first.file))
+    is_fitting = cells(f"      {title}  {file}") <= theme.width
+    text = f"      {title}  {file}\n" if is_fitting else f"      {title}\n        {file}\n"
+    own = [use for use in uses if not use.is_of_object]
+    shown = own if len(own) <= MOST_VALUES else own[: MOST_VALUES - 1]
+    for use in shown:
+        text += _assigned(f"        {use.how.value}  {use.value.line}  ", use.value, theme, " " * 10)
+    if len(own) > len(shown):
+        text += f"        and {len(own) - len(shown)} more\n"
+    whole = len(uses) - len(own)
+    return text + (f"        {uses[-1].how.value}  all of it, {count(whole, 'value')}\n" if whole and not own else "")
+
+
+def _summary(places: Sequence[TracedPlace], theme: Theme) -> str:
+    """How much depends on each value of a file or a document."""
+    text = ""
+    for (file, title), group in groupby(places, key=lambda place: (place.file, place.title)):
+        found = list(group)
+        text += f"{theme.paint(printable(theme.path(file)), Style.STRONG)}  {printable(title)}\n"
+        width = max(len(str(place.line)) for place in found)
+        for place in found:
+            start = f"  {pad(str(place.line), width, right=True)}  {printable(place.path or 'all of it')}"
+            said = _counted(place)
+            is_fitting = cells(f"{start}: {said}") <= theme.width
+            text += f"{start}: {said}\n" if is_fitting else f"{start}:\n{' ' * (width + 6)}{said}\n"
+    return text
+
+
+def _counted(place: TracedPlace) -> str:
+    clusters = dict.fromkeys(use.value.cluster for use in place.uses)
+    instead = dict.fromkeys(other.cluster for other in place.elsewhere)
+    other = f"said elsewhere in {joined(list(instead))}" if instead else ""
+    if not place.uses:
+        return other or "nothing"
+    objects = {use.value.file for use in place.uses}
+    found = f"{count(len(place.uses), 'value')} in {count(len(objects), 'file')} of {joined(list(clusters))}"
+    return f"{found}; {other}" if other else found
+
+
+# --- For programs ------------------------------------------------------------------------------------------------
+
+
+def tracing_as_data(tracing: Tracing, theme: Theme) -> dict[str, Any]:
+    """A contract, `trace.schema.json`: lines of what is written with ``from``, or lines of policies with ``to``."""
+    if tracing.is_of_policy:
+        lines = [_place_as_data(place, theme) for place in tracing.places]
+    else:
+        lines = [_value_as_data(value, theme) for value in tracing.values]
+    return {
+        "format_version": FORMAT_VERSION,
+        "lines": lines,
+        "not_written": [
+            {"cluster": item.cluster, "object": item.object_title, "what": item.what, "paths": list(item.paths)}
+            for item in tracing.unwritten
+        ],
+        "notes": list(tracing.notes),
+    }
+
+
+def _value_as_data(value: TracedValue, theme: Theme) -> dict[str, Any]:
+    return {
+        **_written(value, theme),
+        **({"live": value.live} if value.differs else {}),
+        "from": [_source_as_data(source, theme) for source in value.sources],
+    }
+
+
+def _written(value: TracedValue, theme: Theme) -> dict[str, Any]:
+    return {
+        "file": theme.path(value.file),
+        "line": value.line,
+        "path": value.path,
+        "cluster": value.cluster,
+        "object": value.object_title,
+        "value": value.value,
+    }
+
+
+def _source_as_data(source: Source, theme: Theme) -> dict[str, Any]:
+    is_ours = source.how in (How.RULE, How.FACT)
+    return {
+        "file": source.file if is_ours else theme.path(source.file),
+        "line": source.line,
+        "path": source.path,
+        "how": source.how.value,
+        "document": source.title,
+        "of_object": source.is_of_object,
+        **({"page": source.page} if source.page else {}),
+        **({"source": source.citation} if source.citation else {}),
+    }
+
+
+def _place_as_data(place: TracedPlace, theme: Theme) -> dict[str, Any]:
+    return {
+        "file": theme.path(place.file),
+        "line": place.line,
+        "path": place.path,
+        "document": place.title,
+        "value": place.value,
+        "to": [_use_as_data(use, theme) for use in place.uses],
+        "elsewhere": [
+            {"cluster": item.cluster, "file": theme.path(item.file), "line": item.line, "removed": item.is_removed}
+            for item in place.elsewhere
+        ],
+        "note": place.note,
+    }
+
+
+def _use_as_data(use: Use, theme: Theme) -> dict[str, Any]:
+    applier = use.applier
+    applied: Mapping[str, str] | None = None
+    if applier is not None:
+        applied = {"kind": applier.kind, "name": applier.name, "approval": applier.approval.value}
+    return {
+        **_written(use.value, theme),
+        "how": use.how.value,
+        "of_object": use.is_of_object,
+        "applied_by": applied,
+    }

@@ -1,8 +1,0 @@
-"""From needs and nodes to an answer: what GPUs are cut into, and who gets what of them."""
-
-from __future__ import annotations
-
-from gpuplan.sizing.choosing.choice import choose
-from gpuplan.sizing.choosing.parts import smallest_profiles
-
-__all__ = ["choose", "smallest_profiles"]

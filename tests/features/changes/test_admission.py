@@ -1,0 +1,76 @@
+"""What `diff` says of settings of admission: a sentence on tenants' pods for each, and no object left unexplained."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpuplan.compiler.base.disturbance import ChangeClass
+from gpuplan.compiler.pipeline.rendering import artifacts
+from gpuplan.compiler.planning.schedulers import SCHEDULERS
+from gpuplan.features.changes.model import Change, Comparison
+from gpuplan.features.changes.states import ClusterState, compare
+from tests.plans import a_cluster, a_plan
+from tests.platforms import pool, tenant
+
+WITHOUT = "admission: {without: [tolerations-within-pools]}"
+ANY_TIME, LONG = "admission: {gracePeriod: none}", "admission: {gracePeriod: 5m}"
+
+
+def step(before: str, after: str, scheduler: str = "kubernetes", settings: tuple[str, str] = ("", "")) -> Comparison:
+    """From one line of the cluster to another; ``settings`` are of its scheduler."""
+    states = []
+    for line, setting in zip((before, after), settings, strict=True):
+        cluster = a_cluster(f"kind: {scheduler}{setting}")
+        plan = a_plan(f"{cluster}  {line or 'admission: {}'}\n{pool('a')}{tenant('t', 'pool: a, guaranteed: 2')}")
+        states.append([ClusterState.of(plan, artifacts(plan))])
+    return compare(*states)
+
+
+def only(comparison: Comparison) -> Change:
+    assert comparison.objects == ()
+    (change,) = comparison.changes
+    assert change.change_class is ChangeClass.ADMISSION
+    return change
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_a_rule_that_is_left_out_says_what_tenants_may_do(scheduler: str) -> None:
+    change = only(step("", WITHOUT, scheduler))
+
+    assert change.what == "admission leaves out the rule `tolerations-within-pools`"
+    assert change.effect.startswith("pods without the selector of a pool may tolerate its taints")
+    assert change.at.path[-1] == "without"
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_a_rule_that_comes_back_says_what_it_refuses(scheduler: str) -> None:
+    change = only(step(WITHOUT, "", scheduler))
+
+    assert change.what == "admission no longer leaves out the rule `tolerations-within-pools`"
+    assert "it says: tolerations of taints of pools" in change.effect
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "what", "effect"),
+    [
+        ("", LONG, "5m at most", "whoever is guaranteed GPUs may wait as long"),
+        ("", ANY_TIME, "any time", "whoever is guaranteed GPUs may wait as long"),
+        (LONG, "", "30s at most", "new pods that ask for more are refused"),
+        (ANY_TIME, LONG, "5m at most", "new pods that ask for more are refused"),
+    ],
+)
+def test_the_grace_period_is_somebody_elses_wait(before: str, after: str, what: str, effect: str) -> None:
+    change = only(step(before, after))
+
+    assert change.what == f"pods with GPUs may ask for {what} to end"
+    assert change.effect.startswith(effect)
+
+
+def test_kinds_that_kueue_is_told_of() -> None:
+    told = ", kueue: {frameworks: [RayJob]}"
+    come, gone = (only(step("", "", "kueue", settings)) for settings in (("", told), (told, "")))
+
+    assert come.what == "Kueue knows `RayCluster` and `RayJob`"
+    assert come.effect == "work of these kinds waits in queues once Kueue's own Configuration names them"
+    assert gone.what == "Kueue no longer knows `RayCluster` and `RayJob`"
+    assert gone.effect.startswith("pods with GPUs that belong to kinds which it does not know are refused")

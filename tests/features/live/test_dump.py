@@ -1,0 +1,139 @@
+"""What is read of a dump, and what is said of the rest."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gpuplan.features.live.readers import read_dump, unread
+
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "spec": {}}
+SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token"}, "data": {"password": "aHVudGVyMg=="}}
+
+
+def a_list(*items: object) -> bytes:
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}).encode()
+
+
+def test_objects_of_lists_are_read_one_by_one_and_secrets_never() -> None:
+    dump, found = read_dump({"all.yaml": a_list(NODE, SECRET)})
+    assert [item.title for item in dump.objects] == ["Node `a`"]
+    assert str(dump.objects[0].at) == "items[0]"
+    assert found == ()
+    assert "aHVudGVyMg" not in repr(dump)
+
+
+def test_a_list_of_one_kind_says_it_for_its_items() -> None:
+    text = {"apiVersion": "v1", "kind": "NodeList", "items": [{"metadata": {"name": "a"}}]}
+    dump, _ = read_dump({"nodes.json": json.dumps(text).encode()})
+    assert [item.title for item in dump.of_kind("", "Node")] == ["Node `a`"]
+
+
+def test_a_list_of_secrets_is_dropped_as_well() -> None:
+    text = {"apiVersion": "v1", "kind": "SecretList", "items": [{"metadata": {"name": "a"}, "data": {"key": "eA=="}}]}
+    dump, _ = read_dump({"secrets.json": json.dumps(text).encode()})
+    assert dump.objects == ()
+
+
+def test_the_fuller_of_two_that_agree_is_read() -> None:
+    full = {**NODE, "spec": {"taints": []}}
+    dump, found = read_dump({"git.yaml": a_list(NODE), "live.yaml": a_list(full)})
+    assert [item.body["spec"] for item in dump.objects] == [{"taints": []}]
+    assert found == ()
+
+
+def test_two_that_disagree_are_a_finding_and_the_first_counts() -> None:
+    other = {**NODE, "spec": {"unschedulable": True}}
+    dump, found = read_dump({"one.yaml": a_list({**NODE, "spec": {"podCIDR": "x"}}), "two.yaml": a_list(other)})
+    assert [item.body["spec"] for item in dump.objects] == [{"podCIDR": "x"}]
+    assert [item.code for item in found] == ["GPU819"]
+    assert found[0].finding.at.locate().file.path == "two.yaml"
+
+
+def test_kinds_that_no_policy_says_are_counted() -> None:
+    webhook = {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "a"}}
+    dump, _ = read_dump({"all.yaml": a_list(NODE, webhook, webhook | {"metadata": {"name": "b"}})})
+    (note,) = unread(dump)
+    assert note.code == "GPU818"
+    assert note.finding.notes == ("these are 2 Gadgets",)
+
+
+def test_a_list_that_is_cut_off_is_an_error() -> None:
+    text = (
+        b"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata: {name: a}\n- apiVersion: v1\n  kind: No"
+    )
+    dump, (found,) = read_dump({"nodes.yaml": text})
+    assert (found.code, found.is_error) == ("GPU818", True)
+    assert found.finding.message == "the List has no `kind` beside `items`, as one that was cut off"
+    assert dump.objects == ()
+
+
+def test_yaml_that_is_too_large_is_asked_for_as_json() -> None:
+    _, (found,) = read_dump({"nodes.yaml": b"apiVersion: v1\nitems:\n" + b"- {}\n" * 2**21 + b"kind: List\n"})
+    assert (found.code, found.is_error) == ("GPU003", True)
+    assert found.finding.help == "collect it as JSON, which may be larger: `-o json` in place of `-o yaml`"
+
+
+def test_policies_are_told_apart_from_what_runs() -> None:
+    pool = {"apiVersion": "gpuplan.dev/v1", "kind": "Pool", "metadata": {"name": "a"}, "spec": {}}
+    dump, _ = read_dump({"all.yaml": a_list(NODE), "pools.yaml": json.dumps(pool).encode()})
+    (note,) = unread(dump)
+    assert note.code == "GPU818"
+    assert note.finding.message == "1 document of the dump is a policy already"
+    assert note.finding.at.locate().file.path == "pools.yaml"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"# nothing\n",
+        b"No resources found\n",
+        b"error: You must be logged in to the server (Unauthorized)\n",
+        b"on: push\njobs: {a: {runs-on: b}}\n",
+    ],
+)
+def test_a_file_of_which_nothing_is_read_is_named(content: bytes) -> None:
+    dump, _ = read_dump({"all.yaml": a_list(NODE), "kueue.yaml": content})
+    (note,) = unread(dump)
+    assert note.code == "GPU818"
+    assert note.finding.message == "nothing is read of `kueue.yaml`"
+    assert note.finding.at.locate().file.path == "kueue.yaml"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"version: v1\nmig-configs: {a: [{devices: all, mig-enabled: false}]}\n",
+        b"version: v1\nsharing: {timeSlicing: {resources: []}}\n",
+        b"devicePlugin: {enabled: true}\n",
+        b"clientVersion: {}\nserverVersion: {gitVersion: v1.34.1}\n",
+        b"formatVersion: 1\nnodeGroups: []\n",
+        b'{"name": "a", "labelKey": "b", "labelValue": "c"}',
+        b"global: {gpuSharing: true}\n",
+        b"# Values for the chart kueue, 0.14.0.\nmanagerConfig: {}\n",
+        b"kind: List\napiVersion: v1\nitems: []\n",
+    ],
+)
+def test_files_that_are_no_objects_are_read_all_the_same(content: bytes) -> None:
+    dump, _ = read_dump({"all.yaml": a_list(NODE), "other.yaml": content})
+    assert list(unread(dump)) == []
+
+
+def test_a_dump_of_known_kinds_has_no_note() -> None:
+    dump, _ = read_dump({"all.yaml": a_list(NODE)})
+    assert list(unread(dump)) == []
+
+
+def test_what_says_how_files_are_put_together_is_passed_over() -> None:
+    text = b"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [a.yaml]\n"
+    dump, found = read_dump({"kustomization.yaml": text})
+    assert (dump.objects, dump.others, found) == ((), (), ())
+
+
+def test_json_beyond_what_a_policy_may_be_is_read() -> None:
+    nodes = [{**NODE, "metadata": {"name": f"node-{number}"}} for number in range(100_000)]
+    dump, found = read_dump({"nodes.json": a_list(*nodes)})
+    assert len(dump.objects) == 100_000
+    assert found == ()

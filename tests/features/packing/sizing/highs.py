@@ -1,0 +1,57 @@
+"""The fewest GPUs, and the fewest layouts on these, by a solver that others wrote: for what is too large to try all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import highspy
+
+from tests.compiler.planning.placement.oracle import Vector
+from tests.features.packing.sizing.brute_force import full_vectors
+
+
+def fewest_gpus(model: str, demand: Vector) -> int:
+    """A whole number of GPUs for each layout, that together hold the demand or more."""
+    solver = _solver()
+    times = _hold(solver, full_vectors(model), demand)
+    return _least(solver, sum(on for _, on in times))
+
+
+def fewest_layouts(model: str, demand: Vector, gpus: int) -> int:
+    """Of the profiles that are asked for, on so many GPUs."""
+    solver = _solver()
+    asked = {
+        tuple(held if count else 0 for held, count in zip(layout, demand, strict=True))
+        for layout in full_vectors(model)
+    }
+    times = _hold(solver, sorted(asked), demand)
+    solver.addConstr(sum(on for _, on in times) <= gpus)
+    used = [solver.addBinary() for _ in times]
+    for (_, on), one in zip(times, used, strict=True):
+        solver.addConstr(on - gpus * one <= 0)
+    return _least(solver, sum(used))
+
+
+def _solver() -> highspy.Highs:
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]  # it declares none
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("mip_rel_gap", 0.0)
+    return solver
+
+
+def _hold(solver: highspy.Highs, layouts: Sequence[Vector], demand: Vector) -> list[tuple[Vector, Any]]:
+    """How many GPUs have each layout, so that they hold the demand."""
+    times = [(layout, solver.addIntegral(lb=0)) for layout in layouts]
+    for index, count in enumerate(demand):
+        if count:
+            solver.addConstr(sum(layout[index] * on for layout, on in times if layout[index]) >= count)
+    return times
+
+
+def _least(solver: highspy.Highs, total: Any) -> int:
+    solver.minimize(total)
+    assert solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
+    found = solver.getInfo().objective_function_value
+    assert abs(found - round(found)) < 1e-3
+    return round(found)

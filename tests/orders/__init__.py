@@ -1,1 +1,0 @@
-"""An oracle of steps, kept apart from `gpuplan.changes`: it reads `out/` trees and knows what clusters make of them."""

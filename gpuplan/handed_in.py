@@ -32,8 +32,8 @@ CHECKS: Final = (
 )
 """Each is a rule as well."""
 
-DOCUMENTS: Final = ("gpuplan.features.packing.document:Demand",)
-"""Kinds of documents that a command is given, and that lie in no platform."""
+DOCUMENTS: Final = {"gpuplan.features.packing.document:Demand": "pack"}
+"""Kinds of documents that lie in no platform, each with the command that it is given to."""
 OUTPUTS: Final = {
     "diff": ("gpuplan.features.changes.views", "diff"),
     "drift": ("gpuplan.features.live.views", "drift"),

@@ -93,12 +93,46 @@ def test_what_is_planted_across_the_wall_is_found(plant: str, copied: Path) -> N
     assert PLANTED[plant] in found
 
 
-def test_the_compiler_says_no_feature_by_name() -> None:
+def test_neither_the_compiler_nor_what_commands_share_says_a_feature_by_name() -> None:
     """Nor in a text that is imported by name, which no contract reads: what features hand in, `handed_in` lists."""
     named = re.compile(r"gpuplan[./]features")
-    found = [path for path in COMPILER.rglob("*.py") if named.search(path.read_text(encoding="utf-8"))]
+    files = [*COMPILER.rglob("*.py"), *(SOURCES / "terminal").rglob("*.py")]
 
-    assert found == []
+    assert [path for path in files if named.search(path.read_text(encoding="utf-8"))] == []
+
+
+IMPORTING = frozenset(
+    {
+        "cli/main.py",  # what it postpones, and commands
+        "compiler/backends/__init__.py",
+        "compiler/base/faces.py",
+        "compiler/checks/__init__.py",
+        "compiler/manifests/crds/__init__.py",
+        "compiler/manifests/kinds/registry.py",
+        "compiler/policy/documentation.py",
+        "features/packing/sizing/choosing/highs.py",
+        "terminal/verbs.py",
+    }
+)
+"""The modules that import by name."""
+
+
+def test_no_other_module_imports_by_name() -> None:
+    by_name = re.compile(r"\b(?:import_module|__import__|resolve_name)\b|sys\.modules\[")
+    found = {
+        path.relative_to(SOURCES).as_posix()
+        for path in SOURCES.rglob("*.py")
+        if by_name.search(path.read_text(encoding="utf-8"))
+    }
+
+    assert found <= IMPORTING, found - IMPORTING
+
+
+def test_the_compiler_loads_no_feature_until_it_judges() -> None:
+    code = "import sys, gpuplan.compiler.pipeline; print(*[name for name in sys.modules if 'features.' in name])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == []
 
 
 # --- What features hand in ---------------------------------------------------------------------------------------
@@ -163,6 +197,15 @@ def has_face(feature: str) -> bool:
     return "face(" in (FEATURES / feature / "__init__.py").read_text(encoding="utf-8")
 
 
+@EACH_FEATURE
+def test_a_feature_has_a_face_or_shows_nothing_and_a_contract_that_says_so(feature: str) -> None:
+    tree = ast.parse((FEATURES / feature / "__init__.py").read_text(encoding="utf-8"))
+    is_face = has_face(feature) and not any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in tree.body)
+
+    assert is_face or [type(node) for node in tree.body] == [ast.Expr]
+    assert f'protected_modules = ["gpuplan.features.{feature}.*"]' in (REPOSITORY / "pyproject.toml").read_text()
+
+
 FACES = pytest.mark.parametrize("feature", [name for name in NAMES if has_face(name)])
 
 
@@ -178,11 +221,13 @@ def test_a_face_is_told_to_type_checkers_as_it_is(feature: str) -> None:
 def test_a_face_has_at_most_five_functions_beside_types_and_views(feature: str) -> None:
     found, _ = face_of(feature)
     package = import_module(f"gpuplan.features.{feature}")
-    functions = [
-        name for name, home in found.items() if inspect.isfunction(getattr(package, name)) and "views" not in home
-    ]
+    functions = [name for name, home in found.items() if is_function(getattr(package, name)) and "views" not in home]
 
     assert len(functions) <= 5, functions
+
+
+def is_function(value: object) -> bool:
+    return callable(value) and not isinstance(value, type | Check)
 
 
 def stages() -> Iterator[Path]:
@@ -192,11 +237,27 @@ def stages() -> Iterator[Path]:
             yield path
 
 
-def test_stages_of_features_know_no_terminal() -> None:
-    knows = re.compile(
-        r"^\s*(?:import|from) (?:click|wcwidth|gpuplan\.terminal|gpuplan\.\S*\.(?:views|commands))\b", re.MULTILINE
-    )
-    faces = {FEATURES / feature.name / "__init__.py" for feature in FEATURES.iterdir()}  # which have views as well
-    found = [path for path in stages() if path not in faces and knows.search(path.read_text(encoding="utf-8"))]
+SHOWING = frozenset(("click", "wcwidth", "gpuplan.terminal", "commands", "views"))
 
-    assert found == []
+
+def imports_of(path: Path) -> Iterator[str]:
+    """What a module imports, by its whole name, and by the names of packages on the way."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module or ''}.{alias.name}" for alias in node.names)
+
+
+def test_stages_of_features_know_no_terminal() -> None:
+    own = {FEATURES / name / "__init__.py" for name in NAMES}  # faces, which have views as well
+    shown = {
+        name for feature in NAMES if has_face(feature) for name, home in face_of(feature)[0].items() if "views" in home
+    }
+    assert shown
+    for path in (path for path in stages() if path not in own):
+        for name in imports_of(path):
+            parts, last = name.split("."), name.rpartition(".")[2]
+            is_showing = parts[0] in SHOWING or ".".join(parts[:2]) in SHOWING or bool({*parts[:-1], last} & SHOWING)
+            assert not is_showing, (path, name)
+            assert not (name.startswith("gpuplan.features.") and last in shown), (path, name)

@@ -78,7 +78,7 @@ def over_budget(counts: Mapping[str, Count], budget: Mapping[str, int]) -> Itera
     """Yield a sentence for each package that is larger than the budget allows, or that has no number there."""
     for package, count in counts.items():
         if package not in budget:
-            yield f"{package}: {count.code} lines of code and no budget: add `{package} = {count.code}`"
+            yield f"{package}: {count.code} lines of code and no budget: add `'{package}' = {count.code}`"
         elif count.code > budget[package]:
             more, allowed = count.code - budget[package], budget[package]
             yield f"{package}: {more} lines over its budget of {allowed}: make that many needless, or say why not"

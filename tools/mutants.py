@@ -41,7 +41,13 @@ EQUIVALENT = ROOT / "tools/mutants-equivalent.yaml"
 WORK = ROOT / "build/mutants"
 RECORDED = WORK / "recorded.json"
 RECORDING = WORK / "recording"
-PACKAGES = ("compiler/checks", "compiler/planning", "compiler/backends", "features/changes")
+PACKAGES = (
+    "compiler/checks",
+    "compiler/planning",
+    "compiler/backends",
+    "features/changes",
+    "features/components/checks",
+)
 SUITES = (
     "checks",
     "compiler",

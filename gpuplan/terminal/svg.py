@@ -68,7 +68,7 @@ def words(x: float, y: float, markup: str, looks: str = "", anchor: str = "") ->
 
 
 def said(path: str, value: object, shown: str = "") -> str:
-    """A value as a part of a line, with where it is from: a path as `gpuplan.features.report.views.values` reads it."""
+    """A value as a part of a line, with where it is from: a path as the report's JSON has it."""
     return f'<tspan data-path="{text_of(path)}">{text_of(shown or str(value))}</tspan>'
 
 

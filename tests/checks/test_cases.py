@@ -31,7 +31,7 @@ from gpuplan.compiler.planning.node_list import read_nodes
 from gpuplan.features.changes import checks as step_checks
 from gpuplan.features.changes.comparing import judge_step
 from gpuplan.features.changes.pods import read_pods
-from gpuplan.features.components.checks import OBJECT_CHECKS, PATCHED_CHECKS
+from gpuplan.features.components.checks import FILE_CHECKS, OBJECT_CHECKS, PATCHED_CHECKS
 from gpuplan.features.files.checks import ALONE_CHECKS
 from gpuplan.features.live import rules as adoption
 from gpuplan.features.packing import rules as sizing
@@ -57,7 +57,7 @@ SHOWN_ELSEWHERE = frozenset(
 those on files without a platform: `tests/cli/test_check.py`, `tests/features/live`, `tests/features/packing/sizing`;
 and one whose case would be a trap in our own repository: `tests/compiler/documents/test_embedded.py`.
 """
-CHECKING = ("gpuplan.compiler.checks.", "gpuplan.features.changes.", "gpuplan.compiler.pipeline.")
+CHECKING = ("gpuplan.compiler.checks.", "gpuplan.compiler.pipeline.", "gpuplan.features.")
 """Where checks may be written."""
 FOUND_EVERYWHERE = frozenset(("GPU425", "GPU680"))
 """Rules that nearly every case would state: pools have no taints there, and hand-written Components are not proven."""
@@ -99,11 +99,12 @@ def test_every_check_is_in_a_registry() -> None:
     names = (module.name for module in pkgutil.walk_packages(gpuplan.__path__, "gpuplan."))
     written = checks_in(*map(import_module, (name for name in names if name.startswith(CHECKING))))
     registries = (
-        *(checks.CHECKS, step_checks.CHECKS, OBJECT_CHECKS, ALONE_CHECKS),
+        *(checks.CHECKS, step_checks.CHECKS, FILE_CHECKS, OBJECT_CHECKS, ALONE_CHECKS),
         *(PATCHED_CHECKS, GENERATED_CHECKS, PATCH_CHECKS),
     )
     registered = {id(check) for registry in registries for check in registry}
     assert [check.rule.code for check in written if id(check) not in registered] == []
+    assert {check.rule.code for check in written} <= {rule.code for rule in rules()}
 
 
 def test_families_are_those_of_what_finds_the_rules() -> None:
@@ -112,7 +113,7 @@ def test_families_are_those_of_what_finds_the_rules() -> None:
     assert found[Family.READING] == {rule.code for rule in documents.RULES}
     assert found[Family.POLICY] == {rule.code for rule in policy.RULES}
     assert found[Family.PLANNING] == {rule.code for rule in planning.RULES}
-    assert found[Family.PLAN] >= {check.rule.code for check in checks.CHECKS}
+    assert found[Family.PLAN] >= {check.rule.code for check in (*checks.CHECKS, *FILE_CHECKS)}
     assert found[Family.STEP] == {"GPU718", "GPU719", *(check.rule.code for check in step_checks.CHECKS)}
     by_result = {check.rule.code for check in PATCHED_CHECKS} - {"GPU645"}  # which patches alone can show, too
     assert found[Family.OBJECTS] >= {*by_result, *(rule.code for rule in manifests.RULES)}

@@ -11,6 +11,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     # https://argo-cd.readthedocs.io/en/stable/user-guide/commands/argocd/
     "argocd app create": (
         "--dest-namespace", "--dest-server", "--path", "--project", "--repo", "--revision", "--sync-policy",
+        "--sync-retry-limit", "--sync-retry-refresh",
     ),
     "argocd app diff": ("--local", "--local-repo-root", "--revision", "--server-side-generate"),
     "argocd app get": ("--refresh",),

@@ -45,7 +45,7 @@ HARMLESS = {
     "an-address": "from urllib.parse import quote\n",
     "nowhere": "import os\nopen(os.devnull, 'w').close()\n",
 }
-SAMPLES = {name.split(".")[1] if "." in name else name: (name, text) for name, text in modules() if "." in name}
+SAMPLES = {".".join(name.split(".")[1:3]): (name, text) for name, text in modules() if "." in name}
 """A module of each package."""
 
 

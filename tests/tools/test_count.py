@@ -155,7 +155,7 @@ def test_a_package_may_have_as_much_code_as_its_budget(count: ModuleType) -> Non
 
 def test_each_package_has_a_number_and_each_number_a_package(count: ModuleType) -> None:
     assert [*count.over_budget({"new": count.Count(code=3)}, {"old": 5})] == [
-        "new: 3 lines of code and no budget: add `new = 3`",
+        "new: 3 lines of code and no budget: add `'new' = 3`",
         "old: there is no such package: remove its line",
     ]
 

@@ -19,7 +19,15 @@ from gpuplan.compiler.catalog.operators import KindName, chart_kinds
 from gpuplan.compiler.delivery import argocd_root as roots
 from gpuplan.compiler.delivery.annotations import SYNC_WAVE
 from gpuplan.compiler.delivery.appliers import ANY_PART, SETS, Applier, get_applier, has_chart
-from gpuplan.compiler.delivery.argocd_parts import RESOURCES_FINALIZER, RETRY, folder_path, git_source, labels, metadata
+from gpuplan.compiler.delivery.argocd_parts import (
+    RESOURCES_FINALIZER,
+    RETRY_NEWEST,
+    automated,
+    folder_path,
+    git_source,
+    labels,
+    metadata,
+)
 from gpuplan.compiler.delivery.argocd_traces import Traces
 from gpuplan.compiler.delivery.charts import chart_of, charts
 from gpuplan.compiler.delivery.reasons import FindWhys, Reasons
@@ -219,11 +227,17 @@ going by a finalizer. In the foreground, Argo CD's default (`controller/sync.go`
 its dependents are gone.
 """
 
+_ON_SERVER: Final = "ServerSideApply=true"
+"""Dashboards and definitions may be too large for the annotation that a client-side apply keeps.
+
+The GPU Operator's chart has none that are. It renders null where a block has nothing set, such as `mig`, and the API
+server takes no null of a server-side apply where the definition has an object; a client-side apply leaves it out.
+"""
+
 _SYNC_OPTIONS: Final = (
     _FAIL_ON_SHARED,
     _PRUNE_LAST,
-    # Definitions and dashboards are too large for the annotation that a client-side apply keeps.
-    "ServerSideApply=true",
+    _ON_SERVER,
 )
 
 _IN_NAMESPACES: Final = (Stage.NAMESPACES, Stage.QUEUES)
@@ -241,7 +255,8 @@ def _application(plan: Plan, argocd: Argocd, applier: Applier, out: str) -> dict
     named = metadata(argocd, applier.name, {**_annotations(plan, folder, out), SYNC_WAVE: str(wave)})
     if stage.is_by_pool:
         # Rules and queues are annotated `Delete=confirm`, so an Application that is removed with its pool waits for a
-        # person, and Nodes `Delete=false`, so they stay. Other Applications have no finalizer: what they wrote stays.
+        # person, and Nodes `Delete=false`, so they stay. Others get none: what they wrote stays. From 3.3 on
+        # Argo CD gives one to an Application whose chart has a hook for its removal, as the GPU Operator's has.
         named["finalizers"] = [RESOURCES_FINALIZER]
     return {
         "apiVersion": "argoproj.io/v1alpha1",
@@ -257,8 +272,11 @@ def _application(plan: Plan, argocd: Argocd, applier: Applier, out: str) -> dict
 
 
 def _annotations(plan: Plan, folder: str, out: str) -> dict[str, str]:
+    is_applied_by_client = folder == Stage.GPU_OPERATOR and has_chart(
+        plan
+    )  # where a diff on the server is refused, too
     return {
-        COMPARE_OPTIONS: _DIFF_ON_SERVER,
+        **({} if is_applied_by_client else {COMPARE_OPTIONS: _DIFF_ON_SERVER}),
         "argocd.argoproj.io/manifest-generate-paths": ";".join(_generate_paths(plan, folder, out)),
     }
 
@@ -303,7 +321,7 @@ def _namespace_of(plan: Plan, folder: str) -> str:
 
 
 def _sync_policy(plan: Plan, stage: Stage, *, is_automatic: bool) -> dict[str, Any]:
-    """`allowEmpty: false` keeps a folder that is empty by mistake from wiping out what it had.
+    """When an Application is synced, and how.
 
     Nothing of a chart is pruned but by a person. Its objects have no annotations that would make Argo CD ask, and with
     NFD's definitions, which go with one value, would go every rule that labels nodes; with a scheduler's, every queue.
@@ -315,14 +333,15 @@ def _sync_policy(plan: Plan, stage: Stage, *, is_automatic: bool) -> dict[str, A
     from ending, which keeps the next one from starting. What leaves the policy gives its units to what comes.
     """
     prunes = stage not in (Stage.GPU_OPERATOR, Stage.SCHEDULER)
-    automated = {"automated": {"prune": prunes, "selfHeal": True, "allowEmpty": False}} if is_automatic else {}
     left_out = {_PRUNE_LAST} if stage is Stage.WORKLOADS else set()
+    if stage is Stage.GPU_OPERATOR and has_chart(plan):
+        left_out.add(_ON_SERVER)
     if stage is Stage.PARTITIONS and plan.cluster.spec.node_labels is NodeLabels.NODE:
         left_out.add(_FAIL_ON_SHARED)
     options = [option for option in _SYNC_OPTIONS if option not in left_out]
     if stage in _IN_NAMESPACES:
         options.append(_PRUNE_IN_BACKGROUND)
-    return {**automated, "syncOptions": options, "retry": RETRY}
+    return {**(automated(prunes=prunes) if is_automatic else {}), "syncOptions": options, "retry": RETRY_NEWEST}
 
 
 # --- Namespaces --------------------------------------------------------------------------------------------------

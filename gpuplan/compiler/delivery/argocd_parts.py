@@ -13,6 +13,21 @@ RESOURCES_FINALIZER: Final = "resources-finalizer.argocd.argoproj.io"
 
 RETRY: Final = {"limit": 5, "backoff": {"duration": "30s", "factor": 2, "maxDuration": "10m"}}
 """Argo CD does not sync one commit twice unless it is told to, and on a new cluster definitions come one by one."""
+RETRY_NEWEST: Final = {**RETRY, "refresh": True}
+"""What has failed is tried again with the newest commit, which may be the one that mends it.
+
+Without it Argo CD (from 3.2 on) retries the commit that failed until it gives up, and since that commit's successor has
+been compared by then, never syncs that one (`autoSync` in `controller/appcontroller.go`).
+"""
+
+
+def automated(*, prunes: bool) -> dict[str, Any]:
+    """Automated sync, without what is the default: Argo CD takes that away when it writes the Application itself.
+
+    So `allowEmpty` is not written: it is false where it is left out, and a folder that is empty by mistake wipes out
+    nothing.
+    """
+    return {"automated": {**({"prune": True} if prunes else {}), "selfHeal": True}}
 
 
 def metadata(argocd: Argocd, name: str, annotations: Mapping[str, str]) -> dict[str, Any]:

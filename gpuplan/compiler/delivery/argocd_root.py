@@ -16,7 +16,15 @@ from typing import Any, Final
 
 from gpuplan.compiler.delivery.annotations import SYNC_WAVE
 from gpuplan.compiler.delivery.appliers import Applier
-from gpuplan.compiler.delivery.argocd_parts import RESOURCES_FINALIZER, RETRY, folder_path, git_source, metadata
+from gpuplan.compiler.delivery.argocd_parts import (
+    RESOURCES_FINALIZER,
+    RETRY,
+    RETRY_NEWEST,
+    automated,
+    folder_path,
+    git_source,
+    metadata,
+)
 from gpuplan.compiler.delivery.argocd_traces import Traces
 from gpuplan.compiler.delivery.indexes import OWN_CLUSTER
 from gpuplan.compiler.manifests import HEADER, File, Manifest, to_yaml
@@ -45,7 +53,7 @@ def ordered(plan: Plan, argocd: Argocd, body: Mapping[str, Any], digest: str) ->
     that it orders then, changed or not: what has failed is no difference any more, and must come first all the same.
     """
     policy = dict(body["spec"]["syncPolicy"])
-    automated = policy.pop("automated")
+    prunes = policy.pop("automated").get("prune", False)
     revision, sources = argocd.spec.revision, body["spec"].get("sources")
     at = {"revisions": [sources[0]["targetRevision"], revision]} if sources else {"revision": revision}
     annotations = {**body["metadata"]["annotations"], CONTENT: digest, REVISION: revision}
@@ -57,7 +65,7 @@ def ordered(plan: Plan, argocd: Argocd, body: Mapping[str, Any], digest: str) ->
             "initiatedBy": {"username": root_name(plan.cluster.name)},
             "sync": {
                 **at,
-                **({"prune": True} if automated["prune"] else {}),
+                **({"prune": True} if prunes else {}),
                 "syncOptions": policy["syncOptions"],
             },
             "retry": RETRY,
@@ -118,9 +126,8 @@ def _application(plan: Plan, argocd: Argocd) -> dict[str, Any]:
             "destination": {"server": OWN_CLUSTER, "namespace": argocd.namespace},
             "ignoreDifferences": [{"group": _GROUP, "kind": "*", "jsonPointers": ignored}],
             "syncPolicy": {
-                "automated": {"prune": False, "selfHeal": True, "allowEmpty": False},
-                # What has failed is tried again with the newest commit, which may be the one that mends it.
-                "retry": {**RETRY, "refresh": True},
+                **automated(prunes=False),
+                "retry": RETRY_NEWEST,
             },
         },
     }

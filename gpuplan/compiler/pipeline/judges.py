@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Protocol
 from gpuplan import handed_in
 from gpuplan.compiler.base.diagnostics import Diagnostic, Rule
 from gpuplan.compiler.base.faces import imported
-from gpuplan.compiler.planning.plan import Plan
 
 if TYPE_CHECKING:
     from gpuplan.compiler.pipeline import Report
     from gpuplan.compiler.pipeline.rendering import Rendered
     from gpuplan.compiler.planning.node_list import Node
+    from gpuplan.compiler.planning.plan import Plan
 
 
 @dataclass(slots=True)
@@ -26,7 +26,7 @@ class Judged:
     is_complete: bool = True
 
 
-PlanJudge = Callable[[Plan], Iterable[Diagnostic]]
+PlanJudge = Callable[["Plan"], Iterable[Diagnostic]]
 
 
 class ResultJudge(Protocol):

@@ -14,3 +14,8 @@ from gpuplan.compiler.policy.models import Document
 def beside_platforms() -> Mapping[str, type[Document]]:
     """Return the model of each such kind, by its name."""
     return {kind.__name__: kind for kind in imported(handed_in.DOCUMENTS)}
+
+
+def command_for(kind: str) -> str | None:
+    """Return the command that a document of such a kind is given to; None for any other kind."""
+    return dict(zip(beside_platforms(), handed_in.DOCUMENTS.values(), strict=True)).get(kind)

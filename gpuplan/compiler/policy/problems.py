@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Path
 from gpuplan.compiler.base.wording import closest, listing
-from gpuplan.compiler.policy.beside import beside_platforms
+from gpuplan.compiler.policy.beside import command_for
 from gpuplan.compiler.policy.elsewhere import find_said
 from gpuplan.compiler.policy.fields import nested_model
 from gpuplan.compiler.policy.marks import AlsoCalled, find_mark
@@ -70,7 +70,7 @@ def unknown_kind(document: Document) -> Diagnostic:
         Finding(
             at,
             f"unknown kind `{document.kind}`",
-            label="no part of a platform" if document.kind in beside_platforms() else "not a kind of gpuplan.dev/v1",
+            label="no part of a platform" if command_for(document.kind) else "not a kind of gpuplan.dev/v1",
             notes=(f"the kinds are {known}",),
             help=f"write `kind: {close}`" if close else _way_of(document),
         )
@@ -84,10 +84,9 @@ _FILES_OF_NVIDIA: Final = ("mig-configs", "sharing")
 def _way_of(document: Document) -> str:
     """Where a document of another kind belongs: policies may be made of it."""
     by_hand = "overlays/<cluster>/kustomize/"
-    if document.kind in beside_platforms():
-        return (
-            f"move it out of the platform's folders, and run `gpuplan pack {document.file.path}` with where it is then"
-        )
+    if command := command_for(document.kind):
+        run = f"run `gpuplan {command} {document.file.path}`"
+        return f"move it out of the platform's folders, and {run} with where it is then"
     if not _is_imported(document):
         return f"plain Kubernetes objects go to {by_hand}"
     return f"run `gpuplan import {document.file.path}` for policies that say it, or move it to {by_hand}"

@@ -89,7 +89,7 @@ def told(
         ("kueue.x-k8s.io/v1beta2", "ClusterQueue", f"{CUSTOM},{CONFIRM}", "-5"),
         ("kueue.x-k8s.io/v1beta2", "LocalQueue", CUSTOM, "25"),
         ("monitoring.coreos.com/v1", "PrometheusRule", "SkipDryRunOnMissingResource=true", "30"),
-        ("rbac.authorization.k8s.io/v1", "RoleBinding", None, None),
+        ("rbac.authorization.k8s.io/v1", "RoleBinding", None, "30"),
     ],
 )
 def test_argo_cds_options_and_wave_by_kind(api: str, kind: str, options: str | None, wave: str | None) -> None:

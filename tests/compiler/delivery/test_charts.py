@@ -46,7 +46,7 @@ def test_it_is_healthy_before_queues_are_there_and_prunes_nothing() -> None:
     }
     assert waves["scheduler"] < waves["scheduling"]
     policy = argocd.an_application(plan, "scheduler", "gpu-scheduler-test")["spec"]["syncPolicy"]
-    assert policy["automated"] == {"prune": False, "selfHeal": True, "allowEmpty": False}
+    assert policy["automated"] == {"selfHeal": True}
 
 
 def kinds(project: dict[str, Any], scope: str) -> set[tuple[str, str]]:

@@ -111,11 +111,12 @@ def immutable_field_changes(step: Step) -> Iterator[Finding]:
 
     ## Why
     The API server refuses the object, and with it Argo CD and Flux fail to sync the whole folder: everything else in it
-    stays as it was. Such are the value of a PriorityClass and whether it preempts, the ClusterQueue that a LocalQueue
-    names, the levels of a Topology, the labels, tolerations and Topology of a ResourceFlavor that has one, and the
-    class and mode of a volume. A volume's size may grow, where its StorageClass has `allowVolumeExpansion`, and is
-    refused when it is smaller (`ValidatePersistentVolumeClaimUpdate` in `pkg/apis/core/validation/validation.go` of
-    kubernetes/kubernetes).
+    stays as it was. Argo CD cannot even compare it: the Application is `Unknown`, begins no sync and mends nothing, and
+    at a later look may call itself `Synced` while the object is as it was. Such are the value of a PriorityClass and
+    whether it preempts, the ClusterQueue that a LocalQueue names, the levels of a Topology, the labels, tolerations and
+    Topology of a ResourceFlavor that has one, and the class and mode of a volume. A volume's size may grow, where its
+    StorageClass has `allowVolumeExpansion`, and is refused when it is smaller (`ValidatePersistentVolumeClaimUpdate` in
+    `pkg/apis/core/validation/validation.go` of kubernetes/kubernetes).
 
     ## Instead
     Give what is new another name, and remove the old one when nothing uses it any more. Or delete the object in the

@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 
 from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.delivery.charts import chart_of
 from gpuplan.compiler.documents import find_folders
 from gpuplan.compiler.pipeline import Report, report_on
 from gpuplan.compiler.pipeline.findings import tidy
@@ -72,7 +73,8 @@ def compare_with(plan: Plan, dump: Dump, root: Path = Path(), *, kustomize: str 
     compared = compare(shown, dump, plan.cluster.spec.kubernetes)
     found = [drift for item in compared.differing for drift in telling.differing(item)]
     found += map(telling.missing, compared.missing)
-    found += map(telling.left, leftovers(dump, platform.known, telling.folders, platform.kinds))
+    charts = [applier for applier, folder in telling.folders.items() if chart_of(plan, folder)]
+    found += map(telling.left, leftovers(dump, platform.known, telling.folders, platform.kinds, charts))
     found += map(telling.node, compare_nodes(plan, dump))
     found.sort(key=lambda drift: (-drift.change_class.rank, drift.title, drift.path))
     told = tuple(drift for drift in found if drift.next_sync is not NextSync.LEAVES)

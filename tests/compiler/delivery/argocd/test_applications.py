@@ -9,9 +9,9 @@ import pytest
 from gpuplan.compiler.planning.plan import Component
 from tests.compiler.delivery.argocd.rendered import REPO, a_cluster, a_pool, an_application, folder, get, manifests
 
-AUTOMATED = {"prune": True, "selfHeal": True, "allowEmpty": False}
+AUTOMATED = {"prune": True, "selfHeal": True}
 OPTIONS = ["FailOnSharedResource=true", "PruneLast=true", "ServerSideApply=true"]
-RETRY = {"limit": 5, "backoff": {"duration": "30s", "factor": 2, "maxDuration": "10m"}}
+RETRY = {"limit": 5, "backoff": {"duration": "30s", "factor": 2, "maxDuration": "10m"}, "refresh": True}
 WAVE = "argocd.argoproj.io/sync-wave"
 PATHS = "argocd.argoproj.io/manifest-generate-paths"
 
@@ -94,7 +94,7 @@ def test_a_person_starts_syncs_of_the_operator_where_the_policy_says_so() -> Non
     manual = an_application(a_cluster(more="operatorApproval: manual"), "gpu-operator", "gpu-operator-test")
     automatic = an_application(a_cluster(), "gpu-operator", "gpu-operator-test")
     assert "automated" not in manual["spec"]["syncPolicy"]
-    assert automatic["spec"]["syncPolicy"]["automated"] == {**AUTOMATED, "prune": False}
+    assert automatic["spec"]["syncPolicy"]["automated"] == {"selfHeal": True}
 
 
 @pytest.mark.parametrize(("approval", "is_automatic"), [("", False), ("operatorApproval: automatic", True)])

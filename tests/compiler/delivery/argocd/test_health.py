@@ -148,6 +148,32 @@ def test_an_application_that_argo_cd_has_not_seen_is_under_way(health: Health, b
     assert health("argoproj.io_Application", body) == ("Progressing", "")
 
 
+AUTOMATED = {"spec": {"syncPolicy": {"automated": {"selfHeal": True}}}}
+HEALTHY = {"health": {"status": "Healthy"}}
+EITHER = pytest.mark.parametrize("has_root", [False, True], ids=["alone", "beside-a-root"])
+
+
+@EITHER
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ({}, ("Progressing", "Nothing of it is applied yet.")),
+        ({"sync": {"status": "OutOfSync"}}, ("Progressing", "Nothing of it is applied yet.")),
+        ({"operationState": {"phase": "Running", "message": "waiting"}}, ("Progressing", "waiting")),
+        ({"operationState": {"phase": "Failed", "message": "no"}}, ("Degraded", "Its first sync failed: no")),
+        ({"operationState": {"phase": "Error"}}, ("Degraded", "Its first sync failed: Error")),
+        ({"sync": {"status": "Synced"}}, ("Healthy", "")),
+        ({"sync": {"status": "OutOfSync"}, "history": [{"id": 0}]}, ("Healthy", "")),
+        ({"operationState": {"phase": "Failed"}, "history": [{"id": 0}]}, ("Healthy", "")),
+    ],
+)
+def test_one_that_syncs_by_itself_is_healthy_when_it_was_synced_once(
+    status: dict[str, Any], expected: tuple[str, str], *, has_root: bool
+) -> None:
+    check = checks(has_root=has_root)["argoproj.io_Application"]
+    assert judged(check, {**AUTOMATED, "status": {**HEALTHY, **status}}) == expected
+
+
 @pytest.mark.parametrize("state", STATES, ids=[state.name for state in STATES])
 def test_under_a_root_an_application_is_what_its_last_sync_made_of_it(state: State) -> None:
     check = checks(has_root=True)["argoproj.io_Application"]

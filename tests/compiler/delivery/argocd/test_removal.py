@@ -52,7 +52,7 @@ def _when_pruned(app: Application, sync_options: Sequence[str]) -> Fate:
     """Automated or not, a sync may prune; only `automated` without `prune` is sure not to."""
     automated = app.body["spec"]["syncPolicy"].get("automated", {"prune": True})
     is_emptied = not app.objects and not automated.get("allowEmpty")
-    if "Prune=false" in sync_options or not automated["prune"] or is_emptied:
+    if "Prune=false" in sync_options or not automated.get("prune") or is_emptied:
         return Fate.STAYS
     return Fate.ASKED if "Prune=confirm" in sync_options else Fate.DELETED
 
@@ -178,7 +178,7 @@ def test_what_comes_with_the_operator(platform: Platform) -> None:
     """Whoever installs the operator or NFD from now on: Argo CD prunes nothing of theirs by itself."""
     platform.change("dev", gpuOperator={"install": "external", "version": "v26.7.0"})
     operator = platform.deliver("dev").applications["gpu-operator-dev"]
-    assert operator.body["spec"]["syncPolicy"]["automated"]["prune"] is False
+    assert operator.body["spec"]["syncPolicy"]["automated"] == {"selfHeal": True}
     assert "finalizers" not in operator.body["metadata"]
 
 

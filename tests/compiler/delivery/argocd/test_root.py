@@ -70,7 +70,7 @@ def test_the_root_as_a_whole() -> None:
                 }
             ],
             "syncPolicy": {
-                "automated": {"prune": False, "selfHeal": True, "allowEmpty": False},
+                "automated": {"selfHeal": True},
                 "retry": {**RETRY, "refresh": True},
             },
         },
@@ -112,7 +112,7 @@ def test_an_automatic_pools_sync_is_an_operation_that_the_root_applies() -> None
         "gpuplan.dev/content": "12345678",
         "gpuplan.dev/revision": "main",
     }
-    assert pool["spec"]["syncPolicy"] == {"syncOptions": OPTIONS, "retry": RETRY}
+    assert pool["spec"]["syncPolicy"] == {"syncOptions": OPTIONS, "retry": {**RETRY, "refresh": True}}
     assert pool["operation"] == {
         "initiatedBy": {"username": "gpu-root-test"},
         "sync": {"revision": "main", "prune": True, "syncOptions": OPTIONS},
@@ -122,7 +122,7 @@ def test_an_automatic_pools_sync_is_an_operation_that_the_root_applies() -> None
 
 def test_the_operators_operation_has_the_charts_version_beside_the_commit_and_prunes_nothing() -> None:
     operator = applications(a_rooted(), "gpu-operator")["gpu-operator-test"]
-    assert operator["operation"]["sync"] == {"revisions": ["v26.7.0", "main"], "syncOptions": OPTIONS}
+    assert operator["operation"]["sync"] == {"revisions": ["v26.7.0", "main"], "syncOptions": OPTIONS[:2]}
     assert operator["metadata"]["annotations"][WAVE] == "0"
     assert "automated" not in operator["spec"]["syncPolicy"]
 

@@ -1,16 +1,25 @@
 -- Without this check an Application counts as healthy at once, and no wave of Applications waits for the one before.
--- One that a root syncs is what that sync has made of it, and only when Argo CD has looked at it again.
+-- One that syncs by itself is healthy to Argo CD as soon as it is there, with nothing applied: until a first sync has
+-- ended well, it is not. One that a root syncs is what that sync has made of it, and only when Argo CD has looked at it
+-- again.
 local metadata, status = obj.metadata or {}, obj.status or {}
 local annotations, health, seen = metadata.annotations or {}, status.health or {}, status.sync or {}
 local own = {status = health.status or "Progressing", message = health.message or ""}
+local last = status.operationState or {}
 if annotations["gpuplan.dev/content"] == nil then
-  return own
+  local automated = ((obj.spec or {}).syncPolicy or {}).automated
+  if automated == nil or seen.status == "Synced" or #(status.history or {}) > 0 then
+    return own
+  end
+  if last.phase == "Failed" or last.phase == "Error" then
+    return {status = "Degraded", message = "Its first sync failed: " .. (last.message or last.phase)}
+  end
+  return {status = "Progressing", message = last.message or "Nothing of it is applied yet."}
 end
 local function revision(found)
   local all = found.revisions or {}
   return all[#all] or found.revision
 end
-local last = status.operationState or {}
 if last.phase == "Running" or last.phase == "Terminating" then
   return {status = "Progressing", message = last.message or "It is being synced."}
 end

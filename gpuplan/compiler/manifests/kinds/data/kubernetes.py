@@ -372,13 +372,14 @@ KINDS: Final = (
         immutable=(),
         outlives_policy=False,
     ),
+    # Who may act in a namespace comes after what holds them there.
     Kind(
         group="rbac.authorization.k8s.io",
         kind="RoleBinding",
         source="kubernetes/kubernetes: pkg/apis/rbac/validation/validation.go (ValidateRoleBindingUpdate)",
         is_namespaced=True,
         is_custom=False,
-        care=Care(),
+        care=Care(wave=30),
         added=Judgement.BY_FOLDER,
         changed=ChangeClass.ADMISSION,
         removed=ChangeClass.ADMISSION,

@@ -116,14 +116,19 @@ class Leftover(NamedTuple):
 
 
 def leftovers(
-    dump: Dump, written: Iterable[Identity], appliers: Iterable[str], kinds: Iterable[tuple[str, str]]
+    dump: Dump,
+    written: Iterable[Identity],
+    appliers: Iterable[str],
+    kinds: Iterable[tuple[str, str]],
+    charts: Iterable[str] = (),
 ) -> Iterator[Leftover]:
     """The objects of a dump that are not written, and that something which syncs the cluster says it applied.
 
     ``kinds`` are those of which an object with a name of gpuplan's own is one of ours, however it came there. What
-    another object owns goes with that one.
+    another object owns goes with that one. Of ``appliers`` some apply ``charts`` as well, whose objects are not written
+    one by one: what has no name of gpuplan's own is the chart's.
     """
-    known, ours, own_kinds = {*written}, {*appliers}, {*kinds}
+    known, ours, own_kinds, with_charts = {*written}, {*appliers}, {*kinds}, {*charts}
     hashed = {(identity.namespace, base) for identity in known if (base := _base(identity))}
     named: frozenset[str] | None = None
     for item in dump.objects:
@@ -133,7 +138,8 @@ def leftovers(
             continue
         applier = next((name for name in applied_by(item) if name in ours), "")
         is_named_so = (identity.group, identity.kind) in own_kinds and _is_own_name(identity.name)
-        if not applier and not is_named_so:
+        is_of_chart = applier in with_charts and not _is_own_name(identity.name)
+        if is_of_chart or not (applier or is_named_so):
             continue
         if (identity.namespace, _base(identity)) in hashed:
             named = _named(dump) if named is None else named

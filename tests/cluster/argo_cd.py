@@ -1,0 +1,261 @@
+"""Argo CD itself, on loopback beside a control plane: what it does with the objects of `out/argocd`."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from tests.cluster.api import Api
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.processes import NotReadyError, Process, free_port, until
+from tests.cluster.programs import program, source
+
+MODULE: Final = "github.com/argoproj/argo-cd/v3"
+NAMESPACE: Final = "argocd"
+POLL: Final = 5
+"""Seconds between two looks at Git; the default is two minutes."""
+_APPLICATIONS: Final = f"/apis/argoproj.io/v1alpha1/namespaces/{NAMESPACE}/applications"
+_PROGRAMS: Final = ("argocd-repo-server", "argocd-application-controller", "argocd-applicationset-controller")
+
+
+@dataclass(frozen=True, slots=True)
+class ArgoCd:
+    """A running Argo CD, and the control plane that it runs beside."""
+
+    plane: ControlPlane
+    processes: dict[str, Process]
+    _start: Callable[[str], Process]
+
+    @property
+    def api(self) -> Api:
+        return self.plane.api
+
+    def applications(self) -> dict[str, dict[str, Any]]:
+        return {body["metadata"]["name"]: body for body in self.api.list(_APPLICATIONS)}
+
+    def application(self, name: str) -> dict[str, Any]:
+        return self.api.get(f"{_APPLICATIONS}/{name}")
+
+    def refresh(self) -> None:
+        """Have it look at Git now."""
+        for name in self.applications():
+            self.api.patch(
+                f"{_APPLICATIONS}/{name}", {"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}}
+            )
+
+    def sync(self, name: str) -> None:
+        """What `argocd app sync` asks for."""
+        options = self.application(name)["spec"]["syncPolicy"]["syncOptions"]
+        operation = {"initiatedBy": {"username": "tests"}, "sync": {"prune": True, "syncOptions": options}}
+        self.api.patch(f"{_APPLICATIONS}/{name}", {"operation": operation})
+
+    def restart(self, name: str) -> None:
+        """Kill one of its programs, and start it again."""
+        self.processes[name].stop()
+        self.processes[name] = self._start(name)
+
+    def settle(self, also: Mapping[str, str] = {}, *, seconds: float = 180) -> None:
+        """Wait until each Application is synced and healthy, or what ``also`` says of it, as `OutOfSync Missing`."""
+
+        def unsettled() -> dict[str, list[str]]:
+            found = self.applications() or {"no Application": {}}
+            return {
+                name: explained(body)
+                for name, body in found.items()
+                if not state_of(body).startswith(also.get(name, "Synced Healthy"))
+            }
+
+        try:
+            until(lambda: not unsettled(), "it settles", seconds=seconds, processes=[*self.processes.values()])
+        except NotReadyError as error:
+            raise AssertionError(json.dumps(unsettled(), indent=1)) from error
+
+    def synced(self) -> dict[str, int]:
+        """How often each Application was synced."""
+        ends = {name: body["status"].get("history") for name, body in self.applications().items()}
+        return {name: history[-1].get("id", 0) + 1 if history else 0 for name, history in ends.items()}
+
+
+def state_of(body: Mapping[str, Any]) -> str:
+    status = body.get("status", {})
+    return f"{status.get('sync', {}).get('status')} {status.get('health', {}).get('status')}"
+
+
+def explained(body: Mapping[str, Any]) -> list[str]:
+    """Why an Application is what it is, in its own words."""
+    status = body.get("status", {})
+    operation = status.get("operationState", {})
+    resources = (
+        f"{item.get('kind')}/{item.get('name')}: {item.get('status')} {item.get('health', {}).get('status', '')}"
+        for item in status.get("resources", [])
+        if item.get("status") != "Synced" or item.get("health", {}).get("status", "Healthy") != "Healthy"
+    )
+    conditions = (f"{item['type']}: {item['message']}" for item in status.get("conditions", []))
+    return [state_of(body), f"{operation.get('phase')}: {operation.get('message')}", *conditions, *resources]
+
+
+@contextmanager
+def running(plane: ControlPlane) -> Iterator[ArgoCd]:
+    """Install it and start its programs; no API server of its own and no Dex, since nobody logs in."""
+    folder = Path(tempfile.mkdtemp(prefix="argo-cd-", dir=plane.folder))
+    for name in ("bin", "home", "tmp", "plugins"):
+        (folder / name).mkdir()
+    binary = program("argo-cd", "cmd")
+    for name in ("argocd", *_PROGRAMS):
+        (folder / "bin" / name).symlink_to(binary)
+    for name in ("helm", "kustomize"):
+        (folder / "bin" / name).symlink_to(program("argo-cd-tools", name))
+    verifier = folder / "bin" / "git-verify-wrapper.sh"  # as its image has it; nothing here is signed
+    shutil.copy(source("argo-cd", MODULE) / "hack" / verifier.name, verifier)
+    verifier.chmod(0o755)
+    _install(plane)
+    redis, repository = free_port(), free_port()
+    environment = {
+        **{name: value for name, value in os.environ.items() if "proxy" not in name.lower()},
+        "ARGOCD_APPLICATIONSET_CONTROLLER_REQUEUE_AFTER": f"{POLL}s",
+        "ARGOCD_FAKE_IN_CLUSTER": "true",
+        "ARGOCD_GPG_ENABLED": "false",
+        "ARGOCD_SYNC_WAVE_DELAY": "1",
+        "HOME": str(folder / "home"),
+        "KUBECONFIG": str(plane.kubeconfig),
+        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+        "POD_NAMESPACE": NAMESPACE,
+        "TMPDIR": str(folder / "tmp"),
+    }
+    common = ["--loglevel", "info", "--logformat", "text"]
+    asks = ["--repo-server", f"127.0.0.1:{repository}", "--repo-server-plaintext", "--redis", f"127.0.0.1:{redis}"]
+    arguments: dict[str, list[str | int]] = {
+        "argocd-repo-server": [
+            *(
+                "--disable-tls",
+                "--client-ca-path",
+                "",
+                "--address",
+                "127.0.0.1",
+                "--port",
+                repository,
+                "--redis",
+                f"127.0.0.1:{redis}",
+            ),
+            *("--metrics-address", "127.0.0.1", "--metrics-port", free_port()),
+        ],
+        "argocd-application-controller": [
+            *("--namespace", NAMESPACE, "--app-resync", POLL, "--metrics-port", free_port()),
+            *asks,
+        ],
+        "argocd-applicationset-controller": [
+            *("--namespace", NAMESPACE, "--argocd-repo-server", f"127.0.0.1:{repository}", "--repo-server-plaintext"),
+            *("--metrics-addr", f"127.0.0.1:{free_port()}", "--probe-addr", f"127.0.0.1:{free_port()}"),
+            *("--webhook-addr", f"127.0.0.1:{free_port()}"),
+        ],
+    }
+    numbers = iter(range(1000))
+
+    def start(name: str) -> Process:
+        log = folder / f"{name}-{next(numbers)}.log"
+        return Process([folder / "bin" / name, *map(str, arguments[name]), *common], log, environment)
+
+    with ExitStack() as stack:
+        store = Process([program("argo-cd", "argo-cd"), f"127.0.0.1:{redis}"], folder / "redis.log")
+        stack.callback(store.stop)
+        processes = {name: start(name) for name in _PROGRAMS}
+        try:
+            yield ArgoCd(plane, processes, start)
+        finally:
+            for process in processes.values():
+                process.stop()
+
+
+def _install(plane: ControlPlane) -> None:
+    """What its own manifests install, but for what runs: there are no kubelets here to run it."""
+    module = source("argo-cd", MODULE) / "manifests"
+    for name in ("application", "applicationset", "appproject"):
+        plane.kubectl("apply", "--server-side", "-f", module / "crds" / f"{name}-crd.yaml")
+    plane.kubectl("create", "namespace", NAMESPACE)
+    plane.kubectl("apply", "-n", NAMESPACE, "-k", module / "base/config")
+    secret = {"stringData": {"server.secretkey": "tests", "admin.password": "tests"}}
+    plane.kubectl("patch", "secret", "argocd-secret", "-n", NAMESPACE, "--type", "merge", "-p", json.dumps(secret))
+    configure(plane, {"timeout.reconciliation": f"{POLL}s", "timeout.reconciliation.jitter": "0s"})
+    until(lambda: plane.api.find_kind("argoproj.io/v1alpha1", "AppProject"), "its kinds are served")
+    everything = {"clusterResourceWhitelist": [{"group": "*", "kind": "*"}], "sourceRepos": ["*"]}
+    plane.api.apply(
+        {
+            "apiVersion": "argoproj.io/v1alpha1",
+            "kind": "AppProject",
+            "metadata": {"name": "default", "namespace": NAMESPACE},
+            "spec": {**everything, "destinations": [{"namespace": "*", "server": "*"}]},
+        },
+        manager="tests",
+    )
+
+
+def configure(plane: ControlPlane, data: Mapping[str, str]) -> None:
+    plane.api.patch(f"/api/v1/namespaces/{NAMESPACE}/configmaps/argocd-cm", {"data": data})
+
+
+def teach(plane: ControlPlane, folder: Path) -> None:
+    """Merge a cluster's `argocd-cm.yaml`, as the file says."""
+    configure(plane, yaml.safe_load((folder / "argocd-cm.yaml").read_text(encoding="utf-8"))["data"])
+
+
+def register(host: ControlPlane, name: str, plane: ControlPlane) -> None:
+    """What `argocd cluster add` writes: a cluster that Argo CD of another one syncs."""
+    authority = base64.b64encode((plane.folder / "ca.crt").read_bytes()).decode()
+    config = {"bearerToken": plane.api.token, "tlsClientConfig": {"caData": authority}}
+    host.api.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": f"cluster-{name}",
+                "namespace": NAMESPACE,
+                "labels": {"argocd.argoproj.io/secret-type": "cluster"},
+            },
+            "stringData": {
+                "name": name,
+                "server": f"https://127.0.0.1:{plane.api.port}",
+                "config": json.dumps(config),
+            },
+        },
+        manager="tests",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A platform in a work tree, and the bare repository that Argo CD reads."""
+
+    tree: Path
+    url: str
+
+    @classmethod
+    def make(cls, tree: Path, served: Path, url: str) -> Repository:
+        bare = served / "git" / "platform.git"
+        _git(served, "init", "-q", "--bare", "-b", "main", str(bare))
+        _git(tree, "init", "-q", "-b", "main")
+        _git(tree, "remote", "add", "origin", str(bare))
+        return cls(tree, f"{url}/git/platform.git")
+
+    def commit(self, subject: str) -> str:
+        """Commit all that is there, push it, and return the commit."""
+        _git(self.tree, "add", "-A")
+        _git(self.tree, "commit", "-q", "--allow-empty", "-m", subject)
+        _git(self.tree, "push", "-q", "origin", "main")
+        return _git(self.tree, "rev-parse", "HEAD").strip()
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    who = ["-c", "user.name=Tests", "-c", "user.email=tests@example.com", "-c", "commit.gpgsign=false"]
+    done = subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,7 @@ from tests.cli.runs import run
 from tests.cluster import nodes
 from tests.cluster.api import Api, Refused
 from tests.cluster.argo_cd import ArgoCd, Repository, running, teach
+from tests.cluster.charts import rendered, the
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.delivery import deliveries
 from tests.cluster.dumps import collect
@@ -30,6 +32,7 @@ from tests.cluster.served import publish_chart, serving
 OPERATOR: Final = "github.com/NVIDIA/gpu-operator"
 RELEASE: Final = "v25.3.4"
 """The release of the GPU Operator that the module is, whose chart lies in it."""
+CHART: Final = "deployments/gpu-operator"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ class Lab:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     need_go()
     served, tree = tmp_path_factory.mktemp("served"), tmp_path_factory.mktemp("platform")
-    publish_chart(served / "charts", source("gpu-operator", OPERATOR) / "deployments/gpu-operator", RELEASE)
+    publish_chart(served / "charts", source("gpu-operator", OPERATOR) / CHART, RELEASE)
     with ExitStack() as stack:
         url = stack.enter_context(serving(served))
         repository = Repository.make(tree, served, url)
@@ -199,6 +202,18 @@ def test_no_object_differs_and_drift_finds_nothing(lab: Lab, tmp_path: Path) -> 
     found = run("drift", str(dumps), cwd=lab.root)
 
     assert (found.code, found.out) == (0, ""), found.out
+
+
+def test_the_operators_chart_is_refused_of_a_server_side_apply_and_taken_of_a_clients(lab: Lab) -> None:
+    """It renders null where a block has nothing set: ADR 42."""
+    values = yaml.safe_load((lab.root / "out/dev/gpu-operator/values.yaml").read_text(encoding="utf-8"))
+    objects = rendered(source("gpu-operator", OPERATOR) / CHART, "gpu-operator", "gpu-operator", values)
+    policy = the("ClusterPolicy", "cluster-policy", objects)
+    assert policy["spec"]["mig"] is None
+
+    with pytest.raises(Refused, match="null"):
+        lab.api.apply(policy, manager="tests", force=True, dry_run=True)
+    assert "cluster-policy" in lab.plane.kubectl("apply", "--dry-run=server", "-f", "-", stdin=json.dumps(policy))
 
 
 def test_a_change_of_a_quota_is_applied_to_its_namespace_alone(lab: Lab) -> None:

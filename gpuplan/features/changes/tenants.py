@@ -52,14 +52,14 @@ def _added(step: Step, tenant: Tenant) -> Iterator[Change]:
 
 def _removed(step: Step, tenant: Tenant) -> Iterator[Change]:
     spaces = tenant.spec.namespaces
-    where = f"the namespaces {names(spaces)} and all in them" if spaces else "its quotas"
+    where = f"the namespaces {names(spaces)} leave the policy, and stay until a person deletes them" if spaces else ""
     scheduler = step.before.scheduler
     held = f"; its queues {fate_of_queues(scheduler)}" if scheduler.has_queues else ""
     yield Change(
         *of(step.before, tenant),
         ChangeClass.DESTRUCTIVE,
         "tenant is removed",
-        f"{where} leave the policy, and go when a person confirms it{held}",
+        f"{where or 'its quotas leave the policy'}{held}",
         "reverting brings namespaces and quotas back, not what was in them",
         grants=grants(tenant, None, {}),
         pods=pods_of(tenant),
@@ -131,7 +131,7 @@ def _namespaces(step: Step, old: Tenant, new: Tenant) -> Iterator[Change]:
             *place,
             ChangeClass.DESTRUCTIVE,
             f"loses the namespaces {names(lost)}",
-            "they leave the policy with all in them, and go when a person confirms it",
+            "they leave the policy, and stay with all in them until a person deletes them",
             "reverting brings the namespaces back, not what was in them",
             pods=pods_of(old),
         )

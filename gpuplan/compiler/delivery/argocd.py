@@ -104,7 +104,7 @@ def _app_project(plan: Plan, argocd: Argocd, folders: Sequence[Folder]) -> dict[
     """What the Applications of a cluster may read, where they may write, and when.
 
     Its lists are derived from what is rendered, so a new kind in a hand-written Component needs no other change, and
-    nothing is allowed that is not there. `name` on an entry of the whitelist is in the definition of Argo CD v3.5; an
+    nothing is allowed that is not there. `name` on an entry of the whitelist is in the definition of Argo CD v3.3; an
     older one does not have it, and then the entry allows every Namespace, or the API server refuses the field.
     Orphaned resources are not watched: tenants' own workloads would all be some.
     """

@@ -26,7 +26,7 @@ from gpuplan.compiler.manifests.provenance import (
 from gpuplan.compiler.planning.apis import api_at
 from gpuplan.compiler.planning.plan import Argocd, Plan, Stage, with_places
 from gpuplan.compiler.planning.sources import MOST_IN_ORDER, by_name, named, operator_namespace, rules_group_of
-from gpuplan.compiler.planning.sync_names import CONTENT, REVISION
+from gpuplan.compiler.planning.sync_names import COMPARE_OPTIONS, CONTENT, REVISION
 
 Entries = Sequence[Mapping[str, Any]]
 
@@ -154,9 +154,12 @@ class Traces(NamedTuple):
         found = chart_of(self.plan, applier.folder)
         yield ("spec", "destination", "namespace"), found.namespace_links if found else operator_namespace(cluster)
         yield ("spec", "syncPolicy", "automated"), approval
-        if stage is Stage.PARTITIONS:
+        options = {Stage.PARTITIONS: cluster.at / "nodeLabels", Stage.GPU_OPERATOR: cluster.gpu_operator.at / "install"}
+        if decisive := options.get(stage):
             for policy in (("spec", "syncPolicy"), ("operation", "sync")):
-                yield (*policy, "syncOptions"), chosen(cluster.at / "nodeLabels")
+                yield (*policy, "syncOptions"), chosen(decisive)
+        if stage is Stage.GPU_OPERATOR:
+            yield ("metadata", "annotations", COMPARE_OPTIONS), chosen(cluster.gpu_operator.at / "install")
         if applier.root:
             yield from self._ordered(applier, stage, approval)
 

@@ -48,7 +48,7 @@ from tests.plans import a_plan
 Record = Callable[[str, object, object], None]
 
 CLUSTERS = ("dev", "openshift", "prod")
-KNOWN = yaml.safe_load((REPOSITORY / "tests" / "catalog" / "known_good_layouts.yaml").read_text(encoding="utf-8"))
+KNOWN = yaml.safe_load((REPOSITORY / "tests/compiler/catalog/known_good_layouts.yaml").read_text(encoding="utf-8"))
 OLDER_RELEASE = "v26.3.0"
 """A release of the operator that brings the device plugin v0.19."""
 

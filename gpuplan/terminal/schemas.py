@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gpuplan.compiler.policy.models import Vocabulary
 
 KINDS: Final = ("Cluster", "Pool", "Gpu", "MigLayout", "PriorityClass", "Tenant", "Workload", "Retained", "Prices")
-GIVEN: Final = ("Demand",)
+GIVEN: Final = tuple(entry.partition(":")[2] for entry in handed_in.DOCUMENTS)
 """Kinds of documents that commands are given, and that lie in no platform."""
 OUTPUTS: Final[Mapping[str, str]] = {
     "findings": "validate",

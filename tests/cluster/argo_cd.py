@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,8 +33,7 @@ class ArgoCd:
     """A running Argo CD, and the control plane that it runs beside."""
 
     plane: ControlPlane
-    processes: dict[str, Process]
-    _start: Callable[[str], Process]
+    processes: tuple[Process, ...]
 
     @property
     def api(self) -> Api:
@@ -60,11 +58,6 @@ class ArgoCd:
         operation = {"initiatedBy": {"username": "tests"}, "sync": {"prune": True, "syncOptions": options}}
         self.api.patch(f"{_APPLICATIONS}/{name}", {"operation": operation})
 
-    def restart(self, name: str) -> None:
-        """Kill one of its programs, and start it again."""
-        self.processes[name].stop()
-        self.processes[name] = self._start(name)
-
     def settle(self, also: Mapping[str, str] = {}, *, seconds: float = 180) -> None:
         """Wait until each Application is synced and healthy, or what ``also`` says of it, as `OutOfSync Missing`."""
 
@@ -77,7 +70,7 @@ class ArgoCd:
             }
 
         try:
-            until(lambda: not unsettled(), "it settles", seconds=seconds, processes=[*self.processes.values()])
+            until(lambda: not unsettled(), "it settles", seconds=seconds, processes=self.processes)
         except NotReadyError as error:
             raise AssertionError(json.dumps(unsettled(), indent=1)) from error
 
@@ -109,10 +102,10 @@ def explained(body: Mapping[str, Any]) -> list[str]:
 def running(plane: ControlPlane) -> Iterator[ArgoCd]:
     """Install it and start its programs; no API server of its own and no Dex, since nobody logs in."""
     folder = Path(tempfile.mkdtemp(prefix="argo-cd-", dir=plane.folder))
-    for name in ("bin", "home", "tmp", "plugins"):
+    for name in ("bin", "home", "tmp"):
         (folder / name).mkdir()
     binary = program("argo-cd", "cmd")
-    for name in ("argocd", *_PROGRAMS):
+    for name in _PROGRAMS:
         (folder / "bin" / name).symlink_to(binary)
     for name in ("helm", "kustomize"):
         (folder / "bin" / name).symlink_to(program("argo-cd-tools", name))
@@ -160,21 +153,15 @@ def running(plane: ControlPlane) -> Iterator[ArgoCd]:
             *("--webhook-addr", f"127.0.0.1:{free_port()}"),
         ],
     }
-    numbers = iter(range(1000))
-
-    def start(name: str) -> Process:
-        log = folder / f"{name}-{next(numbers)}.log"
-        return Process([folder / "bin" / name, *map(str, arguments[name]), *common], log, environment)
-
     with ExitStack() as stack:
         store = Process([program("argo-cd", "argo-cd"), f"127.0.0.1:{redis}"], folder / "redis.log")
         stack.callback(store.stop)
-        processes = {name: start(name) for name in _PROGRAMS}
-        try:
-            yield ArgoCd(plane, processes, start)
-        finally:
-            for process in processes.values():
-                process.stop()
+        started = []
+        for name in _PROGRAMS:
+            options = [*map(str, arguments[name]), *common]
+            started.append(Process([folder / "bin" / name, *options], folder / f"{name}.log", environment))
+            stack.callback(started[-1].stop)
+        yield ArgoCd(plane, tuple(started))
 
 
 def _install(plane: ControlPlane) -> None:
@@ -207,29 +194,6 @@ def configure(plane: ControlPlane, data: Mapping[str, str]) -> None:
 def teach(plane: ControlPlane, folder: Path) -> None:
     """Merge a cluster's `argocd-cm.yaml`, as the file says."""
     configure(plane, yaml.safe_load((folder / "argocd-cm.yaml").read_text(encoding="utf-8"))["data"])
-
-
-def register(host: ControlPlane, name: str, plane: ControlPlane) -> None:
-    """What `argocd cluster add` writes: a cluster that Argo CD of another one syncs."""
-    authority = base64.b64encode((plane.folder / "ca.crt").read_bytes()).decode()
-    config = {"bearerToken": plane.api.token, "tlsClientConfig": {"caData": authority}}
-    host.api.apply(
-        {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {
-                "name": f"cluster-{name}",
-                "namespace": NAMESPACE,
-                "labels": {"argocd.argoproj.io/secret-type": "cluster"},
-            },
-            "stringData": {
-                "name": name,
-                "server": f"https://127.0.0.1:{plane.api.port}",
-                "config": json.dumps(config),
-            },
-        },
-        manager="tests",
-    )
 
 
 @dataclass(frozen=True, slots=True)

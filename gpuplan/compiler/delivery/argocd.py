@@ -272,13 +272,15 @@ def _application(plan: Plan, argocd: Argocd, applier: Applier, out: str) -> dict
 
 
 def _annotations(plan: Plan, folder: str, out: str) -> dict[str, str]:
-    is_applied_by_client = folder == Stage.GPU_OPERATOR and has_chart(
-        plan
-    )  # where a diff on the server is refused, too
     return {
-        **({} if is_applied_by_client else {COMPARE_OPTIONS: _DIFF_ON_SERVER}),
+        **({} if _is_applied_by_client(plan, folder) else {COMPARE_OPTIONS: _DIFF_ON_SERVER}),
         "argocd.argoproj.io/manifest-generate-paths": ";".join(_generate_paths(plan, folder, out)),
     }
+
+
+def _is_applied_by_client(plan: Plan, folder: str) -> bool:
+    """Whether the server would refuse what is there: to apply it, and to say what differs (ADR 42)."""
+    return folder == Stage.GPU_OPERATOR and has_chart(plan)
 
 
 def _generate_paths(plan: Plan, folder: str, out: str) -> list[str]:
@@ -334,7 +336,7 @@ def _sync_policy(plan: Plan, stage: Stage, *, is_automatic: bool) -> dict[str, A
     """
     prunes = stage not in (Stage.GPU_OPERATOR, Stage.SCHEDULER)
     left_out = {_PRUNE_LAST} if stage is Stage.WORKLOADS else set()
-    if stage is Stage.GPU_OPERATOR and has_chart(plan):
+    if _is_applied_by_client(plan, stage):
         left_out.add(_ON_SERVER)
     if stage is Stage.PARTITIONS and plan.cluster.spec.node_labels is NodeLabels.NODE:
         left_out.add(_FAIL_ON_SHARED)

@@ -16,8 +16,8 @@ RETRY: Final = {"limit": 5, "backoff": {"duration": "30s", "factor": 2, "maxDura
 RETRY_NEWEST: Final = {**RETRY, "refresh": True}
 """What has failed is tried again with the newest commit, which may be the one that mends it.
 
-Without it Argo CD (from 3.2 on) retries the commit that failed until it gives up, and since that commit's successor has
-been compared by then, never syncs that one (`autoSync` in `controller/appcontroller.go`).
+Without it Argo CD retries the commit that failed until it gives up, and may never sync the one that mends it, which it
+has compared by then: so it was seen with v3.3.10. The field came with 3.2; `tests/cluster/test_argocd_syncs.py` has it.
 """
 
 

@@ -87,6 +87,15 @@ def get_applier(plan: Plan, folder: str) -> Applier:
     return Applier(APPLICATION, sync_name(cluster.name, folder), folder, approval, windows, pool, root)
 
 
+def is_pruned(folder: str) -> bool:
+    """Whether Argo CD removes by itself what leaves the folder.
+
+    Of a chart it removes nothing: its objects have no annotations that would make Argo CD ask, and with NFD's
+    definitions, which go with one value, would go every rule that labels nodes; with a scheduler's, every queue.
+    """
+    return folder.partition("/")[0] not in (Stage.GPU_OPERATOR, Stage.SCHEDULER)
+
+
 def has_chart(plan: Plan) -> bool:
     """Whether the GPU Operator is installed from its chart."""
     return plan.cluster.gpu_operator.spec.install is Install.HELM

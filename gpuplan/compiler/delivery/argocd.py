@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpuplan.compiler.catalog.operators import KindName, chart_kinds
 from gpuplan.compiler.delivery import argocd_root as roots
 from gpuplan.compiler.delivery.annotations import SYNC_WAVE
-from gpuplan.compiler.delivery.appliers import ANY_PART, SETS, Applier, get_applier, has_chart
+from gpuplan.compiler.delivery.appliers import ANY_PART, SETS, Applier, get_applier, has_chart, is_pruned
 from gpuplan.compiler.delivery.argocd_parts import (
     RESOURCES_FINALIZER,
     RETRY_NEWEST,
@@ -103,9 +103,10 @@ _NAMESPACE: KindName = ("", "Namespace")
 def _app_project(plan: Plan, argocd: Argocd, folders: Sequence[Folder]) -> dict[str, Any]:
     """What the Applications of a cluster may read, where they may write, and when.
 
-    Its lists are derived from what is rendered, so a new kind in a hand-written Component needs no other change, and
-    nothing is allowed that is not there. `name` on an entry of the whitelist is in the definition of Argo CD v3.3; an
-    older one does not have it, and then the entry allows every Namespace, or the API server refuses the field.
+    Its lists are derived from what is rendered, so a new kind in a hand-written Component needs no other change.
+    Nothing else is allowed, but for the kinds that gpuplan itself may write for tenants. `name` on an entry of the
+    whitelist is in the definition of Argo CD v3.3; an older one does not have it, and then the entry allows every
+    Namespace, or the API server refuses the field.
     Orphaned resources are not watched: tenants' own workloads would all be some.
     """
     written = _written(plan, folders)
@@ -243,6 +244,9 @@ _SYNC_OPTIONS: Final = (
 _IN_NAMESPACES: Final = (Stage.NAMESPACES, Stage.QUEUES)
 """Stages with objects in the namespaces of tenants that hold the tenants themselves."""
 
+_WHAT_DIFFERS: Final = "ApplyOutOfSyncOnly=true"
+"""A sync applies what differs, and nothing else."""
+
 _DIFF_ON_SERVER: Final = "ServerSideDiff=true"
 """Without it fields that a definition fills in are a difference for ever (NVIDIA/gpu-operator#2795)."""
 
@@ -325,16 +329,13 @@ def _namespace_of(plan: Plan, folder: str) -> str:
 def _sync_policy(plan: Plan, stage: Stage, *, is_automatic: bool) -> dict[str, Any]:
     """When an Application is synced, and how.
 
-    Nothing of a chart is pruned but by a person. Its objects have no annotations that would make Argo CD ask, and with
-    NFD's definitions, which go with one value, would go every rule that labels nodes; with a scheduler's, every queue.
-
     A Node that goes from one pool to another stays in the cluster, tracked by the first pool's Application, even when
     that is gone: the second takes it over, or would fail for ever (`CompareAppState` in `controller/state.go`).
 
     Of workloads nothing is pruned last: a training is healthy when it has ended, and until then it would keep the sync
-    from ending, which keeps the next one from starting. What leaves the policy gives its units to what comes.
+    from ending, which keeps the next one from starting. What leaves the policy gives its units to what comes. For the
+    same reason nothing is applied that does not differ: a sync waits only for what it applied itself.
     """
-    prunes = stage not in (Stage.GPU_OPERATOR, Stage.SCHEDULER)
     left_out = {_PRUNE_LAST} if stage is Stage.WORKLOADS else set()
     if _is_applied_by_client(plan, stage):
         left_out.add(_ON_SERVER)
@@ -343,7 +344,13 @@ def _sync_policy(plan: Plan, stage: Stage, *, is_automatic: bool) -> dict[str, A
     options = [option for option in _SYNC_OPTIONS if option not in left_out]
     if stage in _IN_NAMESPACES:
         options.append(_PRUNE_IN_BACKGROUND)
-    return {**(automated(prunes=prunes) if is_automatic else {}), "syncOptions": options, "retry": RETRY_NEWEST}
+    if stage is Stage.WORKLOADS:
+        options.append(_WHAT_DIFFERS)
+    return {
+        **(automated(prunes=is_pruned(stage)) if is_automatic else {}),
+        "syncOptions": options,
+        "retry": RETRY_NEWEST,
+    }
 
 
 # --- Namespaces --------------------------------------------------------------------------------------------------

@@ -111,11 +111,25 @@ class ObjectChange(NamedTuple):
     """Whether its class is for fewer pods alone: those that stay are the same."""
 
 
+class Hold(NamedTuple):
+    """An Application that waits: until a person confirms that ``pruned`` may go, and until the Jobs have ``ended``.
+
+    Until then it takes no other commit, a revert included. ``folder`` is the one that it syncs, of the cluster's.
+    """
+
+    cluster: str
+    application: str
+    folder: str
+    pruned: tuple[Identity, ...]
+    ended: tuple[Identity, ...]
+
+
 class Comparison(NamedTuple):
     """All that differs between two platforms, sorted by cluster, worst first."""
 
     changes: tuple[Change, ...]
     objects: tuple[ObjectChange, ...]
+    holds: tuple[Hold, ...] = ()
 
     @property
     def worst(self) -> ChangeClass:

@@ -28,6 +28,7 @@ from gpuplan.features.changes.costs import price_changes
 from gpuplan.features.changes.evidence import Evidence, names_by_pattern, resolved
 from gpuplan.features.changes.gpus import gpu_changes
 from gpuplan.features.changes.hand_written import hand_written_changes, retained_changes
+from gpuplan.features.changes.holding import holds
 from gpuplan.features.changes.kinds import stage_of
 from gpuplan.features.changes.layouts import layout_changes
 from gpuplan.features.changes.model import Change, Comparison, ObjectChange
@@ -87,7 +88,8 @@ def compare(
     names = (name for name in {*old, *new} if old.get(name) is not new.get(name))
     found = [_compare(name, *_known(old.get(name), new.get(name), nodes), nodes) for name in names]
     changes = sorted((change for item in found for change in item.changes), key=_order)
-    return Comparison(tuple(changes), in_order(item for one in found for item in one.objects))
+    waiting = sorted(hold for item in found for hold in item.holds)
+    return Comparison(tuple(changes), in_order(item for one in found for item in one.objects), tuple(waiting))
 
 
 def _known(
@@ -135,7 +137,8 @@ def _compare(
         return item._replace(at=at, is_earlier=at is not None and not is_of(after.plan, at))
 
     left = [item for item in found if not _is_explained(item, changes)]
-    return Comparison(tuple(map(cause, changes)), tuple(map(located, left)))
+    waiting = tuple(holds(after.plan, old.objects, new.objects))
+    return Comparison(tuple(map(cause, changes)), tuple(map(located, left)), waiting)
 
 
 def _told(

@@ -51,7 +51,7 @@ spec:
   image: registry.example.com/train:1
 """
 NAMESPACE = "Tenant/lab spec.namespaces.0"
-SCHEDULER = "chosen by Cluster/test spec.scheduler.kind"
+INSTALL = "chosen by Cluster/test spec.gpuOperator.install"
 
 
 def a_cluster(tool: str, install: str = "helm") -> Plan:
@@ -90,12 +90,12 @@ def test_window_of_a_project_is_its_pools() -> None:
 
 
 def test_kind_is_allowed_by_what_all_of_its_objects_are_there_by() -> None:
-    found = traced(a_cluster(ARGOCD), "argocd/test/appproject-gpuplan-test.yaml")
+    found = traced(a_cluster(ARGOCD, "external"), "argocd/test/appproject-gpuplan-test.yaml")
     kinds = found.artifact.body["spec"]["clusterResourceWhitelist"]  # type: ignore[union-attr]
-    flavors = kinds.index({"group": "kueue.x-k8s.io", "kind": "ResourceFlavor"})
+    policies = kinds.index({"group": "nvidia.com", "kind": "ClusterPolicy"})
 
-    assert SCHEDULER in own(found, "spec", "clusterResourceWhitelist", flavors, "kind")
-    assert SCHEDULER not in own(found, "spec", "clusterResourceWhitelist", 0, "kind")
+    assert INSTALL in own(found, "spec", "clusterResourceWhitelist", policies, "kind")
+    assert INSTALL not in own(found, "spec", "clusterResourceWhitelist", 0, "kind")
 
 
 def test_project_names_the_namespaces_of_tenants() -> None:

@@ -131,7 +131,8 @@ class Kind(Value):
 
     Argo CD ignores live objects of a kind that their project does not allow (`IsLiveResourcePermitted`): it neither
     prunes them nor asks. A quota would go on capping, a rule go on labelling nodes, and a service go on holding GPUs,
-    with nobody to notice. So the project goes on allowing such a kind.
+    with nobody to notice. So the project goes on allowing such a kind. It allows it from the start, too: Applications
+    read a commit by themselves, and would be refused what comes with it until the project has been synced.
     """
     admits_by: str = ""
     """The field that says which pods are let in; empty where the kind lets in none."""

@@ -21,7 +21,7 @@ from gpuplan.compiler.pipeline.loading import OVERLAYS
 from gpuplan.compiler.pipeline.output import Staleness
 from gpuplan.features.changes.comparing import Diff, Impact, Platform, Side, SideKind
 from gpuplan.features.changes.git import SHORT
-from gpuplan.features.changes.model import CapacityChange, GrantChange, NodeImpact, ObjectChange
+from gpuplan.features.changes.model import CapacityChange, GrantChange, Hold, NodeImpact, ObjectChange
 from gpuplan.features.changes.orders import BadOrder
 from gpuplan.features.changes.pods import Holder, Outsider
 from gpuplan.features.changes.views.cost_changes import cost_change_as_data, cost_lines, summed_text, sums_as_data
@@ -263,6 +263,24 @@ def orders_of(diff: Diff, cluster: str) -> tuple[str, ...]:
     return (bad[0].text, bad[0].advice, *more)
 
 
+def holds_of(diff: Diff, cluster: str) -> tuple[str, ...]:
+    """What a sync waits for, during which its Application takes no other commit, and what to type."""
+    return tuple(line for hold in diff.holds if hold.cluster == cluster for line in _hold_lines(hold))
+
+
+def _hold_lines(hold: Hold) -> Iterator[str]:
+    name = hold.application
+    if hold.pruned:
+        named = listing([str(item) for item in hold.pruned])
+        may_go = f"that {named} may go: `argocd app confirm-deletion {name}`"
+        yield f"`{name}` takes no other commit until a person confirms {may_go}"
+    if hold.ended:
+        named = listing([str(item) for item in hold.ended])
+        verb = "has" if len(hold.ended) == 1 else "have"
+        mend = f"mend it in Git, then `argocd app terminate-op {name}` and `argocd app sync {name}`"
+        yield f"`{name}` takes no other commit until {named} {verb} ended; where that hangs, {mend}"
+
+
 def costs_of(diff: Diff, cluster: str) -> tuple[str, ...]:
     """What a cluster costs more or less in a month; nothing where it costs what it did, or nobody knows."""
     change = diff.costs.get(cluster)
@@ -315,6 +333,7 @@ def _cluster(diff: Diff, name: str, theme: Theme) -> str:
     objects = [item for item in diff.objects if item.cluster == name]
     parts = [*_impacts(diff.of(name), diff, inner), *(folded(line, inner) for line in _objects(objects, diff, theme))]
     parts += _fact_lines(Fact("orders", orders), inner) if (orders := orders_of(diff, name)) else ()
+    parts += _fact_lines(Fact("waits", waits), inner) if (waits := holds_of(diff, name)) else ()
     parts += _fact_lines(Fact("costs", costs), inner) if (costs := costs_of(diff, name)) else ()
     return section(f"Cluster {name}", "".join(parts), theme)
 
@@ -387,7 +406,9 @@ def diff_markdown(diff: Diff, theme: Theme) -> str:
     shown = list(fitting(rows, LIMIT - _FINDINGS_RESERVE - _DETAILS_RESERVE))
     findings = _findings_table(diff.findings, seen_from(diff.later.side, theme))
     errors = (*_errors(diff.earlier, theme), *_errors(diff.later, theme))
-    start = "".join((*_head(diff), *_table(shown, len(rows)), *_costs(diff), *_orders(diff), *findings, *errors))
+    start = "".join(
+        (*_head(diff), *_table(shown, len(rows)), *_costs(diff), *_orders(diff), *_holds(diff), *findings, *errors)
+    )
     room = LIMIT - len(start.encode(errors="replace"))
     return "".join((start, *fitting((_details(impact, diff, theme) for impact in diff.impacts), room)))
 
@@ -439,6 +460,13 @@ def _orders(diff: Diff) -> Iterator[str]:
         yield from fitting(lines, _DETAILS_RESERVE // 3)
 
 
+def _holds(diff: Diff) -> Iterator[str]:
+    told = [(name, line) for name in diff.clusters for line in holds_of(diff, name)]
+    if told:
+        yield "\n### What waits\n\n"
+        yield from fitting((f"- {code(name)}: {prose(line)}\n" for name, line in told), _DETAILS_RESERVE // 3)
+
+
 def _costs(diff: Diff) -> Iterator[str]:
     if diff.costs:
         yield "\n### What it costs\n\n"
@@ -476,7 +504,7 @@ def _findings_table(found: Sequence[Diagnostic], theme: Theme) -> Iterator[str]:
 
 # --- For programs ------------------------------------------------------------------------------------------------
 
-FORMAT_VERSION: Final = "1.5"
+FORMAT_VERSION: Final = "1.6"
 """A minor step only adds keys; lists are never null or absent."""
 
 
@@ -525,6 +553,7 @@ def _cluster_as_data(diff: Diff, name: str, theme: Theme) -> dict[str, Any]:
         "changes": [_impact(impact, diff, theme) for impact in diff.of(name)],
         "objects": [_object(item, diff, theme) for item in diff.objects if item.cluster == name],
         "costs": cost_change_as_data(diff.costs.get(name)),
+        "holds": [_hold(hold) for hold in diff.holds if hold.cluster == name],
     }
 
 
@@ -565,6 +594,11 @@ def _order(bad: BadOrder) -> dict[str, Any]:
         "unasked": bad.is_unasked,
         "safe": list(bad.safe or ()),
     }
+
+
+def _hold(hold: Hold) -> dict[str, Any]:
+    pruned, ended = ([item._asdict() for item in items] for items in (hold.pruned, hold.ended))
+    return {"application": hold.application, "folder": hold.folder, "pruned": pruned, "ended": ended}
 
 
 def _location(at: Origin, diff: Diff, theme: Theme, *, is_earlier: bool) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from gpuplan.compiler.delivery.appliers import Applier
 from gpuplan.compiler.manifests import Identity, Subject
 from gpuplan.compiler.policy.models import Approval, Window
 from gpuplan.features.changes.comparing import WORK_TREE, Diff, Impact, Platform, Side, SideKind
-from gpuplan.features.changes.model import CapacityChange, Change, GrantChange, NodeImpact, ObjectChange
+from gpuplan.features.changes.model import CapacityChange, Change, GrantChange, Hold, NodeImpact, ObjectChange
 from gpuplan.features.changes.orders import BadOrder, Hazard
 from gpuplan.features.changes.pods import Holder
 from gpuplan.features.changes.revisions import Revision
@@ -155,6 +155,50 @@ def test_a_page_names_the_first_bad_order_and_one_that_is_safe() -> None:
           1 more order in JSON
 """
     )
+
+
+HOLD = Hold(
+    "prod",
+    "gpu-workloads-prod-lab",
+    "workloads/lab",
+    (Identity("", "PersistentVolumeClaim", "lab", "chat-model"),),
+    (Identity("batch", "Job", "lab", "tune-1"), Identity("batch", "Job", "lab", "tune-2")),
+)
+
+
+def test_a_page_says_what_a_sync_waits_for_and_what_to_type() -> None:
+    assert page(a_diff(an_impact(), holds=(HOLD,))).endswith(
+        """\
+  waits   `gpu-workloads-prod-lab` takes no other commit until a person confirms that \
+`PersistentVolumeClaim lab/chat-model` may go: `argocd app confirm-deletion gpu-workloads-prod-lab`
+          `gpu-workloads-prod-lab` takes no other commit until `Job.batch lab/tune-1` and `Job.batch lab/tune-2` \
+have ended; where that hangs, mend it in Git, then `argocd app terminate-op gpu-workloads-prod-lab` and \
+`argocd app sync gpu-workloads-prod-lab`
+"""
+    )
+    assert "waits" not in page(a_diff(an_impact()))
+
+
+def test_markdown_says_what_a_sync_waits_for() -> None:
+    start = "### What waits\n\n- <code>prod</code>: <code>gpu-workloads-prod-lab</code> takes no other commit until "
+    assert start in markdown(a_diff(an_impact(), holds=(HOLD,)))
+    assert "### What waits" not in markdown(a_diff(an_impact()))
+
+
+def test_programs_get_what_a_sync_waits_for() -> None:
+    found = json.loads(shown_diff(a_diff(an_impact(), holds=(HOLD,)), "json", PLAIN))
+    jsonschema.validate(found, schema("diff"))
+    (cluster,) = found["clusters"]
+    assert cluster["holds"] == [
+        {
+            "application": "gpu-workloads-prod-lab",
+            "folder": "workloads/lab",
+            "pruned": [{"group": "", "kind": "PersistentVolumeClaim", "namespace": "lab", "name": "chat-model"}],
+            "ended": [
+                {"group": "batch", "kind": "Job", "namespace": "lab", "name": name} for name in ("tune-1", "tune-2")
+            ],
+        }
+    ]
 
 
 def test_a_page_says_that_all_orders_are_safe_only_where_there_are_several() -> None:

@@ -23,7 +23,7 @@ KINDS: Final = (
         removed=ChangeClass.ADMISSION,
         fields={},
         immutable=(),
-        outlives_policy=False,
+        outlives_policy=True,
     ),
     Kind(
         group="kai.scheduler",
@@ -38,7 +38,7 @@ KINDS: Final = (
         fields={},
         # Since 0.17 the aliases of levels may be changed, which no policy writes.
         immutable=(Immutable("spec.levels"),),
-        outlives_policy=False,
+        outlives_policy=True,
     ),
     # A queue with others below it cannot be deleted.
     Kind(
@@ -58,6 +58,6 @@ KINDS: Final = (
             "spec.resources.gpu.overQuotaWeight": ChangeClass.PREEMPTION_ORDER,
         },
         immutable=(),
-        outlives_policy=False,
+        outlives_policy=True,
     ),
 )

@@ -400,7 +400,7 @@ KINDS: Final = (
         removed=ChangeClass.ADMISSION,
         fields={},
         immutable=(),
-        outlives_policy=False,
+        outlives_policy=True,
     ),
     Kind(
         group="resource.k8s.io",
@@ -414,7 +414,7 @@ KINDS: Final = (
         removed=ChangeClass.ADMISSION,
         fields={},
         immutable=(Immutable("spec"),),
-        outlives_policy=False,
+        outlives_policy=True,
     ),
     # Without its class no new pod of that class starts.
     Kind(

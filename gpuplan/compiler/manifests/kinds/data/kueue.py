@@ -28,7 +28,7 @@ KINDS: Final = (
         removed=Judgement.BY_FOLDER,
         fields={},
         immutable=(Immutable("spec.controllerName"),),
-        outlives_policy=False,
+        outlives_policy=True,
         held_by=Hold("spec.admissionChecksStrategy.admissionChecks[*].name", "ClusterQueue"),
     ),
     Kind(
@@ -48,7 +48,7 @@ KINDS: Final = (
             "spec.stopPolicy": Judgement.STOPPED_WORK,
         },
         immutable=(Immutable("spec.concurrentAdmissionPolicy"),),
-        outlives_policy=False,
+        outlives_policy=True,
         takes_work=True,
         held_by=Hold("status.reservingWorkloads"),
     ),
@@ -67,7 +67,7 @@ KINDS: Final = (
             "spec.resourceGroups": ChangeClass.QUOTA,
         },
         immutable=(),
-        outlives_policy=False,
+        outlives_policy=True,
     ),
     # Last, so that workloads wait for nothing but their turn. Without it what runs goes on, counted by its
     # ClusterQueue, and what waits is not admitted (`reconcileOnLocalQueueActiveState` in `workload_controller.go`).
@@ -86,7 +86,7 @@ KINDS: Final = (
             "spec.stopPolicy": Judgement.STOPPED_WORK,
         },
         immutable=(Immutable("spec.clusterQueue"),),
-        outlives_policy=False,
+        outlives_policy=True,
         takes_work=True,
         held_by=Hold("status.reservingWorkloads"),
     ),
@@ -107,7 +107,7 @@ KINDS: Final = (
             Immutable("spec.tolerations", where="spec.topologyName"),
             Immutable("spec.topologyName", where="spec.topologyName"),
         ),
-        outlives_policy=False,
+        outlives_policy=True,
         held_by=Hold("spec.resourceGroups[*].flavors[*].name", "ClusterQueue"),
     ),
     Kind(
@@ -122,7 +122,7 @@ KINDS: Final = (
         removed=ChangeClass.TWO_STEP,
         fields={},
         immutable=(Immutable("spec.levels"),),
-        outlives_policy=False,
+        outlives_policy=True,
         held_by=Hold("spec.topologyName", "ResourceFlavor"),
     ),
     Kind(
@@ -137,6 +137,6 @@ KINDS: Final = (
         removed=ChangeClass.ADMISSION,
         fields={},
         immutable=(),
-        outlives_policy=False,
+        outlives_policy=True,
     ),
 )

@@ -215,6 +215,8 @@ class World:
         for pool in plan["pools"]:
             for name in nodes.names(pool):
                 labels, taints = rule_labels(rules, name)
+                if not labels and name not in self._labels:  # its rule is not there yet
+                    continue
                 gone = dict.fromkeys(self._labels.get(name, {}))
                 labelling = {"metadata": {"labels": {**gone, **labels}}, "spec": {"taints": taints}}
                 nodes.bring(self._api, plan, out, pool, name, labelling)

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,6 +58,15 @@ class ArgoCd:
         options = self.application(name)["spec"]["syncPolicy"]["syncOptions"]
         operation = {"initiatedBy": {"username": "tests"}, "sync": {"prune": True, "syncOptions": options}}
         self.api.patch(f"{_APPLICATIONS}/{name}", {"operation": operation})
+
+    def terminate(self, name: str) -> None:
+        """What `argocd app terminate-op` asks for."""
+        self.api.patch(f"{_APPLICATIONS}/{name}", {"status": {"operationState": {"phase": "Terminating"}}})
+
+    def confirm(self, name: str) -> None:
+        """What `argocd app confirm-deletion` asks for."""
+        approved = {"argocd.argoproj.io/deletion-approved": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+        self.api.patch(f"{_APPLICATIONS}/{name}", {"metadata": {"annotations": approved}})
 
     def settle(self, also: Mapping[str, str] = {}, *, seconds: float = 180) -> None:
         """Wait until each Application is synced and healthy, or what ``also`` says of it, as `OutOfSync Missing`."""

@@ -99,41 +99,32 @@ def show(name: str, repository: Path = REPOSITORY) -> dict[str, Any]:
 def apply_all(api: Api, folders: Sequence[Folder]) -> None:
     """Apply all objects in order; namespaces that are used and that no folder has are made before."""
     bodies = [body for folder in folders for body in folder.objects]
-    make_foreign_namespaces(api, bodies)
-    for body in bodies:
-        api.apply(body, manager=MANAGER)
-
-
-def make_foreign_namespaces(api: Api, bodies: Sequence[Mapping[str, Any]]) -> None:
-    """The namespaces that these objects are in and that are not among them."""
     own = {body["metadata"]["name"] for body in bodies if body["kind"] == "Namespace"}
     used = {body["metadata"]["namespace"] for body in bodies if "namespace" in body["metadata"]}
     for name in sorted(used - own):
         api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, manager="tests")
+    for body in bodies:
+        api.apply(body, manager=MANAGER)
 
 
 def provide_volumes(api: Api, folders: Sequence[Folder]) -> None:
     """A volume for each claim, as the storage of a cluster would make it."""
     for claim in (body for folder in folders for body in folder.objects if body["kind"] == "PersistentVolumeClaim"):
-        provide_volume(api, claim)
-
-
-def provide_volume(api: Api, claim: Mapping[str, Any]) -> None:
-    wanted = claim["spec"]
-    metadata = claim["metadata"]
-    volume = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": f"{metadata['namespace']}-{metadata['name']}"},
-        "spec": {
-            "capacity": wanted["resources"]["requests"],
-            "accessModes": wanted["accessModes"],
-            "storageClassName": wanted.get("storageClassName", ""),
-            "claimRef": {"namespace": metadata["namespace"], "name": metadata["name"]},
-            "hostPath": {"path": "/var/empty"},
-        },
-    }
-    api.apply(volume, manager="tests", force=True)
+        wanted = claim["spec"]
+        metadata = claim["metadata"]
+        volume = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": f"{metadata['namespace']}-{metadata['name']}"},
+            "spec": {
+                "capacity": wanted["resources"]["requests"],
+                "accessModes": wanted["accessModes"],
+                "storageClassName": wanted.get("storageClassName", ""),
+                "claimRef": {"namespace": metadata["namespace"], "name": metadata["name"]},
+                "hostPath": {"path": "/var/empty"},
+            },
+        }
+        api.apply(volume, manager="tests")
 
 
 def settle(api: Api) -> None:

@@ -21,6 +21,10 @@ _LATER = frozenset({410, 429, 500, 503, 504})
 """What a server answers that has forgotten a version, or that has too much to do."""
 
 
+ENDLESS: Final = ":endless"
+"""The tag of images that do not end by themselves."""
+
+
 class Kubelet:
     """A thread that answers for all nodes, until it is stopped; pods of Jobs end well at once if it ``ends_jobs``."""
 
@@ -72,7 +76,8 @@ class Kubelet:
                     self._end(path, pod)
             elif pod["status"].get("phase") == "Pending":
                 owners = {owner["kind"] for owner in pod["metadata"].get("ownerReferences", ())}
-                status = ended(pod) if self._ends_jobs and "Job" in owners else running(pod)
+                ends = self._ends_jobs and "Job" in owners and not _is_endless(pod)
+                status = ended(pod) if ends else running(pod)
                 self._api.patch(f"{path}/status", {"status": status}, kind="strategic")
         except Refused as refused:
             if refused.code not in {404, 409}:  # someone else was faster
@@ -89,6 +94,10 @@ def _has_ended(metadata: Mapping[str, Any]) -> bool:
     """What runs on is asked again at the next look at all pods, a second later."""
     deadline = datetime.fromisoformat(metadata["deletionTimestamp"])
     return STUBBORN not in metadata.get("annotations", {}) or datetime.now(UTC) >= deadline
+
+
+def _is_endless(pod: Mapping[str, Any]) -> bool:
+    return any(container.get("image", "").endswith(ENDLESS) for container in pod["spec"]["containers"])
 
 
 def running(pod: Mapping[str, Any]) -> dict[str, Any]:

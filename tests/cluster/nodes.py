@@ -34,19 +34,13 @@ def publish(api: Api, plan: Mapping[str, Any], out: Path) -> None:
     """Bring the nodes to what a cluster's folder of out/ makes of them: labels, taints and GPUs."""
     for pool in plan["pools"]:
         for name in names(pool):
-            bring(api, plan, out, pool, name, _labelling(plan["node_labels"], out, pool["name"], name))
-
-
-def bring(
-    api: Api, plan: Mapping[str, Any], out: Path, pool: Mapping[str, Any], name: str, labelling: Mapping[str, Any]
-) -> None:
-    """Change a node's labels and taints, and have it publish the GPUs that its labels then make of it."""
-    path = f"/api/v1/nodes/{name}"
-    api.patch(path, labelling)
-    gpus = published(out, api.get(path)["metadata"]["labels"], pool["nodes"]["gpus_per_node"])
-    quantities = {resource: str(count) for resource, count in gpus.items()}
-    kubelet = {"nodeInfo": {"kubeletVersion": f"v{plan['kubernetes']}.0"}}
-    api.patch(f"{path}/status", {"status": _status(_ROOM | quantities) | kubelet})
+            path = f"/api/v1/nodes/{name}"
+            api.patch(path, _labelling(plan["node_labels"], out, pool["name"], name))
+            found = api.get(path)["metadata"]["labels"]
+            gpus = published(out, found, pool["nodes"]["gpus_per_node"])
+            quantities = {resource: str(count) for resource, count in gpus.items()}
+            kubelet = {"nodeInfo": {"kubeletVersion": f"v{plan['kubernetes']}.0"}}
+            api.patch(f"{path}/status", {"status": _status(_ROOM | quantities) | kubelet})
 
 
 def names(pool: Mapping[str, Any]) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.delivery import deliveries
 from tests.cluster.dumps import collect
 from tests.cluster.example import REPOSITORY, provide_volumes, show
-from tests.cluster.kubelet import Kubelet
+from tests.cluster.kubelet import ENDLESS, Kubelet
 from tests.cluster.processes import until
 from tests.cluster.programs import need_go, source
 from tests.cluster.served import publish_chart, serving
@@ -256,3 +256,110 @@ def test_a_fix_is_picked_up_while_a_failed_sync_is_retried(lab: Lab) -> None:
 def has_failed(lab: Lab, name: str) -> bool:
     operation = lab.argocd.application(name)["status"].get("operationState", {})
     return bool(operation.get("phase") == "Failed" or operation.get("retryCount", 0) > 0)
+
+
+# --- What waits --------------------------------------------------------------------------------------------------
+
+TRAINING: Final = f"""\
+apiVersion: gpuplan.dev/v1
+kind: Workload
+metadata: {{name: sweep}}
+spec:
+  tenant: model-services
+  training: {{}}
+  pool: a100-mixed
+  unit: 2g.20gb
+  priorityClass: training
+  image: registry.example.com/model-services/sweep{ENDLESS}
+"""
+PRIORITY: Final = """\
+apiVersion: gpuplan.dev/v1
+kind: PriorityClass
+metadata: {name: nightly}
+spec: {value: 50}
+"""
+
+
+def test_a_training_that_runs_holds_no_commit_though_its_namespace_has_a_download(lab: Lab) -> None:
+    (lab.root / "policies/workloads/sweep.yaml").write_text(TRAINING, encoding="utf-8")
+    assert told(lab) == {}
+    lab.push("Train beside a service")
+    until(lambda: [job for job in lab.api.list(JOBS) if is_running(job, "sweep")], "it trains", seconds=60)
+
+    lab.edit("policies/workloads/services.yaml", "chat:2.4.1", "chat:2.4.2")
+    assert told(lab) == {}
+    lab.push("Serve another release")
+
+    until(lambda: image_of_chat(lab).endswith(":2.4.2"), "the service has another image", seconds=60)
+    assert [job for job in lab.api.list(JOBS) if is_running(job, "sweep")]
+
+
+def test_a_download_that_hangs_holds_its_application_until_what_diff_says_is_typed(lab: Lab) -> None:
+    name = "gpu-workloads-dev-model-services"
+    lab.edit("policies/workloads/services.yaml", "fetch:1.3.0", f"fetch{ENDLESS}")
+    [job] = told(lab)[name]
+    lab.push("Download what does not come")
+    message = f"waiting for healthy state of batch/Job/{job}"
+    until(lambda: message in operation(lab, name), "it waits", seconds=60)
+    lab.edit("policies/workloads/services.yaml", "chat:2.4.2", "chat:2.4.3")
+    lab.edit("policies/workloads/services.yaml", f"fetch{ENDLESS}", "fetch:1.3.1")
+    mended = lab.push("Download what comes")
+    until(lambda: compared(lab, name) == mended, "what is mended is compared", seconds=60)
+    assert message in operation(lab, name)
+    assert image_of_chat(lab).endswith(":2.4.2")
+
+    lab.argocd.terminate(name)
+    until(lambda: "terminated" in operation(lab, name), "the sync ends", seconds=60)
+    lab.argocd.sync(name)
+
+    until(lambda: image_of_chat(lab).endswith(":2.4.3"), "the service has another image", seconds=60)
+
+
+def test_a_class_that_leaves_holds_its_application_until_a_person_confirms_it(lab: Lab) -> None:
+    name = "gpu-tenancy-dev"
+    path = lab.root / "policies/nightly.yaml"
+    path.write_text(PRIORITY, encoding="utf-8")
+    assert told(lab) == {}
+    lab.push("Run at night")
+    until(lambda: lab.api.find(f"{CLASSES}/nightly"), "the class is there", seconds=60)
+    path.unlink()
+    assert told(lab) == {name: ["nightly"]}
+    lab.push("Do not")
+    message = "waiting for pruning confirmation of scheduling.k8s.io/PriorityClass/nightly"
+    until(lambda: message in operation(lab, name), "it waits", seconds=60)
+
+    lab.argocd.confirm(name)
+
+    until(lambda: lab.api.find(f"{CLASSES}/nightly") is None, "the class goes", seconds=60)
+
+
+JOBS: Final = "/apis/batch/v1/namespaces/model-services/jobs"
+CLASSES: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
+
+
+def told(lab: Lab) -> dict[str, list[str]]:
+    """By Application what `gpuplan diff` says that is waited for."""
+    found = run("diff", "--output-format", "json", cwd=lab.root)
+    waits = [wait for cluster in json.loads(found.out)["clusters"] for wait in cluster["waits"]]
+    return {wait["application"]: [item["name"] for item in (*wait["pruned"], *wait["ended"])] for wait in waits}
+
+
+def operation(lab: Lab, name: str) -> str:
+    """What the last operation of an Application says."""
+    found: str = lab.argocd.application(name)["status"].get("operationState", {}).get("message", "")
+    return found
+
+
+def compared(lab: Lab, name: str) -> str:
+    """The commit that an Application was compared with."""
+    found: str = lab.argocd.application(name)["status"]["sync"]["revision"]
+    return found
+
+
+def is_running(job: Mapping[str, Any], workload: str) -> bool:
+    return bool(job["metadata"]["name"].startswith(f"{workload}-") and job["status"].get("active"))
+
+
+def image_of_chat(lab: Lab) -> str:
+    found = lab.api.get("/apis/apps/v1/namespaces/model-services/deployments/chat")
+    return str(found["spec"]["template"]["spec"]["containers"][0]["image"])

@@ -31,9 +31,8 @@ _CONFIG_MAPS: Final = {
     Stage.GPU_OPERATOR.value: Care(wave=-10, is_pruned_last=True, is_left_over=True),
     # Nothing mounts dashboards.
     Stage.MONITORING.value: Care(wave=30),
-    # Whatever is pruned last waits until all else is healthy, and a training Job is that when it has ended. So does
-    # whatever comes in a wave of its own, and of one wave ConfigMaps are applied before what mounts them.
-    Stage.WORKLOADS.value: Care(prune=Removal.NEVER, is_left_over=True),
+    # Whatever is pruned last waits until all else is healthy, and a training Job is that when it has ended.
+    Stage.WORKLOADS.value: Care(wave=-10, prune=Removal.NEVER, is_left_over=True),
 }
 """ConfigMaps of some stages."""
 

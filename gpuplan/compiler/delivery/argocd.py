@@ -106,8 +106,8 @@ def _app_project(plan: Plan, argocd: Argocd, folders: Sequence[Folder]) -> dict[
     Its lists are derived from what is rendered, so a new kind in a hand-written Component needs no other change.
     Nothing else is allowed, but for the kinds that gpuplan itself may write for tenants. `name` on an entry of the
     whitelist is in the definition of Argo CD v3.3; an older one does not have it, and then the entry allows every
-    Namespace, or the API server refuses the field.
-    Orphaned resources are not watched: tenants' own workloads would all be some.
+    Namespace, or the API server refuses the field. Orphaned resources are not watched: tenants' own workloads would
+    all be some.
     """
     written = _written(plan, folders)
     elsewhere = (space for chart in charts(plan) for space in (chart.namespace, *chart.elsewhere))
@@ -244,9 +244,6 @@ _SYNC_OPTIONS: Final = (
 _IN_NAMESPACES: Final = (Stage.NAMESPACES, Stage.QUEUES)
 """Stages with objects in the namespaces of tenants that hold the tenants themselves."""
 
-_WHAT_DIFFERS: Final = "ApplyOutOfSyncOnly=true"
-"""A sync applies what differs, and nothing else."""
-
 _DIFF_ON_SERVER: Final = "ServerSideDiff=true"
 """Without it fields that a definition fills in are a difference for ever (NVIDIA/gpu-operator#2795)."""
 
@@ -333,8 +330,7 @@ def _sync_policy(plan: Plan, stage: Stage, *, is_automatic: bool) -> dict[str, A
     that is gone: the second takes it over, or would fail for ever (`CompareAppState` in `controller/state.go`).
 
     Of workloads nothing is pruned last: a training is healthy when it has ended, and until then it would keep the sync
-    from ending, which keeps the next one from starting. What leaves the policy gives its units to what comes. For the
-    same reason nothing is applied that does not differ: a sync waits only for what it applied itself.
+    from ending, which keeps the next one from starting. What leaves the policy gives its units to what comes.
     """
     left_out = {_PRUNE_LAST} if stage is Stage.WORKLOADS else set()
     if _is_applied_by_client(plan, stage):
@@ -344,13 +340,8 @@ def _sync_policy(plan: Plan, stage: Stage, *, is_automatic: bool) -> dict[str, A
     options = [option for option in _SYNC_OPTIONS if option not in left_out]
     if stage in _IN_NAMESPACES:
         options.append(_PRUNE_IN_BACKGROUND)
-    if stage is Stage.WORKLOADS:
-        options.append(_WHAT_DIFFERS)
-    return {
-        **(automated(prunes=is_pruned(stage)) if is_automatic else {}),
-        "syncOptions": options,
-        "retry": RETRY_NEWEST,
-    }
+    started = automated(prunes=is_pruned(stage)) if is_automatic else {}
+    return {**started, "syncOptions": options, "retry": RETRY_NEWEST}
 
 
 # --- Namespaces --------------------------------------------------------------------------------------------------

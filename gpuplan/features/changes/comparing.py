@@ -40,7 +40,7 @@ from gpuplan.compiler.pipeline.rendering import Rendered, artifacts, render, sco
 from gpuplan.compiler.planning.plan import UNREAD, Plan
 from gpuplan.features.changes import checks as step_checks
 from gpuplan.features.changes.costs import CostChange, cost_change
-from gpuplan.features.changes.model import Change, Hold, ObjectChange
+from gpuplan.features.changes.model import Change, ObjectChange, Wait
 from gpuplan.features.changes.objects import compare_objects, in_order
 from gpuplan.features.changes.orders import BadOrder, bad_orders, concerns_nodes
 from gpuplan.features.changes.places import is_of
@@ -141,7 +141,7 @@ class Diff(Value):
 
     ``skipped`` are the clusters that were not compared: they have errors on a side, and no plan. ``findings`` are about
     the step itself. ``orders`` are the orders of syncs in which something is wrong with nodes, of each cluster that was
-    judged. ``costs`` are those of the clusters that cost something else, and ``holds`` the Applications that wait
+    judged. ``costs`` are those of the clusters that cost something else, and ``waits`` the Applications that wait
     in the middle of a sync, where neither side has errors.
     """
 
@@ -153,7 +153,7 @@ class Diff(Value):
     findings: tuple[Diagnostic, ...] = ()
     orders: Mapping[str, tuple[BadOrder, ...]] = field(default_factory=dict)
     costs: Mapping[str, CostChange] = field(default_factory=dict)
-    holds: tuple[Hold, ...] = ()
+    waits: tuple[Wait, ...] = ()
 
     @property
     def worst(self) -> ChangeClass:
@@ -313,7 +313,7 @@ def compare_platforms(
     steps = _steps(before.report, after.report, pods, nodes)
     orders = {step.after.cluster.name: bad_orders(step) for step in steps}
     priced = {} if is_broken else _costs(old, new)
-    judged, waiting = _judge(before, after, steps), () if is_broken else found.holds
+    judged, waiting = _judge(before, after, steps), () if is_broken else found.waits
     return Diff(before, after, impacts, tuple(objects), diff.skipped, judged, orders, priced, waiting)
 
 

@@ -111,7 +111,7 @@ class ObjectChange(NamedTuple):
     """Whether its class is for fewer pods alone: those that stay are the same."""
 
 
-class Hold(NamedTuple):
+class Wait(NamedTuple):
     """An Application that waits: until a person confirms that ``pruned`` may go, and until the Jobs have ``ended``.
 
     Until then it takes no other commit, a revert included. ``folder`` is the one that it syncs, of the cluster's.
@@ -129,7 +129,7 @@ class Comparison(NamedTuple):
 
     changes: tuple[Change, ...]
     objects: tuple[ObjectChange, ...]
-    holds: tuple[Hold, ...] = ()
+    waits: tuple[Wait, ...] = ()
 
     @property
     def worst(self) -> ChangeClass:

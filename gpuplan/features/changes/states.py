@@ -28,7 +28,6 @@ from gpuplan.features.changes.costs import price_changes
 from gpuplan.features.changes.evidence import Evidence, names_by_pattern, resolved
 from gpuplan.features.changes.gpus import gpu_changes
 from gpuplan.features.changes.hand_written import hand_written_changes, retained_changes
-from gpuplan.features.changes.holding import holds
 from gpuplan.features.changes.kinds import stage_of
 from gpuplan.features.changes.layouts import layout_changes
 from gpuplan.features.changes.model import Change, Comparison, ObjectChange
@@ -39,6 +38,7 @@ from gpuplan.features.changes.places import Edits, is_of
 from gpuplan.features.changes.pools import pool_changes
 from gpuplan.features.changes.step import Step
 from gpuplan.features.changes.tenants import priority_changes, tenant_changes, workload_changes
+from gpuplan.features.changes.waiting import waits
 
 
 class ClusterState(NamedTuple):
@@ -88,7 +88,7 @@ def compare(
     names = (name for name in {*old, *new} if old.get(name) is not new.get(name))
     found = [_compare(name, *_known(old.get(name), new.get(name), nodes), nodes) for name in names]
     changes = sorted((change for item in found for change in item.changes), key=_order)
-    waiting = sorted(hold for item in found for hold in item.holds)
+    waiting = sorted(wait for item in found for wait in item.waits)
     return Comparison(tuple(changes), in_order(item for one in found for item in one.objects), tuple(waiting))
 
 
@@ -137,7 +137,7 @@ def _compare(
         return item._replace(at=at, is_earlier=at is not None and not is_of(after.plan, at))
 
     left = [item for item in found if not _is_explained(item, changes)]
-    waiting = tuple(holds(after.plan, old.objects, new.objects))
+    waiting = tuple(waits(after.plan, old.objects, new.objects))
     return Comparison(tuple(map(cause, changes)), tuple(map(located, left)), waiting)
 
 

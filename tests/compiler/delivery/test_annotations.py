@@ -134,10 +134,11 @@ def test_dashboards_come_last_and_nothing_waits_for_their_removal() -> None:
     assert told("ConfigMap", folder="monitoring") == {WAVE: "30"}
 
 
-def test_the_configuration_of_a_workload_has_no_wave_and_may_stay_since_a_training_would_hold_it_up() -> None:
+def test_the_configuration_of_a_workload_may_stay_since_a_training_would_hold_up_its_removal() -> None:
     assert told("ConfigMap", folder="workloads/research") == {
         "argocd.argoproj.io/compare-options": "IgnoreExtraneous",
         OPTIONS: "Prune=false",
+        WAVE: "-10",
     }
 
 

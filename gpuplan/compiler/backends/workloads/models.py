@@ -40,7 +40,7 @@ def objects(plan: Plan, workload: Workload) -> Iterator[Written]:
     """A ConfigMap, claims and a download Job, as far as they are asked for."""
     of = Traces(plan, workload)
     if files_of(workload):
-        yield AFTER, _config(workload), partial(_config_routes, of)
+        yield BEFORE, _config(workload), partial(_config_routes, of)
     if (model := model_of(workload)) and workload.spec.model:
         download = workload.spec.model.download
         yield BEFORE if download else AFTER, claim(workload, model), partial(claim_routes, of, model)

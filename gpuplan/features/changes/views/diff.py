@@ -21,7 +21,7 @@ from gpuplan.compiler.pipeline.loading import OVERLAYS
 from gpuplan.compiler.pipeline.output import Staleness
 from gpuplan.features.changes.comparing import Diff, Impact, Platform, Side, SideKind
 from gpuplan.features.changes.git import SHORT
-from gpuplan.features.changes.model import CapacityChange, GrantChange, Hold, NodeImpact, ObjectChange
+from gpuplan.features.changes.model import CapacityChange, GrantChange, NodeImpact, ObjectChange, Wait
 from gpuplan.features.changes.orders import BadOrder
 from gpuplan.features.changes.pods import Holder, Outsider
 from gpuplan.features.changes.views.cost_changes import cost_change_as_data, cost_lines, summed_text, sums_as_data
@@ -263,20 +263,20 @@ def orders_of(diff: Diff, cluster: str) -> tuple[str, ...]:
     return (bad[0].text, bad[0].advice, *more)
 
 
-def holds_of(diff: Diff, cluster: str) -> tuple[str, ...]:
+def waits_of(diff: Diff, cluster: str) -> tuple[str, ...]:
     """What a sync waits for, during which its Application takes no other commit, and what to type."""
-    return tuple(line for hold in diff.holds if hold.cluster == cluster for line in _hold_lines(hold))
+    return tuple(line for wait in diff.waits if wait.cluster == cluster for line in _wait_lines(wait))
 
 
-def _hold_lines(hold: Hold) -> Iterator[str]:
-    name = hold.application
-    if hold.pruned:
-        named = listing([str(item) for item in hold.pruned])
+def _wait_lines(wait: Wait) -> Iterator[str]:
+    name = wait.application
+    if wait.pruned:
+        named = listing([str(item) for item in wait.pruned])
         may_go = f"that {named} may go: `argocd app confirm-deletion {name}`"
         yield f"`{name}` takes no other commit until a person confirms {may_go}"
-    if hold.ended:
-        named = listing([str(item) for item in hold.ended])
-        verb = "has" if len(hold.ended) == 1 else "have"
+    if wait.ended:
+        named = listing([str(item) for item in wait.ended])
+        verb = "has" if len(wait.ended) == 1 else "have"
         mend = f"mend it in Git, then `argocd app terminate-op {name}` and `argocd app sync {name}`"
         yield f"`{name}` takes no other commit until {named} {verb} ended; where that hangs, {mend}"
 
@@ -333,7 +333,7 @@ def _cluster(diff: Diff, name: str, theme: Theme) -> str:
     objects = [item for item in diff.objects if item.cluster == name]
     parts = [*_impacts(diff.of(name), diff, inner), *(folded(line, inner) for line in _objects(objects, diff, theme))]
     parts += _fact_lines(Fact("orders", orders), inner) if (orders := orders_of(diff, name)) else ()
-    parts += _fact_lines(Fact("waits", waits), inner) if (waits := holds_of(diff, name)) else ()
+    parts += _fact_lines(Fact("waits", waits), inner) if (waits := waits_of(diff, name)) else ()
     parts += _fact_lines(Fact("costs", costs), inner) if (costs := costs_of(diff, name)) else ()
     return section(f"Cluster {name}", "".join(parts), theme)
 
@@ -407,7 +407,7 @@ def diff_markdown(diff: Diff, theme: Theme) -> str:
     findings = _findings_table(diff.findings, seen_from(diff.later.side, theme))
     errors = (*_errors(diff.earlier, theme), *_errors(diff.later, theme))
     start = "".join(
-        (*_head(diff), *_table(shown, len(rows)), *_costs(diff), *_orders(diff), *_holds(diff), *findings, *errors)
+        (*_head(diff), *_table(shown, len(rows)), *_costs(diff), *_orders(diff), *_waits(diff), *findings, *errors)
     )
     room = LIMIT - len(start.encode(errors="replace"))
     return "".join((start, *fitting((_details(impact, diff, theme) for impact in diff.impacts), room)))
@@ -460,8 +460,8 @@ def _orders(diff: Diff) -> Iterator[str]:
         yield from fitting(lines, _DETAILS_RESERVE // 3)
 
 
-def _holds(diff: Diff) -> Iterator[str]:
-    told = [(name, line) for name in diff.clusters for line in holds_of(diff, name)]
+def _waits(diff: Diff) -> Iterator[str]:
+    told = [(name, line) for name in diff.clusters for line in waits_of(diff, name)]
     if told:
         yield "\n### What waits\n\n"
         yield from fitting((f"- {code(name)}: {prose(line)}\n" for name, line in told), _DETAILS_RESERVE // 3)
@@ -553,7 +553,7 @@ def _cluster_as_data(diff: Diff, name: str, theme: Theme) -> dict[str, Any]:
         "changes": [_impact(impact, diff, theme) for impact in diff.of(name)],
         "objects": [_object(item, diff, theme) for item in diff.objects if item.cluster == name],
         "costs": cost_change_as_data(diff.costs.get(name)),
-        "holds": [_hold(hold) for hold in diff.holds if hold.cluster == name],
+        "waits": [_wait(wait) for wait in diff.waits if wait.cluster == name],
     }
 
 
@@ -596,9 +596,9 @@ def _order(bad: BadOrder) -> dict[str, Any]:
     }
 
 
-def _hold(hold: Hold) -> dict[str, Any]:
-    pruned, ended = ([item._asdict() for item in items] for items in (hold.pruned, hold.ended))
-    return {"application": hold.application, "folder": hold.folder, "pruned": pruned, "ended": ended}
+def _wait(wait: Wait) -> dict[str, Any]:
+    pruned, ended = ([item._asdict() for item in items] for items in (wait.pruned, wait.ended))
+    return {"application": wait.application, "folder": wait.folder, "pruned": pruned, "ended": ended}
 
 
 def _location(at: Origin, diff: Diff, theme: Theme, *, is_earlier: bool) -> dict[str, Any]:

@@ -256,14 +256,11 @@ def test_one_application_set_for_the_workloads_of_all_namespaces() -> None:
 
 
 def test_no_sync_of_workloads_waits_until_a_training_has_ended() -> None:
-    """With `PruneLast` whatever is pruned waits for all else (`gitops-engine/pkg/sync/sync_context.go` of Argo CD).
-
-    And unless a sync applies what differs alone, each one waits for every Job that runs, where there are waves.
-    """
+    """With `PruneLast` whatever is pruned waits for all else (`gitops-engine/pkg/sync/sync_context.go` of Argo CD)."""
     body = get(manifests(a_cluster(), folder("workloads/a")), "ApplicationSet", "gpu-workloads-test")
     policy = body["spec"]["template"]["spec"]["syncPolicy"]
     assert policy == {
         "automated": AUTOMATED,
-        "syncOptions": ["FailOnSharedResource=true", "ServerSideApply=true", "ApplyOutOfSyncOnly=true"],
+        "syncOptions": ["FailOnSharedResource=true", "ServerSideApply=true"],
         "retry": RETRY,
     }

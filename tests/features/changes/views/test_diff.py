@@ -17,7 +17,7 @@ from gpuplan.compiler.delivery.appliers import Applier
 from gpuplan.compiler.manifests import Identity, Subject
 from gpuplan.compiler.policy.models import Approval, Window
 from gpuplan.features.changes.comparing import WORK_TREE, Diff, Impact, Platform, Side, SideKind
-from gpuplan.features.changes.model import CapacityChange, Change, GrantChange, Hold, NodeImpact, ObjectChange
+from gpuplan.features.changes.model import CapacityChange, Change, GrantChange, NodeImpact, ObjectChange, Wait
 from gpuplan.features.changes.orders import BadOrder, Hazard
 from gpuplan.features.changes.pods import Holder
 from gpuplan.features.changes.revisions import Revision
@@ -157,7 +157,7 @@ def test_a_page_names_the_first_bad_order_and_one_that_is_safe() -> None:
     )
 
 
-HOLD = Hold(
+WAIT = Wait(
     "prod",
     "gpu-workloads-prod-lab",
     "workloads/lab",
@@ -167,7 +167,7 @@ HOLD = Hold(
 
 
 def test_a_page_says_what_a_sync_waits_for_and_what_to_type() -> None:
-    assert page(a_diff(an_impact(), holds=(HOLD,))).endswith(
+    assert page(a_diff(an_impact(), waits=(WAIT,))).endswith(
         """\
   waits   `gpu-workloads-prod-lab` takes no other commit until a person confirms that \
 `PersistentVolumeClaim lab/chat-model` may go: `argocd app confirm-deletion gpu-workloads-prod-lab`
@@ -181,15 +181,15 @@ have ended; where that hangs, mend it in Git, then `argocd app terminate-op gpu-
 
 def test_markdown_says_what_a_sync_waits_for() -> None:
     start = "### What waits\n\n- <code>prod</code>: <code>gpu-workloads-prod-lab</code> takes no other commit until "
-    assert start in markdown(a_diff(an_impact(), holds=(HOLD,)))
+    assert start in markdown(a_diff(an_impact(), waits=(WAIT,)))
     assert "### What waits" not in markdown(a_diff(an_impact()))
 
 
 def test_programs_get_what_a_sync_waits_for() -> None:
-    found = json.loads(shown_diff(a_diff(an_impact(), holds=(HOLD,)), "json", PLAIN))
+    found = json.loads(shown_diff(a_diff(an_impact(), waits=(WAIT,)), "json", PLAIN))
     jsonschema.validate(found, schema("diff"))
     (cluster,) = found["clusters"]
-    assert cluster["holds"] == [
+    assert cluster["waits"] == [
         {
             "application": "gpu-workloads-prod-lab",
             "folder": "workloads/lab",

@@ -1,8 +1,9 @@
 """What a sync of Argo CD waits for after a step: until then its Application takes no other commit, a revert included.
 
-A sync has no end of its own, and no two of an Application run at once. It asks before it prunes an object that says so,
-and where objects come one after the other, by waves, it waits until each that it applied is healthy, and a Job is that
-when it has ended (`Sync` in https://github.com/argoproj/argo-cd/blob/v3.5.3/gitops-engine/pkg/sync/sync_context.go).
+A sync has no end of its own, and no two of an Application run at once. It asks before it prunes an object that says so.
+What it applied must be healthy before a later wave is applied, and a Job is that when it has ended; after the last wave
+it waits for nothing (`Sync` in https://github.com/argoproj/argo-cd/blob/v3.5.3/gitops-engine/pkg/sync/sync_context.go;
+`tests/cluster/test_argocd_syncs.py` has both).
 """
 
 from __future__ import annotations
@@ -12,16 +13,17 @@ from itertools import groupby
 from typing import Final
 
 from gpuplan.compiler.base.bodies import Body, section
+from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.delivery.annotations import HOOK, SYNC_WAVE
 from gpuplan.compiler.delivery.appliers import APPLICATION, APPLICATION_SET, find_applier, is_pruned
 from gpuplan.compiler.manifests import Identity
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.sync_names import SYNC_OPTIONS
-from gpuplan.features.changes.model import Hold
+from gpuplan.features.changes.model import Wait
 from gpuplan.features.changes.objects import Objects
 
 
-def holds(plan: Plan, before: Objects, after: Objects) -> Iterator[Hold]:
+def waits(plan: Plan, before: Objects, after: Objects) -> Iterator[Wait]:
     """Those of a cluster of which the later plan is given, by folder.
 
     A folder that goes as a whole is synced no more, and one that a person starts is pruned as that person says.
@@ -36,16 +38,15 @@ def holds(plan: Plan, before: Objects, after: Objects) -> Iterator[Hold]:
         )
         gone = {name: body for name, body in old.items() if name not in new} if is_pruned(folder) else {}
         pruned = [name for name, body in gone.items() if applier.is_automatic and _must_be_confirmed(body)]
-        steps = {_step(body) for body in (*new.values(), *gone.values())}
-        jobs = [name for name, body in new.items() if _is_job(name, body) and old.get(name) != body]
-        ended = jobs if len(steps) > 1 else ()
+        last = max(map(_step, (*new.values(), *gone.values())), default=None)
+        ended = [name for name, body in new.items() if _is_awaited(name, body, last) and old.get(name) != body]
         if new and (pruned or ended):
-            yield Hold(plan.cluster.name, applier.name, folder, tuple(pruned), tuple(ended))
+            yield Wait(plan.cluster.name, applier.name, folder, tuple(pruned), tuple(ended))
 
 
-def _is_job(name: Identity, body: Body) -> bool:
-    """Whether it ends by itself; hooks, which change nothing of a cluster, are told of where they are configured."""
-    return (name.group, name.kind) == ("batch", "Job") and HOOK not in _annotations(body)
+def _is_awaited(name: Identity, body: Body, last: _Step | None) -> bool:
+    """Whether it is a Job, and something comes after it has ended. The hooks of a guard are there to be waited for."""
+    return (name.group, name.kind) == ("batch", "Job") and HOOK not in _annotations(body) and _step(body) != last
 
 
 def _must_be_confirmed(body: Body) -> bool:
@@ -54,11 +55,17 @@ def _must_be_confirmed(body: Body) -> bool:
 
 _CONFIRM: Final = "Prune=confirm"
 
+_Step = tuple[int, int]
+"""The phase, by its place among all, and the wave."""
+_PHASES: Final = ("PreSync", "Sync", "PostSync")
+_WAVE: Final = regex(r"[+-]?[0-9]{1,9}")
 
-def _step(body: Body) -> tuple[object, object]:
-    """When it comes: the phase of a hook, and the wave."""
+
+def _step(body: Body) -> _Step:
+    """When it comes. What is no hook is in the phase `Sync`, and a wave that is no number is 0."""
     found = _annotations(body)
-    return found.get(HOOK), found.get(SYNC_WAVE, "0")
+    phase, wave = str(found.get(HOOK, "Sync")), str(found.get(SYNC_WAVE))
+    return _PHASES.index(phase) if phase in _PHASES else 0, int(wave) if _WAVE.fullmatch(wave) else 0
 
 
 def _annotations(body: Body) -> Body:

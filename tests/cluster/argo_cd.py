@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -22,10 +21,8 @@ from tests.cluster.processes import NotReadyError, Process, free_port, until
 from tests.cluster.programs import program, source
 
 MODULE: Final = "github.com/argoproj/argo-cd/v3"
-NAMESPACE: Final = "argocd"
 POLL: Final = 5
 """Seconds between two looks at Git; the default is two minutes."""
-_APPLICATIONS: Final = f"/apis/argoproj.io/v1alpha1/namespaces/{NAMESPACE}/applications"
 _PROGRAMS: Final = ("argocd-repo-server", "argocd-application-controller", "argocd-applicationset-controller")
 
 
@@ -34,39 +31,44 @@ class ArgoCd:
     """A running Argo CD, and the control plane that it runs beside."""
 
     plane: ControlPlane
+    namespace: str
     processes: tuple[Process, ...]
 
     @property
     def api(self) -> Api:
         return self.plane.api
 
+    @property
+    def _applications(self) -> str:
+        return f"/apis/argoproj.io/v1alpha1/namespaces/{self.namespace}/applications"
+
     def applications(self) -> dict[str, dict[str, Any]]:
-        return {body["metadata"]["name"]: body for body in self.api.list(_APPLICATIONS)}
+        return {body["metadata"]["name"]: body for body in self.api.list(self._applications)}
 
     def application(self, name: str) -> dict[str, Any]:
-        return self.api.get(f"{_APPLICATIONS}/{name}")
+        return self.api.get(f"{self._applications}/{name}")
 
     def refresh(self) -> None:
         """Have it look at Git now."""
         for name in self.applications():
             self.api.patch(
-                f"{_APPLICATIONS}/{name}", {"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}}
+                f"{self._applications}/{name}", {"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}}
             )
 
     def sync(self, name: str) -> None:
         """What `argocd app sync` asks for."""
         options = self.application(name)["spec"]["syncPolicy"]["syncOptions"]
         operation = {"initiatedBy": {"username": "tests"}, "sync": {"prune": True, "syncOptions": options}}
-        self.api.patch(f"{_APPLICATIONS}/{name}", {"operation": operation})
+        self.api.patch(f"{self._applications}/{name}", {"operation": operation})
 
     def terminate(self, name: str) -> None:
         """What `argocd app terminate-op` asks for."""
-        self.api.patch(f"{_APPLICATIONS}/{name}", {"status": {"operationState": {"phase": "Terminating"}}})
+        self.api.patch(f"{self._applications}/{name}", {"status": {"operationState": {"phase": "Terminating"}}})
 
     def confirm(self, name: str) -> None:
         """What `argocd app confirm-deletion` asks for."""
         approved = {"argocd.argoproj.io/deletion-approved": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
-        self.api.patch(f"{_APPLICATIONS}/{name}", {"metadata": {"annotations": approved}})
+        self.api.patch(f"{self._applications}/{name}", {"metadata": {"annotations": approved}})
 
     def settle(self, also: Mapping[str, str] = {}, *, seconds: float = 180) -> None:
         """Wait until each Application is synced and healthy, or what ``also`` says of it, as `OutOfSync Missing`."""
@@ -109,7 +111,7 @@ def explained(body: Mapping[str, Any]) -> list[str]:
 
 
 @contextmanager
-def running(plane: ControlPlane) -> Iterator[ArgoCd]:
+def running(plane: ControlPlane, namespace: str = "argocd") -> Iterator[ArgoCd]:
     """Install it and start its programs; no API server of its own and no Dex, since nobody logs in."""
     folder = Path(tempfile.mkdtemp(prefix="argo-cd-", dir=plane.folder))
     for name in ("bin", "home", "tmp"):
@@ -122,7 +124,7 @@ def running(plane: ControlPlane) -> Iterator[ArgoCd]:
     verifier = folder / "bin" / "git-verify-wrapper.sh"  # as its image has it; nothing here is signed
     shutil.copy(source("argo-cd", MODULE) / "hack" / verifier.name, verifier)
     verifier.chmod(0o755)
-    _install(plane)
+    _install(plane, namespace)
     redis, repository = free_port(), free_port()
     environment = {
         **{name: value for name, value in os.environ.items() if "proxy" not in name.lower()},
@@ -133,7 +135,7 @@ def running(plane: ControlPlane) -> Iterator[ArgoCd]:
         "HOME": str(folder / "home"),
         "KUBECONFIG": str(plane.kubeconfig),
         "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
-        "POD_NAMESPACE": NAMESPACE,
+        "POD_NAMESPACE": namespace,
         "TMPDIR": str(folder / "tmp"),
     }
     common = ["--loglevel", "info", "--logformat", "text"]
@@ -154,11 +156,11 @@ def running(plane: ControlPlane) -> Iterator[ArgoCd]:
             *("--metrics-address", "127.0.0.1", "--metrics-port", free_port()),
         ],
         "argocd-application-controller": [
-            *("--namespace", NAMESPACE, "--app-resync", POLL, "--metrics-port", free_port()),
+            *("--namespace", namespace, "--app-resync", POLL, "--metrics-port", free_port()),
             *asks,
         ],
         "argocd-applicationset-controller": [
-            *("--namespace", NAMESPACE, "--argocd-repo-server", f"127.0.0.1:{repository}", "--repo-server-plaintext"),
+            *("--namespace", namespace, "--argocd-repo-server", f"127.0.0.1:{repository}", "--repo-server-plaintext"),
             *("--metrics-addr", f"127.0.0.1:{free_port()}", "--probe-addr", f"127.0.0.1:{free_port()}"),
             *("--webhook-addr", f"127.0.0.1:{free_port()}"),
         ],
@@ -171,65 +173,36 @@ def running(plane: ControlPlane) -> Iterator[ArgoCd]:
             options = [*map(str, arguments[name]), *common]
             started.append(Process([folder / "bin" / name, *options], folder / f"{name}.log", environment))
             stack.callback(started[-1].stop)
-        yield ArgoCd(plane, tuple(started))
+        yield ArgoCd(plane, namespace, tuple(started))
 
 
-def _install(plane: ControlPlane) -> None:
+def _install(plane: ControlPlane, namespace: str) -> None:
     """What its own manifests install, but for what runs: there are no kubelets here to run it."""
     module = source("argo-cd", MODULE) / "manifests"
     for name in ("application", "applicationset", "appproject"):
         plane.kubectl("apply", "--server-side", "-f", module / "crds" / f"{name}-crd.yaml")
-    plane.kubectl("create", "namespace", NAMESPACE)
-    plane.kubectl("apply", "-n", NAMESPACE, "-k", module / "base/config")
+    plane.kubectl("create", "namespace", namespace)
+    plane.kubectl("apply", "-n", namespace, "-k", module / "base/config")
     secret = {"stringData": {"server.secretkey": "tests", "admin.password": "tests"}}
-    plane.kubectl("patch", "secret", "argocd-secret", "-n", NAMESPACE, "--type", "merge", "-p", json.dumps(secret))
-    configure(plane, {"timeout.reconciliation": f"{POLL}s", "timeout.reconciliation.jitter": "0s"})
+    plane.kubectl("patch", "secret", "argocd-secret", "-n", namespace, "--type", "merge", "-p", json.dumps(secret))
+    configure(plane, namespace, {"timeout.reconciliation": f"{POLL}s", "timeout.reconciliation.jitter": "0s"})
     until(lambda: plane.api.find_kind("argoproj.io/v1alpha1", "AppProject"), "its kinds are served")
     everything = {"clusterResourceWhitelist": [{"group": "*", "kind": "*"}], "sourceRepos": ["*"]}
     plane.api.apply(
         {
             "apiVersion": "argoproj.io/v1alpha1",
             "kind": "AppProject",
-            "metadata": {"name": "default", "namespace": NAMESPACE},
+            "metadata": {"name": "default", "namespace": namespace},
             "spec": {**everything, "destinations": [{"namespace": "*", "server": "*"}]},
         },
         manager="tests",
     )
 
 
-def configure(plane: ControlPlane, data: Mapping[str, str]) -> None:
-    plane.api.patch(f"/api/v1/namespaces/{NAMESPACE}/configmaps/argocd-cm", {"data": data})
+def configure(plane: ControlPlane, namespace: str, data: Mapping[str, str]) -> None:
+    plane.api.patch(f"/api/v1/namespaces/{namespace}/configmaps/argocd-cm", {"data": data})
 
 
-def teach(plane: ControlPlane, folder: Path) -> None:
+def teach(plane: ControlPlane, namespace: str, folder: Path) -> None:
     """Merge a cluster's `argocd-cm.yaml`, as the file says."""
-    configure(plane, yaml.safe_load((folder / "argocd-cm.yaml").read_text(encoding="utf-8"))["data"])
-
-
-@dataclass(frozen=True, slots=True)
-class Repository:
-    """A platform in a work tree, and the bare repository that Argo CD reads."""
-
-    tree: Path
-    url: str
-
-    @classmethod
-    def make(cls, tree: Path, served: Path, url: str) -> Repository:
-        bare = served / "git" / "platform.git"
-        _git(served, "init", "-q", "--bare", "-b", "main", str(bare))
-        _git(tree, "init", "-q", "-b", "main")
-        _git(tree, "remote", "add", "origin", str(bare))
-        return cls(tree, f"{url}/git/platform.git")
-
-    def commit(self, subject: str) -> str:
-        """Commit all that is there, push it, and return the commit."""
-        _git(self.tree, "add", "-A")
-        _git(self.tree, "commit", "-q", "--allow-empty", "-m", subject)
-        _git(self.tree, "push", "-q", "origin", "main")
-        return _git(self.tree, "rev-parse", "HEAD").strip()
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    who = ["-c", "user.name=Tests", "-c", "user.email=tests@example.com", "-c", "commit.gpgsign=false"]
-    done = subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True, text=True)
-    return done.stdout
+    configure(plane, namespace, yaml.safe_load((folder / "argocd-cm.yaml").read_text(encoding="utf-8"))["data"])

@@ -98,13 +98,18 @@ def show(name: str, repository: Path = REPOSITORY) -> dict[str, Any]:
 
 def apply_all(api: Api, folders: Sequence[Folder]) -> None:
     """Apply all objects in order; namespaces that are used and that no folder has are made before."""
+    make_foreign_namespaces(api, folders)
+    for body in (body for folder in folders for body in folder.objects):
+        api.apply(body, manager=MANAGER)
+
+
+def make_foreign_namespaces(api: Api, folders: Sequence[Folder], *, but: Sequence[str] = ()) -> None:
+    """Those that are used and that no folder has, except for ones that something else makes."""
     bodies = [body for folder in folders for body in folder.objects]
     own = {body["metadata"]["name"] for body in bodies if body["kind"] == "Namespace"}
     used = {body["metadata"]["namespace"] for body in bodies if "namespace" in body["metadata"]}
-    for name in sorted(used - own):
+    for name in sorted(used - own - {*but}):
         api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, manager="tests")
-    for body in bodies:
-        api.apply(body, manager=MANAGER)
 
 
 def provide_volumes(api: Api, folders: Sequence[Folder]) -> None:

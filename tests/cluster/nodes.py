@@ -30,12 +30,17 @@ def make_nodes(api: Api, pools: Sequence[Mapping[str, Any]]) -> None:
             api.patch(f"/api/v1/nodes/{name}/status", {"status": _status(_ROOM)})
 
 
-def publish(api: Api, plan: Mapping[str, Any], out: Path) -> None:
-    """Bring the nodes to what a cluster's folder of out/ makes of them: labels, taints and GPUs."""
+def publish(api: Api, plan: Mapping[str, Any], out: Path, rules: Sequence[Mapping[str, Any]] | None = None) -> None:
+    """Bring the nodes to what a cluster's folder of out/ makes of them: labels, taints and GPUs.
+
+    Where Node Feature Discovery labels them it has ``rules``, or else those of the folder.
+    """
+    if rules is None:
+        rules = [_load(path) for path in sorted(out.glob("partitions/*/nodefeaturerule-*.yaml"))]
     for pool in plan["pools"]:
         for name in names(pool):
             path = f"/api/v1/nodes/{name}"
-            api.patch(path, _labelling(plan["node_labels"], out, pool["name"], name))
+            api.patch(path, _labelling(plan["node_labels"], out, pool["name"], name, rules))
             found = api.get(path)["metadata"]["labels"]
             gpus = published(out, found, pool["nodes"]["gpus_per_node"])
             quantities = {resource: str(count) for resource, count in gpus.items()}
@@ -128,11 +133,10 @@ def _status(capacity: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _labelling(node_labels: str, out: Path, pool: str, name: str) -> dict[str, Any]:
+def _labelling(node_labels: str, out: Path, pool: str, name: str, rules: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What Node Feature Discovery changes on a node, or whoever makes nodes as the table for them says."""
     match node_labels:
         case "nfd":
-            rules = [_load(path) for path in sorted(out.glob("partitions/*/nodefeaturerule-*.yaml"))]
             labels, taints = rule_labels(rules, name)
             return {"metadata": {"labels": labels}, "spec": {"taints": taints}}
         case "external":

@@ -1,4 +1,4 @@
-"""Serves Git repositories and charts over HTTP on loopback."""
+"""Serves Git repositories and charts over HTTP on loopback, and commits to the former."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import tarfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
@@ -109,3 +110,32 @@ def _with_release(text: str, release: str) -> str:
     fields = {"version": release, "appVersion": release}
     lines = [line for line in text.splitlines() if line.partition(":")[0] not in fields]
     return "\n".join([*lines, *(f'{key}: "{value}"' for key, value in fields.items()), ""])
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A platform in a work tree, and the bare repository that is served."""
+
+    tree: Path
+    url: str
+
+    @classmethod
+    def make(cls, tree: Path, served: Path, url: str) -> Repository:
+        bare = served / "git" / "platform.git"
+        _git(served, "init", "-q", "--bare", "-b", "main", str(bare))
+        _git(tree, "init", "-q", "-b", "main")
+        _git(tree, "remote", "add", "origin", str(bare))
+        return cls(tree, f"{url}/git/platform.git")
+
+    def commit(self, subject: str) -> str:
+        """Commit all that is there, push it, and return the commit."""
+        _git(self.tree, "add", "-A")
+        _git(self.tree, "commit", "-q", "--allow-empty", "-m", subject)
+        _git(self.tree, "push", "-q", "origin", "main")
+        return _git(self.tree, "rev-parse", "HEAD").strip()
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    who = ["-c", "user.name=Tests", "-c", "user.email=tests@example.com", "-c", "commit.gpgsign=false"]
+    done = subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout

@@ -4,156 +4,30 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import pytest
 import yaml
 
 from tests.cli.runs import run
-from tests.cluster import nodes
-from tests.cluster.api import Api, Refused
-from tests.cluster.argo_cd import ArgoCd, Repository, running, teach
+from tests.cluster.api import Refused
 from tests.cluster.charts import rendered, the
-from tests.cluster.control_plane import ControlPlane
-from tests.cluster.delivery import deliveries
 from tests.cluster.dumps import collect
-from tests.cluster.example import REPOSITORY, provide_volumes, show
-from tests.cluster.kubelet import ENDLESS, Kubelet
+from tests.cluster.example import show
+from tests.cluster.kubelet import ENDLESS
+from tests.cluster.lab import CHART, OPERATOR, Lab, syncing
 from tests.cluster.processes import until
 from tests.cluster.programs import need_go, source
-from tests.cluster.served import publish_chart, serving
-
-OPERATOR: Final = "github.com/NVIDIA/gpu-operator"
-RELEASE: Final = "v25.3.4"
-"""The release of the GPU Operator that the module is, whose chart lies in it."""
-CHART: Final = "deployments/gpu-operator"
-
-
-@dataclass(frozen=True, slots=True)
-class Lab:
-    """The example's cluster `dev` with an Argo CD in it, and the repository that it reads."""
-
-    argocd: ArgoCd
-    repository: Repository
-    plane: ControlPlane
-
-    @property
-    def root(self) -> Path:
-        return self.repository.tree
-
-    @property
-    def api(self) -> Api:
-        return self.plane.api
-
-    def edit(self, path: str, before: str, after: str) -> None:
-        text = (self.root / path).read_text(encoding="utf-8")
-        assert before in text
-        (self.root / path).write_text(text.replace(before, after, 1), encoding="utf-8")
-
-    def push(self, subject: str) -> str:
-        """Build, commit and push; Argo CD is told to look."""
-        built = run("build", cwd=self.root)
-        assert built.code == 0, built.err
-        revision = self.repository.commit(subject)
-        self.argocd.refresh()
-        return revision
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     need_go()
-    served, tree = tmp_path_factory.mktemp("served"), tmp_path_factory.mktemp("platform")
-    publish_chart(served / "charts", source("gpu-operator", OPERATOR) / CHART, RELEASE)
-    with ExitStack() as stack:
-        url = stack.enter_context(serving(served))
-        repository = Repository.make(tree, served, url)
-        shutil.copytree(REPOSITORY / "policies", tree / "policies")
-        shutil.copytree(REPOSITORY / "overlays/dev", tree / "overlays/dev")
-        cluster = tree / "overlays/dev/cluster.yaml"
-        text = cluster.read_text(encoding="utf-8")
-        text = text.replace("https://git.example.com/platform/gpu.git", repository.url)
-        text = text.replace("version: v26.7.0", f"version: {RELEASE}\n    chartRepoURL: {url}/charts")
-        cluster.write_text(
-            text.replace("destination: {name: dev}", "destination: {name: in-cluster}"), encoding="utf-8"
-        )
-        built = run("build", cwd=tree)
-        assert built.code == 0, built.err
-        repository.commit("A platform")
-        plane = stack.enter_context(ControlPlane.start("1.34"))
-        nodes.make_nodes(plane.api, show("dev", tree)["pools"])
-        provide_volumes(plane.api, tuple(deliveries(plane, tree, "dev")))
-        stack.enter_context(Kubelet(plane.api, ends_jobs=True))
-        stack.enter_context(World(plane, tree))
-        argocd = stack.enter_context(running(plane))
-        teach(plane, tree / "out/argocd/dev")
-        yield Lab(argocd, repository, plane)
+    with syncing(tmp_path_factory.mktemp("lab"), "dev") as lab:
+        yield lab
 
-
-class World:
-    """Plays the GPU Operator and Node Feature Discovery, as far as Argo CD sees them.
-
-    The one says that its ClusterPolicy is ready, the other gives nodes labels and taints by the rules that are there.
-    """
-
-    def __init__(self, plane: ControlPlane, platform: Path) -> None:
-        self._api, self._platform = plane.api, platform
-        self._is_stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="world", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._is_stopped.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        said: dict[str, int] = {}
-        plan, is_labelled = show("dev", self._platform), False
-        while not self._is_stopped.wait(1):
-            try:
-                for policy in self._api.list("/apis/nvidia.com/v1/clusterpolicies"):
-                    uid, generation = policy["metadata"]["uid"], policy["metadata"]["generation"]
-                    if said.get(uid) != generation:
-                        self._say_ready(policy)
-                        said[uid] = generation
-                rules = self._api.list("/apis/nfd.k8s-sigs.io/v1alpha1/nodefeaturerules")
-                if len(rules) == len(plan["pools"]) and not is_labelled:
-                    nodes.publish(self._api, plan, self._platform / "out/dev")
-                    is_labelled = True
-            except (Refused, OSError):  # there is no such kind yet
-                continue
-
-    def _say_ready(self, policy: Mapping[str, Any]) -> None:
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        conditions = [
-            {"type": kind, "status": status, "reason": reason, "message": "", "lastTransitionTime": now}
-            for kind, status, reason in (("Ready", "True", "Reconciled"), ("Error", "False", "Ready"))
-        ]
-        status = {"namespace": "gpu-operator", "state": "ready", "conditions": conditions}
-        path = f"/apis/nvidia.com/v1/clusterpolicies/{policy['metadata']['name']}/status"
-        self._api.patch(path, {"status": status})
-
-
-PARENT: Final = """\
-apiVersion: argoproj.io/v1alpha1
-kind: Application
-metadata: {name: gpuplan-dev, namespace: argocd}
-spec:
-  project: default
-  source: {repoURL: ADDRESS, targetRevision: main, path: out/argocd/dev}
-  destination: {server: "https://kubernetes.default.svc", namespace: argocd}
-  syncPolicy:
-    automated: {selfHeal: true}
-    retry: {limit: 5, refresh: true}
-"""
 
 MANUAL: Final = ("gpu-partitions-dev-a100-shared",)
 """Which of dev's pools a person approves."""
@@ -162,7 +36,7 @@ SCALED: Final = {"gpu-workloads-dev-model-services": "Synced"}
 
 
 def test_a_new_cluster_is_synced_to_its_end(lab: Lab) -> None:
-    lab.api.apply(yaml.safe_load(PARENT.replace("ADDRESS", lab.repository.url)), manager="tests")
+    lab.adopt()
 
     work = ("gpu-workloads-dev-model-services", "gpu-workloads-dev-research")  # which needs nodes of pools
     lab.argocd.settle({**dict.fromkeys(work, ""), **dict.fromkeys(MANUAL, "OutOfSync Missing")})

@@ -15,6 +15,7 @@ import yaml
 
 from gpuplan.cli.main import main as gpuplan
 from gpuplan.cli.views.admission_rules import admission_rules_document
+from gpuplan.cli.views.fixed_fields import fixed_fields_document
 from gpuplan.cli.views.operands import operands_document
 from gpuplan.cli.views.reference import (
     Example,
@@ -63,6 +64,7 @@ def documents() -> dict[str, str]:
         "admission-rules.md": admission_rules_document(),
         "catalog.md": catalog_document(load().all()),
         "cli.md": cli_document(gpuplan),
+        "fixed-fields.md": fixed_fields_document(),
         "schedulers.md": schedulers_document(),
         "explanation/running-work.md": running_work_document(),
         "explanation/what-rolls.md": operands_document(),

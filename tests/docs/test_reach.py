@@ -21,6 +21,7 @@ GUIDES = {
     *(DOCS / "explanation").glob("*.md"),
     DOCS / "admission-rules.md",
     DOCS / "catalog.md",
+    DOCS / "fixed-fields.md",
     DOCS / "from-red-hat-overlays.md",
     DOCS / "rules/index.md",
     DOCS / "schedulers.md",

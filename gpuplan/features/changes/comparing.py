@@ -125,8 +125,9 @@ class Platform(NamedTuple):
 class Impact(NamedTuple):
     """A change, and what is known of it beside what the plans say.
 
-    ``is_earlier`` says that its place is in the earlier policies. ``holders`` are the pods that hold what it takes
-    away, ``outsiders`` what does not tolerate a taint that it brings; None where nobody said which pods there are.
+    ``is_earlier`` says that its place is in the earlier policies. ``blocked`` are the names of those ``appliers`` that
+    sync nothing until somebody deletes an object. ``holders`` are the pods that hold what it takes away, ``outsiders``
+    what does not tolerate a taint that it brings; None where nobody said which pods there are.
     """
 
     change: Change
@@ -134,6 +135,7 @@ class Impact(NamedTuple):
     appliers: tuple[Applier, ...]
     holders: tuple[Holder, ...] | None
     outsiders: tuple[Outsider, ...] | None = None
+    blocked: frozenset[str] = frozenset()
 
 
 class Diff(Value):
@@ -141,8 +143,8 @@ class Diff(Value):
 
     ``skipped`` are the clusters that were not compared: they have errors on a side, and no plan. ``findings`` are about
     the step itself. ``orders`` are the orders of syncs in which something is wrong with nodes, of each cluster that was
-    judged. ``costs`` are those of the clusters that cost something else, and ``waits`` the Applications that wait
-    in the middle of a sync, where neither side has errors.
+    judged. ``costs`` are those of the clusters that cost something else, and ``waits`` the Applications that wait for
+    somebody, where neither side has errors.
     """
 
     earlier: Platform
@@ -309,11 +311,21 @@ def compare_platforms(
     found = compare_states(*states, nodes=nodes)
     changes = [change for change in found.changes if _is_whole(change, old) and _is_whole(change, new)]
     objects = () if is_broken else found.objects
-    impacts = tuple(_impact(change, old.get(change.cluster), new.get(change.cluster), pods) for change in changes)
+    waiting = () if is_broken else found.waits
+    impacts = tuple(
+        _impact(
+            change,
+            old.get(change.cluster),
+            new.get(change.cluster),
+            pods,
+            [wait for wait in waiting if wait.cluster == change.cluster],
+        )
+        for change in changes
+    )
     steps = _steps(before.report, after.report, pods, nodes)
     orders = {step.after.cluster.name: bad_orders(step) for step in steps}
     priced = {} if is_broken else _costs(old, new)
-    judged, waiting = _judge(before, after, steps), () if is_broken else found.waits
+    judged = _judge(before, after, steps)
     return Diff(before, after, impacts, tuple(objects), diff.skipped, judged, orders, priced, waiting)
 
 
@@ -557,9 +569,14 @@ def _is_whole(change: Change, plans: Mapping[str, Plan]) -> bool:
     return change.subject.name not in broken and UNREAD not in broken
 
 
-def _impact(change: Change, old: Plan | None, new: Plan | None, pods: Sequence[Pod] | None) -> Impact:
-    plan = new or old
-    appliers = tuple(found for folder in change.folders if plan and (found := find_applier(plan, folder)))
+def _impact(
+    change: Change, old: Plan | None, new: Plan | None, pods: Sequence[Pod] | None, waiting: Sequence[Wait]
+) -> Impact:
+    """A folder that is gone has no applier. ``waiting`` are the Applications of the cluster that wait."""
+    plan, gone = new or old, {wait.folder for wait in waiting if wait.left}
+    synced = [folder for folder in change.folders if folder not in gone]
+    appliers = tuple(found for folder in synced if plan and (found := find_applier(plan, folder)))
+    blocked = frozenset(wait.application for wait in waiting if wait.refused)
     is_earlier = old is not None and is_of(old, change.at) and not (new and is_of(new, change.at))
     holders, outsiders = None, None
     if pods is not None:
@@ -567,7 +584,7 @@ def _impact(change: Change, old: Plan | None, new: Plan | None, pods: Sequence[P
 
         holders = find_holders(change, old, pods) if old is not None else ()
         outsiders = find_outsiders(change, old, pods) if old is not None else ()
-    return Impact(change, is_earlier, appliers, holders, outsiders)
+    return Impact(change, is_earlier, appliers, holders, outsiders, blocked)
 
 
 # --- Objects -----------------------------------------------------------------------------------------------------

@@ -67,7 +67,9 @@ def locked_fields(identity: Identity, before: Body, after: Body) -> tuple[Route,
     return tuple(
         item.route
         for item in assume_kind(identity.group, identity.kind).immutable
-        if (not item.where or value_of(before, route_of(item.where))) and _is_other(item, before, after)
+        if (not item.where or value_of(before, route_of(item.where)))
+        and not (item.unless and value_of(before, route_of(item.unless)))
+        and _is_other(item, before, after)
     )
 
 

@@ -112,16 +112,21 @@ class ObjectChange(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """An Application that waits: until a person confirms that ``pruned`` may go, and until the Jobs have ``ended``.
+    """An Application that waits for a person, or for a Job; ``folder`` is the one that it syncs, of the cluster's.
 
-    Until then it takes no other commit, a revert included. ``folder`` is the one that it syncs, of the cluster's.
+    Its sync waits until a person confirms that ``pruned`` may go, and until the Jobs have ``ended``. Until then it
+    takes no other commit, a revert included. It begins no sync at all while objects are there whose change the API
+    server would have ``refused``: somebody deletes them, or reverts the commit. If its folder is gone it syncs nothing
+    any more, and all that it applied is ``left`` until somebody deletes it.
     """
 
     cluster: str
     application: str
     folder: str
-    pruned: tuple[Identity, ...]
-    ended: tuple[Identity, ...]
+    pruned: tuple[Identity, ...] = ()
+    ended: tuple[Identity, ...] = ()
+    refused: tuple[Identity, ...] = ()
+    left: tuple[Identity, ...] = ()
 
 
 class Comparison(NamedTuple):

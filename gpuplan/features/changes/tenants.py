@@ -369,7 +369,7 @@ def _class_changed(step: Step, old: PriorityClass, new: PriorityClass) -> Iterat
             "; ".join(fixed) + whose,
             "the API server refuses the change: the class must be deleted and recreated, and meanwhile nobody can "
             "create pods with it; pods that run keep what they had",
-            "reverting is refused in the same way, once the class is recreated",
+            "reverting ends the wait; once the class is recreated, it is refused in the same way",
         )
     if old.spec.default != new.spec.default:
         what = f"pods that name no class {'get this one' if new.spec.default else 'get this one no more'}{whose}"

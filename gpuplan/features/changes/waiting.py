@@ -1,9 +1,14 @@
-"""What a sync of Argo CD waits for after a step: until then its Application takes no other commit, a revert included.
+"""What Applications of Argo CD wait for after a step (`tests/cluster/test_argocd_syncs.py` has each case).
 
 A sync has no end of its own, and no two of an Application run at once. It asks before it prunes an object that says so.
 What it applied must be healthy before a later wave is applied, and a Job is that when it has ended; after the last wave
-it waits for nothing (`Sync` in https://github.com/argoproj/argo-cd/blob/v3.5.3/gitops-engine/pkg/sync/sync_context.go;
-`tests/cluster/test_argocd_syncs.py` has both).
+it waits for nothing (`Sync` in https://github.com/argoproj/argo-cd/blob/v3.5.3/gitops-engine/pkg/sync/sync_context.go).
+
+No sync begins where Argo CD cannot compare. It asks the API server what an apply would change, object by object, and
+one refusal fails the comparison of all (`serverSideDiff` in `gitops-engine/pkg/diff/diff.go` and `CompareAppState` in
+`controller/state.go` there). The options `Replace` and `Force` are read after that, in a sync.
+
+An ApplicationSet with `create-update` deletes no Application, and the parent of the others prunes none.
 """
 
 from __future__ import annotations
@@ -19,15 +24,13 @@ from gpuplan.compiler.delivery.appliers import APPLICATION, APPLICATION_SET, fin
 from gpuplan.compiler.manifests import Identity
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.sync_names import SYNC_OPTIONS
+from gpuplan.features.changes.kinds import locked_fields
 from gpuplan.features.changes.model import Wait
-from gpuplan.features.changes.objects import Objects
+from gpuplan.features.changes.objects import FILE, Objects
 
 
 def waits(plan: Plan, before: Objects, after: Objects) -> Iterator[Wait]:
-    """Those of a cluster of which the later plan is given, by folder.
-
-    A folder that goes as a whole is synced no more, and one that a person starts is pruned as that person says.
-    """
+    """Those of a cluster of which the later plan is given, by folder; what a person syncs is pruned as they say."""
     for folder, keys in groupby(sorted({*before, *after}), key=lambda key: key[0]):
         applier = find_applier(plan, folder)
         if applier is None or applier.kind not in (APPLICATION, APPLICATION_SET):
@@ -40,8 +43,17 @@ def waits(plan: Plan, before: Objects, after: Objects) -> Iterator[Wait]:
         pruned = [name for name, body in gone.items() if applier.is_automatic and _must_be_confirmed(body)]
         last = max(map(_step, (*new.values(), *gone.values())), default=None)
         ended = [name for name, body in new.items() if _is_awaited(name, body, last) and old.get(name) != body]
-        if new and (pruned or ended):
-            yield Wait(plan.cluster.name, applier.name, folder, tuple(pruned), tuple(ended))
+        refused = [name for name, body in new.items() if name in old and _is_refused(name, old[name], body)]
+        wait = Wait(plan.cluster.name, applier.name, folder)
+        if new and (pruned or ended or refused):
+            yield wait._replace(pruned=tuple(pruned), ended=tuple(ended), refused=tuple(refused))
+        elif not new and (left := tuple(name for name in gone if name.kind != FILE)):
+            yield wait._replace(left=left)
+
+
+def _is_refused(name: Identity, before: Body, after: Body) -> bool:
+    """Whether the API server takes no such change; hooks are deleted before they are applied again."""
+    return HOOK not in _annotations(after) and bool(locked_fields(name, before, after))
 
 
 def _is_awaited(name: Identity, body: Body, last: _Step | None) -> bool:

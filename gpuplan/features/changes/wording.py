@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from gpuplan.compiler.base.wording import count, joined, listing
+from gpuplan.compiler.manifests import Identity
 from gpuplan.compiler.planning.plan import (
     Amount,
     DynamicMig,
@@ -19,6 +20,13 @@ from gpuplan.compiler.planning.plan import (
 )
 from gpuplan.compiler.planning.schedulers import SchedulerTraits
 from gpuplan.features.changes.model import NodeImpact
+
+
+def deletion(identity: Identity) -> str:
+    """The command that deletes an object, in backticks."""
+    kind = identity.kind.lower() + (f".{identity.group}" if identity.group else "")
+    where = f" -n {identity.namespace}" if identity.namespace else ""
+    return f"`kubectl delete {kind} {identity.name}{where}`"
 
 
 def shared_as(sharing: Sharing) -> str:

@@ -169,6 +169,13 @@ def test_what_is_absent_is_what_the_server_makes_of_it(kind: tuple[str, str], fi
     assert locked_fields(identity, {"kind": kind[1]}, an_object(kind, route, "other")) == (route,)
 
 
+def test_an_indexed_job_may_have_more_completions() -> None:
+    identity = Identity("batch", "Job", "lab", "a")
+    for mode, found in ({}, (("spec", "completions"),)), ({"completionMode": "Indexed"}, ()):
+        old, new = ({"spec": {"completions": number, **mode}} for number in (1, 2))
+        assert locked_fields(identity, old, new) == found
+
+
 def test_what_stays_while_it_is_there_may_come_and_go() -> None:
     identity = Identity("ray.io", "RayCluster", "research", "a")
     old, new = ({"spec": {"managedBy": name}} for name in ("ray.io/kuberay-operator", "kueue.x-k8s.io/multikueue"))

@@ -1,10 +1,10 @@
-"""Which Applications wait in the middle of a sync, for whom or for what, and take no other commit until then."""
+"""Which Applications wait after a step, and for whom or for what."""
 
 from __future__ import annotations
 
 import pytest
 
-from gpuplan.compiler.delivery.annotations import SYNC_WAVE
+from gpuplan.compiler.delivery.annotations import HOOK, SYNC_WAVE
 from gpuplan.compiler.manifests import Identity, Manifest
 from gpuplan.compiler.pipeline.rendering import artifacts
 from gpuplan.compiler.planning.plan import Plan
@@ -19,6 +19,7 @@ FLUX = "  flux: {}\n"
 QUEUED = "  scheduler: {kind: kueue}\n"
 LAB = tenant("lab", "pool: a, guaranteed: 4")
 SHOP = tenant("shop", "pool: a, guaranteed: 4")
+JOB = Identity("batch", "Job", "lab", "own")
 FETCHED = "model: {size: 1Gi, download: {image: 'e.example/f:1'}}"
 
 
@@ -62,13 +63,10 @@ def test_a_class_that_comes_waits_for_nobody() -> None:
 
 def test_a_queue_of_a_tenant_that_leaves_waits_for_a_person() -> None:
     delivery = ARGOCD + QUEUED
-    (found,) = waits(a_platform(SHOP, delivery=delivery), a_platform(delivery=delivery))
+    _, found = waits(a_platform(SHOP, delivery=delivery), a_platform(delivery=delivery))
 
+    assert found.application == "gpu-tenancy-test"
     assert "ClusterQueue.kueue.x-k8s.io shop" in [*map(str, found.pruned)]
-
-
-def test_a_folder_that_leaves_as_a_whole_is_synced_no_more() -> None:
-    assert waits(a_platform(SHOP), a_platform()) == ()
 
 
 def test_beside_a_chart_nothing_is_pruned_so_nobody_is_asked() -> None:
@@ -84,6 +82,64 @@ def test_beside_a_chart_nothing_is_pruned_so_nobody_is_asked() -> None:
 @pytest.mark.parametrize("delivery", [FLUX, ""])
 def test_only_argo_cd_asks(delivery: str) -> None:
     assert waits(a_platform(priority_class("late", 10), delivery=delivery), a_platform(delivery=delivery)) == ()
+
+
+# --- What the API server refuses ---------------------------------------------------------------------------------
+
+
+def test_a_class_whose_value_changes_keeps_its_application_from_syncing() -> None:
+    (found,) = waits(a_platform(priority_class("late", 10)), a_platform(priority_class("late", 20)))
+
+    assert found.application == "gpu-tenancy-test"
+    assert [*map(str, found.refused)] == ["PriorityClass.scheduling.k8s.io late"]
+
+
+def test_a_namespace_that_goes_to_another_tenant_keeps_its_application_from_syncing() -> None:
+    delivery = ARGOCD + QUEUED
+    found = waits(
+        a_platform(delivery=delivery), a_plan(CLUSTER + delivery + pool("a") + LAB.replace("name: lab", "name: den"))
+    )
+
+    assert {wait.folder: [*map(str, wait.refused)] for wait in found if wait.refused} == {
+        "namespaces/lab": ["LocalQueue.kueue.x-k8s.io lab/default"]
+    }
+
+
+def test_a_volume_that_is_made_smaller_keeps_its_application_from_syncing() -> None:
+    before = a_platform(service("chat", FETCHED.replace("1Gi", "2Gi")))
+    (found,) = waits(before, a_platform(service("chat", FETCHED)))
+
+    assert [*map(str, found.refused)] == ["PersistentVolumeClaim lab/chat-model"]
+
+
+def test_a_hook_is_deleted_before_it_is_applied_again() -> None:
+    hook = {"metadata": {"annotations": {HOOK: "PreSync"}}}
+    before, after = ({("partitions/a", JOB): {**hook, "spec": {"template": text}}} for text in ("old", "new"))
+
+    assert list(told(a_platform(), before, after)) == []
+
+
+# --- What is left ------------------------------------------------------------------------------------------------
+
+
+def test_an_application_whose_folder_goes_leaves_what_it_applied() -> None:
+    (found,) = waits(a_platform(SHOP), a_platform())
+
+    assert found.application == "gpu-namespace-test-shop"
+    assert {"Namespace shop", "ResourceQuota shop/gpuplan"} <= {*map(str, found.left)}
+
+
+def test_the_last_work_of_a_namespace_leaves_its_pods() -> None:
+    (found,) = waits(a_platform(service("chat")), a_platform())
+
+    assert found.application == "gpu-workloads-test-lab"
+    assert "Deployment.apps lab/chat" in [*map(str, found.left)]
+
+
+def test_nothing_is_left_of_a_folder_of_files() -> None:
+    before = {("monitoring", Identity("", "File", "", "values.yaml")): {"data": ""}}
+
+    assert list(told(a_platform(), before, {})) == []
 
 
 # --- What must end -----------------------------------------------------------------------------------------------
@@ -119,8 +175,7 @@ def test_a_claim_that_leaves_and_a_download_that_comes_are_told_together() -> No
 )
 def test_a_wave_that_somebody_wrote_is_a_number_or_none(wave: object, is_told: bool) -> None:
     """As `Wave` in `gitops-engine/pkg/sync/syncwaves/waves.go` of Argo CD reads it."""
-    folder = "workloads/lab"
-    job, later = Identity("batch", "Job", "lab", "own"), Identity("", "ConfigMap", "lab", "own")
-    after = {(folder, job): {}, (folder, later): {"metadata": {"annotations": {SYNC_WAVE: wave}}}}
+    folder, later = "workloads/lab", Identity("", "ConfigMap", "lab", "own")
+    after = {(folder, JOB): {}, (folder, later): {"metadata": {"annotations": {SYNC_WAVE: wave}}}}
 
-    assert [wait.ended for wait in told(a_platform(), {}, after)] == [(job,)] * is_told
+    assert [wait.ended for wait in told(a_platform(), {}, after)] == [(JOB,)] * is_told

@@ -78,14 +78,15 @@ Disturbance = ChangeClass | Judgement
 class Immutable(Value):
     """A field that the API server lets nobody change, such as ``spec.clusterQueue``.
 
-    ``default`` is what the server makes of it where it is absent. ``where`` is a field: only objects that have
-    something there keep this one. What ``may_go`` may be taken away or added all the same, and an amount that
-    ``may_grow`` may become greater.
+    ``default`` is what the server makes of it where it is absent. ``where`` and ``unless`` are fields: only objects
+    that have something at the one, and nothing at the other, keep this field. What ``may_go`` may be taken away or
+    added all the same, and an amount that ``may_grow`` may become greater.
     """
 
     field: str
     default: object = None
     where: str = ""
+    unless: str = ""
     may_go: bool = False
     may_grow: bool = False
 

@@ -21,6 +21,7 @@ from gpuplan.features.changes.checks.places import name_of_cluster
 from gpuplan.features.changes.clusters import home, syncers
 from gpuplan.features.changes.kinds import locked_fields
 from gpuplan.features.changes.step import Step
+from gpuplan.features.changes.wording import deletion
 
 
 @check("GPU712", "operator-moves", family=Family.STEP)
@@ -112,15 +113,19 @@ def immutable_field_changes(step: Step) -> Iterator[Finding]:
     ## Why
     The API server refuses the object, and with it Argo CD and Flux fail to sync the whole folder: everything else in it
     stays as it was. Argo CD cannot even compare it: the Application is `Unknown`, begins no sync and mends nothing, and
-    at a later look may call itself `Synced` while the object is as it was. Such are the value of a PriorityClass and
-    whether it preempts, the ClusterQueue that a LocalQueue names, the levels of a Topology, the labels, tolerations and
-    Topology of a ResourceFlavor that has one, and the class and mode of a volume. A volume's size may grow, where its
-    StorageClass has `allowVolumeExpansion`, and is refused when it is smaller (`ValidatePersistentVolumeClaimUpdate` in
-    `pkg/apis/core/validation/validation.go` of kubernetes/kubernetes).
+    at a later look may call itself `Synced` while the object is as it was. The sync options `Replace` and `Force` do
+    not help, since Argo CD reads them after it has compared. `gpuplan diff` names the Application under `waits`.
+    [Fields that cannot be changed](../fixed-fields.md) lists the fields.
 
     ## Instead
     Give what is new another name, and remove the old one when nothing uses it any more. Or delete the object in the
-    cluster before the change is synced, and say so in a comment. With the claim of a volume goes all that is in it.
+    cluster, and say so in a comment. Delete it when the change has been refused: before that, Argo CD and Flux create
+    the old one again, Argo CD within seconds. What is created then is as Git has it.
+
+    Pods that run keep their priority when their PriorityClass is deleted, and meanwhile no pod can be created with it.
+    A LocalQueue that is deleted leaves what runs alone. With the claim of a volume goes all that is in it, once no pod
+    uses it. Kueue keeps a ResourceFlavor while a ClusterQueue names it, and a Topology while a ResourceFlavor does:
+    take the pool's quotas away in a commit before, and give them back in one after.
     """
     earlier = _objects(step.before)
     for identity, (body, at) in _objects(step.after).items():
@@ -142,14 +147,13 @@ def _verb(identity: Identity, found: tuple[Route, ...]) -> str:
 
 def _help(identity: Identity, *, is_named: bool) -> str:
     """``is_named`` says that policies give the object its name, and can give it another."""
-    kind = identity.kind.lower() + (f".{identity.group}" if identity.group else "")
-    where = f" -n {identity.namespace}" if identity.namespace else ""
-    delete = f"`kubectl delete {kind} {identity.name}{where}` just before it is synced"
+    hold = assume_kind(identity.group, identity.kind).held_by
+    delete = f"run {deletion(identity)} once its sync has failed"
     if identity.kind == "PersistentVolumeClaim":
         delete += ": all that is in the volume goes with it, once no pod uses it"
-    return (
-        f"add one with another name and leave this; or run {delete}" if is_named else f"take it back, or run {delete}"
-    )
+    elif hold is not None and hold.kind:
+        delete += f": it goes when no {hold.kind} names it"
+    return f"add one with another name and leave this; or {delete}" if is_named else f"take it back, or {delete}"
 
 
 # --- Objects and where they come from ----------------------------------------------------------------------------

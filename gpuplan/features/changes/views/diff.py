@@ -25,6 +25,7 @@ from gpuplan.features.changes.model import CapacityChange, GrantChange, NodeImpa
 from gpuplan.features.changes.orders import BadOrder
 from gpuplan.features.changes.pods import Holder, Outsider
 from gpuplan.features.changes.views.cost_changes import cost_change_as_data, cost_lines, summed_text, sums_as_data
+from gpuplan.features.changes.wording import deletion
 from gpuplan.terminal.fitting import folded
 from gpuplan.terminal.full import frame
 from gpuplan.terminal.json_findings import diagnostic_as_data, json_text
@@ -231,14 +232,16 @@ def _applied(impact: Impact) -> Iterator[str]:
     """What applies it: those that are started alike in one line."""
     groups: dict[tuple[object, ...], list[Applier]] = {}
     for applier in impact.appliers:
-        key = applier.kind, applier.approval, applier.windows, applier.root, applier.merged
+        is_blocked = applier.name in impact.blocked
+        key = applier.kind, applier.approval, applier.windows, applier.root, applier.merged, is_blocked
         groups.setdefault(key, []).append(applier)
     for group in groups.values():
         first, names = group[0], [applier.name for applier in group]
         is_one = len(names) == 1 and not first.name.endswith("*")
         merged = f"; then the ClusterPolicy's owner merges `{first.merged}`" if first.merged else ""
+        blocked = ", once what `waits` names is deleted" if first.name in impact.blocked else ""
         what = f"{first.kind}{'' if is_one else 's'} {listing(names)}"
-        yield f"{what}: {started(first, is_one=is_one)}{within(first)}{merged}"
+        yield f"{what}: {started(first, is_one=is_one)}{within(first)}{blocked}{merged}"
     synced = {applier.folder for applier in impact.appliers}
     others = [folder for folder in impact.change.folders if folder not in synced]
     is_rooted = any(applier.root for applier in impact.appliers)
@@ -264,7 +267,7 @@ def orders_of(diff: Diff, cluster: str) -> tuple[str, ...]:
 
 
 def waits_of(diff: Diff, cluster: str) -> tuple[str, ...]:
-    """What a sync waits for, during which its Application takes no other commit, and what to type."""
+    """What Applications wait for, and what to type."""
     return tuple(line for wait in diff.waits if wait.cluster == cluster for line in _wait_lines(wait))
 
 
@@ -279,6 +282,20 @@ def _wait_lines(wait: Wait) -> Iterator[str]:
         verb = "has" if len(wait.ended) == 1 else "have"
         mend = f"mend it in Git, then `argocd app terminate-op {name}` and `argocd app sync {name}`"
         yield f"`{name}` takes no other commit until {named} {verb} ended; where that hangs, {mend}"
+    if wait.refused:
+        named = listing([str(item) for item in wait.refused])
+        verb = "is" if len(wait.refused) == 1 else "are"
+        delete = joined([deletion(item) for item in wait.refused])
+        yield (
+            f"`{name}` syncs and mends nothing until {named} {verb} deleted or the commit is reverted: "
+            f"once Argo CD calls it `Unknown`, {delete}"
+        )
+    if wait.left:
+        first = "".join(f"{deletion(item)}, then " for item in wait.left if item.kind == "Namespace")
+        yield (
+            f"`{name}` syncs nothing any more, since its folder is gone, and what it applied stays; to remove that, "
+            f"{first}`argocd app delete {name}`, and where it asks `argocd app confirm-deletion {name}`"
+        )
 
 
 def costs_of(diff: Diff, cluster: str) -> tuple[str, ...]:
@@ -597,8 +614,9 @@ def _order(bad: BadOrder) -> dict[str, Any]:
 
 
 def _wait(wait: Wait) -> dict[str, Any]:
-    pruned, ended = ([item._asdict() for item in items] for items in (wait.pruned, wait.ended))
-    return {"application": wait.application, "folder": wait.folder, "pruned": pruned, "ended": ended}
+    groups = ("pruned", "ended", "refused", "left")
+    named = {group: [item._asdict() for item in getattr(wait, group)] for group in groups}
+    return {"application": wait.application, "folder": wait.folder, **named}
 
 
 def _location(at: Origin, diff: Diff, theme: Theme, *, is_earlier: bool) -> dict[str, Any]:

@@ -179,6 +179,35 @@ have ended; where that hangs, mend it in Git, then `argocd app terminate-op gpu-
     assert "waits" not in page(a_diff(an_impact()))
 
 
+def test_a_page_says_which_application_syncs_nothing_and_what_to_delete() -> None:
+    classes = tuple(Identity("scheduling.k8s.io", "PriorityClass", "", name) for name in ("late", "soon"))
+    wait = Wait("prod", APPLIERS[0].name, APPLIERS[0].folder, refused=classes)
+    told = page(a_diff(an_impact(blocked=frozenset((wait.application,))), waits=(wait,)))
+
+    assert "Application `gpu-namespace-prod-lab`: by itself, once what `waits` names is deleted\n" in told
+    assert "Application `gpu-namespace-prod-shop`: by itself\n" in told
+    assert told.endswith(
+        f"""\
+  waits   `{wait.application}` syncs and mends nothing until `PriorityClass.scheduling.k8s.io late` and \
+`PriorityClass.scheduling.k8s.io soon` are deleted or the commit is reverted: once Argo CD calls it `Unknown`, \
+`kubectl delete priorityclass.scheduling.k8s.io late` and `kubectl delete priorityclass.scheduling.k8s.io soon`
+"""
+    )
+
+
+def test_a_page_says_what_stays_when_a_folder_goes_and_what_to_type() -> None:
+    left = Identity("", "Namespace", "", "lab"), Identity("", "ResourceQuota", "lab", "gpuplan")
+    wait = Wait("prod", "gpu-namespace-prod-lab", "namespaces/lab", left=left)
+
+    assert page(a_diff(an_impact(), waits=(wait,))).endswith(
+        """\
+  waits   `gpu-namespace-prod-lab` syncs nothing any more, since its folder is gone, and what it applied stays; \
+to remove that, `kubectl delete namespace lab`, then `argocd app delete gpu-namespace-prod-lab`, and where it asks \
+`argocd app confirm-deletion gpu-namespace-prod-lab`
+"""
+    )
+
+
 def test_markdown_says_what_a_sync_waits_for() -> None:
     start = "### What waits\n\n- <code>prod</code>: <code>gpu-workloads-prod-lab</code> takes no other commit until "
     assert start in markdown(a_diff(an_impact(), waits=(WAIT,)))
@@ -197,6 +226,8 @@ def test_programs_get_what_a_sync_waits_for() -> None:
             "ended": [
                 {"group": "batch", "kind": "Job", "namespace": "lab", "name": name} for name in ("tune-1", "tune-2")
             ],
+            "refused": [],
+            "left": [],
         }
     ]
 

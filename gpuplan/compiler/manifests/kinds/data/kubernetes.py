@@ -150,7 +150,7 @@ KINDS: Final = (
     Kind(
         group="",
         kind="Service",
-        source="kubernetes/kubernetes: pkg/registry/core/service/strategy.go",
+        source="kubernetes/kubernetes: pkg/apis/core/validation/validation.go (ValidateServiceUpdate)",
         is_namespaced=True,
         is_custom=False,
         care=Care(),
@@ -158,7 +158,7 @@ KINDS: Final = (
         changed=ChangeClass.ADMISSION,
         removed=Judgement.BY_FOLDER,
         fields={},
-        immutable=(),
+        immutable=(Immutable("spec.clusterIP", default=""),),
         outlives_policy=True,
     ),
     Kind(
@@ -307,6 +307,8 @@ KINDS: Final = (
         immutable=(
             Immutable("spec.template"),
             Immutable("spec.selector"),
+            # Of an Indexed Job they may change with its `parallelism` (`validateCompletions` there).
+            Immutable("spec.completions", unless="spec.completionMode"),
             Immutable("spec.completionMode", default="NonIndexed"),
             Immutable("spec.podFailurePolicy"),
             Immutable("spec.successPolicy"),

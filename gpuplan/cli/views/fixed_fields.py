@@ -1,0 +1,48 @@
+"""The page of fields that no API server changes, made of what is known of kinds."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpuplan.cli.views.reference import NOTICE
+from gpuplan.compiler.manifests.kinds import Immutable, Kind, known_kinds
+from gpuplan.terminal.markdown import markdown_table
+
+_TEXT: Final = """\
+# Fields that cannot be changed
+
+The API server refuses an object in which one of these fields differs from what is in the cluster. Then Argo CD and Flux
+apply nothing of its folder, and Argo CD mends nothing of it either, until somebody deletes the object or reverts the
+commit. `gpuplan validate --against` and `gpuplan diff` refuse such a change with [GPU705](rules/GPU705.md), which says
+what to do instead; `gpuplan diff` names the Application that waits.
+
+Jobs of workloads, and ConfigMaps that pods mount, have a digest of what they hold in their name: a change makes another
+object. Of a kind that is not listed, its definition says what cannot be changed, if gpuplan comes with the definition.
+
+"""
+
+
+def fixed_fields_document() -> str:
+    """A row for each kind that has such fields, in the order of groups and kinds."""
+    rows = [
+        (_name(kind), ", ".join(map(_field, kind.immutable)), kind.source)
+        for _, kind in sorted(known_kinds().items())
+        if kind.immutable
+    ]
+    return NOTICE + _TEXT + markdown_table(("Kind", "Fields", "Read in"), rows)
+
+
+def _name(kind: Kind) -> str:
+    return f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+
+
+def _field(item: Immutable) -> str:
+    """The field, with the cases in which it cannot be changed where it sometimes can."""
+    cases = (
+        "once set" if item.where == item.field else f"where `{item.where}` is set" if item.where else "",
+        f"where `{item.unless}` is not" if item.unless else "",
+        "to less" if item.may_grow else "",
+        "to another value" if item.may_go else "",
+    )
+    when = " ".join(filter(None, cases))
+    return f"`{item.field}`{f' ({when})' if when else ''}"

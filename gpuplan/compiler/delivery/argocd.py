@@ -256,8 +256,9 @@ def _application(plan: Plan, argocd: Argocd, applier: Applier, out: str) -> dict
     named = metadata(argocd, applier.name, {**_annotations(plan, folder, out), SYNC_WAVE: str(wave)})
     if stage.is_by_pool:
         # Rules and queues are annotated `Delete=confirm`, so an Application that is removed with its pool waits for a
-        # person, and Nodes `Delete=false`, so they stay. Others get none: what they wrote stays. From 3.3 on
-        # Argo CD gives one to an Application whose chart has a hook for its removal, as the GPU Operator's has.
+        # person, and Nodes `Delete=false`, so they stay. Others get none: what they wrote stays. From 3.3 on Argo CD
+        # gives one to an Application whose chart has a hook for its removal, as the GPU Operator's has from v26.7 on
+        # (`controller/hook.go`): it renders the chart, creates the hook's Job, and waits until that has ended.
         named["finalizers"] = [RESOURCES_FINALIZER]
     return {
         "apiVersion": "argoproj.io/v1alpha1",
@@ -351,8 +352,8 @@ def _application_set(plan: Plan, argocd: Argocd, applier: Applier, out: str) -> 
     """An Application for each folder of a namespace in the stage, whichever there are.
 
     `create-update` and `preserveResourcesOnDeletion`: no Application goes because a folder does, and no object because
-    an Application does. A removed namespace's Application stays and says that its path is gone, until a person who has
-    seen to what runs there deletes both.
+    an Application does. A removed namespace's Application stays, refused since its namespace is none of the project's,
+    until a person who has seen to what runs there deletes both.
     """
     folder = applier.folder
     stage = Stage(folder.partition("/")[0])

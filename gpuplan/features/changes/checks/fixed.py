@@ -85,7 +85,9 @@ def sync_taken_away(step: Step) -> Iterator[Finding]:
 
     ## Instead
     Take the old ones away first so that what they applied stays: `argocd app delete APP --cascade=false`, or `flux
-    suspend kustomization NAME`. Then make the change, and say so in a comment.
+    suspend kustomization NAME`. Then make the change, and say so in a comment. The Application of a GPU Operator from
+    v26.7 on goes only while its folder is in Git, since Argo CD runs a hook of its chart before
+    ([remove a cluster](../how-to/remove-a-cluster.md)).
     """
     name = step.after.cluster.name
     for tool, field, old, new in syncers(step):

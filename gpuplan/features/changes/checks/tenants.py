@@ -239,13 +239,14 @@ def namespace_removed(step: Step) -> Iterator[Finding]:
     """A namespace is no tenant's any more.
 
     ## Why
-    The Namespace leaves the output. Argo CD asks a person before it deletes it, and whoever says yes deletes everything
-    in it: pods, volumes, secrets. Flux leaves it where it is; then nothing limits what runs there, as its quotas and
+    The Namespace leaves the output with its folder. Argo CD removes nothing then, and syncs nothing of it any more:
+    what runs there goes on, in the limits that it had, which nobody mends. A person deletes the namespace, and with it
+    pods, volumes and secrets. Flux leaves it where it is; then nothing limits what runs there, as its quotas and
     admission rules are gone.
 
     ## Instead
-    Move what is needed first, and say in a comment that the namespace is empty. Where it is to stay, leave it with a
-    tenant.
+    Move what is needed first, and say in a comment that the namespace is empty. `gpuplan diff` says how to delete it
+    and its Application. Where it is to stay, leave it with a tenant.
     """
     kept = {name for tenant in step.after.tenants for name in tenant.spec.namespaces}
     stay = {tenant.name: tenant for tenant in step.after.tenants}

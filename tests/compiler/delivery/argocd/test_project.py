@@ -86,6 +86,13 @@ def test_the_chart_and_its_kinds_are_allowed_where_helm_installs_the_operator() 
     assert kinds(project, "namespace") >= chart_kinds().namespaced
 
 
+def test_the_job_that_the_operators_chart_runs_before_its_removal_is_allowed() -> None:
+    """Argo CD does not see what the project does not allow, and would take it for done (`executeHooks`)."""
+    project = the_project(a_cluster())
+    assert ("batch", "Job") in kinds(project, "namespace")
+    assert "gpu-operator" in {item["namespace"] for item in project["spec"]["destinations"]}
+
+
 def test_the_chart_is_not_allowed_where_olm_installs_the_operator() -> None:
     project = the_project(a_cluster(**OLM))
     assert project["spec"]["sourceRepos"] == [REPO]

@@ -70,6 +70,12 @@ class ArgoCd:
         approved = {"argocd.argoproj.io/deletion-approved": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
         self.api.patch(f"{self._applications}/{name}", {"metadata": {"annotations": approved}})
 
+    def delete(self, name: str) -> None:
+        """What `argocd app delete` asks for."""
+        finalizers = {"finalizers": ["resources-finalizer.argocd.argoproj.io"]}
+        self.api.patch(f"{self._applications}/{name}", {"metadata": finalizers})
+        self.api.delete(f"{self._applications}/{name}")
+
     def settle(self, also: Mapping[str, str] = {}, *, seconds: float = 180) -> None:
         """Wait until each Application is synced and healthy, or what ``also`` says of it, as `OutOfSync Missing`."""
 

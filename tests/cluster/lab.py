@@ -160,6 +160,8 @@ def syncing(
     Its GPU Operator is of `RELEASE`, and everything else that gpuplan does not install is there.
     """
     served, tree = scratch / "served", scratch / "platform"
+    for folder in (served, tree):
+        folder.mkdir()
     publish_chart(served / "charts", source("gpu-operator", OPERATOR) / CHART, RELEASE)
     with ExitStack() as stack:
         url = stack.enter_context(serving(served))
@@ -172,13 +174,13 @@ def syncing(
         repository.commit("A platform")
         plan = show(cluster, tree)
         plane = stack.enter_context(ControlPlane.start(plan["kubernetes"]))
-        bring(plane, tree, cluster, plan)
-        stack.enter_context(Kubelet(plane.api, ends_jobs=True))
-        world = stack.enter_context(World(plane.api, tree / "out" / cluster, plan))
         own = tree / "out/argocd" / cluster
         project = yaml.safe_load((own / f"appproject-gpuplan-{cluster}.yaml").read_text(encoding="utf-8"))
         namespace = project["metadata"]["namespace"]
         argocd = stack.enter_context(running(plane, namespace))
+        bring(plane, tree, cluster, plan)
+        stack.enter_context(Kubelet(plane.api, ends_jobs=True))
+        world = stack.enter_context(World(plane.api, tree / "out" / cluster, plan))
         teach(plane, namespace, own)
         yield Lab(cluster, argocd, repository, plane, world)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,6 +15,7 @@ import yaml
 
 from tests.cli.runs import run
 from tests.cluster.api import Refused
+from tests.cluster.argo_cd import state_of
 from tests.cluster.charts import rendered, the
 from tests.cluster.dumps import collect
 from tests.cluster.example import show
@@ -207,6 +210,86 @@ def test_a_class_that_leaves_holds_its_application_until_a_person_confirms_it(la
     until(lambda: lab.api.find(f"{CLASSES}/nightly") is None, "the class goes", seconds=60)
 
 
+# --- What does not begin, and what is left ----------------------------------------------------------------------
+
+
+def test_a_class_that_changes_keeps_its_application_from_syncing_until_what_diff_says_is_typed(lab: Lab) -> None:
+    name, hourly = "gpu-tenancy-dev", f"{CLASSES}/hourly"
+    path = lab.root / "policies/hourly.yaml"
+    path.write_text(PRIORITY.replace("nightly", "hourly"), encoding="utf-8")
+    lab.push("Run every hour")
+    until(lambda: lab.api.find(hourly) and operation(lab, name).startswith("successfully"), "it ends", seconds=60)
+    path.write_text(PRIORITY.replace("nightly", "hourly").replace("50", "60"), encoding="utf-8")
+    assert told(lab) == {name: ["hourly"]}
+    [delete] = commands(lab)
+    first = lab.api.get(hourly)
+    type_in(lab, delete)
+    until(lambda: is_another(lab, hourly, first), "what is deleted too early comes back", seconds=60)
+    assert lab.api.get(hourly)["value"] == 50
+
+    lab.push("Run them sooner")
+    until(lambda: state_of(lab.argocd.application(name)).startswith("Unknown"), "it cannot compare", seconds=60)
+    assert "PriorityClass" in condition(lab, name, "ComparisonError")
+    assert lab.api.get(hourly)["value"] == 50
+    type_in(lab, delete)
+
+    until(lambda: (lab.api.find(hourly) or {}).get("value") == 60, "the class has another value", seconds=60)
+    until(lambda: state_of(lab.argocd.application(name)) == "Synced Healthy", "it is synced", seconds=60)
+
+
+def test_a_tenant_that_leaves_is_there_until_what_diff_says_is_typed(lab: Lab) -> None:
+    name, space = "gpu-namespace-dev-development", "/api/v1/namespaces/development"
+    path = lab.root / "overlays/dev/policies.yaml"
+    text = path.read_text(encoding="utf-8")
+    gone = re.sub(r"  name: development\nspec:\n(  .*\n)+", "  name: development\n  $patch: delete\n", text)
+    path.write_text(gone, encoding="utf-8")
+    assert "development" in told(lab)[name]
+    typed = commands(lab)
+    lab.push("Let a team go")
+    until(lambda: state_of(lab.argocd.application(name)).startswith("Unknown"), "its folder is gone", seconds=60)
+    assert lab.api.get(space)["status"]["phase"] == "Active"
+
+    for command in typed:
+        type_in(lab, command)
+
+    until(lambda: name not in lab.argocd.applications(), "its Application goes", seconds=60)
+    assert [body["metadata"]["name"] for body in lab.api.list(BINDINGS) if "development" in json.dumps(body)] == []
+    until(lambda: lab.api.find(space) is None, "its namespace goes", seconds=60)
+
+
+BINDINGS: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+
+
+def commands(lab: Lab) -> list[str]:
+    """The commands that `gpuplan diff` says under `waits`, in their order."""
+    page = run("diff", "--cluster", "dev", cwd=lab.root).out
+    return re.findall(r"`((?:kubectl|argocd) [^`]+)`", page[page.index("  waits ") :].partition("\n\n")[0])
+
+
+def type_in(lab: Lab, command: str) -> None:
+    program, *words = shlex.split(command)
+    match program, words:
+        case "kubectl", _:
+            lab.plane.kubectl(*words)
+        case "argocd", ["app", "delete", name]:
+            lab.argocd.delete(name)
+        case "argocd", ["app", "confirm-deletion", name]:
+            lab.argocd.confirm(name)
+        case _:
+            pytest.fail(f"nobody here types `{command}`")
+
+
+def is_another(lab: Lab, path: str, body: Mapping[str, Any]) -> bool:
+    """Whether there is an object of the same name that is a later one."""
+    found = lab.api.find(path)
+    return found is not None and found["metadata"]["uid"] != body["metadata"]["uid"]
+
+
+def condition(lab: Lab, name: str, kind: str) -> str:
+    found = lab.argocd.application(name)["status"].get("conditions", [])
+    return next((str(item["message"]) for item in found if item["type"] == kind), "")
+
+
 JOBS: Final = "/apis/batch/v1/namespaces/model-services/jobs"
 CLASSES: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
@@ -215,7 +298,8 @@ def told(lab: Lab) -> dict[str, list[str]]:
     """By Application what `gpuplan diff` says that is waited for."""
     found = run("diff", "--output-format", "json", cwd=lab.root)
     waits = [wait for cluster in json.loads(found.out)["clusters"] for wait in cluster["waits"]]
-    return {wait["application"]: [item["name"] for item in (*wait["pruned"], *wait["ended"])] for wait in waits}
+    groups = ("pruned", "ended", "refused", "left")
+    return {wait["application"]: [item["name"] for group in groups for item in wait[group]] for wait in waits}
 
 
 def operation(lab: Lab, name: str) -> str:

@@ -352,8 +352,8 @@ def _application_set(plan: Plan, argocd: Argocd, applier: Applier, out: str) -> 
     """An Application for each folder of a namespace in the stage, whichever there are.
 
     `create-update` and `preserveResourcesOnDeletion`: no Application goes because a folder does, and no object because
-    an Application does. A removed namespace's Application stays, refused since its namespace is none of the project's,
-    until a person who has seen to what runs there deletes both.
+    an Application does. A removed namespace's Application stays and syncs nothing, until a person who has seen to what
+    runs there deletes both.
     """
     folder = applier.folder
     stage = Stage(folder.partition("/")[0])

@@ -481,11 +481,19 @@ def _workload_added(step: Step, new: Workload) -> Iterator[Change]:
 
 
 def _workload_removed(step: Step, old: Workload) -> Iterator[Change]:
+    """With the last one of a namespace goes its folder, and Argo CD removes nothing (`waiting`)."""
+    is_last = not any(item.namespace == old.namespace for item in step.after.workloads)
+    if is_last and step.after.cluster.argocd is not None:
+        effect = "its pods run on until a person deletes them"
+    else:
+        effect = (
+            "its pods end, and its volume goes when a person confirms it" if any(volumes_of(old)) else "its pods end"
+        )
     yield Change(
         *of(step.before, old),
         ChangeClass.DESTRUCTIVE,
         "workload is removed",
-        "its pods end, and its volume goes when a person confirms it" if any(volumes_of(old)) else "its pods end",
+        effect,
         "reverting starts it again, from the beginning",
         pods=old.most_pods,
     )

@@ -86,8 +86,7 @@ def sync_taken_away(step: Step) -> Iterator[Finding]:
     ## Instead
     Take the old ones away first so that what they applied stays: `argocd app delete APP --cascade=false`, or `flux
     suspend kustomization NAME`. Then make the change, and say so in a comment. The Application of a GPU Operator from
-    v26.7 on goes only while its folder is in Git, since Argo CD runs a hook of its chart before
-    ([remove a cluster](../how-to/remove-a-cluster.md)).
+    v26.7 on goes when a Job of its chart has ended ([remove a cluster](../how-to/remove-a-cluster.md)).
     """
     name = step.after.cluster.name
     for tool, field, old, new in syncers(step):
@@ -114,15 +113,16 @@ def immutable_field_changes(step: Step) -> Iterator[Finding]:
 
     ## Why
     The API server refuses the object, and with it Argo CD and Flux fail to sync the whole folder: everything else in it
-    stays as it was. Argo CD cannot even compare it: the Application is `Unknown`, begins no sync and mends nothing, and
-    at a later look may call itself `Synced` while the object is as it was. The sync options `Replace` and `Force` do
-    not help, since Argo CD reads them after it has compared. `gpuplan diff` names the Application under `waits`.
+    stays as it was. Argo CD cannot even compare it: the Application is `Unknown` and begins no sync. At a later look it
+    calls itself `Synced`, by what it compared before, while nothing of the commit is applied. The sync options
+    `Replace` and `Force` do not help, since Argo CD reads them after it has compared. `gpuplan diff` names the
+    Application under `waits`.
     [Fields that cannot be changed](../fixed-fields.md) lists the fields.
 
     ## Instead
     Give what is new another name, and remove the old one when nothing uses it any more. Or delete the object in the
-    cluster, and say so in a comment. Delete it when the change has been refused: before that, Argo CD and Flux create
-    the old one again, Argo CD within seconds. What is created then is as Git has it.
+    cluster, and say so in a comment. Delete it when Argo CD or Flux has read the commit: before that, they create the
+    old one again, Argo CD within a second. What is created afterwards is as Git has it.
 
     Pods that run keep their priority when their PriorityClass is deleted, and meanwhile no pod can be created with it.
     A LocalQueue that is deleted leaves what runs alone. With the claim of a volume goes all that is in it, once no pod
@@ -150,7 +150,7 @@ def _verb(identity: Identity, found: tuple[Route, ...]) -> str:
 def _help(identity: Identity, *, is_named: bool) -> str:
     """``is_named`` says that policies give the object its name, and can give it another."""
     hold = assume_kind(identity.group, identity.kind).held_by
-    delete = f"run {deletion(identity)} once its sync has failed"
+    delete = f"run {deletion(identity)} once Argo CD or Flux has read the commit"
     if identity.kind == "PersistentVolumeClaim":
         delete += ": all that is in the volume goes with it, once no pod uses it"
     elif hold is not None and hold.kind:

@@ -287,8 +287,8 @@ def _wait_lines(wait: Wait) -> Iterator[str]:
         verb = "is" if len(wait.refused) == 1 else "are"
         delete = joined([deletion(item) for item in wait.refused])
         yield (
-            f"`{name}` syncs and mends nothing until {named} {verb} deleted or the commit is reverted: "
-            f"once Argo CD calls it `Unknown`, {delete}"
+            f"`{name}` syncs nothing until {named} {verb} deleted or the commit is reverted: "
+            f"once Argo CD has read the commit, {delete}"
         )
     if wait.left:
         first = "".join(f"{deletion(item)}, then " for item in wait.left if item.kind == "Namespace")

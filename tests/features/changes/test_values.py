@@ -369,6 +369,16 @@ def test_whoever_works_in_a_workspace_is_told_what_stays() -> None:
     assert removed.effect == "its pods end, and its volume goes when a person confirms it"
 
 
+def _remove_embeddings(platform: Platform) -> None:
+    platform.remove("Workload", "embeddings")
+
+
+def test_the_last_work_of_a_namespace_runs_on_when_it_leaves() -> None:
+    assert change(original, _remove_embeddings, "Workload", "embeddings").effect == (
+        "its pods run on until a person deletes them"
+    )
+
+
 def _scaled(before: Edit, edit: Edit) -> tuple[str, int]:
     found = change(before, edit, "Workload", "embeddings")
     return found.effect, found.pods

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +24,7 @@ from tests.cluster.programs import program, source
 MODULE: Final = "github.com/argoproj/argo-cd/v3"
 POLL: Final = 5
 """Seconds between two looks at Git; the default is two minutes."""
-_PROGRAMS: Final = ("argocd-repo-server", "argocd-application-controller", "argocd-applicationset-controller")
+PROGRAMS: Final = ("argocd-repo-server", "argocd-application-controller", "argocd-applicationset-controller")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,18 @@ class ArgoCd:
 
     plane: ControlPlane
     namespace: str
-    processes: tuple[Process, ...]
+    programs: dict[str, Process]
+    """By their names; `redis` is one."""
+    _start: Callable[[str], Process]
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        return tuple(self.programs.values())
+
+    def restart(self, name: str) -> None:
+        """Kill a program, and start it anew at its old address."""
+        self.programs[name].stop()
+        self.programs[name] = self._start(name)
 
     @property
     def api(self) -> Api:
@@ -71,9 +83,9 @@ class ArgoCd:
         self.api.patch(f"{self._applications}/{name}", {"metadata": {"annotations": approved}})
 
     def delete(self, name: str) -> None:
-        """What `argocd app delete` asks for."""
-        finalizers = {"finalizers": ["resources-finalizer.argocd.argoproj.io"]}
-        self.api.patch(f"{self._applications}/{name}", {"metadata": finalizers})
+        """What `argocd app delete` asks for: with all that it applied."""
+        finalizers = ["resources-finalizer.argocd.argoproj.io"]
+        self.api.patch(f"{self._applications}/{name}", {"metadata": {"finalizers": finalizers}})
         self.api.delete(f"{self._applications}/{name}")
 
     def settle(self, also: Mapping[str, str] = {}, *, seconds: float = 180) -> None:
@@ -123,7 +135,7 @@ def running(plane: ControlPlane, namespace: str = "argocd") -> Iterator[ArgoCd]:
     for name in ("bin", "home", "tmp"):
         (folder / name).mkdir()
     binary = program("argo-cd", "cmd")
-    for name in _PROGRAMS:
+    for name in PROGRAMS:
         (folder / "bin" / name).symlink_to(binary)
     for name in ("helm", "kustomize"):
         (folder / "bin" / name).symlink_to(program("argo-cd-tools", name))
@@ -162,7 +174,7 @@ def running(plane: ControlPlane, namespace: str = "argocd") -> Iterator[ArgoCd]:
             *("--metrics-address", "127.0.0.1", "--metrics-port", free_port()),
         ],
         "argocd-application-controller": [
-            *("--namespace", namespace, "--app-resync", POLL, "--metrics-port", free_port()),
+            *("--namespace", namespace, "--app-resync", POLL, "--app-resync-jitter", 0, "--metrics-port", free_port()),
             *asks,
         ],
         "argocd-applicationset-controller": [
@@ -171,15 +183,20 @@ def running(plane: ControlPlane, namespace: str = "argocd") -> Iterator[ArgoCd]:
             *("--webhook-addr", f"127.0.0.1:{free_port()}"),
         ],
     }
-    with ExitStack() as stack:
-        store = Process([program("argo-cd", "argo-cd"), f"127.0.0.1:{redis}"], folder / "redis.log")
-        stack.callback(store.stop)
-        started = []
-        for name in _PROGRAMS:
-            options = [*map(str, arguments[name]), *common]
-            started.append(Process([folder / "bin" / name, *options], folder / f"{name}.log", environment))
-            stack.callback(started[-1].stop)
-        yield ArgoCd(plane, namespace, tuple(started))
+    commands: dict[str, list[str | Path]] = {"redis": [program("argo-cd", "argo-cd"), f"127.0.0.1:{redis}"]}
+    for name in PROGRAMS:
+        commands[name] = [folder / "bin" / name, *map(str, arguments[name]), *common]
+    starts = itertools.count()
+
+    def start(name: str) -> Process:
+        return Process(commands[name], folder / f"{name}-{next(starts)}.log", environment)
+
+    argocd = ArgoCd(plane, namespace, {name: start(name) for name in commands}, start)
+    try:
+        yield argocd
+    finally:
+        for process in argocd.processes:
+            process.stop()
 
 
 def _install(plane: ControlPlane, namespace: str) -> None:

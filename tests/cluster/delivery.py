@@ -31,13 +31,17 @@ class Folder:
 def deliveries(control_plane: ControlPlane, repository: Path, cluster: str) -> Iterator[Folder]:
     """The cluster's folder of Argo CD's or Flux's objects, and then each folder that those deliver, in their order."""
     [path] = [path for tool in ("argocd", "flux") if (repository / (path := f"out/{tool}/{cluster}")).is_dir()]
-    root = read_folder(control_plane, repository, path)
-    yield root
-    for body in _after_what_they_depend_on(root.objects):
+    return _with_delivered(control_plane, repository, read_folder(control_plane, repository, path))
+
+
+def _with_delivered(control_plane: ControlPlane, repository: Path, folder: Folder) -> Iterator[Folder]:
+    """A folder and what its objects deliver; a root delivers what delivers the others."""
+    yield folder
+    for body in _after_what_they_depend_on(folder.objects):
         for path in _paths(body, repository):
-            yield replace(
-                read_folder(control_plane, repository, path), is_deleted_with_application=_deletes_with_itself(body)
-            )
+            found = read_folder(control_plane, repository, path)
+            found = replace(found, is_deleted_with_application=_deletes_with_itself(body))
+            yield from _with_delivered(control_plane, repository, found)
 
 
 def read_folder(control_plane: ControlPlane, repository: Path, path: str) -> Folder:

@@ -103,12 +103,12 @@ def apply_all(api: Api, folders: Sequence[Folder]) -> None:
         api.apply(body, manager=MANAGER)
 
 
-def make_foreign_namespaces(api: Api, folders: Sequence[Folder], *, but: Sequence[str] = ()) -> None:
-    """Those that are used and that no folder has, except for ones that something else makes."""
+def make_foreign_namespaces(api: Api, folders: Sequence[Folder]) -> None:
+    """Those that are used and that no folder has."""
     bodies = [body for folder in folders for body in folder.objects]
     own = {body["metadata"]["name"] for body in bodies if body["kind"] == "Namespace"}
     used = {body["metadata"]["namespace"] for body in bodies if "namespace" in body["metadata"]}
-    for name in sorted(used - own - {*but}):
+    for name in sorted(used - own):
         api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, manager="tests")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 
 import yaml
 
+from gpuplan.compiler.planning.sync_names import CONTENT
 from tests.cli.runs import run
 from tests.cluster import nodes
 from tests.cluster.api import Api, Refused
@@ -30,14 +31,13 @@ OPERATOR: Final = "github.com/NVIDIA/gpu-operator"
 RELEASE: Final = "v25.3.4"
 """The release of the GPU Operator that the module is, whose chart lies in it."""
 CHART: Final = "deployments/gpu-operator"
-SCALED: Final = "Synced"
-"""What is scaled by a HorizontalPodAutoscaler, which is not well without the metrics that nothing here measures."""
 
 
 class World:
-    """Plays the GPU Operator and Node Feature Discovery, as far as Argo CD sees them.
+    """Plays the GPU Operator, Node Feature Discovery and OLM, as far as Argo CD sees them.
 
-    The one says that its ClusterPolicy is ready, the other gives nodes labels and taints by the rules that are there.
+    The first says that its ClusterPolicy is ready, the second gives nodes labels and taints by the rules that are
+    there, and the third brings the kinds of what is subscribed to. A volume whose claim went is there for another.
     """
 
     def __init__(self, api: Api, cluster: Path, plan: Mapping[str, Any]) -> None:
@@ -59,6 +59,8 @@ class World:
         said: dict[str, int] = {}
         while not self._is_stopped.wait(1):
             try:
+                self._install()
+                self._free_volumes()
                 for policy in self._api.list("/apis/nvidia.com/v1/clusterpolicies"):
                     uid, generation = policy["metadata"]["uid"], policy["metadata"]["generation"]
                     if said.get(uid) != generation:
@@ -68,10 +70,30 @@ class World:
             except (Refused, OSError, ConfigurationError):  # a kind, a file or an entry that is not there yet
                 continue
 
+    def _install(self) -> None:
+        if self.plan["gpu_operator"]["install"] != "olm":
+            return
+        group = "/apis/operators.coreos.com/v1alpha1"
+        for subscription in self._api.list(f"{group}/subscriptions"):
+            if "status" not in subscription:
+                metadata = subscription["metadata"]
+                path = f"{group}/namespaces/{metadata['namespace']}/subscriptions/{metadata['name']}"
+                folder = self._cluster / "gpu-operator"
+                files = [*folder.glob("clusterpolicy-*.yaml"), *folder.glob("nodefeaturediscovery-*.yaml")]
+                define(self._api, [yaml.safe_load(file.read_text(encoding="utf-8")) for file in files])
+                status = {"state": "AtLatestKnown", "conditions": [], "lastUpdated": _now()}
+                self._api.patch(path, {"status": status})  # its definition here has no part for it
+
+    def _free_volumes(self) -> None:
+        for volume in self._api.list("/api/v1/persistentvolumes"):
+            if volume["status"]["phase"] == "Released":
+                claim = {"uid": None, "resourceVersion": None}
+                path = f"/api/v1/persistentvolumes/{volume['metadata']['name']}"
+                self._api.patch(path, {"spec": {"claimRef": claim}})
+
     def _say_ready(self, policy: Mapping[str, Any]) -> None:
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         conditions = [
-            {"type": kind, "status": status, "reason": reason, "message": "", "lastTransitionTime": now}
+            {"type": kind, "status": status, "reason": reason, "message": "", "lastTransitionTime": _now()}
             for kind, status, reason in (("Ready", "True", "Reconciled"), ("Error", "False", "Ready"))
         ]
         status = {"namespace": "gpu-operator", "state": "ready", "conditions": conditions}
@@ -87,6 +109,10 @@ class World:
 
     def _rules(self) -> tuple[dict[str, Any], ...]:
         return self._api.list("/apis/nfd.k8s-sigs.io/v1alpha1/nodefeaturerules")
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +152,37 @@ class Lab:
         for body in yaml.safe_load_all(text):
             self.api.apply(body, manager="tests")
 
-    @property
+    def finish(self, also: Mapping[str, str] = {}, *, work: bool = True) -> None:
+        """See the first sync to its end: start what a person starts, once all else is there.
+
+        ``also`` says of Applications what they are in the end instead of synced and healthy; without ``work`` that is
+        not waited for.
+        """
+        works = [f"gpu-workloads-{self.cluster}-{path.name}" for path in (self._out / "workloads").glob("*")]
+        asked = self.by_hand()
+        self.argocd.settle({**dict.fromkeys(works, ""), **dict.fromkeys(asked, "OutOfSync"), **also})
+        for name in {*asked} - {*also}:
+            self.argocd.sync(name)
+        self.argocd.settle({**self.scaled(), **({} if work else dict.fromkeys(works, "")), **also})
+
     def by_hand(self) -> tuple[str, ...]:
-        """The Applications that no automation syncs."""
-        found = self.argocd.applications()
-        return tuple(name for name, body in found.items() if "automated" not in body["spec"].get("syncPolicy", {}))
+        """The Applications that a person starts, by the objects of Git: neither they themselves nor a root do."""
+        paths = sorted((self.root / "out/argocd" / self.cluster).rglob("application-*.yaml"))
+        bodies = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in paths]
+        return tuple(
+            body["metadata"]["name"]
+            for body in bodies
+            if "automated" not in body["spec"]["syncPolicy"] and CONTENT not in body["metadata"]["annotations"]
+        )
+
+    def scaled(self) -> dict[str, str]:
+        """What a HorizontalPodAutoscaler scales: it is not well without the metrics that nothing here measures."""
+        paths = (self._out / "workloads").glob("*/horizontalpodautoscaler-*.yaml")
+        return {f"gpu-workloads-{self.cluster}-{path.parent.name}": "Synced" for path in paths}
+
+    @property
+    def _out(self) -> Path:
+        return self.root / "out" / self.cluster
 
 
 _PARENT: Final = """\
@@ -147,15 +199,33 @@ spec:
 """
 
 
+def build(tree: Path) -> None:
+    built = run("build", cwd=tree)
+    assert built.code == 0, built.out + built.err
+
+
+Beside = Callable[[ControlPlane, Path], AbstractContextManager[object]]
+"""Starts programs beside a control plane; they may read the cluster's folder of `out/`."""
+
+
 def as_it_is(tree: Path) -> None:
     """Edit nothing."""
 
 
+def nothing(plane: ControlPlane, out: Path) -> AbstractContextManager[object]:
+    """Start nothing."""
+    return nullcontext()
+
+
 @contextmanager
 def syncing(
-    scratch: Path, cluster: str, edit: Callable[[Path], None] = as_it_is, *, platform: Path = REPOSITORY
+    scratch: Path,
+    cluster: str,
+    edit: Callable[[Path], None] = as_it_is,
+    beside: Beside = nothing,
+    built_by: Callable[[Path], None] = build,
 ) -> Iterator[Lab]:
-    """A cluster of a platform, edited and committed, beside an Argo CD that was told of nothing yet.
+    """A cluster of the example, edited and committed, beside an Argo CD that was told of nothing yet.
 
     Its GPU Operator is of `RELEASE`, and everything else that gpuplan does not install is there.
     """
@@ -166,18 +236,19 @@ def syncing(
     with ExitStack() as stack:
         url = stack.enter_context(serving(served))
         repository = Repository.make(tree, served, url)
-        shutil.copytree(platform / "policies", tree / "policies")
-        shutil.copytree(platform / "overlays" / cluster, tree / "overlays" / cluster)
-        address(tree / "overlays" / cluster / "cluster.yaml", repository, f"{url}/charts")
+        shutil.copytree(REPOSITORY / "policies", tree / "policies")
+        shutil.copytree(REPOSITORY / "overlays" / cluster, tree / "overlays" / cluster)
         edit(tree)
-        build(tree)
+        address(tree / "overlays" / cluster / "cluster.yaml", repository, f"{url}/charts")
+        built_by(tree)
         repository.commit("A platform")
         plan = show(cluster, tree)
         plane = stack.enter_context(ControlPlane.start(plan["kubernetes"]))
         own = tree / "out/argocd" / cluster
-        project = yaml.safe_load((own / f"appproject-gpuplan-{cluster}.yaml").read_text(encoding="utf-8"))
-        namespace = project["metadata"]["namespace"]
+        [project] = own.glob("appproject-*.yaml")
+        namespace = yaml.safe_load(project.read_text(encoding="utf-8"))["metadata"]["namespace"]
         argocd = stack.enter_context(running(plane, namespace))
+        stack.enter_context(beside(plane, tree / "out" / cluster))
         bring(plane, tree, cluster, plan)
         stack.enter_context(Kubelet(plane.api, ends_jobs=True))
         world = stack.enter_context(World(plane.api, tree / "out" / cluster, plan))
@@ -188,20 +259,15 @@ def syncing(
 def address(file: Path, repository: Repository, charts: str) -> None:
     """Have a cluster read this repository, and its operator's chart from here."""
     text = file.read_text(encoding="utf-8")
-    body = yaml.safe_load(text)["spec"]
+    body = next(yaml.safe_load_all(text))["spec"]
     text = text.replace(body["argocd"]["repoURL"], repository.url)
     if body["gpuOperator"]["install"] == "helm":
-        text = text.replace(
-            f"version: {body['gpuOperator']['version']}", f"version: {RELEASE}\n    chartRepoURL: {charts}"
-        )
+        version = f"version: {body['gpuOperator']['version']}"
+        apart = ", " if f"{version}}}" in text else "\n    "
+        text = text.replace(version, f"version: {RELEASE}{apart}chartRepoURL: {charts}")
     if named := body["argocd"].get("destination", {}).get("name"):
         text = text.replace(f"destination: {{name: {named}}}", "destination: {name: in-cluster}")
     file.write_text(text, encoding="utf-8")
-
-
-def build(tree: Path) -> None:
-    built = run("build", cwd=tree)
-    assert built.code == 0, built.out + built.err
 
 
 def bring(plane: ControlPlane, tree: Path, cluster: str, plan: Mapping[str, Any]) -> None:
@@ -211,7 +277,8 @@ def bring(plane: ControlPlane, tree: Path, cluster: str, plan: Mapping[str, Any]
     nodes.make_nodes(api, [pool for pool in plan["pools"] if not there.issuperset(nodes.names(pool))])
     folders = tuple(deliveries(plane, tree, cluster))
     bodies = [body for folder in folders for body in folder.objects]
-    brought = ("argoproj.io", *(("nvidia.com", "nfd.k8s-sigs.io") if plan["gpu_operator"]["install"] == "helm" else ()))
+    by_chart, by_olm = ("nvidia.com", "nfd.k8s-sigs.io"), ("nvidia.com", "nfd.openshift.io")
+    brought = ("argoproj.io", *{"helm": by_chart, "olm": by_olm}.get(plan["gpu_operator"]["install"], ()))
     define(api, [body for body in bodies if body["apiVersion"].partition("/")[0] not in brought])
     provide_volumes(api, folders)
     make_foreign_namespaces(api, folders)

@@ -134,6 +134,10 @@ class Repository:
         _git(self.tree, "push", "-q", "origin", "main")
         return _git(self.tree, "rev-parse", "HEAD").strip()
 
+    def bring_back(self, *paths: str) -> None:
+        """Have these folders in the work tree as they were before the last commit."""
+        _git(self.tree, "checkout", "-q", "--no-overlay", "HEAD~1", "--", *paths)
+
 
 def _git(folder: Path, *arguments: str) -> str:
     who = ["-c", "user.name=Tests", "-c", "user.email=tests@example.com", "-c", "commit.gpgsign=false"]

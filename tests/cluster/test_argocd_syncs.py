@@ -32,20 +32,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield lab
 
 
-MANUAL: Final = ("gpu-partitions-dev-a100-shared",)
-"""Which of dev's pools a person approves."""
-SCALED: Final = {"gpu-workloads-dev-model-services": "Synced"}
-"""What is scaled by a HorizontalPodAutoscaler, which is not well without the metrics that nothing here measures."""
-
-
 def test_a_new_cluster_is_synced_to_its_end(lab: Lab) -> None:
     lab.adopt()
-
-    work = ("gpu-workloads-dev-model-services", "gpu-workloads-dev-research")  # which needs nodes of pools
-    lab.argocd.settle({**dict.fromkeys(work, ""), **dict.fromkeys(MANUAL, "OutOfSync Missing")})
-    for name in MANUAL:
-        lab.argocd.sync(name)
-    lab.argocd.settle(SCALED)
+    lab.finish()
 
 
 def test_no_tenant_has_a_namespace_or_rights_before_they_are_held_to_anything(lab: Lab) -> None:
@@ -99,7 +88,7 @@ def test_a_change_of_a_quota_is_applied_to_its_namespace_alone(lab: Lab) -> None
     lab.push("Give development less")
 
     until(lambda: lab.argocd.synced() != before, "something is synced", seconds=60)
-    lab.argocd.settle(SCALED)
+    lab.argocd.settle(lab.scaled())
 
     after = lab.argocd.synced()
     assert {name for name in after if after[name] != before[name]} == {"gpu-namespace-dev-development"}
@@ -127,7 +116,7 @@ def test_a_fix_is_picked_up_while_a_failed_sync_is_retried(lab: Lab) -> None:
     shutil.rmtree(folder.parents[1])
     lab.push("Take it away")
 
-    lab.argocd.settle(SCALED, seconds=90)
+    lab.argocd.settle(lab.scaled(), seconds=90)
 
 
 def has_failed(lab: Lab, name: str) -> bool:

@@ -58,7 +58,7 @@ def render(
         return
     cluster, of = about(plan.cluster), Traces(plan, argocd, Reasons(folders, find_whys))
     top = roots.FOLDER if argocd.spec.root else ""
-    whole = about(plan.cluster, *(pool for pool in plan.pools if pool.windows))
+    whole = about(plan.cluster, *(pool for pool in plan.pools if pool.windows), *plan.tenants)
     project = _app_project(plan, argocd, folders)
     yield Manifest(top, project, about=whole, trace=partial(of.app_project, project["spec"]))
     digests = {folder.path: folder.digest for folder in folders}

@@ -12,6 +12,7 @@ from gpuplan.compiler.manifests import Identity, Subject, identity_of
 from gpuplan.compiler.planning.layouts import content_hash
 from gpuplan.compiler.planning.node_patterns import find_other_name
 from gpuplan.compiler.planning.plan import (
+    Component,
     HandWritten,
     Nodes,
     Pool,
@@ -22,6 +23,7 @@ from gpuplan.compiler.planning.plan import (
     RetainedObject,
 )
 from gpuplan.compiler.planning.pool_nodes import find_pattern, has_node
+from gpuplan.compiler.policy.parse import document_of
 from gpuplan.features.changes.kinds import Pair, class_of, class_of_stage
 from gpuplan.features.changes.meaning import means_same
 from gpuplan.features.changes.model import NOTHING_RUNS, Change, of
@@ -70,15 +72,29 @@ def _document(step: Step, key: _Key, old: list[HandWritten], new: list[HandWritt
     verb = "is added" if not old else "is removed" if not new else "changes"
     is_kustomization = identity.kind in _KUSTOMIZATIONS
     what = identity.kind if is_kustomization else str(identity) if identity.kind else "a patch"
+    at = (new or old)[0].at
+    folder = _folder(step, stage, at)
     return _change(
         step,
         stage,
         class_of_stage(stage) if is_kustomization else worst(_classes(stage, identity, old, new)),
         f"hand-written {what} {verb}",
-        f"objects of the folder {stage} differ",
-        stage,
-        (new or old)[0].at,
+        f"objects of the folder {folder} differ",
+        folder,
+        at,
     )
+
+
+def _folder(step: Step, stage: str, at: Origin) -> str:
+    """What is synced with it: its stage, or the one folder of a stage that its Component is for."""
+    document = document_of(at)
+    components = (*step.before.components, *step.after.components)
+    found = (item for item in components if document and document.file.path.startswith(f"{item.folder}/"))
+    return next((_synced(item) for item in found if item.part is not None), stage)
+
+
+def _synced(component: Component) -> str:
+    return component.stage if component.part is None else f"{component.stage}/{component.part}"
 
 
 def _change(
@@ -104,9 +120,8 @@ def _components(step: Step) -> Iterator[Change]:
     for folder, place in {**old, **new}.items():
         if (folder in old) != (folder in new) and place.stage not in documents:
             what = f"hand-written Component {'is added' if folder in new else 'is removed'}"
-            synced = place.stage if place.part is None else f"{place.stage}/{place.part}"
             found = class_of_stage(place.stage)
-            yield _change(step, folder, found, what, "objects are patched otherwise", synced, place.at)
+            yield _change(step, folder, found, what, "objects are patched otherwise", _synced(place), place.at)
 
 
 # --- Retained ----------------------------------------------------------------------------------------------------

@@ -123,7 +123,8 @@ def _compare(
     old, new = (state.written if state else Written({}) for state in (before, after))
     found = tuple(differing(cluster, old, new, _proof(before, after, nodes)))
     parts = _parts(old.objects, new.objects)
-    changes = [change for told in _told(before, after, found, nodes) if (change := _placed(told, found, parts)).folders]
+    placed = [change for told in _told(before, after, found, nodes) if (change := _placed(told, found, parts)).folders]
+    changes = _with_what_follows(sorted(placed, key=_order), found)
     if before is None or after is None:
         return Comparison(tuple(changes), tuple(item for item in found if not _is_explained(item, changes)))
     edits = Edits(before.plan, after.plan)
@@ -204,6 +205,13 @@ def _placed(change: Change, found: Sequence[ObjectChange], parts: Mapping[str, f
             names = names - known | {stage}
     ranks = {stage: rank for rank, stage in enumerate(change.stages)}
     return change._replace(folders=tuple(sorted(names, key=lambda name: (ranks.get(stage_of(name), 0), name))))
+
+
+def _with_what_follows(changes: Sequence[Change], found: Iterable[ObjectChange]) -> list[Change]:
+    """The changes, worst first: folders that follow from any of them are the first one's, where none has them."""
+    said = {folder for change in changes for folder in change.folders}
+    left = {_synced(item.folder) for item in found if stage_of(item.folder) in _FOLLOW} - said
+    return [change._replace(folders=(*change.folders, *sorted(left))) for change in changes[:1]] + [*changes[1:]]
 
 
 def _parts(*sides: Objects) -> dict[str, frozenset[str]]:

@@ -35,7 +35,7 @@ def test_a_layout_edited_in_place_says_who_must_end_and_what_vanishes() -> None:
     )
     assert found.pods == 56
     assert found.needs_drain
-    assert found.folders == ("gpu-operator", "partitions/a100-small", "scheduling")
+    assert found.folders == ("gpu-operator", "partitions/a100-small", "scheduling", "monitoring")
 
 
 def test_mig_stays_on_from_one_layout_to_another_so_that_nothing_reboots() -> None:
@@ -117,7 +117,7 @@ def test_a_quota_says_both_numbers_and_that_what_runs_goes_on() -> None:
     assert found.what == "a100-mixed 3g.40gb: guarantee from 16 to 4, limit from 16 to 4"
     assert found.effect == "pods that run go on, even beyond a quota; new ones wait or are refused"
     assert found.grants == (GrantChange("model-services", "a100-mixed", "3g.40gb", 16, 4, 16, 4),)
-    assert found.folders == ("scheduling",)
+    assert found.folders == ("scheduling", "monitoring")
 
 
 def test_a_removed_tenant_loses_all_of_its_grants() -> None:
@@ -142,6 +142,7 @@ def test_a_renamed_pool_says_so() -> None:
         "partitions/a100-agents",
         "partitions/a100-assistants",
         "scheduling",
+        "monitoring",
     )
 
 
@@ -149,7 +150,7 @@ def test_nodes_that_go_to_another_pool_are_named() -> None:
     found = change(edits.add_pools_by_name, edits.move_nodes_between_pools, "Pool", "left")
     assert found.what == "1 node goes to pool `right`"
     assert found.nodes == NodeImpact(1, ("gpu-2",), None)
-    assert found.folders == ("partitions/left", "partitions/right", "scheduling")
+    assert found.folders == ("partitions/left", "partitions/right", "scheduling", "monitoring")
 
 
 def test_nodes_that_leave_for_no_pool_lose_their_partitions() -> None:

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpuplan.compiler.backends.gpu_operator import config_map_names
 from gpuplan.compiler.backends.gpu_operator.settings import ConfigMapNames
+from gpuplan.compiler.base.plain import value_at
 from gpuplan.compiler.delivery.appliers import KUSTOMIZATION, Applier, get_applier, has_chart
 from gpuplan.compiler.delivery.charts import Chart, chart_values, charts
 from gpuplan.compiler.delivery.flux_traces import Traces
 from gpuplan.compiler.delivery.reasons import FindWhys, Reasons
-from gpuplan.compiler.manifests import File, Identity, Manifest
+from gpuplan.compiler.manifests import File, Identity, Manifest, to_yaml
 from gpuplan.compiler.planning.charts import find_chart
 from gpuplan.compiler.planning.plan import Flux, Plan, Stage
 from gpuplan.compiler.planning.subjects import about
@@ -328,6 +329,7 @@ def _release(plan: Plan, flux: Flux, chart: Chart) -> dict[str, Any]:
     whose ConfigMap is missing starts as soon as it is there. What waits for the release waits for the Kustomization of
     the folder, which is healthy when the ClusterPolicy is, or the scheduler.
     """
+    values = chart_values(plan, chart)
     return {
         "apiVersion": "helm.toolkit.fluxcd.io/v2",
         "kind": "HelmRelease",
@@ -349,7 +351,8 @@ def _release(plan: Plan, flux: Flux, chart: Chart) -> dict[str, Any]:
             "install": {"createNamespace": True, **_action()},
             "upgrade": _action(),
             "driftDetection": {"mode": "enabled"},
-            "values": dict(chart_values(plan, chart)),
+            **({"postRenderers": [_without_nulls(values)]} if chart.stage is Stage.GPU_OPERATOR else {}),
+            "values": dict(values),
         },
     }
 
@@ -364,6 +367,28 @@ def _action() -> dict[str, Any]:
     """
     strategy = {"name": "RetryOnFailure", "retryInterval": _RETRY_INTERVAL}
     return {"crds": "CreateReplace", "disableWait": True, "strategy": strategy}
+
+
+def _without_nulls(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A patch of the ClusterPolicy that gives empty blocks and texts to what the operator's chart renders as null.
+
+    The API server refuses these nulls of a server-side apply: ADR 42. helm-controller installs by one since 1.5
+    (`Install` in its `internal/action/install.go`), and looks for drift by one in all releases (`Diff` in `diff.go`
+    there), so that `serverSideApply: false` is not enough. What the blocks hold is left as it is.
+    """
+    is_named = value_at(values, ("devicePlugin", "config", "default")) == ""
+    policy = {
+        "apiVersion": "nvidia.com/v1",
+        "kind": "ClusterPolicy",
+        "metadata": {"name": _CLUSTER_POLICY},
+        "spec": {
+            **({"devicePlugin": {"config": {"default": ""}}} if is_named else {}),
+            "mig": {},
+            "validator": {"plugin": {}},
+        },
+    }
+    target = {"group": "nvidia.com", "kind": "ClusterPolicy"}
+    return {"kustomize": {"patches": [{"target": target, "patch": to_yaml(policy)}]}}
 
 
 def _helm_metadata(plan: Plan, flux: Flux, chart: Chart) -> dict[str, Any]:

@@ -10,19 +10,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pytest
 import yaml
 
-from tests.cli.runs import run
+from tests.cli.runs import Run, run
 from tests.cluster.api import Api
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.dumps import collect
 from tests.cluster.example import REPOSITORY, show
 from tests.cluster.flux_controllers import NAMESPACE, Flux, is_ready, running
-from tests.cluster.kubelet import Kubelet
+from tests.cluster.kubelet import ENDLESS, Kubelet
 from tests.cluster.lab import CHART, OPERATOR, RELEASE, World, bring, build, replace_in
+from tests.cluster.nodes import granted_but_not_published
 from tests.cluster.processes import until
 from tests.cluster.programs import need_go, source
 from tests.cluster.served import Repository, publish_chart, serving
@@ -41,7 +43,6 @@ class Lab:
 
     flux: Flux
     repository: Repository
-    world: World
 
     @property
     def root(self) -> Path:
@@ -57,11 +58,18 @@ class Lab:
     def push(self, subject: str) -> str:
         """Build, commit and push; Flux is told to look."""
         build(self.root)
-        self.world.plan = show("dev", self.root)
-        bring(self.flux.plane, self.root, "dev", self.world.plan)
         revision = self.repository.commit(subject)
         self.flux.refresh()
         return revision
+
+    def drift(self) -> Run:
+        """What `gpuplan drift` says of a dump of the cluster."""
+        with TemporaryDirectory() as scratch:
+            dumps = Path(scratch, "dumps")
+            dumps.mkdir()
+            for name, text in collect(self.flux.plane, Path(scratch, "cache")):
+                (dumps / name).write_bytes(text)
+            return run("drift", str(dumps), cwd=self.root)
 
     def point(self) -> None:
         """Apply what `flux bootstrap` makes, and the one Kustomization of the guide."""
@@ -101,8 +109,8 @@ def syncing(scratch: Path) -> Iterator[Lab]:
         plane = stack.enter_context(ControlPlane.start(plan["kubernetes"]))
         bring(plane, tree, "dev", plan)
         stack.enter_context(Kubelet(plane.api, ends_jobs=True))
-        world = stack.enter_context(World(plane.api, tree / "out/dev", plan))
-        yield Lab(stack.enter_context(running(plane, SETTINGS)), repository, world)
+        stack.enter_context(World(plane.api, tree / "out/dev", plan))
+        yield Lab(stack.enter_context(running(plane, SETTINGS)), repository)
 
 
 @pytest.fixture(scope="module")
@@ -160,20 +168,15 @@ def age(body: Mapping[str, Any]) -> int:
 def test_a_pool_that_is_resumed_is_applied_and_suspended_again(lab: Lab) -> None:
     lab.flux.resume(MANUAL)
     until(lambda: is_ready(lab.flux.kustomization(MANUAL), ""), "it is applied", seconds=60)
-    assert len(lab.api.list(RULES)) == 2
+    until(lambda: not granted_but_not_published(lab.api), "its nodes have what is granted", seconds=60)
 
     lab.flux.reconcile(ROOT)
 
     until(lambda: lab.flux.kustomization(MANUAL)["spec"]["suspend"], "it is suspended", seconds=60)
 
 
-def test_drift_finds_nothing(lab: Lab, tmp_path: Path) -> None:
-    dumps = tmp_path / "dumps"
-    dumps.mkdir()
-    for name, text in collect(lab.flux.plane, tmp_path / "cache"):
-        (dumps / name).write_bytes(text)
-
-    found = run("drift", str(dumps), cwd=lab.root)
+def test_drift_finds_nothing(lab: Lab) -> None:
+    found = lab.drift()
 
     assert (found.code, found.out) == (0, ""), found.out
 
@@ -197,3 +200,88 @@ def applied(kustomizations: Iterable[Mapping[str, Any]]) -> dict[str, str]:
         for body in kustomizations
         if not body["spec"].get("suspend")
     }
+
+
+# --- What waits --------------------------------------------------------------------------------------------------
+
+JOBS: Final = "/apis/batch/v1/namespaces/model-services/jobs"
+CHAT: Final = "/apis/apps/v1/namespaces/model-services/deployments/chat"
+
+
+def test_a_download_takes_the_place_of_the_last_and_holds_no_commit_while_it_hangs(lab: Lab) -> None:
+    lab.edit("policies/workloads/services.yaml", "fetch:1.3.0", f"fetch{ENDLESS}")
+    lab.flux.settle(lab.push("Download what does not come"))
+    [job] = lab.api.list(JOBS)
+
+    lab.edit("policies/workloads/services.yaml", "chat:2.4.1", "chat:2.4.2")
+    lab.flux.settle(lab.push("Serve another release"))
+
+    [container] = lab.api.get(CHAT)["spec"]["template"]["spec"]["containers"]
+    assert container["image"].endswith(":2.4.2")
+    assert lab.api.get(f"{JOBS}/{job['metadata']['name']}")["status"]["active"] == 1
+
+
+COMPONENT: Final = """\
+apiVersion: kustomize.config.k8s.io/v1alpha1
+kind: Component
+resources: [added.yaml]
+"""
+UNHEALTHY: Final = """\
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: x, namespace: development}
+spec: {accessModes: [ReadWriteOnce], storageClassName: x, resources: {requests: {storage: 1Gi}}}
+"""
+
+
+def test_a_fix_is_picked_up_while_health_is_waited_for(lab: Lab) -> None:
+    """Without the feature gate a health check goes on for its five minutes, whatever comes meanwhile."""
+    folder = lab.root / "overlays/dev/kustomize/namespaces/development"
+    folder.mkdir(parents=True)
+    (folder / "kustomization.yaml").write_text(COMPONENT, encoding="utf-8")
+    (folder / "added.yaml").write_text(UNHEALTHY, encoding="utf-8")
+    wrong = lab.push("Add what is never healthy")
+    awaited = f"Running health checks for revision main@sha1:{wrong}"
+    until(lambda: awaited in said(lab.flux.kustomization("gpu-namespace-dev-development")), "it waits", seconds=60)
+
+    shutil.rmtree(folder.parents[1])
+
+    lab.flux.settle(lab.push("Take it away"), seconds=60)
+
+
+def said(body: Mapping[str, Any]) -> str:
+    """All messages of a Kustomization's conditions."""
+    return " ".join(condition["message"] for condition in body["status"]["conditions"])
+
+
+def test_a_new_layout_reaches_the_operator_before_a_label_names_it(lab: Lab) -> None:
+    lab.edit("policies/layouts.yaml", "2g.20gb: 2", "2g.20gb: 1")
+    lab.edit("overlays/dev/policies.yaml", "unit: 2g.20gb, guaranteed: 4", "unit: 2g.20gb, guaranteed: 2")
+
+    lab.flux.settle(lab.push("Cut smaller"))
+
+    [rule] = [body for body in lab.api.list(RULES) if body["metadata"]["name"] == "gpuplan-pool-a100-mixed"]
+    assert age(lab.api.get(POLICY)) < age(rule)
+
+
+SMALLER: Final = """\
+  name: chat
+spec:
+  inference:
+    autoscaling:
+      minReplicas: 1
+      maxReplicas: 2
+"""
+
+
+def test_the_last_workload_of_a_namespace_runs_on_when_it_leaves(lab: Lab) -> None:
+    """Its Kustomization goes and leaves behind what it applied, and `gpuplan drift` says what that is."""
+    lab.edit("overlays/dev/policies.yaml", SMALLER, "  name: chat\n  $patch: delete\n")
+
+    lab.flux.settle(lab.push("Serve nothing"))
+
+    assert "gpu-workloads-dev-model-services" not in lab.flux.kustomizations()
+    assert lab.api.get(CHAT)["status"]["readyReplicas"] > 0
+    found = lab.drift()
+    assert found.code == 1
+    assert "Deployment model-services/chat" in found.out

@@ -275,13 +275,10 @@ spec:
 
 
 def test_the_last_workload_of_a_namespace_runs_on_when_it_leaves(lab: Lab) -> None:
-    """Its Kustomization goes and leaves behind what it applied, and `gpuplan drift` says what that is."""
+    """Its Kustomization goes, and leaves behind what it has applied."""
     lab.edit("overlays/dev/policies.yaml", SMALLER, "  name: chat\n  $patch: delete\n")
 
     lab.flux.settle(lab.push("Serve nothing"))
 
     assert "gpu-workloads-dev-model-services" not in lab.flux.kustomizations()
     assert lab.api.get(CHAT)["status"]["readyReplicas"] > 0
-    found = lab.drift()
-    assert found.code == 1
-    assert "Deployment model-services/chat" in found.out

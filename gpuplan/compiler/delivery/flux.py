@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpuplan.compiler.backends.gpu_operator import config_map_names
 from gpuplan.compiler.backends.gpu_operator.settings import ConfigMapNames
-from gpuplan.compiler.base.plain import value_at
 from gpuplan.compiler.delivery.appliers import KUSTOMIZATION, Applier, get_applier, has_chart
 from gpuplan.compiler.delivery.charts import Chart, chart_values, charts
 from gpuplan.compiler.delivery.flux_traces import Traces
@@ -305,6 +304,17 @@ def _cluster_policy(names: ConfigMapNames) -> dict[str, str]:
 _CLUSTER_POLICY: Final = "cluster-policy"
 """What the chart calls its ClusterPolicy, whatever the values say."""
 
+_POLICY: Final = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"name": _CLUSTER_POLICY}}
+_EMPTY: Final = {"devicePlugin": {"config": {"default": ""}}, "mig": {}, "validator": {"plugin": {}}}
+_TARGET: Final = {"group": "nvidia.com", "kind": "ClusterPolicy"}
+_WITHOUT_NULLS: Final = {"kustomize": {"patches": [{"target": _TARGET, "patch": to_yaml({**_POLICY, "spec": _EMPTY})}]}}
+"""A patch of what the chart renders as null: the text is empty in all of our values, and what the blocks hold stays.
+
+The API server refuses these nulls of a server-side apply: ADR 42. helm-controller installs by one since 1.5
+(`Install` in its `internal/action/install.go`), and looks for drift by one in all releases (`Diff` in `diff.go` there),
+so that `serverSideApply: false` is not enough.
+"""
+
 _STAYS: Final = {FLUX_PRUNE: "disabled"}
 """Whoever deletes a HelmRelease uninstalls the release, and with it every driver. That is not for a sync to do."""
 
@@ -329,7 +339,6 @@ def _release(plan: Plan, flux: Flux, chart: Chart) -> dict[str, Any]:
     whose ConfigMap is missing starts as soon as it is there. What waits for the release waits for the Kustomization of
     the folder, which is healthy when the ClusterPolicy is, or the scheduler.
     """
-    values = chart_values(plan, chart)
     return {
         "apiVersion": "helm.toolkit.fluxcd.io/v2",
         "kind": "HelmRelease",
@@ -351,8 +360,8 @@ def _release(plan: Plan, flux: Flux, chart: Chart) -> dict[str, Any]:
             "install": {"createNamespace": True, **_action()},
             "upgrade": _action(),
             "driftDetection": {"mode": "enabled"},
-            **({"postRenderers": [_without_nulls(values)]} if chart.stage is Stage.GPU_OPERATOR else {}),
-            "values": dict(values),
+            **({"postRenderers": [_WITHOUT_NULLS]} if chart.stage is Stage.GPU_OPERATOR else {}),
+            "values": dict(chart_values(plan, chart)),
         },
     }
 
@@ -367,28 +376,6 @@ def _action() -> dict[str, Any]:
     """
     strategy = {"name": "RetryOnFailure", "retryInterval": _RETRY_INTERVAL}
     return {"crds": "CreateReplace", "disableWait": True, "strategy": strategy}
-
-
-def _without_nulls(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A patch of the ClusterPolicy that gives empty blocks and texts to what the operator's chart renders as null.
-
-    The API server refuses these nulls of a server-side apply: ADR 42. helm-controller installs by one since 1.5
-    (`Install` in its `internal/action/install.go`), and looks for drift by one in all releases (`Diff` in `diff.go`
-    there), so that `serverSideApply: false` is not enough. What the blocks hold is left as it is.
-    """
-    is_named = value_at(values, ("devicePlugin", "config", "default")) == ""
-    policy = {
-        "apiVersion": "nvidia.com/v1",
-        "kind": "ClusterPolicy",
-        "metadata": {"name": _CLUSTER_POLICY},
-        "spec": {
-            **({"devicePlugin": {"config": {"default": ""}}} if is_named else {}),
-            "mig": {},
-            "validator": {"plugin": {}},
-        },
-    }
-    target = {"group": "nvidia.com", "kind": "ClusterPolicy"}
-    return {"kustomize": {"patches": [{"target": target, "patch": to_yaml(policy)}]}}
 
 
 def _helm_metadata(plan: Plan, flux: Flux, chart: Chart) -> dict[str, Any]:

@@ -278,10 +278,14 @@ def bring(plane: ControlPlane, tree: Path, cluster: str, plan: Mapping[str, Any]
     folders = tuple(deliveries(plane, tree, cluster))
     bodies = [body for folder in folders for body in folder.objects]
     by_chart, by_olm = ("nvidia.com", "nfd.k8s-sigs.io"), ("nvidia.com", "nfd.openshift.io")
-    brought = ("argoproj.io", *{"helm": by_chart, "olm": by_olm}.get(plan["gpu_operator"]["install"], ()))
+    brought = (*_SYNCING, *{"helm": by_chart, "olm": by_olm}.get(plan["gpu_operator"]["install"], ()))
     define(api, [body for body in bodies if body["apiVersion"].partition("/")[0] not in brought])
     provide_volumes(api, folders)
     make_foreign_namespaces(api, folders)
+
+
+_SYNCING: Final = ("argoproj.io", "kustomize.toolkit.fluxcd.io", "source.toolkit.fluxcd.io")
+"""The groups whose kinds come with Argo CD or Flux."""
 
 
 def replace_in(file: Path, before: str, after: str) -> None:

@@ -22,7 +22,7 @@ from gpuplan.compiler.delivery.appliers import KUSTOMIZATION, Applier, get_appli
 from gpuplan.compiler.delivery.charts import Chart, chart_values, charts
 from gpuplan.compiler.delivery.flux_traces import Traces
 from gpuplan.compiler.delivery.reasons import FindWhys, Reasons
-from gpuplan.compiler.manifests import File, Identity, Manifest
+from gpuplan.compiler.manifests import File, Identity, Manifest, to_yaml
 from gpuplan.compiler.planning.charts import find_chart
 from gpuplan.compiler.planning.plan import Flux, Plan, Stage
 from gpuplan.compiler.planning.subjects import about
@@ -304,6 +304,17 @@ def _cluster_policy(names: ConfigMapNames) -> dict[str, str]:
 _CLUSTER_POLICY: Final = "cluster-policy"
 """What the chart calls its ClusterPolicy, whatever the values say."""
 
+_POLICY: Final = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"name": _CLUSTER_POLICY}}
+_EMPTY: Final = {"devicePlugin": {"config": {"default": ""}}, "mig": {}, "validator": {"plugin": {}}}
+_TARGET: Final = {"group": "nvidia.com", "kind": "ClusterPolicy"}
+_WITHOUT_NULLS: Final = {"kustomize": {"patches": [{"target": _TARGET, "patch": to_yaml({**_POLICY, "spec": _EMPTY})}]}}
+"""A patch of what the chart renders as null: the text is empty in all of our values, and what the blocks hold stays.
+
+The API server refuses these nulls of a server-side apply: ADR 42. helm-controller installs by one since 1.5
+(`Install` in its `internal/action/install.go`), and looks for drift by one in all releases (`Diff` in `diff.go` there),
+so that `serverSideApply: false` is not enough.
+"""
+
 _STAYS: Final = {FLUX_PRUNE: "disabled"}
 """Whoever deletes a HelmRelease uninstalls the release, and with it every driver. That is not for a sync to do."""
 
@@ -349,6 +360,7 @@ def _release(plan: Plan, flux: Flux, chart: Chart) -> dict[str, Any]:
             "install": {"createNamespace": True, **_action()},
             "upgrade": _action(),
             "driftDetection": {"mode": "enabled"},
+            **({"postRenderers": [_WITHOUT_NULLS]} if chart.stage is Stage.GPU_OPERATOR else {}),
             "values": dict(chart_values(plan, chart)),
         },
     }

@@ -218,6 +218,35 @@ def test_a_container_that_was_applied_and_is_written_no_more() -> None:
     assert (found.live_route, found.live) == (("containers", 1), {"name": "b"})
 
 
+def test_what_flux_applies_beside_what_is_written_is_no_difference() -> None:
+    port: dict[str, Any] = {'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:port": {}, "f:protocol": {}}}
+    fields = {"f:spec": {"f:ports": port}}
+    live = {
+        "metadata": {"managedFields": [owned("kustomize-controller", "Apply", fields)]},
+        "spec": {"ports": [{"port": 80, "protocol": "TCP"}]},
+    }
+    assert (
+        list(left_fields({"spec": {"ports": [{"port": 80}]}}, live, shape_of(Gvk("", "v1", "Service"), "1.34"))) == []
+    )
+
+    space = {
+        "metadata": {"managedFields": [owned("kustomize-controller", "Apply", {"f:spec": {}})]},
+        "spec": {"finalizers": ["kubernetes"]},
+    }
+    assert list(left_fields({}, space, shape_of(Gvk("", "v1", "Namespace"), "1.34"))) == []
+
+
+def test_a_selector_of_nodes_that_was_applied_and_is_written_no_more() -> None:
+    live = {
+        "metadata": {"managedFields": [owned("kustomize-controller", "Apply", {"f:nodeSelector": {}})]},
+        "nodeSelector": {"a": "b"},
+    }
+
+    [found] = left_fields({}, live, POD)
+
+    assert (found.route, found.live) == (("nodeSelector",), {"a": "b"})
+
+
 def test_a_key_of_a_field_that_nests_without_end_names_no_item() -> None:
     fields: dict[str, Any] = {"f:containers": {"k:" + "[" * 100_000: {"f:name": {}}}}
     live = {

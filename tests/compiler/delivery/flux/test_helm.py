@@ -30,6 +30,7 @@ def test_a_release() -> None:
     }
     spec = body["spec"]
     assert spec.pop("values")
+    assert spec.pop("postRenderers")
     action = {
         "crds": "CreateReplace",
         "disableWait": True,
@@ -51,6 +52,15 @@ def test_a_release() -> None:
         "upgrade": action,
         "driftDetection": {"mode": "enabled"},
     }
+
+
+def test_what_the_chart_renders_as_null_is_patched() -> None:
+    [renderer] = release(a_cluster())["spec"]["postRenderers"]
+    [patch] = renderer["kustomize"]["patches"]
+    assert patch["target"] == {"group": "nvidia.com", "kind": "ClusterPolicy"}
+    body = yaml.safe_load(patch["patch"])
+    assert (body["kind"], body["metadata"]["name"]) == ("ClusterPolicy", "cluster-policy")
+    assert body["spec"] == {"devicePlugin": {"config": {"default": ""}}, "mig": {}, "validator": {"plugin": {}}}
 
 
 def test_its_repository() -> None:

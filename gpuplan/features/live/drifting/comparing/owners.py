@@ -65,7 +65,7 @@ def _left(
             known = written.get(value, ABSENT) if isinstance(written, Mapping) else ABSENT
             if inner:
                 yield from _left(mapping(inner), known, live[value], shape.field(value), step)
-            elif known is ABSENT and not is_same(known, live[value], shape):
+            elif known is ABSENT and not _is_filled_in(live[value], shape.field(value)):
                 yield Difference(*step, ABSENT, live[value])
         elif kind in ("k", "v") and isinstance(live, list):
             index = next((n for n, item in enumerate(live) if _names(value, item, is_keys=kind == "k")), None)
@@ -78,6 +78,15 @@ def _left(
                 yield Difference(*step, ABSENT, live[index])
             elif inner:
                 yield from _left(mapping(inner), items[ours], live[index], shape.items, step)
+
+
+def _is_filled_in(live: object, shape: Shape) -> bool:
+    """Whether a value may be there without anybody: a default, or what others have put into an empty mapping.
+
+    Flux applies all fields that a type of Kubernetes has, such as the protocol of a port and `spec: {}` of a Namespace
+    (`UnstructuredWithScheme` in `ssa/normalize/normalize.go` of fluxcd/pkg).
+    """
+    return is_same(shape.default, live, shape) or (isinstance(live, Mapping) and not shape.is_atomic_map)
 
 
 def _is_item(written: object, live: object, shape: Shape) -> bool:

@@ -50,6 +50,29 @@ WRITTEN: Final = (
 )
 """Those of whose kinds gpuplan writes objects."""
 
+FLUX: Final = (
+    Project(
+        "github.com/fluxcd/kustomize-controller@v1.10.1",
+        "h1:IjTnrkIy0ULJoTNC2ZKuMb32vkqj7dJ6zt6UqbTFxKA=",
+        "config/crd/bases",
+        ("Kustomization",),
+    ),
+    Project(
+        "github.com/fluxcd/source-controller@v1.10.1",
+        "h1:vkYpgpLZu20LQ2UN4lPBdWH7sqTNdQ8FjcZD/HogN2E=",
+        "config/crd/bases",
+        ("HelmRepository",),
+    ),
+)
+"""No proxy serves helm-controller, which defines HelmReleases."""
+
+OLM: Final = Project(
+    "github.com/operator-framework/api@v0.45.0",
+    "h1:hkROwtsLH3oszp4IW+WsXEFSDgveSahHI7DKStOtrUI=",
+    "crds",
+    ("OperatorGroup", "Subscription"),
+)
+
 PROJECTS: Final = (
     *WRITTEN,
     Project(

@@ -21,11 +21,15 @@ _SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder of the repository with its objects, in the order in which they are applied."""
+    """A folder of the repository with its objects, in the order in which they are applied.
+
+    ``wave`` is that of its Application.
+    """
 
     path: str
     objects: tuple[dict[str, Any], ...]
     is_deleted_with_application: bool = False
+    wave: int = 0
 
 
 def deliveries(control_plane: ControlPlane, repository: Path, cluster: str) -> Iterator[Folder]:
@@ -35,9 +39,8 @@ def deliveries(control_plane: ControlPlane, repository: Path, cluster: str) -> I
     yield root
     for body in _after_what_they_depend_on(root.objects):
         for path in _paths(body, repository):
-            yield replace(
-                read_folder(control_plane, repository, path), is_deleted_with_application=_deletes_with_itself(body)
-            )
+            found = read_folder(control_plane, repository, path)
+            yield replace(found, is_deleted_with_application=_deletes_with_itself(body), wave=wave(body))
 
 
 def read_folder(control_plane: ControlPlane, repository: Path, path: str) -> Folder:
@@ -52,6 +55,10 @@ def identity(body: Mapping[str, Any]) -> str:
     group = body["apiVersion"].rpartition("/")[0]
     metadata = body["metadata"]
     return f"{group}/{body['kind']} {metadata.get('namespace', '')}/{metadata['name']}"
+
+
+def wave(body: Mapping[str, Any]) -> int:
+    return int(_annotation(body, _SYNC_WAVE, "0"))
 
 
 def leaving(before: Iterable[Folder], after: Iterable[Folder]) -> Iterator[dict[str, Any]]:
@@ -113,7 +120,7 @@ def _finalizers(body: Mapping[str, Any]) -> Sequence[str]:
 def _order(body: Mapping[str, Any]) -> tuple[int, bool, str, str]:
     """By wave, namespaces first: argoproj/gitops-engine, pkg/sync/sync_tasks.go."""
     kind = body["kind"]
-    return int(_annotation(body, _SYNC_WAVE, "0")), kind != "Namespace", kind, body["metadata"]["name"]
+    return wave(body), kind != "Namespace", kind, body["metadata"]["name"]
 
 
 def _annotation(body: Mapping[str, Any], name: str, default: str) -> str:

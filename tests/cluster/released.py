@@ -64,7 +64,6 @@ FLUX: Final = (
         ("HelmRepository",),
     ),
 )
-"""No proxy serves helm-controller, which defines HelmReleases."""
 
 OLM: Final = Project(
     "github.com/operator-framework/api@v0.45.0",

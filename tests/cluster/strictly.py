@@ -1,4 +1,4 @@
-"""Applies all that platforms are built into to an API server, strictly and dry, each object as its Application would."""
+"""Applies what platforms are built into to an API server, strictly and dry, each object as its Application would."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
@@ -18,7 +17,7 @@ from gpuplan.compiler.delivery.charts import charts
 from gpuplan.compiler.pipeline import build
 from gpuplan.compiler.planning.plan import Stage
 from tests.cluster.api import Object, Refused
-from tests.cluster.charts import OPERATOR, of_a_mirror, rendered
+from tests.cluster.charts import HELM_CONTROLLER, MIRRORS, OPERATOR, of_a_mirror, rendered
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.definitions import define
 from tests.cluster.delivery import MANAGER, identity
@@ -31,7 +30,8 @@ from tests.features.live.platforms import CLUSTER, platforms
 
 _ON_SERVER: Final = "ServerSideApply=true"
 _OPTIONS: Final = "argocd.argoproj.io/sync-options"
-_UNCHECKED: Final = "Validate=false"
+_HELM_CONTROLLER: Final = "v1.6.3"
+"""The release of Flux's helm-controller whose definition is read from a mirror: no proxy serves it."""
 
 
 class Item(NamedTuple):
@@ -52,7 +52,7 @@ class Release(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What a platform is built into: the objects of its folders, and the GPU Operator's chart where Helm installs it."""
+    """The objects of a platform's folders, and the GPU Operator's release where Helm installs it."""
 
     items: tuple[Item, ...]
     operator: Release | None
@@ -86,10 +86,14 @@ def write(name: str, cluster: str, files: Mapping[str, str], release: str) -> Wr
     items, operator = read(name, cluster, built.tree), None
     for chart in charts(plan):
         if chart.stage is Stage.GPU_OPERATOR:
-            values = yaml.safe_load(built.tree[f"{cluster}/{chart.stage}/values.yaml"])
-            on_server = any(map(_is_on_server, _applications(items, chart.name)))
-            operator = Release(chart.name, chart.namespace, json.dumps(values), on_server)
+            values = _load(built.tree[f"{cluster}/{chart.stage}/values.yaml"])
+            operator = release_of(items, chart.name, chart.namespace, values)
     return Written(items, operator)
+
+
+def release_of(items: Iterable[Item], chart: str, namespace: str, values: Mapping[str, Any]) -> Release:
+    """A chart's release as its Application has it; without one, Helm or Flux applies it by the client."""
+    return Release(chart, namespace, json.dumps(values), any(map(_is_on_server, _applications(items, chart))))
 
 
 def _of_release(text: str, release: str) -> str:
@@ -142,10 +146,9 @@ def _is_on_server(application: Object) -> bool:
 
 def _applications(items: Iterable[Item], chart: str) -> Iterator[Object]:
     """Those that install a chart."""
-    for item in items:
-        if item.body["kind"] == "Application":
-            if any(source.get("chart") == chart for source in item.body["spec"].get("sources", ())):
-                yield item.body
+    for body in (item.body for item in items if item.body["kind"] == "Application"):
+        if any(found.get("chart") == chart for found in body["spec"].get("sources", ())):
+            yield body
 
 
 def _own_options(body: Object) -> Sequence[str]:
@@ -180,11 +183,15 @@ def _nulls(value: object, route: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A control plane with the definitions of a release of the GPU Operator, and its chart."""
+    """A control plane with the definitions of a release of the GPU Operator, and its chart.
+
+    ``undefined`` are kinds that are served without a schema, since there is no definition of them.
+    """
 
     plane: ControlPlane
     release: str
     chart: Path
+    undefined: set[str] = field(default_factory=set)
 
     @classmethod
     def prepare(cls, plane: ControlPlane, release: str, scratch: Path) -> Server:
@@ -192,9 +199,13 @@ class Server:
 
         v25.3.4 comes with its module, other releases are read from a mirror.
         """
-        chart = source("gpu-operator", MODULE) / CHART if release == RELEASE else of_a_mirror(OPERATOR, release, scratch)
+        chart = (
+            source("gpu-operator", MODULE) / CHART if release == RELEASE else of_a_mirror(OPERATOR, release, scratch)
+        )
         for folder in (chart / "crds", *chart.glob("charts/*/crds")):
             plane.kubectl("apply", "-f", folder)
+        if MIRRORS:
+            plane.kubectl("apply", "--server-side", "-f", of_a_mirror(HELM_CONTROLLER, _HELM_CONTROLLER, scratch))
         serve_released(plane.api, (*WRITTEN, *FLUX, OLM))
         for framework in FRAMEWORKS:
             define_framework(plane, framework)
@@ -215,11 +226,18 @@ class Server:
     def _rendered(self, release: Release) -> tuple[Object, ...]:
         return rendered(self.chart, release.name, release.namespace, json.loads(release.values))
 
+    def apply(self, item: Item) -> None:
+        """Apply an object, and not dry."""
+        if item.on_server:
+            self.plane.api.apply(item.body, manager=MANAGER, force=True)
+        else:
+            self.plane.kubectl("apply", "--validate=strict", "-f", "-", stdin=json.dumps(item.body))
+
     def refusals(self, items: Iterable[Item]) -> list[str]:
         """What the server does not take, and why; equal objects are applied once."""
         different = {(json.dumps(item.body, sort_keys=True), item.on_server): item for item in items}.values()
         self._make_namespaces(different)
-        define(self.plane.api, [item.body for item in different])
+        self.undefined.update(define(self.plane.api, [item.body for item in different]))
         of_server = [item for item in different if item.on_server]
         of_client = [item for item in different if not item.on_server]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -229,9 +247,7 @@ class Server:
     def _make_namespaces(self, items: Iterable[Item]) -> None:
         """A dry run makes no Namespace for the objects in it."""
         for name in sorted({item.body["metadata"].get("namespace", "default") for item in items}):
-            self.plane.api.apply(
-                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, manager="tests"
-            )
+            self.plane.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, manager="tests")
 
     def _refused_of_server(self, item: Item) -> str:
         try:

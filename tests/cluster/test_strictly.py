@@ -109,7 +109,8 @@ def test_a_strategy_is_left_to_pools_whatever_they_have(
 
 
 def a_platform(*sharings: str, strategy: str = "") -> dict[str, str]:
-    pools = [pool(f"pool{index}", sharing) for index, sharing in enumerate(sharings)]
+    nodes = "count: 1, gpusPerNode: 8, names: [gpu-{}]"
+    pools = [pool(f"pool{index}", sharing, nodes=nodes.format(index)) for index, sharing in enumerate(sharings)]
     return {"overlays/test/all.yaml": "".join([_CLUSTER.format(strategy=strategy), *pools])}
 
 

@@ -347,6 +347,12 @@ _ABOUT_MERGING: Final = """\
 """
 
 
+_ABOUT_VALUES: Final = """\
+# Have the client apply the chart (Argo CD: without ServerSideApply=true, Helm 4: --server-side=false). It renders null for
+# what is empty here, and the API server refuses null of a server-side apply.
+"""
+
+
 def owners_patch(plan: Plan, names: ConfigMapNames) -> bytes:
     """What `policy_patch` says, for the ClusterPolicy's owner: a merge patch, which can also take a field away."""
     body = policy_patch(plan, names)
@@ -364,7 +370,7 @@ def owners_values(plan: Plan, names: ConfigMapNames) -> bytes:
     if plan.cluster.monitoring:
         values = merged(values, {"dcgmExporter": {"config": {"create": False}}})
     who = "Whoever installs the GPU Operator from its chart"
-    return (HEADER + _about_merging(plan, who) + to_yaml(_sorted(values))).encode()
+    return (HEADER + _about_merging(plan, who) + _ABOUT_VALUES + to_yaml(_sorted(values))).encode()
 
 
 def _about_merging(plan: Plan, who: str) -> str:

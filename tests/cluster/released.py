@@ -52,14 +52,14 @@ WRITTEN: Final = (
 
 FLUX: Final = (
     Project(
-        "github.com/fluxcd/kustomize-controller@v1.10.1",
-        "h1:IjTnrkIy0ULJoTNC2ZKuMb32vkqj7dJ6zt6UqbTFxKA=",
+        "github.com/fluxcd/kustomize-controller@v1.9.6",
+        "h1:XB+G3A0mky0j5uVHZWv4oSlS2RvZBoNIUhstIvY0JKE=",
         "config/crd/bases",
         ("Kustomization",),
     ),
     Project(
-        "github.com/fluxcd/source-controller@v1.10.1",
-        "h1:vkYpgpLZu20LQ2UN4lPBdWH7sqTNdQ8FjcZD/HogN2E=",
+        "github.com/fluxcd/source-controller@v1.9.6",
+        "h1:nG534/bI6nVpyHra7ONAk6xDB3xPsVT+EOLHZHXPrrc=",
         "config/crd/bases",
         ("HelmRepository",),
     ),

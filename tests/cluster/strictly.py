@@ -242,7 +242,7 @@ class Server:
         of_client = [item for item in different if not item.on_server]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             found = [text for text in pool.map(self._refused_of_server, of_server) if text]
-        return [*found, *self._refused_of_client(of_client)]
+        return [*found, *(self._refused_of_client(of_client) if of_client else ())]
 
     def _make_namespaces(self, items: Iterable[Item]) -> None:
         """A dry run makes no Namespace for the objects in it."""
@@ -257,10 +257,13 @@ class Server:
         return ""
 
     def _refused_of_client(self, items: Sequence[Item]) -> Iterator[str]:
-        """kubectl takes many objects at once; which of them is refused is asked of each."""
-        listed = {"apiVersion": "v1", "kind": "List", "items": [item.body for item in items]}
+        """kubectl takes many objects at once; which of them is refused is asked of each.
+
+        They are no List, of which kubectl judges the items itself, and not the server.
+        """
+        stream = "\n".join(json.dumps(item.body) for item in items)
         try:
-            self.plane.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", stdin=json.dumps(listed))
+            self.plane.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", stdin=stream)
         except AssertionError as error:
             if len(items) > 1:
                 for item in items:

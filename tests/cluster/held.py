@@ -59,7 +59,8 @@ def created_early(api: Api, namespaces: Iterable[str]) -> list[str]:
         if _since(api.get(f"/api/v1/namespaces/{namespace}")) < last:
             found.append(f"Namespace {namespace}")
         path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings"
-        found += [f"RoleBinding {identity(body)}" for body in api.list(path) if _since(body) < max(own, last)]
+        early = (body for body in api.list(path) if _since(body) < max(own, last))
+        found += [f"RoleBinding {namespace}/{body['metadata']['name']}" for body in early]
     return found
 
 

@@ -195,10 +195,10 @@ def test_a_null_in_an_object(repository: Path) -> None:
 
 def test_a_null_that_a_definition_does_not_take(repository: Path, server: Server) -> None:
     assert server.refusals(items_in(repository)) == []
-    rule = "partitions/a100-mixed/nodefeaturerule-gpuplan-pool-a100-mixed.yaml"
-    plant(repository, rule, "spec:", "spec:\n  rules: null\nunread:")
+    plant(repository, "partitions/a100-mixed/nodefeaturerule-*.yaml", "- name: a100-mixed", "- name: null")
     [refused] = server.refusals(items_in(repository))
-    assert "unread" in refused
+    assert refused.startswith("dev: nfd.k8s-sigs.io/NodeFeatureRule /gpuplan-pool-a100-mixed: ")
+    assert 'Invalid value: "null"' in refused
 
 
 def test_the_operators_chart_where_its_application_applies_on_the_server(repository: Path, server: Server) -> None:
@@ -206,7 +206,7 @@ def test_the_operators_chart_where_its_application_applies_on_the_server(reposit
     values = yaml.safe_load((repository / "out/dev/gpu-operator/values.yaml").read_text(encoding="utf-8"))
     release = release_of(items_in(repository), "gpu-operator", "gpu-operator", values)
     assert server.refusals(server.render([(_CLUSTER, release)])) == []
-    plant(repository, _OPERATOR, "- PruneLast=true", "- PruneLast=true\n    - ServerSideApply=true", "argocd/dev")
+    plant(repository, _OPERATOR, '"PruneLast=true"', '"ServerSideApply=true"', "argocd/dev")
     release = release_of(items_in(repository), "gpu-operator", "gpu-operator", values)
     [refused] = server.refusals(server.render([(_CLUSTER, release)]))
     assert "spec.mig" in refused
@@ -221,7 +221,12 @@ def test_the_operators_chart_where_its_application_applies_on_the_server(reposit
     [
         (_QUOTA, "namespace: model-services", "namespace: kube-system", "ResourceQuota kube-system/gpuplan"),
         (_QUOTA, "kind: ResourceQuota", "kind: LimitRange", "LimitRange model-services/gpuplan"),
-        ("scheduling/priorityclass-research.yaml", "kind: PriorityClass", "kind: CSIDriver", "CSIDriver /research"),
+        (
+            "scheduling/priorityclass-research.yaml",
+            "kind: PriorityClass",
+            "kind: CSIDriver",
+            "CSIDriver.scheduling.k8s.io /research",
+        ),
     ],
 )
 def test_an_object_outside_of_its_project(repository: Path, pattern: str, right: str, wrong: str, message: str) -> None:
@@ -275,7 +280,7 @@ def test_rights_that_are_older_than_what_holds_them(control_plane: ControlPlane)
         api.create(edit_in(name))
     time.sleep(1)
     bind(api, f"gpuplan-grants-{free}")
-    assert created_early(api, [held, free]) == ["RoleBinding rbac.authorization.k8s.io/RoleBinding free/edit"]
+    assert created_early(api, [held, free]) == ["RoleBinding free/edit"]
     bind(api, "gpuplan-pod-security")
     assert created_early(api, [held])[0] == "Namespace held"
 

@@ -105,7 +105,7 @@ def test_a_strategy_is_left_to_pools_whatever_they_have(
         apply_policy(server, a_platform(*_MIXES[mix], strategy=", migStrategy: mixed"))
         assert strategy_of(server) == "mixed"
     apply_policy(server, files)
-    record(f"GPU Operator {release}: its strategy where pools are {mix}", None, strategy_of(server))
+    record(f"GPU Operator {release}: its strategy where pools are {mix}", "", strategy_of(server))
 
 
 def a_platform(*sharings: str, strategy: str = "") -> dict[str, str]:
@@ -123,10 +123,10 @@ def apply_policy(server: Server, files: dict[str, str]) -> None:
     server.apply(policy)
 
 
-def strategy_of(server: Server) -> object:
-    """The strategy in the ClusterPolicy that is there."""
+def strategy_of(server: Server) -> str:
+    """The strategy in the ClusterPolicy that is there, empty if it has none."""
     policy = server.plane.api.get("/apis/nvidia.com/v1/clusterpolicies/cluster-policy")
-    return policy["spec"].get("mig", {}).get("strategy")
+    return str(policy["spec"].get("mig", {}).get("strategy", ""))
 
 
 # --- Kueue's chart -----------------------------------------------------------------------------------------------

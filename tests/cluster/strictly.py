@@ -17,7 +17,7 @@ from gpuplan.compiler.delivery.charts import charts
 from gpuplan.compiler.pipeline import build
 from gpuplan.compiler.planning.plan import Stage
 from tests.cluster.api import Object, Refused
-from tests.cluster.charts import HELM_CONTROLLER, MIRRORS, OPERATOR, of_a_mirror, rendered
+from tests.cluster.charts import HELM_CONTROLLER, MIRRORS, OPERATOR, of_a_mirror, rendered, the
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.definitions import define
 from tests.cluster.delivery import MANAGER, identity
@@ -67,9 +67,13 @@ def example(cluster: str) -> dict[str, str]:
     return {path.relative_to(REPOSITORY).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
 
-def drawn(number: int) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """As many platforms that were drawn, by name, cluster and files."""
-    return ((found.name, CLUSTER, found.files) for found in platforms(number))
+def drawn(number: int, release: str) -> dict[str, Written]:
+    """As many drawn platforms by name, but for those that ask for what the release of the GPU Operator lacks."""
+    found: dict[str, Written] = {}
+    for platform in platforms(number + number // 5):
+        if len(found) < number and (written := write(platform.name, CLUSTER, platform.files, release)):
+            found[platform.name] = written
+    return found
 
 
 def write(name: str, cluster: str, files: Mapping[str, str], release: str) -> Written | None:
@@ -141,7 +145,7 @@ def _paths(body: Object) -> Iterator[str]:
 
 
 def _is_on_server(application: Object) -> bool:
-    return _ON_SERVER in application["spec"]["syncPolicy"]["syncOptions"]
+    return _ON_SERVER in application["spec"]["syncPolicy"].get("syncOptions", ())
 
 
 def _applications(items: Iterable[Item], chart: str) -> Iterator[Object]:
@@ -237,6 +241,7 @@ class Server:
         """What the server does not take, and why; equal objects are applied once."""
         different = {(json.dumps(item.body, sort_keys=True), item.on_server): item for item in items}.values()
         self._make_namespaces(different)
+        self._make_owned(different)
         self.undefined.update(define(self.plane.api, [item.body for item in different]))
         of_server = [item for item in different if item.on_server]
         of_client = [item for item in different if not item.on_server]
@@ -248,6 +253,15 @@ class Server:
         """A dry run makes no Namespace for the objects in it."""
         for name in sorted({item.body["metadata"].get("namespace", "default") for item in items}):
             self.plane.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, manager="tests")
+
+    def _make_owned(self, items: Iterable[Item]) -> None:
+        """Of what somebody else owns, gpuplan writes a part alone; the owner has what the chart makes by its defaults."""
+        policies = [item.body for item in items if item.body["kind"] == "ClusterPolicy"]
+        names = {body["metadata"]["name"] for body in policies if "daemonsets" not in body["spec"]}
+        if names:
+            whole = the("ClusterPolicy", "cluster-policy", rendered(self.chart, "gpu-operator", "gpu-operator", {}))
+            for name in sorted(names):
+                self.plane.kubectl("apply", "-f", "-", stdin=json.dumps({**whole, "metadata": {"name": name}}))
 
     def _refused_of_server(self, item: Item) -> str:
         try:

@@ -255,7 +255,7 @@ class Server:
             self.plane.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, manager="tests")
 
     def _make_owned(self, items: Iterable[Item]) -> None:
-        """Of what somebody else owns, gpuplan writes a part alone; the owner has what the chart makes by its defaults."""
+        """Apply what the owner of a ClusterPolicy has of which gpuplan writes a part: what the chart has by default."""
         policies = [item.body for item in items if item.body["kind"] == "ClusterPolicy"]
         names = {body["metadata"]["name"] for body in policies if "daemonsets" not in body["spec"]}
         if names:

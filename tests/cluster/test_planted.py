@@ -6,6 +6,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tests.cluster.held import created_early, delivered_early
 from tests.cluster.lab import RELEASE
 from tests.cluster.nodes import publish
 from tests.cluster.parsers import ConfigurationError, published
+from tests.cluster.pods import namespaces
 from tests.cluster.projects import judge, read as read_project
 from tests.cluster.strictly import Item, Server, nulls, read, release_of
 from tests.cluster.table import Table
@@ -268,27 +270,30 @@ def test_an_order_in_which_tenants_are_held_to_nothing(
     assert early in "".join(delivered_early(deliveries(plane, repository, _CLUSTER)))
 
 
-def test_rights_that_are_older_than_what_holds_them(control_plane: ControlPlane) -> None:
+def test_what_tenants_have_that_is_older_than_what_holds_it(control_plane: ControlPlane) -> None:
     """Ages are in seconds."""
     api = control_plane.api
-    held, free = "held", "free"
-    bind(api, "gpuplan-devices")
-    for name in (held, free):
-        api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    bind(api, f"gpuplan-grants-{held}")
-    for name in (held, free):
-        api.create(edit_in(name))
-    time.sleep(1)
-    bind(api, f"gpuplan-grants-{free}")
-    assert created_early(api, [held, free]) == ["RoleBinding free/edit"]
-    bind(api, "gpuplan-pod-security")
-    assert created_early(api, [held])[0] == "Namespace held"
+    with ExitStack() as bound:
+        bound.enter_context(binding(api, "gpuplan-devices"))
+        held, free = bound.enter_context(namespaces(api, "held", "free"))
+        bound.enter_context(binding(api, f"gpuplan-grants-{held}"))
+        api.create(edit_in(held))
+        api.create(edit_in(free))
+        time.sleep(1)
+        bound.enter_context(binding(api, f"gpuplan-grants-{free}"))
+        assert created_early(api, [held, free]) == [f"RoleBinding {free}/edit"]
+        bound.enter_context(binding(api, "gpuplan-pod-security"))
+        assert created_early(api, [held]) == [f"Namespace {held}", f"RoleBinding {held}/edit"]
 
 
-def bind(api: Api, name: str) -> None:
+@contextmanager
+def binding(api: Api, name: str) -> Iterator[None]:
+    """A binding of no policy."""
     admission = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding"}
     spec = {"policyName": "none", "validationActions": ["Deny"]}
-    api.create({**admission, "metadata": {"name": name}, "spec": spec})
+    path = api.path_of(api.create({**admission, "metadata": {"name": name}, "spec": spec}))
+    yield
+    api.delete(path)
 
 
 def edit_in(namespace: str) -> dict[str, object]:

@@ -20,7 +20,13 @@ MIRRORS = os.environ.get("GPUPLAN_SOURCES", "")
 KUEUE = "kubernetes-sigs/kueue"
 KAI = "kai-scheduler/KAI-Scheduler"
 OPERATOR = "NVIDIA/gpu-operator"
-_FOLDERS = {KUEUE: "charts/kueue", KAI: "deployments/kai-scheduler", OPERATOR: "deployments/gpu-operator"}
+HELM_CONTROLLER = "fluxcd/helm-controller"
+_FOLDERS = {
+    KUEUE: "charts/kueue",
+    KAI: "deployments/kai-scheduler",
+    OPERATOR: "deployments/gpu-operator",
+    HELM_CONTROLLER: "config/crd/bases",
+}
 
 
 def of_the_module() -> Path:
@@ -29,7 +35,7 @@ def of_the_module() -> Path:
 
 
 def of_a_mirror(repository: str, release: str, scratch: Path) -> Path:
-    """A chart at a tag; the test is skipped where there are no mirrors."""
+    """A chart at a tag, or definitions; the test is skipped where there are no mirrors."""
     if not MIRRORS:
         pytest.skip("GPUPLAN_SOURCES names no folder of mirrors: OWNER+NAME/repo")
     git_dir = Path(MIRRORS) / repository.replace("/", "+") / "repo"

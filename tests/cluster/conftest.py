@@ -12,6 +12,7 @@ import pytest
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.example import ExampleCluster
 from tests.cluster.programs import HOW_TO_RUN, are_asked_for, need_go
+from tests.cluster.strictly import Server
 from tests.cluster.table import Table
 
 T = TypeVar("T")
@@ -91,3 +92,16 @@ def control_plane() -> Iterator[ControlPlane]:
     need_go()
     with ControlPlane.start(NEWEST) as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Server]]:
+    """By a release of the GPU Operator, a control plane that has its definitions, and those of all kinds."""
+    need_go()
+    with ExitStack() as stack:
+
+        def start(release: str) -> Server:
+            plane = stack.enter_context(ControlPlane.start(NEWEST))
+            return Server.prepare(plane, release, tmp_path_factory.mktemp("chart"))
+
+        yield once(start)

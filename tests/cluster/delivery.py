@@ -21,11 +21,15 @@ _SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder of the repository with its objects, in the order in which they are applied."""
+    """A folder of the repository with its objects, in the order in which they are applied.
+
+    ``wave`` is that of its Application.
+    """
 
     path: str
     objects: tuple[dict[str, Any], ...]
     is_deleted_with_application: bool = False
+    wave: int = 0
 
 
 def deliveries(control_plane: ControlPlane, repository: Path, cluster: str) -> Iterator[Folder]:
@@ -40,7 +44,7 @@ def _with_delivered(control_plane: ControlPlane, repository: Path, folder: Folde
     for body in _after_what_they_depend_on(folder.objects):
         for path in _paths(body, repository):
             found = read_folder(control_plane, repository, path)
-            found = replace(found, is_deleted_with_application=_deletes_with_itself(body))
+            found = replace(found, is_deleted_with_application=_deletes_with_itself(body), wave=wave(body))
             yield from _with_delivered(control_plane, repository, found)
 
 
@@ -56,6 +60,10 @@ def identity(body: Mapping[str, Any]) -> str:
     group = body["apiVersion"].rpartition("/")[0]
     metadata = body["metadata"]
     return f"{group}/{body['kind']} {metadata.get('namespace', '')}/{metadata['name']}"
+
+
+def wave(body: Mapping[str, Any]) -> int:
+    return int(_annotation(body, _SYNC_WAVE, "0"))
 
 
 def leaving(before: Iterable[Folder], after: Iterable[Folder]) -> Iterator[dict[str, Any]]:
@@ -117,7 +125,7 @@ def _finalizers(body: Mapping[str, Any]) -> Sequence[str]:
 def _order(body: Mapping[str, Any]) -> tuple[int, bool, str, str]:
     """By wave, namespaces first: argoproj/gitops-engine, pkg/sync/sync_tasks.go."""
     kind = body["kind"]
-    return int(_annotation(body, _SYNC_WAVE, "0")), kind != "Namespace", kind, body["metadata"]["name"]
+    return wave(body), kind != "Namespace", kind, body["metadata"]["name"]
 
 
 def _annotation(body: Mapping[str, Any], name: str, default: str) -> str:

@@ -99,6 +99,16 @@ def framework_controllers(control_plane: ControlPlane, *frameworks: Framework) -
         yield
 
 
+def define_framework(control_plane: ControlPlane, framework: Framework) -> None:
+    """Serve the kinds of a framework, whose controller need not run."""
+    for body in _installed(control_plane, framework, framework.definitions):
+        control_plane.api.apply(body, manager=framework.name, force=True)
+    until(
+        lambda: all(control_plane.api.find_kind(*kind) for kind in framework.kinds),
+        f"kinds of {framework.name} are served",
+    )
+
+
 def _start(control_plane: ControlPlane, framework: Framework) -> Process:
     folder = control_plane.folder / framework.name
     folder.mkdir()
@@ -108,12 +118,7 @@ def _start(control_plane: ControlPlane, framework: Framework) -> Process:
     served.mkdir()
     certificates = certificate.write(served / "serving-certs")
     kubeconfig = _acting_as(control_plane, framework, folder)
-    for body in _installed(control_plane, framework, framework.definitions):
-        control_plane.api.apply(body, manager=framework.name, force=True)
-    until(
-        lambda: all(control_plane.api.find_kind(*kind) for kind in framework.kinds),
-        f"kinds of {framework.name} are served",
-    )
+    define_framework(control_plane, framework)
     for body in _rights(framework):
         control_plane.api.apply(body, manager=framework.name, force=True)
 

@@ -50,6 +50,28 @@ WRITTEN: Final = (
 )
 """Those of whose kinds gpuplan writes objects."""
 
+FLUX: Final = (
+    Project(
+        "github.com/fluxcd/kustomize-controller@v1.9.6",
+        "h1:XB+G3A0mky0j5uVHZWv4oSlS2RvZBoNIUhstIvY0JKE=",
+        "config/crd/bases",
+        ("Kustomization",),
+    ),
+    Project(
+        "github.com/fluxcd/source-controller@v1.9.6",
+        "h1:nG534/bI6nVpyHra7ONAk6xDB3xPsVT+EOLHZHXPrrc=",
+        "config/crd/bases",
+        ("HelmRepository",),
+    ),
+)
+
+OLM: Final = Project(
+    "github.com/operator-framework/api@v0.45.0",
+    "h1:hkROwtsLH3oszp4IW+WsXEFSDgveSahHI7DKStOtrUI=",
+    "crds",
+    ("OperatorGroup", "Subscription"),
+)
+
 PROJECTS: Final = (
     *WRITTEN,
     Project(

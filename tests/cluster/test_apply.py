@@ -21,6 +21,7 @@ from tests.cluster.comparisons import (
 from tests.cluster.definitions import has_definitions
 from tests.cluster.delivery import MANAGER, deliveries, identity, leaving
 from tests.cluster.example import ExampleCluster, apply_all
+from tests.cluster.held import delivered_early
 from tests.cluster.processes import until
 from tests.cluster.variants import FLUX, VARIANT, make_variant, rebuild
 from tests.compiler.backends.dra.platform import POLICIES as CLAIMED
@@ -71,6 +72,10 @@ def test_every_object_in_the_files_is_delivered(example: ExampleCluster, record:
     found = applied(example)
     assert written - found == set()
     record(f"{example.name}: objects applied", len(written), len(found))
+
+
+def test_tenants_are_held_before_they_have_anything(example: ExampleCluster, record: Record) -> None:
+    record(f"{example.name}: what tenants have before it is held", [], delivered_early(example.folders))
 
 
 def test_only_kinds_of_openshift_lack_a_definition(example: ExampleCluster, record: Record) -> None:

@@ -13,11 +13,9 @@ from __future__ import annotations
 import copy
 import json
 import shutil
-import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,8 +26,8 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.delivery import identity
 from tests.cluster.example import REPOSITORY
 from tests.cluster.processes import until
-from tests.cluster.programs import need_go, program, source
-from tests.cluster.validators import kustomize
+from tests.cluster.programs import need_go, source
+from tests.cluster.projects import judge, read
 from tests.compiler.delivery.argocd.operator_states import an_object, failed, ready
 from tests.compiler.delivery.argocd.rendered import a_cluster, a_pool, folder, get, manifests
 from tests.compiler.delivery.argocd.root_states import STATES
@@ -47,8 +45,8 @@ def _programs() -> None:
 
 @each_cluster
 def test_projects_permit_all_that_is_delivered(cluster: str, record: Record) -> None:
-    project, deliveries = _read(REPOSITORY, cluster)
-    found = _judge(project, deliveries)
+    project, deliveries = read(REPOSITORY, cluster)
+    found = judge(project, deliveries)
     applications = found["applications"]
     assert len(set(applications)) == len(applications) > 0
     record(
@@ -61,7 +59,7 @@ def test_projects_permit_all_that_is_delivered(cluster: str, record: Record) -> 
 @each_cluster
 def test_no_object_is_in_two_applications(cluster: str) -> None:
     """With `FailOnSharedResource=true` the second one would not sync."""
-    _, deliveries = _read(REPOSITORY, cluster)
+    _, deliveries = read(REPOSITORY, cluster)
     counts = Counter(identity(body) for delivery in deliveries for body in delivery["objects"])
     assert [name for name, count in counts.items() if count > 1] == []
 
@@ -76,20 +74,20 @@ def test_no_object_is_in_two_applications(cluster: str) -> None:
     ],
 )
 def test_projects_permit_no_more(kind: str, name: str, namespace: str | None) -> None:
-    project, deliveries = _read(REPOSITORY, "prod")
+    project, deliveries = read(REPOSITORY, "prod")
     metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
     delivery = {**deliveries[0], "objects": [{"apiVersion": "v1", "kind": kind, "metadata": metadata}]}
-    [problem] = _judge(project, [delivery])["problems"]
+    [problem] = judge(project, [delivery])["problems"]
     assert f"{kind} {namespace or ''}/{name}" in problem
 
 
 def test_projects_permit_no_other_source_and_no_other_destination() -> None:
-    project, deliveries = _read(REPOSITORY, "prod")
+    project, deliveries = read(REPOSITORY, "prod")
     delivery = copy.deepcopy(next(item for item in deliveries if "source" in item["application"]["spec"]))
     spec = delivery["application"]["spec"]
     spec["source"]["repoURL"] = "https://git.example.com/platform/other.git"
     spec["destination"]["name"] = "dev"
-    problems = _judge(project, [{**delivery, "objects": []}])["problems"]
+    problems = judge(project, [{**delivery, "objects": []}])["problems"]
     assert [problem.partition(": ")[2].partition(" ")[0] for problem in problems] == ["source", "destination"]
 
 
@@ -105,7 +103,7 @@ def test_projects_permit_no_other_source_and_no_other_destination() -> None:
     ],
 )
 def test_a_window_is_on_saturdays_from_two_to_six(pool: str, at: str, *, may: bool, record: Record) -> None:
-    project, _ = _read(REPOSITORY, "prod")
+    project, _ = read(REPOSITORY, "prod")
     observed = _may_sync(project, f"gpu-partitions-prod-{pool}", at)
     when = f"{datetime.fromisoformat(at):%A at %H:%M}"
     record(f"prod: {pool} may be synced on {when}, by itself and by a person", [may, may], observed)
@@ -143,7 +141,7 @@ def test_health_of_the_operators_objects(kind: str, record: Record) -> None:
     lua = checks()[kind]
     named = {"apiVersion": "nvidia.com/v1", "kind": kind.partition("_")[2]}
     asked = [{"lua": lua, "object": named | body} for body, _ in bodies.values()]
-    found = _judge({}, [], checks=asked)["healths"]
+    found = judge({}, [], checks=asked)["healths"]
     for (name, (_, expected)), health in zip(bodies.items(), found, strict=True):
         record(f"a {named['kind']} that is {name}", expected, health["status"])
 
@@ -153,7 +151,7 @@ def test_health_of_the_operators_objects(kind: str, record: Record) -> None:
 
 def test_health_of_applications_under_a_root(record: Record) -> None:
     check = checks(has_root=True)["argoproj.io_Application"]
-    found = _judge({}, [], checks=[{"lua": check, "object": state.body} for state in STATES])["healths"]
+    found = judge({}, [], checks=[{"lua": check, "object": state.body} for state in STATES])["healths"]
     assert [health["message"] for health in found] == [state.message for state in STATES]
     for state, health in zip(STATES, found, strict=True):
         record(f"an Application that is {state.name}", state.status, health["status"])
@@ -171,7 +169,7 @@ def test_a_root_differs_when_an_application_does_and_not_when_its_operation_has_
         {"application": application, "live": live, "target": target}
         for application, target in ((root, pool), (root, changed), (strict, pool))
     ]
-    assert _judge({}, [], pairs=pairs)["differ"] == [False, True, True]
+    assert judge({}, [], pairs=pairs)["differ"] == [False, True, True]
 
 
 def test_an_operation_that_has_ended_is_there_again_when_the_root_is_synced(control_plane: ControlPlane) -> None:
@@ -204,9 +202,9 @@ def test_a_roots_project_permits_what_the_root_syncs_and_not_more() -> None:
     project, root = get(found, "AppProject", "gpu-root-test"), get(found, "Application", "gpu-root-test")
     synced = [dict(item.body) for item in found if item.folder == "applications"]
     assert {body["kind"] for body in synced} == {"AppProject", "Application", "ApplicationSet"}
-    assert _judge(project, [{"application": root, "objects": synced}])["problems"] == []
+    assert judge(project, [{"application": root, "objects": synced}])["problems"] == []
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "argocd"}}
-    assert len(_judge(project, [{"application": root, "objects": [secret]}])["problems"]) == 1
+    assert len(judge(project, [{"application": root, "objects": [secret]}])["problems"]) == 1
 
 
 @pytest.fixture(scope="module")
@@ -223,44 +221,12 @@ def moved(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     new = f'{tokyo}\n      - {{schedule: "0 20 * * 6", duration: 1h}}'
     pools.write_text(text.replace(old, new), encoding="utf-8")
     assert run("build", cwd=repository).code == 0
-    project, _ = _read(repository, "prod")
+    project, _ = read(repository, "prod")
     return project
 
 
 def _may_sync(project: Mapping[str, Any], application: str, at: str) -> list[bool]:
     """Whether it may be synced by itself, and by a person."""
     moments = [{"application": application, "at": at, "isManual": is_manual} for is_manual in (False, True)]
-    may: list[bool] = _judge(project, [], moments)["maySync"]
+    may: list[bool] = judge(project, [], moments)["maySync"]
     return may
-
-
-def _read(repository: Path, cluster: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The AppProject of a cluster, and its Applications with what each delivers."""
-    objects = kustomize(repository / "out" / "argocd" / cluster)
-    [project] = [body for body in objects if body["kind"] == "AppProject"]
-    return project, [delivery for body in objects for delivery in _deliveries(body, repository)]
-
-
-def _deliveries(body: Mapping[str, Any], repository: Path) -> Iterator[dict[str, Any]]:
-    spec = body.get("spec", {})
-    if body["kind"] == "Application":
-        sources = spec.get("sources") or [spec["source"]]
-        folders = [repository / source["path"] for source in sources if "path" in source]
-        yield {"application": body, "objects": [item for folder in folders for item in kustomize(folder)]}
-    elif body["kind"] == "ApplicationSet":
-        patterns = [entry["path"] for generator in spec["generators"] for entry in generator["git"]["directories"]]
-        for folder in sorted(path for pattern in patterns for path in repository.glob(pattern) if path.is_dir()):
-            path = folder.relative_to(repository).as_posix()
-            yield {"applicationSet": body, "directory": path, "objects": kustomize(folder)}
-
-
-def _judge(
-    project: Mapping[str, Any], deliveries: list[dict[str, Any]], moments: Any = (), **more: Any
-) -> dict[str, Any]:
-    request = {"project": project, "deliveries": deliveries, "moments": list(moments), **more}
-    result = subprocess.run(
-        [program("argocd", "argocd")], input=json.dumps(request), capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
-    answer: dict[str, Any] = json.loads(result.stdout)
-    return answer

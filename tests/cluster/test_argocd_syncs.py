@@ -19,6 +19,7 @@ from tests.cluster.argo_cd import state_of
 from tests.cluster.charts import rendered, the
 from tests.cluster.dumps import collect
 from tests.cluster.example import show
+from tests.cluster.held import created_early
 from tests.cluster.kubelet import ENDLESS
 from tests.cluster.lab import CHART, OPERATOR, Lab, syncing
 from tests.cluster.processes import until
@@ -38,25 +39,9 @@ def test_a_new_cluster_is_synced_to_its_end(lab: Lab) -> None:
 
 
 def test_no_tenant_has_a_namespace_or_rights_before_they_are_held_to_anything(lab: Lab) -> None:
-    """Objects are as old as their creation says, in seconds."""
-    for namespace in (name for tenant in show("dev", lab.root)["tenants"] for name in tenant["namespaces"]):
-        space = lab.api.get(f"/api/v1/namespaces/{namespace}")
-        path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings"
-        bindings = {
-            body["metadata"]["name"]: since(body)
-            for body in lab.api.list("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings")
-        }
-        own = bindings[f"gpuplan-grants-{namespace}"]
-        for_all = [when for name, when in bindings.items() if not name.startswith("gpuplan-grants-")]
-
-        assert len(for_all) > 2
-        assert max(for_all) <= since(space) <= own
-        assert all(own <= since(body) for body in lab.api.list(path))
-
-
-def since(body: Mapping[str, Any]) -> str:
-    found: str = body["metadata"]["creationTimestamp"]
-    return found
+    namespaces = [name for tenant in show("dev", lab.root)["tenants"] for name in tenant["namespaces"]]
+    assert namespaces
+    assert created_early(lab.api, namespaces) == []
 
 
 def test_no_object_differs_and_drift_finds_nothing(lab: Lab, tmp_path: Path) -> None:

@@ -70,7 +70,9 @@ def mig_strategy_left_to_owner(plan: Plan) -> Iterator[Finding]:
 
     ## Instead
     Where all pools agree, write their strategy as `migStrategy`. Else have the owner leave the strategy out (Helm:
-    `mig.strategy: ""`), and suppress the finding with that as the reason.
+    `mig.strategy: ""`), and suppress the finding with that as the reason. The chart then renders `mig: null`, which the
+    API server refuses of a server-side apply: an Application of Argo CD has to do without `ServerSideApply=true`, and
+    Helm 4 needs `--server-side=false`.
     """
     operator = plan.cluster.gpu_operator
     mixed = [(pool, mig) for pool, mig in mig_pools(plan) if mig.spec.strategy is MigStrategy.MIXED]

@@ -134,8 +134,8 @@ def helm_values(plan: Plan) -> Routes:
     yield from _driver(plan)
     yield ("mig", "strategy"), _mig_strategy(plan)
     yield ("platform", "openshift"), chosen(cluster.at / "platform")
-    for route in (("enabled",), ("config", "create")):
-        yield ("dcgmExporter", *route), _watched(plan)
+    yield ("dcgmExporter", "enabled"), _watched(plan)
+    yield ("dcgmExporter", "config", "create"), (*_watched(plan), *chosen(operator.at / "version"))
     yield ("nodeStatusExporter", "enabled"), _watched(plan)
     yield ("nfd", "enabled"), copied(operator.at / "nfd")
     yield from _nfd(plan)

@@ -22,6 +22,7 @@ from gpuplan.compiler.catalog.operators import (
     image_repositories,
     is_tolerated,
     nearest_line,
+    reads_value,
     runs_nfd_hook,
 )
 from gpuplan.compiler.manifests import HEADER, to_yaml
@@ -174,7 +175,7 @@ def helm_values(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
 def decided_values(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
     """What follows from the plan, whatever the policy's own values say; lists that the plan adds to are whole."""
     user = plan.cluster.gpu_operator.spec.values
-    decided = merged(merged(_chart_decided(plan), _operands(plan, names)), _NOT_MADE)
+    decided = merged(merged(_chart_decided(plan), _operands(plan, names)), _not_made(plan))
     return merged(decided, _completed_lists(plan, user))
 
 
@@ -219,7 +220,7 @@ def _chart_decided(plan: Plan) -> dict[str, Any]:
     if plan.cluster.spec.platform is Platform.OPENSHIFT:
         decided["platform"] = {"openshift": True}
     if plan.cluster.monitoring:
-        decided["dcgmExporter"] = {"enabled": True, "config": {"create": False}}
+        decided["dcgmExporter"] = {"enabled": True}
     if not spec.nfd:
         decided["nfd"] = {"enabled": False}
     elif plan.cluster.spec.node_labels is NodeLabels.NFD and any(pool.taints for pool in plan.pools):
@@ -227,8 +228,14 @@ def _chart_decided(plan: Plan) -> dict[str, Any]:
     return decided
 
 
-_NOT_MADE: Final = {"devicePlugin": {"config": {"create": False}}, "migManager": {"config": {"create": False}}}
-"""ConfigMaps that are gpuplan's, and not the chart's."""
+def _not_made(plan: Plan) -> dict[str, Any]:
+    """ConfigMaps that are gpuplan's, and not the chart's.
+
+    Charts before v24.9 make none of metrics, and hand the key on to the ClusterPolicy, which does not have it.
+    """
+    makes_metrics = reads_value(plan.cluster.gpu_operator.version, "dcgmExporter", "config", "create")
+    metrics = ("dcgmExporter",) if plan.cluster.monitoring and makes_metrics else ()
+    return {operand: {"config": {"create": False}} for operand in ("devicePlugin", "migManager", *metrics)}
 
 
 # --- Lists -------------------------------------------------------------------------------------------------------
@@ -347,6 +354,12 @@ _ABOUT_MERGING: Final = """\
 """
 
 
+_ABOUT_VALUES: Final = """\
+# Have the client apply the chart (Argo CD: without ServerSideApply=true, Helm 4: --server-side=false). It renders null
+# for what is empty here, and the API server refuses null of a server-side apply.
+"""
+
+
 def owners_patch(plan: Plan, names: ConfigMapNames) -> bytes:
     """What `policy_patch` says, for the ClusterPolicy's owner: a merge patch, which can also take a field away."""
     body = policy_patch(plan, names)
@@ -360,11 +373,9 @@ def owners_values(plan: Plan, names: ConfigMapNames) -> bytes:
     """The same for an owner that has the ClusterPolicy from the operator's chart: values for that."""
     spec = plan.cluster.gpu_operator.spec
     strategy = "" if spec.mig_strategy is ClusterMigStrategy.PER_POOL else spec.mig_strategy.value
-    values = merged(merged({"mig": {"strategy": strategy}}, _policy_decided(plan, names)), _NOT_MADE)
-    if plan.cluster.monitoring:
-        values = merged(values, {"dcgmExporter": {"config": {"create": False}}})
+    values = merged(merged({"mig": {"strategy": strategy}}, _policy_decided(plan, names)), _not_made(plan))
     who = "Whoever installs the GPU Operator from its chart"
-    return (HEADER + _about_merging(plan, who) + to_yaml(_sorted(values))).encode()
+    return (HEADER + _about_merging(plan, who) + _ABOUT_VALUES + to_yaml(_sorted(values))).encode()
 
 
 def _about_merging(plan: Plan, who: str) -> str:

@@ -74,6 +74,12 @@ def test_the_chart_mounts_the_fields_and_labels_what_it_is_scraped_by() -> None:
     assert values["nodeStatusExporter"] == {"enabled": True}
 
 
+def test_a_chart_that_makes_no_metrics_is_told_of_none_to_make() -> None:
+    """It hands on all that is there to the ClusterPolicy, which has the name alone."""
+    plan = a_cluster(a_pool(), version="v24.6.2", monitoring="{}")
+    assert helm_values(plan)["dcgmExporter"]["config"] == {"name": metrics_name(plan)}
+
+
 def service_monitor(values: str) -> dict[str, Any]:
     more = f"values: {{dcgmExporter: {{serviceMonitor: {values}}}}}"
     found: dict[str, Any] = helm_values(a_cluster(more=more, monitoring="{}"))["dcgmExporter"]["serviceMonitor"]

@@ -83,6 +83,15 @@ def test_the_header_says_how_to_see_that_it_is_merged() -> None:
     assert "-n nvidia daemonset/nvidia-mig-manager" in text
 
 
+def test_the_values_say_that_the_client_applies_their_chart() -> None:
+    """What is empty in them is null in the ClusterPolicy, of which a server-side apply is refused."""
+    text = texts(a_handed_over())["merge-into-values.yaml"]
+    assert (
+        "# Have the client apply the chart (Argo CD: without ServerSideApply=true, Helm 4: --server-side=false)."
+        in text
+    )
+
+
 @pytest.mark.parametrize("version", ["v24.6.2", "v24.9.2", "v25.3.4", "v25.10.1", "v26.3.3", "v26.7.0"])
 def test_every_chart_reads_all_of_the_values(version: str) -> None:
     def leaves(part: Mapping[str, Any], route: tuple[str, ...] = ()) -> list[tuple[str, ...]]:

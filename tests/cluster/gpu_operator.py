@@ -6,7 +6,6 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -75,7 +74,9 @@ def describe_nodes(api: Api) -> None:
     }
     annotations = {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}
     for node in api.list("/api/v1/nodes"):
-        api.patch(f"/api/v1/nodes/{node['metadata']['name']}", {"metadata": {"labels": labels, "annotations": annotations}})
+        api.patch(
+            f"/api/v1/nodes/{node['metadata']['name']}", {"metadata": {"labels": labels, "annotations": annotations}}
+        )
 
 
 @contextmanager
@@ -110,9 +111,9 @@ def _unpack(folder: Path, system: str) -> None:
     (folder / "host-etc").mkdir()
     (folder / "host-etc/os-release").write_text(system, encoding="utf-8")
     built = program("gpu-operator", "gpu-operator").read_bytes()
-    for place, relative in _PLACES.items():
-        assert place in built
-        built = built.replace(place, relative)
+    for fixed, relative in _PLACES.items():
+        assert fixed in built
+        built = built.replace(fixed, relative)
     (folder / "gpu-operator").write_bytes(built)
     (folder / "gpu-operator").chmod(0o755)
 

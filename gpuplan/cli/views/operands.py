@@ -48,6 +48,8 @@ _SURPRISES = """\
   its name, and only nodes whose label moves are touched.
 - **A setting of the device plugin** is not always one of MPS: its environment and arguments are the plugin's alone,
   its image and resources are also those of the MPS daemons.
+- **The environment of the DCGM exporter** reaches it with v25.3.3 and v25.3.4 on OpenShift alone. Elsewhere
+  `dcgmExporter.env` changes nothing, and [GPU880](../rules/GPU880.md) names the argument that says the same.
 - **On OpenShift** GPU Feature Discovery takes its labels off a node as it ends and writes them again as it starts:
   pods that select nodes by them may wait for a moment.
 - **A pool that names its own driver** has NVIDIADrivers bring the drivers of all nodes: [another DaemonSet for

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,7 +52,8 @@ def install(plane: ControlPlane, objects: tuple[Object, ...], namespace: str = N
     plane.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, manager="helm")
     for body in objects:
         if body["kind"] not in _NOT_INSTALLED and plane.api.find_kind(body["apiVersion"], body["kind"]):
-            plane.api.apply(body, manager="helm")
+            metadata = {"namespace": namespace, **body["metadata"]}
+            plane.api.apply({**body, "metadata": metadata}, manager="helm")
 
 
 def are_kinds_served(api: Api) -> bool:
@@ -85,7 +87,7 @@ def operating(plane: ControlPlane, *, system: str = UBUNTU, namespace: str = NAM
 
     Its kinds must be served before; ``system`` is the `os-release` of nodes.
     """
-    folder = plane.folder / "gpu-operator"
+    folder = Path(tempfile.mkdtemp(prefix="gpu-operator-", dir=plane.folder))
     _unpack(folder, system)
     environment = {"KUBECONFIG": str(_kubeconfig(plane, folder, namespace)), "OPERATOR_NAMESPACE": namespace}
 
@@ -97,7 +99,6 @@ def operating(plane: ControlPlane, *, system: str = UBUNTU, namespace: str = NAM
         yield process
     finally:
         process.stop()
-        shutil.rmtree(folder)
 
 
 def _unpack(folder: Path, system: str) -> None:

@@ -8,7 +8,10 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
+
+import yaml
 
 from tests.cluster.api import Api, Object
 from tests.cluster.charts import rendered
@@ -81,20 +84,36 @@ def describe_nodes(api: Api) -> None:
         )
 
 
+def images_of_the_bundle() -> dict[str, str]:
+    """The images that OLM tells the operator by its environment."""
+    path = source("gpu-operator", OPERATOR) / "bundle/manifests/gpu-operator-certified.clusterserviceversion.yaml"
+    bundle = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    [deployment] = bundle["spec"]["install"]["spec"]["deployments"]
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    return {variable["name"]: variable["value"] for variable in container["env"] if "value" in variable}
+
+
 @contextmanager
-def operating(plane: ControlPlane, *, system: str = UBUNTU, namespace: str = NAMESPACE) -> Iterator[Process]:
+def operating(
+    plane: ControlPlane,
+    *,
+    system: str = UBUNTU,
+    namespace: str = NAMESPACE,
+    images: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[Process]:
     """A running operator, with the rights of its account.
 
-    Its kinds must be served before; ``system`` is the `os-release` of nodes.
+    Its kinds must be served before. ``system`` is the `os-release` of nodes, ``images`` are those that it has where a
+    ClusterPolicy names none.
     """
     folder = Path(tempfile.mkdtemp(prefix="gpu-operator-", dir=plane.folder))
     _unpack(folder, system)
-    environment = {"KUBECONFIG": str(_kubeconfig(plane, folder, namespace)), "OPERATOR_NAMESPACE": namespace}
+    own = {"KUBECONFIG": str(_kubeconfig(plane, folder, namespace)), "OPERATOR_NAMESPACE": namespace}
 
     def command(port: int) -> list[str | Path]:
         return [folder / "gpu-operator", "--metrics-bind-address=0", f"--health-probe-bind-address=127.0.0.1:{port}"]
 
-    process, _ = serve(command, is_ready, folder / "operator.log", env=environment, cwd=folder)
+    process, _ = serve(command, is_ready, folder / "operator.log", env={**images, **own}, cwd=folder)
     try:
         yield process
     finally:

@@ -6,7 +6,7 @@ import itertools
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +20,7 @@ from tests.cluster import nodes, proof
 from tests.cluster.api import Api
 from tests.cluster.charts import the
 from tests.cluster.control_plane import ControlPlane
+from tests.cluster.definitions import define
 from tests.cluster.example import REPOSITORY, show
 from tests.cluster.gpu_operator import (
     NAMESPACE,
@@ -29,12 +30,13 @@ from tests.cluster.gpu_operator import (
     apply_policy,
     chart_objects,
     describe_nodes,
+    images_of_the_bundle,
     install,
     operating,
 )
 from tests.cluster.kubelet import Kubelet
 from tests.cluster.lab import build
-from tests.cluster.processes import Process, until
+from tests.cluster.processes import NotReadyError, Process, until
 from tests.cluster.programs import need_go
 from tests.compiler.delivery.argocd.health import judged
 
@@ -45,16 +47,17 @@ Templates = Mapping[str, Any]
 DRIVER: Final = "nvidia-driver-daemonset"
 OLM: Final = "olm"
 """Who tells the operator what a ClusterPolicy says, and no chart beside it."""
-POLICY: Final = f"{POLICIES}/cluster-policy"
 DAEMON_SETS: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets"
 
 
 @dataclass(frozen=True, slots=True)
 class Operated:
-    """A cluster whose ClusterPolicy the operator follows."""
+    """A cluster whose ClusterPolicy of that name the operator obeys; ``traits`` are as in `Setup`."""
 
     plane: ControlPlane
     process: Process
+    name: str = "cluster-policy"
+    traits: frozenset[str] = frozenset()
     _passes: Iterator[str] = field(default_factory=lambda: map(str, itertools.count(2)))
 
     @property
@@ -63,11 +66,11 @@ class Operated:
 
     @property
     def policy(self) -> dict[str, Any]:
-        return self.api.get(POLICY)
+        return self.api.get(f"{POLICIES}/{self.name}")
 
     @property
     def setup(self) -> Setup:
-        return Setup(self.policy["spec"], OLM)
+        return Setup(self.policy["spec"], OLM, self.traits)
 
     def edit(self, patch: Mapping[str, Any]) -> None:
         """Change the ClusterPolicy's spec by a JSON Merge Patch, and wait until the operator has seen to all of it.
@@ -77,8 +80,10 @@ class Operated:
         number = next(self._passes)
         along = {"updateStrategy": "RollingUpdate", "rollingUpdate": {"maxUnavailable": number}}
         daemon_sets = {**patch.get("daemonsets", {}), **along}
-        self.api.patch(POLICY, {"spec": {**patch, "daemonsets": daemon_sets}})
-        until(lambda: self._numbers() == {number}, "the operator has seen the edit", seconds=60)
+        self.api.patch(f"{POLICIES}/{self.name}", {"spec": {**patch, "daemonsets": daemon_sets}})
+        until(
+            lambda: self._numbers() == {number}, "the operator has seen the edit", seconds=60, processes=[self.process]
+        )
 
     def _numbers(self) -> set[str]:
         strategies = (body["spec"]["updateStrategy"] for body in self.api.list(DAEMON_SETS))
@@ -95,7 +100,7 @@ def operated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operated]:
     """The example's `dev`, without kubelets at first."""
     need_go()
     scratch = tmp_path_factory.mktemp("platform")
-    objects = chart_objects(values_of("dev", scratch))
+    objects = chart_objects(read(files_of("dev", scratch) / "values.yaml"))
     with ExitStack() as stack:
         plane = stack.enter_context(ControlPlane.start("1.34"))
         nodes.make_nodes(plane.api, show("dev", scratch)["pools"])
@@ -113,17 +118,19 @@ def operated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operated]:
         yield found
 
 
-def values_of(cluster: str, scratch: Path) -> dict[str, Any]:
-    """The chart's values of an example cluster, whose operator is of this release."""
+def files_of(cluster: str, scratch: Path) -> Path:
+    """What is built for the operator of an example cluster, which is of this release."""
     shutil.copytree(REPOSITORY / "policies", scratch / "policies")
     shutil.copytree(REPOSITORY / "overlays" / cluster, scratch / "overlays" / cluster)
     file = scratch / "overlays" / cluster / "cluster.yaml"
     text = file.read_text(encoding="utf-8")
     file.write_text(text.replace("version: v26.7.0", f"version: {RELEASE}"), encoding="utf-8")
     build(scratch)
-    found: dict[str, Any] = yaml.safe_load(
-        (scratch / "out" / cluster / "gpu-operator/values.yaml").read_text(encoding="utf-8")
-    )
+    return scratch / "out" / cluster / "gpu-operator"
+
+
+def read(file: Path) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
     return found
 
 
@@ -185,7 +192,7 @@ def test_an_example_has_the_daemon_sets_that_are_said_to_run(
     cluster: str, operated: Operated, record: Record, tmp_path: Path
 ) -> None:
     if cluster != "dev":
-        objects = chart_objects(values_of(cluster, tmp_path))
+        objects = chart_objects(read(files_of(cluster, tmp_path) / "values.yaml"))
         apply_policy(operated.plane, the("ClusterPolicy", "cluster-policy", objects))
     operated.edit({})
 
@@ -213,6 +220,8 @@ def hold(operated: Operated, record: Record, title: str, patch: Mapping[str, Any
     setup, before = operated.setup, operated.templates()
     operated.edit(patch)
     said = {roll.operand.daemon_set for found in rolls(RELEASE, setup, operated.setup).values() for roll in found}
+    with suppress(NotReadyError):  # the last one may come after the others have changed
+        until(lambda: said <= changed(before, operated.templates()), "all of them roll", seconds=5)
     record(f"GPU Operator: what rolls with {title}", sorted(said), sorted(changed(before, operated.templates())))
 
 
@@ -288,6 +297,10 @@ VALUES: Final[Mapping[str, tuple[object, object]]] = {
 
 
 def test_another_driver_evicts_pods_with_gpus_from_a_cordoned_node(operated: Operated) -> None:
+    assert_evicts(operated)
+
+
+def assert_evicts(operated: Operated) -> None:
     api = operated.api
     with Kubelet(api), working(api, {}) as pod:
         until(lambda: upgrades(api) == {"upgrade-done"}, "drivers are up to date", seconds=60)
@@ -345,12 +358,39 @@ def upgrades(api: Api) -> set[str]:
 # --- OpenShift ---------------------------------------------------------------------------------------------------
 
 
-def test_on_openshift_the_exporter_has_its_environment(operated: Operated, record: Record) -> None:
-    """Its nodes are played: an operator that reads of another system in their `os-release` takes this one's place."""
+def test_on_openshift_it_follows_the_policy_that_is_written(operated: Operated, record: Record, tmp_path: Path) -> None:
+    """The example's `openshift`: its ClusterPolicy is gpuplan's. Of OpenShift there is what the operator asks for."""
+    api = operated.api
     operated.process.stop()
-    with operating(operated.plane, system=OPENSHIFT):
-        operated.edit(at("dcgmExporter.env", [{"name": "A", "value": "e"}]))
-    [exporter] = operated.templates()["nvidia-dcgm-exporter"]["spec"]["containers"]
-    record(
-        "GPU Operator: the exporter's environment on OpenShift", True, {"name": "A", "value": "e"} in exporter["env"]
-    )
+    for path in (f"{POLICIES}/{operated.name}", DAEMON_SETS):
+        api.delete(path)
+    define(api, OF_OPENSHIFT)
+    for body in OF_OPENSHIFT[:2]:
+        api.apply(body, manager="tests")
+    [file] = files_of("openshift", tmp_path).glob("clusterpolicy-*.yaml")
+    policy = read(file)
+    api.apply(policy, manager="argocd-controller")
+    with operating(operated.plane, system=OPENSHIFT, images=images_of_the_bundle()) as process:
+        found = Operated(operated.plane, process, policy["metadata"]["name"], frozenset(("cri-o", "openshift")))
+        until(lambda: found.policy.get("status"), "it has seen the ClusterPolicy", processes=[process])
+        said = {roll.operand.daemon_set for roll in running(RELEASE, found.setup)}
+        record("GPU Operator: DaemonSets of openshift", sorted(said), sorted(found.templates()))
+        hold(found, record, "an environment of the exporter, on OpenShift", EDITS["an environment of the exporter"])
+        assert_evicts(found)
+
+
+IN_DEFAULT: Final = {"name": "a", "namespace": "default"}
+OF_OPENSHIFT: Final = (
+    {
+        "apiVersion": "config.openshift.io/v1",
+        "kind": "ClusterVersion",
+        "metadata": {"name": "version"},
+        "status": {"history": [{"state": "Completed", "version": "4.20.1"}]},
+    },
+    {"apiVersion": "config.openshift.io/v1", "kind": "Proxy", "metadata": {"name": "cluster"}, "spec": {}},
+    {"apiVersion": "image.openshift.io/v1", "kind": "ImageStream", "metadata": IN_DEFAULT},
+    {"apiVersion": "security.openshift.io/v1", "kind": "SecurityContextConstraints", "metadata": {"name": "a"}},
+    {"apiVersion": "monitoring.coreos.com/v1", "kind": "PrometheusRule", "metadata": IN_DEFAULT},
+    {"apiVersion": "monitoring.coreos.com/v1", "kind": "ServiceMonitor", "metadata": IN_DEFAULT},
+)
+"""What the operator asks OpenShift for, objects first, and then kinds alone."""

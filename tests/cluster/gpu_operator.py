@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 import yaml
 
-from tests.cluster.api import Api, Object
+from tests.cluster.api import Api, Object, Refused
 from tests.cluster.charts import rendered
 from tests.cluster.control_plane import ControlPlane, is_ready
-from tests.cluster.processes import Process, serve, until
+from tests.cluster.processes import NotReadyError, Process, serve, until
 from tests.cluster.programs import program, source
 
 OPERATOR: Final = "github.com/NVIDIA/gpu-operator"
@@ -118,6 +119,34 @@ def operating(
         yield process
     finally:
         process.stop()
+
+
+@contextmanager
+def joining(plane: ControlPlane, namespace: str = NAMESPACE) -> Iterator[None]:
+    """An operator that starts as soon as its chart is there, and again when it ends, as its pod would."""
+    is_stopped = threading.Event()
+
+    def run() -> None:
+        while not is_stopped.wait(0.5):
+            with suppress(Refused, OSError, NotReadyError):
+                if not is_installed(plane.api, namespace):
+                    continue
+                with operating(plane, namespace=namespace) as process:
+                    while process.is_running and not is_stopped.wait(0.5):
+                        pass
+
+    thread = threading.Thread(target=run, name="gpu-operator", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_stopped.set()
+        thread.join()
+
+
+def is_installed(api: Api, namespace: str) -> bool:
+    deployment = f"/apis/apps/v1/namespaces/{namespace}/deployments/gpu-operator"
+    return are_kinds_served(api) and api.find(deployment) is not None
 
 
 def _unpack(folder: Path, system: str) -> None:

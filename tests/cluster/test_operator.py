@@ -215,14 +215,15 @@ def at(route: str, value: object) -> dict[str, Any]:
     return dict(value)  # type: ignore[call-overload]
 
 
-def hold(operated: Operated, record: Record, title: str, patch: Mapping[str, Any]) -> None:
-    """Edit the ClusterPolicy, and compare what rolls with what `gpuplan diff` would say."""
+def hold(operated: Operated, record: Record, title: str, patch: Mapping[str, Any]) -> set[str]:
+    """Edit the ClusterPolicy, compare what rolls with what `gpuplan diff` would say, and return that."""
     setup, before = operated.setup, operated.templates()
     operated.edit(patch)
     said = {roll.operand.daemon_set for found in rolls(RELEASE, setup, operated.setup).values() for roll in found}
     with suppress(NotReadyError):  # the last one may come after the others have changed
         until(lambda: said <= changed(before, operated.templates()), "all of them roll", seconds=5)
     record(f"GPU Operator: what rolls with {title}", sorted(said), sorted(changed(before, operated.templates())))
+    return said
 
 
 EDITS: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -238,59 +239,6 @@ EDITS: Final[Mapping[str, Mapping[str, Any]]] = {
 @pytest.mark.parametrize("title", EDITS)
 def test_an_edit_rolls_what_is_said(title: str, operated: Operated, record: Record) -> None:
     hold(operated, record, title, EDITS[title])
-
-
-SETTINGS: Final = tuple(
-    dict.fromkeys(key for item in operands(RELEASE, OLM) for key in (item.enabled, *(each.key for each in item.reads)))
-)
-"""All that makes DaemonSets come and go, or stands in pod templates, by what is said of this release."""
-
-
-@proof.only_in_proof
-@pytest.mark.parametrize("key", [key for key in SETTINGS if key[:1].islower()])
-def test_each_setting_rolls_what_is_said(key: str, operated: Operated, record: Record) -> None:
-    """What counts only where something else is on is tried without it and with it."""
-    reads = [each for item in operands(RELEASE, OLM) for each in item.reads if each.key == key]
-    switches = sorted({each.when for each in reads if "." in each.when})
-    for is_on in (False, True) if switches else (True,):
-        for name in switches:
-            operated.edit(at(name, value=is_on))
-        now = operated.setup.value(key)
-        value = next(value for value in VALUES.get(key, VALUES.get(key.rpartition(".")[2], NAMES)) if value != now)
-        hold(operated, record, key if is_on else f"{key}, {', '.join(switches)} off", at(key, value))
-
-
-NAMES: Final = ("another", "third")
-SWITCH: Final = (True, False)
-PATHS: Final = ("/a", "/b")
-PROBES: Final = ({"periodSeconds": 22}, {"periodSeconds": 33})
-PAIRS: Final = ({"a": "b"}, {"a": "c"})
-VALUES: Final[Mapping[str, tuple[object, object]]] = {
-    "annotations": PAIRS,
-    "args": (["a"], ["b"]),
-    "cdi.default": SWITCH,
-    "driverInstallDir": PATHS,
-    "enabled": SWITCH,
-    "env": ([{"name": "A", "value": "c"}], [{"name": "A", "value": "d"}]),
-    "imagePullPolicy": ("Always", "Never"),
-    "imagePullSecrets": (["a"], ["b"]),
-    "installDir": PATHS,
-    "kernelModuleType": ("open", "proprietary"),
-    "labels": PAIRS,
-    "licensingConfig": ({"configMapName": "another"}, {"configMapName": "third"}),
-    "livenessProbe": PROBES,
-    "priorityClassName": ("system-cluster-critical", "system-node-critical"),
-    "readinessProbe": PROBES,
-    "resources": ({"limits": {"cpu": "2"}}, {"limits": {"cpu": "3"}}),
-    "root": PATHS,
-    "rootFS": PATHS,
-    "startupProbe": PROBES,
-    "strategy": ("single", "mixed"),
-    "tolerations": ([{"key": "a", "operator": "Exists"}], [{"key": "b", "operator": "Exists"}]),
-    "useHostMofed": SWITCH,
-    "usePrecompiled": SWITCH,
-}
-"""Two values by a setting, or by the last part of its name; all others are names."""
 
 
 # --- What becomes of other pods ----------------------------------------------------------------------------------
@@ -353,6 +301,76 @@ def upgrades(api: Api) -> set[str]:
     found = {node["metadata"]["name"]: node["metadata"]["labels"] for node in api.list("/api/v1/nodes")}
     api.patch(f"/api/v1/nodes/{PLAIN}", {"metadata": {"labels": {"tests": secrets.token_hex(4)}}})
     return {labels.get("nvidia.com/gpu-driver-upgrade-state", "") for name, labels in found.items() if name != PLAIN}
+
+
+# --- Each setting ------------------------------------------------------------------------------------------------
+
+SETTINGS: Final = tuple(
+    dict.fromkeys(key for item in operands(RELEASE, OLM) for key in (item.enabled, *(each.key for each in item.reads)))
+)
+"""All that makes DaemonSets come and go, or stands in pod templates, by what is said of this release."""
+
+
+@proof.only_in_proof
+@pytest.mark.parametrize("key", [key for key in SETTINGS if key[:1].islower()])
+def test_each_setting_rolls_what_is_said(key: str, operated: Operated, record: Record) -> None:
+    """What counts only where something else is on is tried without it and with it."""
+    holders = {item: [each for each in item.reads if each.key == key] for item in operands(RELEASE, OLM)}
+    reads = [each for found in holders.values() for each in found]
+    there = dict.fromkeys((item.enabled for item, found in holders.items() if found and item.enabled), True)
+    switches = sorted({each.when for each in reads if "." in each.when})
+    for is_on in (False, True) if switches else (True,):
+        for name, state in {**there, **dict.fromkeys(switches, is_on)}.items():
+            if bool(operated.setup.value(name)) is not state and name != key:
+                operated.edit(at(name, value=state))
+        now = operated.setup.value(key)
+        value = next(value for value in values_for(key) if value != now)
+        said = hold(operated, record, key if is_on else f"{key}, {', '.join(switches)} off", at(key, value))
+        assert said or not is_on or all(each.when in CLUSTERS for each in reads)
+        if isinstance(value, bool):
+            operated.edit(at(key, now))
+
+
+CLUSTERS: Final = ("openshift", "cri-o")
+"""What counts on no cluster such as this one."""
+
+
+def values_for(key: str) -> tuple[object, ...]:
+    """Two values of a setting; a Secret's name counts once, whoever names it."""
+    last = key.rpartition(".")[2]
+    return ([key], [f"{key}-2"]) if last == "imagePullSecrets" else VALUES.get(key, VALUES.get(last, NAMES))
+
+
+NAMES: Final = ("another", "third")
+SWITCH: Final = (True, False)
+PATHS: Final = ("/a", "/b")
+PROBES: Final = ({"periodSeconds": 22}, {"periodSeconds": 33})
+PAIRS: Final = ({"a": "b"}, {"a": "c"})
+VALUES: Final[Mapping[str, tuple[object, object]]] = {
+    "annotations": PAIRS,
+    "args": (["a"], ["b"]),
+    "cdi.default": SWITCH,
+    "driverInstallDir": PATHS,
+    "enabled": SWITCH,
+    "env": ([{"name": "A", "value": "c"}], [{"name": "A", "value": "d"}]),
+    "imagePullPolicy": ("Always", "Never"),
+    "installDir": PATHS,
+    "kernelModuleType": ("open", "proprietary"),
+    "labels": PAIRS,
+    "licensingConfig": ({"configMapName": "another"}, {"configMapName": "third"}),
+    "livenessProbe": PROBES,
+    "priorityClassName": ("system-cluster-critical", "system-node-critical"),
+    "readinessProbe": PROBES,
+    "resources": ({"limits": {"cpu": "2"}}, {"limits": {"cpu": "3"}}),
+    "root": PATHS,
+    "rootFS": PATHS,
+    "startupProbe": PROBES,
+    "strategy": ("single", "mixed"),
+    "tolerations": ([{"key": "a", "operator": "Exists"}], [{"key": "b", "operator": "Exists"}]),
+    "useHostMofed": SWITCH,
+    "usePrecompiled": SWITCH,
+}
+"""Two values by a setting, or by the last part of its name; all others are names."""
 
 
 # --- OpenShift ---------------------------------------------------------------------------------------------------

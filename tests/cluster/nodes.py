@@ -40,10 +40,12 @@ def publish(api: Api, plan: Mapping[str, Any], out: Path, rules: Sequence[Mappin
     for pool in plan["pools"]:
         for name in names(pool):
             path = f"/api/v1/nodes/{name}"
-            api.patch(path, _labelling(plan["node_labels"], out, pool["name"], name, rules))
-            found = api.get(path)["metadata"]["labels"]
-            gpus = published(out, found, pool["nodes"]["gpus_per_node"])
-            quantities = {resource: str(count) for resource, count in gpus.items()}
+            node = api.patch(path, _labelling(plan["node_labels"], out, pool["name"], name, rules))
+            gpus = published(out, node["metadata"]["labels"], pool["nodes"]["gpus_per_node"])
+            ended = {
+                resource: "0" for resource in node["status"]["capacity"] if is_of_gpus(resource)
+            }  # as kubelets say
+            quantities = ended | {resource: str(count) for resource, count in gpus.items()}
             kubelet = {"nodeInfo": {"kubeletVersion": f"v{plan['kubernetes']}.0"}}
             api.patch(f"{path}/status", {"status": _status(_ROOM | quantities) | kubelet})
 

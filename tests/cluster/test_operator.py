@@ -260,6 +260,20 @@ def assert_evicts(operated: Operated) -> None:
         until(lambda: upgrades(api) == {"upgrade-done"} and not is_cordoned(api), "drivers are up to date", seconds=60)
 
 
+@proof.only_in_proof
+def test_a_driver_that_nobody_upgrades_keeps_the_operator_from_being_ready(operated: Operated) -> None:
+    with Kubelet(operated.api):
+        until(lambda: upgrades(operated.api) == {"upgrade-done"}, "drivers are up to date", seconds=60)
+        until(lambda: operated.policy["status"]["state"] == "ready", "it is ready", seconds=60)
+        operated.edit(at("driver.upgradePolicy.autoUpgrade", value=False))
+        operated.edit(at("driver.version", "580.95.03"))
+        until(lambda: operated.policy["status"]["state"] == "notReady", "it is not ready", seconds=60)
+        assert verdict(operated.policy) == "Progressing"
+        operated.api.delete(f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector=app%3D{DRIVER}")
+        until(lambda: operated.policy["status"]["state"] == "ready", "it is ready again", seconds=60)
+        operated.edit(at("driver.upgradePolicy.autoUpgrade", value=True))
+
+
 def test_a_pod_that_keeps_files_holds_a_driver_up(operated: Operated, record: Record) -> None:
     """So does one without a controller, unless `driver.upgradePolicy.podDeletion` says otherwise."""
     api = operated.api

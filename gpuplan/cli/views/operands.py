@@ -27,7 +27,7 @@ _FATES = {
     Restart.EVICTS: (
         "the node is cordoned, and pods that hold GPUs are evicted, then the driver restarts: `repartition`. With "
         "`driver.upgradePolicy.autoUpgrade: false` nothing happens until somebody deletes the driver's pods, "
-        "or until it is `true` again"
+        "or until it is `true` again, and the ClusterPolicy is not ready until then"
     ),
     Restart.ENDS: "every CUDA process ends on nodes that share GPUs by MPS: `repartition`",
     Restart.PAUSES: "what runs goes on, and new pods wait: `plugin-restart`",

@@ -108,7 +108,7 @@ def operated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operated]:
         plane.api.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": PLAIN}})
         describe_nodes(plane.api)
         install(plane, objects)
-        for name in NAMES:
+        for name in FILES:
             file = {"metadata": {"name": name, "namespace": NAMESPACE}, "data": {"a": "b"}}
             plane.api.create({"apiVersion": "v1", "kind": "ConfigMap", **file})
         apply_policy(plane, the("ClusterPolicy", "cluster-policy", objects))
@@ -362,6 +362,8 @@ def values_for(key: str) -> tuple[object, ...]:
 
 
 NAMES: Final = ("another", "third")
+FILES: Final = (*NAMES, "modules", "repositories", "certificates")
+"""ConfigMaps; a DaemonSet has a volume of the name of each that it mounts."""
 SWITCH: Final = (True, False)
 PATHS: Final = ("/a", "/b")
 PROBES: Final = ({"periodSeconds": 22}, {"periodSeconds": 33})
@@ -370,6 +372,9 @@ VALUES: Final[Mapping[str, tuple[object, object]]] = {
     "annotations": PAIRS,
     "args": (["a"], ["b"]),
     "cdi.default": SWITCH,
+    "driver.certConfig.name": ("certificates", "another"),
+    "driver.kernelModuleConfig.name": ("modules", "another"),
+    "driver.repoConfig.configMapName": ("repositories", "another"),
     "driverInstallDir": PATHS,
     "enabled": SWITCH,
     "env": ([{"name": "A", "value": "c"}], [{"name": "A", "value": "d"}]),

@@ -335,6 +335,8 @@ PANICS: Final = ("driver.livenessProbe", "driver.readinessProbe")
 @pytest.mark.parametrize("key", [key for key in SETTINGS if key[:1].islower() and key not in PANICS])
 def test_each_setting_rolls_what_is_said(key: str, operated: Operated, record: Record) -> None:
     """What counts only where something else is on is tried without it and with it."""
+    if operated.setup.value("gds.image") is None:
+        operated.edit({"gds": SIDECAR})
     holders = {item: [each for each in item.reads if each.key == key] for item in operands(RELEASE, OLM)}
     reads = [each for found in holders.values() for each in found]
     there = dict.fromkeys((item.enabled for item, found in holders.items() if found and item.enabled), True)
@@ -351,6 +353,8 @@ def test_each_setting_rolls_what_is_said(key: str, operated: Operated, record: R
             operated.edit(at(key, now))
 
 
+SIDECAR: Final = {"repository": "nvcr.io/nvidia/cloud-native", "image": "nvidia-fs", "version": "2.20.5"}
+"""What the chart says of GPUDirect Storage where it is on, and without which the operator has no image for it."""
 CLUSTERS: Final = ("openshift", "cri-o")
 """What counts on no cluster such as this one."""
 

@@ -86,7 +86,13 @@ BASE = {
     "operator": {"runtimeClass": "nvidia", "use_ocp_driver_toolkit": True},
     "driver": {
         "enabled": True,
-        "upgradePolicy": {"autoUpgrade": True, "maxParallelUpgrades": 1, "maxUnavailable": "25%"},
+        "upgradePolicy": {
+            "autoUpgrade": True,
+            "maxParallelUpgrades": 1,
+            "maxUnavailable": "25%",
+            "drain": {"enable": False, "force": False, "timeoutSeconds": 300, "deleteEmptyDir": False},
+            "podDeletion": {"force": False, "timeoutSeconds": 300, "deleteEmptyDir": False},
+        },
     },
     "migManager": {"enabled": True, "config": {"default": "all-disabled"}},
     "devicePlugin": {"enabled": True},

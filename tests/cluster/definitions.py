@@ -52,7 +52,7 @@ def _permissive(example: Mapping[str, Any]) -> dict[str, Any]:
     """A definition of the object's kind that says nothing of its fields."""
     group, _, version = example["apiVersion"].partition("/")
     kind = example["kind"]
-    plural = f"{kind.lower()}s"
+    plural = _plural(kind.lower())
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -65,3 +65,10 @@ def _permissive(example: Mapping[str, Any]) -> dict[str, Any]:
             "versions": [{"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
         },
     }
+
+
+def _plural(name: str) -> str:
+    """As Kubernetes takes it to be (`UnsafeGuessKindToResource` in `pkg/api/meta/restmapper.go` of apimachinery)."""
+    if name.endswith("s"):
+        return name if name.endswith("constraints") else f"{name}es"
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"

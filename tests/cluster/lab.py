@@ -22,25 +22,22 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.definitions import define
 from tests.cluster.delivery import deliveries
 from tests.cluster.example import REPOSITORY, make_foreign_namespaces, provide_volumes, show
+from tests.cluster.gpu_operator import CHART, OPERATOR, POLICIES, RELEASE, describe_nodes, joining
 from tests.cluster.kubelet import Kubelet
 from tests.cluster.parsers import ConfigurationError
 from tests.cluster.programs import source
 from tests.cluster.served import Repository, publish_chart, serving
 
-OPERATOR: Final = "github.com/NVIDIA/gpu-operator"
-RELEASE: Final = "v25.3.4"
-"""The release of the GPU Operator that the module is, whose chart lies in it."""
-CHART: Final = "deployments/gpu-operator"
-
 
 class World:
-    """Plays the GPU Operator, Node Feature Discovery and OLM, as far as Argo CD sees them.
+    """Plays the GPU Operator, unless the real one runs, Node Feature Discovery and OLM, as far as Argo CD sees them.
 
     The first says that its ClusterPolicy is ready, the second gives nodes labels and taints by the rules that are
     there, and the third brings the kinds of what is subscribed to. A volume whose claim went is there for another.
     """
 
-    def __init__(self, api: Api, cluster: Path, plan: Mapping[str, Any]) -> None:
+    def __init__(self, api: Api, cluster: Path, plan: Mapping[str, Any], *, plays_operator: bool = True) -> None:
+        self._plays_operator = plays_operator
         self.plan = plan
         self._api, self._cluster = api, cluster
         self._labelled: object = None
@@ -61,7 +58,7 @@ class World:
             try:
                 self._install()
                 self._free_volumes()
-                for policy in self._api.list("/apis/nvidia.com/v1/clusterpolicies"):
+                for policy in self._api.list(POLICIES) if self._plays_operator else ():
                     uid, generation = policy["metadata"]["uid"], policy["metadata"]["generation"]
                     if said.get(uid) != generation:
                         self._say_ready(policy)
@@ -251,7 +248,10 @@ def syncing(
         stack.enter_context(beside(plane, tree / "out" / cluster))
         bring(plane, tree, cluster, plan)
         stack.enter_context(Kubelet(plane.api, ends_jobs=True))
-        world = stack.enter_context(World(plane.api, tree / "out" / cluster, plan))
+        is_real = plan["gpu_operator"]["install"] == "helm"
+        if is_real:
+            stack.enter_context(joining(plane, plan["gpu_operator"]["namespace"]))
+        world = stack.enter_context(World(plane.api, tree / "out" / cluster, plan, plays_operator=not is_real))
         teach(plane, namespace, own)
         yield Lab(cluster, argocd, repository, plane, world)
 
@@ -275,6 +275,7 @@ def bring(plane: ControlPlane, tree: Path, cluster: str, plan: Mapping[str, Any]
     api = plane.api
     there = {node["metadata"]["name"] for node in api.list("/api/v1/nodes")}
     nodes.make_nodes(api, [pool for pool in plan["pools"] if not there.issuperset(nodes.names(pool))])
+    describe_nodes(api)
     folders = tuple(deliveries(plane, tree, cluster))
     bodies = [body for folder in folders for body in folder.objects]
     by_chart, by_olm = ("nvidia.com", "nfd.k8s-sigs.io"), ("nvidia.com", "nfd.openshift.io")

@@ -28,12 +28,19 @@ _LONGEST_PAUSE: Final = 0.5
 class Process:
     """A running program whose output goes to a file."""
 
-    def __init__(self, command: Sequence[str | Path], log: Path, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str | Path],
+        log: Path,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> None:
         self.log = log
         with log.open("wb") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", __file__, str(os.getpid()), *map(str, command)],
                 env=env,
+                cwd=cwd,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -75,12 +82,16 @@ def until(condition: Callable[[], T], what: str, *, seconds: float = 30, process
 
 
 def serve(
-    command: Callable[[int], Sequence[str | Path]], is_ready: Callable[[int], bool], log: Path
+    command: Callable[[int], Sequence[str | Path]],
+    is_ready: Callable[[int], bool],
+    log: Path,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
 ) -> tuple[Process, int]:
     """A program that listens on a free port of loopback, and the port; started anew when another took it meanwhile."""
     for _ in range(5):
         port = free_port()
-        process = Process(command(port), log)
+        process = Process(command(port), log, env, cwd)
         try:
             answers = functools.partial(_answers, process, is_ready, port)
             until(answers, f"{log.stem} is ready", seconds=60, processes=[process])

@@ -23,7 +23,7 @@ from tests.cluster.definitions import define
 from tests.cluster.delivery import MANAGER, identity
 from tests.cluster.example import REPOSITORY
 from tests.cluster.framework_controllers import FRAMEWORKS, define_framework
-from tests.cluster.lab import CHART, OPERATOR as MODULE, RELEASE
+from tests.cluster.gpu_operator import CHART, OPERATOR as MODULE, RELEASE
 from tests.cluster.programs import source
 from tests.cluster.released import FLUX, OLM, WRITTEN, serve_released
 from tests.features.live.platforms import CLUSTER, platforms

@@ -25,7 +25,8 @@ from tests.cli.runs import run
 from tests.cluster.argo_cd import MODULE
 from tests.cluster.edits import COMMITS, Commit
 from tests.cluster.example import REPOSITORY
-from tests.cluster.lab import RELEASE, Lab, syncing
+from tests.cluster.gpu_operator import RELEASE
+from tests.cluster.lab import Lab, syncing
 from tests.cluster.processes import until
 from tests.cluster.programs import need_go, release
 from tests.cluster.proof import only_in_proof

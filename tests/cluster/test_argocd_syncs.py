@@ -19,9 +19,10 @@ from tests.cluster.argo_cd import state_of
 from tests.cluster.charts import rendered, the
 from tests.cluster.dumps import collect
 from tests.cluster.example import show
+from tests.cluster.gpu_operator import CHART, OPERATOR
 from tests.cluster.held import created_early
 from tests.cluster.kubelet import ENDLESS
-from tests.cluster.lab import CHART, OPERATOR, Lab, syncing
+from tests.cluster.lab import Lab, syncing
 from tests.cluster.processes import until
 from tests.cluster.programs import need_go, source
 

@@ -22,8 +22,9 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.dumps import collect
 from tests.cluster.example import REPOSITORY, show
 from tests.cluster.flux_controllers import NAMESPACE, Flux, is_ready, running
+from tests.cluster.gpu_operator import CHART, OPERATOR, RELEASE
 from tests.cluster.kubelet import ENDLESS, Kubelet
-from tests.cluster.lab import CHART, OPERATOR, RELEASE, World, bring, build, replace_in
+from tests.cluster.lab import World, bring, build, replace_in
 from tests.cluster.nodes import granted_but_not_published
 from tests.cluster.processes import until
 from tests.cluster.programs import need_go, source

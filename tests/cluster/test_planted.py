@@ -18,8 +18,8 @@ from tests.cluster.comparisons import compare_grants, compare_units, rewritten
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.delivery import Folder, deliveries, leaving
 from tests.cluster.example import REPOSITORY, ExampleCluster, apply_all, show
+from tests.cluster.gpu_operator import RELEASE
 from tests.cluster.held import created_early, delivered_early
-from tests.cluster.lab import RELEASE
 from tests.cluster.nodes import publish
 from tests.cluster.parsers import ConfigurationError, published
 from tests.cluster.pods import namespaces

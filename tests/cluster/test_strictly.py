@@ -15,8 +15,8 @@ import pytest
 from gpuplan.compiler.planning.plan import Stage
 from tests.cluster.charts import MIRRORS, of_the_module
 from tests.cluster.definitions import has_definitions
+from tests.cluster.gpu_operator import RELEASE
 from tests.cluster.kueue_controller import kueue_release
-from tests.cluster.lab import RELEASE
 from tests.cluster.proof import IS_ASKED_FOR
 from tests.cluster.strictly import Item, Server, Written, drawn, example, nulls, write
 from tests.cluster.test_charts import a_kueue, render

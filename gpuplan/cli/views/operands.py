@@ -27,7 +27,7 @@ _FATES = {
     Restart.EVICTS: (
         "the node is cordoned, and pods that hold GPUs are evicted, then the driver restarts: `repartition`. With "
         "`driver.upgradePolicy.autoUpgrade: false` nothing happens until somebody deletes the driver's pods, "
-        "or until it is `true` again"
+        "or until it is `true` again, and the ClusterPolicy is not ready until then"
     ),
     Restart.ENDS: "every CUDA process ends on nodes that share GPUs by MPS: `repartition`",
     Restart.PAUSES: "what runs goes on, and new pods wait: `plugin-restart`",
@@ -48,6 +48,11 @@ _SURPRISES = """\
   its name, and only nodes whose label moves are touched.
 - **A setting of the device plugin** is not always one of MPS: its environment and arguments are the plugin's alone,
   its image and resources are also those of the MPS daemons.
+- **A pod that keeps files in an `emptyDir`, or that no controller made,** is not evicted for a driver, unless
+  `driver.upgradePolicy.gpuPodDeletion` says `deleteEmptyDir` and `force`. Its node stays cordoned, with the label
+  `nvidia.com/gpu-driver-upgrade-state=upgrade-failed`, and no other node follows.
+- **The environment of the DCGM exporter** reaches it with v25.3.3 and v25.3.4 on OpenShift alone. Elsewhere
+  `dcgmExporter.env` changes nothing, and [GPU880](../rules/GPU880.md) names the argument that says the same.
 - **On OpenShift** GPU Feature Discovery takes its labels off a node as it ends and writes them again as it starts:
   pods that select nodes by them may wait for a moment.
 - **A pool that names its own driver** has NVIDIADrivers bring the drivers of all nodes: [another DaemonSet for

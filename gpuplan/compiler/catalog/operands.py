@@ -193,9 +193,8 @@ _STATES: Final = "controllers/state_manager.go"
 @cache
 def operands(release: str, installed_by: str = HELM) -> tuple[Operand, ...]:
     """What the line of a release runs, or the nearest one that was read."""
-    line = nearest_line(release).version
     return tuple(
-        _operand(row, line, installed_by)
+        _operand(row, release, installed_by)
         for row in _table()["operands"]
         if row.get("installed_by", installed_by) == installed_by
     )
@@ -209,8 +208,8 @@ def restart_source(restart: Restart, release: str) -> str:
     return f"{row['repository']} {row['tags'][index]} {row['at'][index]}"
 
 
-def _operand(row: Mapping[str, Any], line: Version, installed_by: str) -> Operand:
-    enabled, nodes = row.get("enabled") or {}, row["nodes"]
+def _operand(row: Mapping[str, Any], release: str, installed_by: str) -> Operand:
+    enabled, nodes, line = row.get("enabled") or {}, row["nodes"], nearest_line(release).version
     place = _Place(row.get("repository", _REPOSITORY), tuple(row.get("tags", _table()["tags"])), line)
     switch = [place.of(enabled.get("file", _STATES), enabled["at"])] if enabled else []
     manifest = nodes["manifest"] if "/" in nodes["manifest"] else f"assets/{nodes['manifest']}"
@@ -220,7 +219,7 @@ def _operand(row: Mapping[str, Any], line: Version, installed_by: str) -> Operan
         where=Where(nodes["which"]),
         enabled=enabled.get("key", ""),
         default=enabled.get("chart" if installed_by == HELM else "policy", True),
-        reads=tuple(_reads(row, place)),
+        reads=tuple(_reads(row, place, release)),
         in_place=_in_place(row.get("in_place"), line),
         is_replaced_by_hand=bool(row.get("on_delete")),
         takes_strategy="every" in row["through"],
@@ -248,13 +247,14 @@ def _index(line: Version, tags: Sequence[str]) -> int:
     return versions.index(line) if line in versions else 0
 
 
-def _reads(row: Mapping[str, Any], place: _Place) -> Iterator[Read]:
+def _reads(row: Mapping[str, Any], place: _Place, release: str) -> Iterator[Read]:
     shared = ((_FILE, _table()["shared"][name]) for name in row["through"])
     for file, keys in (*shared, (row.get("file", _FILE), row["reads"])):
         for pattern, said in keys.items():
-            lines, when = (said["at"], said["when"]) if isinstance(said, Mapping) else (said, "")
-            if place.number(lines):
-                yield from (Read(key, when, place.of(file, lines)) for key in _keys(pattern))
+            found = said if isinstance(said, Mapping) else {"at": said}
+            when = found.get("when", "") if release in found.get("releases", (release,)) else ""
+            if place.number(found["at"]):
+                yield from (Read(key, when, place.of(file, found["at"])) for key in _keys(pattern))
 
 
 def _keys(pattern: str) -> Iterator[str]:

@@ -12,7 +12,13 @@ from gpuplan.compiler.checks.node_labels import label_faults
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import mistyped
 from gpuplan.compiler.planning.alerts import AlertName
-from gpuplan.compiler.planning.exporter import RESOURCE_NAMES, exporter_environment
+from gpuplan.compiler.planning.exporter import (
+    NAMES_ARGUMENT,
+    RESOURCE_NAMES,
+    exporter_environment,
+    gets_environment,
+    names_by_argument,
+)
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.policy.models import Install, Platform
 
@@ -218,25 +224,31 @@ def dashboard_nobody_looks_for(plan: Plan) -> Iterator[Finding]:
 
 @check("GPU880", "shared-pods-not-named", Severity.WARNING)
 def shared_pods_not_named(plan: Plan) -> Iterator[Finding]:
-    """Somebody else's ClusterPolicy must tell the DCGM exporter of the resource that shared GPUs are published as.
+    """The DCGM exporter is not told of the resource that shared GPUs are published as.
 
     ## Why
     The exporter names the pods of `nvidia.com/gpu` and of MIG devices, and passes over any other resource without a
     word, such as `nvidia.com/gpu.shared`: no tenant's use of these GPUs is ever recorded, and no idle pod on them is
     found. Where gpuplan writes the Helm values or the whole ClusterPolicy it sets `NVIDIA_RESOURCE_NAMES`. With
-    `install: external` it cannot: a list of variables belongs to one owner as a whole.
+    `install: external` it cannot: a list of variables belongs to one owner as a whole. And v25.3.3 and v25.3.4 of the
+    GPU Operator hand `dcgmExporter.env` to the exporter on OpenShift alone: elsewhere they return before it
+    (`TransformDCGMExporter` in their `controllers/object_controls.go:1668`).
 
     ## Instead
-    Add the variable that the finding names to `dcgmExporter.env` of the ClusterPolicy, and suppress the finding with
-    that as the reason. Or leave out `monitoring`.
+    Add what the finding names to the ClusterPolicy or to the Helm values, and suppress the finding on somebody else's
+    ClusterPolicy with that as the reason. Or leave out `monitoring`.
     """
     operator, environment = plan.cluster.gpu_operator, exporter_environment(plan)
-    if operator.spec.install is Install.EXTERNAL and RESOURCE_NAMES in environment:
-        names = environment[RESOURCE_NAMES]
-        yield Finding(
-            (operator.at / "install"),
-            f"the DCGM exporter names no pods of {listing(names.split(','), shown=None)}",
-            label="its environment is not gpuplan's to change",
-            notes=("it names those of `nvidia.com/gpu` and of MIG devices",),
-            help=f"add `{{name: {RESOURCE_NAMES}, value: '{names}'}}` to `dcgmExporter.env` of the ClusterPolicy",
-        )
+    is_theirs, is_read = operator.spec.install is Install.EXTERNAL, gets_environment(plan)
+    if RESOURCE_NAMES not in environment or not (is_theirs or not (is_read or names_by_argument(plan))):
+        return
+    names = environment[RESOURCE_NAMES]
+    variable, argument = f"{{name: {RESOURCE_NAMES}, value: '{names}'}}", f"{NAMES_ARGUMENT}={names}"
+    what = f"add `{variable}` to `dcgmExporter.env`" if is_read else f"add `{argument}` to `dcgmExporter.args`"
+    yield Finding(
+        operator.at / ("install" if is_theirs else "version"),
+        f"the DCGM exporter names no pods of {listing(names.split(','), shown=None)}",
+        label="its environment is not gpuplan's to change" if is_theirs else "gives the exporter no environment",
+        notes=("it names those of `nvidia.com/gpu` and of MIG devices",),
+        help=f"{what} of {'the ClusterPolicy' if is_theirs else '`gpuOperator.values`'}",
+    )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gpuplan.compiler.catalog.exporters import ExporterTrait, exporter_traits
+from gpuplan.compiler.catalog.operands import operands
 from gpuplan.compiler.planning.plan import GPU_RESOURCE, Plan
 from gpuplan.compiler.policy.models import Collect, Install, Platform
 
@@ -16,6 +17,9 @@ RESOURCE_NAMES: Final = "NVIDIA_RESOURCE_NAMES"
 """
 VIRTUAL_GPUS: Final = "KUBERNETES_VIRTUAL_GPUS"
 """Whether the exporter names all pods on a shared GPU; without it one of them has the GPU's series."""
+
+NAMES_ARGUMENT: Final = "--nvidia-resource-names"
+"""The argument that says what `NVIDIA_RESOURCE_NAMES` says (`pkg/cmd/app.go` there)."""
 
 _MIG_PREFIX: Final = "nvidia.com/mig-"
 
@@ -42,6 +46,18 @@ def exporter_environment(plan: Plan) -> dict[str, str]:
     names = unnoticed_resources(plan) if collects_health(plan) else ()
     found = {RESOURCE_NAMES: ",".join(names)} if names else {}
     return found | ({VIRTUAL_GPUS: "true"} if names_every_pod(plan) else {})
+
+
+def gets_environment(plan: Plan) -> bool:
+    """Whether the operator hands the exporter the variables of the settings; some releases do so on OpenShift alone."""
+    is_openshift = plan.cluster.spec.platform is Platform.OPENSHIFT
+    reads = (read for operand in operands(plan.cluster.gpu_operator.version) for read in operand.reads)
+    return any(read.key == "dcgmExporter.env" and (is_openshift or not read.when) for read in reads)
+
+
+def names_by_argument(plan: Plan) -> bool:
+    """Whether the policy's own Helm values name resources to the exporter by an argument."""
+    return any(str(argument).startswith(NAMES_ARGUMENT) for argument in _own(plan).get("args") or ())
 
 
 def names_every_pod(plan: Plan) -> bool:

@@ -289,6 +289,23 @@ def test_what_a_chart_does_not_read_restarts_nothing() -> None:
     assert between({}, {"driver": {"unheardOf": "a"}}) == set()
 
 
+@pytest.mark.parametrize(
+    ("release", "trait", "expected"),
+    [
+        ("v25.3.2", "", "E"),
+        ("v25.3.3", "", ""),
+        ("v25.3.4", "", ""),
+        ("v25.3.4", "openshift", "E"),
+        ("v25.10.0", "", "E"),
+    ],
+)
+def test_two_releases_hand_the_exporter_its_environment_on_openshift_alone(
+    release: str, trait: str, expected: str
+) -> None:
+    told = {"dcgmExporter": {"env": [{"name": "A", "value": "b"}]}}
+    assert between({}, told, release, trait) == {NAMES[letter] for letter in expected}
+
+
 def _roll(letter: str, setup: Setup) -> Roll:
     return next(roll for roll in running("v26.7.0", setup) if roll.operand.daemon_set == NAMES[letter])
 

@@ -8,7 +8,7 @@ import pytest
 
 from gpuplan.compiler.delivery.argocd import checks
 from tests.compiler.delivery.argocd import rendered as argocd
-from tests.compiler.delivery.argocd.test_health import judged
+from tests.compiler.delivery.argocd.health import judged
 from tests.compiler.delivery.flux import rendered as flux
 from tests.plans import a_plan
 

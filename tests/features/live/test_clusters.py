@@ -665,13 +665,24 @@ def test_who_will_sync_is_asked_where_a_tool_runs_that_does_not_yet() -> None:
     )
 
 
-def test_a_second_cluster_policy_is_told() -> None:
-    policy = "---\napiVersion: nvidia.com/v1\nkind: ClusterPolicy\nmetadata: {{name: {}}}\nstatus: {{state: {}}}\n"
-    policies = policy.format("old", "ignored") + policy.format("real", "ready")
+@pytest.mark.parametrize(
+    ("ignored", "obeyed"),
+    [
+        ("metadata: {name: a}", "metadata: {name: b}\nstatus: {state: ready}"),
+        ("metadata: {name: a}\nstatus: {state: ignored}", "metadata: {name: b}\nstatus: {state: notReady}"),
+        (
+            "metadata: {name: a, creationTimestamp: '2026-02-02T00:00:00Z'}",
+            "metadata: {name: b, creationTimestamp: '2026-01-01T00:00:00Z'}",
+        ),
+    ],
+    ids=["one has a state", "one says so", "the oldest"],
+)
+def test_of_two_cluster_policies_that_is_read_which_the_operator_obeys(ignored: str, obeyed: str) -> None:
+    policies = "".join(f"---\napiVersion: nvidia.com/v1\nkind: ClusterPolicy\n{body}\n" for body in (ignored, obeyed))
 
     found = [item for item in read(a_dump(NODE + policies), "prod").diagnostics if item.code == "GPU807"]
 
-    assert [item.finding.message for item in found] == ["what the second ClusterPolicy `old` wants is not said"]
+    assert [item.finding.message for item in found] == ["what the second ClusterPolicy `a` wants is not said"]
 
 
 def test_values_of_another_shape_stay_as_they_are() -> None:

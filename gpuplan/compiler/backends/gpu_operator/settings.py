@@ -424,8 +424,20 @@ def _driver(operator: GpuOperator) -> dict[str, Any]:
     """A version counts only with a repository and an image (`ImagePath` in the operator's `api/nvidia/v1`)."""
     version = operator.spec.driver.version
     image = {"repository": "nvcr.io/nvidia", "image": "driver", "version": version} if version else {}
-    upgrades = {"autoUpgrade": True, "maxParallelUpgrades": 1, "maxUnavailable": "25%"}
-    return {"enabled": operator.spec.driver.enabled, **image, "upgradePolicy": upgrades}
+    return {"enabled": operator.spec.driver.enabled, **image, "upgradePolicy": _UPGRADES}
+
+
+_UPGRADES: Final = {
+    "autoUpgrade": True,
+    "maxParallelUpgrades": 1,
+    "maxUnavailable": "25%",
+    "drain": {"enable": False, "force": False, "timeoutSeconds": 300, "deleteEmptyDir": False},
+    "podDeletion": {"force": False, "timeoutSeconds": 300, "deleteEmptyDir": False},
+}
+"""Those of NVIDIA's own example. Without `drain` operators before v26.7 panic as they look at drivers
+(`controllers/upgrade_controller.go:172` of v26.3.3). Without `podDeletion` none evicts a pod, and the first node stays
+cordoned (`SchedulePodEviction` in `pkg/upgrade/pod_manager.go` of NVIDIA/k8s-operator-libs).
+"""
 
 
 def _policy_decided(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:

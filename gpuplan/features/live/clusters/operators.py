@@ -26,7 +26,7 @@ from gpuplan.compiler.policy.models import (
 from gpuplan.features.live.clusters import own_values
 from gpuplan.features.live.clusters.reader import HELM, Reader, Spec, differing, is_named, is_written, only, part
 from gpuplan.features.live.dump import Item
-from gpuplan.features.live.pools.operator import read_operator
+from gpuplan.features.live.pools.operator import obeyed_policy, read_operator
 
 NVIDIA: Final = "nvidia.com"
 OLM: Final = "operators.coreos.com"
@@ -58,13 +58,13 @@ class Installation(Value):
 def find(reader: Reader) -> Installation:
     """What there is of it: what gpuplan wrote, or else what somebody else installed."""
     found = _own_chart(reader) or _own_olm(reader) or _own_patch(reader) or _foreign(reader)
-    followed = found.policy or _policy(reader)
+    followed = found.policy or obeyed_policy(reader.dump)
     for item in reader.dump.of_kind(NVIDIA, "ClusterPolicy"):
         if followed is not None and item.name != followed.name:
             reader.leave_out(
                 item.at / "metadata" / "name",
                 f"what the second ClusterPolicy `{item.name}` wants",
-                "delete the one that the operator ignores; `status.state` tells which",
+                "delete the one that the operator ignores: it has no `status.state`",
                 f"the GPU Operator obeys one alone: `{followed.name}` was read",
             )
     return found
@@ -169,7 +169,7 @@ def _own_chart(reader: Reader) -> Installation | None:
         if _is_told(values):
             reader.use(item)
             return Installation(Install.HELM, version, repository, values, item.at / ("spec", "values"))
-    policy = _policy(reader)
+    policy = obeyed_policy(reader.dump)
     is_told = policy is not None and _is_told(policy.body.get("spec"))
     if version or (is_told and _has_written_namespace(reader)):
         return Installation(Install.HELM, version, repository, policy=policy if is_told else None)
@@ -215,7 +215,7 @@ def _repository_url(reader: Reader, release: Item, chart: Mapping[str, Any]) -> 
 def _own_olm(reader: Reader) -> Installation | None:
     """A Subscription that gpuplan wrote, and the ClusterPolicy beside it."""
     subscription = _subscription(reader)
-    policy = _policy(reader)
+    policy = obeyed_policy(reader.dump)
     if subscription is None or policy is None or not _is_told(policy.body.get("spec")):
         return None
     if not is_written(subscription):
@@ -242,17 +242,11 @@ def _of_olm(reader: Reader, spec: Mapping[str, Any]) -> Spec:
 
 def _own_patch(reader: Reader) -> Installation | None:
     """A patch for a ClusterPolicy that somebody else owns: applied, or merged by its owner, without annotations."""
-    policy = _policy(reader)
+    policy = obeyed_policy(reader.dump)
     if policy is None or not _is_told(policy.body.get("spec")):
         return None
     reader.use(policy)
     return Installation(Install.EXTERNAL, policy=policy, is_merged_by_owner=SYNC_OPTIONS not in policy.annotations)
-
-
-def _policy(reader: Reader) -> Item | None:
-    """The ClusterPolicy that the operator follows: of several it ignores all but one."""
-    found = reader.dump.of_kind(NVIDIA, "ClusterPolicy")
-    return next((item for item in found if part(item.body, "status", "state") != "ignored"), None)
 
 
 # --- What others installed ---------------------------------------------------------------------------------------
@@ -263,7 +257,7 @@ def _foreign(reader: Reader) -> Installation:
 
     What the operator is told is in its ClusterPolicy, or else in the values that somebody has for its chart.
     """
-    policy = _policy(reader)
+    policy = obeyed_policy(reader.dump)
     is_merged = any(_charts_of_others(reader)) or (policy is not None and _is_synced_by_argocd(reader, policy))
     told = next(iter(read_operator(reader.dump).settings), None)
     if told is not None:

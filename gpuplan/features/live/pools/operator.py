@@ -8,7 +8,7 @@ from typing import Final
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.plain import inside, mapping, read_text, sequence, text, value_at
 from gpuplan.compiler.base.values import NamedTuple, Value
-from gpuplan.features.live.dump import Dump
+from gpuplan.features.live.dump import Dump, Item
 
 _CHART: Final = "gpu-operator"
 _SECTIONS: Final = ("migManager", "devicePlugin", "mig")
@@ -47,12 +47,26 @@ def is_settings(body: Mapping[str, object]) -> bool:
 
 
 def read_operator(dump: Dump) -> Operator:
-    """ClusterPolicies first: they are what the operator reads, whoever has written them."""
+    """The ClusterPolicy first: it is what the operator reads, whoever has written it."""
     return Operator((*_policies(dump), *_values(dump)))
 
 
+def obeyed_policy(dump: Dump) -> Item | None:
+    """The ClusterPolicy that the operator works by: it writes the status of no other. Without one it is the oldest.
+
+    (`Reconcile` in `controllers/clusterpolicy_controller.go` of NVIDIA/gpu-operator, from v24.6.2:122 to v26.7.0:128,
+    gives the others the state `ignored` in its memory, and returns.)
+    """
+    return min(dump.of_kind("nvidia.com", "ClusterPolicy"), key=_order, default=None)
+
+
+def _order(item: Item) -> tuple[bool, str, str]:
+    state = text(value_at(item.body, ("status", "state")))
+    return state in ("", "ignored"), text(value_at(item.body, ("metadata", "creationTimestamp"))), item.name
+
+
 def _policies(dump: Dump) -> Iterator[Settings]:
-    for item in dump.of_kind("nvidia.com", "ClusterPolicy"):
+    if item := obeyed_policy(dump):
         yield Settings(item.at / "spec", inside(item.body, "spec"), item.source)
 
 

@@ -78,7 +78,13 @@ def test_a_whole_cluster_policy() -> None:
         "driver": {
             "enabled": True,
             "kernelModuleType": "auto",
-            "upgradePolicy": {"autoUpgrade": True, "maxParallelUpgrades": 1, "maxUnavailable": "25%"},
+            "upgradePolicy": {
+                "autoUpgrade": True,
+                "maxParallelUpgrades": 1,
+                "maxUnavailable": "25%",
+                "drain": {"enable": False, "force": False, "timeoutSeconds": 300, "deleteEmptyDir": False},
+                "podDeletion": {"force": False, "timeoutSeconds": 300, "deleteEmptyDir": False},
+            },
         },
         "toolkit": {"enabled": True, "installDir": "/usr/local/nvidia"},
         "migManager": {

@@ -69,7 +69,12 @@ USUAL = {"driverType": "gpu", "image": "driver", "repository": "nvcr.io/nvidia",
 
 @pytest.mark.parametrize("way", [HELM, OLM])
 def test_a_pool_has_its_own_and_one_is_for_the_rest(way: tuple[str, str]) -> None:
-    shared = {**USUAL, "tolerations": TOLERATIONS, "upgradePolicy": UPGRADES}
+    told = {
+        "drain": {"enable": False, "force": False, "timeoutSeconds": 300, "deleteEmptyDir": False},
+        "podDeletion": {"force": False, "timeoutSeconds": 300, "deleteEmptyDir": False},
+    }
+    upgrades = {**UPGRADES, **(told if way is OLM else {})}
+    shared = {**USUAL, "tolerations": TOLERATIONS, "upgradePolicy": upgrades}
     assert drivers(written(way=way)) == {
         "gpuplan-old": {
             **shared,

@@ -7,23 +7,12 @@ from typing import Any
 
 import pytest
 import yaml
-from lupa.lua51 import LuaRuntime
 
 from gpuplan.compiler.delivery.argocd import checks
+from tests.compiler.delivery.argocd.health import judged
 from tests.compiler.delivery.argocd.operator_states import an_object, failed, ready
 from tests.compiler.delivery.argocd.rendered import a_cluster, files
 from tests.compiler.delivery.argocd.root_states import STATES, State
-
-# Argo CD opens the basic functions and `table` alone, and has a module `os` of two functions (`util/lua/lua.go` and
-# `oslib_safe.go` there); gopher-lua speaks Lua 5.1. Strings have no methods then either.
-SANDBOX = """
-debug.setmetatable("", nil)
-local modules = {os = {time = os.time, date = os.date}}
-for _, name in ipairs({"string", "io", "os", "math", "coroutine", "package", "debug", "require", "python"}) do
-  _G[name] = nil
-end
-require = function(name) return modules[name] end
-"""
 
 Health = Callable[[str, Mapping[str, Any]], tuple[str, str]]
 
@@ -31,14 +20,6 @@ Health = Callable[[str, Mapping[str, Any]], tuple[str, str]]
 @pytest.fixture
 def health() -> Health:
     return lambda kind, body: judged(checks()[kind], body)
-
-
-def judged(check: str, body: Mapping[str, Any]) -> tuple[str, str]:
-    lua = LuaRuntime(unpack_returned_tuples=True, register_eval=False)
-    lua.execute(SANDBOX)
-    lua.globals()["obj"] = lua.table_from(body, recursive=True)
-    found = lua.execute(check)
-    return found["status"], found["message"]
 
 
 CLUSTER_POLICY = "nvidia.com_ClusterPolicy"

@@ -166,7 +166,7 @@ def _cluster_policies(around: _Around) -> Iterator[Finding]:
                 f"{item.title} is a second one beside `{name}`",
                 label="the GPU Operator obeys one: the oldest from v26.7.0 on, before the first that it sees",
                 related=(Label(around.plan.cluster.gpu_operator.at, f"the policy is about `{name}`"),),
-                notes=("the state of the others is `ignored` (`Reconcile` in its `clusterpolicy_controller.go`)",),
+                notes=("it writes no `status.state` of the others (`Reconcile` in its `clusterpolicy_controller.go`)",),
                 help="delete the one that is not in use",
             )
 

@@ -12,11 +12,12 @@ _TEXT: Final = """\
 # Fields that cannot be changed
 
 The API server refuses an object in which one of these fields differs from what is in the cluster. Then Argo CD and Flux
-apply nothing of its folder, until somebody deletes the object or reverts the commit. [GPU705](rules/GPU705.md)
+change nothing more in its folder, until somebody deletes the object or reverts the commit. [GPU705](rules/GPU705.md)
 refuses such a change and says what to do instead, and `gpuplan diff` names the Application that waits.
 
 Jobs of workloads, and ConfigMaps that pods mount, have a digest of what they hold in their name: a change makes another
-object. Of a kind that is not listed, its definition says what cannot be changed, if gpuplan comes with the definition.
+object. Of a custom kind that is not listed, its definition says what cannot be changed, if gpuplan comes with the
+definition; of other kinds of Kubernetes itself nothing is known here.
 
 """
 

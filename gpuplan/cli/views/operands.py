@@ -48,9 +48,10 @@ _SURPRISES = """\
   its name, and only nodes whose label moves are touched.
 - **A setting of the device plugin** is not always one of MPS: its environment and arguments are the plugin's alone,
   its image and resources are also those of the MPS daemons.
-- **A pod that keeps files in an `emptyDir`, or that no controller made,** is not evicted for a driver, unless
+- **A pod with GPUs that keeps files in an `emptyDir`, or that no controller made,** is not evicted for a driver, unless
   `driver.upgradePolicy.gpuPodDeletion` says `deleteEmptyDir` and `force`. Its node stays cordoned, with the label
-  `nvidia.com/gpu-driver-upgrade-state=upgrade-failed`, and no other node follows.
+  `nvidia.com/gpu-driver-upgrade-state=upgrade-failed`, and with `maxParallelUpgrades: 1` no other node follows. With
+  `drain.enable` the node is drained instead.
 - **The environment of the DCGM exporter** reaches it with v25.3.3 and v25.3.4 on OpenShift alone. Elsewhere
   `dcgmExporter.env` changes nothing, and [GPU880](../rules/GPU880.md) names the argument that says the same.
 - **On OpenShift** GPU Feature Discovery takes its labels off a node as it ends and writes them again as it starts:

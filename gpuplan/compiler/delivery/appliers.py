@@ -96,6 +96,11 @@ def is_pruned(folder: str) -> bool:
     return folder.partition("/")[0] not in (Stage.GPU_OPERATOR, Stage.SCHEDULER)
 
 
+def is_applied_by_client(plan: Plan, folder: str) -> bool:
+    """Whether the server would refuse what is there: to apply it, and to say what differs (ADR 42)."""
+    return folder == Stage.GPU_OPERATOR and has_chart(plan)
+
+
 def has_chart(plan: Plan) -> bool:
     """Whether the GPU Operator is installed from its chart."""
     return plan.cluster.gpu_operator.spec.install is Install.HELM

@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any, Final
 from gpuplan.compiler.catalog.operators import KindName, chart_kinds
 from gpuplan.compiler.delivery import argocd_root as roots
 from gpuplan.compiler.delivery.annotations import SYNC_WAVE
-from gpuplan.compiler.delivery.appliers import ANY_PART, SETS, Applier, get_applier, has_chart, is_pruned
+from gpuplan.compiler.delivery.appliers import (
+    ANY_PART,
+    SETS,
+    Applier,
+    get_applier,
+    has_chart,
+    is_applied_by_client,
+    is_pruned,
+)
 from gpuplan.compiler.delivery.argocd_parts import (
     RESOURCES_FINALIZER,
     RETRY_NEWEST,
@@ -275,14 +283,9 @@ def _application(plan: Plan, argocd: Argocd, applier: Applier, out: str) -> dict
 
 def _annotations(plan: Plan, folder: str, out: str) -> dict[str, str]:
     return {
-        **({} if _is_applied_by_client(plan, folder) else {COMPARE_OPTIONS: _DIFF_ON_SERVER}),
+        **({} if is_applied_by_client(plan, folder) else {COMPARE_OPTIONS: _DIFF_ON_SERVER}),
         "argocd.argoproj.io/manifest-generate-paths": ";".join(_generate_paths(plan, folder, out)),
     }
-
-
-def _is_applied_by_client(plan: Plan, folder: str) -> bool:
-    """Whether the server would refuse what is there: to apply it, and to say what differs (ADR 42)."""
-    return folder == Stage.GPU_OPERATOR and has_chart(plan)
 
 
 def _generate_paths(plan: Plan, folder: str, out: str) -> list[str]:
@@ -334,7 +337,7 @@ def _sync_policy(plan: Plan, stage: Stage, *, is_automatic: bool) -> dict[str, A
     from ending, which keeps the next one from starting. What leaves the policy gives its units to what comes.
     """
     left_out = {_PRUNE_LAST} if stage is Stage.WORKLOADS else set()
-    if _is_applied_by_client(plan, stage):
+    if is_applied_by_client(plan, stage):
         left_out.add(_ON_SERVER)
     if stage is Stage.PARTITIONS and plan.cluster.spec.node_labels is NodeLabels.NODE:
         left_out.add(_FAIL_ON_SHARED)

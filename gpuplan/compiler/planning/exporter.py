@@ -56,8 +56,9 @@ def gets_environment(plan: Plan) -> bool:
 
 
 def names_by_argument(plan: Plan) -> bool:
-    """Whether the policy's own Helm values name resources to the exporter by an argument."""
-    return any(str(argument).startswith(NAMES_ARGUMENT) for argument in _own(plan).get("args") or ())
+    """Whether the policy's own Helm values name all of these resources to the exporter by an argument."""
+    found = " ".join(map(str, _own(plan).get("args") or ()))
+    return NAMES_ARGUMENT in found and all(name in found for name in unnoticed_resources(plan))
 
 
 def names_every_pod(plan: Plan) -> bool:

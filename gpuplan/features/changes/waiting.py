@@ -6,7 +6,8 @@ it waits for nothing (`Sync` in https://github.com/argoproj/argo-cd/blob/v3.5.3/
 
 No sync begins where Argo CD cannot compare. It asks the API server what an apply would change, object by object, and
 one refusal fails the comparison of all (`serverSideDiff` in `gitops-engine/pkg/diff/diff.go` and `CompareAppState` in
-`controller/state.go` there). The options `Replace` and `Force` are read after that, in a sync.
+`controller/state.go` there). The next look takes what was compared before for known, and changes nothing; only objects
+that come or go are seen (`useDiffCache` there). The options `Replace` and `Force` are read after that, in a sync.
 
 An ApplicationSet with `create-update` deletes no Application, and the parent of the others prunes none.
 """
@@ -20,7 +21,13 @@ from typing import Final
 from gpuplan.compiler.base.bodies import Body, section
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.delivery.annotations import HOOK, SYNC_WAVE
-from gpuplan.compiler.delivery.appliers import APPLICATION, APPLICATION_SET, find_applier, is_pruned
+from gpuplan.compiler.delivery.appliers import (
+    APPLICATION,
+    APPLICATION_SET,
+    find_applier,
+    is_applied_by_client,
+    is_pruned,
+)
 from gpuplan.compiler.manifests import Identity
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.sync_names import SYNC_OPTIONS
@@ -43,7 +50,8 @@ def waits(plan: Plan, before: Objects, after: Objects) -> Iterator[Wait]:
         pruned = [name for name, body in gone.items() if applier.is_automatic and _must_be_confirmed(body)]
         last = max(map(_step, (*new.values(), *gone.values())), default=None)
         ended = [name for name, body in new.items() if _is_awaited(name, body, last) and old.get(name) != body]
-        refused = [name for name, body in new.items() if name in old and _is_refused(name, old[name], body)]
+        kept = () if is_applied_by_client(plan, folder) else new.keys() & old.keys()
+        refused = sorted(name for name in kept if _is_refused(name, old[name], new[name]))
         wait = Wait(plan.cluster.name, applier.name, folder)
         if new and (pruned or ended or refused):
             yield wait._replace(pruned=tuple(pruned), ended=tuple(ended), refused=tuple(refused))

@@ -119,6 +119,15 @@ def test_a_hook_is_deleted_before_it_is_applied_again() -> None:
     assert list(told(a_platform(), before, after)) == []
 
 
+@pytest.mark.parametrize(("folder", "refused"), [("gpu-operator", []), ("scheduling", ["gpuplan-a"])])
+def test_beside_a_chart_the_server_is_asked_in_a_sync_alone(folder: str, refused: list[str]) -> None:
+    """What is compared without it begins a sync, which fails at the object and applies the others."""
+    driver = Identity("nvidia.com", "NVIDIADriver", "", "gpuplan-a")
+    before, after = ({(folder, driver): {"spec": {"usePrecompiled": value}}} for value in (False, True))
+
+    assert [item.name for wait in told(a_platform(), before, after) for item in wait.refused] == refused
+
+
 # --- What is left ------------------------------------------------------------------------------------------------
 
 

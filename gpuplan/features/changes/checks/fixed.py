@@ -112,22 +112,25 @@ def immutable_field_changes(step: Step) -> Iterator[Finding]:
     """A field of a Kubernetes object changes that cannot be changed.
 
     ## Why
-    The API server refuses the object, and with it Argo CD and Flux fail to sync the whole folder: everything else in it
-    stays as it was. Argo CD cannot even compare it: the Application is `Unknown` and begins no sync. At a later look it
-    calls itself `Synced`, by what it compared before, while nothing of the commit is applied. The sync options
-    `Replace` and `Force` do not help, since Argo CD reads them after it has compared. `gpuplan diff` names the
-    Application under `waits`.
+    The API server refuses the object, and with it what Argo CD and Flux change in its folder. Argo CD cannot compare
+    the Application, which is `Unknown` and begins no sync. At a later look it goes by what it compared before: what the
+    commit adds or removes there may then be applied, what it changes is not, and the Application may call itself
+    `Synced`. The sync options `Replace` and `Force` do not help: Argo CD reads them after it has compared. That of the
+    operator's chart is compared without the server, and its sync fails at this object. Flux applies classes, Namespaces
+    and definitions before it comes to others. `gpuplan diff` names the Application under `waits`.
     [Fields that cannot be changed](../fixed-fields.md) lists the fields.
 
     ## Instead
     Give what is new another name, and remove the old one when nothing uses it any more. Or delete the object in the
     cluster, and say so in a comment. Delete it when Argo CD or Flux has read the commit: before that, they create the
-    old one again, Argo CD within a second. What is created afterwards is as Git has it.
+    old one again, Argo CD at once, or within minutes where it has done so before. What is created afterwards is as Git
+    has it.
 
     Pods that run keep their priority when their PriorityClass is deleted, and meanwhile no pod can be created with it.
     A LocalQueue that is deleted leaves what runs alone. With the claim of a volume goes all that is in it, once no pod
-    uses it. Kueue keeps a ResourceFlavor while a ClusterQueue names it, and a Topology while a ResourceFlavor does:
-    take the pool's quotas away in a commit before, and give them back in one after.
+    uses it; its size may grow where its StorageClass has `allowVolumeExpansion`. Kueue keeps a ResourceFlavor while a
+    ClusterQueue names it, and a Topology while a ResourceFlavor does: take the pool's quotas away in a commit before,
+    and give them back in one after.
     """
     earlier = _objects(step.before)
     for identity, (body, at) in _objects(step.after).items():

@@ -287,7 +287,7 @@ def _wait_lines(wait: Wait) -> Iterator[str]:
         verb = "is" if len(wait.refused) == 1 else "are"
         delete = joined([deletion(item) for item in wait.refused])
         yield (
-            f"`{name}` syncs nothing until {named} {verb} deleted or the commit is reverted: "
+            f"`{name}` changes nothing until {named} {verb} deleted or the commit is reverted: "
             f"once Argo CD has read the commit, {delete}"
         )
     if wait.left:

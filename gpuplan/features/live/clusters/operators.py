@@ -64,7 +64,7 @@ def find(reader: Reader) -> Installation:
             reader.leave_out(
                 item.at / "metadata" / "name",
                 f"what the second ClusterPolicy `{item.name}` wants",
-                "delete the one that the operator ignores: it has no `status.state`",
+                "delete the one that the operator ignores: it has no `status.state`, or is not the oldest",
                 f"the GPU Operator obeys one alone: `{followed.name}` was read",
             )
     return found

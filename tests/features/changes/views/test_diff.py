@@ -188,7 +188,7 @@ def test_a_page_says_which_application_syncs_nothing_and_what_to_delete() -> Non
     assert "Application `gpu-namespace-prod-shop`: by itself\n" in told
     assert told.endswith(
         f"""\
-  waits   `{wait.application}` syncs nothing until `PriorityClass.scheduling.k8s.io late` and \
+  waits   `{wait.application}` changes nothing until `PriorityClass.scheduling.k8s.io late` and \
 `PriorityClass.scheduling.k8s.io soon` are deleted or the commit is reverted: once Argo CD has read the commit, \
 `kubectl delete priorityclass.scheduling.k8s.io late` and `kubectl delete priorityclass.scheduling.k8s.io soon`
 """

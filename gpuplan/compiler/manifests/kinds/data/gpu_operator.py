@@ -47,7 +47,7 @@ KINDS: Final = (
         changed=Judgement.BY_FOLDER,
         removed=Judgement.BY_FOLDER,
         fields={"spec.upgradePolicy": ChangeClass.METADATA},
-        immutable=(Immutable("spec.driverType", may_go=True), Immutable("spec.usePrecompiled", may_go=True)),
+        immutable=(Immutable("spec.driverType", default="gpu"), Immutable("spec.usePrecompiled", may_go=True)),
         outlives_policy=False,
     ),
     # Without the label `nvidia.com/mig.config` the operator writes `all-disabled`, and the partitions are gone. So a

@@ -158,7 +158,7 @@ KINDS: Final = (
         changed=ChangeClass.ADMISSION,
         removed=Judgement.BY_FOLDER,
         fields={},
-        immutable=(Immutable("spec.clusterIP", default=""),),
+        immutable=(Immutable("spec.clusterIP", default="", unless="spec.externalName"),),
         outlives_policy=True,
     ),
     Kind(

@@ -34,7 +34,7 @@ KINDS: Final = (
     Kind(
         group="kueue.x-k8s.io",
         kind="ClusterQueue",
-        source="kubernetes-sigs/kueue: apis/kueue/v1beta2/clusterqueue_types.go",
+        source="kubernetes-sigs/kueue: pkg/webhooks/clusterqueue_webhook.go (ValidateClusterQueueUpdate)",
         is_namespaced=False,
         is_custom=True,
         care=Care(wave=-5, prune=Removal.CONFIRM, delete=Removal.CONFIRM),

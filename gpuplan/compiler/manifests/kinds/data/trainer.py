@@ -34,7 +34,7 @@ KINDS: Final = (
     Kind(
         group="trainer.kubeflow.org",
         kind="TrainingRuntime",
-        source="kubeflow/trainer: pkg/apis/trainer/v1alpha1/trainingruntime_types.go",
+        source="kubeflow/trainer: manifests/base/crds/trainer.kubeflow.org_trainingruntimes.yaml",
         is_namespaced=True,
         is_custom=True,
         care=Care(),

@@ -71,7 +71,8 @@ def said(lab: Lab, *arguments: str) -> Said:
     clusters = found["clusters"]
     changes = [change for cluster in clusters for change in cluster["changes"]]
     objects = [body for cluster in clusters for body in cluster["objects"]]
-    named = {(applier["name"], applier["approval"]) for change in changes for applier in change["applied_by"]}
+    appliers = [applier for change in changes for applier in change["applied_by"]]
+    named = {(name, applier["approval"]) for applier in appliers for name in _applications(lab, applier)}
     folders = {folder for change in changes for folder in change["folders"]} | {body["folder"] for body in objects}
     named |= {(PARENT, "automatic") for folder in folders if folder == "argocd"}
     named |= {applier for body in objects for applier in _appliers(lab, body["folder"])}
@@ -91,6 +92,17 @@ def said(lab: Lab, *arguments: str) -> Said:
     )
 
 
+def _applications(lab: Lab, applier: Mapping[str, Any]) -> list[str]:
+    """All that an ApplicationSet makes, where it stands for them."""
+    if applier["kind"] != "ApplicationSet":
+        return [applier["name"]]
+    found = lab.argocd.applications()
+    owners = {
+        name: [owner["name"] for owner in body["metadata"].get("ownerReferences", ())] for name, body in found.items()
+    }
+    return [name for name, sets in owners.items() if applier["name"] in sets]
+
+
 def _appliers(lab: Lab, folder: str) -> Iterator[tuple[str, str]]:
     """Whose source a cluster's folder is, and who starts its syncs."""
     for name, body in lab.argocd.applications().items():
@@ -108,7 +120,7 @@ def disagreements(said: Said, seen: Seen) -> list[str]:
     """
     if PARENT in seen.waiting and PARENT in said.synced:
         seen.waiting.remove(PARENT)
-        said = replace(said, synced=said.synced - {PARENT})
+        said = replace(said, synced=said.synced - ({PARENT} - {*seen.synced}))
     found = [f"{name} was synced, unsaid" for name in sorted({*seen.synced} - said.synced)]
     found += [f"{name} was not synced" for name in sorted(said.synced - {*seen.synced} - seen.blind.keys())]
     found += [f"{name} waits for a person, unsaid" for name in sorted({*seen.waiting} - said.by_hand)]

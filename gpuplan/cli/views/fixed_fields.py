@@ -13,7 +13,8 @@ _TEXT: Final = """\
 
 The API server refuses an object in which one of these fields differs from what is in the cluster. Then Argo CD and Flux
 change nothing more in its folder, until somebody deletes the object or reverts the commit. [GPU705](rules/GPU705.md)
-refuses such a change and says what to do instead, and `gpuplan diff` names the Application that waits.
+refuses such a change and says what to do instead, and `gpuplan diff` names the Application that waits for
+an object that gpuplan writes.
 
 Jobs of workloads, and ConfigMaps that pods mount, have a digest of what they hold in their name: a change makes another
 object. Of a custom kind that is not listed, its definition says what cannot be changed, if gpuplan comes with the

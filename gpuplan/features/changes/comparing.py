@@ -126,8 +126,9 @@ class Impact(NamedTuple):
     """A change, and what is known of it beside what the plans say.
 
     ``is_earlier`` says that its place is in the earlier policies. ``blocked`` are the names of those ``appliers`` that
-    sync nothing until somebody deletes an object. ``holders`` are the pods that hold what it takes away, ``outsiders``
-    what does not tolerate a taint that it brings; None where nobody said which pods there are.
+    change nothing until somebody deletes an object, and ``gone`` the folders that are there no more. ``holders`` are
+    the pods that hold what it takes away, ``outsiders`` what does not tolerate a taint that it brings; None where
+    nobody said which pods there are.
     """
 
     change: Change
@@ -136,6 +137,7 @@ class Impact(NamedTuple):
     holders: tuple[Holder, ...] | None
     outsiders: tuple[Outsider, ...] | None = None
     blocked: frozenset[str] = frozenset()
+    gone: frozenset[str] = frozenset()
 
 
 class Diff(Value):
@@ -573,9 +575,9 @@ def _impact(
     change: Change, old: Plan | None, new: Plan | None, pods: Sequence[Pod] | None, waiting: Sequence[Wait]
 ) -> Impact:
     """A folder that is gone has no applier. ``waiting`` are the Applications of the cluster that wait."""
-    plan, gone = new or old, {wait.folder for wait in waiting if wait.left}
+    gone = {wait.folder for wait in waiting if wait.left}
     synced = [folder for folder in change.folders if folder not in gone]
-    appliers = tuple(found for folder in synced if plan and (found := find_applier(plan, folder)))
+    appliers = tuple(found for folder in synced if new and (found := find_applier(new, folder)))
     blocked = frozenset(wait.application for wait in waiting if wait.refused)
     is_earlier = old is not None and is_of(old, change.at) and not (new and is_of(new, change.at))
     holders, outsiders = None, None
@@ -584,7 +586,7 @@ def _impact(
 
         holders = find_holders(change, old, pods) if old is not None else ()
         outsiders = find_outsiders(change, old, pods) if old is not None else ()
-    return Impact(change, is_earlier, appliers, holders, outsiders, blocked)
+    return Impact(change, is_earlier, appliers, holders, outsiders, blocked, frozenset(gone if new else change.folders))
 
 
 # --- Objects -----------------------------------------------------------------------------------------------------

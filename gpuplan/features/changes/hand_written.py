@@ -90,10 +90,11 @@ def _folder(step: Step, stage: str, at: Origin) -> str:
     document = document_of(at)
     components = (*step.before.components, *step.after.components)
     found = (item for item in components if document and document.file.path.startswith(f"{item.folder}/"))
-    return next((_synced(item) for item in found if item.part is not None), stage)
+    return next((folder_of(item) for item in found if item.part is not None), stage)
 
 
-def _synced(component: Component) -> str:
+def folder_of(component: Component) -> str:
+    """What is synced with it, whether or not policies have anything there."""
     return component.stage if component.part is None else f"{component.stage}/{component.part}"
 
 
@@ -121,7 +122,7 @@ def _components(step: Step) -> Iterator[Change]:
         if (folder in old) != (folder in new) and place.stage not in documents:
             what = f"hand-written Component {'is added' if folder in new else 'is removed'}"
             found = class_of_stage(place.stage)
-            yield _change(step, folder, found, what, "objects are patched otherwise", _synced(place), place.at)
+            yield _change(step, folder, found, what, "objects are patched otherwise", folder_of(place), place.at)
 
 
 # --- Retained ----------------------------------------------------------------------------------------------------

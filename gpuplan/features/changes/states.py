@@ -208,9 +208,10 @@ def _placed(change: Change, found: Sequence[ObjectChange], parts: Mapping[str, f
 
 
 def _with_what_follows(changes: Sequence[Change], found: Iterable[ObjectChange]) -> list[Change]:
-    """The changes, worst first: folders that follow from any of them are the first one's, where none has them."""
+    """The changes, worst first: folders in which what differs is explained are the first one's, where none has them."""
     said = {folder for change in changes for folder in change.folders}
-    left = {_synced(item.folder) for item in found if stage_of(item.folder) in _FOLLOW} - said
+    explained = {_synced(item.folder) for item in found if _is_explained(item, changes)}
+    left = {folder for folder in explained if folder not in said and stage_of(folder) not in said}
     return [change._replace(folders=(*change.folders, *sorted(left))) for change in changes[:1]] + [*changes[1:]]
 
 

@@ -27,6 +27,7 @@ from gpuplan.compiler.planning.volumes import volumes_of
 from gpuplan.compiler.policy.differences import changed_fields
 from gpuplan.compiler.policy.models import Canary, Gateway, Inference, Ingress, Route, WorkloadSpec, Workspace
 from gpuplan.features.changes.capacity import grants, pods_of, quotas
+from gpuplan.features.changes.hand_written import folder_of
 from gpuplan.features.changes.model import NOTHING_RUNS, REVERT, Change, GrantChange, ObjectChange, of
 from gpuplan.features.changes.scaling import scalings
 from gpuplan.features.changes.step import Step, successors, told
@@ -482,7 +483,9 @@ def _workload_added(step: Step, new: Workload) -> Iterator[Change]:
 
 def _workload_removed(step: Step, old: Workload) -> Iterator[Change]:
     """With the last one of a namespace goes its folder, and Argo CD removes nothing (`waiting`)."""
+    folder = f"{Stage.WORKLOADS}/{old.namespace}"
     is_last = not any(item.namespace == old.namespace for item in step.after.workloads)
+    is_last = is_last and folder not in map(folder_of, step.after.components)
     if is_last and step.after.cluster.argocd is not None:
         effect = "its pods run on until a person deletes them"
     else:

@@ -31,6 +31,7 @@ from gpuplan.compiler.delivery.appliers import (
 from gpuplan.compiler.manifests import Identity
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.sync_names import SYNC_OPTIONS
+from gpuplan.features.changes.hand_written import folder_of
 from gpuplan.features.changes.kinds import locked_fields
 from gpuplan.features.changes.model import Wait
 from gpuplan.features.changes.objects import FILE, Objects
@@ -38,6 +39,7 @@ from gpuplan.features.changes.objects import FILE, Objects
 
 def waits(plan: Plan, before: Objects, after: Objects) -> Iterator[Wait]:
     """Those of a cluster of which the later plan is given, by folder; what a person syncs is pruned as they say."""
+    kept = {folder_of(component) for component in plan.components}
     for folder, keys in groupby(sorted({*before, *after}), key=lambda key: key[0]):
         applier = find_applier(plan, folder)
         if applier is None or applier.kind not in (APPLICATION, APPLICATION_SET):
@@ -50,12 +52,12 @@ def waits(plan: Plan, before: Objects, after: Objects) -> Iterator[Wait]:
         pruned = [name for name, body in gone.items() if applier.is_automatic and _must_be_confirmed(body)]
         last = max(map(_step, (*new.values(), *gone.values())), default=None)
         ended = [name for name, body in new.items() if _is_awaited(name, body, last) and old.get(name) != body]
-        kept = () if is_applied_by_client(plan, folder) else new.keys() & old.keys()
-        refused = sorted(name for name in kept if _is_refused(name, old[name], new[name]))
+        stay = () if is_applied_by_client(plan, folder) else new.keys() & old.keys()
+        refused = sorted(name for name in stay if _is_refused(name, old[name], new[name]))
         wait = Wait(plan.cluster.name, applier.name, folder)
         if new and (pruned or ended or refused):
             yield wait._replace(pruned=tuple(pruned), ended=tuple(ended), refused=tuple(refused))
-        elif not new and (left := tuple(name for name in gone if name.kind != FILE)):
+        elif not new and folder not in kept and (left := tuple(name for name in old if name.kind != FILE)):
             yield wait._replace(left=left)
 
 

@@ -65,6 +65,20 @@ def test_a_change_names_only_folders_in_which_something_differs(case: Case) -> N
 
 
 @EDITS
+def test_each_folder_in_which_something_differs_is_named(case: Case) -> None:
+    """But for what gathers the folders of a stage or a cluster: nothing syncs that."""
+    before, after = _before(case).tree, _after(case).tree
+    paths = {path for path in {*before, *after} if before.get(path) != after.get(path)}
+    named = {
+        f"{folder}/{change.cluster}/" if folder in TOOLS else f"{change.cluster}/{folder}/"
+        for change in _comparison(case).changes
+        for folder in change.folders
+    }
+    left = [path for path in sorted(paths) if not path.startswith(tuple(named))]
+    assert [path for path in left if not path.endswith("kustomization.yaml")] == []
+
+
+@EDITS
 def test_the_way_back_is_a_change_too(case: Case) -> None:
     back = between(_after(case), _before(case))
     assert (back.worst is ChangeClass.NONE) == (_comparison(case).worst is ChangeClass.NONE)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gpuplan.compiler.delivery.annotations import HOOK, SYNC_WAVE
 from gpuplan.compiler.manifests import Identity, Manifest
 from gpuplan.compiler.pipeline.rendering import artifacts
-from gpuplan.compiler.planning.plan import Plan
+from gpuplan.compiler.planning.plan import Component, Plan
 from gpuplan.features.changes.model import Wait
 from gpuplan.features.changes.states import ClusterState, compare
 from gpuplan.features.changes.waiting import waits as told
@@ -143,6 +145,15 @@ def test_the_last_work_of_a_namespace_leaves_its_pods() -> None:
 
     assert found.application == "gpu-workloads-test-lab"
     assert "Deployment.apps lab/chat" in [*map(str, found.left)]
+
+
+def test_a_folder_that_a_component_keeps_goes_on() -> None:
+    after = a_platform()
+    kept = Component("workloads", "lab", "overlays/test/kustomize/workloads/lab", "Component", None)
+    before = {("workloads/lab", Identity("apps", "Deployment", "lab", "chat")): {}}
+
+    assert [wait.folder for wait in told(after, before, {})] == ["workloads/lab"]
+    assert list(told(replace(after, components=(kept,)), before, {})) == []
 
 
 def test_nothing_is_left_of_a_folder_of_files() -> None:

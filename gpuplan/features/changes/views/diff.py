@@ -19,6 +19,7 @@ from gpuplan.compiler.delivery.appliers import Applier
 from gpuplan.compiler.manifests import Subject, to_yaml
 from gpuplan.compiler.pipeline.loading import OVERLAYS
 from gpuplan.compiler.pipeline.output import Staleness
+from gpuplan.compiler.planning.plan import Stage
 from gpuplan.features.changes.comparing import Diff, Impact, Platform, Side, SideKind
 from gpuplan.features.changes.git import SHORT
 from gpuplan.features.changes.model import CapacityChange, GrantChange, NodeImpact, ObjectChange, Wait
@@ -239,16 +240,18 @@ def _applied(impact: Impact) -> Iterator[str]:
         first, names = group[0], [applier.name for applier in group]
         is_one = len(names) == 1 and not first.name.endswith("*")
         merged = f"; then the ClusterPolicy's owner merges `{first.merged}`" if first.merged else ""
-        blocked = ", once what `waits` names is deleted" if first.name in impact.blocked else ""
+        blocked = ", once what cannot be changed is deleted" if first.name in impact.blocked else ""
         what = f"{first.kind}{'' if is_one else 's'} {listing(names)}"
         yield f"{what}: {started(first, is_one=is_one)}{within(first)}{blocked}{merged}"
     synced = {applier.folder for applier in impact.appliers}
-    others = [folder for folder in impact.change.folders if folder not in synced]
+    others = [folder for folder in impact.change.folders if folder not in synced and folder not in impact.gone]
     is_rooted = any(applier.root for applier in impact.appliers)
     if (tools := tuple(f"{folder}/" for folder in others if folder in TOOLS)) and not is_rooted:
         yield f"whatever applies {listing(tools)}"
     if unsynced := tuple(f"{folder}/" for folder in others if folder not in TOOLS):
         yield f"nothing syncs {listing(unsynced)}: by hand"
+    if gone := tuple(f"{folder}/" for folder in impact.change.folders if folder in impact.gone):
+        yield f"nothing any more: {listing(gone)} {'is' if len(gone) == 1 else 'are'} gone"
 
 
 def _shortened(lines: Sequence[str]) -> tuple[str, ...]:
@@ -273,6 +276,14 @@ def waits_of(diff: Diff, cluster: str) -> tuple[str, ...]:
 
 def _wait_lines(wait: Wait) -> Iterator[str]:
     name = wait.application
+    if wait.refused:
+        named = listing([str(item) for item in wait.refused])
+        verb = "is" if len(wait.refused) == 1 else "are"
+        delete = joined([deletion(item) for item in wait.refused])
+        yield (
+            f"`{name}` changes nothing until {named} {verb} deleted or the commit is reverted: "
+            f"once Argo CD has read the commit, {delete}"
+        )
     if wait.pruned:
         named = listing([str(item) for item in wait.pruned])
         may_go = f"that {named} may go: `argocd app confirm-deletion {name}`"
@@ -282,16 +293,9 @@ def _wait_lines(wait: Wait) -> Iterator[str]:
         verb = "has" if len(wait.ended) == 1 else "have"
         mend = f"mend it in Git, then `argocd app terminate-op {name}` and `argocd app sync {name}`"
         yield f"`{name}` takes no other commit until {named} {verb} ended; where that hangs, {mend}"
-    if wait.refused:
-        named = listing([str(item) for item in wait.refused])
-        verb = "is" if len(wait.refused) == 1 else "are"
-        delete = joined([deletion(item) for item in wait.refused])
-        yield (
-            f"`{name}` changes nothing until {named} {verb} deleted or the commit is reverted: "
-            f"once Argo CD has read the commit, {delete}"
-        )
     if wait.left:
-        first = "".join(f"{deletion(item)}, then " for item in wait.left if item.kind == "Namespace")
+        by_hand = [item for item in wait.left if item.kind == "Namespace" or wait.folder == Stage.MONITORING]
+        first = "".join(f"{deletion(item)}, then " for item in by_hand)  # the project allows them no more
         yield (
             f"`{name}` syncs nothing any more, since its folder is gone, and what it applied stays; to remove that, "
             f"{first}`argocd app delete {name}`, and where it asks `argocd app confirm-deletion {name}`"

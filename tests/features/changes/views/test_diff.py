@@ -184,7 +184,7 @@ def test_a_page_says_which_application_syncs_nothing_and_what_to_delete() -> Non
     wait = Wait("prod", APPLIERS[0].name, APPLIERS[0].folder, refused=classes)
     told = page(a_diff(an_impact(blocked=frozenset((wait.application,))), waits=(wait,)))
 
-    assert "Application `gpu-namespace-prod-lab`: by itself, once what `waits` names is deleted\n" in told
+    assert "Application `gpu-namespace-prod-lab`: by itself, once what cannot be changed is deleted\n" in told
     assert "Application `gpu-namespace-prod-shop`: by itself\n" in told
     assert told.endswith(
         f"""\

@@ -55,6 +55,8 @@ class Said:
     synced: frozenset[str]
     by_hand: frozenset[str]
     waits: dict[str, list[str]]
+    refused: frozenset[str]
+    """Those that change nothing, since an object cannot be changed."""
     left: dict[str, list[str]]
     """Applications whose folder is gone, and namespaces that each has."""
     undo: tuple[str, ...]
@@ -82,6 +84,7 @@ def said(lab: Lab, *arguments: str) -> Said:
         frozenset(name for name, approval in named if approval == "automatic"),
         frozenset(name for name, approval in named if approval == "manual"),
         {wait["application"]: [item["name"] for group in GROUPS for item in wait[group]] for wait in waits},
+        frozenset(wait["application"] for wait in waits if wait["refused"]),
         {
             wait["application"]: [item["name"] for item in wait["left"] if item["kind"] == "Namespace"]
             for wait in waits
@@ -122,7 +125,7 @@ def disagreements(said: Said, seen: Seen) -> list[str]:
         seen.waiting.remove(PARENT)
         said = replace(said, synced=said.synced - ({PARENT} - {*seen.synced}))
     found = [f"{name} was synced, unsaid" for name in sorted({*seen.synced} - said.synced)]
-    found += [f"{name} was not synced" for name in sorted(said.synced - {*seen.synced} - seen.blind.keys())]
+    found += [f"{name} was not synced" for name in sorted(said.synced - {*seen.synced} - said.refused)]
     found += [f"{name} waits for a person, unsaid" for name in sorted({*seen.waiting} - said.by_hand)]
     found += [f"{name} waits for nobody" for name in sorted(said.by_hand - {*seen.waiting})]
     found += [f"{name} waits, unsaid: {text}" for name, text in seen.waits.items() if name not in said.waits]
@@ -162,8 +165,7 @@ def test_what_diff_says_is_what_happens(lab: Lab, commit: Commit) -> None:
         lab.push(f"Revert: {commit.title}")
         watch.begin()
         undone = watch.settled()
-        kept = seen.blind.keys() - there.left  # nothing of it came to the cluster
-        wrong += [f"back: {text}" for text in disagreements(replace(back, synced=back.synced - kept), undone)]
+        wrong += [f"back: {text}" for text in disagreements(replace(back, refused=there.refused), undone)]
         watch.begin()
         do(lab, back, undone)
         watch.settled()
@@ -190,16 +192,19 @@ objects were compared but for Jobs, which run anew.
 
 
 def row(commit: Commit, said: Said, seen: Seen, undone: Seen, left: Sequence[str]) -> str:
-    waits = [f"{name}: {_wait(seen, name)}" for name in sorted({*seen.waits, *seen.blind, *seen.waiting})]
-    back = [f"waits: {name}: {_wait(undone, name)}" for name in sorted({*undone.waits, *undone.blind})]
+    names = {*seen.waits, *seen.blind, *seen.waiting, *said.refused}
+    waits = [f"{name}: {_wait(said, seen, name)}" for name in sorted(names)]
+    back = [f"waits: {name}: {_wait(said, undone, name)}" for name in sorted({*undone.waits, *undone.blind})]
     back.append("as it was" if not left else f"differs: {', '.join(left)}")
     cells = (commit.title, said.change_class, ", ".join(dict.fromkeys(seen.synced)), "; ".join(waits), "; ".join(back))
     return f"| {' | '.join(cells)} |"
 
 
-def _wait(seen: Seen, name: str) -> str:
+def _wait(said: Said, seen: Seen, name: str) -> str:
+    if name in said.refused:
+        return "an object cannot be changed"
     if name in seen.blind:
-        return "nothing is compared"
+        return "its folder is gone"
     return "a person" if name in seen.waiting else seen.waits[name]
 
 

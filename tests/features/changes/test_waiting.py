@@ -11,6 +11,7 @@ from gpuplan.compiler.manifests import Identity, Manifest
 from gpuplan.compiler.pipeline.rendering import artifacts
 from gpuplan.compiler.planning.plan import Component, Plan
 from gpuplan.features.changes.model import Wait
+from gpuplan.features.changes.objects import Objects
 from gpuplan.features.changes.states import ClusterState, compare
 from gpuplan.features.changes.waiting import waits as told
 from tests.plans import CLUSTER, a_plan
@@ -150,7 +151,7 @@ def test_the_last_work_of_a_namespace_leaves_its_pods() -> None:
 def test_a_folder_that_a_component_keeps_goes_on() -> None:
     after = a_platform()
     kept = Component("workloads", "lab", "overlays/test/kustomize/workloads/lab", "Component", None)
-    before = {("workloads/lab", Identity("apps", "Deployment", "lab", "chat")): {}}
+    before: Objects = {("workloads/lab", Identity("apps", "Deployment", "lab", "chat")): {}}
 
     assert [wait.folder for wait in told(after, before, {})] == ["workloads/lab"]
     assert list(told(replace(after, components=(kept,)), before, {})) == []

@@ -221,10 +221,12 @@ def syncing(
     edit: Callable[[Path], None] = as_it_is,
     beside: Beside = nothing,
     built_by: Callable[[Path], None] = build,
+    plays_operator: bool = False,
 ) -> Iterator[Lab]:
     """A cluster of the example, edited and committed, beside an Argo CD that was told of nothing yet.
 
-    Its GPU Operator is of `RELEASE`, and everything else that gpuplan does not install is there.
+    Its GPU Operator is of `RELEASE`, and everything else that gpuplan does not install is there. One that is played is
+    ready at once, where the operator itself takes minutes to exchange drivers.
     """
     served, tree = scratch / "served", scratch / "platform"
     for folder in (served, tree):
@@ -248,7 +250,7 @@ def syncing(
         stack.enter_context(beside(plane, tree / "out" / cluster))
         bring(plane, tree, cluster, plan)
         stack.enter_context(Kubelet(plane.api, ends_jobs=True))
-        is_real = plan["gpu_operator"]["install"] == "helm"
+        is_real = plan["gpu_operator"]["install"] == "helm" and not plays_operator
         if is_real:
             stack.enter_context(joining(plane, plan["gpu_operator"]["namespace"]))
         world = stack.enter_context(World(plane.api, tree / "out" / cluster, plan, plays_operator=not is_real))

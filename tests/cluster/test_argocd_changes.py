@@ -41,7 +41,7 @@ PARENT: Final = "gpuplan-dev"
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     need_go()
-    with syncing(tmp_path_factory.mktemp("lab"), "dev") as lab:
+    with syncing(tmp_path_factory.mktemp("lab"), "dev", plays_operator=True) as lab:
         lab.adopt()
         lab.finish()
         yield lab
@@ -181,10 +181,10 @@ TITLE: Final = """\
 # What a commit does, as Argo CD does it
 
 `make proof` commits these to the example platform, one after the other, beside Argo CD {release}, an API server of
-Kubernetes 1.34 and the chart of the GPU Operator {operator}; then it takes each back. `gpuplan diff` says before which
-Applications sync by themselves, which a person starts, and which wait; in each row what was said is what happened, on
-the way there and on the way back. Applications are in the order in which their syncs began. "As it was" says that all
-objects were compared but for Jobs, which run anew.
+Kubernetes 1.34 and the chart of the GPU Operator {operator}, whose operator is played and ready at once; then it takes
+each back. `gpuplan diff` says before which Applications sync by themselves, which a person starts, and which wait; in
+each row what was said is what happened, on the way there and on the way back. Applications are in the order in which
+their syncs began. "As it was" says that all objects were compared but for Jobs, which run anew.
 
 | commit | class | synced | waits | taken back |
 |---|---|---|---|---|
@@ -193,10 +193,16 @@ objects were compared but for Jobs, which run anew.
 
 def row(commit: Commit, said: Said, seen: Seen, undone: Seen, left: Sequence[str]) -> str:
     names = {*seen.waits, *seen.blind, *seen.waiting, *said.refused}
-    waits = [f"{name}: {_wait(said, seen, name)}" for name in sorted(names)]
-    back = [f"waits: {name}: {_wait(said, undone, name)}" for name in sorted({*undone.waits, *undone.blind})]
+    waits = [f"`{name}`: {_wait(said, seen, name)}" for name in sorted(names)]
+    back = [f"waits: `{name}`: {_wait(said, undone, name)}" for name in sorted({*undone.waits, *undone.blind})]
     back.append("as it was" if not left else f"differs: {', '.join(left)}")
-    cells = (commit.title, said.change_class, ", ".join(dict.fromkeys(seen.synced)), "; ".join(waits), "; ".join(back))
+    cells = (
+        commit.title,
+        said.change_class,
+        ", ".join(f"`{name}`" for name in dict.fromkeys(seen.synced)),
+        "; ".join(waits),
+        "; ".join(back),
+    )
     return f"| {' | '.join(cells)} |"
 
 

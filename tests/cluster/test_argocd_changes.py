@@ -184,7 +184,8 @@ TITLE: Final = """\
 Kubernetes 1.34 and the chart of the GPU Operator {operator}, whose operator is played and ready at once; then it takes
 each back. `gpuplan diff` says before which Applications sync by themselves, which a person starts, and which wait; in
 each row what was said is what happened, on the way there and on the way back. Applications are in the order in which
-their syncs began. "As it was" says that all objects were compared but for Jobs, which run anew.
+their syncs began. "As it was" says that all objects were compared but for Jobs, which run anew; a ConfigMap that a pod
+or a node may still name is kept, and a Service that was deleted has another address.
 
 | commit | class | synced | waits | taken back |
 |---|---|---|---|---|

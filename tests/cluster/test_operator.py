@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -76,14 +77,18 @@ class Operated:
         """Change the ClusterPolicy's spec by a JSON Merge Patch, and wait until the operator has seen to all of it.
 
         A number goes along that stands in each DaemonSet and in no pod template; those of the driver are made first.
+        The operator goes through all operands, then begins anew: with a second number the first pass has ended, so that
+        what it makes last is there, too.
         """
-        number = next(self._passes)
-        along = {"updateStrategy": "RollingUpdate", "rollingUpdate": {"maxUnavailable": number}}
-        daemon_sets = {**patch.get("daemonsets", {}), **along}
-        self.api.patch(f"{POLICIES}/{self.name}", {"spec": {**patch, "daemonsets": daemon_sets}})
-        until(
-            lambda: self._numbers() == {number}, "the operator has seen the edit", seconds=60, processes=[self.process]
-        )
+        for number in itertools.islice(self._passes, 2):
+            along = {"updateStrategy": "RollingUpdate", "rollingUpdate": {"maxUnavailable": number}}
+            daemon_sets = {**patch.get("daemonsets", {}), **along}
+            self.api.patch(f"{POLICIES}/{self.name}", {"spec": {**patch, "daemonsets": daemon_sets}})
+            is_seen = partial(self._is_at, number)
+            until(is_seen, "the operator has seen the edit", seconds=60, processes=[self.process])
+
+    def _is_at(self, number: str) -> bool:
+        return self._numbers() == {number}
 
     def _numbers(self) -> set[str]:
         strategies = (body["spec"]["updateStrategy"] for body in self.api.list(DAEMON_SETS))

@@ -73,7 +73,7 @@ def test_a_change_of_a_quota_is_applied_to_its_namespace_alone(lab: Lab) -> None
     lab.edit("overlays/dev/policies.yaml", "{pool: a100-shared, guaranteed: 4}", "{pool: a100-shared, guaranteed: 3}")
     lab.push("Give development less")
 
-    until(lambda: lab.argocd.synced() != before, "something is synced", seconds=60)
+    until(lambda: lab.argocd.synced() != before, "something is synced", seconds=180)
     lab.argocd.settle(lab.scaled())
 
     after = lab.argocd.synced()
@@ -97,7 +97,7 @@ def test_a_fix_is_picked_up_while_a_failed_sync_is_retried(lab: Lab) -> None:
     (folder / "kustomization.yaml").write_text(COMPONENT, encoding="utf-8")
     (folder / "thing.yaml").write_text(UNKNOWN, encoding="utf-8")
     lab.push("Add what the cluster does not know")
-    until(lambda: has_failed(lab, "gpu-namespace-dev-development"), "the sync fails", seconds=60)
+    until(lambda: has_failed(lab, "gpu-namespace-dev-development"), "the sync fails", seconds=180)
 
     shutil.rmtree(folder.parents[1])
     lab.push("Take it away")
@@ -136,13 +136,13 @@ def test_a_training_that_runs_holds_no_commit_though_its_namespace_has_a_downloa
     (lab.root / "policies/workloads/sweep.yaml").write_text(TRAINING, encoding="utf-8")
     assert told(lab) == {}
     lab.push("Train beside a service")
-    until(lambda: [job for job in lab.api.list(JOBS) if is_running(job, "sweep")], "it trains", seconds=60)
+    until(lambda: [job for job in lab.api.list(JOBS) if is_running(job, "sweep")], "it trains", seconds=180)
 
     lab.edit("policies/workloads/services.yaml", "chat:2.4.1", "chat:2.4.2")
     assert told(lab) == {}
     lab.push("Serve another release")
 
-    until(lambda: image_of_chat(lab).endswith(":2.4.2"), "the service has another image", seconds=60)
+    until(lambda: image_of_chat(lab).endswith(":2.4.2"), "the service has another image", seconds=180)
     assert [job for job in lab.api.list(JOBS) if is_running(job, "sweep")]
 
 
@@ -152,19 +152,19 @@ def test_a_download_that_hangs_holds_its_application_until_what_diff_says_is_typ
     [job] = told(lab)[name]
     lab.push("Download what does not come")
     message = f"waiting for healthy state of batch/Job/{job}"
-    until(lambda: message in operation(lab, name), "it waits", seconds=60)
+    until(lambda: message in operation(lab, name), "it waits", seconds=180)
     lab.edit("policies/workloads/services.yaml", "chat:2.4.2", "chat:2.4.3")
     lab.edit("policies/workloads/services.yaml", f"fetch{ENDLESS}", "fetch:1.3.1")
     mended = lab.push("Download what comes")
-    until(lambda: compared(lab, name) == mended, "what is mended is compared", seconds=60)
+    until(lambda: compared(lab, name) == mended, "what is mended is compared", seconds=180)
     assert message in operation(lab, name)
     assert image_of_chat(lab).endswith(":2.4.2")
 
     lab.argocd.terminate(name)
-    until(lambda: "terminated" in operation(lab, name), "the sync ends", seconds=60)
+    until(lambda: "terminated" in operation(lab, name), "the sync ends", seconds=180)
     lab.argocd.sync(name)
 
-    until(lambda: image_of_chat(lab).endswith(":2.4.3"), "the service has another image", seconds=60)
+    until(lambda: image_of_chat(lab).endswith(":2.4.3"), "the service has another image", seconds=180)
 
 
 def test_a_class_that_leaves_holds_its_application_until_a_person_confirms_it(lab: Lab) -> None:
@@ -173,16 +173,16 @@ def test_a_class_that_leaves_holds_its_application_until_a_person_confirms_it(la
     path.write_text(PRIORITY, encoding="utf-8")
     assert told(lab) == {}
     lab.push("Run at night")
-    until(lambda: lab.api.find(f"{CLASSES}/nightly"), "the class is there", seconds=60)
+    until(lambda: lab.api.find(f"{CLASSES}/nightly"), "the class is there", seconds=180)
     path.unlink()
     assert told(lab) == {name: ["nightly"]}
     lab.push("Do not")
     message = "waiting for pruning confirmation of scheduling.k8s.io/PriorityClass/nightly"
-    until(lambda: message in operation(lab, name), "it waits", seconds=60)
+    until(lambda: message in operation(lab, name), "it waits", seconds=180)
 
     lab.argocd.confirm(name)
 
-    until(lambda: lab.api.find(f"{CLASSES}/nightly") is None, "the class goes", seconds=60)
+    until(lambda: lab.api.find(f"{CLASSES}/nightly") is None, "the class goes", seconds=180)
 
 
 # --- What does not begin, and what is left ----------------------------------------------------------------------
@@ -193,23 +193,23 @@ def test_a_class_that_changes_keeps_its_application_from_syncing_until_what_diff
     path = lab.root / "policies/hourly.yaml"
     path.write_text(PRIORITY.replace("nightly", "hourly"), encoding="utf-8")
     lab.push("Run every hour")
-    until(lambda: lab.api.find(hourly) and operation(lab, name).startswith("successfully"), "it ends", seconds=60)
+    until(lambda: lab.api.find(hourly) and operation(lab, name).startswith("successfully"), "it ends", seconds=180)
     path.write_text(PRIORITY.replace("nightly", "hourly").replace("50", "60"), encoding="utf-8")
     assert told(lab) == {name: ["hourly"]}
     [delete] = commands(lab)
     first = lab.api.get(hourly)
     type_in(lab, delete)
-    until(lambda: is_another(lab, hourly, first), "what is deleted too early comes back", seconds=60)
+    until(lambda: is_another(lab, hourly, first), "what is deleted too early comes back", seconds=180)
     assert lab.api.get(hourly)["value"] == 50
 
     lab.push("Run them sooner")
-    until(lambda: state_of(lab.argocd.application(name)).startswith("Unknown"), "it cannot compare", seconds=60)
+    until(lambda: state_of(lab.argocd.application(name)).startswith("Unknown"), "it cannot compare", seconds=180)
     assert "PriorityClass" in condition(lab, name, "ComparisonError")
     assert lab.api.get(hourly)["value"] == 50
     type_in(lab, delete)
 
-    until(lambda: (lab.api.find(hourly) or {}).get("value") == 60, "the class has another value", seconds=60)
-    until(lambda: state_of(lab.argocd.application(name)) == "Synced Healthy", "it is synced", seconds=60)
+    until(lambda: (lab.api.find(hourly) or {}).get("value") == 60, "the class has another value", seconds=180)
+    until(lambda: state_of(lab.argocd.application(name)) == "Synced Healthy", "it is synced", seconds=180)
 
 
 def test_a_tenant_that_leaves_is_there_until_what_diff_says_is_typed(lab: Lab) -> None:
@@ -221,15 +221,15 @@ def test_a_tenant_that_leaves_is_there_until_what_diff_says_is_typed(lab: Lab) -
     assert "development" in told(lab)[name]
     typed = commands(lab)
     lab.push("Let a team go")
-    until(lambda: state_of(lab.argocd.application(name)).startswith("Unknown"), "its folder is gone", seconds=60)
+    until(lambda: state_of(lab.argocd.application(name)).startswith("Unknown"), "its folder is gone", seconds=180)
     assert lab.api.get(space)["status"]["phase"] == "Active"
 
     for command in typed:
         type_in(lab, command)
 
-    until(lambda: name not in lab.argocd.applications(), "its Application goes", seconds=60)
+    until(lambda: name not in lab.argocd.applications(), "its Application goes", seconds=180)
     assert [body["metadata"]["name"] for body in lab.api.list(BINDINGS) if "development" in json.dumps(body)] == []
-    until(lambda: lab.api.find(space) is None, "its namespace goes", seconds=60)
+    until(lambda: lab.api.find(space) is None, "its namespace goes", seconds=180)
 
 
 BINDINGS: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"

@@ -85,7 +85,7 @@ class Operated:
             daemon_sets = {**patch.get("daemonsets", {}), **along}
             self.api.patch(f"{POLICIES}/{self.name}", {"spec": {**patch, "daemonsets": daemon_sets}})
             is_seen = partial(self._is_at, number)
-            until(is_seen, "the operator has seen the edit", seconds=60, processes=[self.process])
+            until(is_seen, "the operator has seen the edit", seconds=180, processes=[self.process])
 
     def _is_at(self, number: str) -> bool:
         return self._numbers() == {number}
@@ -170,7 +170,7 @@ def test_it_is_ready_when_the_pods_of_its_daemon_sets_are(operated: Operated, re
     """It says `ready` at first, too, while Kubernetes has counted the pods of no DaemonSet (`isDaemonSetReady`)."""
     until(lambda: verdict(operated.policy) == "Progressing", "it waits for pods", seconds=30)
     with Kubelet(operated.api):
-        until(lambda: operated.policy["status"]["state"] == "ready", "it is ready", seconds=60)
+        until(lambda: operated.policy["status"]["state"] == "ready", "it is ready", seconds=180)
         until(lambda: verdict(operated.policy) == "Healthy", "it says so")
 
 
@@ -258,24 +258,24 @@ def test_another_driver_evicts_pods_with_gpus_from_a_cordoned_node(operated: Ope
 def assert_evicts(operated: Operated) -> None:
     api = operated.api
     with Kubelet(api), working(api, {}) as pod:
-        until(lambda: upgrades(api) == {"upgrade-done"}, "drivers are up to date", seconds=60)
+        until(lambda: upgrades(api) == {"upgrade-done"}, "drivers are up to date", seconds=180)
         operated.edit(at("driver.version", "580.105.08"))
-        until(lambda: upgrades(api) and is_cordoned(api), "its node is cordoned", seconds=60)
-        until(lambda: upgrades(api) and not api.find(pod), "the pod is evicted", seconds=60)
-        until(lambda: upgrades(api) == {"upgrade-done"} and not is_cordoned(api), "drivers are up to date", seconds=60)
+        until(lambda: upgrades(api) and is_cordoned(api), "its node is cordoned", seconds=180)
+        until(lambda: upgrades(api) and not api.find(pod), "the pod is evicted", seconds=180)
+        until(lambda: upgrades(api) == {"upgrade-done"} and not is_cordoned(api), "drivers are up to date", seconds=180)
 
 
 @proof.only_in_proof
 def test_a_driver_that_nobody_upgrades_keeps_the_operator_from_being_ready(operated: Operated) -> None:
     with Kubelet(operated.api):
-        until(lambda: upgrades(operated.api) == {"upgrade-done"}, "drivers are up to date", seconds=60)
-        until(lambda: operated.policy["status"]["state"] == "ready", "it is ready", seconds=60)
+        until(lambda: upgrades(operated.api) == {"upgrade-done"}, "drivers are up to date", seconds=180)
+        until(lambda: operated.policy["status"]["state"] == "ready", "it is ready", seconds=180)
         operated.edit(at("driver.upgradePolicy.autoUpgrade", value=False))
         operated.edit(at("driver.version", "580.95.03"))
-        until(lambda: operated.policy["status"]["state"] == "notReady", "it is not ready", seconds=60)
+        until(lambda: operated.policy["status"]["state"] == "notReady", "it is not ready", seconds=180)
         assert verdict(operated.policy) == "Progressing"
         operated.api.delete(f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector=app%3D{DRIVER}")
-        until(lambda: operated.policy["status"]["state"] == "ready", "it is ready again", seconds=60)
+        until(lambda: operated.policy["status"]["state"] == "ready", "it is ready again", seconds=180)
         operated.edit(at("driver.upgradePolicy.autoUpgrade", value=True))
 
 
@@ -283,9 +283,9 @@ def test_a_pod_that_keeps_files_holds_a_driver_up(operated: Operated, record: Re
     """So does one without a controller, unless `driver.upgradePolicy.podDeletion` says otherwise."""
     api = operated.api
     with Kubelet(api), working(api, {"volumes": [{"name": "files", "emptyDir": {}}]}) as pod:
-        until(lambda: upgrades(api) == {"upgrade-done"}, "drivers are up to date", seconds=60)
+        until(lambda: upgrades(api) == {"upgrade-done"}, "drivers are up to date", seconds=180)
         operated.edit(at("driver.version", "580.126.09"))
-        until(lambda: "upgrade-failed" in upgrades(api), "it fails", seconds=60)
+        until(lambda: "upgrade-failed" in upgrades(api), "it fails", seconds=180)
         record("GPU Operator: a pod with an emptyDir where another driver comes", True, api.find(pod) is not None)
         record("GPU Operator: its node, cordoned", True, is_cordoned(api))
 

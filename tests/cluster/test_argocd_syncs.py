@@ -92,17 +92,19 @@ UNKNOWN: Final = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: x, n
 
 def test_a_fix_is_picked_up_while_a_failed_sync_is_retried(lab: Lab) -> None:
     """Unless it is told to look for a newer one, Argo CD tries the commit that failed for 15 minutes, and gives up."""
+    name = "gpu-namespace-dev-development"
     folder = lab.root / "overlays/dev/kustomize/namespaces/development"
     folder.mkdir(parents=True)
     (folder / "kustomization.yaml").write_text(COMPONENT, encoding="utf-8")
     (folder / "thing.yaml").write_text(UNKNOWN, encoding="utf-8")
     lab.push("Add what the cluster does not know")
-    until(lambda: has_failed(lab, "gpu-namespace-dev-development"), "the sync fails", seconds=180)
+    until(lambda: has_failed(lab, name), "the sync fails", seconds=180)
 
     shutil.rmtree(folder.parents[1])
     lab.push("Take it away")
 
-    lab.argocd.settle(lab.scaled(), seconds=90)
+    until(lambda: operation(lab, name).startswith("successfully"), "the next try ends well", seconds=180)
+    lab.argocd.settle(lab.scaled())
 
 
 def has_failed(lab: Lab, name: str) -> bool:

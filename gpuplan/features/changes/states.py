@@ -124,9 +124,12 @@ def _compare(
     found = tuple(differing(cluster, old, new, _proof(before, after, nodes)))
     parts = _parts(old.objects, new.objects)
     placed = [change for told in _told(before, after, found, nodes) if (change := _placed(told, found, parts)).folders]
-    changes = _with_what_follows(sorted(placed, key=_order), found)
+    explained, left = list[ObjectChange](), list[ObjectChange]()
+    for item in found:
+        (explained if _is_explained(item, placed) else left).append(item)
+    changes = _with_what_follows(sorted(placed, key=_order), explained)
     if before is None or after is None:
-        return Comparison(tuple(changes), tuple(item for item in found if not _is_explained(item, changes)))
+        return Comparison(tuple(changes), tuple(left))
     edits = Edits(before.plan, after.plan)
 
     def cause(change: Change) -> Change:
@@ -137,7 +140,6 @@ def _compare(
         at = edits.find(_sources((item,), old, new))
         return item._replace(at=at, is_earlier=at is not None and not is_of(after.plan, at))
 
-    left = [item for item in found if not _is_explained(item, changes)]
     waiting = tuple(waits(after.plan, old.objects, new.objects))
     return Comparison(tuple(map(cause, changes)), tuple(map(located, left)), waiting)
 
@@ -207,11 +209,11 @@ def _placed(change: Change, found: Sequence[ObjectChange], parts: Mapping[str, f
     return change._replace(folders=tuple(sorted(names, key=lambda name: (ranks.get(stage_of(name), 0), name))))
 
 
-def _with_what_follows(changes: Sequence[Change], found: Iterable[ObjectChange]) -> list[Change]:
+def _with_what_follows(changes: Sequence[Change], explained: Iterable[ObjectChange]) -> list[Change]:
     """The changes, worst first: folders in which what differs is explained are the first one's, where none has them."""
     said = {folder for change in changes for folder in change.folders}
-    explained = {_synced(item.folder) for item in found if _is_explained(item, changes)}
-    left = {folder for folder in explained if folder not in said and stage_of(folder) not in said}
+    folders = {_synced(item.folder) for item in explained}
+    left = {folder for folder in folders if folder not in said and stage_of(folder) not in said}
     return [change._replace(folders=(*change.folders, *sorted(left))) for change in changes[:1]] + [*changes[1:]]
 
 

@@ -56,6 +56,7 @@ check: $(BIN)/.dev ## Lint, types, layers, and that generated files are current
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/count.py --budget tools/budget.toml
+	$(BIN)/python tools/words.py --budget tools/budget.toml
 	$(BIN)/python tools/generate.py --check
 	$(BIN)/gpuplan validate -q
 	$(BIN)/gpuplan build --check -q

@@ -93,10 +93,16 @@ def count_packages(folder: Path) -> dict[str, Count]:
     counts: dict[str, Count] = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
-            *folders, _ = path.relative_to(folder).parts
-            package = "/".join(folders[: 2 if folders and _holds_packages(folder / folders[0]) else 1]) or "."
-            counts[package] = counts.get(package, Count()) + count_file(path, may_be_data=_DATA in folders)
+            package = package_of(path, folder)
+            is_data = _DATA in path.relative_to(folder).parts[:-1]
+            counts[package] = counts.get(package, Count()) + count_file(path, may_be_data=is_data)
     return dict(sorted(counts.items()))
+
+
+def package_of(path: Path, folder: Path) -> str:
+    """Return the package of a file below a folder, as `compiler/checks`; `.` for what lies in the folder itself."""
+    *folders, _ = path.relative_to(folder).parts
+    return "/".join(folders[: 2 if folders and _holds_packages(folder / folders[0]) else 1]) or "."
 
 
 def _holds_packages(folder: Path) -> bool:

@@ -15,11 +15,11 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.checks.generated.work import Generated, GeneratedWork, RefusedWork
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.manifests import check_schemas
+from gpuplan.compiler.manifests.merging.strategic import Patched, patched
 from gpuplan.compiler.manifests.pod_rules import misfits
 from gpuplan.compiler.manifests.provenance import How, Link
 from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.manifests.shapes import shape_of_pods
-from gpuplan.compiler.manifests.strategic import Patched, patched
 from gpuplan.compiler.planning.dra import CLASS_PREFIX
 from gpuplan.compiler.planning.grants import gpu_resources
 from gpuplan.compiler.planning.linking import Linked, find_written

@@ -15,11 +15,11 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.checks.generated.work import Generated, GeneratedWork, RefusedWork
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.manifests import check_schemas
+from gpuplan.compiler.manifests.merging.strategic import Patched, patched
 from gpuplan.compiler.manifests.pod_rules import misfits
 from gpuplan.compiler.manifests.provenance import How, Link
-from gpuplan.compiler.manifests.selectors import holds
+from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.manifests.shapes import shape_of_pods
-from gpuplan.compiler.manifests.strategic import Patched, patched
 from gpuplan.compiler.planning.dra import CLASS_PREFIX
 from gpuplan.compiler.planning.grants import gpu_resources
 from gpuplan.compiler.planning.linking import Linked, find_written
@@ -222,18 +222,16 @@ _TERMS: Final = (
 def _kept_off(laid: _Laid) -> Iterator[_Change]:
     """Both have to hold, and one of the terms is enough."""
     terms, pool = laid.said(_TERMS), laid.before(("spec", "nodeSelector", POOL_LABEL))
-    if isinstance(terms, list) and isinstance(pool, str) and not any(_admits(mapping(term), pool) for term in terms):
+    if (
+        isinstance(terms, list)
+        and isinstance(pool, str)
+        and all(matches(mapping(term), {POOL_LABEL: pool}, (POOL_LABEL,)) is False for term in terms)
+    ):
         message, instead = (
             f"keeps its pods off pool `{pool}`",
             "leave it out: `pool` of the workload says where it runs",
         )
         yield _TERMS, message, laid.links(("spec", "nodeSelector"))[0].at, instead
-
-
-def _admits(term: Mapping[str, Any], pool: str) -> bool:
-    """Whether a term may choose a node of the pool, by the pool's label."""
-    expressions = (mapping(item) for item in items(term.get("matchExpressions")))
-    return not any(item.get("key") == POOL_LABEL and holds(item, {POOL_LABEL: pool}) is False for item in expressions)
 
 
 def _flow(item: Mapping[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""Checks on how a pool's nodes are changed, by rollouts and under guards (GPU730-749)."""
+"""Checks on how a pool's nodes are changed, by rollouts, in windows and under guards (GPU657, GPU660, GPU730-749)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.compiler.base.wording import misspelling
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import name_of
+from gpuplan.compiler.planning.appliers import find_applier_to_nodes
 from gpuplan.compiler.planning.node_patterns import NodePattern, parse
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
@@ -191,6 +192,73 @@ def _rollouts(plan: Plan) -> Iterator[tuple[Pool, Rollout]]:
     return ((pool, pool.rollout) for pool in plan.pools if pool.rollout)
 
 
+def _others_label_nodes(plan: Plan) -> tuple[Label, ...]:
+    """Return the place that says that others label the nodes, if they do."""
+    cluster = plan.cluster
+    is_external = cluster.spec.node_labels is NodeLabels.EXTERNAL
+    return (Label(cluster.at / "nodeLabels", "`external`"),) if is_external else ()
+
+
+@check("GPU657", "windows-nobody-keeps", Severity.WARNING)
+def windows_nobody_keeps(plan: Plan) -> Iterator[Finding]:
+    """A pool has windows for disruptions, and no tool applies changes of its nodes.
+
+    ## Why
+    With `argocd` the windows become sync windows of the pool's Application. Without a tool gpuplan writes folders, and
+    whoever applies them changes the nodes' labels at that very moment; nodes are repartitioned at once. With
+    `nodeLabels: external` gpuplan writes a table, and whoever labels the nodes chooses the time.
+
+    ## Instead
+    Remove the windows in the cluster's overlay with `disruption: {windows: []}`, and keep them by hand. If no tool
+    syncs the cluster, say who does: `argocd` in its `Cluster` document. If others label its nodes, write
+    `nodeLabels: nfd` or `node`.
+    """
+    others = _others_label_nodes(plan)
+    for pool, at in _windowed(plan):
+        if find_applier_to_nodes(plan, pool) is None:
+            yield Finding(
+                at,
+                f"nothing keeps the windows of pool `{pool.name}`",
+                label="others label its nodes" if others else "no tool syncs the cluster",
+                related=others,
+                help="write `windows: []` in the cluster's overlay, and label the nodes within them by hand"
+                if others
+                else "add `argocd: {repoURL: ...}` to the cluster, or apply the pool's folder within them by hand",
+            )
+
+
+@check("GPU660", "windows-beyond-flux", Severity.WARNING)
+def windows_beyond_flux(plan: Plan) -> Iterator[Finding]:
+    """A pool's windows are not kept: Flux knows none.
+
+    ## Why
+    Argo CD has sync windows, Flux applies a change as soon as it sees it. A pool with `approval: automatic` would be
+    repartitioned at any time of the day, with pods on its nodes. With `approval: manual` nothing changes until a person
+    resumes the pool's Kustomization, and it is for that person to look at the clock; the finding is then a note.
+
+    ## Instead
+    Write `approval: manual`, and resume the Kustomization within the window. Where a change must come by itself, have
+    something else resume and suspend it at these times, such as a CronJob, and ignore the finding.
+    """
+    for pool, at in _windowed(plan):
+        applier = find_applier_to_nodes(plan, pool)
+        if plan.cluster.flux is not None and applier is not None and not applier.keeps_windows:
+            yield Finding(
+                at,
+                f"Flux does not keep the windows of pool `{pool.name}`"
+                + (": a change is applied at any time" if applier.is_automatic else ""),
+                label="changes come at any time" if applier.is_automatic else "for whoever resumes the Kustomization",
+                related=(Label(plan.cluster.flux.at.key, "Flux syncs the cluster"),),
+                help="write `approval: manual`" if applier.is_automatic else "resume it within the window",
+                severity=None if applier.is_automatic else Severity.NOTE,
+            )
+
+
+def _windowed(plan: Plan) -> Iterator[tuple[Pool, Origin]]:
+    """Yield the pools that have windows, with the place of these."""
+    return ((pool, (pool.at / "disruption" / "windows").key) for pool in plan.pools if pool.windows)
+
+
 @check("GPU740", "guard-never-runs", Severity.WARNING)
 def guard_never_runs(plan: Plan) -> Iterator[Finding]:
     """A pool has a guard where nothing would run it.
@@ -204,22 +272,19 @@ def guard_never_runs(plan: Plan) -> Iterator[Finding]:
     Remove the guard in this cluster's overlay with `disruption: {guard: null}`, and drain nodes before a change. Or
     have Argo CD sync the cluster, and write `nodeLabels: nfd` or `node`.
     """
-    cluster = plan.cluster
-    if cluster.spec.node_labels is NodeLabels.EXTERNAL:
-        cause, related = "others label its nodes", [Label(cluster.at / "nodeLabels", "`external`")]
-    elif cluster.argocd is None:
-        cause = "only Argo CD runs Jobs before and after a sync"
-        related = [Label(cluster.flux.at.key, "synced by Flux")] if cluster.flux else []
-    else:
-        return
+    flux, others = plan.cluster.flux, _others_label_nodes(plan)
+    cause = "others label its nodes" if others else "only Argo CD runs Jobs before and after a sync"
+    by_flux = (Label(flux.at.key, "synced by Flux"),) if flux else ()
     for pool, at, _ in _guards(plan):
-        yield Finding(
-            at.key,
-            f"nothing runs the guard of pool `{pool.name}`: {cause}",
-            label="never runs",
-            related=tuple(related),
-            help="write `guard: null` in the cluster's overlay, and drain nodes before their labels change",
-        )
+        applier = find_applier_to_nodes(plan, pool)
+        if applier is None or not applier.runs_hooks:
+            yield Finding(
+                at.key,
+                f"nothing runs the guard of pool `{pool.name}`: {cause}",
+                label="never runs",
+                related=others or by_flux,
+                help="write `guard: null` in the cluster's overlay, and drain nodes before their labels change",
+            )
 
 
 @check("GPU741", "guard-has-nothing-to-guard", Severity.WARNING)

@@ -13,6 +13,7 @@ from gpuplan.compiler.checks.wording import mistyped
 from gpuplan.compiler.planning.fallbacks import resources_of
 from gpuplan.compiler.planning.grants import FRACTION
 from gpuplan.compiler.planning.plan import Isolation, Plan, Pool, Quota, Tenant, Unit, with_places
+from gpuplan.compiler.planning.tree import circles
 from gpuplan.compiler.policy.models import Window
 
 _WEAKNESS = {isolation: rank for rank, isolation in enumerate(Isolation)}
@@ -43,22 +44,6 @@ def fallback_cycle(plan: Plan) -> Iterator[Finding]:
             related=tuple(Label(pool.at / "fallback", f"`{pool.name}` goes on") for pool in pools[1:]),
             help="remove one `fallback` of the circle",
         )
-
-
-def circles(successors: Mapping[str, str]) -> Iterator[list[str]]:
-    """Each circle once, from its first name on."""
-    done: set[str] = set()
-    for start in sorted(successors):
-        route: list[str] = []
-        name: str | None = start
-        while name is not None and name not in done:
-            done.add(name)
-            route.append(name)
-            name = successors.get(name)
-        if name in route:
-            circle = route[route.index(name) :]
-            first = circle.index(min(circle))
-            yield circle[first:] + circle[:first]
 
 
 @check("GPU156", "fallback-weakens-isolation")

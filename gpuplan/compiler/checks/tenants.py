@@ -8,7 +8,6 @@ from operator import itemgetter
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.checks.caps import cap_field, cap_of, each_quota
-from gpuplan.compiler.checks.pools import circles
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import add, name_of, number, repeats, total_text, units
 from gpuplan.compiler.planning.classes import counted_with, is_kept
@@ -16,6 +15,7 @@ from gpuplan.compiler.planning.containers import defaults_of
 from gpuplan.compiler.planning.grants import has_admission_policies, refuses_more_than_one
 from gpuplan.compiler.planning.plan import Amount, Plan, Quota, Tenant
 from gpuplan.compiler.planning.projects import seconds, times_of
+from gpuplan.compiler.planning.tree import circles
 
 
 @check("GPU406", "tenant-without-namespace")

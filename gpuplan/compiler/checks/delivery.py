@@ -45,7 +45,7 @@ def two_tools_sync(plan: Plan) -> Iterator[Finding]:
 # --- The repository ----------------------------------------------------------------------------------------------
 
 _IN_PATTERNS = regex(r"^!|[*?\\{}\[\]]")
-"""What the AppProject takes for a pattern (`globMatch` in Argo CD's `app_project_types.go`), and reads otherwise."""
+"""The signs by which the AppProject takes a text for a pattern (`globMatch` in Argo CD's `app_project_types.go`)."""
 
 _SCP_LIKE = regex(r"[^/:@\s]+@[^/:@\s]+:[^\s]+")
 _SCHEMES = frozenset(("https", "http", "ssh", "git"))
@@ -88,7 +88,7 @@ def repository_not_matched(plan: Plan) -> Iterator[Finding]:
 
 
 def _chart_addresses(plan: Plan) -> Iterator[tuple[Origin, str]]:
-    """The repositories of charts that are installed, as the policy has them."""
+    """Yield the repositories of charts that are installed, as the policy has them."""
     operator, chart = plan.cluster.gpu_operator, find_chart(plan.cluster)
     if operator.spec.install is Install.HELM:
         yield operator.at / "chartRepoURL", operator.spec.chart_repo_url
@@ -117,8 +117,8 @@ def _fault(address: str) -> str:
 
 
 def _pattern_fault(text: str) -> str:
-    found = _IN_PATTERNS.search(text)
-    return f"`{found[0]}` makes it a pattern" if found else ""
+    match = _IN_PATTERNS.search(text)
+    return f"`{match[0]}` makes it a pattern" if match else ""
 
 
 @check("GPU652", "output-outside-repository")
@@ -193,7 +193,7 @@ def destination_is_no_cluster(plan: Plan) -> Iterator[Finding]:
 
 
 def _destination_fault(destination: Destination) -> tuple[Path, str, str, str] | None:
-    """The field at fault, what is wrong with it, the label and the help."""
+    """Return the field at fault, the message, the label and the help."""
     name, server = destination.name, destination.server
     fault = _pattern_fault(name or server or "")
     shown = "write the name that `argocd cluster list` shows"
@@ -289,8 +289,8 @@ def shared_cluster_policy(plan: Plan) -> Iterator[Finding]:
     ClusterPolicy, write `clusterPolicyPatch: applied`.
     """
     operator = plan.cluster.gpu_operator
-    is_said = "cluster_policy_patch" in operator.spec.model_fields_set
-    if operator.spec.install is Install.EXTERNAL and plan.cluster.argocd is not None and not is_said:
+    is_stated = "cluster_policy_patch" in operator.spec.model_fields_set
+    if operator.spec.install is Install.EXTERNAL and plan.cluster.argocd is not None and not is_stated:
         yield Finding(
             operator.at / "install",
             f"Argo CD may refuse to sync `{sync_name(plan.cluster.name, Stage.GPU_OPERATOR)}`: it holds a part of the "
@@ -378,13 +378,13 @@ def long_application_name(plan: Plan) -> Iterator[Finding]:
         for tenant in plan.tenants
         for index, namespace in enumerate(tenant.spec.namespaces)
     )
-    for name, at, what in names:
+    for name, at, kind in names:
         if (extra := len(name) - _LONGEST_LABEL) > 0:
             yield Finding(
                 at,
                 f"the name of the Application `{name}` has {len(name)} characters",
                 label=f"{extra} more than a label's value may have",
-                help=f"shorten the name of the {what} or of the cluster by {extra}",
+                help=f"shorten the name of the {kind} or of the cluster by {extra}",
             )
 
 

@@ -355,9 +355,9 @@ class Ladder:
     """The classes by value, the lowest first, so that those above a value are found without a look at all."""
 
     def __init__(self, classes: Iterable[PriorityClass]) -> None:
-        self._classes = sorted(classes, key=lambda found: found.spec.value)
-        self._values = [found.spec.value for found in self._classes]
-        self._names = [found.name for found in self._classes]
+        self._classes = sorted(classes, key=lambda each: each.spec.value)
+        self._values = [each.spec.value for each in self._classes]
+        self._names = [each.name for each in self._classes]
 
     def above(self, value: int) -> Sequence[PriorityClass]:
         return self._classes[bisect_right(self._values, value) :]

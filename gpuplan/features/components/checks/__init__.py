@@ -12,8 +12,6 @@ from gpuplan.features.components.checks import (
     components,
     configs,
     drivers,
-    mig_configs,
-    namespaces,
     objects,
     patched,
     queueing,
@@ -21,10 +19,10 @@ from gpuplan.features.components.checks import (
 )
 from gpuplan.features.components.checks.patched import Patched
 
-FILE_CHECKS: tuple[Check[Plan], ...] = checks_in(components, namespaces)
+FILE_CHECKS: tuple[Check[Plan], ...] = checks_in(components)
 """Those that judge how files join what is generated."""
 OBJECT_CHECKS: tuple[Check[HandFiles], ...] = checks_in(
-    objects, admitted, configs, mig_configs, choices, selectors, queueing, drivers, alone
+    objects, admitted, configs, choices, selectors, queueing, drivers, alone
 )
 """Those that judge objects, whether they are written by hand or are what Components made of them."""
 QUEUE_CHECKS: tuple[Check[HandFiles], ...] = checks_in(queueing)

@@ -21,7 +21,7 @@ AS_WRITTEN = "the object is judged as it is written, since it was not built"
 def misfits(
     plan: Plan, results: Iterable[tuple[Manifest, Object]], crds: Path | None, how: str
 ) -> Iterator[Diagnostic]:
-    """What does not fit, where it was written."""
+    """Yield what does not fit a schema, at the place where it was written."""
     written = {id(manifest): (manifest, item) for manifest, item in results}
     manifests = (manifest for manifest, _ in written.values())
     for problem in check_schemas(manifests, plan.cluster.spec.kubernetes, crds, releases(plan)):
@@ -42,8 +42,8 @@ def as_written(patched: Patched) -> Iterator[tuple[Manifest, Object]]:
             yield Manifest("", body, is_partial=is_partial, is_foreign=True, about=about, trace=None), item
 
 
-def _is_patched(patched: Patched, item: Object) -> bool:
+def _is_patched(patched: Patched, written: Object) -> bool:
     return any(
-        other.is_patch and other.kind in (item.kind, "") and other.name in (item.name, "")
+        other.is_patch and other.kind in (written.kind, "") and other.name in (written.name, "")
         for other in patched.files.objects
     )

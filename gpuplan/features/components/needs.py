@@ -26,12 +26,12 @@ MAX_TOTAL: Final = 8 * MAX_BYTES
 MOST_OBSTACLES: Final = 100
 """After so many a Component is looked into no further: it is not built, and nobody reads more."""
 _MOST_NAMES: Final = 1_000
-"""Of a folder in which a misspelt one is looked for."""
+"""The entries of a folder in which a misspelt name is looked for."""
 _MAX_LINKS: Final = 40  # of one path, as on Linux
 
 
 class Needs(Value):
-    """What one Component is built from.
+    """The files that one Component is built from, and what keeps it from being built.
 
     ``obstacles`` are what kustomize would stumble on, ``remote`` what it would fetch.
     ``kustomizations`` are those that it is built with, its own first.
@@ -43,12 +43,12 @@ class Needs(Value):
     sources: Sources
 
     def doubt(self) -> str:
-        """What may name another place, where nothing keeps kustomize from a network."""
+        """Return a text that may name another place if nothing keeps kustomize from a network, else an empty one."""
         return "" if can_confine() else next(filter(None, map(find_doubt, self.kustomizations)), "")
 
 
 def merged(needs: Sequence[Needs]) -> Sources:
-    """What several Components are built from."""
+    """Return the files that several Components are built from."""
     files = {path: data for item in needs for path, data in item.sources.files.items()}
     links = {path: target for item in needs for path, target in item.sources.links.items()}
     return Sources(files, links, frozenset(path for item in needs for path in item.sources.folders))
@@ -151,7 +151,7 @@ class Finder:
     _read: dict[str, tuple[Sequence[tuple[Origin, object]], Sequence[Diagnostic]]] = field(default_factory=dict)
 
     def find(self, folder: str, at: Origin) -> Needs:
-        """What the Component in a folder needs; ``at`` is where it is said that it is needed."""
+        """Return the needs of the Component in a folder. ``at`` is the place that asks for it."""
         return _Search(self, folder, at).needs()
 
     def absolute(self, path: str) -> str:

@@ -45,7 +45,7 @@ def print_stream(
 def _built(
     patched: Sequence[str], generated: set[str], build: Build, root: Path, out: str, program: str
 ) -> list[bytes]:
-    """What kustomize makes of each folder; of those with generated objects it must be something."""
+    """Build each folder with kustomize. A folder with generated objects must not become empty."""
     from gpuplan.features.components import kustomize
     from gpuplan.features.components.final import OFF, read_objects
 
@@ -59,10 +59,10 @@ def _built(
     with kustomize.laid_out(root, files, _needed(patched, build, root, out)) as scratch:
         results = kustomize.build(command, [scratch.path(f"{out}/{folder}") for folder in patched], scratch.home)
     built = [(folder, result) for folder, result in zip(patched, results, strict=True) if result is not None]
-    for folder, result in sorted(built, key=lambda item: isinstance(item[1], str)):
+    for folder, result in sorted(built, key=lambda pair: isinstance(pair[1], str)):
         objects = read_objects(result)
         if isinstance(objects, kustomize.Refusal):
-            raise GpuplanError(f"kustomize cannot build `{out}/{folder}/`: it says {objects.said}")
+            raise GpuplanError(f"kustomize cannot build `{out}/{folder}/`: it says {objects.message}")
         if not objects and folder in generated:
             raise GpuplanError(
                 f"kustomize makes no objects of `{out}/{folder}/`, where there are some",
@@ -72,7 +72,7 @@ def _built(
 
 
 def _needed(patched: Sequence[str], build: Build, root: Path, out: str) -> Sources:
-    """What the Components of these folders are built from, which has to be here and in files."""
+    """Return the files that the Components of these folders are built from. Trouble if some are not here."""
     from gpuplan.compiler.planning.hand_files import HandFiles
     from gpuplan.features.components.needs import Finder, merged
 

@@ -134,7 +134,7 @@ def _is_known(printed: Printed) -> bool:
 
 
 def _objects_of_files(files: HandFiles, version: str, crds: Path | None) -> Iterator[Diagnostic]:
-    """What does not fit the schema of its kind; patches and values are no objects."""
+    """Yield what does not fit the schema of its kind. Patches and values are no objects."""
     written: dict[int, tuple[Manifest, Object]] = {}
     for item in files.objects:
         body = merged(item.body)

@@ -35,29 +35,22 @@ def resource_of_no_gpu(files: HandFiles) -> Iterator[Finding]:
     if files.plan is not None:
         return
     models = [gpu for gpu in files.gpus or load().all() if gpu.profiles]
-    known = {name: gpu for gpu in models for name in _published(gpu)}
+    # The device plugin names profiles as they are called now, and as earlier drivers call them.
+    known = {profile.resource_suffix for gpu in models for profile in gpu.profiles}
+    known |= {resource_suffix(name) for gpu in models for name in gpu.legacy_names}
+    which = joined([gpu.id for gpu in files.gpus], "or") if files.gpus else "GPU of the catalog"
     for found in files.objects:
         for route, is_key, name in _devices(found.body):
             if name not in known:
                 at = found.place(*route)
                 yield Finding(
                     at.key if is_key else at,
-                    f"{found.title} names MIG devices `{name}`, which no {_which(files.gpus)} has",
+                    f"{found.title} names MIG devices `{name}`, which no {which} has",
                     label="no such profile",
                     notes=("a pod that asks for it waits for ever, and a quota on it counts nothing",),
                     help=_nearest(name, models),
                     severity=Severity.ERROR if files.gpus else None,
                 )
-
-
-def _published(gpu: Gpu) -> Iterator[str]:
-    """How the device plugin calls what the model has, now and under earlier drivers."""
-    yield from (profile.resource_suffix for profile in gpu.profiles)
-    yield from (resource_suffix(name) for name in gpu.legacy_names)
-
-
-def _which(gpus: Sequence[Gpu]) -> str:
-    return joined([gpu.id for gpu in gpus], "or") if gpus else "GPU of the catalog"
 
 
 def _nearest(name: str, models: Sequence[Gpu]) -> str:

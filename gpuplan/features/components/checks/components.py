@@ -152,7 +152,11 @@ def object_written_by_gpuplan(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write a patch that changes the generated object, or say it in the policy.
     """
-    written = {("Namespace", SYSTEM_NAMESPACE): (), **_generated(plan)}
+    places = {("PriorityClass", found.name): name_of(found.at) for found in plan.priority_classes}
+    for tenant in plan.tenants:
+        places |= {("Namespace", name): (tenant.at / "namespaces").key for name in tenant.spec.namespaces}
+    written: dict[tuple[str, str], tuple[Label, ...]] = {("Namespace", SYSTEM_NAMESPACE): ()}
+    written |= {identity: (Label(at, "generated from here"),) for identity, at in places.items()}
     for found in read(plan).of_kind("Namespace", "PriorityClass"):
         if not found.is_patch and (found.kind, found.name) in written:
             yield Finding(
@@ -163,14 +167,6 @@ def object_written_by_gpuplan(plan: Plan) -> Iterator[Finding]:
                 notes=("kustomize refuses two objects of one kind and name",),
                 help="move it from `resources` to `patches`",
             )
-
-
-def _generated(plan: Plan) -> dict[tuple[str, str], tuple[Label, ...]]:
-    """Objects that people might write as well, by kind and name, with where they come from."""
-    places = {("PriorityClass", found.name): name_of(found.at) for found in plan.priority_classes}
-    for tenant in plan.tenants:
-        places |= {("Namespace", name): (tenant.at / "namespaces").key for name in tenant.spec.namespaces}
-    return {identity: (Label(at, "generated from here"),) for identity, at in places.items()}
 
 
 @check("GPU627", "cluster-policy-contradicted")
@@ -371,11 +367,11 @@ def namespace_nobody_makes(plan: Plan) -> Iterator[Finding]:
         return
     files, known = read(plan), set(_made(plan))
     known |= {found.name for found in files.of_kind("Namespace") if not found.is_patch}
-    told: set[str] = set()
     for found in files.objects:
         namespace = text(found.metadata.get("namespace"))
-        if namespace and not found.is_patch and namespace not in known | told and not _is_clusters_own(namespace):
-            told.add(namespace)
+        is_of_each_cluster = namespace == "default" or namespace.startswith(("kube-", "openshift-"))
+        if namespace and not (found.is_patch or namespace in known or is_of_each_cluster):
+            known.add(namespace)
             yield Finding(
                 found.place("metadata", "namespace"),
                 f"nothing here makes namespace `{namespace}`",
@@ -394,8 +390,3 @@ def _made(plan: Plan) -> Iterator[str]:
         yield from (*chart.facts.creates, *chart.facts.namespaces)
     if cluster.monitoring:
         yield from filter(None, (cluster.monitoring.namespace, cluster.monitoring.spec.dashboards.namespace))
-
-
-def _is_clusters_own(namespace: str) -> bool:
-    """Whether each cluster has it, or each of OpenShift."""
-    return namespace == "default" or namespace.startswith(("kube-", "openshift-"))

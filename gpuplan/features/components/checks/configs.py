@@ -104,13 +104,14 @@ def profile_of_no_gpu(files: HandFiles) -> Iterator[Finding]:
 
 
 def _unknown_profiles(
-    route: Path, name: str, item: Mapping[str, object], gpus: Sequence[Gpu]
+    route: Path, name: str, part: Mapping[str, object], gpus: Sequence[Gpu]
 ) -> Iterator[tuple[Problem, bool]]:
-    """Profiles that no model has, and whether these are all that the item can be for."""
-    profiles, filters = mapping(item.get("mig-devices")), item.get("device-filter")
+    """Profiles that no model has, and whether these are all that the part can be for."""
+    profiles, filters = mapping(part.get("mig-devices")), part.get("device-filter")
     fitting = meant(filters, gpus)
     models = [gpu for gpu in fitting if gpu.profiles] if profiles else []
     known = {profile: [gpu for gpu in models if gpu.find_profile(gpu.current_name(profile))] for profile in profiles}
+    which = models[0].id if (filters or gpus) and len(models) == 1 else "GPU of the catalog"
     likely = {id(gpu) for homes in known.values() for gpu in homes}
     for profile, homes in known.items():
         if not homes and not profile_fault(profile) and (models or not (filters or gpus)):
@@ -118,7 +119,7 @@ def _unknown_profiles(
             yield (
                 Problem(
                     (*route, profile),
-                    f"entry `{name}` wants `{profile}`, which no {_which(models, is_given=bool(filters or gpus))} has",
+                    f"entry `{name}` wants `{profile}`, which no {which} has",
                     "no such profile",
                     _nearest(profile, near),
                 ),
@@ -126,12 +127,8 @@ def _unknown_profiles(
             )
 
 
-def _which(models: Sequence[Gpu], *, is_given: bool) -> str:
-    return models[0].id if is_given and len(models) == 1 else "GPU of the catalog"
-
-
 def _nearest(profile: str, models: Sequence[Gpu]) -> str:
-    """What has as many compute slices, on models that have the entry's other profiles if some do."""
+    """Return a hint to profiles with as many compute slices. Models with the entry's other profiles come first."""
     by_name: dict[str, list[str]] = {}
     for gpu in models:
         for near in gpu.similar_profiles(profile)[:1]:

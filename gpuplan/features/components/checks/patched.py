@@ -209,21 +209,18 @@ def object_in_two_folders(patched: Patched) -> Iterator[Finding]:
     for identity, folders in homes.items():
         adding = [item for item in folders if item.after is not None and identity not in item.generated]
         if len(folders) > 1 and adding:
-            paths = [item.path for item in folders]
+            paths, folder, help_ = [item.path for item in folders], adding[0], "remove it from one of them"
+            if "/" in folder.path and any(component.part is None for component in folder.components):
+                stage = folder.path.partition("/")[0]
+                others = f"that of another folder of `{stage}`, or to `workloads/`"
+                help_ = f"move it to the Component `{folder.path}/`, to {others}"
             yield Finding(
                 patched.place(adding[0], identity, "metadata", "name"),
                 f"{identity} is in {len(paths)} folders",
                 label=f"in {listing(paths, 3)}",
                 notes=("each folder is delivered by itself, and an object can be in one of them only",),
-                help=_one_home(adding[0]),
+                help=help_,
             )
-
-
-def _one_home(folder: Folder) -> str:
-    if "/" in folder.path and any(component.part is None for component in folder.components):
-        stage = folder.path.partition("/")[0]
-        return f"move it to the Component `{folder.path}/`, to that of another folder of `{stage}`, or to `workloads/`"
-    return "remove it from one of them"
 
 
 @check("GPU684", "generated-object-gone", Severity.WARNING, family=Family.OBJECTS)
@@ -244,20 +241,16 @@ def generated_object_gone(patched: Patched) -> Iterator[Finding]:
             at = patched.place(folder, identity)
             if patched.component_of(at) not in told:
                 labels_nodes = identity.kind in ("Node", "NodeFeatureRule")
+                added = folder.built.keys() - folder.generated.keys()
+                close = misspelling(identity.name, {item.name for item in added if item.kind == identity.kind})
                 yield Finding(
                     at,
                     f"generated {identity} is no longer in `{folder.path}`",
                     label="removed or renamed here",
-                    notes=_new_name(folder, identity),
+                    notes=(f"there is a {identity.kind} `{close}` instead",) if close else (),
                     help="say it in the policy, or patch the object and leave its name",
                     severity=Severity.ERROR if labels_nodes else None,
                 )
-
-
-def _new_name(folder: Folder, identity: Identity) -> tuple[str, ...]:
-    others = {item.name for item in folder.built if item.kind == identity.kind and item not in folder.generated}
-    close = misspelling(identity.name, others)
-    return (f"there is a {identity.kind} `{close}` instead",) if close else ()
 
 
 # --- Objects that are no longer what they were -------------------------------------------------------------------
@@ -478,18 +471,15 @@ def patch_matches_nothing(patched: Patched) -> Iterator[Finding]:
             if target and not any(selects(target, identity) for identity in known or ()):
                 kinds = sorted({item.kind for item in known or ()})
                 names = sorted({item.name for item in known or () if item.kind == text(target.get("kind"))})
+                name, kind = text(target.get("name")), text(target.get("kind"))
+                close = misspelling(name, names) if names else closest(kind, kinds)
                 yield Finding(
                     at / "target",
                     "patch matches no object",
-                    label=_nearest(target, kinds, names),
+                    label=f"did you mean `{close}`" if close else "changes nothing",
                     notes=("kustomize says nothing of a target that matches nothing",),
                     help=f"write {listing(names or kinds, 8, 'or')}" if kinds else "remove it: no object is here",
                 )
-
-
-def _nearest(target: Mapping[str, object], kinds: list[str], names: list[str]) -> str:
-    close = misspelling(text(target.get("name")), names) if names else closest(text(target.get("kind")), kinds)
-    return f"did you mean `{close}`" if close else "changes nothing"
 
 
 def _within_reach(patched: Patched, kustomization: Kustomization) -> set[Identity] | None:

@@ -57,7 +57,7 @@ def cluster_queue_for_no_namespace(files: HandFiles) -> Iterator[Finding]:
 
 
 class _Problem(NamedTuple):
-    """What is wrong, where, and what to do."""
+    """A fault, its place, and what to do."""
 
     route: Path
     message: str
@@ -88,12 +88,12 @@ def quotas_refused_by_kueue(files: HandFiles) -> Iterator[Finding]:
             )
 
 
-def _quota_problems(found: Object) -> Iterator[_Problem]:
-    spec = mapping(found.body.get("spec"))
-    is_cohort = found.kind == "Cohort"
+def _quota_problems(queue: Object) -> Iterator[_Problem]:
+    spec = mapping(queue.body.get("spec"))
+    is_cohort = queue.kind == "Cohort"
     parents = _PARENTS if is_cohort else ("cohortName", "cohort")
     has_parent = any(spec.get(field) for field in parents)
-    parent = "cohort" if not is_cohort and found.body.get("apiVersion") == f"{_KUEUE}/v1beta1" else parents[0]
+    parent = "cohort" if not is_cohort and queue.body.get("apiVersion") == f"{_KUEUE}/v1beta1" else parents[0]
     covered: dict[str, Path] = {}
     named: dict[str, Path] = {}
     for index, group in enumerate(map(mapping, sequence(spec.get("resourceGroups")))):
@@ -112,9 +112,9 @@ def _quota_problems(found: Object) -> Iterator[_Problem]:
                     yield from _lent(quota, (*place, "resources", number, "lendingLimit"))
 
 
-def _twice(seen: dict[str, Path], name: str, route: Path, what: str) -> Iterator[_Problem]:
+def _twice(seen: dict[str, Path], name: str, route: Path, thing: str) -> Iterator[_Problem]:
     if name and name in seen:
-        yield _Problem(route, f"{what} `{name}` is there twice", "the second", "name it once, in one group")
+        yield _Problem(route, f"{thing} `{name}` is there twice", "the second", "name it once, in one group")
     seen.setdefault(name, route)
 
 
@@ -183,7 +183,7 @@ def cohorts_in_a_circle(files: HandFiles) -> Iterator[Finding]:
     Let one of them have no `parentName`, or another one.
     """
     cohorts = {found.name: found for found in _of(files, _KUEUE, "Cohort") if not found.is_patch}
-    parents = {name: _parent(found) for name, found in cohorts.items()}
+    parents = {name: text(inside(item.body, "spec").get(_parent_field(item))) for name, item in cohorts.items()}
     for circle in _circles(parents):
         first = cohorts[circle[0]]
         way = " -> ".join(f"`{name}`" for name in (*circle, circle[0]))
@@ -196,12 +196,8 @@ def cohorts_in_a_circle(files: HandFiles) -> Iterator[Finding]:
         )
 
 
-def _parent_field(found: Object) -> str:
-    return next((field for field in _PARENTS if inside(found.body, "spec").get(field)), _PARENTS[0])
-
-
-def _parent(found: Object) -> str:
-    return text(inside(found.body, "spec").get(_parent_field(found)))
+def _parent_field(cohort: Object) -> str:
+    return next((field for field in _PARENTS if inside(cohort.body, "spec").get(field)), _PARENTS[0])
 
 
 def _circles(parents: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
@@ -291,15 +287,15 @@ def _named(objects: Iterable[Object], route: tuple[str, ...], kind: str) -> Iter
             yield _Reference(found, found.place(*route), kind, name)
 
 
-def _labelled(found: Object) -> Iterator[_Reference]:
+def _labelled(work: Object) -> Iterator[_Reference]:
     """The queues and classes that work names in labels, its own or those of its pods."""
-    namespace = text(found.metadata.get("namespace"))
+    namespace = text(work.metadata.get("namespace"))
     for route in (("metadata", "labels"), ("spec", "template", "metadata", "labels")):
         for key, kind in _LABELS.items():
-            name = text(mapping(value_at(found.body, route)).get(key))
+            name = text(mapping(value_at(work.body, route)).get(key))
             is_local = kind == "LocalQueue"
             if name and (namespace or not is_local):
-                yield _Reference(found, found.place(*route, key), kind, name, namespace if is_local else "")
+                yield _Reference(work, work.place(*route, key), kind, name, namespace if is_local else "")
 
 
 _LABELS = {
@@ -328,7 +324,7 @@ _KINDS = {
 
 
 _OF_KAI_CHART = ("default-parent-queue", "default-queue")
-"""What KAI-Scheduler's chart makes unless told otherwise (`deployments/kai-scheduler/templates/default-queue.yaml`)."""
+"""The queues of KAI-Scheduler's chart by default (`deployments/kai-scheduler/templates/default-queue.yaml`)."""
 
 
 def _generated(plan: Plan) -> dict[str, set[tuple[str, str]]]:

@@ -21,7 +21,7 @@ def _nvidia_drivers(files: HandFiles) -> list[Object]:
 
 
 def _driven(files: HandFiles) -> Iterator[tuple[Settings, tuple[str, ...]]]:
-    """What says which driver nodes get, with the route to it; an NVIDIADriver is one of them."""
+    """A setting of the driver of nodes, with the route to it. An NVIDIADriver is one."""
     for setting in files.settings:
         yield setting, ("driver",)
     for found in _nvidia_drivers(files):

@@ -116,7 +116,9 @@ class Disk:
 
     def _read(self, real: str, mode: int) -> bytes:
         if not stat.S_ISREG(mode):
-            raise _UnusableError(f"is {_kind(mode)}, not a file", "put a file there, or remove the line")
+            kinds = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISDIR, "a folder"))
+            kind = next((kind for is_one, kind in kinds if is_one(mode)), "a device")
+            raise _UnusableError(f"is {kind}, not a file", "put a file there, or remove the line")
         try:
             descriptor = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
             with open(descriptor, "rb") as stream:  # noqa: PTH123 - what was opened without waiting
@@ -131,11 +133,6 @@ class Disk:
         if self._total > MAX_TOTAL:
             raise _UnusableError(f"is one file too many: together they have more than {MAX_TOTAL // 2**20} MiB", "")
         return data
-
-
-def _kind(mode: int) -> str:
-    kinds = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISDIR, "a folder"))
-    return next((kind for is_one, kind in kinds if is_one(mode)), "a device")
 
 
 # --- Kustomizations ----------------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ def config_that_nobody_reads(files: HandFiles) -> Iterator[Finding]:
 
 def unread(name: str, namespace: str, home: str, at: Origin) -> Finding:
     is_former = namespace == FORMER_NAMESPACE
-    former = f"operands have been in the operator's home namespace since v1.9.0, before in `{FORMER_NAMESPACE}`"
+    former = f"operands have been in the operator's own namespace since v1.9.0, before in `{FORMER_NAMESPACE}`"
     return Finding(
         at,
         f"nobody reads ConfigMap `{name}`{f' in namespace `{namespace}`' if namespace else ''}",

@@ -106,10 +106,8 @@ def _quota_problems(queue: Object) -> Iterator[_Problem]:
             yield from _twice(named, text(flavor.get("name")), (*place, "name"), "flavor")
             for number, quota in enumerate(map(mapping, sequence(flavor.get("resources")))):
                 wanted = text(resources[number]) if number < len(resources) else ""
-                yield from _order(wanted, quota, (*place, "resources", number, "name"))
-                yield from _limits(quota, (*place, "resources", number), "" if has_parent else parent)
-                if has_parent and not is_cohort:
-                    yield from _lent(quota, (*place, "resources", number, "lendingLimit"))
+                problems = _cell_problems(quota, wanted, "" if has_parent else parent, is_cohort=is_cohort)
+                yield from (item._replace(route=(*place, "resources", number, *item.route)) for item in problems)
 
 
 def _twice(seen: dict[str, Path], name: str, route: Path, thing: str) -> Iterator[_Problem]:
@@ -118,27 +116,24 @@ def _twice(seen: dict[str, Path], name: str, route: Path, thing: str) -> Iterato
     seen.setdefault(name, route)
 
 
-def _order(wanted: str, quota: Mapping[str, object], route: Path) -> Iterator[_Problem]:
+def _cell_problems(quota: Mapping[str, object], wanted: str, missing: str, *, is_cohort: bool) -> Iterator[_Problem]:
+    """Yield the faults of a resource's quota, whose place is that of the resource ``wanted``.
+
+    ``missing`` is the field that limits need and that is absent. A Cohort may lend more than its own quota, since it
+    has what its members have as well.
+    """
     name = text(quota.get("name"))
     if wanted and name and name != wanted:
         label, help_ = f"`{wanted}` is in this place of `coveredResources`", "list both in one order"
-        yield _Problem(route, f"`{name}` is not where `coveredResources` has it", label, help_)
-
-
-def _limits(quota: Mapping[str, object], route: Path, missing: str) -> Iterator[_Problem]:
-    """Faults of limits; ``missing`` is the field that a limit needs and that is not there."""
+        yield _Problem(("name",), f"`{name}` is not where `coveredResources` has it", label, help_)
     for field in ("borrowingLimit", "lendingLimit"):
         if missing and quota.get(field) is not None:
             help_ = f"add `{missing}`, or remove `{field}`"
-            yield _Problem((*route, field), f"`{field}` without a cohort", f"no `{missing}`", help_)
-
-
-def _lent(quota: Mapping[str, object], route: Path) -> Iterator[_Problem]:
-    """A queue that lends more than it has; a Cohort may, for it has what its members have as well."""
+            yield _Problem((field,), f"`{field}` without a cohort", f"no `{missing}`", help_)
     lent, nominal = _number(quota.get("lendingLimit")), _number(quota.get("nominalQuota"))
-    if lent is not None and nominal is not None and lent > nominal:
+    if not (missing or is_cohort) and lent is not None and nominal is not None and lent > nominal:
         message = f"`lendingLimit` is more than the `nominalQuota` of {quota.get('nominalQuota')}"
-        yield _Problem(route, message, "more than there is", "write the nominal quota or less")
+        yield _Problem(("lendingLimit",), message, "more than there is", "write the nominal quota or less")
 
 
 def _number(value: object) -> Decimal | None:

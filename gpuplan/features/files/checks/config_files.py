@@ -114,9 +114,9 @@ def unread_config(files: HandFiles) -> Iterator[Finding]:
 _MOVE = "write the operator's namespace, most often `gpu-operator`"
 
 
-def _operand_of(found: Object) -> str:
+def _operand_of(holder: Object) -> str:
     """Return the operand that reads a ConfigMap, or an empty text for any other one."""
-    values = [value for value in inside(found.body, "data").values() if holds_config(value)]
+    values = [value for value in inside(holder.body, "data").values() if holds_config(value)]
     if not values:
         return ""
     return MIG_MANAGER if any("mig-configs" in str(value) for value in values) else DEVICE_PLUGIN

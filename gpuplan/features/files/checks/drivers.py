@@ -30,7 +30,7 @@ def _driven(files: HandFiles) -> Iterator[tuple[Settings, tuple[str, ...]]]:
 
 @same_rule(drivers.precompiled_driver_beside_sidecar)
 def precompiled_beside_sidecar(files: HandFiles) -> Iterator[Finding]:
-    """What is built against a driver beside one that is built already.
+    """Find kinds of drivers that are built against a driver beside one that is built already.
 
     The operator refuses it of a ClusterPolicy as well (`transformGDSContainer` and `transformGDRCopyContainer` in
     `controllers/object_controls.go` of NVIDIA/gpu-operator v26.7.0).

@@ -10,9 +10,15 @@ from gpuplan.compiler.base.plain import mapping, sequence
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.checks.formats import Problem, find_problems
+from gpuplan.compiler.checks.formats.faults import (
+    IN_CLUSTER,
+    meant,
+    mig_errors,
+    plugin_errors,
+    profile_fault,
+    unmatched_names,
+)
 from gpuplan.compiler.checks.formats.files import Config, broken_configs, mig_configs, plugin_configs
-from gpuplan.compiler.checks.formats.mig import meant, mig_errors, profile_fault
-from gpuplan.compiler.checks.formats.plugin import IN_CLUSTER, plugin_errors, unmatched_names
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.planning.hand_files import HandFiles
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from gpuplan.compiler.delivery.appliers import Applier, find_applier, get_applier
 from gpuplan.compiler.manifests import Manifest
 from gpuplan.compiler.pipeline.rendering import artifacts
+from gpuplan.compiler.planning.appliers import Applier, find_applier, get_applier
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.policy.models import Approval
 from tests.features.changes import edits

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpuplan.compiler.backends.gpu_operator.settings import OWNERS_PATCH_FILE
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.planning.plan import Plan, Pool, Stage
 from gpuplan.compiler.planning.sync_names import folder_name, root_name, sync_name
@@ -14,18 +13,21 @@ APPLICATION: Final = "Application"
 APPLICATION_SET: Final = "ApplicationSet"
 KUSTOMIZATION: Final = "Kustomization"
 HELM_RELEASE: Final = "HelmRelease"
-"""What a person starts, where the operator waits for one: its ConfigMaps do nothing until the release names them."""
+"""The kind that a person resumes if the operator waits for one: without a release ConfigMaps have no effect."""
 
 SETS: Final = (Stage.NAMESPACES, Stage.WORKLOADS)
 """The stages whose Applications an ApplicationSet makes."""
 
+OWNERS_PATCH_FILE: Final = "merge-into-cluster-policy.yaml"
+"""The file that the owner of a ClusterPolicy merges into it."""
+
 
 class Applier(NamedTuple):
-    """What syncs a folder; a ``name`` that ends in ``*`` stands for several.
+    """The object that syncs a folder; a ``name`` that ends in ``*`` stands for several.
 
     ``approval`` says whether a person starts a sync. ``merged`` is the file that somebody merges after it, before it
-    has any effect. ``pool`` is the pool that the folder is for, if it is for one; ``windows`` are that pool's, where
-    its nodes are changed. ``root`` is the Application that starts its syncs, one after the other: those of the GPU
+    has any effect. ``pool`` is the pool that the folder is for, if it is for one; ``windows`` are that pool's, if its
+    nodes are changed. ``root`` is the Application that starts its syncs, one after the other: those of the GPU
     Operator, and of pools after it.
     """
 
@@ -43,15 +45,24 @@ class Applier(NamedTuple):
         return self.approval is Approval.AUTOMATIC
 
     @property
+    def is_flux(self) -> bool:
+        return self.kind in (KUSTOMIZATION, HELM_RELEASE)
+
+    @property
     def keeps_windows(self) -> bool:
         """Flux knows no windows."""
-        return self.kind not in (KUSTOMIZATION, HELM_RELEASE)
+        return not self.is_flux
+
+    @property
+    def runs_hooks(self) -> bool:
+        """Whether Jobs run before and after a sync. Flux has no hooks."""
+        return not self.is_flux
 
 
 def find_applier(plan: Plan, folder: str) -> Applier | None:
-    """What syncs a folder of the cluster, or all folders of a stage that has some.
+    """Return what syncs a folder of the cluster, or all folders of a stage that has some.
 
-    None where nothing does, or where what is in it is not applied at all.
+    None if nothing syncs the folder, or if nobody applies its content.
     """
     cluster, (stage, _, part) = plan.cluster, folder.partition("/")
     is_synced = cluster.argocd is not None or cluster.flux is not None
@@ -67,8 +78,13 @@ _STAGES: Final = frozenset(stage.value for stage in Stage)
 ANY_PART: Final = "*"
 
 
+def find_applier_to_nodes(plan: Plan, pool: Pool) -> Applier | None:
+    """Return what applies changes of a pool's nodes. None if no tool does it, or if others label the nodes."""
+    return find_applier(plan, f"{Stage.PARTITIONS}/{pool.name}")
+
+
 def get_applier(plan: Plan, folder: str) -> Applier:
-    """What syncs a folder of a cluster that a tool syncs; with `ANY_PART`, what syncs all of a stage's."""
+    """Return what syncs a folder of a cluster that a tool syncs. `ANY_PART` stands for all parts of a stage."""
     name, _, part = folder.partition("/")
     cluster, stage = plan.cluster, Stage(name)
     pool = plan.find_pool(part) if stage.is_by_pool else None
@@ -90,14 +106,14 @@ def get_applier(plan: Plan, folder: str) -> Applier:
 def is_pruned(folder: str) -> bool:
     """Whether Argo CD removes by itself what leaves the folder.
 
-    Of a chart it removes nothing: its objects have no annotations that would make Argo CD ask, and with NFD's
-    definitions, which go with one value, would go every rule that labels nodes; with a scheduler's, every queue.
+    It removes nothing of a chart, whose objects have no annotations that would make Argo CD ask. NFD's definitions go
+    with one value, and every rule that labels nodes with them. With a scheduler's definitions goes every queue.
     """
     return folder.partition("/")[0] not in (Stage.GPU_OPERATOR, Stage.SCHEDULER)
 
 
 def is_applied_by_client(plan: Plan, folder: str) -> bool:
-    """Whether the server would refuse what is there: to apply it, and to say what differs (ADR 42)."""
+    """Whether the client applies the folder, since the server would refuse to apply it or to compare it (ADR 42)."""
     return folder == Stage.GPU_OPERATOR and has_chart(plan)
 
 
@@ -107,7 +123,7 @@ def has_chart(plan: Plan) -> bool:
 
 
 def _approval(stage: Stage, pool: Pool | None, operator: Approval) -> Approval:
-    """Whether a person starts a change: of a pool's nodes by its own word, of no known pool's always."""
+    """Return who starts a change. The pool says it for its nodes; a person starts those of an unknown pool."""
     if stage is Stage.PARTITIONS:
         return pool.spec.disruption.approval if pool else Approval.MANUAL
     return operator if stage is Stage.GPU_OPERATOR else Approval.AUTOMATIC

@@ -19,7 +19,7 @@ from gpuplan.compiler.documents import read_text
 from gpuplan.compiler.manifests import Identity, Manifest, Subject, is_object
 from gpuplan.compiler.pipeline.judges import Judged
 from gpuplan.compiler.pipeline.rendering import Rendered, RenderedCluster, render
-from gpuplan.compiler.planning.plan import Component, Plan
+from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.components import kustomize
 from gpuplan.features.components.checks import OBJECT_CHECKS, PATCHED_CHECKS
 from gpuplan.features.components.checks.components import origin_of, remote_references, remote_resource
@@ -112,34 +112,30 @@ def _sound_components(patched: Patched, root: Path, *, is_built: bool) -> tuple[
     for component in patched.plan.components:
         needs = finder.find(component.folder, origin_of(component))
         remote = [remote_resource.rule.report(item) for item in needs.remote if _place(item) not in said]
-        doubts = list(_doubts(component, needs)) if is_built else []
-        for item in (*needs.obstacles, *remote, *doubts):
+        doubt = needs.doubt() if is_built and not needs.remote else ""
+        if doubt:
+            # Here kustomize might reach a network.
+            finding = Finding(
+                origin_of(component),
+                f"Component `{component.folder}` was not built: what it makes of objects was not checked",
+                label="may need a network",
+                notes=(
+                    f"`{' '.join(doubt.split())}` may name another place",
+                    "this system has nothing that keeps kustomize from a network",
+                ),
+                help="run gpuplan on Linux with seccomp or on macOS, or say `--kustomize off`",
+            )
+            remote.append(Diagnostic(COMPONENTS_NOT_BUILT, finding))
+        for item in (*needs.obstacles, *remote):
             found = replace(item, clusters=(patched.plan.cluster.name,))
             diagnostics.setdefault((item.code, _place(item.finding)), found)
-        if not (needs.obstacles or needs.remote or doubts):
+        if not (needs.obstacles or needs.remote or doubt):
             sound[component.folder] = needs
     return sound, list(diagnostics.values())
 
 
 def _place(finding: Finding) -> object:
     return finding.at.locate().sort_key, finding.message
-
-
-def _doubts(component: Component, needs: Needs) -> Iterator[Diagnostic]:
-    """Why a Component is not built where kustomize might reach a network."""
-    doubt = needs.doubt()
-    if doubt and not needs.remote:
-        finding = Finding(
-            origin_of(component),
-            f"Component `{component.folder}` was not built: what it makes of objects was not checked",
-            label="may need a network",
-            notes=(
-                f"`{' '.join(doubt.split())}` may name another place",
-                "this system has nothing that keeps kustomize from a network",
-            ),
-            help="run gpuplan on Linux with seccomp or on macOS, or say `--kustomize off`",
-        )
-        yield Diagnostic(COMPONENTS_NOT_BUILT, finding)
 
 
 # --- Building ----------------------------------------------------------------------------------------------------

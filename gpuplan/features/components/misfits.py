@@ -32,18 +32,13 @@ def misfits(
 def as_written(patched: Patched) -> Iterator[tuple[Manifest, Object]]:
     """The objects and patches of Components that were not built; of what is patched elsewhere some may be missing."""
     built = {item.folder for folder in patched.folders if folder.after is not None for item in folder.components}
+    patches = {(item.kind, item.name) for item in patched.files.objects if item.is_patch}
     for item in patched.files.objects:
         body = merged(item.body)
         component = patched.component_of(item.at)
         if component and component not in built and is_object(body):
             options = sync_options(inside(body, "metadata", "annotations"))
-            is_partial = item.is_patch or options.get("ServerSideApply") == "true" or _is_patched(patched, item)
+            is_partial = item.is_patch or options.get("ServerSideApply") == "true"
+            is_partial |= any(kind in (item.kind, "") and name in (item.name, "") for kind, name in patches)
             about = (Subject("Component", component),)
             yield Manifest("", body, is_partial=is_partial, is_foreign=True, about=about, trace=None), item
-
-
-def _is_patched(patched: Patched, written: Object) -> bool:
-    return any(
-        other.is_patch and other.kind in (written.kind, "") and other.name in (written.name, "")
-        for other in patched.files.objects
-    )

@@ -271,7 +271,11 @@ class _Search:
     def _missing(self, path: str, reference: Reference) -> Finding:
         name, written = Path(path).name, reference.name
         is_ours = path.startswith(f"{self._finder.root.as_posix()}/")  # what else lies on the machine is not for all
-        close = misspelling(name, _names(dirname(path))) if is_ours else None
+        try:
+            names = os.listdir(dirname(path)) if is_ours else ()  # noqa: PTH208 - names alone
+        except (OSError, ValueError):
+            names = ()
+        close = misspelling(name, names) if len(names) <= _MOST_NAMES else None
         return Finding(
             reference.at,
             f"`{written}` does not exist",
@@ -288,11 +292,3 @@ def _readings(kustomization: Kustomization) -> Iterator[Kustomization]:
     first = next((item for item in read_text(text) if isinstance(item, Mapping)), None)
     if first is not None and first != kustomization.body:
         yield replace(kustomization, body=mapping(first))
-
-
-def _names(folder: str) -> Sequence[str]:
-    try:
-        names = os.listdir(folder)  # noqa: PTH208 - names alone
-    except (OSError, ValueError):
-        return ()
-    return names if len(names) <= _MOST_NAMES else ()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from posixpath import dirname, normpath
 from typing import TYPE_CHECKING
 
-from gpuplan.compiler.base.diagnostics import GpuplanError, Origin
+from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.documents import read_bytes
 from gpuplan.compiler.manifests.kustomization import FILE_NAME
 
@@ -79,8 +79,11 @@ def _needed(patched: Sequence[str], build: Build, root: Path, out: str) -> Sourc
     finder = Finder(root, HandFiles())
     needs = []
     for folder in patched:
-        for at, component in _components(folder, build.tree[f"{folder}/{FILE_NAME}"], out):
-            found = finder.find(component, at)
+        path = f"{folder}/{FILE_NAME}"
+        documents, _ = read_bytes(f"{out}/{path}", build.tree[path])
+        listed = [(item.origin / "components", item.data["components"]) for item in documents]
+        for at, component in ((at / index, value) for at, values in listed for index, value in enumerate(values)):
+            found = finder.find(normpath(f"{out}/{folder}/{component}"), at)
             obstacles = [*(item.shown for item in found.obstacles), *found.remote]
             if obstacles:
                 file = obstacles[0].at.locate().file.path
@@ -94,11 +97,3 @@ def _needed(patched: Sequence[str], build: Build, root: Path, out: str) -> Sourc
                 )
             needs.append(found)
     return merged(needs)
-
-
-def _components(folder: str, kustomization: bytes, out: str) -> Iterator[tuple[Origin, str]]:
-    """The folders of Components that a generated kustomization includes."""
-    path = f"{out}/{folder}/{FILE_NAME}"
-    for document in read_bytes(path, kustomization)[0]:
-        for index, value in enumerate(document.data["components"]):
-            yield document.origin / "components" / index, normpath(f"{out}/{folder}/{value}")

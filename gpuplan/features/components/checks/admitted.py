@@ -33,8 +33,13 @@ def refused_by_admission(files: HandFiles) -> Iterator[Finding]:
     if plan is None or plan.broken.pools:
         return
     tenants = {namespace: tenant for tenant in plan.tenants for namespace in tenant.spec.namespaces}
-    found = [(item, namespace) for item in files.objects if (namespace := _namespace(files, item)) in tenants]
-    judged = [(item, namespace) for item, namespace in found if _is_whole(files, item)]
+    judged: list[tuple[Object, str]] = []
+    for item in files.objects:
+        kustomization = files.find_kustomization(dirname(item.path))
+        given = text(kustomization.body.get("namespace")) if kustomization else ""
+        namespace = text(item.metadata.get("namespace")) or given
+        if namespace in tenants and _is_whole(files, item):
+            judged.append((item, namespace))
     if not judged:
         return
     from gpuplan.compiler.admission import policies
@@ -59,13 +64,6 @@ def _finding(written: Object, refused: Refused) -> Finding:
         if rule.optional
         else "change it as the rule says, or give the tenant a quota on what it needs",
     )
-
-
-def _namespace(files: HandFiles, written: Object) -> str:
-    """The namespace that an object names, or that its kustomization gives it."""
-    kustomization = files.find_kustomization(dirname(written.path))
-    given = text(kustomization.body.get("namespace")) if kustomization else ""
-    return text(written.metadata.get("namespace")) or given
 
 
 _COMPLETING = ("commonAnnotations", "commonLabels", "components", "labels", "replacements", "transformers")

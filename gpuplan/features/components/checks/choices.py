@@ -179,13 +179,14 @@ def _divisions(files: HandFiles, plan: Plan) -> dict[str, _Division]:
 
 def _by_name(body: Mapping[str, object]) -> dict[str, _Division]:
     entries = mapping(body.get("mig-configs")).items()
-    return {name: _Division(tuple(_parts(map(mapping, sequence(entry))))) for name, entry in entries}
-
-
-def _parts(items: Iterable[Mapping[str, object]]) -> Iterator[tuple[str, bool, frozenset[str]]]:
-    for item in items:
-        profiles = frozenset(name for name, count in mapping(item.get("mig-devices")).items() if count)
-        yield str(item.get("device-filter") or ""), item.get("mig-enabled") is True, profiles
+    divisions: dict[str, _Division] = {}
+    for entry, items in entries:
+        parts: list[tuple[str, bool, frozenset[str]]] = []
+        for part in map(mapping, sequence(items)):
+            profiles = frozenset(name for name, count in mapping(part.get("mig-devices")).items() if count)
+            parts.append((str(part.get("device-filter") or ""), part.get("mig-enabled") is True, profiles))
+        divisions[entry] = _Division(tuple(parts))
+    return divisions
 
 
 def _of_layout(layout: Layout) -> _Division:

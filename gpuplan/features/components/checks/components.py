@@ -365,7 +365,13 @@ def namespace_nobody_makes(plan: Plan) -> Iterator[Finding]:
     """
     if plan.cluster.argocd is None and plan.cluster.flux is None:
         return
-    files, known = read(plan), set(_made(plan))
+    files, cluster, chart = read(plan), plan.cluster, find_chart(plan.cluster)
+    known = {namespace for tenant in plan.tenants for namespace in tenant.spec.namespaces}
+    known |= {cluster.gpu_operator.namespace, SYSTEM_NAMESPACE, NFD_NAMESPACE, *plan.scheduler.namespaces}
+    if chart:
+        known |= {*chart.facts.creates, *chart.facts.namespaces}
+    if cluster.monitoring:
+        known |= {cluster.monitoring.namespace, cluster.monitoring.spec.dashboards.namespace or ""}
     known |= {found.name for found in files.of_kind("Namespace") if not found.is_patch}
     for found in files.objects:
         namespace = text(found.metadata.get("namespace"))
@@ -378,15 +384,3 @@ def namespace_nobody_makes(plan: Plan) -> Iterator[Finding]:
                 label="must be there already",
                 help=f"add a Namespace `{namespace}` to the Component, unless something else makes it",
             )
-
-
-def _made(plan: Plan) -> Iterator[str]:
-    """The namespaces that what is written makes, or needs."""
-    cluster, chart = plan.cluster, find_chart(plan.cluster)
-    yield from (namespace for tenant in plan.tenants for namespace in tenant.spec.namespaces)
-    yield from (cluster.gpu_operator.namespace, SYSTEM_NAMESPACE, NFD_NAMESPACE)
-    yield from plan.scheduler.namespaces
-    if chart:
-        yield from (*chart.facts.creates, *chart.facts.namespaces)
-    if cluster.monitoring:
-        yield from filter(None, (cluster.monitoring.namespace, cluster.monitoring.spec.dashboards.namespace))

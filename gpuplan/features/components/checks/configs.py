@@ -18,7 +18,7 @@ from gpuplan.compiler.checks.formats.faults import (
     profile_fault,
     unmatched_names,
 )
-from gpuplan.compiler.checks.formats.files import Config, broken_configs, mig_configs, plugin_configs
+from gpuplan.compiler.checks.formats.files import broken_configs, mig_configs, plugin_configs
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.planning.hand_files import HandFiles
 
@@ -156,12 +156,11 @@ def mig_config_incomplete(files: HandFiles) -> Iterator[Finding]:
     `mig-enabled: false`.
     """
     for config in mig_configs(files):
-        yield from config.findings(_mig_gaps(config), "this file replaces the one that the MIG manager makes itself")
-
-
-def _mig_gaps(config: Config) -> Iterator[Problem]:
-    if "all-disabled" not in mapping(config.body.get("mig-configs")):
-        message, help_ = "entry `all-disabled` is missing", "add `all-disabled: [{devices: all, mig-enabled: false}]`"
-        yield Problem(("mig-configs",), message, "the operator labels new nodes with it", help_)
-    if config.key not in ("", "config.yaml"):
-        yield Problem((), "the MIG manager does not read this key", "not `config.yaml`", "name the key `config.yaml`")
+        gaps: list[Problem] = []
+        if "all-disabled" not in mapping(config.body.get("mig-configs")):
+            missing, add = "entry `all-disabled` is missing", "`all-disabled: [{devices: all, mig-enabled: false}]`"
+            gaps.append(Problem(("mig-configs",), missing, "the operator labels new nodes with it", f"add {add}"))
+        if config.key not in ("", "config.yaml"):
+            unread = "the MIG manager does not read this key"
+            gaps.append(Problem((), unread, "not `config.yaml`", "name the key `config.yaml`"))
+        yield from config.findings(gaps, "this file replaces the one that the MIG manager makes itself")

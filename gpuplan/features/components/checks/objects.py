@@ -45,7 +45,9 @@ def inert_quota_key(files: HandFiles) -> Iterator[Finding]:
             continue
         for key in hard:
             resource = key.removeprefix("limits.")
-            if _is_extended(resource):
+            domain, slash, _ = resource.partition("/")
+            is_kubernetes = domain.endswith((".k8s.io", "kubernetes.io")) or domain == "count"
+            if slash and not (is_kubernetes or domain.startswith("requests.")):
                 counted = f"requests.{resource}"
                 yield Finding(
                     quota.place(*route, key).key,
@@ -55,13 +57,6 @@ def inert_quota_key(files: HandFiles) -> Iterator[Finding]:
                     notes=("the API server counts extended resources under `requests.` only",),
                     help="remove it" if counted in hard else f"write `{counted}`",
                 )
-
-
-def _is_extended(resource: str) -> bool:
-    """Whether a quota's key, without `limits.`, is the plain name of a device plugin's resource."""
-    domain, slash, _ = resource.partition("/")
-    own = domain.endswith((".k8s.io", "kubernetes.io")) or domain.startswith("requests.") or domain == "count"
-    return bool(slash) and not own
 
 
 @check("GPU649", "quota-beside-queues", Severity.WARNING)

@@ -17,7 +17,7 @@ from gpuplan.compiler.checks.wording import in_yaml
 from gpuplan.compiler.documents import file_of
 from gpuplan.compiler.manifests import Identity, Manifest
 from gpuplan.compiler.manifests.kinds import assume_kind
-from gpuplan.compiler.planning.hand_files import HandFiles, Kustomization, Object, read, sync_options
+from gpuplan.compiler.planning.hand_files import HandFiles, Object, read, sync_options
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
@@ -57,7 +57,11 @@ class Folder(Value):
     @cached_property
     def changed(self) -> Mapping[Identity, Mapping[str, object]]:
         """The generated objects that are no longer what they were: what they were, as plain data."""
-        kept = {identity: _plain(before.body) for identity, before in self.generated.items() if identity in self.built}
+        kept: dict[Identity, Mapping[str, object]] = {
+            identity: json.loads(json.dumps(before.body, default=dict))
+            for identity, before in self.generated.items()
+            if identity in self.built
+        }
         return {identity: body for identity, body in kept.items() if body != self.built[identity].body}
 
     def holds(self, at: Origin) -> bool:
@@ -179,12 +183,6 @@ def _matches(pattern: str, value: str) -> bool:
         return re.fullmatch(pattern, value) is not None
     except re.error:  # Go's dialect differs
         return True
-
-
-def _plain(body: Mapping[str, object]) -> Mapping[str, object]:
-    """An object as JSON has it: lists and maps alone."""
-    found: dict[str, object] = json.loads(json.dumps(body, default=dict))
-    return found
 
 
 # --- Objects that are there twice, or no more --------------------------------------------------------------------
@@ -385,7 +383,10 @@ def quota_changed(patched: Patched) -> Iterator[Finding]:
             continue
         old, new = inside(before, field), inside(after, field)
         for key in old if is_map else sorted({*old, *new}):
-            if not _keeps(key, old.get(key), new.get(key)):
+            is_kept = old.get(key) == new.get(key)
+            if key in _MAY_GROW:  # a list is no weaker for having more
+                is_kept = all(item in sequence(new.get(key)) for item in sequence(old.get(key)))
+            if not is_kept:
                 yield Finding(
                     place(field, key),
                     f"generated {identity} {'loses' if key not in new else 'gets other'} `{key}`",
@@ -396,13 +397,6 @@ def quota_changed(patched: Patched) -> Iterator[Finding]:
 
 
 _MAY_GROW = ("auditAnnotations", "validationActions", "validations", "variables")
-
-
-def _keeps(key: str, old: object, new: object) -> bool:
-    """Whether a value is as it was, or a list that is no weaker for having more."""
-    if key in _MAY_GROW:
-        return all(item in sequence(new) for item in sequence(old))
-    return old == new
 
 
 @check("GPU688", "cluster-policy-changed", family=Family.OBJECTS)
@@ -466,11 +460,18 @@ def patch_matches_nothing(patched: Patched) -> Iterator[Finding]:
     objects.
     """
     for kustomization in patched.files.kustomizations:
-        known = _within_reach(patched, kustomization) if kustomization.is_component else None
-        for at, _, target in kustomization.patches if known is not None else ():
-            if target and not any(selects(target, identity) for identity in known or ()):
-                kinds = sorted({item.kind for item in known or ()})
-                names = sorted({item.name for item in known or () if item.kind == text(target.get("kind"))})
+        including = [
+            folder
+            for folder in patched.folders
+            if any(component.folder == kustomization.folder for component in folder.components)
+        ]
+        if not (kustomization.is_component and including) or any(folder.after is None for folder in including):
+            continue
+        known = {identity for folder in including for identity in (*folder.generated, *folder.built)}
+        for at, _, target in kustomization.patches:
+            if target and not any(selects(target, identity) for identity in known):
+                kinds = sorted({item.kind for item in known})
+                names = sorted({item.name for item in known if item.kind == text(target.get("kind"))})
                 name, kind = text(target.get("name")), text(target.get("kind"))
                 close = misspelling(name, names) if names else closest(kind, kinds)
                 yield Finding(
@@ -480,16 +481,6 @@ def patch_matches_nothing(patched: Patched) -> Iterator[Finding]:
                     notes=("kustomize says nothing of a target that matches nothing",),
                     help=f"write {listing(names or kinds, 8, 'or')}" if kinds else "remove it: no object is here",
                 )
-
-
-def _within_reach(patched: Patched, kustomization: Kustomization) -> set[Identity] | None:
-    """The objects of the folders that include a Component; None where there is no such folder, or one was not built."""
-    including = [
-        folder for folder in patched.folders if any(item.folder == kustomization.folder for item in folder.components)
-    ]
-    if not including or any(folder.after is None for folder in including):
-        return None
-    return {identity for folder in including for identity in (*folder.generated, *folder.built)}
 
 
 # --- ConfigMaps whose name is a hash of their content ------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
+from itertools import product
 
 from gpuplan.compiler.base.diagnostics import Finding, Origin, Path, Severity
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text, value_at
@@ -256,25 +257,19 @@ def _references(files: HandFiles) -> Iterator[_Reference]:
     yield from _named(_of(files, _KUEUE, "ResourceFlavor"), ("spec", "topologyName"), "Topology")
     yield from _named(_of(files, _KUEUE, "LocalQueue"), ("spec", "clusterQueue"), "ClusterQueue")
     yield from _named(_of(files, _KAI, "Queue"), ("spec", "parentQueue"), "Queue")
-    for found in files.objects:
-        yield from _labelled(found)
+    # Work names queues and classes in labels, its own or those of its pods.
+    for work, route in product(files.objects, (("metadata", "labels"), ("spec", "template", "metadata", "labels"))):
+        labels, namespace = mapping(value_at(work.body, route)), text(work.metadata.get("namespace"))
+        for key, kind in _LABELS.items():
+            name, is_local = text(labels.get(key)), kind == "LocalQueue"
+            if name and (namespace or not is_local):
+                yield _Reference(work, work.place(*route, key), kind, name, namespace if is_local else "")
 
 
 def _named(objects: Iterable[Object], route: tuple[str, ...], kind: str) -> Iterator[_Reference]:
     for found in objects:
         if name := text(value_at(found.body, route)):
             yield _Reference(found, found.place(*route), kind, name)
-
-
-def _labelled(work: Object) -> Iterator[_Reference]:
-    """The queues and classes that work names in labels, its own or those of its pods."""
-    namespace = text(work.metadata.get("namespace"))
-    for route in (("metadata", "labels"), ("spec", "template", "metadata", "labels")):
-        for key, kind in _LABELS.items():
-            name = text(mapping(value_at(work.body, route)).get(key))
-            is_local = kind == "LocalQueue"
-            if name and (namespace or not is_local):
-                yield _Reference(work, work.place(*route, key), kind, name, namespace if is_local else "")
 
 
 _LABELS = {

@@ -128,17 +128,13 @@ def _nodes(plan: Plan, files: HandFiles) -> tuple[_Nodes, ...]:
 
 def _labels_of(part: Pool) -> dict[str, frozenset[str]]:
     labels = {key: frozenset([value]) for key, value in part.labels.items()}
-    return labels | {PRODUCT_LABEL: frozenset(f"{item.label}{_suffix(part)}" for item in part.gpu.products)}
-
-
-def _suffix(part: Pool) -> str:
-    """Return what GPU feature discovery appends to the product, with `+` in a profile left out."""
-    shared = "-SHARED" if part.shares and not part.shares.spec.rename else ""
-    if not isinstance(part.sharing, Mig):
-        return shared
-    profiles = {name for entry in part.sharing.layout.entries for name in entry.instances}
-    is_single = part.sharing.spec.strategy is MigStrategy.SINGLE and len(profiles) == 1
-    return f"-MIG-{next(iter(profiles)).replace('+', '')}{shared}" if is_single else ""
+    # GPU feature discovery appends how GPUs are shared to the product, less the `+` of a profile.
+    suffix = "-SHARED" if part.shares and not part.shares.spec.rename else ""
+    if isinstance(part.sharing, Mig):
+        profiles = {name for entry in part.sharing.layout.entries for name in entry.instances}
+        is_single = part.sharing.spec.strategy is MigStrategy.SINGLE and len(profiles) == 1
+        suffix = f"-MIG-{next(iter(profiles)).replace('+', '')}{suffix}" if is_single else ""
+    return labels | {PRODUCT_LABEL: frozenset(f"{item.label}{suffix}" for item in part.gpu.products)}
 
 
 def _faults(asked: _Asked, term: _Term, nodes: Sequence[_Nodes]) -> Iterator[_Fault]:

@@ -114,7 +114,12 @@ def build(command: Sequence[str], folders: Sequence[Path], home: Path) -> list[s
             raise GpuplanError(f"cannot run `{command[0]}`: {error.strerror}") from error
         if ended.excess is Excess.TIME:
             late.set()
-        return _built(ended)
+            return Refusal(f"nothing within {LONGEST_BUILD:g} seconds", is_late=True)
+        if ended.excess is Excess.OUTPUT:
+            return Refusal(f"more than {MAX_PRINTED // 2**20} MiB")
+        if ended.status:
+            return Refusal(_message(ended.errors.decode(errors="replace")) or f"nothing, and ends with {ended.status}")
+        return ended.printed.decode(errors="replace")
 
     with ThreadPoolExecutor(os.cpu_count(), initializer=confinement.enter if confinement else None) as pool:
         try:
@@ -122,19 +127,6 @@ def build(command: Sequence[str], folders: Sequence[Path], home: Path) -> list[s
         except BaseException:
             unwanted.set()
             raise
-
-
-def _built(ended: Ended) -> str | Refusal:
-    match ended.excess:
-        case Excess.TIME:
-            return Refusal(f"nothing within {LONGEST_BUILD:g} seconds", is_late=True)
-        case Excess.OUTPUT:
-            return Refusal(f"more than {MAX_PRINTED // 2**20} MiB")
-        case None:
-            pass
-    if ended.status:
-        return Refusal(_message(ended.errors.decode(errors="replace")) or f"nothing, and ends with {ended.status}")
-    return ended.printed.decode(errors="replace")
 
 
 _LONGEST_HALF: Final = 4000

@@ -29,7 +29,8 @@ def find_confinement() -> Confinement | None:
     Proxy variables are not enough: Go asks no proxy for loopback addresses, and other programs ask none at all.
     """
     if sys.platform == "darwin":
-        return _sandbox_of_macos()
+        has_sandbox = os.access(SANDBOX_EXEC, os.X_OK)
+        return Confinement(_nothing, (SANDBOX_EXEC, "-p", SANDBOX_PROFILE)) if has_sandbox else None
     return Confinement(_refuse_sockets) if sys.platform == "linux" and _sockets_can_be_refused() else None
 
 
@@ -37,11 +38,6 @@ def find_confinement() -> Confinement | None:
 
 SANDBOX_EXEC: Final = "/usr/bin/sandbox-exec"
 SANDBOX_PROFILE: Final = "(version 1)(allow default)(deny network*)"
-
-
-def _sandbox_of_macos() -> Confinement | None:
-    is_there = os.access(SANDBOX_EXEC, os.X_OK)
-    return Confinement(_nothing, (SANDBOX_EXEC, "-p", SANDBOX_PROFILE)) if is_there else None
 
 
 def _nothing() -> None:

@@ -17,7 +17,7 @@ from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import Value
 from gpuplan.features.components.kustomize.confinement import find_confinement
-from gpuplan.features.components.kustomize.running import MAX_PRINTED, Ended, Excess, environment, run
+from gpuplan.features.components.kustomize.running import MAX_PRINTED, Excess, environment, run
 from gpuplan.features.components.kustomize.scratch import Scratch, Sources, laid_out
 
 __all__ = [

@@ -12,22 +12,23 @@ from typing import Any
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.base.plain import mapping, text
+from gpuplan.compiler.base.plain import inside, mapping, text
 from gpuplan.compiler.base.wording import count, misspelling
 from gpuplan.compiler.checks.registry import run_all
 from gpuplan.compiler.documents import read_text
-from gpuplan.compiler.manifests import Identity, Manifest, Subject, is_object
+from gpuplan.compiler.manifests import Identity, Manifest, Subject, check_schemas, is_object
+from gpuplan.compiler.pipeline.definitions import releases
 from gpuplan.compiler.pipeline.judges import Judged
 from gpuplan.compiler.pipeline.rendering import Rendered, RenderedCluster, render
+from gpuplan.compiler.planning.hand_files import Object, found_in, merged, sync_options
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.components import kustomize
 from gpuplan.features.components.checks import OBJECT_CHECKS, PATCHED_CHECKS
 from gpuplan.features.components.checks.components import origin_of, remote_references, remote_resource
 from gpuplan.features.components.checks.patched import Folder, Patched
 from gpuplan.features.components.kustomize import Refusal, Scratch
-from gpuplan.features.components.misfits import AS_WRITTEN, BUILT, as_written, misfits
-from gpuplan.features.components.needs import Finder, Needs, merged
-from gpuplan.features.components.rules import COMPONENT_DOES_NOT_BUILD, COMPONENTS_NOT_BUILT
+from gpuplan.features.components.needs import Finder, Needs, all_sources
+from gpuplan.features.components.rules import COMPONENT_DOES_NOT_BUILD, COMPONENTS_NOT_BUILT, PATCHED_OBJECT_INVALID
 
 OFF = "off"
 
@@ -71,7 +72,7 @@ def judge(
             patched, refusals, judged.is_complete = _build(patched, rendered, sound, root, out, command)
             found = [*refusals, *_judge_objects(patched, crds, earlier)]
             judged.diagnostics += _gather(found)
-        judged.diagnostics += misfits(patched.plan, as_written(patched), crds, AS_WRITTEN)
+        judged.diagnostics += _misfits(patched.plan, _as_written(patched), crds, _AS_WRITTEN)
     return judged
 
 
@@ -154,7 +155,7 @@ def _build(
     files = {f"{out}/{path}": data for path, data in rendered.tree.items() if path.startswith(inside)}
     built: dict[str, Folder] = {}
     refusals: list[Diagnostic] = []
-    needed = merged([sound[component.folder] for folder in folders for component in folder.components])
+    needed = all_sources([sound[component.folder] for folder in folders for component in folder.components])
     with kustomize.laid_out(root, files, needed) as scratch:
         results = _run(command, scratch, {item.path: scratch.path(f"{out}/{name}/{item.path}") for item in folders})
     for folder in folders:
@@ -317,7 +318,7 @@ def _judge_objects(patched: Patched, crds: Path | None, earlier: Iterable[Diagno
     """Judge built objects. A finding at a place of a file, ignored or not, is not repeated for its result."""
     yield from run_all(PATCHED_CHECKS, patched)
     results = list(patched.results())
-    yield from misfits(patched.plan, ((manifest, made) for _, manifest, made in results), crds, BUILT)
+    yield from _misfits(patched.plan, ((manifest, made) for _, manifest, made in results), crds, _BUILT)
     said = {_what_and_where(item) for item in earlier if set(item.clusters) & set(patched.cluster_names)}
     made = replace(patched.files, objects=tuple(found for _, _, found in results))
     yield from (item for item in run_all(OBJECT_CHECKS, made) if _what_and_where(item) not in said)
@@ -338,3 +339,36 @@ def _gather(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
         more = f"the same is found {count(len(others), 'time')} more"
         notes = (*first.finding.notes, more)
         yield replace(first, finding=replace(first.finding, notes=notes)) if others else first
+
+
+# --- By the schemas of its kinds -------------------------------------------------------------------------------------
+
+
+_BUILT = "the object is judged with all patches applied"
+_AS_WRITTEN = "the object is judged as it is written, since it was not built"
+
+
+def _misfits(
+    plan: Plan, results: Iterable[tuple[Manifest, Object]], crds: Path | None, how: str
+) -> Iterator[Diagnostic]:
+    """Yield what does not fit a schema, at the place where it was written."""
+    written = {id(manifest): (manifest, item) for manifest, item in results}
+    manifests = (manifest for manifest, _ in written.values())
+    for problem in check_schemas(manifests, plan.cluster.spec.kubernetes, crds, releases(plan)):
+        finding = found_in(written[id(problem.manifest)][1], problem, how)
+        yield Diagnostic(PATCHED_OBJECT_INVALID, finding, clusters=(plan.cluster.name,))
+
+
+def _as_written(patched: Patched) -> Iterator[tuple[Manifest, Object]]:
+    """The objects and patches of Components that were not built; of what is patched elsewhere some may be missing."""
+    built = {item.folder for folder in patched.folders if folder.after is not None for item in folder.components}
+    patches = {(item.kind, item.name) for item in patched.files.objects if item.is_patch}
+    for item in patched.files.objects:
+        body = merged(item.body)
+        component = patched.component_of(item.at)
+        if component and component not in built and is_object(body):
+            options = sync_options(inside(body, "metadata", "annotations"))
+            is_partial = item.is_patch or options.get("ServerSideApply") == "true"
+            is_partial |= any(kind in (item.kind, "") and name in (item.name, "") for kind, name in patches)
+            about = (Subject("Component", component),)
+            yield Manifest("", body, is_partial=is_partial, is_foreign=True, about=about, trace=None), item

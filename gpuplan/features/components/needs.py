@@ -47,7 +47,7 @@ class Needs(Value):
         return "" if can_confine() else next(filter(None, map(find_doubt, self.kustomizations)), "")
 
 
-def merged(needs: Sequence[Needs]) -> Sources:
+def all_sources(needs: Sequence[Needs]) -> Sources:
     """Return the files that several Components are built from."""
     files = {path: data for item in needs for path, data in item.sources.files.items()}
     links = {path: target for item in needs for path, target in item.sources.links.items()}

@@ -74,7 +74,7 @@ def _built(
 def _needed(patched: Sequence[str], build: Build, root: Path, out: str) -> Sources:
     """Return the files that the Components of these folders are built from. Trouble if some are not here."""
     from gpuplan.compiler.planning.hand_files import HandFiles
-    from gpuplan.features.components.needs import Finder, merged
+    from gpuplan.features.components.needs import Finder, all_sources
 
     finder = Finder(root, HandFiles())
     needs = []
@@ -96,4 +96,4 @@ def _needed(patched: Sequence[str], build: Build, root: Path, out: str) -> Sourc
                     "leave that folder out with `--stage`",
                 )
             needs.append(found)
-    return merged(needs)
+    return all_sources(needs)

@@ -175,14 +175,13 @@ def selects(target: Mapping[str, object], identity: Identity) -> bool:
     Its fields are regular expressions for the whole of a value, and left out they mean any.
     """
     asked = {key: text(target.get(key)) for key in ("group", "kind", "namespace", "name")}
-    return all(not value or _matches(value, getattr(identity, key)) for key, value in asked.items())
-
-
-def _matches(pattern: str, value: str) -> bool:
-    try:
-        return re.fullmatch(pattern, value) is not None
-    except re.error:  # Go's dialect differs
-        return True
+    for key, pattern in asked.items():
+        try:
+            if pattern and not re.fullmatch(pattern, getattr(identity, key)):
+                return False
+        except re.error:  # Go's dialect differs
+            continue
+    return True
 
 
 # --- Objects that are there twice, or no more --------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-PLAN_JUDGES: Final = ("gpuplan.features.components.judging:judge_files",)
+PLAN_JUDGES: Final = ("gpuplan.features.components.checks:judge_files",)
 """What else is wrong with a plan, beside what the compiler's own checks find."""
 SOUND_PLAN_JUDGES: Final = ("gpuplan.features.changes.retaining:judge_retained",)
 """What is wrong with a plan that has no errors, and can be rendered."""

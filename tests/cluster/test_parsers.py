@@ -25,8 +25,11 @@ from gpuplan.compiler.planning.hand_files import HandFiles, read
 from gpuplan.compiler.planning.plan import HandWritten, Plan, Pool
 from gpuplan.compiler.policy.models import ClusterMigStrategy
 from gpuplan.features.components.checks.choices import single_chosen_for_unequal_instances
-from gpuplan.features.components.checks.configs import device_plugin_config_ignored, device_plugin_config_refused
-from gpuplan.features.components.checks.mig_configs import mig_config_refused
+from gpuplan.features.components.checks.configs import (
+    device_plugin_config_ignored,
+    device_plugin_config_refused,
+    mig_config_refused,
+)
 from tests.cluster import nodes
 from tests.cluster.example import REPOSITORY, show
 from tests.cluster.parsers import (

@@ -34,7 +34,7 @@ _API: Final = "admissionregistration.k8s.io/v1"
 
 
 class AdmissionRule(Value):
-    """What must be true of an object. ``details`` is an expression for a message, empty where ``message`` says all."""
+    """A rule on an object. ``details`` is an expression for a message, and empty if ``message`` says all."""
 
     name: str
     must: str

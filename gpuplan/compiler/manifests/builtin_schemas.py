@@ -126,7 +126,7 @@ class BuiltinSchemas:
 
     @cached_property
     def definitions(self) -> Mapping[str, Schema]:
-        """What other schemas refer to, by name."""
+        """The parts that other schemas refer to, by name."""
         definitions: Mapping[str, Schema] = json.loads((self._folder / "_definitions.json").read_bytes())["$defs"]
         return definitions
 

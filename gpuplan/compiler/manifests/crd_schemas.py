@@ -8,7 +8,7 @@ CEL (``x-kubernetes-validations``), and that the items of a list differ in their
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from os.path import realpath, relpath, sep
 from pathlib import Path as FilePath
@@ -133,11 +133,17 @@ class CrdSchemas:
             self._add_definition(file, document)
 
     def _add_definition(self, file: FilePath, document: Mapping[Any, Any]) -> None:
-        wrong = _misfits_of_definition(document)
+        wrong = [*islice(_around(document), _SHOWN)]
         spec: Any = document.get("spec")
         if not wrong:
-            schemas, routes = dict(_served(spec["versions"])), dict(_routes(spec["versions"]))
-            wrong = [misfit for name, schema in schemas.items() for misfit in _misfits_of_schema(schema, routes[name])]
+            schemas: dict[str, Schema] = {}
+            routes: dict[str, Path] = {}
+            for index, version in enumerate(spec["versions"]):
+                routes[version["name"]] = ("spec", "versions", index, "schema", "openAPIV3Schema")
+                if version.get("served", True):
+                    schemas[version["name"]] = version.get("schema", {}).get("openAPIV3Schema", {})
+            for name, schema in schemas.items():
+                wrong += islice(_Walk().walk(schema, routes[name], 1), _SHOWN)
         if wrong:
             self._refuse(file, _title(spec), *wrong)
         else:
@@ -147,33 +153,12 @@ class CrdSchemas:
         self.refusals.append(Refusal(file, title, misfits))
 
 
-def _without_lists(documents: Iterable[object]) -> Iterator[object]:
-    """The objects, those of a `List` one by one: so kubectl prints several of them."""
-    for document in documents:
-        match document:
-            case {"kind": "List", "items": [*items]}:
-                yield from items
-            case _:
-                yield document
-
-
 def _title(spec: object) -> str:
     match spec:
         case {"group": str(group), "names": {"kind": str(kind)}}:
             return f"definition of `{kind}.{group}`"
         case _:
             return "definition"
-
-
-def _served(versions: list[Any]) -> Iterator[tuple[str, Schema]]:
-    for version in versions:
-        if version.get("served", True):
-            yield version["name"], version.get("schema", {}).get("openAPIV3Schema", {})
-
-
-def _routes(versions: list[Any]) -> Iterator[tuple[str, Path]]:
-    for index, version in enumerate(versions):
-        yield version["name"], ("spec", "versions", index, "schema", "openAPIV3Schema")
 
 
 # --- Texts ------------------------------------------------------------------------------------------------------------
@@ -194,12 +179,15 @@ def _read_text(file: FilePath) -> str:
 
 
 def parse_definitions(text: str) -> list[Mapping[Any, Any]]:
-    """The definitions in a file, as plain data; aliases stay what they are: one value may be in many places."""
-    return [
-        document
-        for document in _without_lists(load_documents(text))
-        if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition"
-    ]
+    """Return the definitions in a file as plain data, those in a `List` too. Aliases repeat values."""
+    objects: list[object] = []
+    for document in load_documents(text):
+        match document:
+            case {"kind": "List", "items": [*items]}:
+                objects += items
+            case _:
+                objects.append(document)
+    return [body for body in objects if isinstance(body, dict) and body.get("kind") == "CustomResourceDefinition"]
 
 
 # --- Shapes: values of single keywords, such as a bound that is a text, are found when the schema is compiled ---------
@@ -210,23 +198,14 @@ _SHOWN: Final = 100
 
 
 class _Misfit(NamedTuple):
-    """What is wrong at a place, in words that go on from its name."""
+    """A fault at a place, in words that go on from the name of the place."""
 
     place: Path
     words: str
 
 
-def _misfits_of_definition(document: Mapping[Any, Any]) -> list[_Misfit]:
-    """What is wrong with a definition around its schemas."""
-    return list(islice(_around(document), _SHOWN))
-
-
-def _misfits_of_schema(schema: object, place: Path) -> list[_Misfit]:
-    """What is wrong with a schema's own form; none, and it is small enough to be gone through again."""
-    return list(islice(_Walk().walk(schema, place, 1), _SHOWN))
-
-
 def _around(document: Mapping[Any, Any]) -> Iterator[_Misfit]:
+    """Yield the faults of a definition outside of its schemas."""
     spec = document.get("spec")
     if not isinstance(spec, dict):
         yield _wrong(("spec",), "a mapping", spec)
@@ -378,15 +357,20 @@ def _strict(schema: Schema, *, is_closed: bool = True) -> dict[str, Any]:
             strict[keyword] = _strict(schema[keyword], is_closed=is_closed)
     if "properties" in schema:
         strict["properties"] = {name: _strict(part, is_closed=is_closed) for name, part in schema["properties"].items()}
-    if is_closed and _drops_unknown_fields(schema):
+    keeps_others = schema.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in schema
+    if is_closed and schema.get("type") == "object" and not keeps_others:
         strict |= {"properties": strict.get("properties", {}), "additionalProperties": False}
     strict["required"] = _required(schema)
     strict |= _rules(schema)
-    return strict | _value_rules(schema) | _bounds(schema) | _kubernetes_types(schema)
+    # A bound outside of the range is a flag beside the bound in a definition, and the bound itself in JSON Schema.
+    for bound, flag in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        if schema.get(flag) is True and bound in schema:
+            strict[flag] = schema[bound]
+    return strict | _value_rules(schema) | _kubernetes_types(schema)
 
 
 def _rules(schema: Schema) -> dict[str, Any]:
-    """What `SchemaRules` judges, and defaults; JSON Schema passes over them. What is not of their form is left out."""
+    """Return defaults and the rules that `SchemaRules` judges, less those of another form. JSON Schema ignores them."""
     rules: dict[str, Any] = {}
     if "default" in schema and _is_json(schema["default"]):
         rules["default"] = schema["default"]
@@ -418,7 +402,7 @@ def _rule(rule: object) -> dict[str, str]:
 
 
 def _value_rules(schema: Schema) -> dict[str, Any]:
-    """What combined rules say about values; they never say which fields there are."""
+    """Return the combined rules on values. Such rules never say which fields there are."""
     rules: dict[str, Any] = {
         keyword: [_strict(part, is_closed=False) for part in schema[keyword]]
         for keyword in ("allOf", "anyOf", "oneOf")
@@ -427,12 +411,6 @@ def _value_rules(schema: Schema) -> dict[str, Any]:
     if "not" in schema:
         rules["not"] = _strict(schema["not"], is_closed=False)
     return rules
-
-
-def _bounds(schema: Schema) -> dict[str, Any]:
-    """Bounds that do not belong to the range: a flag beside the bound in a CRD, the bound itself in JSON Schema."""
-    pairs = (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum"))
-    return {flag: schema[bound] for bound, flag in pairs if schema.get(flag) is True and bound in schema}
 
 
 def _kubernetes_types(schema: Schema) -> dict[str, Any]:
@@ -449,12 +427,6 @@ def _kubernetes_types(schema: Schema) -> dict[str, Any]:
         if "enum" in schema:
             types["enum"] = [None, *schema["enum"]]
     return types
-
-
-def _drops_unknown_fields(schema: Schema) -> bool:
-    if schema.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in schema:
-        return False
-    return schema.get("type") == "object"
 
 
 def _required(schema: Schema) -> list[str]:

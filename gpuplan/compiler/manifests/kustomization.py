@@ -32,7 +32,7 @@ class Apart(NamedTuple):
 def list_folders(
     applied: Iterable[str], others: Iterable[str] = (), apart: Apart | None = None
 ) -> dict[str, list[str]]:
-    """What each folder's kustomization applies, by folder: its files and sub-folders, sorted.
+    """Return the entries of each folder's kustomization: its files and sub-folders, sorted.
 
     ``applied`` are paths of files that hold objects; ``others`` are folders that need a kustomization all the same.
     The empty path is the top folder, which is always there.

@@ -1,4 +1,4 @@
-"""What back ends hand over to be written: Kubernetes objects, and plain files that lie beside them."""
+"""Kubernetes objects that back ends hand over, and the plain files that lie beside them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _LONGEST_GROUP: Final = 253
 
 
 class Identity(NamedTuple):
-    """What makes an object one object to a cluster: two versions of a group are the same object."""
+    """The names by which a cluster knows an object. Two versions of a group are the same object."""
 
     group: str
     kind: str
@@ -84,14 +84,14 @@ def is_object(body: object) -> bool:
 
 
 class Subject(NamedTuple):
-    """What an object is about, in the words of the policy: a document's kind and name; empty for all of the kind."""
+    """A document that an object is about, by kind and name. An empty name stands for all documents of the kind."""
 
     kind: str
     name: str
 
 
 class Hook(StrEnum):
-    """What an object is for that is no part of what a folder applies, but of a sync that applies it."""
+    """The step of a sync that runs an object. Such an object is no part of what a folder applies."""
 
     SUPPORT = "support"
     """It is there before the Jobs of a sync, and no longer than the sync takes."""

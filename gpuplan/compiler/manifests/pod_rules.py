@@ -1,4 +1,4 @@
-"""What the API server refuses of pods whose fields all have the right types.
+"""Find what the API server refuses of pods whose fields all have the right types.
 
 These are rules of `pkg/apis/core/validation/validation.go` of kubernetes/kubernetes, release 1.34, on what people add
 to pods; its schemas say none of them, nor which values a field may have.
@@ -39,7 +39,7 @@ def misfits(spec: Mapping[str, Any], *, ends: bool) -> Iterator[Misfit]:
 
 
 def _parts(value: object, pattern: Path) -> Iterator[tuple[Path, object]]:
-    """What is at a pattern: a text with `|` is any of these fields, and an empty one every key or number."""
+    """Yield the values at a pattern. A text with `|` is any of these fields, an empty one every key or number."""
     if not pattern:
         yield (), value
         return
@@ -198,7 +198,7 @@ _RULES: Final[tuple[tuple[Path, _Judge], ...]] = (
     ((_EVERY, "", "resources", "limits|requests", ""), _amount),
     ((_EVERY, "", "resources"), _amounts),
 )
-"""What is judged, and by which rule."""
+"""The parts that are judged, each with its rule."""
 
 
 # --- Parts that need another -------------------------------------------------------------------------------------
@@ -218,10 +218,10 @@ def _mounts(spec: Mapping[str, Any]) -> Iterator[Misfit]:
             yield Misfit(route, f"there is no volume `{name}`", f"add `{name}` to `volumes`, or name one of them")
 
 
-def _twice(named: Iterator[tuple[Path, object]], what: str) -> Iterator[Misfit]:
+def _twice(named: Iterator[tuple[Path, object]], thing: str) -> Iterator[Misfit]:
     """Names that one before has. Containers of both lists are told apart by them, and ports of one container."""
     seen: set[str] = set()
     for route, name in named:
         if isinstance(name, str) and name in seen:
-            yield Misfit(route, f"another {what} is `{name}`", "write another name")
+            yield Misfit(route, f"another {thing} is `{name}`", "write another name")
         seen |= {name} if isinstance(name, str) else set()

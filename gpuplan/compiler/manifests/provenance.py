@@ -12,7 +12,7 @@ from gpuplan.compiler.base.values import NamedTuple
 
 
 class How(StrEnum):
-    """What a leaf has of the place that it comes from."""
+    """The relation of a leaf to a place that it comes from."""
 
     COPIED = "copied"
     """The leaf says what is written there, by itself or within a text: whenever that changes, the leaf does."""
@@ -78,12 +78,12 @@ def ordered(*places: Origin) -> Links:
 
 
 def facts(*places: Origin) -> Links:
-    """What the catalog says; `gpuplan.compiler.catalog.places` knows where."""
+    """Return links to facts of the catalog. `gpuplan.compiler.catalog.places` knows their places."""
     return _links(How.FACT, places)
 
 
 def hashed(links: Iterable[Link]) -> Links:
-    """What decides the content of a digest; facts are no part of what a policy changes in it."""
+    """Return links to what decides the content of a digest, less the facts, which no policy changes."""
     return tuple(dict.fromkeys(Link(How.HASH, link.at) for link in links if link.how is not How.FACT))
 
 
@@ -108,12 +108,12 @@ def ordering(links: Iterable[Link]) -> Links:
 
 
 def below(route: Path, traced: Iterable[tuple[Path, Links]]) -> Routes:
-    """What is traced in a part, with routes in the whole."""
+    """Return the links of a part, with routes in the whole."""
     return (((*route, *inner), links) for inner, links in traced)
 
 
 def as_written(at: Origin, value: object, route: Path = ()) -> Routes:
-    """What is taken over from a place as it stands: each leaf by its route there."""
+    """Return the links of a value that is copied from a place: each leaf comes from its route there."""
     return (((*route, *inner), copied(at / inner)) for inner, _ in leaves(value))
 
 

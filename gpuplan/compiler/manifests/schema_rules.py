@@ -51,7 +51,7 @@ class SchemaRules:
         self._root = self._node(schema)
 
     def broken(self, body: Mapping[str, Any]) -> Iterator[Broken]:
-        """What an object breaks that fits the schema, as the API server sees it: with defaults where it has nothing."""
+        """Yield the rules that an object breaks, with defaults filled in as by the API server. It fits the schema."""
         if self._root is not None:
             yield from self._judge(self._root, self._defaulted(self._root.schema, self._root, body), ())
 

@@ -109,7 +109,7 @@ class SchemaCheck:
         return _Known((_Judge(f"`{definition.file.name}`", lambda: validator, lambda: SchemaRules(schema)),))
 
     def _kept(self, gvk: Gvk) -> _Known:
-        """By what comes with gpuplan, from the newest release on."""
+        """Return the judges by the definitions that come with gpuplan, from the newest release on."""
         served = serving(gvk.group, gvk.kind, self._releases)
         judges = tuple(self._judge(item, gvk.version) for item in served if gvk.version in item.versions)
         versions = dict.fromkeys(version for item in served for version in item.versions)
@@ -122,7 +122,7 @@ class SchemaCheck:
 
 
 _TOO_DEEP: Final = (ValueError, RecursionError)
-"""What is raised where an object nests deeper than the library follows, which is 255 levels, or than Python does."""
+"""The errors for an object that nests deeper than the library follows, which is 255 levels, or than Python does."""
 
 
 class _Judge:
@@ -212,7 +212,7 @@ class _Judge:
 
 
 class _Known(NamedTuple):
-    """Who judges a kind, of whom one is enough to find an object right; or what is wrong with the kind itself."""
+    """The judges of a kind, or a fault of the kind itself. An object is valid if one judge accepts it."""
 
     judges: tuple[_Judge, ...]
     missing: str = ""
@@ -225,7 +225,7 @@ def _unserved(gvk: Gvk, versions: Iterable[str]) -> str:
 def check_schemas(
     manifests: Iterable[Manifest], kubernetes_minor: str, crds: FilePath | None = None, releases: Releases | None = None
 ) -> tuple[Problem, ...]:
-    """What comes of checking all these objects."""
+    """Return the problems of all these objects."""
     check = SchemaCheck(kubernetes_minor, crds, releases)
     for _ in check.passed_on(manifests):
         pass
@@ -233,7 +233,7 @@ def check_schemas(
 
 
 def unusable_definitions(crds: FilePath | None, root: FilePath) -> tuple[Diagnostic, ...]:
-    """What is wrong with the definitions that checks have asked for so far, by paths from the repository's root."""
+    """Return the faults of definitions that checks have asked for so far, by paths from the repository's root."""
     return tuple(refusal.report(root) for refusal in _crd_schemas(crds).refusals) if crds else ()
 
 
@@ -251,7 +251,7 @@ def _is_valid(validator: Draft202012Validator, body: Mapping[str, Any]) -> bool:
 
 
 def _describe(error: ValidationError) -> str:
-    """What is wrong, in the words that people use for objects."""
+    """Return a message about an error, in the words that people use for objects."""
     kind: Any = error.kind
     match type(kind).__name__:
         case "AdditionalProperties":

@@ -19,7 +19,7 @@ _PLACE: Final = regex("<([a-z_]+)>")
 
 @cache
 def read_rows(file: Path) -> Row:
-    """What a data file says, by name."""
+    """Read a data file."""
     rows: Row = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     return rows
 

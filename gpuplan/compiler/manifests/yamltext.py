@@ -25,7 +25,7 @@ _NOT_WORDS: Final = frozenset(
 """Words that some reader takes for a boolean, a number or nothing, in any case."""
 
 _UNPRINTABLE: Final = regex("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-"""What JSON leaves as it is and YAML does not allow, or takes for a line end, or for a byte order mark."""
+"""The letters that JSON leaves as they are and YAML does not allow, or takes for a line end or a byte order mark."""
 
 _INEXACT_IN_BLOCK: Final = regex(
     "[^\t\n -~\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"  # needs an escape
@@ -161,7 +161,7 @@ class _Memo(dict[str, str]):
 
 
 class _Values(_Memo):
-    """What stands after a colon or a dash for a string of one line; empty when it has several."""
+    """The text after a colon or a dash for a string of one line. It is empty for a string of several lines."""
 
     __slots__ = ()
 
@@ -173,7 +173,7 @@ class _Values(_Memo):
 
 
 class _Keys(_Memo):
-    """What introduces the value of a key; empty for one that is too long to stand on the line of its colon."""
+    """The text of a key up to its colon. It is empty for a key that is too long for the line of its colon."""
 
     __slots__ = ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,22 +12,23 @@ from typing import Any
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Origin
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.base.plain import mapping, text
+from gpuplan.compiler.base.plain import inside, mapping, text
 from gpuplan.compiler.base.wording import count, misspelling
 from gpuplan.compiler.checks.registry import run_all
 from gpuplan.compiler.documents import read_text
-from gpuplan.compiler.manifests import Identity, Manifest, Subject, is_object
+from gpuplan.compiler.manifests import Identity, Manifest, Subject, check_schemas, is_object
+from gpuplan.compiler.pipeline.definitions import releases
 from gpuplan.compiler.pipeline.judges import Judged
 from gpuplan.compiler.pipeline.rendering import Rendered, RenderedCluster, render
-from gpuplan.compiler.planning.plan import Component, Plan
+from gpuplan.compiler.planning.hand_files import Object, found_in, merged, sync_options
+from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.components import kustomize
 from gpuplan.features.components.checks import OBJECT_CHECKS, PATCHED_CHECKS
 from gpuplan.features.components.checks.components import origin_of, remote_references, remote_resource
 from gpuplan.features.components.checks.patched import Folder, Patched
 from gpuplan.features.components.kustomize import Refusal, Scratch
-from gpuplan.features.components.misfits import AS_WRITTEN, BUILT, as_written, misfits
-from gpuplan.features.components.needs import Finder, Needs, merged
-from gpuplan.features.components.rules import COMPONENT_DOES_NOT_BUILD, COMPONENTS_NOT_BUILT
+from gpuplan.features.components.needs import Finder, Needs, all_sources
+from gpuplan.features.components.rules import COMPONENT_DOES_NOT_BUILD, COMPONENTS_NOT_BUILT, PATCHED_OBJECT_INVALID
 
 OFF = "off"
 
@@ -52,7 +54,15 @@ def judge(
     command = None if program == OFF else kustomize.find_program(program)
     judged = Judged(is_complete=command is not None)
     if command is None and program != OFF:
-        judged.diagnostics.append(_not_built(clusters[0].plan))
+        plan = clusters[0].plan
+        finding = Finding(
+            origin_of(next(component for component in plan.components if component.at)),
+            "hand-written Components were not built: what they make of objects was not checked",
+            label="and all other Components",
+            notes=("there is neither `kustomize` nor `kubectl` on the path",),
+            help="install one of them, name it with `--kustomize PATH`, or say `--kustomize off`",
+        )
+        judged.diagnostics.append(Diagnostic(COMPONENTS_NOT_BUILT, finding, clusters=(plan.cluster.name,)))
     for cluster in clusters:
         patched = Patched(cluster.plan, _folders(cluster))
         if program != OFF:
@@ -62,7 +72,7 @@ def judge(
             patched, refusals, judged.is_complete = _build(patched, rendered, sound, root, out, command)
             found = [*refusals, *_judge_objects(patched, crds, earlier)]
             judged.diagnostics += _gather(found)
-        judged.diagnostics += misfits(patched.plan, as_written(patched), crds, AS_WRITTEN)
+        judged.diagnostics += _misfits(patched.plan, _as_written(patched), crds, _AS_WRITTEN)
     return judged
 
 
@@ -76,18 +86,6 @@ def built(plan: Plan, root: Path, out: str, program: str = "") -> Patched:
     sound, _ = _sound_components(patched, root.resolve(), is_built=True)
     patched, _, _ = _build(patched, rendered, sound, root.resolve(), out, command)
     return patched
-
-
-def _not_built(plan: Plan) -> Diagnostic:
-    component = next(component for component in plan.components if component.at)
-    finding = Finding(
-        origin_of(component),
-        "hand-written Components were not built: what they make of objects was not checked",
-        label="and all other Components",
-        notes=("there is neither `kustomize` nor `kubectl` on the path",),
-        help="install one of them, name it with `--kustomize PATH`, or say `--kustomize off`",
-    )
-    return Diagnostic(COMPONENTS_NOT_BUILT, finding, clusters=(plan.cluster.name,))
 
 
 def _folders(cluster: RenderedCluster) -> tuple[Folder, ...]:
@@ -106,7 +104,7 @@ def _folders(cluster: RenderedCluster) -> tuple[Folder, ...]:
 
 
 def _sound_components(patched: Patched, root: Path, *, is_built: bool) -> tuple[dict[str, Needs], list[Diagnostic]]:
-    """What the Components need that can be built offline, by their folders, and why others cannot."""
+    """Return the needs of Components that can be built offline, by folder, and why others cannot."""
     finder = Finder(root, patched.files)
     files = patched.files
     said = {_place(finding) for item in files.kustomizations for finding in remote_references(item, files)}
@@ -115,34 +113,30 @@ def _sound_components(patched: Patched, root: Path, *, is_built: bool) -> tuple[
     for component in patched.plan.components:
         needs = finder.find(component.folder, origin_of(component))
         remote = [remote_resource.rule.report(item) for item in needs.remote if _place(item) not in said]
-        doubts = list(_doubts(component, needs)) if is_built else []
-        for item in (*needs.obstacles, *remote, *doubts):
+        doubt = needs.doubt() if is_built and not needs.remote else ""
+        if doubt:
+            # Here kustomize might reach a network.
+            finding = Finding(
+                origin_of(component),
+                f"Component `{component.folder}` was not built: what it makes of objects was not checked",
+                label="may need a network",
+                notes=(
+                    f"`{' '.join(doubt.split())}` may name another place",
+                    "this system has nothing that keeps kustomize from a network",
+                ),
+                help="run gpuplan on Linux with seccomp or on macOS, or say `--kustomize off`",
+            )
+            remote.append(Diagnostic(COMPONENTS_NOT_BUILT, finding))
+        for item in (*needs.obstacles, *remote):
             found = replace(item, clusters=(patched.plan.cluster.name,))
             diagnostics.setdefault((item.code, _place(item.finding)), found)
-        if not (needs.obstacles or needs.remote or doubts):
+        if not (needs.obstacles or needs.remote or doubt):
             sound[component.folder] = needs
     return sound, list(diagnostics.values())
 
 
 def _place(finding: Finding) -> object:
     return finding.at.locate().sort_key, finding.message
-
-
-def _doubts(component: Component, needs: Needs) -> Iterator[Diagnostic]:
-    """Why a Component is not built where kustomize might reach a network."""
-    doubt = needs.doubt()
-    if doubt and not needs.remote:
-        finding = Finding(
-            origin_of(component),
-            f"Component `{component.folder}` was not built: what it makes of objects was not checked",
-            label="may need a network",
-            notes=(
-                f"`{' '.join(doubt.split())}` may name another place",
-                "this system has nothing that keeps kustomize from a network",
-            ),
-            help="run gpuplan on Linux with seccomp or on macOS, or say `--kustomize off`",
-        )
-        yield Diagnostic(COMPONENTS_NOT_BUILT, finding)
 
 
 # --- Building ----------------------------------------------------------------------------------------------------
@@ -161,14 +155,14 @@ def _build(
     files = {f"{out}/{path}": data for path, data in rendered.tree.items() if path.startswith(inside)}
     built: dict[str, Folder] = {}
     refusals: list[Diagnostic] = []
-    needed = merged([sound[component.folder] for folder in folders for component in folder.components])
+    needed = all_sources([sound[component.folder] for folder in folders for component in folder.components])
     with kustomize.laid_out(root, files, needed) as scratch:
         results = _run(command, scratch, {item.path: scratch.path(f"{out}/{name}/{item.path}") for item in folders})
     for folder in folders:
         result = results.get(folder.path)
         if isinstance(result, Refusal):
-            said = result.said.replace(f"{scratch.root}/", "").replace(f"{scratch.top}/", "/")
-            finding = _refusal(patched, folder, replace(result, said=said))
+            message = result.message.replace(f"{scratch.root}/", "").replace(f"{scratch.top}/", "/")
+            finding = _refusal(patched, folder, replace(result, message=message))
             refusals.append(Diagnostic(COMPONENT_DOES_NOT_BUILD, finding, clusters=(name,)))
         elif result is not None:
             about = (Subject("Component", folder.path),)
@@ -201,7 +195,7 @@ def _run(command: Sequence[str], scratch: Scratch, folders: Mapping[str, Path]) 
         elif isinstance(bodies, Refusal) or not all(_mark(body) in group for body in bodies):
             refused.append(group)
         else:
-            results |= _sort_out(group, bodies)
+            results |= _by_member(group, bodies)
     for group in refused:
         singly = kustomize.build(command, [folders[name] for name in group], scratch.home)
         found = {name: read_objects(one) for name, one in zip(group, singly, strict=True) if one is not None}
@@ -245,7 +239,7 @@ def _mark(body: Mapping[str, Any]) -> str:
     return text(mapping(body["metadata"].get("annotations")).get(kustomize.MARK))
 
 
-def _sort_out(group: Iterable[str], bodies: _Bodies) -> dict[str, _Bodies]:
+def _by_member(group: Iterable[str], bodies: _Bodies) -> dict[str, _Bodies]:
     """The objects of a bundle by the members that they are marked with, without the marks."""
     found: dict[str, list[Mapping[str, Any]]] = {name: [] for name in group}
     for body in bodies:
@@ -258,7 +252,7 @@ def _sort_out(group: Iterable[str], bodies: _Bodies) -> dict[str, _Bodies]:
 
 
 _ID = regex(
-    r"(?P<what>no matches for Id|already registered id:) "
+    r"(?P<cause>no matches for Id|already registered id:) "
     r"(?P<kind>\w+)\.\S*?/(?P<name>\S+)\.(?P<namespace>\[noNs\]|[a-z0-9-]+)"
 )
 _WRAPPING = regex(r"(?:accumulating \w+: |accumulateDirectory: |[\\\"]+|recursed accumulation of path '[^']*': )+")
@@ -267,63 +261,50 @@ _FILE = regex(r"[\w./-]+\.(?:ya?ml|json)")
 
 
 def _refusal(patched: Patched, folder: Folder, refusal: Refusal) -> Finding:
-    """A finding at what kustomize names: an object, a file, a Component, or else the last Component."""
-    said = refusal.said
-    found = _ID.search(said)
-    if found:
-        namespace = found["namespace"].replace("[noNs]", "")
-        identity = Identity("", found["kind"], namespace, found["name"])
-        is_patch = found["what"].startswith("no matches")
-        known = [item.name for item in folder.generated if item.kind == identity.kind]
-        close = misspelling(identity.name, known) if is_patch else None
-        return Finding(
-            patched.place(folder, identity, "metadata", "name"),
-            f"{identity} is not in `{folder.path}`, for a patch to change it"
-            if is_patch
-            else f"{identity} is in `{folder.path}` twice",
-            label=f"did you mean `{close}`" if close else "no such object" if is_patch else "is there already",
-            notes=("kustomize refuses the whole folder",),
-            help=_help_for_patch(folder, close) if is_patch else "make it a patch, or give it another name",
-        )
+    """Return a finding at what kustomize names: an object, a file, a Component, or else the last Component."""
+    if named := _ID.search(refusal.message):
+        return _refused_object(patched, folder, named)
+    help_ = "repair what kustomize names"
+    if refusal.is_late:
+        help_ = "make the Component smaller, or look with `kustomize build` what takes so long"
+    elif _NO_NETWORK.search(refusal.message):
+        help_ = "copy what it would fetch into the folder, and name the copy"
+    wrapping = _WRAPPING.match(refusal.message)
+    inner = refusal.message[wrapping.end() :].rstrip('\\"') if wrapping else refusal.message
+    message = _ADDRESS.sub("", inner).replace('\\"', '"')
     return Finding(
-        _place_named(patched, folder, said),
+        _place_named(patched, folder, refusal.message),
         f"kustomize does not build `{folder.path}` with its Components",
         label="refused",
-        notes=(f"kustomize says: {_innermost(said)}",),
-        help=_help(refusal),
+        notes=(f"kustomize says: {message}",),
+        help=help_,
     )
 
 
-def _help(refusal: Refusal) -> str:
-    if refusal.is_late:
-        return "make the Component smaller, or look with `kustomize build` what takes so long"
-    if _NO_NETWORK.search(refusal.said):
-        return "copy what it would fetch into the folder, and name the copy"
-    return "repair what kustomize names"
+def _refused_object(patched: Patched, folder: Folder, named: re.Match[str]) -> Finding:
+    """Return a finding at a patch of an object that is missing, or at an object that is there twice."""
+    identity = Identity("", named["kind"], named["namespace"].replace("[noNs]", ""), named["name"])
+    at, notes = patched.place(folder, identity, "metadata", "name"), ("kustomize refuses the whole folder",)
+    if not named["cause"].startswith("no matches"):
+        help_, message = "make it a patch, or give it another name", f"{identity} is in `{folder.path}` twice"
+        return Finding(at, message, label="is there already", notes=notes, help=help_)
+    close = misspelling(identity.name, [item.name for item in folder.generated if item.kind == identity.kind])
+    help_ = "correct the name, or remove the patch"
+    if close:
+        help_ = f"write `name: {close}`"
+    elif "/" in folder.path and any(component.part is None for component in folder.components):
+        help_ = f"give the patch a `target`, or move it to the Component `{folder.path}/`"
+    message = f"{identity} is not in `{folder.path}`, for a patch to change it"
+    return Finding(at, message, label=f"did you mean `{close}`" if close else "no such object", notes=notes, help=help_)
 
 
 _NO_NETWORK = regex("(?:socket|connect): operation not permitted|transport '[^']*' not allowed")
 
 
-def _innermost(said: str) -> str:
-    """What kustomize says of the place itself, out of what it says of the way there."""
-    wrapping = _WRAPPING.match(said)
-    inner = said[wrapping.end() :].rstrip('\\"') if wrapping else said
-    return _ADDRESS.sub("", inner).replace('\\"', '"')
-
-
-def _help_for_patch(folder: Folder, close: str | None) -> str:
-    if close:
-        return f"write `name: {close}`"
-    if "/" in folder.path and any(component.part is None for component in folder.components):
-        return f"give the patch a `target`, or move it to the Component `{folder.path}/`"
-    return "correct the name, or remove the patch"
-
-
-def _place_named(patched: Patched, folder: Folder, said: str) -> Origin:
-    component = max(folder.components, key=lambda item: said.rfind(f"{item.folder}'"))
+def _place_named(patched: Patched, folder: Folder, message: str) -> Origin:
+    component = max(folder.components, key=lambda component: message.rfind(f"{component.folder}'"))
     documents = {item.at.locate().file.path: item.at for item in reversed(patched.plan.hand_written)}
-    for name in reversed(_FILE.findall(said)):
+    for name in reversed(_FILE.findall(message)):
         for path in (normpath(f"{component.folder}/{name}"), normpath(name)):
             if path in documents:
                 return documents[path]
@@ -334,17 +315,17 @@ def _place_named(patched: Patched, folder: Folder, said: str) -> Origin:
 
 
 def _judge_objects(patched: Patched, crds: Path | None, earlier: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """What was found at a place of a file, ignored or not, is not said again of what came of it."""
+    """Judge built objects. A finding at a place of a file, ignored or not, is not repeated for its result."""
     yield from run_all(PATCHED_CHECKS, patched)
     results = list(patched.results())
-    yield from misfits(patched.plan, ((manifest, made) for _, manifest, made in results), crds, BUILT)
+    yield from _misfits(patched.plan, ((manifest, made) for _, manifest, made in results), crds, _BUILT)
     said = {_what_and_where(item) for item in earlier if set(item.clusters) & set(patched.cluster_names)}
     made = replace(patched.files, objects=tuple(found for _, _, found in results))
     yield from (item for item in run_all(OBJECT_CHECKS, made) if _what_and_where(item) not in said)
 
 
-def _what_and_where(item: Diagnostic) -> object:
-    return item.code, item.finding.at.locate().sort_key
+def _what_and_where(diagnostic: Diagnostic) -> object:
+    return diagnostic.code, diagnostic.finding.at.locate().sort_key
 
 
 def _gather(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
@@ -358,3 +339,36 @@ def _gather(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
         more = f"the same is found {count(len(others), 'time')} more"
         notes = (*first.finding.notes, more)
         yield replace(first, finding=replace(first.finding, notes=notes)) if others else first
+
+
+# --- By the schemas of its kinds -------------------------------------------------------------------------------------
+
+
+_BUILT = "the object is judged with all patches applied"
+_AS_WRITTEN = "the object is judged as it is written, since it was not built"
+
+
+def _misfits(
+    plan: Plan, results: Iterable[tuple[Manifest, Object]], crds: Path | None, how: str
+) -> Iterator[Diagnostic]:
+    """Yield what does not fit a schema, at the place where it was written."""
+    written = {id(manifest): (manifest, item) for manifest, item in results}
+    manifests = (manifest for manifest, _ in written.values())
+    for problem in check_schemas(manifests, plan.cluster.spec.kubernetes, crds, releases(plan)):
+        finding = found_in(written[id(problem.manifest)][1], problem, how)
+        yield Diagnostic(PATCHED_OBJECT_INVALID, finding, clusters=(plan.cluster.name,))
+
+
+def _as_written(patched: Patched) -> Iterator[tuple[Manifest, Object]]:
+    """The objects and patches of Components that were not built; of what is patched elsewhere some may be missing."""
+    built = {item.folder for folder in patched.folders if folder.after is not None for item in folder.components}
+    patches = {(item.kind, item.name) for item in patched.files.objects if item.is_patch}
+    for item in patched.files.objects:
+        body = merged(item.body)
+        component = patched.component_of(item.at)
+        if component and component not in built and is_object(body):
+            options = sync_options(inside(body, "metadata", "annotations"))
+            is_partial = item.is_patch or options.get("ServerSideApply") == "true"
+            is_partial |= any(kind in (item.kind, "") and name in (item.name, "") for kind, name in patches)
+            about = (Subject("Component", component),)
+            yield Manifest("", body, is_partial=is_partial, is_foreign=True, about=about, trace=None), item

@@ -26,12 +26,12 @@ MAX_TOTAL: Final = 8 * MAX_BYTES
 MOST_OBSTACLES: Final = 100
 """After so many a Component is looked into no further: it is not built, and nobody reads more."""
 _MOST_NAMES: Final = 1_000
-"""Of a folder in which a misspelt one is looked for."""
+"""The entries of a folder in which a misspelt name is looked for."""
 _MAX_LINKS: Final = 40  # of one path, as on Linux
 
 
 class Needs(Value):
-    """What one Component is built from.
+    """The files that one Component is built from, and what keeps it from being built.
 
     ``obstacles`` are what kustomize would stumble on, ``remote`` what it would fetch.
     ``kustomizations`` are those that it is built with, its own first.
@@ -43,12 +43,12 @@ class Needs(Value):
     sources: Sources
 
     def doubt(self) -> str:
-        """What may name another place, where nothing keeps kustomize from a network."""
+        """Return a text that may name another place if nothing keeps kustomize from a network, else an empty one."""
         return "" if can_confine() else next(filter(None, map(find_doubt, self.kustomizations)), "")
 
 
-def merged(needs: Sequence[Needs]) -> Sources:
-    """What several Components are built from."""
+def all_sources(needs: Sequence[Needs]) -> Sources:
+    """Return the files that several Components are built from."""
     files = {path: data for item in needs for path, data in item.sources.files.items()}
     links = {path: target for item in needs for path, target in item.sources.links.items()}
     return Sources(files, links, frozenset(path for item in needs for path in item.sources.folders))
@@ -116,7 +116,9 @@ class Disk:
 
     def _read(self, real: str, mode: int) -> bytes:
         if not stat.S_ISREG(mode):
-            raise _UnusableError(f"is {_kind(mode)}, not a file", "put a file there, or remove the line")
+            kinds = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISDIR, "a folder"))
+            kind = next((kind for is_one, kind in kinds if is_one(mode)), "a device")
+            raise _UnusableError(f"is {kind}, not a file", "put a file there, or remove the line")
         try:
             descriptor = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
             with open(descriptor, "rb") as stream:  # noqa: PTH123 - what was opened without waiting
@@ -133,11 +135,6 @@ class Disk:
         return data
 
 
-def _kind(mode: int) -> str:
-    kinds = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISDIR, "a folder"))
-    return next((kind for is_one, kind in kinds if is_one(mode)), "a device")
-
-
 # --- Kustomizations ----------------------------------------------------------------------------------------------
 
 
@@ -151,7 +148,7 @@ class Finder:
     _read: dict[str, tuple[Sequence[tuple[Origin, object]], Sequence[Diagnostic]]] = field(default_factory=dict)
 
     def find(self, folder: str, at: Origin) -> Needs:
-        """What the Component in a folder needs; ``at`` is where it is said that it is needed."""
+        """Return the needs of the Component in a folder. ``at`` is the place that asks for it."""
         return _Search(self, folder, at).needs()
 
     def absolute(self, path: str) -> str:
@@ -274,7 +271,11 @@ class _Search:
     def _missing(self, path: str, reference: Reference) -> Finding:
         name, written = Path(path).name, reference.name
         is_ours = path.startswith(f"{self._finder.root.as_posix()}/")  # what else lies on the machine is not for all
-        close = misspelling(name, _names(dirname(path))) if is_ours else None
+        try:
+            names = os.listdir(dirname(path)) if is_ours else ()  # noqa: PTH208 - names alone
+        except (OSError, ValueError):
+            names = ()
+        close = misspelling(name, names) if len(names) <= _MOST_NAMES else None
         return Finding(
             reference.at,
             f"`{written}` does not exist",
@@ -291,11 +292,3 @@ def _readings(kustomization: Kustomization) -> Iterator[Kustomization]:
     first = next((item for item in read_text(text) if isinstance(item, Mapping)), None)
     if first is not None and first != kustomization.body:
         yield replace(kustomization, body=mapping(first))
-
-
-def _names(folder: str) -> Sequence[str]:
-    try:
-        names = os.listdir(folder)  # noqa: PTH208 - names alone
-    except (OSError, ValueError):
-        return ()
-    return names if len(names) <= _MOST_NAMES else ()

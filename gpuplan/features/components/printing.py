@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from posixpath import dirname, normpath
 from typing import TYPE_CHECKING
 
-from gpuplan.compiler.base.diagnostics import GpuplanError, Origin
+from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.documents import read_bytes
 from gpuplan.compiler.manifests.kustomization import FILE_NAME
 
@@ -45,7 +45,7 @@ def print_stream(
 def _built(
     patched: Sequence[str], generated: set[str], build: Build, root: Path, out: str, program: str
 ) -> list[bytes]:
-    """What kustomize makes of each folder; of those with generated objects it must be something."""
+    """Build each folder with kustomize. A folder with generated objects must not become empty."""
     from gpuplan.features.components import kustomize
     from gpuplan.features.components.final import OFF, read_objects
 
@@ -59,10 +59,10 @@ def _built(
     with kustomize.laid_out(root, files, _needed(patched, build, root, out)) as scratch:
         results = kustomize.build(command, [scratch.path(f"{out}/{folder}") for folder in patched], scratch.home)
     built = [(folder, result) for folder, result in zip(patched, results, strict=True) if result is not None]
-    for folder, result in sorted(built, key=lambda item: isinstance(item[1], str)):
+    for folder, result in sorted(built, key=lambda pair: isinstance(pair[1], str)):
         objects = read_objects(result)
         if isinstance(objects, kustomize.Refusal):
-            raise GpuplanError(f"kustomize cannot build `{out}/{folder}/`: it says {objects.said}")
+            raise GpuplanError(f"kustomize cannot build `{out}/{folder}/`: it says {objects.message}")
         if not objects and folder in generated:
             raise GpuplanError(
                 f"kustomize makes no objects of `{out}/{folder}/`, where there are some",
@@ -72,15 +72,18 @@ def _built(
 
 
 def _needed(patched: Sequence[str], build: Build, root: Path, out: str) -> Sources:
-    """What the Components of these folders are built from, which has to be here and in files."""
+    """Return the files that the Components of these folders are built from. Trouble if some are not here."""
     from gpuplan.compiler.planning.hand_files import HandFiles
-    from gpuplan.features.components.needs import Finder, merged
+    from gpuplan.features.components.needs import Finder, all_sources
 
     finder = Finder(root, HandFiles())
     needs = []
     for folder in patched:
-        for at, component in _components(folder, build.tree[f"{folder}/{FILE_NAME}"], out):
-            found = finder.find(component, at)
+        path = f"{folder}/{FILE_NAME}"
+        documents, _ = read_bytes(f"{out}/{path}", build.tree[path])
+        listed = [(item.origin / "components", item.data["components"]) for item in documents]
+        for at, component in ((at / index, value) for at, values in listed for index, value in enumerate(values)):
+            found = finder.find(normpath(f"{out}/{folder}/{component}"), at)
             obstacles = [*(item.shown for item in found.obstacles), *found.remote]
             if obstacles:
                 file = obstacles[0].at.locate().file.path
@@ -93,12 +96,4 @@ def _needed(patched: Sequence[str], build: Build, root: Path, out: str) -> Sourc
                     "leave that folder out with `--stage`",
                 )
             needs.append(found)
-    return merged(needs)
-
-
-def _components(folder: str, kustomization: bytes, out: str) -> Iterator[tuple[Origin, str]]:
-    """The folders of Components that a generated kustomization includes."""
-    path = f"{out}/{folder}/{FILE_NAME}"
-    for document in read_bytes(path, kustomization)[0]:
-        for index, value in enumerate(document.data["components"]):
-            yield document.origin / "components" / index, normpath(f"{out}/{folder}/{value}")
+    return all_sources(needs)

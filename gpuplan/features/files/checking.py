@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
 from gpuplan.compiler.base.plain import inside, mapping
@@ -92,7 +92,13 @@ def _judge(
 ) -> Iterator[Diagnostic]:
     policies = [item for item in documents if _version_of(item).startswith(_POLICIES)]
     for item in {_file(item).path: item for item in reversed(policies)}.values():
-        yield _policy(item)
+        finding = Finding(
+            item.at / "apiVersion",
+            f"this {mapping(item.data).get('kind')} is a policy, which is judged with its platform",
+            label="nothing was said of it",
+            help="run `gpuplan validate` where `policies/` and `overlays/` are",
+        )
+        yield POLICY_AMONG_FILES.report(finding)
     others = [item for item in documents if not _version_of(item).startswith(_POLICIES)]
     files = _hand_files(others, gpus, operator)
     yield from _objects_of_files(files, version, crds)
@@ -134,12 +140,14 @@ def _is_known(printed: Printed) -> bool:
 
 
 def _objects_of_files(files: HandFiles, version: str, crds: Path | None) -> Iterator[Diagnostic]:
-    """What does not fit the schema of its kind; patches and values are no objects."""
+    """Yield what does not fit the schema of its kind. Patches and values are no objects."""
     written: dict[int, tuple[Manifest, Object]] = {}
     for item in files.objects:
         body = merged(item.body)
         if not item.is_patch and is_object(body) and item.body.get("apiVersion") is not None:
-            manifest = _manifest(item, body)
+            is_partial = sync_options(inside(body, "metadata", "annotations")).get("ServerSideApply") == "true"
+            about = (Subject("File", item.path),)
+            manifest = Manifest("", body, is_partial=is_partial, is_foreign=True, about=about, trace=None)
             written[id(manifest)] = manifest, item
     problems: tuple[Problem, ...] = check_schemas((manifest for manifest, _ in written.values()), version, crds)
     how = f"judged by Kubernetes {version}, and by every release of other projects that gpuplan knows"
@@ -148,24 +156,7 @@ def _objects_of_files(files: HandFiles, version: str, crds: Path | None) -> Iter
     yield from unusable_definitions(crds, Path.cwd())
 
 
-def _manifest(item: Object, body: Mapping[str, Any]) -> Manifest:
-    options = sync_options(inside(body, "metadata", "annotations"))
-    is_partial = options.get("ServerSideApply") == "true"
-    return Manifest("", body, is_partial=is_partial, is_foreign=True, about=(Subject("File", item.path),), trace=None)
-
-
 # --- What cannot be judged ---------------------------------------------------------------------------------------
-
-
-def _policy(printed: Printed) -> Diagnostic:
-    kind = mapping(printed.data).get("kind")
-    finding = Finding(
-        printed.at / "apiVersion",
-        f"this {kind} is a policy, which is judged with its platform",
-        label="nothing was said of it",
-        help="run `gpuplan validate` where `policies/` and `overlays/` are",
-    )
-    return POLICY_AMONG_FILES.report(finding)
 
 
 def _nothing(source: SourceFile) -> Diagnostic:

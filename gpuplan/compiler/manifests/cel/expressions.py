@@ -44,7 +44,7 @@ def read_rule(text: str, names: Sequence[str] = ("self",)) -> Term:
 
 
 def evaluate(rule: Term, scope: Scope) -> Any:  # noqa: ANN401 - of any type
-    """What a rule comes to; `CelError` where it has no value, `UnjudgedError` where that is not found out here."""
+    """Return the value of a rule. Raise `CelError` if it has none, and `UnjudgedError` if nobody can tell here."""
     outer, BUDGET.steps = BUDGET.steps, MAX_STEPS
     try:
         return rule(scope)
@@ -259,9 +259,9 @@ class _Reader:
         macro = _MACROS[name]
 
         def value(scope: Scope) -> Any:  # noqa: ANN401 - of any type
-            def of_item(item: object) -> Any:  # noqa: ANN401 - of any type
+            def of_item(element: object) -> Any:  # noqa: ANN401 - of any type
                 BUDGET.spend(1)
-                return body({**scope, variable: item})
+                return body({**scope, variable: element})
 
             return macro(elements(target(scope)), of_item)
 
@@ -343,8 +343,8 @@ def _constant(value: object) -> Term:
     return lambda _: value
 
 
-def _binary(operation: Callable[[Any, Any], Any], left: Term, right: Term) -> Term:
-    return lambda scope: operation(left(scope), right(scope))
+def _binary(operation: Callable[[Any, Any], Any], one: Term, other: Term) -> Term:
+    return lambda scope: operation(one(scope), other(scope))
 
 
 def _logical(terms: Sequence[Term], *, decisive: bool) -> Term:

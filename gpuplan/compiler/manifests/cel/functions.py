@@ -1,4 +1,4 @@
-"""What the operators and functions of CEL make of values; one that is of the wrong type is a `CelError`."""
+"""The operators and functions of CEL. A value of the wrong type is a `CelError`."""
 
 from __future__ import annotations
 
@@ -110,44 +110,44 @@ def map_of(entries: Iterable[tuple[object, object]]) -> Mapping[str, object]:
     return found
 
 
-def _equal(left: object, right: object) -> bool:
-    if isinstance(left, str) and isinstance(right, str):
-        return left == right
+def _equal(one: object, other: object) -> bool:
+    if isinstance(one, str) and isinstance(other, str):
+        return one == other
     BUDGET.spend(1)
-    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
-        return len(left) == len(right) and all(map(_equal, left, right))
-    if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return left.keys() == right.keys() and all(_equal(left[key], right[key]) for key in left)
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    return left == right
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    return one == other
 
 
 def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[object, object], bool]:
-    def value(left: object, right: object) -> bool:
-        are_texts = isinstance(left, str) and isinstance(right, str)
-        are_alike = are_texts or (isinstance(left, _Duration) and isinstance(right, _Duration))
-        if are_alike or (_is_number(left) and _is_number(right)):
-            return compare(left, right)
+    def value(one: object, other: object) -> bool:
+        are_texts = isinstance(one, str) and isinstance(other, str)
+        are_alike = are_texts or (isinstance(one, _Duration) and isinstance(other, _Duration))
+        if are_alike or (_is_number(one) and _is_number(other)):
+            return compare(one, other)
         raise CelError("no such overload")
 
     return value
 
 
-def _is_in(item: object, holder: object) -> bool:
+def _is_in(value: object, holder: object) -> bool:
     known = elements(holder)
     BUDGET.spend(len(known))
-    return any(_equal(item, element) for element in known)
+    return any(_equal(value, element) for element in known)
 
 
-def _plus(left: object, right: object) -> object:
-    if isinstance(left, str) and isinstance(right, str):
-        BUDGET.spend((len(left) + len(right)) // _LETTERS)
-        return left + right
-    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
-        BUDGET.spend(len(left) + len(right))
-        return [*left, *right]
-    return within(number(left) + number(right))
+def _plus(one: object, other: object) -> object:
+    if isinstance(one, str) and isinstance(other, str):
+        BUDGET.spend((len(one) + len(other)) // _LETTERS)
+        return one + other
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        BUDGET.spend(len(one) + len(other))
+        return [*one, *other]
+    return within(number(one) + number(other))
 
 
 def within(value: float) -> int | float:
@@ -162,16 +162,16 @@ _MOST: Final = 2**63 - 1
 
 COMPARISONS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "==": _equal,
-    "!=": lambda left, right: not _equal(left, right),
-    "<": _ordered(lambda left, right: left < right),
-    "<=": _ordered(lambda left, right: left <= right),
-    ">": _ordered(lambda left, right: left > right),
-    ">=": _ordered(lambda left, right: left >= right),
+    "!=": lambda one, other: not _equal(one, other),
+    "<": _ordered(lambda one, other: one < other),
+    "<=": _ordered(lambda one, other: one <= other),
+    ">": _ordered(lambda one, other: one > other),
+    ">=": _ordered(lambda one, other: one >= other),
     "in": _is_in,
 }
 SUMS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "+": _plus,
-    "-": lambda left, right: within(number(left) - number(right)),
+    "-": lambda one, other: within(number(one) - number(other)),
 }
 
 # --- Durations --------------------------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ class _Quantity(Value):
 
 
 def _quantity(value: object) -> _Quantity:
-    """What is finer than a billionth is rounded away from zero (`ParseQuantity` in `pkg/api/resource` there)."""
+    """Read a quantity. Round a part below a billionth away from zero (`ParseQuantity` in `pkg/api/resource` there)."""
     text = _string(value)
     parsed = parse_quantity(text)
     if parsed is None:
@@ -235,8 +235,8 @@ def _amount(value: object) -> Decimal:
 
 
 def _compared(one: object, other: object) -> int:
-    left, right = _amount(one), _amount(other)
-    return (left > right) - (left < right)
+    one, other = _amount(one), _amount(other)
+    return (one > other) - (one < other)
 
 
 # --- Rights -----------------------------------------------------------------------------------------------------------

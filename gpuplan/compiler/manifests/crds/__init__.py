@@ -29,7 +29,7 @@ _REFERENCE: Final = regex(r'"#/\$defs/([0-9a-f]{8})"')
 
 
 class Served(Value):
-    """What some releases of a project serve of a kind: the names of schemas by version; the newest release is first."""
+    """A kind as some releases of a project serve it: the names of schemas by version. The newest release is first."""
 
     group: str
     kind: str
@@ -51,7 +51,7 @@ class _Group(NamedTuple):
 
 
 def served(group: str, kind: str) -> Sequence[Served]:
-    """What is known of a kind, from the newest release on; nothing of most kinds that there are."""
+    """Return the definitions of a kind, from the newest release on. Most kinds have none here."""
     return _group(group).kinds.get(kind, ())
 
 
@@ -60,14 +60,13 @@ def serving(group: str, kind: str, releases: Mapping[str, str | None]) -> Sequen
 
     Those of the same minor release are alike. Of a project that is not mentioned any release may be meant.
     """
-    return [item for item in served(group, kind) if _is_meant(item, releases)]
 
+    def is_meant(known: Served) -> bool:
+        meant = releases.get(known.project)
+        is_of_minor = meant is not None and _minor(meant) in map(_minor, known.releases)
+        return known.project not in releases or is_of_minor
 
-def _is_meant(item: Served, releases: Mapping[str, str | None]) -> bool:
-    if item.project not in releases:
-        return True
-    meant = releases[item.project]
-    return meant is not None and _minor(meant) in map(_minor, item.releases)
+    return list(filter(is_meant, served(group, kind)))
 
 
 def _minor(release: str) -> str:

@@ -1,4 +1,4 @@
-"""What gpuplan knows of kinds of Kubernetes objects: how to apply and remove them, and what a change disturbs."""
+"""The kinds of Kubernetes objects that gpuplan knows: how to apply and remove them, and what a change disturbs."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ COLLECTED: Final = (
     ),
     Collected("dra.yaml", (("resource.k8s.io", "DeviceClass", "deviceclasses"),), "Kubernetes 1.34 or newer, for DRA"),
 )
-"""What there is to collect, each in a file of its own: kubectl fails as a whole where one kind is not known."""
+"""The kinds to collect, each in a file of its own. kubectl fails as a whole if one kind is not known."""
 
 FROM_FILES: Final = (
     ("apiextensions.k8s.io", "CustomResourceDefinition"),
@@ -200,6 +200,6 @@ FROM_FILES: Final = (
     ("nfd.openshift.io", "NodeFeatureDiscovery"),
     ("nfd.openshift.io", "NodeFeatureRule"),
 )
-"""What is read as well where a dump holds it: files from Git do, and clusters that have such kinds."""
+"""Further kinds that are read if a dump holds them: files from Git do, and so do clusters that have such kinds."""
 
 READ: Final = frozenset((*FROM_FILES, *((group, kind) for found in COLLECTED for group, kind, _ in found.kinds)))

@@ -1,4 +1,4 @@
-"""What a kind of Kubernetes object is, as far as anything that gpuplan writes, syncs or compares depends on it."""
+"""A kind of Kubernetes object, as far as anything that gpuplan writes, syncs or compares depends on it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Route = tuple[str, ...]
 
 
 class Removal(StrEnum):
-    """What it takes to remove an object."""
+    """The care that it takes to remove an object."""
 
     FREE = ""
     """Nothing special."""
@@ -23,7 +23,7 @@ class Removal(StrEnum):
 
 
 class Care(Value):
-    """How objects are to be applied and removed.
+    """The way in which objects are applied and removed.
 
     ``wave`` is Argo CD's sync wave: waves are applied from the lowest on, each when the one before is healthy, and
     deleted in reverse with their Application. What leaves Git is pruned in reverse as well, but all at once where it is
@@ -41,7 +41,7 @@ class Care(Value):
 
 
 class Judgement(StrEnum):
-    """How the class of a change follows from the objects or their folder, where no single class says it.
+    """A way in which the class of a change follows from the objects or their folder, if no single class says it.
 
     Whoever judges changes has a function for each.
     """
@@ -49,30 +49,30 @@ class Judgement(StrEnum):
     ADMISSION_UNLESS_WATCHING = "admission-unless-watching"
     """`ADMISSION`, but `METADATA` in a stage that only watches."""
     BY_FOLDER = "by-folder"
-    """By the stage that applies it: nothing else is known of the kind."""
+    """The stage that applies it decides: nothing else is known of the kind."""
     CHARTS = "charts"
-    """By the charts that an Application installs, and their versions."""
+    """The charts that an Application installs, and their versions, decide."""
     NODE_LABELS = "node-labels"
     NODE_RULES = "node-rules"
-    """By what a NodeFeatureRule says to the nodes that it chooses."""
+    """The labels that a NodeFeatureRule gives, and the nodes that it chooses, decide."""
     NUMBER_OF_PODS = "number-of-pods"
-    """By whether there are fewer pods, so that some end."""
+    """The number of pods decides: some end if there are fewer."""
     OPERATOR_FILES = "operator-files"
-    """By what a ConfigMap holds: files of the GPU Operator, or lists that admission reads."""
+    """The content of a ConfigMap decides: files of the GPU Operator, or lists that admission reads."""
     OWN_NAMESPACE = "own-namespace"
-    """By whether the Namespace is gpuplan's own, in which nothing runs."""
+    """The owner of the Namespace decides: nothing runs in gpuplan's own."""
     SELECTED_NAMESPACES = "selected-namespaces"
-    """By whether a queue still takes the work of every namespace whose work it took."""
+    """The namespaces decide whose work a queue takes no more."""
     STOPPED_WORK = "stopped-work"
-    """By whether a queue that stops evicts what it has admitted."""
+    """The way in which a queue stops decides: it may evict what it has admitted."""
     SYNCED_OBJECTS = "synced-objects"
-    """By whether what syncs a folder takes along what it applied."""
+    """The object that syncs a folder decides: it may take along what it applied."""
     TENANT_LABELS = "tenant-labels"
-    """By the labels of a Namespace that say whose it is and which pods may run there."""
+    """The labels of a Namespace decide that say whose it is and which pods may run there."""
 
 
 Disturbance = ChangeClass | Judgement
-"""What a change does to what runs: always the same, or as something about the object says."""
+"""The effect of a change on what runs: always the same, or as something about the object says."""
 
 
 class Immutable(Value):
@@ -96,7 +96,7 @@ class Immutable(Value):
 
 
 class Hold(Value):
-    """What keeps an object in use: others of a ``kind`` of the same group name it in a field, or, without one, it says.
+    """A use of an object: others of a ``kind`` of the same group name it in a field, or, without one, it says so.
 
     Such as ``spec.flavors[*].name``. What it says itself is a number, of those that use it now.
     """
@@ -140,11 +140,11 @@ class Kind(Value):
     takes_work: bool = False
     """Work is admitted through it, until its ``spec.stopPolicy`` says otherwise."""
     held_by: Hold | None = None
-    """What keeps one in use; None where nothing does."""
+    """The use that keeps an object from being removed, or None."""
 
     @property
     def needed_until(self) -> str:
-        """How to see that nothing uses the object NAME, in the namespace SPACE, any more; empty where nothing can."""
+        """A command that shows the uses of object NAME in namespace SPACE. It is empty if nothing can use one."""
         if self.held_by is None:
             return ""
         field, of = self.held_by.field, self.held_by.kind.lower()

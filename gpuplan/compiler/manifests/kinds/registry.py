@@ -52,23 +52,17 @@ def assume_kind(group: str, kind: str) -> Kind:
 def known_kinds() -> Mapping[tuple[str, str], Kind]:
     """All kinds, by group and kind. They are loaded when the first is asked for: many commands ask for none."""
     from gpuplan.compiler.manifests.kinds.data import (
-        gateway_api,
+        frameworks,
         gitops,
         gpu_operator,
-        jobset,
         kai,
-        keda,
-        kserve,
         kubernetes,
         kueue,
-        lws,
         monitoring,
-        trainer,
+        scaling,
     )
 
-    modules = (
-        *(kubernetes, kueue, kai, jobset, lws, trainer, kserve, gpu_operator, monitoring, gitops, gateway_api, keda),
-    )
+    modules = kubernetes, kueue, kai, frameworks, gpu_operator, monitoring, gitops, scaling
     return by_name(kind for module in modules for kind in module.KINDS)
 
 

@@ -36,7 +36,7 @@ class Difference(NamedTuple):
 
 
 def differences(written: Mapping[str, Any], live: Mapping[str, Any], shape: Shape) -> Iterator[Difference]:
-    """What a live object has otherwise than it is written."""
+    """Yield the values that a live object has otherwise than they are written."""
     for key, value in written.items():
         if key not in _IDENTITY:
             yield from _compare(value, live.get(key, ABSENT), shape.field(key), _At((key,), (key,)))
@@ -115,18 +115,18 @@ def _others(live: list[Any], paired: Sequence[Any], at: _At) -> Iterator[Differe
             yield at.part(index).differ(ABSENT, item)
 
 
-def find_item(item: object, live: Sequence[Any], shape: Shape) -> int | None:
+def find_item(written: object, live: Sequence[Any], shape: Shape) -> int | None:
     """The number of the live item that is the one that is written, by the keys of their list."""
-    wanted = _key(item, shape)
+    wanted = _key(written, shape)
     return next((index for index, other in enumerate(live) if _key(other, shape) == wanted), None)
 
 
-def _key(item: object, shape: Shape) -> object:
-    """By what an item is told from others; an absent key has its default."""
-    if not isinstance(item, Mapping):
-        return item
-    found = (item.get(key, shape.items.field(key).default) for key in shape.list_keys)
-    return tuple("" if value in (None, ABSENT) else value for value in found)
+def _key(entry: object, shape: Shape) -> object:
+    """Return the values that tell an item from others. An absent key has its default."""
+    if not isinstance(entry, Mapping):
+        return entry
+    values = (entry.get(key, shape.items.field(key).default) for key in shape.list_keys)
+    return tuple("" if value in (None, ABSENT) else value for value in values)
 
 
 class Found(NamedTuple):
@@ -138,7 +138,7 @@ class Found(NamedTuple):
 
 
 def find_live(written: Mapping[str, Any], live: Mapping[str, Any], shape: Shape, route: Path) -> Found:
-    """What a live object has in the place of a value that is written; a route may lead on into a text."""
+    """Find the live value in the place of a written one. A route may lead on into a text."""
     ours: object = written
     here: object = live
     way: Path = ()
@@ -177,7 +177,10 @@ def is_same(written: object, live: object, shape: Shape) -> bool:
     if isinstance(written, bool) or isinstance(live, bool) or ABSENT in (written, live):
         return False
     if shape.is_amount:
-        one, other = (_number(value) for value in (written, live))
+        amounts = (
+            parse_quantity(str(value)) if isinstance(value, str | int | float) else None for value in (written, live)
+        )
+        one, other = amounts
         return one is not None and one == other
     if shape.is_text and isinstance(written, str) and isinstance(live, str):
         one, other = (_seconds(value) for value in (written, live))
@@ -189,17 +192,13 @@ def _is_empty(value: object) -> bool:
     return value is ABSENT or value in (None, "", [], {})
 
 
-def _number(value: object) -> Decimal | None:
-    return parse_quantity(str(value)) if isinstance(value, str | int | float) else None
-
-
 _DURATION: Final = regex(r"(?:\d+(?:\.\d+)?(?:h|ms|m|s|us|µs|ns))+")
 _PART: Final = regex(r"(\d+(?:\.\d+)?)(h|ms|m|s|us|µs|ns)")
 _UNITS: Final = {"h": "3600", "m": "60", "s": "1", "ms": "1e-3", "us": "1e-6", "µs": "1e-6", "ns": "1e-9"}
 
 
 def _seconds(text: str) -> Decimal | None:
-    """What a duration stands for, as Go writes one: ``10m`` and ``10m0s`` are the same."""
+    """Return the seconds of a duration as Go writes it, or None. ``10m`` and ``10m0s`` are the same."""
     if not _DURATION.fullmatch(text):
         return None
     return sum((Decimal(number) * Decimal(_UNITS[unit]) for number, unit in _PART.findall(text)), Decimal(0))
@@ -246,7 +245,7 @@ def parsed(text: str) -> object:
 
 
 def as_found(written: Any, live: Any, shape: Shape, *, is_whole: bool = False) -> Any:  # noqa: ANN401 - any JSON
-    """What is written as the live object has it: where the two are the same as it is written, without what is not.
+    """Return what is written as the live object has it, without what the live object lacks.
 
     A change from this to what is written is what a sync does to the live object.
     """
@@ -267,12 +266,12 @@ def as_found(written: Any, live: Any, shape: Shape, *, is_whole: bool = False) -
     return live
 
 
-def with_left(found: Any, left: Iterable[Difference]) -> Any:  # noqa: ANN401 - any JSON
-    """The same with values that are in the live object and are written no more."""
-    for one in left:
-        if one.written is ABSENT:
-            found = _put(found, one.route, one.live)
-    return found
+def with_left(base: Any, differences: Iterable[Difference]) -> Any:  # noqa: ANN401 - any JSON
+    """Return the same with the values of a live object that are no longer written."""
+    for difference in differences:
+        if difference.written is ABSENT:
+            base = _put(base, difference.route, difference.live)
+    return base
 
 
 def _put(into: Any, route: Path, value: object) -> Any:  # noqa: ANN401 - any JSON

@@ -26,7 +26,7 @@ _DEFAULTS: Final[Mapping[tuple[str, str], object]] = {
     ("ServicePort", "protocol"): "TCP",
     ("Subject", "apiGroup"): "rbac.authorization.k8s.io",
 }
-"""What the API server makes of absent fields, which the schemas of its own kinds do not say.
+"""The defaults of absent fields that the schemas of Kubernetes' own kinds do not say.
 
 Those by which items of lists are told apart, and those in what is applied as a whole: others make no difference here.
 (`pkg/apis/{core,rbac,admissionregistration}/v1/defaults.go` of kubernetes/kubernetes.)
@@ -43,7 +43,7 @@ class Shape:
         self._around = schema
         self._definitions = definitions
         self.default = self._around.get("default", self._schema.get("default", default))
-        """What the API server makes of an absent value; `ABSENT` where nothing is known of it."""
+        """The default that the API server fills in, or `ABSENT` if none is known."""
 
     def field(self, name: str) -> Shape:
         known = self._schema.get("properties", {})

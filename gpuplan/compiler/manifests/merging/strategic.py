@@ -23,7 +23,7 @@ Decided = tuple[Path, Path]
 
 
 class Fault(NamedTuple):
-    """What a patch says that cannot be done, by its route there; ``is_idle`` where it changes nothing."""
+    """A part of a patch that cannot be applied, by its route there. One that ``is_idle`` changes nothing."""
 
     route: Path
     message: str
@@ -32,7 +32,7 @@ class Fault(NamedTuple):
 
 
 class Patched(NamedTuple):
-    """What comes of a patch. Whatever is at fault in it was left out.
+    """The result of a patch. Its faulty parts were left out.
 
     ``decided`` are the leaves that it sets, ``removed`` the parts that it takes away; ``replaced`` are the routes of
     what it sets whole, such as a list that is not merged. ``chosen`` are the places in the patch that say which item of
@@ -56,7 +56,7 @@ def patched(body: Mapping[str, Any], patch: Mapping[str, Any], shape: Shape) -> 
 
 
 class _Here(NamedTuple):
-    """What a part of a patch is laid over, with its route and that of the patch."""
+    """The part that a patch is laid over, with its route and that of the patch."""
 
     under: Any
     shape: Shape
@@ -107,7 +107,7 @@ class _Run:
         return under
 
     def _value(self, here: _Here, value: object) -> object:
-        """What a field is then; None where it is taken away."""
+        """Return the value of a field after the patch, or None if the patch removes the field."""
         if value is None:
             self._remove(here, is_there=here.under is not None, place=here.patch_at)
             return None
@@ -147,18 +147,20 @@ class _Run:
                 self._fault(place, message, "write one item")
             else:
                 said |= set() if DIRECTIVE in item else {str(item[key])}
-                self._item(here, under, gone, index, item)
+                self._merge_into(here, under, gone, index, item)
         return [item for index, item in enumerate(under) if index not in gone]
 
-    def _item(self, here: _Here, under: list[object], gone: set[int], index: int, item: Mapping[str, Any]) -> None:
+    def _merge_into(
+        self, here: _Here, under: list[object], gone: set[int], index: int, entry: Mapping[str, Any]
+    ) -> None:
         key, place = here.shape.merge_key, (*here.patch_at, index)
-        same = (at for at, found in enumerate(under) if isinstance(found, Mapping) and found.get(key) == item[key])
+        same = (at for at, found in enumerate(under) if isinstance(found, Mapping) and found.get(key) == entry[key])
         at = next((found for found in same if found not in gone), None)
         route = (*here.at, len(under) if at is None else at)
         inner = _Here(None if at is None else under[at], here.shape.items, route, place)
-        match item.get(DIRECTIVE):
+        match entry.get(DIRECTIVE):
             case None:
-                rest = item if at is None else {name: value for name, value in item.items() if name != key}
+                rest = entry if at is None else {name: value for name, value in entry.items() if name != key}
                 found = self.mapping(inner, rest)
                 if at is None:
                     under.append(found)

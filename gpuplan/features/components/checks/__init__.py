@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from gpuplan.compiler.checks.registry import Check, checks_in
-from gpuplan.compiler.planning.hand_files import HandFiles
+from gpuplan.compiler.base.diagnostics import Diagnostic
+from gpuplan.compiler.checks.registry import Check, checks_in, run_all
+from gpuplan.compiler.planning.hand_files import HandFiles, read
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.components.checks import (
     admitted,
@@ -12,8 +13,6 @@ from gpuplan.features.components.checks import (
     components,
     configs,
     drivers,
-    mig_configs,
-    namespaces,
     objects,
     patched,
     queueing,
@@ -21,13 +20,18 @@ from gpuplan.features.components.checks import (
 )
 from gpuplan.features.components.checks.patched import Patched
 
-FILE_CHECKS: tuple[Check[Plan], ...] = checks_in(components, namespaces)
+FILE_CHECKS: tuple[Check[Plan], ...] = checks_in(components)
 """Those that judge how files join what is generated."""
 OBJECT_CHECKS: tuple[Check[HandFiles], ...] = checks_in(
-    objects, admitted, configs, mig_configs, choices, selectors, queueing, drivers, alone
+    objects, admitted, configs, choices, selectors, queueing, drivers, alone
 )
 """Those that judge objects, whether they are written by hand or are what Components made of them."""
 QUEUE_CHECKS: tuple[Check[HandFiles], ...] = checks_in(queueing)
 """Those of them that judge queues."""
 PATCHED_CHECKS: tuple[Check[Patched], ...] = checks_in(patched)
 """Those that judge what Components make of generated folders."""
+
+
+def judge_files(plan: Plan) -> tuple[Diagnostic, ...]:
+    """Find what is wrong with how hand-written files join what is generated, and with the objects in them."""
+    return (*run_all(FILE_CHECKS, plan), *run_all(OBJECT_CHECKS, read(plan)))

@@ -33,8 +33,13 @@ def refused_by_admission(files: HandFiles) -> Iterator[Finding]:
     if plan is None or plan.broken.pools:
         return
     tenants = {namespace: tenant for tenant in plan.tenants for namespace in tenant.spec.namespaces}
-    found = [(item, namespace) for item in files.objects if (namespace := _namespace(files, item)) in tenants]
-    judged = [(item, namespace) for item, namespace in found if _is_whole(files, item)]
+    judged: list[tuple[Object, str]] = []
+    for item in files.objects:
+        kustomization = files.find_kustomization(dirname(item.path))
+        given = text(kustomization.body.get("namespace")) if kustomization else ""
+        namespace = text(item.metadata.get("namespace")) or given
+        if namespace in tenants and _is_whole(files, item):
+            judged.append((item, namespace))
     if not judged:
         return
     from gpuplan.compiler.admission import policies
@@ -48,10 +53,10 @@ def refused_by_admission(files: HandFiles) -> Iterator[Finding]:
                 yield _finding(item, refusal)
 
 
-def _finding(item: Object, refused: Refused) -> Finding:
-    rule, what = refused.refusal.rule, f"pods of {item.title}" if refused.is_made else item.title
+def _finding(written: Object, refused: Refused) -> Finding:
+    rule, what = refused.refusal.rule, f"pods of {written.title}" if refused.is_made else written.title
     return Finding(
-        item.place(*(refused.route or ("metadata", "name"))),
+        written.place(*(refused.route or ("metadata", "name"))),
         f"admission refuses {what}: {refused.refusal.message}",
         label="refused by admission",
         notes=(f"rule `{rule.name}` of the ValidatingAdmissionPolicy `{refused.refusal.policy.name}`",),
@@ -61,32 +66,24 @@ def _finding(item: Object, refused: Refused) -> Finding:
     )
 
 
-def _namespace(files: HandFiles, item: Object) -> str:
-    """The namespace that an object names, or that its kustomization gives it."""
-    kustomization = files.find_kustomization(dirname(item.path))
-    given = text(kustomization.body.get("namespace")) if kustomization else ""
-    return text(item.metadata.get("namespace")) or given
-
-
 _COMPLETING = ("commonAnnotations", "commonLabels", "components", "labels", "replacements", "transformers")
 
 
-def _is_whole(files: HandFiles, item: Object) -> bool:
+def _is_whole(files: HandFiles, written: Object) -> bool:
     """Whether an object is as it is applied: kustomize has built it, or nothing that it reads completes it.
 
     The API server takes nothing whose kind or version is no text.
     """
-    if not all(isinstance(item.body.get(key, ""), str) for key in ("apiVersion", "kind")):
+    if not all(isinstance(written.body.get(key, ""), str) for key in ("apiVersion", "kind")):
         return False
-    if item.parts or item.before is not None:
+    if written.parts or written.before is not None:
         return True
-    if item.is_patch:
+    if written.is_patch:
         return False
-    kustomization = files.find_kustomization(dirname(item.path))
+    kustomization = files.find_kustomization(dirname(written.path))
     is_completed = kustomization is not None and any(key in kustomization.body for key in _COMPLETING)
-    return not is_completed and not any(_may_change(patch, item) for patch in files.objects if patch.is_patch)
-
-
-def _may_change(patch: Object, item: Object) -> bool:
-    name = text(patch.target.get("name")) or patch.name
-    return patch.kind in (item.kind, "") and is_meant(name, item.name)
+    return not is_completed and not any(
+        patch.kind in (written.kind, "") and is_meant(text(patch.target.get("name")) or patch.name, written.name)
+        for patch in files.objects
+        if patch.is_patch
+    )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from gpuplan.compiler.base.diagnostics import Family, Finding, Path, Severity
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.wording import joined, listing
-from gpuplan.compiler.catalog import Gpu, load
+from gpuplan.compiler.catalog import load
 from gpuplan.compiler.catalog.names import resource_suffix
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.planning.hand_files import HandFiles
@@ -35,38 +35,26 @@ def resource_of_no_gpu(files: HandFiles) -> Iterator[Finding]:
     if files.plan is not None:
         return
     models = [gpu for gpu in files.gpus or load().all() if gpu.profiles]
-    known = {name: gpu for gpu in models for name in _published(gpu)}
+    # The device plugin names profiles as they are called now, and as earlier drivers call them.
+    known = {profile.resource_suffix for gpu in models for profile in gpu.profiles}
+    known |= {resource_suffix(name) for gpu in models for name in gpu.legacy_names}
+    which = joined([gpu.id for gpu in files.gpus], "or") if files.gpus else "GPU of the catalog"
     for found in files.objects:
         for route, is_key, name in _devices(found.body):
             if name not in known:
-                at = found.place(*route)
+                at, slices = found.place(*route), f"{name.partition('g.')[0]}g."
+                profiles = (profile for gpu in models for profile in gpu.profiles)
+                near = dict.fromkeys(item.resource_suffix for item in profiles if item.name.startswith(slices))
                 yield Finding(
                     at.key if is_key else at,
-                    f"{found.title} names MIG devices `{name}`, which no {_which(files.gpus)} has",
+                    f"{found.title} names MIG devices `{name}`, which no {which} has",
                     label="no such profile",
                     notes=("a pod that asks for it waits for ever, and a quota on it counts nothing",),
-                    help=_nearest(name, models),
+                    help=f"write {listing([*near], 4, 'or')}"
+                    if near
+                    else "`gpuplan catalog` with a model's name lists its profiles",
                     severity=Severity.ERROR if files.gpus else None,
                 )
-
-
-def _published(gpu: Gpu) -> Iterator[str]:
-    """How the device plugin calls what the model has, now and under earlier drivers."""
-    yield from (profile.resource_suffix for profile in gpu.profiles)
-    yield from (resource_suffix(name) for name in gpu.legacy_names)
-
-
-def _which(gpus: Sequence[Gpu]) -> str:
-    return joined([gpu.id for gpu in gpus], "or") if gpus else "GPU of the catalog"
-
-
-def _nearest(name: str, models: Sequence[Gpu]) -> str:
-    """Profiles with as many compute slices."""
-    slices = f"{name.partition('g.')[0]}g."
-    near = {
-        profile.resource_suffix: None for gpu in models for profile in gpu.profiles if profile.name.startswith(slices)
-    }
-    return f"write {listing([*near], 4, 'or')}" if near else "`gpuplan catalog` with a model's name lists its profiles"
 
 
 def _devices(body: object) -> Iterator[tuple[Path, bool, str]]:

@@ -12,7 +12,7 @@ from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.checks.formats import Problem
 from gpuplan.compiler.checks.formats.files import Config, holds_config, is_config, mig_configs, plugin_configs
 from gpuplan.compiler.checks.registry import check
-from gpuplan.compiler.planning.hand_files import HandFiles, Kustomization
+from gpuplan.compiler.planning.hand_files import HandFiles
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, Layout, Plan
 from gpuplan.compiler.planning.plugin_configs import configuration
 from gpuplan.compiler.policy.models import ClusterMigStrategy, Install
@@ -41,22 +41,25 @@ def config_that_nobody_reads(files: HandFiles) -> Iterator[Finding]:
     plan = files.plan
     if plan is None:
         return
-    own, named = plan.cluster.gpu_operator.namespace, _named_by_operator(plan, files)
+    operator = plan.cluster.gpu_operator
+    own, specs = operator.namespace, [found.body.get("spec") for found in files.of_kind("ClusterPolicy")]
+    named = {name for spec in (*specs, operator.spec.values) for _, name in config_names(spec)}
+    bodies = (operator.spec.values, *(written.body for written in plan.hand_written))
     for name, namespace, at, namespace_at in _config_maps(files):
         is_elsewhere = namespace not in ("", own)
-        is_known = is_elsewhere or plan.cluster.gpu_operator.spec.install is not Install.EXTERNAL
+        is_known = is_elsewhere or operator.spec.install is not Install.EXTERNAL
         is_named = name in named if is_elsewhere else False
-        if is_known and (is_named or not _is_mentioned(name, plan)):
+        if is_known and (is_named or not is_mentioned(name, bodies)):
             yield unread(name, namespace if is_elsewhere else "", own, namespace_at if is_elsewhere else at)
 
 
-def unread(name: str, namespace: str, own: str, at: Origin) -> Finding:
+def unread(name: str, namespace: str, home: str, at: Origin) -> Finding:
     is_former = namespace == FORMER_NAMESPACE
     former = f"operands have been in the operator's own namespace since v1.9.0, before in `{FORMER_NAMESPACE}`"
     return Finding(
         at,
         f"nobody reads ConfigMap `{name}`{f' in namespace `{namespace}`' if namespace else ''}",
-        label=f"the operator reads those of `{own}`" if namespace else "no ClusterPolicy, Helm value or pod names it",
+        label=f"the operator reads those of `{home}`" if namespace else "no ClusterPolicy, Helm value or pod names it",
         notes=(former,) if is_former else ("the operator mounts the ConfigMaps that gpuplan writes",),
         help="describe the pools in the policy and remove it: gpuplan writes this file",
         severity=Severity.ERROR if is_former else None,
@@ -73,23 +76,11 @@ def _config_maps(files: HandFiles) -> Iterator[tuple[str, str, Origin, Origin]]:
             yield found.name, text(found.metadata.get("namespace")), at, namespace_at
     for kustomization in files.kustomizations:
         for at, generator, name in kustomization.generators:
-            if any(_holds_config(files, kustomization, path) for path in sequence(generator.get("files"))):
+            paths = (text(path).rpartition("=")[2] for path in sequence(generator.get("files")))
+            documents = (found for path in paths for found in files.find_documents(kustomization.path_of(path)))
+            if any(is_config(mapping(body)) for _, body in documents):
                 namespace = text(generator.get("namespace") or kustomization.body.get("namespace"))
                 yield name, namespace, at / "name", at / "name"
-
-
-def _holds_config(files: HandFiles, kustomization: Kustomization, path: object) -> bool:
-    documents = files.find_documents(kustomization.path_of(text(path).rpartition("=")[2]))
-    return any(is_config(mapping(body)) for _, body in documents)
-
-
-def _named_by_operator(plan: Plan, files: HandFiles) -> set[str]:
-    specs = [found.body.get("spec") for found in files.of_kind("ClusterPolicy")]
-    return {name for spec in (*specs, plan.cluster.gpu_operator.spec.values) for _, name in config_names(spec)}
-
-
-def _is_mentioned(name: str, plan: Plan) -> bool:
-    return is_mentioned(name, (plan.cluster.gpu_operator.spec.values, *(written.body for written in plan.hand_written)))
 
 
 def is_mentioned(name: str, bodies: Iterable[object]) -> bool:
@@ -116,7 +107,7 @@ def _texts(value: object, key: str = "") -> Iterator[str]:
 
 
 class _Division(Value):
-    """What an entry makes of GPUs, by the boards that it is for: the profiles, and whether MIG is on."""
+    """The parts of an entry by the boards that they are for: the profiles, and whether MIG is on."""
 
     parts: tuple[tuple[str, bool, frozenset[str]], ...]
 
@@ -124,11 +115,11 @@ class _Division(Value):
     def is_equal(self) -> bool:
         """Whether all GPUs of a node are divided into instances of one profile, or none is."""
         boards = {board for board, _, _ in self.parts}
-        return all(self._is_equal_on(board) for board in boards)
-
-    def _is_equal_on(self, board: str) -> bool:
-        mine = [(is_on, profiles) for own, is_on, profiles in self.parts if own == board]
-        return len({is_on for is_on, _ in mine}) == 1 and len({name for _, names in mine for name in names}) <= 1
+        for board in boards:
+            mine = [(is_on, profiles) for other, is_on, profiles in self.parts if other == board]
+            if len({is_on for is_on, _ in mine}) > 1 or len({name for _, names in mine for name in names}) > 1:
+                return False
+        return True
 
 
 @check("GPU695", "single-chosen-for-unequal-instances")
@@ -180,7 +171,7 @@ def unequal_entries(config: Config) -> Iterator[Problem]:
 
 
 def _divisions(files: HandFiles, plan: Plan) -> dict[str, _Division]:
-    """What each entry makes of GPUs, by name."""
+    """Return the division of GPUs by each entry, by name."""
     found = {name: division for config in mig_configs(files) for name, division in _by_name(config.body).items()}
     found |= {layout.config_name: _of_layout(layout) for layout in plan.mig_layouts}
     return found | {item.spec.config_name: _of_layout(item.layout) for item in plan.retained_layouts}
@@ -188,13 +179,14 @@ def _divisions(files: HandFiles, plan: Plan) -> dict[str, _Division]:
 
 def _by_name(body: Mapping[str, object]) -> dict[str, _Division]:
     entries = mapping(body.get("mig-configs")).items()
-    return {name: _Division(tuple(_parts(map(mapping, sequence(entry))))) for name, entry in entries}
-
-
-def _parts(items: Iterable[Mapping[str, object]]) -> Iterator[tuple[str, bool, frozenset[str]]]:
-    for item in items:
-        profiles = frozenset(name for name, count in mapping(item.get("mig-devices")).items() if count)
-        yield str(item.get("device-filter") or ""), item.get("mig-enabled") is True, profiles
+    divisions: dict[str, _Division] = {}
+    for entry, items in entries:
+        parts: list[tuple[str, bool, frozenset[str]]] = []
+        for part in map(mapping, sequence(items)):
+            profiles = frozenset(name for name, count in mapping(part.get("mig-devices")).items() if count)
+            parts.append((str(part.get("device-filter") or ""), part.get("mig-enabled") is True, profiles))
+        divisions[entry] = _Division(tuple(parts))
+    return divisions
 
 
 def _of_layout(layout: Layout) -> _Division:

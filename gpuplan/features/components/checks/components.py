@@ -1,4 +1,4 @@
-"""Checks on how hand-written files join the generated ones (GPU625-627, GPU640-647)."""
+"""Checks on how hand-written files join the generated ones (GPU481, GPU625-627, GPU640-646)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from dataclasses import replace
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity, SourceFile, WholeFile
 from gpuplan.compiler.base.plain import mapping, text, value_at
 from gpuplan.compiler.base.wording import misspelling
+from gpuplan.compiler.catalog.openshift import NFD_NAMESPACE
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.checks.wording import mistyped, name_of, those_there_are
 from gpuplan.compiler.documents import file_of
+from gpuplan.compiler.planning.charts import find_chart
 from gpuplan.compiler.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.compiler.planning.hand_files import Kustomization, are_parts_unsure, parts_of, read
 from gpuplan.compiler.planning.plan import Component, Mig, Plan, Stage
@@ -150,7 +152,11 @@ def object_written_by_gpuplan(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write a patch that changes the generated object, or say it in the policy.
     """
-    written = {("Namespace", SYSTEM_NAMESPACE): (), **_generated(plan)}
+    places = {("PriorityClass", found.name): name_of(found.at) for found in plan.priority_classes}
+    for tenant in plan.tenants:
+        places |= {("Namespace", name): (tenant.at / "namespaces").key for name in tenant.spec.namespaces}
+    written: dict[tuple[str, str], tuple[Label, ...]] = {("Namespace", SYSTEM_NAMESPACE): ()}
+    written |= {identity: (Label(at, "generated from here"),) for identity, at in places.items()}
     for found in read(plan).of_kind("Namespace", "PriorityClass"):
         if not found.is_patch and (found.kind, found.name) in written:
             yield Finding(
@@ -161,14 +167,6 @@ def object_written_by_gpuplan(plan: Plan) -> Iterator[Finding]:
                 notes=("kustomize refuses two objects of one kind and name",),
                 help="move it from `resources` to `patches`",
             )
-
-
-def _generated(plan: Plan) -> dict[tuple[str, str], tuple[Label, ...]]:
-    """Objects that people might write as well, by kind and name, with where they come from."""
-    places = {("PriorityClass", found.name): name_of(found.at) for found in plan.priority_classes}
-    for tenant in plan.tenants:
-        places |= {("Namespace", name): (tenant.at / "namespaces").key for name in tenant.spec.namespaces}
-    return {identity: (Label(at, "generated from here"),) for identity, at in places.items()}
 
 
 @check("GPU627", "cluster-policy-contradicted")
@@ -348,3 +346,41 @@ def config_names(values: object) -> Iterator[tuple[str, str]]:
     for part, value in mapping(values).items():
         if name := text(value_at(value, ("config", "name"))):
             yield part, name
+
+
+# --- Namespaces ------------------------------------------------------------------------------------------------------
+
+
+@check("GPU481", "namespace-nobody-makes", Severity.NOTE)
+def namespace_nobody_makes(plan: Plan) -> Iterator[Finding]:
+    """A hand-written object is in a namespace that nothing here makes.
+
+    ## Why
+    Neither the policies nor the Components of the cluster make the namespace, and Argo CD's Applications do not. Where
+    the cluster does not have it already, the sync of the whole folder fails, in Argo CD and in Flux. The AppProject
+    allows writes there because of this object alone.
+
+    ## Instead
+    Put the object into a tenant's namespace, or add the Namespace to the Component, unless something else makes it.
+    """
+    if plan.cluster.argocd is None and plan.cluster.flux is None:
+        return
+    files, cluster, chart = read(plan), plan.cluster, find_chart(plan.cluster)
+    known = {namespace for tenant in plan.tenants for namespace in tenant.spec.namespaces}
+    known |= {cluster.gpu_operator.namespace, SYSTEM_NAMESPACE, NFD_NAMESPACE, *plan.scheduler.namespaces}
+    if chart:
+        known |= {*chart.facts.creates, *chart.facts.namespaces}
+    if cluster.monitoring:
+        known |= {cluster.monitoring.namespace, cluster.monitoring.spec.dashboards.namespace or ""}
+    known |= {found.name for found in files.of_kind("Namespace") if not found.is_patch}
+    for found in files.objects:
+        namespace = text(found.metadata.get("namespace"))
+        is_of_each_cluster = namespace == "default" or namespace.startswith(("kube-", "openshift-"))
+        if namespace and not (found.is_patch or namespace in known or is_of_each_cluster):
+            known.add(namespace)
+            yield Finding(
+                found.place("metadata", "namespace"),
+                f"nothing here makes namespace `{namespace}`",
+                label="must be there already",
+                help=f"add a Namespace `{namespace}` to the Component, unless something else makes it",
+            )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 
-from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
 from gpuplan.compiler.base.plain import inside, mapping, value_at
 from gpuplan.compiler.checks.registry import check
-from gpuplan.compiler.planning.drivers import DriverGroup, are_drivers_by_pool, driver_groups, has_default_driver
+from gpuplan.compiler.planning.drivers import are_drivers_by_pool, driver_groups, has_default_driver
 from gpuplan.compiler.planning.hand_files import HandFiles, Object
-from gpuplan.compiler.planning.plan import POOL_LABEL, Plan, Pool
+from gpuplan.compiler.planning.plan import POOL_LABEL, Plan
 from gpuplan.compiler.policy.models import Install
 
 
@@ -67,31 +67,22 @@ def _meeting_those_of_pools(plan: Plan, drivers: list[Object], *, has_fallback: 
     """The first NVIDIADriver of gpuplan's own that is for nodes of a hand-written one."""
     for found in drivers:
         for group in driver_groups(plan):
-            is_both = (
-                _is_fallback(found) if group.pool is None else _selects(found, group.pool, has_fallback=has_fallback)
-            )
+            is_both = is_fallback = _is_fallback(found)
+            if group.pool is not None:
+                selects_all = _selector(found).items() <= {POOL_LABEL: group.pool.name}.items()
+                is_both = selects_all and not (has_fallback and is_fallback)
             if is_both:
+                pools = (pool for pool in (group.pool, *plan.pools) if pool is not None)
+                first = next(pool for pool in pools if pool.spec.driver)
                 yield Finding(
                     found.place("spec", "nodeSelector"),
                     f"{found.title} and NVIDIADriver `{group.name}` are for the same nodes",
                     label="conflicts with that of the policies",
-                    related=(Label(_reason(plan, group), "has gpuplan write the other one"),),
+                    related=(Label((first.at / "driver").key, "has gpuplan write the other one"),),
                     notes=(_ONE_DRIVER,),
                     help="say it in `driver` of the pool, or take `driver` out of all pools",
                 )
                 break
-
-
-def _reason(plan: Plan, group: DriverGroup) -> Origin:
-    """The first place that says that a pool has a driver, where the group's own does not."""
-    pools = (pool for pool in (group.pool, *plan.pools) if pool is not None)
-    return next((pool.at / "driver").key for pool in pools if pool.spec.driver)
-
-
-def _selects(found: Object, pool: Pool, *, has_fallback: bool) -> bool:
-    """Whether all nodes of a pool are among those of a hand-written one."""
-    labels = {POOL_LABEL: pool.name}
-    return not (has_fallback and _is_fallback(found)) and _selector(found).items() <= labels.items()
 
 
 _BY_VALUE = "write `driver: {nvidiaDriverCRD: {enabled: true}}` under `gpuOperator.values`"
@@ -120,11 +111,11 @@ def share_nodes(one: Object, other: Object, *, has_fallback: bool) -> bool:
     return first <= second or second <= first
 
 
-def _is_fallback(found: Object) -> bool:
-    return value_at(found.body, ("spec", "default")) is True
+def _is_fallback(driver: Object) -> bool:
+    return value_at(driver.body, ("spec", "default")) is True
 
 
-def _selector(found: Object) -> Mapping[str, str]:
+def _selector(driver: Object) -> Mapping[str, str]:
     """The labels that it asks for, less the one that all GPU nodes have."""
-    labels = {key: str(value) for key, value in inside(found.body, "spec", "nodeSelector").items()}
+    labels = {key: str(value) for key, value in inside(driver.body, "spec", "nodeSelector").items()}
     return {key: value for key, value in labels.items() if (key, value) != ("nvidia.com/gpu.present", "true")}

@@ -3,7 +3,7 @@ GPU649)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Path, Severity
 from gpuplan.compiler.base.patterns import regex
@@ -45,7 +45,9 @@ def inert_quota_key(files: HandFiles) -> Iterator[Finding]:
             continue
         for key in hard:
             resource = key.removeprefix("limits.")
-            if _is_extended(resource):
+            domain, slash, _ = resource.partition("/")
+            is_kubernetes = domain.endswith((".k8s.io", "kubernetes.io")) or domain == "count"
+            if slash and not (is_kubernetes or domain.startswith("requests.")):
                 counted = f"requests.{resource}"
                 yield Finding(
                     quota.place(*route, key).key,
@@ -55,13 +57,6 @@ def inert_quota_key(files: HandFiles) -> Iterator[Finding]:
                     notes=("the API server counts extended resources under `requests.` only",),
                     help="remove it" if counted in hard else f"write `{counted}`",
                 )
-
-
-def _is_extended(resource: str) -> bool:
-    """Whether a quota's key, without `limits.`, is the plain name of a device plugin's resource."""
-    domain, slash, _ = resource.partition("/")
-    own = domain.endswith((".k8s.io", "kubernetes.io")) or domain.startswith("requests.") or domain == "count"
-    return bool(slash) and not own
 
 
 @check("GPU649", "quota-beside-queues", Severity.WARNING)
@@ -313,21 +308,18 @@ def label_selects_nothing(files: HandFiles) -> Iterator[Finding]:
                 # NFD fills in values that begin with `@`.
                 if not isinstance(value, str) or value in known or value.startswith("@"):
                     continue
+                # The value of a layout may lack its hash, or have an earlier one.
+                stems = {value, value.rpartition("-")[0]}
                 if value_at(found.before, (*route, key)) is None:  # else GPU686 tells of another value
                     yield mistyped(
                         found.place(*route, key),
                         f"`{key}: {value}` of {found.title} chooses nothing",
-                        _with_another_hash(value, known) or misspelling(value, known),
+                        next((item for item in known if item.rpartition("-")[0] in stems), None)
+                        or misspelling(value, known),
                         "does not exist",
                         "remove the label: gpuplan writes it for the nodes of pools",
                         *those_there_are(sorted(known)),
                     )
-
-
-def _with_another_hash(value: str, known: Iterable[str]) -> str | None:
-    """The layout of this name as it is now; its label's value may lack the hash, or have an earlier one."""
-    stems = {value, value.rpartition("-")[0]}
-    return next((item for item in known if item.rpartition("-")[0] in stems), None)
 
 
 def _label_values(files: HandFiles) -> dict[str, set[str]]:
@@ -348,12 +340,12 @@ def _label_values(files: HandFiles) -> dict[str, set[str]]:
     return {POOL_LABEL: pools, DEVICE_PLUGIN_CONFIG_LABEL: keys, MIG_CONFIG_LABEL: entries}
 
 
-def labels_of(found: Object) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, object]]]:
+def labels_of(labelled: Object) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, object]]]:
     """The labels that a Node has or that a NodeFeatureRule gives, with their place."""
-    if found.kind == "Node":
-        yield ("metadata", "labels"), mapping(found.metadata.get("labels"))
+    if labelled.kind == "Node":
+        yield ("metadata", "labels"), mapping(labelled.metadata.get("labels"))
         return
-    for index, rule in enumerate(sequence(mapping(found.body.get("spec")).get("rules"))):
+    for index, rule in enumerate(sequence(mapping(labelled.body.get("spec")).get("rules"))):
         yield ("spec", "rules", index, "labels"), mapping(mapping(rule).get("labels"))
 
 
@@ -432,7 +424,7 @@ def _asks(files: HandFiles) -> Iterator[_Ask]:
             yield from _asks_of(found, route, spec)
 
 
-def _asks_of(found: Object, route: Path, spec: Mapping[str, object]) -> Iterator[_Ask]:
+def _asks_of(holder: Object, route: Path, spec: Mapping[str, object]) -> Iterator[_Ask]:
     for field in ("initContainers", "containers"):
         for index, container in enumerate(sequence(spec.get(field))):
             resources = mapping(mapping(container).get("resources"))
@@ -440,5 +432,5 @@ def _asks_of(found: Object, route: Path, spec: Mapping[str, object]) -> Iterator
             for kind in ("requests", "limits"):
                 for resource, amount in mapping(resources.get(kind)).items():
                     if _GPU.fullmatch(resource):
-                        at = found.place(*route, field, index, "resources", kind, resource)
-                        yield _Ask(found, at.key, resource, amount, limits, is_limit=kind == "limits")
+                        at = holder.place(*route, field, index, "resources", kind, resource)
+                        yield _Ask(holder, at.key, resource, amount, limits, is_limit=kind == "limits")

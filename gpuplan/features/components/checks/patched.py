@@ -17,7 +17,7 @@ from gpuplan.compiler.checks.wording import in_yaml
 from gpuplan.compiler.documents import file_of
 from gpuplan.compiler.manifests import Identity, Manifest
 from gpuplan.compiler.manifests.kinds import assume_kind
-from gpuplan.compiler.planning.hand_files import HandFiles, Kustomization, Object, read, sync_options
+from gpuplan.compiler.planning.hand_files import HandFiles, Object, read, sync_options
 from gpuplan.compiler.planning.plan import (
     DEVICE_PLUGIN_CONFIG_LABEL,
     MIG_CONFIG_LABEL,
@@ -57,7 +57,11 @@ class Folder(Value):
     @cached_property
     def changed(self) -> Mapping[Identity, Mapping[str, object]]:
         """The generated objects that are no longer what they were: what they were, as plain data."""
-        kept = {identity: _plain(before.body) for identity, before in self.generated.items() if identity in self.built}
+        kept: dict[Identity, Mapping[str, object]] = {
+            identity: json.loads(json.dumps(before.body, default=dict))
+            for identity, before in self.generated.items()
+            if identity in self.built
+        }
         return {identity: body for identity, body in kept.items() if body != self.built[identity].body}
 
     def holds(self, at: Origin) -> bool:
@@ -171,20 +175,13 @@ def selects(target: Mapping[str, object], identity: Identity) -> bool:
     Its fields are regular expressions for the whole of a value, and left out they mean any.
     """
     asked = {key: text(target.get(key)) for key in ("group", "kind", "namespace", "name")}
-    return all(not value or _matches(value, getattr(identity, key)) for key, value in asked.items())
-
-
-def _matches(pattern: str, value: str) -> bool:
-    try:
-        return re.fullmatch(pattern, value) is not None
-    except re.error:  # Go's dialect differs
-        return True
-
-
-def _plain(body: Mapping[str, object]) -> Mapping[str, object]:
-    """An object as JSON has it: lists and maps alone."""
-    found: dict[str, object] = json.loads(json.dumps(body, default=dict))
-    return found
+    for key, pattern in asked.items():
+        try:
+            if pattern and not re.fullmatch(pattern, getattr(identity, key)):
+                return False
+        except re.error:  # Go's dialect differs
+            continue
+    return True
 
 
 # --- Objects that are there twice, or no more --------------------------------------------------------------------
@@ -209,21 +206,18 @@ def object_in_two_folders(patched: Patched) -> Iterator[Finding]:
     for identity, folders in homes.items():
         adding = [item for item in folders if item.after is not None and identity not in item.generated]
         if len(folders) > 1 and adding:
-            paths = [item.path for item in folders]
+            paths, folder, help_ = [item.path for item in folders], adding[0], "remove it from one of them"
+            if "/" in folder.path and any(component.part is None for component in folder.components):
+                stage = folder.path.partition("/")[0]
+                others = f"that of another folder of `{stage}`, or to `workloads/`"
+                help_ = f"move it to the Component `{folder.path}/`, to {others}"
             yield Finding(
                 patched.place(adding[0], identity, "metadata", "name"),
                 f"{identity} is in {len(paths)} folders",
                 label=f"in {listing(paths, 3)}",
                 notes=("each folder is delivered by itself, and an object can be in one of them only",),
-                help=_one_home(adding[0]),
+                help=help_,
             )
-
-
-def _one_home(folder: Folder) -> str:
-    if "/" in folder.path and any(component.part is None for component in folder.components):
-        stage = folder.path.partition("/")[0]
-        return f"move it to the Component `{folder.path}/`, to that of another folder of `{stage}`, or to `workloads/`"
-    return "remove it from one of them"
 
 
 @check("GPU684", "generated-object-gone", Severity.WARNING, family=Family.OBJECTS)
@@ -244,20 +238,16 @@ def generated_object_gone(patched: Patched) -> Iterator[Finding]:
             at = patched.place(folder, identity)
             if patched.component_of(at) not in told:
                 labels_nodes = identity.kind in ("Node", "NodeFeatureRule")
+                added = folder.built.keys() - folder.generated.keys()
+                close = misspelling(identity.name, {item.name for item in added if item.kind == identity.kind})
                 yield Finding(
                     at,
                     f"generated {identity} is no longer in `{folder.path}`",
                     label="removed or renamed here",
-                    notes=_new_name(folder, identity),
+                    notes=(f"there is a {identity.kind} `{close}` instead",) if close else (),
                     help="say it in the policy, or patch the object and leave its name",
                     severity=Severity.ERROR if labels_nodes else None,
                 )
-
-
-def _new_name(folder: Folder, identity: Identity) -> tuple[str, ...]:
-    others = {item.name for item in folder.built if item.kind == identity.kind and item not in folder.generated}
-    close = misspelling(identity.name, others)
-    return (f"there is a {identity.kind} `{close}` instead",) if close else ()
 
 
 # --- Objects that are no longer what they were -------------------------------------------------------------------
@@ -392,7 +382,10 @@ def quota_changed(patched: Patched) -> Iterator[Finding]:
             continue
         old, new = inside(before, field), inside(after, field)
         for key in old if is_map else sorted({*old, *new}):
-            if not _keeps(key, old.get(key), new.get(key)):
+            is_kept = old.get(key) == new.get(key)
+            if key in _MAY_GROW:  # a list is no weaker for having more
+                is_kept = all(item in sequence(new.get(key)) for item in sequence(old.get(key)))
+            if not is_kept:
                 yield Finding(
                     place(field, key),
                     f"generated {identity} {'loses' if key not in new else 'gets other'} `{key}`",
@@ -403,13 +396,6 @@ def quota_changed(patched: Patched) -> Iterator[Finding]:
 
 
 _MAY_GROW = ("auditAnnotations", "validationActions", "validations", "variables")
-
-
-def _keeps(key: str, old: object, new: object) -> bool:
-    """Whether a value is as it was, or a list that is no weaker for having more."""
-    if key in _MAY_GROW:
-        return all(item in sequence(new) for item in sequence(old))
-    return old == new
 
 
 @check("GPU688", "cluster-policy-changed", family=Family.OBJECTS)
@@ -473,33 +459,27 @@ def patch_matches_nothing(patched: Patched) -> Iterator[Finding]:
     objects.
     """
     for kustomization in patched.files.kustomizations:
-        known = _within_reach(patched, kustomization) if kustomization.is_component else None
-        for at, _, target in kustomization.patches if known is not None else ():
-            if target and not any(selects(target, identity) for identity in known or ()):
-                kinds = sorted({item.kind for item in known or ()})
-                names = sorted({item.name for item in known or () if item.kind == text(target.get("kind"))})
+        including = [
+            folder
+            for folder in patched.folders
+            if any(component.folder == kustomization.folder for component in folder.components)
+        ]
+        if not (kustomization.is_component and including) or any(folder.after is None for folder in including):
+            continue
+        known = {identity for folder in including for identity in (*folder.generated, *folder.built)}
+        for at, _, target in kustomization.patches:
+            if target and not any(selects(target, identity) for identity in known):
+                kinds = sorted({item.kind for item in known})
+                names = sorted({item.name for item in known if item.kind == text(target.get("kind"))})
+                name, kind = text(target.get("name")), text(target.get("kind"))
+                close = misspelling(name, names) if names else closest(kind, kinds)
                 yield Finding(
                     at / "target",
                     "patch matches no object",
-                    label=_nearest(target, kinds, names),
+                    label=f"did you mean `{close}`" if close else "changes nothing",
                     notes=("kustomize says nothing of a target that matches nothing",),
                     help=f"write {listing(names or kinds, 8, 'or')}" if kinds else "remove it: no object is here",
                 )
-
-
-def _nearest(target: Mapping[str, object], kinds: list[str], names: list[str]) -> str:
-    close = misspelling(text(target.get("name")), names) if names else closest(text(target.get("kind")), kinds)
-    return f"did you mean `{close}`" if close else "changes nothing"
-
-
-def _within_reach(patched: Patched, kustomization: Kustomization) -> set[Identity] | None:
-    """The objects of the folders that include a Component; None where there is no such folder, or one was not built."""
-    including = [
-        folder for folder in patched.folders if any(item.folder == kustomization.folder for item in folder.components)
-    ]
-    if not including or any(folder.after is None for folder in including):
-        return None
-    return {identity for folder in including for identity in (*folder.generated, *folder.built)}
 
 
 # --- ConfigMaps whose name is a hash of their content ------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
+from itertools import product
 
 from gpuplan.compiler.base.diagnostics import Finding, Origin, Path, Severity
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text, value_at
@@ -58,7 +59,7 @@ def cluster_queue_for_no_namespace(files: HandFiles) -> Iterator[Finding]:
 
 
 class _Problem(NamedTuple):
-    """What is wrong, where, and what to do."""
+    """A fault, its place, and what to do."""
 
     route: Path
     message: str
@@ -89,12 +90,12 @@ def quotas_refused_by_kueue(files: HandFiles) -> Iterator[Finding]:
             )
 
 
-def _quota_problems(found: Object) -> Iterator[_Problem]:
-    spec = mapping(found.body.get("spec"))
-    is_cohort = found.kind == "Cohort"
+def _quota_problems(queue: Object) -> Iterator[_Problem]:
+    spec = mapping(queue.body.get("spec"))
+    is_cohort = queue.kind == "Cohort"
     parents = _PARENTS if is_cohort else ("cohortName", "cohort")
     has_parent = any(spec.get(field) for field in parents)
-    parent = "cohort" if not is_cohort and found.body.get("apiVersion") == f"{_KUEUE}/v1beta1" else parents[0]
+    parent = "cohort" if not is_cohort and queue.body.get("apiVersion") == f"{_KUEUE}/v1beta1" else parents[0]
     covered: dict[str, Path] = {}
     named: dict[str, Path] = {}
     for index, group in enumerate(map(mapping, sequence(spec.get("resourceGroups")))):
@@ -107,39 +108,34 @@ def _quota_problems(found: Object) -> Iterator[_Problem]:
             yield from _twice(named, text(flavor.get("name")), (*place, "name"), "flavor")
             for number, quota in enumerate(map(mapping, sequence(flavor.get("resources")))):
                 wanted = text(resources[number]) if number < len(resources) else ""
-                yield from _order(wanted, quota, (*place, "resources", number, "name"))
-                yield from _limits(quota, (*place, "resources", number), "" if has_parent else parent)
-                if has_parent and not is_cohort:
-                    yield from _lent(quota, (*place, "resources", number, "lendingLimit"))
+                problems = _cell_problems(quota, wanted, "" if has_parent else parent, is_cohort=is_cohort)
+                yield from (item._replace(route=(*place, "resources", number, *item.route)) for item in problems)
 
 
-def _twice(seen: dict[str, Path], name: str, route: Path, what: str) -> Iterator[_Problem]:
+def _twice(seen: dict[str, Path], name: str, route: Path, thing: str) -> Iterator[_Problem]:
     if name and name in seen:
-        yield _Problem(route, f"{what} `{name}` is there twice", "the second", "name it once, in one group")
+        yield _Problem(route, f"{thing} `{name}` is there twice", "the second", "name it once, in one group")
     seen.setdefault(name, route)
 
 
-def _order(wanted: str, quota: Mapping[str, object], route: Path) -> Iterator[_Problem]:
+def _cell_problems(quota: Mapping[str, object], wanted: str, missing: str, *, is_cohort: bool) -> Iterator[_Problem]:
+    """Yield the faults of a resource's quota, whose place is that of the resource ``wanted``.
+
+    ``missing`` is the field that limits need and that is absent. A Cohort may lend more than its own quota, since it
+    has what its members have as well.
+    """
     name = text(quota.get("name"))
     if wanted and name and name != wanted:
         label, help_ = f"`{wanted}` is in this place of `coveredResources`", "list both in one order"
-        yield _Problem(route, f"`{name}` is not where `coveredResources` has it", label, help_)
-
-
-def _limits(quota: Mapping[str, object], route: Path, missing: str) -> Iterator[_Problem]:
-    """Faults of limits; ``missing`` is the field that a limit needs and that is not there."""
+        yield _Problem(("name",), f"`{name}` is not where `coveredResources` has it", label, help_)
     for field in ("borrowingLimit", "lendingLimit"):
         if missing and quota.get(field) is not None:
             help_ = f"add `{missing}`, or remove `{field}`"
-            yield _Problem((*route, field), f"`{field}` without a cohort", f"no `{missing}`", help_)
-
-
-def _lent(quota: Mapping[str, object], route: Path) -> Iterator[_Problem]:
-    """A queue that lends more than it has; a Cohort may, for it has what its members have as well."""
+            yield _Problem((field,), f"`{field}` without a cohort", f"no `{missing}`", help_)
     lent, nominal = _number(quota.get("lendingLimit")), _number(quota.get("nominalQuota"))
-    if lent is not None and nominal is not None and lent > nominal:
+    if not (missing or is_cohort) and lent is not None and nominal is not None and lent > nominal:
         message = f"`lendingLimit` is more than the `nominalQuota` of {quota.get('nominalQuota')}"
-        yield _Problem(route, message, "more than there is", "write the nominal quota or less")
+        yield _Problem(("lendingLimit",), message, "more than there is", "write the nominal quota or less")
 
 
 def _number(value: object) -> Decimal | None:
@@ -184,7 +180,7 @@ def cohorts_in_a_circle(files: HandFiles) -> Iterator[Finding]:
     Let one of them have no `parentName`, or another one.
     """
     cohorts = {found.name: found for found in _of(files, _KUEUE, "Cohort") if not found.is_patch}
-    parents = {name: _parent(found) for name, found in cohorts.items()}
+    parents = {name: text(inside(item.body, "spec").get(_parent_field(item))) for name, item in cohorts.items()}
     for circle in circles(parents):
         first = cohorts[circle[0]]
         way = " -> ".join(f"`{name}`" for name in (*circle, circle[0]))
@@ -197,12 +193,8 @@ def cohorts_in_a_circle(files: HandFiles) -> Iterator[Finding]:
         )
 
 
-def _parent_field(found: Object) -> str:
-    return next((field for field in _PARENTS if inside(found.body, "spec").get(field)), _PARENTS[0])
-
-
-def _parent(found: Object) -> str:
-    return text(inside(found.body, "spec").get(_parent_field(found)))
+def _parent_field(cohort: Object) -> str:
+    return next((field for field in _PARENTS if inside(cohort.body, "spec").get(field)), _PARENTS[0])
 
 
 _PARENTS = ("parentName", "parent")
@@ -265,25 +257,19 @@ def _references(files: HandFiles) -> Iterator[_Reference]:
     yield from _named(_of(files, _KUEUE, "ResourceFlavor"), ("spec", "topologyName"), "Topology")
     yield from _named(_of(files, _KUEUE, "LocalQueue"), ("spec", "clusterQueue"), "ClusterQueue")
     yield from _named(_of(files, _KAI, "Queue"), ("spec", "parentQueue"), "Queue")
-    for found in files.objects:
-        yield from _labelled(found)
+    # Work names queues and classes in labels, its own or those of its pods.
+    for work, route in product(files.objects, (("metadata", "labels"), ("spec", "template", "metadata", "labels"))):
+        labels, namespace = mapping(value_at(work.body, route)), text(work.metadata.get("namespace"))
+        for key, kind in _LABELS.items():
+            name, is_local = text(labels.get(key)), kind == "LocalQueue"
+            if name and (namespace or not is_local):
+                yield _Reference(work, work.place(*route, key), kind, name, namespace if is_local else "")
 
 
 def _named(objects: Iterable[Object], route: tuple[str, ...], kind: str) -> Iterator[_Reference]:
     for found in objects:
         if name := text(value_at(found.body, route)):
             yield _Reference(found, found.place(*route), kind, name)
-
-
-def _labelled(found: Object) -> Iterator[_Reference]:
-    """The queues and classes that work names in labels, its own or those of its pods."""
-    namespace = text(found.metadata.get("namespace"))
-    for route in (("metadata", "labels"), ("spec", "template", "metadata", "labels")):
-        for key, kind in _LABELS.items():
-            name = text(mapping(value_at(found.body, route)).get(key))
-            is_local = kind == "LocalQueue"
-            if name and (namespace or not is_local):
-                yield _Reference(found, found.place(*route, key), kind, name, namespace if is_local else "")
 
 
 _LABELS = {
@@ -312,7 +298,7 @@ _KINDS = {
 
 
 _OF_KAI_CHART = ("default-parent-queue", "default-queue")
-"""What KAI-Scheduler's chart makes unless told otherwise (`deployments/kai-scheduler/templates/default-queue.yaml`)."""
+"""The queues of KAI-Scheduler's chart by default (`deployments/kai-scheduler/templates/default-queue.yaml`)."""
 
 
 def _generated(plan: Plan) -> dict[str, set[tuple[str, str]]]:

@@ -37,7 +37,7 @@ class Reference(Value):
 
 
 class Files(Protocol):
-    """What can be read beside a kustomization; paths are relative to the repository's root."""
+    """The files that can be read beside a kustomization. Paths are relative to the repository's root."""
 
     def find_documents(self, path: str) -> Sequence[tuple[Origin, object]]:
         """The documents of a file with their places; none where there is no such file."""
@@ -164,7 +164,7 @@ _CONFIGURED: _Fields = {
     "paths []": _path_or_objects,
     "replacements [] path": _path,
 }
-"""What the configuration of any builtin plugin may name."""
+"""The paths that the configuration of any builtin plugin may name."""
 
 
 def _named(at: Origin, body: object, fields: _Fields) -> Iterator[Reference]:
@@ -174,7 +174,7 @@ def _named(at: Origin, body: object, fields: _Fields) -> Iterator[Reference]:
 
 
 def _values(at: Origin, body: object, *route: str) -> Iterator[tuple[Origin, object]]:
-    """What is at a route; Go's JSON reader takes the names of fields in upper and lower case."""
+    """Yield the values at a route. Go's JSON reader takes the names of fields in upper and lower case."""
     if not route:
         yield at, body
         return

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gpuplan.compiler.base.diagnostics import Finding, Path, Severity
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.base.plain import inside, mapping, parts_with, sequence, text
+from gpuplan.compiler.base.plain import inside, mapping, parts_with, sequence, text, value_at
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.catalog import Gpu, load
@@ -72,26 +72,22 @@ class _Asked(Value):
 _Term = tuple[_Asked, ...]
 
 
-def _selectors(found: Object) -> Iterator[Sequence[_Term]]:
-    """What each pod, or a flavor, asks of its nodes, wherever in an object it stands: one of several terms."""
-    if found.kind == "ResourceFlavor":
-        yield (_by_labels(("spec", "nodeLabels"), inside(found.body, "spec", "nodeLabels")),)
+def _selectors(holder: Object) -> Iterator[Sequence[_Term]]:
+    """Yield what each pod, or a flavor, asks of its nodes, wherever in an object it stands: one of several terms."""
+    if holder.kind == "ResourceFlavor":
+        yield (_by_labels(("spec", "nodeLabels"), inside(holder.body, "spec", "nodeLabels")),)
         return
-    for route, part in parts_with(found.body, "nodeSelector", "nodeAffinity"):
+    for route, part in parts_with(holder.body, "nodeSelector", "nodeAffinity"):
         yield (_by_labels((*route, "nodeSelector"), inside(part, "nodeSelector")),)
-        yield from _by_affinity((*route, "nodeAffinity"), inside(part, "nodeAffinity"))
+        above = ("nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+        if terms := sequence(value_at(part, above)):
+            yield tuple(
+                tuple(_by_expressions((*route, *above, index), mapping(term))) for index, term in enumerate(terms)
+            )
 
 
 def _by_labels(route: Path, labels: Mapping[str, object]) -> _Term:
     return tuple(_Asked((*route, key), key, (value,)) for key, value in labels.items() if isinstance(value, str))
-
-
-def _by_affinity(route: Path, affinity: Mapping[str, object]) -> Iterator[Sequence[_Term]]:
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
-    route = (*route, required, "nodeSelectorTerms")
-    terms = sequence(inside(affinity, required).get("nodeSelectorTerms"))
-    if terms:
-        yield tuple(tuple(_by_expressions((*route, index), mapping(term))) for index, term in enumerate(terms))
 
 
 def _by_expressions(route: Path, term: Mapping[str, object]) -> Iterator[_Asked]:
@@ -132,17 +128,13 @@ def _nodes(plan: Plan, files: HandFiles) -> tuple[_Nodes, ...]:
 
 def _labels_of(part: Pool) -> dict[str, frozenset[str]]:
     labels = {key: frozenset([value]) for key, value in part.labels.items()}
-    return labels | {PRODUCT_LABEL: frozenset(f"{item.label}{_suffix(part)}" for item in part.gpu.products)}
-
-
-def _suffix(part: Pool) -> str:
-    """What GPU feature discovery appends to the product; a name of a profile loses what no label may have."""
-    shared = "-SHARED" if part.shares and not part.shares.spec.rename else ""
-    if not isinstance(part.sharing, Mig):
-        return shared
-    profiles = {name for entry in part.sharing.layout.entries for name in entry.instances}
-    is_single = part.sharing.spec.strategy is MigStrategy.SINGLE and len(profiles) == 1
-    return f"-MIG-{next(iter(profiles)).replace('+', '')}{shared}" if is_single else ""
+    # GPU feature discovery appends how GPUs are shared to the product, less the `+` of a profile.
+    suffix = "-SHARED" if part.shares and not part.shares.spec.rename else ""
+    if isinstance(part.sharing, Mig):
+        profiles = {name for entry in part.sharing.layout.entries for name in entry.instances}
+        is_single = part.sharing.spec.strategy is MigStrategy.SINGLE and len(profiles) == 1
+        suffix = f"-MIG-{next(iter(profiles)).replace('+', '')}{suffix}" if is_single else ""
+    return labels | {PRODUCT_LABEL: frozenset(f"{item.label}{suffix}" for item in part.gpu.products)}
 
 
 def _faults(asked: _Asked, term: _Term, nodes: Sequence[_Nodes]) -> Iterator[_Fault]:
@@ -182,15 +174,15 @@ def _may_be_called(product: str, gpu: Gpu) -> bool:
 # --- What was meant ----------------------------------------------------------------------------------------------
 
 
-def _selects_nothing(plan: Plan, found: Object, fault: _Fault, nodes: Sequence[_Nodes]) -> Finding:
+def _selects_nothing(plan: Plan, holder: Object, fault: _Fault, nodes: Sequence[_Nodes]) -> Finding:
     asked, meant = fault.asked, _meant(plan, fault.asked)
     wanted = listing([f"{asked.key}: {value}" for value in asked.values], 3, "or")
     there = sorted({value for item in nodes if item.pool for value in item.labels.get(asked.key, ())})
     has = listing(sorted(_labels_of(meant[0]).get(asked.key, ())), 3, "or") if meant else ""
     pools = listing([f"{POOL_LABEL}: {part.name}" for part in meant or plan.pools], 3, "or")
     return Finding(
-        found.place(*asked.route),
-        f"no node of a pool has {wanted}, which {found.title} selects",
+        holder.place(*asked.route),
+        f"no node of a pool has {wanted}, which {holder.title} selects",
         label=f"nodes of pool `{meant[0].name}` have {has}" if has else "selects nothing",
         notes=() if has else those_there_are(there),
         help=f"write {pools}" if meant else f"select nodes by {pools}",

@@ -17,7 +17,7 @@ from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.values import Value
 from gpuplan.features.components.kustomize.confinement import find_confinement
-from gpuplan.features.components.kustomize.running import MAX_PRINTED, Ended, Excess, environment, run
+from gpuplan.features.components.kustomize.running import MAX_PRINTED, Excess, environment, run
 from gpuplan.features.components.kustomize.scratch import Scratch, Sources, laid_out
 
 __all__ = [
@@ -41,12 +41,12 @@ MARK: Final = "gpuplan.dev/folder"
 
 
 class Refusal(Value):
-    """Why no objects came of a folder, as kustomize says it.
+    """The reason why no objects came of a folder, as kustomize says it.
 
     ``is_late`` says that it was stopped, since it took longer than `LONGEST_BUILD`.
     """
 
-    said: str
+    message: str
     is_late: bool = False
 
 
@@ -114,7 +114,12 @@ def build(command: Sequence[str], folders: Sequence[Path], home: Path) -> list[s
             raise GpuplanError(f"cannot run `{command[0]}`: {error.strerror}") from error
         if ended.excess is Excess.TIME:
             late.set()
-        return _built(ended)
+            return Refusal(f"nothing within {LONGEST_BUILD:g} seconds", is_late=True)
+        if ended.excess is Excess.OUTPUT:
+            return Refusal(f"more than {MAX_PRINTED // 2**20} MiB")
+        if ended.status:
+            return Refusal(_message(ended.errors.decode(errors="replace")) or f"nothing, and ends with {ended.status}")
+        return ended.printed.decode(errors="replace")
 
     with ThreadPoolExecutor(os.cpu_count(), initializer=confinement.enter if confinement else None) as pool:
         try:
@@ -124,34 +129,20 @@ def build(command: Sequence[str], folders: Sequence[Path], home: Path) -> list[s
             raise
 
 
-def _built(ended: Ended) -> str | Refusal:
-    match ended.excess:
-        case Excess.TIME:
-            return Refusal(f"nothing within {LONGEST_BUILD:g} seconds", is_late=True)
-        case Excess.OUTPUT:
-            return Refusal(f"more than {MAX_PRINTED // 2**20} MiB")
-        case None:
-            pass
-    if ended.status:
-        said = _refusal(_shortened(ended.said.decode(errors="replace")))
-        return Refusal(said or f"nothing, and ends with {ended.status}")
-    return ended.printed.decode(errors="replace")
-
-
 _LONGEST_HALF: Final = 4000
-
-
-def _shortened(said: str) -> str:
-    """The beginning and the end: what a Component has kustomize say may be long, and is searched for names."""
-    return said if len(said) <= 2 * _LONGEST_HALF else f"{said[:_LONGEST_HALF]} … {said[-_LONGEST_HALF:]}"
 
 
 _IN_LOG: Final = regex(r'err=("(?:[^"\\]|\\.)*")')
 
 
-def _refusal(said: str) -> str:
-    """Its message in one line, taken from the log entry that some builds of kubectl write; no stack traces."""
-    lines = takewhile(lambda line: not line.startswith("goroutine "), said.splitlines())
+def _message(errors: str) -> str:
+    """Return the message in one line, without stack traces. Some builds of kubectl write it into a log entry.
+
+    A long text loses its middle: a Component can make kustomize say anything, and the message is searched for names.
+    """
+    if len(errors) > 2 * _LONGEST_HALF:
+        errors = f"{errors[:_LONGEST_HALF]} … {errors[-_LONGEST_HALF:]}"
+    lines = takewhile(lambda line: not line.startswith("goroutine "), errors.splitlines())
     text = " ".join(line for line in lines if not line.startswith("# Warning"))
     logged = _IN_LOG.search(text)
     if logged:

@@ -24,12 +24,13 @@ class Confinement(NamedTuple):
 
 @functools.cache
 def find_confinement() -> Confinement | None:
-    """What this system has to keep a program, and all that it starts, from a network; None where there is nothing.
+    """Return a way to keep a program, and all that it starts, from a network, or None if this system has none.
 
     Proxy variables are not enough: Go asks no proxy for loopback addresses, and other programs ask none at all.
     """
     if sys.platform == "darwin":
-        return _sandbox_of_macos()
+        has_sandbox = os.access(SANDBOX_EXEC, os.X_OK)
+        return Confinement(_nothing, (SANDBOX_EXEC, "-p", SANDBOX_PROFILE)) if has_sandbox else None
     return Confinement(_refuse_sockets) if sys.platform == "linux" and _sockets_can_be_refused() else None
 
 
@@ -37,11 +38,6 @@ def find_confinement() -> Confinement | None:
 
 SANDBOX_EXEC: Final = "/usr/bin/sandbox-exec"
 SANDBOX_PROFILE: Final = "(version 1)(allow default)(deny network*)"
-
-
-def _sandbox_of_macos() -> Confinement | None:
-    is_there = os.access(SANDBOX_EXEC, os.X_OK)
-    return Confinement(_nothing, (SANDBOX_EXEC, "-p", SANDBOX_PROFILE)) if is_there else None
 
 
 def _nothing() -> None:
@@ -52,7 +48,7 @@ def _nothing() -> None:
 
 
 class _Architecture(NamedTuple):
-    """What the kernel calls it, the numbers of the calls that make sockets, and the first that is no call of its own.
+    """The name of an architecture in the kernel, its calls that make sockets, and the first number of foreign calls.
 
     AUDIT_ARCH_* of include/uapi/linux/audit.h; arch/x86/entry/syscalls/syscall_64.tbl, where numbers from
     __X32_SYSCALL_BIT on are those of x32; include/uapi/asm-generic/unistd.h for aarch64. A pair of UNIX sockets can be

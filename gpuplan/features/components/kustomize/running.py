@@ -19,7 +19,7 @@ from gpuplan.compiler.base.values import NamedTuple
 
 MAX_PRINTED: Final = 16 * 2**20
 """Bytes: twice of what can be read as a file."""
-_MAX_SAID: Final = 2**20
+_MAX_ERRORS: Final = 2**20
 _CHUNK: Final = 2**16
 _PATIENCE: Final = 0.25
 """Seconds until a run notices that it is not wanted any more."""
@@ -33,16 +33,16 @@ class Excess(Enum):
 
 
 class Ended(NamedTuple):
-    """How a program ended: ``status`` is its exit code, or None where it was stopped for its ``excess``."""
+    """The end of a program: ``status`` is its exit code, or None if it was stopped for its ``excess``."""
 
     status: int | None
     printed: bytes = b""
-    said: bytes = b""
+    errors: bytes = b""
     excess: Excess | None = None
 
 
 def environment(home: Path) -> Mapping[str, str]:
-    """What a program needs that is to build files alone: nothing of the user's settings, plugins, secrets, or network.
+    """Return the environment of a program that only builds files: without settings, plugins, secrets, or network.
 
     Git knows no protocol then, and asks nobody. Whoever asks a proxy finds a port that is closed.
     """
@@ -86,9 +86,9 @@ def run(
 
 
 def _follow(process: subprocess.Popen[bytes], end: float, unwanted: threading.Event) -> Ended:
-    printed, said = bytearray(), bytearray()
+    printed, errors = bytearray(), bytearray()
     with selectors.DefaultSelector() as waiting:
-        for stream, kept in ((process.stdout, printed), (process.stderr, said)):
+        for stream, kept in ((process.stdout, printed), (process.stderr, errors)):
             if stream is not None:
                 waiting.register(stream, selectors.EVENT_READ, kept)
         while waiting.get_map():
@@ -102,8 +102,8 @@ def _follow(process: subprocess.Popen[bytes], end: float, unwanted: threading.Ev
                     waiting.unregister(key.fileobj)
             if len(printed) > MAX_PRINTED:
                 return Ended(None, excess=Excess.OUTPUT)
-            del said[_MAX_SAID:]
+            del errors[_MAX_ERRORS:]
     try:
-        return Ended(process.wait(max(0, end - time.monotonic())), bytes(printed), bytes(said))
+        return Ended(process.wait(max(0, end - time.monotonic())), bytes(printed), bytes(errors))
     except subprocess.TimeoutExpired:
         return Ended(None, excess=Excess.TIME)

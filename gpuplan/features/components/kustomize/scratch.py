@@ -15,7 +15,7 @@ from gpuplan.compiler.base.values import Value
 
 
 class Sources(Value):
-    """What is to be copied: files with their content, links with what they lead to, and folders that may be empty.
+    """The things to copy: files with their content, links with their targets, and folders that may be empty.
 
     Paths are from the top of the file system, and none goes through a link: what is behind one has a path of its own.
     """

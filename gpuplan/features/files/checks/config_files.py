@@ -61,7 +61,7 @@ def single_for_unequal_instances(files: HandFiles) -> Iterator[Finding]:
 
 
 _STOCK = "default-mig-parted-config"
-"""What the operator writes itself, for all boards."""
+"""The configurations that the operator writes itself, for all boards."""
 
 
 def _is_stock(config: Config) -> bool:
@@ -114,9 +114,9 @@ def unread_config(files: HandFiles) -> Iterator[Finding]:
 _MOVE = "write the operator's namespace, most often `gpu-operator`"
 
 
-def _operand_of(found: Object) -> str:
-    """Which operand reads what is in a ConfigMap; empty for any other one."""
-    values = [value for value in inside(found.body, "data").values() if holds_config(value)]
+def _operand_of(holder: Object) -> str:
+    """Return the operand that reads a ConfigMap, or an empty text for any other one."""
+    values = [value for value in inside(holder.body, "data").values() if holds_config(value)]
     if not values:
         return ""
     return MIG_MANAGER if any("mig-configs" in str(value) for value in values) else DEVICE_PLUGIN

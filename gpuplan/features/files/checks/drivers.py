@@ -21,7 +21,7 @@ def _nvidia_drivers(files: HandFiles) -> list[Object]:
 
 
 def _driven(files: HandFiles) -> Iterator[tuple[Settings, tuple[str, ...]]]:
-    """What says which driver nodes get, with the route to it; an NVIDIADriver is one of them."""
+    """A setting of the driver of nodes, with the route to it. An NVIDIADriver is one."""
     for setting in files.settings:
         yield setting, ("driver",)
     for found in _nvidia_drivers(files):
@@ -30,7 +30,7 @@ def _driven(files: HandFiles) -> Iterator[tuple[Settings, tuple[str, ...]]]:
 
 @same_rule(drivers.precompiled_driver_beside_sidecar)
 def precompiled_beside_sidecar(files: HandFiles) -> Iterator[Finding]:
-    """What is built against a driver beside one that is built already.
+    """Find kinds of drivers that are built against a driver beside one that is built already.
 
     The operator refuses it of a ClusterPolicy as well (`transformGDSContainer` and `transformGDRCopyContainer` in
     `controllers/object_controls.go` of NVIDIA/gpu-operator v26.7.0).

@@ -1,4 +1,4 @@
-"""Kinds of Gateway API."""
+"""Kinds of the Gateway API and of KEDA."""
 
 from __future__ import annotations
 
@@ -20,6 +20,21 @@ KINDS: Final = (
         changed=ChangeClass.ADMISSION,
         removed=ChangeClass.ADMISSION,
         fields={},
+        immutable=(),
+        outlives_policy=True,
+    ),
+    # Its HorizontalPodAutoscaler goes with it, and the number of pods stays as it was.
+    Kind(
+        group="keda.sh",
+        kind="ScaledObject",
+        source="kedacore/keda: apis/keda/v1alpha1/scaledobject_types.go; apis/keda/v1alpha1/scaledobject_webhook.go",
+        is_namespaced=True,
+        is_custom=True,
+        care=Care(),
+        added=Judgement.BY_FOLDER,
+        changed=ChangeClass.QUOTA,
+        removed=ChangeClass.QUOTA,
+        fields={"spec.minReplicaCount": Judgement.NUMBER_OF_PODS, "spec.maxReplicaCount": Judgement.NUMBER_OF_PODS},
         immutable=(),
         outlives_policy=True,
     ),

@@ -1,4 +1,4 @@
-"""What a cluster's policies refuse of an object in a tenant's namespace, and which part of it is to blame."""
+"""Find what a cluster's policies refuse of an object in a tenant's namespace, and which part of it is to blame."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpuplan.compiler.planning.plan import Plan, Tenant
 class Refused(Value):
     """A refusal of an object, or of what controllers make of it, and the route in it to what is to blame.
 
-    The route is empty where something is missing.
+    The route is empty if something is missing.
     """
 
     refusal: Refusal
@@ -40,7 +40,7 @@ def refused(
     classes: Mapping[str, int] = _NO_CLASSES,
     further: Mapping[str, str] = _NOTHING,
 ) -> Iterator[Refused]:
-    """What the policies of a plan refuse: each part that is to blame once, and nothing that follows from it.
+    """Yield what the policies of a plan refuse: each part that is to blame once, and nothing that follows from it.
 
     ``classes`` are the values of priority classes that are written by hand, ``further`` what is written by hand into
     the parameters of the namespace.
@@ -67,5 +67,5 @@ def refused(
 
 
 def _judged(refusal: Refusal, request: Request, body: Body) -> Refusal | None:
-    """What the rule of a refusal says of another object, if it refuses that."""
+    """Return what the rule of a refusal says of another object, if it refuses that."""
     return next(refusals_by(refusal, replace(request, object=body)), None)

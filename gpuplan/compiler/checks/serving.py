@@ -26,9 +26,8 @@ from gpuplan.compiler.policy.models import Api, AutoscalerKind, Autoscaling, Inf
 
 
 def _services(plan: Plan) -> Iterator[tuple[Workload, Inference]]:
-    for workload in plan.workloads:
-        if isinstance(workload.work, Inference):
-            yield workload, workload.work
+    works = ((workload, workload.work) for workload in plan.workloads)
+    return ((workload, work) for workload, work in works if isinstance(work, Inference))
 
 
 # --- Ports and probes ----------------------------------------------------------------------------------------------
@@ -55,7 +54,16 @@ def service_contradicts_itself(plan: Plan) -> Iterator[Finding]:
         yield from _without_port(workload, work)
         yield from _ports(workload, work)
         yield from _probes(workload, work)
-        yield from _reach(workload, work)
+        at, service = workload.work_at / "service", work.service
+        if service.node_port is not None and service.type is ServiceType.CLUSTER_IP and work.port != "none":
+            yield Finding(
+                at / "nodePort",
+                f"the Service of `{workload.name}` is reached from within the cluster alone and has a port of the "
+                "nodes",
+                label="refused by the API server",
+                related=(Label(at / "type", "no port of nodes"),),
+                help="write `type: NodePort`, or leave it out",
+            )
 
 
 def _without_port(workload: Workload, work: Inference) -> Iterator[Finding]:
@@ -171,18 +179,6 @@ def _probe(
             )
 
 
-def _reach(workload: Workload, work: Inference) -> Iterator[Finding]:
-    at = workload.work_at / "service"
-    if work.service.node_port is not None and work.service.type is ServiceType.CLUSTER_IP and work.port != "none":
-        yield Finding(
-            at / "nodePort",
-            f"the Service of `{workload.name}` is reached from within the cluster alone and has a port of the nodes",
-            label="refused by the API server",
-            related=(Label(at / "type", "no port of nodes"),),
-            help="write `type: NodePort`, or leave it out",
-        )
-
-
 # --- Ports of nodes ------------------------------------------------------------------------------------------------
 
 _NODE_PORTS = range(30000, 32768)
@@ -249,7 +245,7 @@ def load_that_cannot_be_measured(plan: Plan) -> Iterator[Finding]:
         if scaling is None:
             continue
         at = workload.work_at / "autoscaling"
-        if scaling.cpu_percent is not None and not _asks_cpu(workload):
+        if scaling.cpu_percent is not None and asked_by_main(workload, Counted.CPU) is None:
             yield Finding(
                 at / "cpuPercent",
                 f"the number of pods of `{workload.name}` follows their use of CPU, and they ask for none",
@@ -257,15 +253,23 @@ def load_that_cannot_be_measured(plan: Plan) -> Iterator[Finding]:
                 help="add `cpu: 4`, or as much as a pod needs",
             )
         yield from _silent(plan, workload, at, scaling)
-        if scaling.gpu_percent is not None and _shares_gpu(workload):
+        part = workload.pool.part_with(workload.unit)
+        is_shared = workload.fraction is not None or part.shares_of(workload.unit)
+        if scaling.gpu_percent is not None and is_shared:
             yield Finding(
                 at / "gpuPercent",
                 f"the number of pods of `{workload.name}` follows their use of a GPU that others use as well",
                 label="what all of them use",
-                related=(Label(workload.pool.part_with(workload.unit).sharing.at.key, "several pods on a GPU"),),
+                related=(Label(part.sharing.at.key, "several pods on a GPU"),),
                 help="write `requestsPerSecond` or `waitingRequests` in its place",
             )
-        yield from _metric(workload, scaling, at)
+        if scaling.metric is not None and metric_of(scaling) != scaling.metric:
+            yield Finding(
+                at / "metric",
+                f"the number of pods of `{workload.name}` follows what they use, and not `{scaling.metric}`",
+                label="has no effect here",
+                help="leave it out, or write `requestsPerSecond` or `waitingRequests`",
+            )
 
 
 def _silent(plan: Plan, workload: Workload, at: Origin, scaling: Autoscaling) -> Iterator[Finding]:
@@ -280,16 +284,6 @@ def _silent(plan: Plan, workload: Workload, at: Origin, scaling: Autoscaling) ->
             label="the autoscaler then changes nothing",
             related=(Label(at / "cpuPercent", "a part of what all containers ask for"),),
             help="add `resources: {requests: {cpu: 100m}}`, or as much as it needs",
-        )
-
-
-def _metric(workload: Workload, scaling: Autoscaling, at: Origin) -> Iterator[Finding]:
-    if scaling.metric is not None and metric_of(scaling) != scaling.metric:
-        yield Finding(
-            at / "metric",
-            f"the number of pods of `{workload.name}` follows what they use, and not `{scaling.metric}`",
-            label="has no effect here",
-            help="leave it out, or write `requestsPerSecond` or `waitingRequests`",
         )
 
 
@@ -431,12 +425,3 @@ def never_wakes(plan: Plan) -> Iterator[Finding]:
 
 _OF_PODS = regex(r"\bvllm:[a-z_]+|\bDCGM_FI_[A-Z_]+|\bcontainer_[a-z_]+")
 """Metrics of servers, of their GPUs and of their containers."""
-
-
-def _asks_cpu(workload: Workload) -> bool:
-    """Whether the main container asks for CPU, or has a request by its tenant's defaults."""
-    return asked_by_main(workload, Counted.CPU) is not None
-
-
-def _shares_gpu(workload: Workload) -> bool:
-    return workload.fraction is not None or bool(workload.pool.part_with(workload.unit).shares_of(workload.unit))

@@ -83,7 +83,17 @@ def workload_without_quota(plan: Plan) -> Iterator[Finding]:
         tenant = workload.tenant
         quota = plan.tree.find_quota(tenant, workload.key)
         if quota is None and tenant.name not in plan.broken.incomplete_tenants:
-            yield _without_quota(workload)
+            offers = joined([units(granted) for granted in tenant.quotas[:8]])
+            grant = (
+                f"{{pool: {workload.pool.name}, unit: {workload.unit.name}, guaranteed: {number(_amount(workload))}}}"
+            )
+            yield Finding(
+                workload.at / ("unit" if len(workload.pool.units) > 1 else "pool"),
+                f"tenant `{tenant.name}` has no quota on {units(workload)}",
+                label=f"`{workload.name}` never starts",
+                notes=(f"it has a quota on {offers}" if offers else "it has no quota at all",),
+                help=f"run it elsewhere, or grant `{grant}`",
+            )
         elif quota and quota.caps.get(workload.namespace) == 0:
             field = "split" if quota.split else _written_cap(plan, quota)
             yield Finding(
@@ -93,19 +103,6 @@ def workload_without_quota(plan: Plan) -> Iterator[Finding]:
                 related=(Label(quota.at / field, f"what tenant `{tenant.name}` has of it"),),
                 help="give the namespace a part of the quota, or run the workload in another one",
             )
-
-
-def _without_quota(workload: Workload) -> Finding:
-    tenant, pool = workload.tenant, workload.pool
-    offers = joined([units(quota) for quota in tenant.quotas[:8]])
-    return Finding(
-        workload.at / ("unit" if len(pool.units) > 1 else "pool"),
-        f"tenant `{tenant.name}` has no quota on {units(workload)}",
-        label=f"`{workload.name}` never starts",
-        notes=(f"it has a quota on {offers}" if offers else "it has no quota at all",),
-        help=f"run it elsewhere, or grant `{{pool: {pool.name}, unit: {workload.unit.name}, "
-        f"guaranteed: {number(_amount(workload))}}}`",
-    )
 
 
 @check("GPU571", "workloads-over-quota")
@@ -312,26 +309,22 @@ def workloads_on_borrowed_units(plan: Plan) -> Iterator[Finding]:
         safe = add([min(max(beside, quota.guaranteed), _reach(quota)) for quota, beside in left])
         is_reported = _total(_at_once(own)) > used or _total(_at_once(_lasting(own))) > load.guaranteed
         if used > safe and not is_reported:
-            yield _borrowed(plan, load, used, safe)
-
-
-def _borrowed(plan: Plan, load: _Load, used: Amount, safe: Amount) -> Finding:
-    quota, own = load.quota, load.of_holder
-    owners = [
-        Label(other.at / "guaranteed", f"`{tenant.name}` may want them back")
-        for tenant, other in each_quota(plan)
-        if tenant is not load.holder and other.guaranteed and other.key == quota.key
-    ]
-    there = add([found.unit.capacity for found in load.quotas])
-    has = f"the pool has {number(there)}" if not load.beyond else f"it and what it falls back to have {number(there)}"
-    return Finding(
-        own[_crossing(own, safe)].pods_at,
-        f"{number(used - safe)} of {number(used)} {units(quota)} that workloads of tenant `{load.holder.name}` ask for "
-        "are borrowed",
-        label="evicted when their owners want them",
-        related=(Label(quota.at / "guaranteed", f"{number(quota.guaranteed)} guaranteed"), *owners[:2]),
-        notes=(*_each(own), f"{has}; {number(safe)} of them can be counted on"),
-    )
+            quota = load.quota
+            owners = [
+                Label(other.at / "guaranteed", f"`{tenant.name}` may want them back")
+                for tenant, other in each_quota(plan)
+                if tenant is not load.holder and other.guaranteed and other.key == quota.key
+            ]
+            size = number(add([held.unit.capacity for held in load.quotas]))
+            has = f"it and what it falls back to have {size}" if load.beyond else f"the pool has {size}"
+            yield Finding(
+                own[_crossing(own, safe)].pods_at,
+                f"{number(used - safe)} of {number(used)} {units(quota)} that workloads of tenant `{load.holder.name}` "
+                "ask for are borrowed",
+                label="evicted when their owners want them",
+                related=(Label(quota.at / "guaranteed", f"{number(quota.guaranteed)} guaranteed"), *owners[:2]),
+                notes=(*_each(own), f"{has}; {number(safe)} of them can be counted on"),
+            )
 
 
 # --- Nodes -------------------------------------------------------------------------------------------------------

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from posixpath import normpath
 from typing import Any, Final
 
-from gpuplan.compiler.admission import level_of
 from gpuplan.compiler.admission.arriving import templates
+from gpuplan.compiler.admission.policies import level_of
 from gpuplan.compiler.admission.verdicts import refused
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Path, Severity, field_path
 from gpuplan.compiler.base.patterns import regex
@@ -203,7 +203,8 @@ def _shortened(
     laid: _Laid, route: Path, inner: Path, content: str, before: Sequence[Any], after: Sequence[Any]
 ) -> Iterator[_Change]:
     if missing := [item for item in before if item not in after]:
-        add = ", ".join(map(_flow, missing))
+        flows = (", ".join(f"{key}: {value}" for key, value in entry.items()) for entry in missing)
+        add = ", ".join(f"`{{{flow}}}`" for flow in flows)
         yield inner, f"takes away {content}", laid.links(route)[0].at, f"the list is replaced: add {add}"
 
 
@@ -233,10 +234,6 @@ def _admits(term: Mapping[str, Any], pool: str) -> bool:
     """Whether a term may choose a node of the pool, by the pool's label."""
     expressions = (mapping(item) for item in items(term.get("matchExpressions")))
     return not any(item.get("key") == POOL_LABEL and holds(item, {POOL_LABEL: pool}) is False for item in expressions)
-
-
-def _flow(entry: Mapping[str, object]) -> str:
-    return f"`{{{', '.join(f'{key}: {value}' for key, value in entry.items())}}}`"
 
 
 def _instead(laid: _Laid, link: Link) -> str:

@@ -37,7 +37,7 @@ def refused_by_admission(files: HandFiles) -> Iterator[Finding]:
     judged = [(item, namespace) for item, namespace in found if _is_whole(files, item)]
     if not judged:
         return
-    from gpuplan.compiler.admission import policies
+    from gpuplan.compiler.admission.policies import policies
     from gpuplan.compiler.admission.verdicts import refused
 
     every, classes = policies(plan), written_classes(files)

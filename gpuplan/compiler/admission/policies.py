@@ -251,10 +251,10 @@ def _whole() -> tuple[Framework, ...]:
     return tuple(found for found in known_to_kueue() if found.group not in ("", "apps"))
 
 
-def _matching(found: Iterable[Framework], operations: Sequence[str]) -> Mapping[str, Mapping[str, Sequence[str]]]:
+def _matching(kinds: Iterable[Framework], operations: Sequence[str]) -> Mapping[str, Mapping[str, Sequence[str]]]:
     """Return the operations by version and resource, as the data files say them."""
     match: dict[str, dict[str, Sequence[str]]] = {}
-    for framework in found:
+    for framework in kinds:
         match.setdefault(framework.api, {})[framework.resource] = operations
     return match
 

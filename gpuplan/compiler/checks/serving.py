@@ -68,31 +68,19 @@ def service_contradicts_itself(plan: Plan) -> Iterator[Finding]:
 
 def _without_port(workload: Workload, work: Inference) -> Iterator[Finding]:
     """Find what needs a port, of a service that has none."""
-    if work.port != "none":
-        return
-    at, probe = workload.work_at, probe_of(work)
+    at, on_command = workload.work_at, "write `liveness: {command: [...]}`, or leave it out"
     needing = (
         (bool(work.ports), (at / "ports").key, "has further ports", "write one of them as `port`"),
-        (
-            work.service.model_fields_set != set(),
-            (at / "service").key,
-            "says how its Service is reached",
-            "leave `service` out",
-        ),
+        (work.service.model_fields_set, (at / "service").key, "says how its Service is reached", "leave `service` out"),
         (work.route is not None, (at / "route").key, "is reached from outside", "leave `route` out"),
-        (_asks_port(probe), at / "probe", "is asked at a port", "write `probe: none`, or `{command: [...]}`"),
-        (
-            _asks_port(work.liveness),
-            at / "liveness",
-            "is asked at a port",
-            "write `liveness: {command: [...]}`, or leave it out",
-        ),
+        (_asks_port(probe_of(work)), at / "probe", "is asked at a port", "write `probe: none`, or `{command: [...]}`"),
+        (_asks_port(work.liveness), at / "liveness", "is asked at a port", on_command),
     )
-    for is_there, place, what, instead in needing:
+    for is_there, place, fact, instead in needing if work.port == "none" else ():
         if is_there:
             yield Finding(
                 place,
-                f"`{workload.name}` {what} and has none",
+                f"`{workload.name}` {fact} and has none",
                 label="needs a port",
                 related=(Label(at / "port", "nothing listens"),),
                 help=instead,
@@ -303,52 +291,43 @@ def autoscaler_not_possible(plan: Plan) -> Iterator[Finding]:
     of pods follow a metric of pods, from one pod on.
     """
     for workload, work in _services(plan):
-        if work.autoscaling is not None:
-            yield from _by_kind(plan, workload, work.autoscaling, workload.work_at / "autoscaling")
-
-
-def _by_kind(plan: Plan, workload: Workload, scaling: Autoscaling, at: Origin) -> Iterator[Finding]:
-    name = workload.name
-    if autoscaler_kind(scaling) is AutoscalerKind.HORIZONTAL_POD_AUTOSCALER:
-        beyond = (
-            (
-                scaling.min_replicas == 0,
-                at / "minReplicas",
-                "follows what pods say, and keeps one",
-                "or `minReplicas: 1`",
-            ),
-            (scaling.query is not None, (at / "query").key, "asks no Prometheus", "or follow a metric of pods"),
-        )
-        for is_asked, place, what, otherwise in beyond:
-            if is_asked:
-                yield Finding(
-                    place,
-                    f"the HorizontalPodAutoscaler of `{name}` {what}",
-                    label="beyond what it can do",
-                    related=(Label(at / "kind", "asked for here"),),
-                    help=f"write `kind: ScaledObject`, {otherwise}",
-                )
-    else:
-        yield from _by_keda(plan, workload, scaling, at)
-    if scaling.cooldown is not None and scaling.min_replicas != 0:
-        yield Finding(
-            at / "cooldown",
-            f"`{name}` always has {count(scaling.min_replicas, 'pod')}, and no last one that could go",
-            label="has no effect",
-            related=(Label(at / "minReplicas", "the fewest"),),
-            help="write `minReplicas: 0`, or leave it out",
-            severity=Severity.WARNING,
-        )
+        scaling, name, at = work.autoscaling, workload.name, workload.work_at / "autoscaling"
+        if scaling is None:
+            continue
+        if autoscaler_kind(scaling) is AutoscalerKind.HORIZONTAL_POD_AUTOSCALER:
+            none_left = "follows what pods say, and keeps one"
+            beyond = (
+                (scaling.min_replicas == 0, at / "minReplicas", none_left, "or `minReplicas: 1`"),
+                (scaling.query is not None, (at / "query").key, "asks no Prometheus", "or follow a metric of pods"),
+            )
+            for is_asked, place, fact, otherwise in beyond:
+                if is_asked:
+                    yield Finding(
+                        place,
+                        f"the HorizontalPodAutoscaler of `{name}` {fact}",
+                        label="beyond what it can do",
+                        related=(Label(at / "kind", "asked for here"),),
+                        help=f"write `kind: ScaledObject`, {otherwise}",
+                    )
+        else:
+            yield from _by_keda(plan, workload, scaling, at)
+        if scaling.cooldown is not None and scaling.min_replicas != 0:
+            yield Finding(
+                at / "cooldown",
+                f"`{name}` always has {count(scaling.min_replicas, 'pod')}, and no last one that could go",
+                label="has no effect",
+                related=(Label(at / "minReplicas", "the fewest"),),
+                help="write `minReplicas: 0`, or leave it out",
+                severity=Severity.WARNING,
+            )
 
 
 def _by_keda(plan: Plan, workload: Workload, scaling: Autoscaling, at: Origin) -> Iterator[Finding]:
     name, cluster = workload.name, plan.cluster
-    reasons = (
-        (scaling.kind is not None, at / "kind"),
-        (scaling.query is not None, (at / "query").key),
-        (True, at / "minReplicas"),
-    )
-    place = next(found for is_so, found in reasons if is_so)
+    if scaling.kind is not None:
+        place = at / "kind"
+    else:
+        place = at / "minReplicas" if scaling.query is None else (at / "query").key
     if Api.SCALED_OBJECT not in cluster.spec.apis:
         yield Finding(
             place,

@@ -373,22 +373,17 @@ def pods_do_not_fit_pool(plan: Plan) -> Iterator[Finding]:
         most = sum(nodes * on_node.pods for nodes, on_node in rooms)
         falls_back = len(landings(plan, workload)) > 1
         if room.pods and workload.most_pods > most and _amount(workload) <= workload.unit.capacity and not falls_back:
-            yield _does_not_fit(workload, room, most)
-
-
-def _does_not_fit(workload: Workload, room: Room, most: int) -> Finding:
-    pool, pods = workload.pool, workload.most_pods
-    nodes = count(pool.nodes.count, "node")
-    gang, replica = workload.gang, workload.pods_per_replica
-    fewer = f"write `{_pods_field(workload)}: {most // replica}`, or " if most >= replica else ""
-    return Finding(
-        workload.pods_at,
-        f"{pods} pods of `{workload.name}` do not fit onto the nodes of pool `{pool.name}`",
-        label=f"{most} at most" if gang is None or gang <= most else f"{most} at most: a gang of {gang} never starts",
-        related=(Label(pool.nodes.at / "count", nodes),),
-        notes=(_room_text(workload, room, most),),
-        help=f"{fewer}raise `nodes.count` of pool `{pool.name}` to {ceil(pods / room.pods)}",
-    )
+            pool, pods, gang = workload.pool, workload.most_pods, workload.gang
+            replicas = most // workload.pods_per_replica
+            fewer = f"write `{_pods_field(workload)}: {replicas}`, or " if replicas else ""
+            yield Finding(
+                workload.pods_at,
+                f"{pods} pods of `{workload.name}` do not fit onto the nodes of pool `{pool.name}`",
+                label=f"{most} at most" + ("" if gang is None or gang <= most else f": a gang of {gang} never starts"),
+                related=(Label(pool.nodes.at / "count", count(pool.nodes.count, "node")),),
+                notes=(_room_text(workload, room, most),),
+                help=f"{fewer}raise `nodes.count` of pool `{pool.name}` to {ceil(pods / room.pods)}",
+            )
 
 
 def _room_text(workload: Workload, room: Room, most: int) -> str:
@@ -452,7 +447,11 @@ class _Evicted(NamedTuple):
 def _evicted_by(plan: Plan, workload: Workload, others: Iterable[Workload]) -> Iterator[_Evicted]:
     wanted = workload.fraction.portion if workload.fraction else Decimal(0)
     for other in others:
-        if other.fraction is None or not _makes_way(plan, workload, other):
+        mine, its = workload.priority_class, other.priority_class
+        is_shared = not other.unit.asked_as and workload.tenant is other.tenant
+        if other.fraction is None or not (is_shared and mine and its):
+            continue
+        if not may_evict(plan.scheduler, workload.tenant, mine.spec, its.spec):
             continue
         each, name, pods = other.fraction.portion, other.name, other.fraction.per_gpu
         left = max(1 - pods * each, Decimal(0))
@@ -465,13 +464,6 @@ def _evicted_by(plan: Plan, workload: Workload, others: Iterable[Workload]) -> I
                 f"a GPU has {count(pods, 'pod')} of `{name}`, which leave {number(left)}; without {leaving} of them it "
                 f"has {number(left + leaving * each)}{also}",
             )
-
-
-def _makes_way(plan: Plan, workload: Workload, other: Workload) -> bool:
-    """Whether ``other`` is evicted for ``workload``, of the same tenant and pool, where GPUs are divided."""
-    mine, its = workload.priority_class, other.priority_class
-    is_shared = not other.unit.asked_as and workload.tenant is other.tenant
-    return bool(is_shared and mine and its and may_evict(plan.scheduler, workload.tenant, mine.spec, its.spec))
 
 
 def _counted_together(plan: Plan, quota: Quota, workloads: Sequence[Workload]) -> Iterator[Sequence[Workload]]:

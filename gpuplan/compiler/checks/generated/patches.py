@@ -222,18 +222,16 @@ _TERMS: Final = (
 def _kept_off(laid: _Laid) -> Iterator[_Change]:
     """Yield an affinity whose terms all keep pods off the pool. One term that admits it is enough."""
     terms, pool = laid.stated(_TERMS), laid.before(("spec", "nodeSelector", POOL_LABEL))
-    if isinstance(terms, list) and isinstance(pool, str) and not any(_admits(mapping(term), pool) for term in terms):
+    if not isinstance(terms, list) or not isinstance(pool, str):
+        return
+    asked = ([mapping(part) for part in items(mapping(term).get("matchExpressions"))] for term in terms)
+    by_pool = ([part for part in parts if part.get("key") == POOL_LABEL] for parts in asked)
+    if not any(all(holds(part, {POOL_LABEL: pool}) is not False for part in parts) for parts in by_pool):
         message, instead = (
             f"keeps its pods off pool `{pool}`",
             "leave it out: `pool` of the workload says where it runs",
         )
         yield _TERMS, message, laid.links(("spec", "nodeSelector"))[0].at, instead
-
-
-def _admits(term: Mapping[str, Any], pool: str) -> bool:
-    """Whether a term may choose a node of the pool, by the pool's label."""
-    expressions = (mapping(item) for item in items(term.get("matchExpressions")))
-    return not any(item.get("key") == POOL_LABEL and holds(item, {POOL_LABEL: pool}) is False for item in expressions)
 
 
 def _instead(laid: _Laid, link: Link) -> str:
@@ -338,9 +336,7 @@ def _in_container(laid: _Laid, rest: Path, inner: Path, *, is_main: bool) -> str
             used = [mapping(item).get("name") for item in items(laid.stated(inner))]
             return _BY_COUNT if any(unit["name"] in used for unit in units) else None
         case ("resources", "limits" | "requests", str(resource)) if _is_of_gpus(laid.plan, resource):
-            if is_main:
-                return "write `count` of the workload"
-            return _BY_COUNT
+            return "write `count` of the workload" if is_main else _BY_COUNT
         case ("resources", "limits" | "requests", "cpu" | "memory" as amount) if is_main:
             return f"write `{amount}` of the workload"
         case ("readinessProbe" | "startupProbe", *_) if is_main and isinstance(laid.workload.work, Inference):

@@ -15,11 +15,11 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.checks.generated.admitted import Generated, GeneratedWork, RefusedWork
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.manifests import check_schemas
+from gpuplan.compiler.manifests.merging.strategic import Patched, patched
 from gpuplan.compiler.manifests.pod_rules import misfits
 from gpuplan.compiler.manifests.provenance import How, Link
-from gpuplan.compiler.manifests.selectors import holds
+from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.manifests.shapes import shape_of_pods
-from gpuplan.compiler.manifests.strategic import Patched, patched
 from gpuplan.compiler.planning.dra import CLASS_PREFIX
 from gpuplan.compiler.planning.grants import gpu_resources
 from gpuplan.compiler.planning.linking import Linked, find_written
@@ -222,11 +222,11 @@ _TERMS: Final = (
 def _kept_off(laid: _Laid) -> Iterator[_Change]:
     """Yield an affinity whose terms all keep pods off the pool. One term that admits it is enough."""
     terms, pool = laid.stated(_TERMS), laid.before(("spec", "nodeSelector", POOL_LABEL))
-    if not isinstance(terms, list) or not isinstance(pool, str):
-        return
-    asked = ([mapping(part) for part in items(mapping(term).get("matchExpressions"))] for term in terms)
-    by_pool = ([part for part in parts if part.get("key") == POOL_LABEL] for parts in asked)
-    if not any(all(holds(part, {POOL_LABEL: pool}) is not False for part in parts) for parts in by_pool):
+    if (
+        isinstance(terms, list)
+        and isinstance(pool, str)
+        and all(matches(mapping(term), {POOL_LABEL: pool}, (POOL_LABEL,)) is False for term in terms)
+    ):
         message, instead = (
             f"keeps its pods off pool `{pool}`",
             "leave it out: `pool` of the workload says where it runs",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import ROUND_UP, Decimal
@@ -23,6 +24,22 @@ class UnjudgedError(Exception):
 
 class CelError(Exception):
     """A rule has no value for this object."""
+
+
+class Budget(threading.local):
+    """The work that an evaluation may still take, in steps. A step is one item of a macro or of a comparison."""
+
+    steps = 0
+
+    def spend(self, steps: int) -> None:
+        self.steps -= steps
+        if self.steps < 0:
+            raise UnjudgedError("it takes too many steps")
+
+
+BUDGET: Final = Budget()
+_LETTERS: Final = 64
+"""The letters that are made in one step."""
 
 
 # --- Types -----------------------------------------------------------------------------------------------------------
@@ -96,6 +113,7 @@ def map_of(entries: Iterable[tuple[object, object]]) -> Mapping[str, object]:
 def _equal(left: object, right: object) -> bool:
     if isinstance(left, str) and isinstance(right, str):
         return left == right
+    BUDGET.spend(1)
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
         return len(left) == len(right) and all(map(_equal, left, right))
     if isinstance(left, Mapping) and isinstance(right, Mapping):
@@ -117,13 +135,17 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[object, object], 
 
 
 def _is_in(item: object, holder: object) -> bool:
-    return any(_equal(item, element) for element in elements(holder))
+    known = elements(holder)
+    BUDGET.spend(len(known))
+    return any(_equal(item, element) for element in known)
 
 
 def _plus(left: object, right: object) -> object:
     if isinstance(left, str) and isinstance(right, str):
+        BUDGET.spend((len(left) + len(right)) // _LETTERS)
         return left + right
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        BUDGET.spend(len(left) + len(right))
         return [*left, *right]
     return within(number(left) + number(right))
 
@@ -286,9 +308,16 @@ def _split(value: str, by: str) -> list[str]:
 
 
 def _joined(items: object, by: object) -> str:
-    if isinstance(items, list | tuple):
-        return _string(by).join(map(_string, items))
-    raise CelError("no such overload")
+    if not isinstance(items, list | tuple):
+        raise CelError("no such overload")
+    texts = [*map(_string, items)]
+    BUDGET.spend(sum(map(len, texts), len(texts) * len(_string(by))) // _LETTERS)
+    return _string(by).join(texts)
+
+
+def _replaced(value: str, old: str, new: str) -> str:
+    BUDGET.spend((len(value) + value.count(old) * len(new)) // _LETTERS)
+    return value.replace(old, new)
 
 
 def _ascii(change: Callable[[str], str], value: str) -> str:
@@ -350,7 +379,7 @@ METHODS: Final[Mapping[tuple[str, int], Callable[..., Any]]] = {
     ("join", 1): lambda items: _joined(items, ""),
     ("join", 2): _joined,
     ("lowerAscii", 1): lambda value: _ascii(str.lower, _string(value)),
-    ("replace", 3): lambda value, old, new: _string(value).replace(_string(old), _string(new)),
+    ("replace", 3): lambda value, old, new: _replaced(_string(value), _string(old), _string(new)),
     ("split", 2): lambda value, by: _split(_string(value), _string(by)),
     ("substring", 2): lambda value, start: _substring(_string(value), start, len(_string(value))),
     ("substring", 3): lambda value, start, end: _substring(_string(value), start, end),

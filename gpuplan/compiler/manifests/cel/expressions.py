@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gpuplan.compiler.base.patterns import regex
-from gpuplan.compiler.manifests.cel_functions import (
+from gpuplan.compiler.manifests.cel.functions import (
+    BUDGET,
     COMPARISONS,
     FUNCTIONS,
     METHODS,
     SUMS,
-    Authorizer,
     CelError,
     UnjudgedError,
     as_map,
@@ -29,8 +29,6 @@ from gpuplan.compiler.manifests.cel_functions import (
     truth,
     within,
 )
-
-__all__ = ["Authorizer", "CelError", "Scope", "Term", "UnjudgedError", "evaluate", "holds", "names_in", "read_rule"]
 
 Scope = Mapping[str, Any]
 Term = Callable[[Scope], Any]
@@ -47,10 +45,13 @@ def read_rule(text: str, names: Sequence[str] = ("self",)) -> Term:
 
 def evaluate(rule: Term, scope: Scope) -> Any:  # noqa: ANN401 - of any type
     """What a rule comes to; `CelError` where it has no value, `UnjudgedError` where that is not found out here."""
+    outer, BUDGET.steps = BUDGET.steps, MAX_STEPS
     try:
-        return rule({**scope, _STEPS: [0]})
+        return rule(scope)
     except RecursionError as error:
         raise UnjudgedError("it is nested too deep") from error
+    finally:
+        BUDGET.steps = outer
 
 
 def holds(rule: Term, value: object) -> bool:
@@ -66,9 +67,8 @@ def holds(rule: Term, value: object) -> bool:
         return True
 
 
-_STEPS: Final = ""
-"""What a scope counts the steps of macros under: no rule can name it."""
 MAX_STEPS: Final = 200_000
+"""The steps that a rule may take, which are about two seconds. A reasonable one takes a few hundred."""
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------------
@@ -259,7 +259,11 @@ class _Reader:
         macro = _MACROS[name]
 
         def value(scope: Scope) -> Any:  # noqa: ANN401 - of any type
-            return macro(elements(target(scope)), lambda item: body({**_stepped(scope), variable: item}))
+            def of_item(item: object) -> Any:  # noqa: ANN401 - of any type
+                BUDGET.spend(1)
+                return body({**scope, variable: item})
+
+            return macro(elements(target(scope)), of_item)
 
         return value
 
@@ -337,14 +341,6 @@ def _unescaped(name: str) -> str:
 
 def _constant(value: object) -> Term:
     return lambda _: value
-
-
-def _stepped(scope: Scope) -> Scope:
-    if steps := scope.get(_STEPS):
-        steps[0] += 1
-        if steps[0] > MAX_STEPS:
-            raise UnjudgedError("it takes too many steps")
-    return scope
 
 
 def _binary(operation: Callable[[Any, Any], Any], left: Term, right: Term) -> Term:

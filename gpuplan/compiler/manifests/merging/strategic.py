@@ -8,12 +8,13 @@ kubernetes/apimachinery), which says nothing and would move a pod's main contain
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Path
+from gpuplan.compiler.base.trees import leaves
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.manifests.shapes import Shape
+from gpuplan.compiler.manifests.merging.shape import Shape
 
 DIRECTIVE: Final = "$patch"
 
@@ -119,7 +120,7 @@ class _Run:
     def _taken(self, here: _Here, value: object) -> object:
         """A value as it stands, with each of its leaves."""
         self.replaced.append(here.at)
-        self.decided += [((*here.at, *route), (*here.patch_at, *route)) for route in _leaves(value)]
+        self.decided += [((*here.at, *route), (*here.patch_at, *route)) for route, _ in leaves(value)]
         return value
 
     def _merged(self, here: _Here, items: Sequence[object]) -> list[object]:
@@ -184,16 +185,3 @@ class _Run:
 
 def _named(route: Path) -> str:
     return f"`{route[-1]}`" if isinstance(route[-1], str) else f"such item of `{route[-2]}`"
-
-
-def _leaves(value: object) -> Iterator[Path]:
-    items: Iterator[tuple[str | int, object]] | None = None
-    if isinstance(value, Mapping) and value:
-        items = iter(value.items())
-    elif isinstance(value, list) and value:
-        items = iter(enumerate(value))
-    if items is None:
-        yield ()
-        return
-    for key, part in items:
-        yield from ((key, *route) for route in _leaves(part))

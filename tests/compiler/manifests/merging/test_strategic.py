@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
+from gpuplan.compiler.manifests.merging.strategic import Patched, patched
 from gpuplan.compiler.manifests.shapes import shape_of_pods
-from gpuplan.compiler.manifests.strategic import Patched, patched
 from tests import kustomizing
 
 TEMPLATE: dict[str, Any] = {

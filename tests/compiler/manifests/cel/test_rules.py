@@ -116,6 +116,11 @@ def test_a_rule_that_nobody_would_write_is_not_read(rule: str) -> None:
     [
         pytest.param("self.l.exists(a, self.l.exists(b, self.l.exists(c, a + b + c < 0)))", id="loops"),
         pytest.param("self.l[0]" + " + 1" * 4_000 + " < 0", id="chain"),
+        pytest.param("['x']" + ".map(a, a + a)" * 40 + "[0] == ''", id="texts"),
+        pytest.param("[self.l]" + ".map(a, a + a)" * 40 + "[0] == []", id="lists"),
+        pytest.param(" == ".join(["[1]" + ".map(a, [a, a])" * 40] * 2) + " && false", id="equals"),
+        pytest.param("'" + "a" * 5_000 + "'.replace('a', '" + "b" * 5_000 + "') == ''", id="replaced"),
+        pytest.param("['" + "a" * 9_000 + "']" + ".map(a, [a, a].join(a))" * 9 + "[0] == ''", id="joined"),
     ],
 )
 def test_a_rule_that_takes_too_long_is_not_judged(rule: str) -> None:

@@ -12,15 +12,13 @@ from decimal import Decimal
 from itertools import zip_longest
 from typing import Any, Final
 
-import yaml
-
-from gpuplan.compiler.base.aliases import has_few_aliases
 from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import read_text
+from gpuplan.compiler.base.trees import ABSENT, unlike
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.manifests.crd_schemas import UnreadableCrdError, load_documents
+from gpuplan.compiler.manifests.merging.shape import Shape
 from gpuplan.compiler.manifests.quantities import parse_quantity
-from gpuplan.compiler.manifests.shapes import ABSENT, Shape
 
 
 class Difference(NamedTuple):
@@ -226,7 +224,8 @@ def _texts(written: str, live: str, at: _At) -> Iterator[Difference]:
     line = next((number for number, (one, other) in enumerate(pairs, start=1) if one != other), 0)
     one, other = parsed(written), parsed(live)
     if one != other and isinstance(one, Mapping) and isinstance(other, Mapping):
-        yield from (found._replace(line=line) for found in _exactly(one, other, at))
+        for route, value, found in unlike(one, other, by_item=False):
+            yield Difference((*at.route, *route), (*at.live_route, *route), value, found, line)
         return
     yield at.differ(_line(written, line), _line(live, line), line)
 
@@ -236,23 +235,9 @@ def _line(text: str, number: int) -> object:
     return lines[number - 1] if 0 < number <= len(lines) else text if not number else ABSENT
 
 
-def _exactly(written: object, live: object, at: _At) -> Iterator[Difference]:
-    if isinstance(written, Mapping) and isinstance(live, Mapping):
-        for key in {**written, **live}:
-            yield from _exactly(written.get(key, ABSENT), live.get(key, ABSENT), at.part(key))
-    elif isinstance(written, list) and isinstance(live, list) and len(written) == len(live):
-        for index, (one, other) in enumerate(zip(written, live, strict=True)):
-            yield from _exactly(one, other, at.part(index))
-    elif written != live:
-        yield at.differ(written, live)
-
-
 def parsed(text: str) -> object:
     """The data of a text that is a document, and that can be gone through; or else its lines."""
-    try:
-        found = load_documents(text) if has_few_aliases(text) else []
-    except (UnreadableCrdError, yaml.YAMLError):
-        found = []
+    found = read_text(text)
     is_document = len(found) == 1 and isinstance(found[0], dict | list)
     return found[0] if is_document else text.splitlines()
 

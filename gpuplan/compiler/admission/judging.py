@@ -94,11 +94,6 @@ def refusals(policies: Iterable[AdmissionPolicy], request: Request) -> Iterator[
                 yield refusal
 
 
-def refusals_by(refusal: Refusal, request: Request) -> Iterator[Refusal]:
-    """Yield what the same rule says of another request, if it refuses that."""
-    return refusals([refusal.policy.only((refusal.rule.name,))], request)
-
-
 def concerns(policy: AdmissionPolicy, body: Body) -> bool:
     """Whether a policy looks at an object of this kind when it is made, in whichever version."""
     group = body.get("apiVersion", "").rpartition("/")[0]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 
 from gpuplan.compiler.admission.arriving import Body, Route, arrivals, blamed, without
-from gpuplan.compiler.admission.judging import Refusal, Request, concerns, refusals, refusals_by
+from gpuplan.compiler.admission.judging import Refusal, Request, concerns, refusals
 from gpuplan.compiler.admission.policies import holds_for
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.manifests.admission import AdmissionPolicy
@@ -26,10 +27,6 @@ class Refused(Value):
     is_made: bool
 
 
-_NOTHING: Mapping[str, str] = {}
-_NO_CLASSES: Mapping[str, int] = {}
-
-
 def refused(
     plan: Plan,
     policies: Sequence[AdmissionPolicy],
@@ -37,8 +34,8 @@ def refused(
     tenant: Tenant,
     namespace: str,
     *,
-    classes: Mapping[str, int] = _NO_CLASSES,
-    further: Mapping[str, str] = _NOTHING,
+    classes: Mapping[str, int] = MappingProxyType({}),
+    further: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Refused]:
     """Yield what the policies of a plan refuse: each part that is to blame once, and nothing that follows from it.
 
@@ -68,4 +65,5 @@ def refused(
 
 def _judged(refusal: Refusal, request: Request, body: Body) -> Refusal | None:
     """Return what the rule of a refusal says of another object, if it refuses that."""
-    return next(refusals_by(refusal, replace(request, object=body)), None)
+    rule = refusal.policy.only((refusal.rule.name,))
+    return next(refusals([rule], replace(request, object=body)), None)

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from gpuplan.compiler.admission import policies
+from gpuplan.compiler.admission.policies import policies
 from tests.cluster import proof
 from tests.cluster.api import Object
 from tests.cluster.example import ExampleCluster

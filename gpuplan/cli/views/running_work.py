@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuplan.compiler.admission import RunningWork, running_work
+from gpuplan.compiler.admission.policies import RunningWork, running_work
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.planning.schedulers import SCHEDULERS
 

@@ -1,4 +1,4 @@
-"""What arrives at the API server of an object with pods: the object, and the pods that controllers make of it."""
+"""Find what arrives at the API server of an object with pods: itself, and the pods that controllers make of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpuplan.compiler.catalog.frameworks import frameworks
 from gpuplan.compiler.manifests import parse_quantity, quantity
 from gpuplan.compiler.planning.grants import GRACE_SECONDS
 from gpuplan.compiler.planning.kueue import ADMISSION_GATE, frameworks as known_to
-from gpuplan.compiler.planning.plan import Cluster, Plan
+from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.schedulers.kai import CLASS_LABEL, OWN_CLASSES, QUEUE_LABEL
 from gpuplan.compiler.planning.schedulers.kubernetes import DEFAULT_SCHEDULER
 
@@ -31,7 +31,7 @@ class Arrival(Value):
     is_flat: bool = False
 
     def source(self, route: Route) -> Route:
-        """Where the maker says a part; the route is empty where that is missing."""
+        """Return where the maker says a part. The route is empty if the maker does not."""
         if self.sources is not None:
             return self.sources.get(route, ())
         return (*self.route, *(route[1:] if self.is_flat else route))
@@ -44,11 +44,11 @@ _OWNERS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
     ("serving.kserve.io", "InferenceService"): ("apps/v1", "ReplicaSet"),
     ("trainer.kubeflow.org", "TrainingRuntime"): ("batch/v1", "Job"),
 }
-"""Whose pods the work of some kinds runs in, beside what Kueue's table says of kinds that make others of it."""
+"""The owners of pods by the kind of work, beside what Kueue's table says of kinds that make others."""
 
 
 def arrivals(plan: Plan, body: Body, values: Mapping[str, int]) -> Iterator[Arrival]:
-    """An object itself, and a pod of each of its templates; ``values`` are those of further priority classes.
+    """Yield an object itself, and a pod of each of its templates. ``values`` are those of further priority classes.
 
     What has a `spec` with containers is taken for a template, in kinds of anybody. Pods that the API server itself
     refuses do not arrive at policies.
@@ -77,11 +77,11 @@ _OF_COMPONENTS: Final = (
     *("minReplicas", "maxReplicas", "scaleTarget", "scaleMetric", "scaleMetricType", "autoScaling", "timeout"),
     *("containerConcurrency", "canaryTrafficPercent", "logger", "batcher", "deploymentStrategy", *_MARKS),
 )
-"""What parts say beside what their pods are (`ComponentExtensionSpec` in `pkg/apis/serving/v1beta1/component.go`)."""
+"""The fields of parts beside those of pods (`ComponentExtensionSpec` in `pkg/apis/serving/v1beta1/component.go`)."""
 
 
 def _predictors(plan: Plan, body: Body, owner: tuple[str, str], classes: Mapping[str, int]) -> Iterator[Arrival]:
-    """The pods of an InferenceService of KServe, whose parts have containers without a `spec` around them.
+    """Yield the pods of an InferenceService of KServe, whose parts have containers without a `spec` around them.
 
     Labels and annotations are those of the object and of the part (`buildObjectMeta` in
     `pkg/controller/v1beta1/inferenceservice/components/predictor.go` there). Containers that KServe makes itself, of a
@@ -102,7 +102,7 @@ def _predictors(plan: Plan, body: Body, owner: tuple[str, str], classes: Mapping
 
 
 def _owner(api: str, kind: str) -> tuple[str, str]:
-    """Version and kind of what the pods of an object name as their controller."""
+    """Return version and kind of what the pods of an object name as their controller."""
     group = api.rpartition("/")[0]
     known = frameworks().get(kind)
     if known and known.group == group and known.makes and not known.owns_pods:
@@ -133,7 +133,7 @@ def _items(part: object) -> Iterable[tuple[str | int, object]]:
 
 
 def _pod(plan: Plan, body: Body, owner: tuple[str, str] | None, classes: Mapping[str, int]) -> Body:
-    """A pod with the API server's defaults, and what webhooks and admission plugins add before policies look."""
+    """Return a pod with the API server's defaults, and what webhooks and admission plugins add before policies look."""
     metadata, spec = _map(body.get("metadata")), _map(body.get("spec"))
     if owner is not None:
         version, kind = owner
@@ -143,19 +143,15 @@ def _pod(plan: Plan, body: Body, owner: tuple[str, str] | None, classes: Mapping
         if isinstance(spec.get(field), list):
             spec[field] = [_container(item) for item in spec[field]]
     spec |= _priority(plan, spec, classes)
-    if plan.scheduler.suspends_jobs and owner not in _held_as_a_whole(plan.cluster):
-        gates = [*_list(spec.get("schedulingGates")), {"name": ADMISSION_GATE}]
-        spec["schedulingGates"] = gates
+    # Kueue does not gate pods whose owner it has held back.
+    held = {(framework.api, framework.kind) for framework in known_to(plan.cluster) if framework.owns_pods}
+    if plan.scheduler.suspends_jobs and owner not in held:
+        spec["schedulingGates"] = [*_list(spec.get("schedulingGates")), {"name": ADMISSION_GATE}]
     return {**body, "metadata": metadata, "spec": spec}
 
 
-def _held_as_a_whole(cluster: Cluster) -> set[tuple[str, str]]:
-    """Kinds whose pods Kueue does not gate, since it has held back their owner."""
-    return {(found.api, found.kind) for found in known_to(cluster) if found.owns_pods}
-
-
 def _priority(plan: Plan, spec: Body, classes: Mapping[str, int]) -> Body:
-    """The number of a pod's class, which is the default one where it names none.
+    """Return the number of a pod's class, or that of the default class if it names none.
 
     That of a class which is nowhere in the files is not known; it is taken for one that gives no power over others.
     """
@@ -167,7 +163,7 @@ def _priority(plan: Plan, spec: Body, classes: Mapping[str, int]) -> Body:
 
 
 def _container(container: object) -> object:
-    """Limits and requests are canonical texts, and what is not requested is asked for as far as its limit."""
+    """Return a container with canonical limits and requests. Its limit is also the request if it has none."""
     if not isinstance(container, Mapping) or not isinstance(container.get("resources"), Mapping):
         return container
     resources = dict(container["resources"])
@@ -202,7 +198,7 @@ def _list(value: object) -> Sequence[object]:
 
 
 def _pod_groups(plan: Plan, owner: Body, template: Route, pod: Body) -> Iterator[Arrival]:
-    """The PodGroup that the pod grouper makes of a pod; labels of its owner come first.
+    """Yield the PodGroup that the pod grouper makes of a pod. Labels of its owner come first.
 
     (`CalcPodGroupQueue` and `calcPodGroupPriorityClass` in `pkg/podgrouper/podgrouper/plugins/defaultgrouper/
     default_grouper.go` of KAI-Scheduler.) A pod without a queue is in one that no tenant has, one without a class has
@@ -214,7 +210,7 @@ def _pod_groups(plan: Plan, owner: Body, template: Route, pod: Body) -> Iterator
     labels: dict[str, tuple[Route, object]] = {
         key: ((*route, "metadata", "labels", key), text)
         for part, route in ((pod, template), (owner, ()))
-        for key, text in _labels(part).items()
+        for key, text in _map(_map(part.get("metadata")).get("labels")).items()
     }
     queue_at, queue = labels.get(QUEUE_LABEL, ((), "default-queue"))
     named = spec.get("priorityClassName")
@@ -231,31 +227,27 @@ def _pod_groups(plan: Plan, owner: Body, template: Route, pod: Body) -> Iterator
     yield Arrival(body, template, {(): queue_at, ("spec", "priorityClassName"): class_at})
 
 
-def _labels(body: Body) -> dict[str, Any]:
-    return _map(_map(body.get("metadata")).get("labels"))
-
-
 # --- The part that is to blame ---------------------------------------------------------------------------------------
 
 _MOST_PARTS: Final = 300
 
 
 def blamed(body: Body, is_refused: Callable[[Body], object]) -> list[Route]:
-    """The smallest part without which an object passes, in each container that is refused by itself.
+    """Return the smallest part without which an object passes, in each container that is refused by itself.
 
-    It is the empty route where something is missing.
+    It is the empty route if something is missing.
     """
-    found = [
+    routes = [
         (*_CONTAINERS[field], index, *route[3:])
         for field, index, alone in _with_one_container(body)
         if is_refused(alone) and _smallest(alone, is_refused)[:2] == _CONTAINERS[field]
         for route in _narrowed(alone, _smallest(alone, is_refused), is_refused)
     ]
-    return found or _narrowed(body, _smallest(body, is_refused), is_refused)
+    return routes or _narrowed(body, _smallest(body, is_refused), is_refused)
 
 
 def _narrowed(body: Body, route: Route, is_refused: Callable[[Body], object]) -> list[Route]:
-    """Of a list, of labels and of annotations that several items are wrong in, each that is refused by itself."""
+    """Return each entry of a list, of labels or of annotations that is refused by itself, or the whole."""
     part: Any = body
     for key in route:
         part = part[key]
@@ -284,18 +276,18 @@ def _smallest(body: Body, is_refused: Callable[[Body], object]) -> Route:
 
 
 def without(body: Body, routes: Iterable[Route]) -> Body:
-    """An object without some of its parts."""
-    for route in sorted(filter(None, routes), key=_order, reverse=True):
+    """Return an object without some of its parts."""
+
+    def order(route: Route) -> list[str]:
+        return [f"{part:09}" if isinstance(part, int) else part for part in route]
+
+    for route in sorted(filter(None, routes), key=order, reverse=True):
         body = _without(body, route)
     return body
 
 
-def _order(route: Route) -> list[str]:
-    return [f"{part:09}" if isinstance(part, int) else part for part in route]
-
-
 def _routes(body: Body) -> list[Route]:
-    """The routes to all parts of an object that people write, less what says which object it is."""
+    """Return the routes to all parts of an object that people write, less what says which object it is."""
     found: list[Route] = []
     left: list[tuple[Route, object]] = [((key,), body[key]) for key in ("metadata", "spec") if key in body]
     while left and len(found) < _MOST_PARTS:

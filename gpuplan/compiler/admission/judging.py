@@ -14,16 +14,16 @@ from gpuplan.compiler.manifests.cel import Authorizer, CelError, Scope, Term, Un
 Body = Mapping[str, Any]
 
 NAMES: Final = ("object", "oldObject", "request", "params", "namespaceObject", "variables", "authorizer")
-"""What an expression may name."""
+"""The names that an expression may use."""
 
 
 def anything(_group: str, _resource: str, _verb: str) -> bool:
-    """The rights of controllers, and of whoever applies what is in Git."""
+    """Whether controllers, and whoever applies what is in Git, may do something: they may do anything."""
     return True
 
 
 class Request(Value):
-    """What the API server is asked for. ``may`` says what else whoever asks has a right to, by group, resource, verb.
+    """A request to the API server. ``may`` says what else whoever asks has a right to, by group, resource, verb.
 
     ``old`` is the object before an update or a deletion; what is deleted has no ``object``.
     """
@@ -58,7 +58,7 @@ class Request(Value):
 
 
 def _resource(kind: object) -> str:
-    """What the API server calls the objects of a kind; so it is with all that policies look at."""
+    """Return what the API server calls the objects of a kind, for all kinds that policies look at."""
     return f"{str(kind).lower()}s"
 
 
@@ -75,24 +75,23 @@ class Refusal(Value):
 
 
 def refusals(policies: Iterable[AdmissionPolicy], request: Request) -> Iterator[Refusal]:
-    """All refusals, in the order of the rules; nothing where that cannot be found out."""
+    """Yield all refusals that can be found out, in the order of the rules."""
     for policy in policies:
         scope = dict(request.scope)
-        conditions = [_refusal(policy, _condition(*item), scope) for item in policy.conditions.items()]
-        failed = [found for found in conditions if found]
-        if any(not found.has_failed for found in failed):
+        # A condition that is false lets everything pass, and one that fails nothing (`Match` in
+        # `pkg/admission/plugin/webhook/matchconditions/matcher.go` of kubernetes/apiserver).
+        conditions = (
+            AdmissionRule(name, must=text, message=f"the condition `{name}` has no value", details="", optional="")
+            for name, text in policy.conditions.items()
+        )
+        failed = [refusal for rule in conditions if (refusal := _refusal(policy, rule, scope))]
+        if any(not refusal.has_failed for refusal in failed):
             continue
         yield from failed[:1]
         scope["variables"] = _Variables(policy.variables, scope)
         for rule in () if failed else policy.rules:
-            found = _refusal(policy, rule, scope)
-            if found is not None:
-                yield found
-
-
-def refusals_by(refusal: Refusal, request: Request) -> Iterator[Refusal]:
-    """What the same rule says of another request, if it refuses that."""
-    return refusals([refusal.policy.only((refusal.rule.name,))], request)
+            if (refusal := _refusal(policy, rule, scope)) is not None:
+                yield refusal
 
 
 def concerns(policy: AdmissionPolicy, body: Body) -> bool:
@@ -103,14 +102,6 @@ def concerns(policy: AdmissionPolicy, body: Body) -> bool:
         api.rpartition("/")[0] == group and "CREATE" in resources.get(resource, ())
         for api, resources in policy.match.items()
     )
-
-
-def _condition(name: str, text: str) -> AdmissionRule:
-    """What must be true for a policy to judge at all; one that is false lets everything pass, one that fails nothing.
-
-    (`Match` in `pkg/admission/plugin/webhook/matchconditions/matcher.go` of kubernetes/apiserver.)
-    """
-    return AdmissionRule(name, must=text, message=f"the condition `{name}` has no value", details="", optional="")
 
 
 def _refusal(policy: AdmissionPolicy, rule: AdmissionRule, scope: Scope) -> Refusal | None:
@@ -127,7 +118,7 @@ _LONGEST: Final = 5 * 1024
 
 
 def _message(rule: AdmissionRule, scope: Scope) -> str:
-    """The constant one stands in where the expression fails, or what it says is empty, too long or has several lines.
+    """Return a rule's message: the constant one if the expression fails, or its text is empty, too long or has lines.
 
     (`pkg/admission/plugin/policy/validating/validator.go` of kubernetes/apiserver.)
     """
@@ -143,7 +134,7 @@ def _message(rule: AdmissionRule, scope: Scope) -> str:
 
 @cache
 def compiled(text: str) -> Term:
-    """An expression, ready for as many requests as there are."""
+    """Return an expression, ready for as many requests as there are."""
     return read_rule(text, NAMES)
 
 
@@ -157,17 +148,14 @@ class _Variables(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - of any type
         if name not in self._known:
-            self._known[name] = self._evaluate(self._expressions[name])
-        found = self._known[name]
-        if isinstance(found, CelError):
-            raise found
-        return found
-
-    def _evaluate(self, expression: str) -> Any:  # noqa: ANN401 - of any type
-        try:
-            return evaluate(compiled(expression), self._scope)
-        except CelError as error:
-            return error
+            try:
+                self._known[name] = evaluate(compiled(self._expressions[name]), self._scope)
+            except CelError as error:
+                self._known[name] = error
+        value = self._known[name]
+        if isinstance(value, CelError):
+            raise value
+        return value
 
     def __contains__(self, name: object) -> bool:
         return name in self._expressions

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.trees import unlike
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.catalog.frameworks import Framework, Says, frameworks as known_frameworks, known_to_kueue
@@ -32,7 +31,7 @@ from gpuplan.compiler.planning.grants import (
 )
 from gpuplan.compiler.planning.kueue import ADMISSION_GATE, frameworks
 from gpuplan.compiler.planning.kueue_settings import elastic_kinds, elastic_of
-from gpuplan.compiler.planning.plan import POOL_LABEL, Plan, PriorityClass, Tenant
+from gpuplan.compiler.planning.plan import POOL_LABEL, Plan, Tenant
 from gpuplan.compiler.planning.rdma import is_held_by_rules
 from gpuplan.compiler.planning.schedulers import SCHEDULERS, SchedulerTraits
 from gpuplan.compiler.planning.schedulers.kai import (
@@ -86,19 +85,19 @@ _FILES: Final = (_PODS, _RUNNING, _POD_SECURITY, *(kind for kind, traits in SCHE
 
 
 def policies(plan: Plan) -> tuple[AdmissionPolicy, ...]:
-    """All that a cluster has, less those that nothing is left of; none where its API server is too old for them."""
+    """Return all policies of a cluster that have a rule. There are none if its API server is too old for them."""
     return rules_of(plan) if has_admission_policies(plan.cluster) else ()
 
 
 def rules_of(plan: Plan) -> tuple[AdmissionPolicy, ...]:
-    """The policies that a cluster has or, where its API server is too old for them, would have."""
+    """Return the policies that a cluster has, or would have if its API server were not too old."""
     setting = _setting(plan)
     every = (_policy(name, setting) for name in _rows(setting))
     return tuple(found for found in every if found.rules)
 
 
 def policy(plan: Plan, name: str) -> AdmissionPolicy:
-    """One of them, by name."""
+    """Return a policy by its name."""
     return _policy(name, _setting(plan))
 
 
@@ -108,33 +107,30 @@ def holds_for(name: str, tenant: Tenant) -> bool:
 
 
 def level_of(plan: Plan, tenant: Tenant) -> tuple[AdmissionPolicy, ...]:
-    """What the API server holds a tenant's pods to by their level of Pod Security, in the form of policies.
+    """Return what the API server holds a tenant's pods to by their level of Pod Security, in the form of policies.
 
-    It is nothing where the level is `privileged`, or a policy stands in for it.
+    There is none if the level is `privileged`, or if a policy stands in for it.
     """
     level = tenant.spec.allow.pod_security
     if level is PodSecurity.PRIVILEGED or is_held_by_rules(tenant):
         return ()
     setting = _setting(plan)
     facts = _facts(setting)
-    usual = {**_allowed(setting), "capabilities": _listed(_usual_capabilities()), "but_for_rdma": ""}
-    rows = [(PodSecurity.BASELINE, _read(_POD_SECURITY)[_POD_SECURITY])]
+    baseline = _read(_POD_SECURITY)[_POD_SECURITY]
+    # Our policy allows one capability more than the level itself, for RDMA.
+    listed = (name for names in baseline["allowed"]["capabilities"].values() for name in names if name != _OF_RDMA)
+    usual = {**_allowed(setting), "capabilities": _listed(listed), "but_for_rdma": ""}
+    rows = [(PodSecurity.BASELINE, baseline)]
     if level is PodSecurity.RESTRICTED:
         rows.append((level, _read(_LEVELS)[level]))
     return tuple(policy_of(name, found, facts, usual) for name, found in rows)
-
-
-def _usual_capabilities() -> Iterator[str]:
-    """Those that the level allows by itself: our policy has one more, for RDMA."""
-    listed = _read(_POD_SECURITY)[_POD_SECURITY]["allowed"]["capabilities"]
-    return (item for items in listed.values() for item in items if item != _OF_RDMA)
 
 
 _OF_RDMA: Final = "IPC_LOCK"
 
 
 def left_out(plan: Plan) -> tuple[AdmissionRule, ...]:
-    """The optional rules that the cluster would have if its policy left none out."""
+    """Return the optional rules that the cluster would have if its policy left none out."""
     if not plan.cluster.spec.admission.without or not has_admission_policies(plan.cluster):
         return ()
     setting = _setting(plan)
@@ -143,7 +139,7 @@ def left_out(plan: Plan) -> tuple[AdmissionRule, ...]:
 
 
 def known_rules() -> Mapping[str, str]:
-    """Every rule that any cluster may have, by name; with what becomes possible without it where it is optional."""
+    """Return every rule that any cluster may have, by name, with what becomes possible without it if it is optional."""
     files = (_read(file) for file in _FILES)
     return {
         rule["name"]: rule.get("optional", "") for file in files for rows in file.values() for rule in rows["rules"]
@@ -151,7 +147,7 @@ def known_rules() -> Mapping[str, str]:
 
 
 def rules_of_queues() -> frozenset[str]:
-    """The rules that keep work behind its queue, and as its queue has counted it."""
+    """Return the rules that keep work behind its queue, and as its queue has counted it."""
     names = (JOBS_POLICY, RUNNING_POLICY, FRAMEWORKS_POLICY)
     return frozenset(rule.name for rule in every_rule() if rule.policy in names)
 
@@ -170,7 +166,7 @@ class KnownRule(Value):
 
 
 def every_rule() -> tuple[KnownRule, ...]:
-    """In the order of the files, with any scheduler and any way of allocation."""
+    """Return every rule in the order of the files, with any scheduler and any way of allocation."""
     found: dict[str, KnownRule] = {}
     for scheduler in SCHEDULERS.values():
         for name, rule in _rules_with(scheduler):
@@ -181,7 +177,7 @@ def every_rule() -> tuple[KnownRule, ...]:
 
 
 def _rules_with(scheduler: SchedulerTraits) -> Iterator[tuple[str, AdmissionRule]]:
-    """Those of each policy, once."""
+    """Yield the rules of each policy once, with the policy's name."""
     everything = tuple(known_frameworks().values())
     pools = ("any",) if scheduler.counts_tenants else ()
     settings = [
@@ -213,12 +209,14 @@ def _read(file: str) -> Row:
 
 
 def _rows(setting: _Setting) -> Mapping[str, Row]:
-    """What the files say of each policy."""
+    """Return what the files say of each policy."""
     pods, running, scheduler = _read(_PODS), _read(_RUNNING), setting.scheduler
     found = {GRANTS_POLICY: pods["grants"], DEVICES_POLICY: pods["devices"], GRACE_POLICY: running["grace"]}
     found[POD_SECURITY_POLICY] = _read(_POD_SECURITY)[_POD_SECURITY]
     if scheduler.counts_tenants:
-        found[DEVICES_POLICY] = {**pods["devices"], "match": _with_sizes(pods["devices"]["match"])}
+        match = pods["devices"]["match"]  # a queue may have counted the CPU and memory that a resize changes
+        match = {**match, "v1": {**match["v1"], "pods/resize": ("UPDATE",)}}
+        found[DEVICES_POLICY] = {**pods["devices"], "match": match}
     if setting.has_claims:
         found[CLAIMS_POLICY] = pods["claims"]
     if scheduler.suspends_jobs:
@@ -233,48 +231,33 @@ def _rows(setting: _Setting) -> Mapping[str, Row]:
         rows = _read(scheduler.kind.value)
         found[QUEUES_POLICY] = rows["queues"]
         if "frameworks" in rows and (held := _held(setting.frameworks)):
-            found[FRAMEWORKS_POLICY] = {**rows["frameworks"], "match": _held_match(held)}
+            match = {api: dict(resources) for api, resources in _matching(held, ("CREATE", "UPDATE")).items()}
+            for framework in held:
+                if framework.scales:
+                    match[framework.api][f"{framework.resource}/scale"] = ("UPDATE",)
+            found[FRAMEWORKS_POLICY] = {**rows["frameworks"], "match": match}
     return found
 
 
 def _held(known: Iterable[Framework]) -> tuple[Framework, ...]:
-    """The kinds that are suspended as a whole, beside those that are always there."""
+    """Return the kinds that are suspended as a whole, beside those that are always there."""
     return tuple(found for found in known if found.suspend and not found.always)
 
 
 def _whole() -> tuple[Framework, ...]:
-    """The kinds whose objects are counted as a whole, on any cluster.
+    """Return the kinds whose objects are counted as a whole, on any cluster.
 
     Of Deployments and StatefulSets Kueue counts each pod, and most of them ask for no GPUs.
     """
     return tuple(found for found in known_to_kueue() if found.group not in ("", "apps"))
 
 
-def _counted_groups() -> list[str]:
-    """The groups of owners that Kueue counts pods by, less those with kinds that it does not know."""
-    return sorted({found.group for found in known_to_kueue()} - {"", "batch"})
-
-
-def _matching(found: Iterable[Framework], operations: Sequence[str]) -> Mapping[str, Mapping[str, Sequence[str]]]:
-    """The operations by version and resource, as the data files say them."""
+def _matching(kinds: Iterable[Framework], operations: Sequence[str]) -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """Return the operations by version and resource, as the data files say them."""
     match: dict[str, dict[str, Sequence[str]]] = {}
-    for framework in found:
+    for framework in kinds:
         match.setdefault(framework.api, {})[framework.resource] = operations
     return match
-
-
-def _with_sizes(match: Mapping[str, Any]) -> Mapping[str, Any]:
-    """With what changes the CPU and memory of pods that run, which a queue may have counted."""
-    return {**match, "v1": {**match["v1"], "pods/resize": ("UPDATE",)}}
-
-
-def _held_match(held: Iterable[Framework]) -> Mapping[str, Mapping[str, Sequence[str]]]:
-    """The kinds, and what changes the count of some of them by itself."""
-    found = {api: dict(resources) for api, resources in _matching(held, ("CREATE", "UPDATE")).items()}
-    for framework in held:
-        if framework.scales:
-            found[framework.api][f"{framework.resource}/scale"] = ("UPDATE",)
-    return found
 
 
 _OLDEST: Final[Version] = (1, 0)
@@ -282,7 +265,7 @@ _NEWEST: Final[Version] = (9999,)
 
 
 class _Setting(Value):
-    """All of a plan that the texts depend on."""
+    """The part of a plan that the texts depend on."""
 
     scheduler: SchedulerTraits
     has_claims: bool
@@ -290,35 +273,40 @@ class _Setting(Value):
     harmless_classes: tuple[str, ...]
     """The policy's classes with no more than the priority of pods that name none, which give no power over others."""
     harmless_labels: tuple[str, ...]
-    """What a label of Kueue may say to the same end."""
+    """The values of Kueue's label that give no power over others."""
     barriers: tuple[Barrier, ...]
     preemptible_classes: tuple[str, ...]
     """The classes whose work KAI-Scheduler may evict."""
     grace_seconds: int | None
-    """What any pod with GPUs may ask for to end; None where the policy does not bound it."""
+    """The most seconds that a pod with GPUs may ask for to end, or None if the policy does not bound it."""
     without: tuple[str, ...]
     frameworks: tuple[Framework, ...]
     """The kinds that Kueue knows."""
     elastic_kinds: tuple[str, ...]
-    """Those of which it counts objects that grow while they run."""
+    """The kinds of which Kueue counts objects that grow while they run."""
     kubernetes: Version = _NEWEST
     """The API server's version: the level `baseline` is another one in some; the newest one where it is not said."""
     runtime_class: str = RUNTIME_CLASS
-    """The one that the GPU Operator makes for pods with GPUs."""
+    """The RuntimeClass that the GPU Operator makes for pods with GPUs."""
     counted_pools: tuple[str, ...] = ()
-    """Those whose CPU, memory or pods are counted by queues."""
+    """The pools whose CPU, memory or pods are counted by queues."""
 
 
 def _setting(plan: Plan) -> _Setting:
     default = max((priority.spec.value for priority in plan.priority_classes if priority.spec.default), default=0)
+    own = {priority.name: priority.spec.value for priority in plan.priority_classes}
+    # Kueue takes an empty label for no class. If a class `default` exists its webhook gives it to all work that names
+    # none (`ApplyDefaultWorkloadPriorityClass` in `pkg/controller/jobframework/defaults.go`): that class is judged by
+    # its number if it is not the policy's own.
+    of_labels, of_kai = {"": default, "default": default} | own, {**OWN_CLASSES, **own}
     return _Setting(
         scheduler=plan.scheduler,
         has_claims=uses_claims(plan),
         default_priority=default,
-        harmless_classes=tuple(found.name for found in plan.priority_classes if found.spec.value <= default),
-        harmless_labels=tuple(sorted(_harmless_labels(plan, default))),
+        harmless_classes=tuple(name for name, value in own.items() if value <= default),
+        harmless_labels=tuple(sorted(name for name, value in of_labels.items() if value <= default)),
         barriers=barriers(plan),
-        preemptible_classes=tuple(sorted(_preemptible_classes(plan))),
+        preemptible_classes=tuple(sorted(name for name, value in of_kai.items() if value < PREEMPTIBLE_BELOW)),
         grace_seconds=grace_seconds(plan.cluster),
         without=tuple(plan.cluster.spec.admission.without),
         frameworks=frameworks(plan.cluster),
@@ -327,21 +315,6 @@ def _setting(plan: Plan) -> _Setting:
         runtime_class=runtime_class(plan.cluster),
         counted_pools=counted_pools(plan) if plan.scheduler.counts_tenants else (),
     )
-
-
-def _preemptible_classes(plan: Plan) -> Iterator[str]:
-    values = {**OWN_CLASSES, **{priority.name: priority.spec.value for priority in plan.priority_classes}}
-    return (name for name, value in values.items() if value < PREEMPTIBLE_BELOW)
-
-
-def _harmless_labels(plan: Plan, most: int) -> Iterator[str]:
-    """None, which Kueue takes for no class, and names of classes with no more than a priority.
-
-    Where a class `default` exists Kueue's webhook gives it to all that names none (`ApplyDefaultWorkloadPriorityClass`
-    in `pkg/controller/jobframework/defaults.go`): it is judged by its number if it is not the policy's own.
-    """
-    values = {"": most, "default": most} | {priority.name: priority.spec.value for priority in plan.priority_classes}
-    return (name for name, value in values.items() if value <= most)
 
 
 def _policy(name: str, setting: _Setting) -> AdmissionPolicy:
@@ -373,7 +346,7 @@ _USER_NAMESPACES: Final = (1, 35)
 
 
 def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
-    """What stands in the places of the files' texts."""
+    """Return what stands in the places of the files' texts."""
     uses = {"claims": "size(variables.claims) > 0 || ", "fractions": "variables.asksFraction || "}
     schedulers = setting.scheduler.pod_schedulers
     held, unknown = _held(setting.frameworks), _held(known_frameworks().values())
@@ -383,7 +356,8 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
         "but_for_rdma": f", but for {_OF_RDMA}",
         "barriers": str([[[*taint] for taint in taints] for taints in setting.barriers]),
         "counted_annotations": str(["pod-group-name", *COUNTED_BY_KAI]),
-        "counted_groups": str(_counted_groups()),
+        # Kueue does not know all kinds of the groups that are left out.
+        "counted_groups": str(sorted({framework.group for framework in known_to_kueue()} - {"", "batch"})),
         "counted_pools": str(list(setting.counted_pools)),
         "default_priority": str(setting.default_priority),
         "device_variables": str(list(DEVICE_VARIABLES)),
@@ -441,24 +415,23 @@ def _values(setting: _Setting, facts: set[str]) -> Mapping[str, str]:
 
 
 def _allowed(setting: _Setting) -> Mapping[str, str]:
-    """What the level `baseline` allows in the API server's version."""
+    """Return what the level `baseline` allows in the API server's version."""
     lists = _read(_POD_SECURITY)[_POD_SECURITY]["allowed"]
     return {
-        name: _listed(
-            item for since, items in by_version.items() if setting.kubernetes >= _version(since) for item in items
+        field: _listed(
+            name
+            for since, names in by_version.items()
+            if setting.kubernetes >= (parse_version(since) or ())
+            for name in names
         )
-        for name, by_version in lists.items()
+        for field, by_version in lists.items()
     }
 
 
-def _version(text: str) -> Version:
-    return parse_version(text) or ()
-
-
 def _in_pools(setting: _Setting, spec: str) -> str:
-    """The first part of an expression: that a pod says to be in a counted pool; nothing where there are none.
+    """Return the first part of an expression, that a pod says to be in a counted pool, or an empty text.
 
-    Where affinities choose pools, too, one that names such a pool says so, whatever else it names.
+    If affinities choose pools, too, an affinity that names such a pool says so, whatever else it names.
     """
     if not setting.counted_pools:
         return ""
@@ -476,7 +449,7 @@ def _in_pools(setting: _Setting, spec: str) -> str:
 
 
 def _part(held: Iterable[Framework], says: Says, body: str, nothing: str) -> str:
-    """The field of an object in which it says how many pods it has, whichever its kind."""
+    """Return an expression for the field in which an object says how many pods it has, whichever its kind."""
     found = nothing
     for framework in held:
         if framework.says is says:
@@ -502,17 +475,42 @@ _FREE_MARKS: Final = (
     "kueue.x-k8s.io/job-min-parallelism",
     "kueue.x-k8s.io/max-exec-time-seconds",
 )
-"""What Kueue's webhook itself judges when it changes (`ValidateJobOnUpdate` in `pkg/controller/jobframework`)."""
+"""The marks whose changes Kueue's webhook judges (`ValidateJobOnUpdate` in `pkg/controller/jobframework`)."""
 _PLACES_OF_KAI: Final = ("kai.scheduler/skip-podgrouper", "kai.scheduler/subgroup-name", "runai-gpu-group")
+
+
+# --- Work that runs ----------------------------------------------------------------------------------------------
+
+
+class RunningWork(Value):
+    """One thing that a tenant may try. ``by`` is the rule that refuses it, empty if nothing does.
+
+    ``schedulers`` are those that it is about, none if it is about all.
+    """
+
+    id: str
+    act: str
+    by: str
+    schedulers: tuple[str, ...]
+    why: str
+
+
+@cache
+def running_work() -> tuple[RunningWork, ...]:
+    """Return the table of what tenants may do to work that is queued or runs."""
+    rows = _read("running-work")["rows"]
+    return tuple(
+        RunningWork(row["id"], row["act"], row.get("by", ""), tuple(row.get("with", ())), row["why"]) for row in rows
+    )
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------
 
 
 def trace_policy(plan: Plan, name: str) -> Routes:
-    """Of its texts, what would be otherwise in another setting.
+    """Yield the routes of a policy's texts that would differ in another setting, with what decides them.
 
-    That a policy is there at all comes from the scheduler where some have none.
+    The empty route is for the policy itself, which comes from the scheduler if some have none.
     """
     setting = _setting(plan)
     is_of_scheduler = any(name not in _rows(replace(setting, scheduler=traits)) for traits in SCHEDULERS.values())
@@ -527,20 +525,24 @@ def trace_policy(plan: Plan, name: str) -> Routes:
 
 
 def _otherwise(plan: Plan, setting: _Setting) -> Iterator[tuple[_Setting, Links]]:
-    """Each other setting, with what of the policy makes the difference."""
+    """Yield each other setting, with what of the policy makes the difference."""
     for traits in SCHEDULERS.values():
         yield replace(setting, scheduler=traits), scheduler_of(plan)
     yield replace(setting, has_claims=not setting.has_claims), claims_of(plan)
     yield replace(setting, default_priority=setting.default_priority + 1), default_priority_of(plan)
-    yield replace(setting, harmless_labels=(), harmless_classes=()), _harmless_of(plan, setting)
+    yield (
+        replace(setting, harmless_labels=(), harmless_classes=()),
+        (*default_priority_of(plan), *_of_classes(plan, setting.harmless_classes)),
+    )
     yield replace(setting, barriers=()), taints_of(plan)
     yield replace(setting, frameworks=()), frameworks_of(plan)
     if setting.scheduler.suspends_jobs:
         yield replace(setting, elastic_kinds=() if setting.elastic_kinds else ("Job",)), elastic_of(plan)
-    yield replace(setting, runtime_class=RUNTIME_CLASS), chosen(_runtime_class_at(plan))
+    runtime_class_at = plan.cluster.gpu_operator.at / "values" / "operator" / "runtimeClass"
+    yield replace(setting, runtime_class=RUNTIME_CLASS), chosen(runtime_class_at)
     yield replace(setting, counted_pools=()), counted_in(plan)
     yield replace(setting, counted_pools=tuple(f"{name}-" for name in setting.counted_pools)), names_of_counted(plan)
-    yield replace(setting, preemptible_classes=()), _preemptible_of(plan, setting)
+    yield replace(setting, preemptible_classes=()), _of_classes(plan, setting.preemptible_classes)
     for kubernetes in (_OLDEST, _NEWEST):
         yield replace(setting, kubernetes=kubernetes), chosen(plan.cluster.at / "kubernetes")
     for seconds in (None, (setting.grace_seconds or 0) + 1):
@@ -550,17 +552,7 @@ def _otherwise(plan: Plan, setting: _Setting) -> Iterator[tuple[_Setting, Links]
         yield replace(setting, without=left), chosen(plan.cluster.at / "admission" / "without" / index)
 
 
-def _runtime_class_at(plan: Plan) -> Origin:
-    return plan.cluster.gpu_operator.at / "values" / "operator" / "runtimeClass"
-
-
-def _harmless_of(plan: Plan, setting: _Setting) -> Links:
-    """Which labels are harmless is known by the values of their classes."""
-    listed: list[PriorityClass] = [found for found in plan.priority_classes if found.name in setting.harmless_classes]
-    values = chosen(*(found.at / "value" for found in plan.priority_classes))
-    return (*default_priority_of(plan), *named(*listed), *values)
-
-
-def _preemptible_of(plan: Plan, setting: _Setting) -> Links:
-    listed = [found for found in plan.priority_classes if found.name in setting.preemptible_classes]
-    return (*named(*listed), *chosen(*(found.at / "value" for found in plan.priority_classes)))
+def _of_classes(plan: Plan, names: Container[str]) -> Links:
+    """Return the names of these classes, and the values of all, by which it is known which classes these are."""
+    listed = [priority for priority in plan.priority_classes if priority.name in names]
+    return (*named(*listed), *chosen(*(priority.at / "value" for priority in plan.priority_classes)))

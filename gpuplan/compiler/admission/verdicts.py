@@ -1,13 +1,14 @@
-"""What a cluster's policies refuse of an object in a tenant's namespace, and which part of it is to blame."""
+"""Find what a cluster's policies refuse of an object in a tenant's namespace, and which part of it is to blame."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 
 from gpuplan.compiler.admission.arriving import Body, Route, arrivals, blamed, without
-from gpuplan.compiler.admission.judging import Refusal, Request, concerns, refusals, refusals_by
+from gpuplan.compiler.admission.judging import Refusal, Request, concerns, refusals
 from gpuplan.compiler.admission.policies import holds_for
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.manifests.admission import AdmissionPolicy
@@ -18,16 +19,12 @@ from gpuplan.compiler.planning.plan import Plan, Tenant
 class Refused(Value):
     """A refusal of an object, or of what controllers make of it, and the route in it to what is to blame.
 
-    The route is empty where something is missing.
+    The route is empty if something is missing.
     """
 
     refusal: Refusal
     route: Route
     is_made: bool
-
-
-_NOTHING: Mapping[str, str] = {}
-_NO_CLASSES: Mapping[str, int] = {}
 
 
 def refused(
@@ -37,10 +34,10 @@ def refused(
     tenant: Tenant,
     namespace: str,
     *,
-    classes: Mapping[str, int] = _NO_CLASSES,
-    further: Mapping[str, str] = _NOTHING,
+    classes: Mapping[str, int] = MappingProxyType({}),
+    further: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Refused]:
-    """What the policies of a plan refuse: each part that is to blame once, and nothing that follows from it.
+    """Yield what the policies of a plan refuse: each part that is to blame once, and nothing that follows from it.
 
     ``classes`` are the values of priority classes that are written by hand, ``further`` what is written by hand into
     the parameters of the namespace.
@@ -67,5 +64,6 @@ def refused(
 
 
 def _judged(refusal: Refusal, request: Request, body: Body) -> Refusal | None:
-    """What the rule of a refusal says of another object, if it refuses that."""
-    return next(refusals_by(refusal, replace(request, object=body)), None)
+    """Return what the rule of a refusal says of another object, if it refuses that."""
+    rule = refusal.policy.only((refusal.rule.name,))
+    return next(refusals([rule], replace(request, object=body)), None)

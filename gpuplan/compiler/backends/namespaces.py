@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from gpuplan.compiler.admission import POD_SECURITY_POLICY
+from gpuplan.compiler.admission.policies import POD_SECURITY_POLICY
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.manifests import Manifest, admission_binding, quantity

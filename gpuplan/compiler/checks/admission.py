@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from gpuplan.compiler.admission import known_rules, left_out, rules_of_queues
+from gpuplan.compiler.admission.policies import known_rules, left_out, rules_of_queues
 from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
 from gpuplan.compiler.base.wording import closest, listing
 from gpuplan.compiler.checks.registry import check

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin
 from gpuplan.compiler.base.patterns import regex
@@ -38,29 +38,20 @@ def gpu_described_twice(plan: Plan) -> Iterator[Finding]:
                 help=f"remove the document, and write `gpu: {same.id}`",
             )
             continue
-        yield from _products_of_others(model, others)
-        yield from _ids_of_others(model, others)
-
-
-def _products_of_others(model: OwnGpu, others: Sequence[Gpu]) -> Iterator[Finding]:
-    other_label = "remove it" if len(model.spec.products) > 1 else "write the label that nodes with this board have"
-    for at, label in with_places(model.at / "products", model.spec.products):
-        same = next((gpu for gpu in others if any(label == product.label for product in gpu.products)), None)
-        if same is not None:
-            help_ = f"{other_label}, or remove the document and write `gpu: {same.id}` in pools"
-            yield _described(model, at, f"product label `{label}`", same, help_)
-
-
-def _ids_of_others(model: OwnGpu, others: Sequence[Gpu]) -> Iterator[Finding]:
-    """Find PCI ids that others have. An id with a subsystem is that of one board, and differs from the id alone."""
-    for (at, written), device in zip(with_places(model.at / "pci", model.spec.pci), model.gpu.pci, strict=True):
-        same = next((gpu for gpu in others if any(device.is_same(other) for other in gpu.pci)), None)
-        if same is not None:
-            help_ = (
-                f"remove the document and write `gpu: {same.id}` in pools, or add the subsystem that `lspci -nnv` "
-                "prints, where another board has this id too"
-            )
-            yield _described(model, at, f"PCI id `{written}`", same, help_)
+        instead = "remove it" if len(model.spec.products) > 1 else "write the label that nodes with this board have"
+        for at, label in with_places(model.at / "products", model.spec.products):
+            labelled = (gpu for gpu in others if any(label == product.label for product in gpu.products))
+            if same := next(labelled, None):
+                help_ = f"{instead}, or remove the document and write `gpu: {same.id}` in pools"
+                yield _described(model, at, f"product label `{label}`", same, help_)
+        # An id with a subsystem is that of one board of several, and differs from the id alone.
+        for (at, written), device in zip(with_places(model.at / "pci", model.spec.pci), model.gpu.pci, strict=True):
+            if same := next((gpu for gpu in others if any(device.is_same(other) for other in gpu.pci)), None):
+                help_ = (
+                    f"remove the document and write `gpu: {same.id}` in pools, or add the subsystem that "
+                    "`lspci -nnv` prints, where another board has this id too"
+                )
+                yield _described(model, at, f"PCI id `{written}`", same, help_)
 
 
 def _described(model: OwnGpu, at: Origin, claim: str, same: Gpu, instead: str) -> Finding:

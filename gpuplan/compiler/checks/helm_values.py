@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
@@ -10,7 +10,7 @@ from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.compiler.base.plain import mapping, sequence, value_at
 from gpuplan.compiler.base.wording import closest, listing
 from gpuplan.compiler.catalog import operators
-from gpuplan.compiler.catalog.operators import Keys
+from gpuplan.compiler.catalog.operators import Keys, parse_version
 from gpuplan.compiler.checks.registry import check
 from gpuplan.compiler.planning.dra import uses_claims
 from gpuplan.compiler.planning.drivers import are_drivers_by_pool
@@ -56,7 +56,7 @@ def unread_values(values: Mapping[str, object], release: str) -> Iterator[tuple[
         if route in listed and value_at(values, route) == listed[route]:
             continue
         knowing = operators.lines_that_know(route)
-        is_former = bool(knowing) and _is_older(knowing[-1], release)
+        is_former = bool(knowing) and (parse_version(knowing[-1]) or ()) < (parse_version(release) or ())
         close = "" if is_former else closest(route[-1], known)
         meant = f"`{'.'.join((*route[:-1], close))}`" if close else ""
         notes = (f"known to {listing(knowing)}" if knowing else "", "" if chart.is_read else unread)
@@ -74,11 +74,6 @@ def unread_values(values: Mapping[str, object], release: str) -> Iterator[tuple[
             severity=Severity.WARNING if is_former or not chart.is_read else None,
         )
         yield route, finding
-
-
-def _is_older(line: str, release: str) -> bool:
-    versions = [operators.parse_version(text) or () for text in (line, release)]
-    return versions[0] < versions[1]
 
 
 def _unknown(values: Mapping[str, object], keys: Keys, route: Route) -> Iterator[tuple[Route, Keys]]:
@@ -130,20 +125,15 @@ def decided_helm_value(plan: Plan) -> Iterator[Finding]:
         found = value_at(operator.spec.values, route)
         if found is not None and found not in decided.get(route, (found,)):
             yield _contradiction(at / route, ".".join(route), field)
-    for (operand, variable), (field, usual) in _decided_variables(plan).items():
+    reboots = "true" if operator.spec.reboot_on_mig_change else "false"
+    usual_values = {("migManager", "WITH_REBOOT"): (reboots,), **{k: (v,) for k, v in closed_variables(plan).items()}}
+    variables = {**operators.decided_environment(), **dict.fromkeys(closed_variables(plan), _CLOSING)}
+    for (operand, variable), field in variables.items():
+        usual = usual_values.get((operand, variable), ())
         for index, item in enumerate(sequence(value_at(operator.spec.values, (operand, "env")))):
             name, value = (mapping(item).get(key) for key in ("name", "value"))
             if name == variable and value not in usual:
                 yield _contradiction(at / operand / "env" / index, f"{operand}.env[{variable}]", field)
-
-
-def _decided_variables(plan: Plan) -> Mapping[tuple[str, str], tuple[str, Sequence[object]]]:
-    """Return the field that decides a variable, and the values that are as good as none, by operand and name."""
-    reboots = "true" if plan.cluster.gpu_operator.spec.reboot_on_mig_change else "false"
-    usual = {("migManager", "WITH_REBOOT"): (reboots,)}
-    decided = {key: (field, usual.get(key, ())) for key, field in operators.decided_environment().items()}
-    closed = {key: (_CLOSING, (value,)) for key, value in closed_variables(plan).items()}
-    return {**decided, **closed}
 
 
 _CLOSING: Final = "spec.gpuOperator.closeVisibleDevices"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
@@ -187,21 +187,22 @@ def layout_of_another_gpu(plan: Plan) -> Iterator[Finding]:
     for pool, mig in mig_pools(plan):
         made_for = mig.layout.gpu
         if made_for is not pool.gpu and pool.gpu.profiles and made_for.supports_mig:
+            others = [other.name for other in plan.layouts if other.gpu is pool.gpu]
+            nearest = [
+                _spell(near)
+                for entry in mig.layout.entries
+                for near in (nearest_layouts(pool.gpu, positive(entry), 1) if not others else ())
+            ]
+            such = f", such as {nearest[0]}" if nearest else ""
             yield Finding(
                 mig.layout_at,
                 f"layout `{mig.layout.name}` is for {made_for.id}, pool `{pool.name}` has {pool.gpu.id}",
                 label=f"made for {made_for.id}",
                 related=(Label(pool.at / "gpu", "the pool's GPU"), Label(mig.layout.at / "gpu", "the layout's GPU")),
-                help=_layout_for(plan, pool.gpu, mig.layout),
+                help=f"layouts for {pool.gpu.id}: {listing(others)}"
+                if others
+                else f"add a layout for {pool.gpu.id}{such}",
             )
-
-
-def _layout_for(plan: Plan, gpu: Gpu, layout: Layout) -> str:
-    others = [other.name for other in plan.layouts if other.gpu is gpu]
-    if others:
-        return f"layouts for {gpu.id}: {listing(others)}"
-    nearest = [_spell(near) for entry in layout.entries for near in nearest_layouts(gpu, positive(entry), 1)]
-    return f"add a layout for {gpu.id}{f', such as {nearest[0]}' if nearest else ''}"
 
 
 # --- Fitting -----------------------------------------------------------------------------------------------------
@@ -364,19 +365,16 @@ def gpu_index_out_of_range(plan: Plan) -> Iterator[Finding]:
         lacking: dict[int, list[int]] = {}
         for index in sorted(set(entry.gpus or ())):
             lacking.setdefault(len(_short(use, index)), []).append(index)
-        yield from (_beyond(use, entry, indexes) for how_many, indexes in lacking.items() if how_many)
-
-
-def _beyond(use: LayoutUse, entry: LayoutEntry, indexes: Sequence[int]) -> Finding:
-    short = _short(use, indexes[0])
-    return Finding(
-        entry.at / "gpus" / (entry.gpus or ()).index(indexes[0]),
-        f"pool `{short[0].name}` has no {gpu_numbers(indexes)}",
-        label=f"its nodes have {short[0].nodes.gpus_per_node}, counted from 0",
-        related=tuple(Label(pool.nodes.at / "gpusPerNode", f"pool `{pool.name}`") for pool in short),
-        help=f"remove {gpu_numbers(indexes)}, or correct `gpusPerNode`",
-        severity=None if len(short) == len(use.pools) else Severity.WARNING,
-    )
+        for indexes in (indexes for how_many, indexes in lacking.items() if how_many):
+            short = _short(use, indexes[0])
+            yield Finding(
+                entry.at / "gpus" / (entry.gpus or ()).index(indexes[0]),
+                f"pool `{short[0].name}` has no {gpu_numbers(indexes)}",
+                label=f"its nodes have {short[0].nodes.gpus_per_node}, counted from 0",
+                related=tuple(Label(pool.nodes.at / "gpusPerNode", f"pool `{pool.name}`") for pool in short),
+                help=f"remove {gpu_numbers(indexes)}, or correct `gpusPerNode`",
+                severity=None if len(short) == len(use.pools) else Severity.WARNING,
+            )
 
 
 def _short(use: LayoutUse, index: int) -> list[Pool]:

@@ -362,7 +362,11 @@ def reserved_namespace(plan: Plan) -> Iterator[Finding]:
     }
     for tenant in plan.tenants:
         for index, namespace in enumerate(tenant.spec.namespaces):
-            owner = taken.get(namespace) or _owner_by_prefix(plan, namespace)
+            owner = taken.get(namespace)
+            if not owner and namespace.startswith("kube-"):
+                owner = "Kubernetes"
+            elif not owner and cluster.spec.platform is Platform.OPENSHIFT and f"{namespace}-".startswith("openshift-"):
+                owner = "OpenShift"
             if owner:
                 free = f"team-{tenant.name}" if tenant.name == namespace else tenant.name
                 yield Finding(
@@ -381,13 +385,6 @@ _OTHERS: Final = {
     "flux-system": "Flux",
 }
 """The namespaces of programs that may do more than a tenant, by their own manifests."""
-
-
-def _owner_by_prefix(plan: Plan, namespace: str) -> str:
-    if namespace.startswith("kube-"):
-        return "Kubernetes"
-    is_openshift = plan.cluster.spec.platform is Platform.OPENSHIFT
-    return "OpenShift" if is_openshift and (namespace == "openshift" or namespace.startswith("openshift-")) else ""
 
 
 # --- Groups ------------------------------------------------------------------------------------------------------

@@ -40,7 +40,14 @@ def driver_follows_olm(plan: Plan) -> Iterator[Finding]:
     """
     operator = plan.cluster.gpu_operator
     keeps_driver = bool(operator.spec.driver.version) or not operator.spec.driver.enabled
-    if operator.spec.install is Install.OLM and not keeps_driver and not _approves_by_hand(plan):
+    if operator.spec.install is not Install.OLM or keeps_driver:
+        return
+    # A JSON patch does not say which Subscription it is for.
+    patches = (patch for patch in read(plan).of_kind("Subscription", "") if patch.stage == Stage.GPU_OPERATOR)
+    approvals = [
+        value_at(patch.body, ("spec", "installPlanApproval")) for patch in patches if patch.name in ("", _PACKAGE)
+    ]
+    if "Manual" not in approvals:
         yield Finding(
             operator.at / "version",
             f"OLM goes on from {operator.version} to newer releases of its line, and to their drivers",
@@ -48,15 +55,6 @@ def driver_follows_olm(plan: Plan) -> Iterator[Finding]:
             notes=("without `driver.version` the driver is the one that the installed release brings",),
             help="write `driver: {version: ...}`",
         )
-
-
-def _approves_by_hand(plan: Plan) -> bool:
-    """Whether the Subscription is patched. A JSON patch does not say of what."""
-    patches = (found for found in read(plan).of_kind("Subscription", "") if found.stage == Stage.GPU_OPERATOR)
-    return any(
-        found.name in ("", _PACKAGE) and value_at(found.body, ("spec", "installPlanApproval")) == "Manual"
-        for found in patches
-    )
 
 
 @check("GPU668", "second-operator-group")

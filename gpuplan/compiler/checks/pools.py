@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Severity
 from gpuplan.compiler.base.wording import listing, misspelling
@@ -215,23 +215,21 @@ def workload_type_not_served(plan: Plan) -> Iterator[Finding]:
         served = {kind for pool in (used.values() if used else plan.pools) for kind in pool.spec.workload_types}
         for index, kind in enumerate(tenant.spec.workload_types):
             if kind not in served:
-                yield _not_served(tenant, index, list(used), serving)
-
-
-def _not_served(tenant: Tenant, index: int, used: list[str], serving: Mapping[str, list[Pool]]) -> Finding:
-    kind = tenant.spec.workload_types[index]
-    at = tenant.at / "workloadTypes" / index
-    if pools := [pool.name for pool in serving.get(kind, ())]:
-        return Finding(
-            at,
-            f"no pool in the quotas of tenant `{tenant.name}` serves `{kind}`",
-            label=f"served by {listing(pools)}",
-            related=(Label((tenant.at / "quotas").key, f"quotas on {listing(used)}"),),
-            help=f"add a quota on `{pools[0]}`, or add `{kind}` to the `workloadTypes` of `{used[0]}`",
-        )
-    message, instead = f"no pool serves workload type `{kind}`", f"add `{kind}` to the `workloadTypes` of a pool"
-    notes = (f"pools serve {listing(sorted(serving))}",) if serving else ()
-    return mistyped(at, message, misspelling(kind, serving), "named by no pool", instead, *notes)
+                at = tenant.at / "workloadTypes" / index
+                if pools := [pool.name for pool in serving.get(kind, ())]:
+                    first = next(iter(used))
+                    yield Finding(
+                        at,
+                        f"no pool in the quotas of tenant `{tenant.name}` serves `{kind}`",
+                        label=f"served by {listing(pools)}",
+                        related=(Label((tenant.at / "quotas").key, f"quotas on {listing(list(used))}"),),
+                        help=f"add a quota on `{pools[0]}`, or add `{kind}` to the `workloadTypes` of `{first}`",
+                    )
+                else:
+                    message = f"no pool serves workload type `{kind}`"
+                    instead = f"add `{kind}` to the `workloadTypes` of a pool"
+                    notes = (f"pools serve {listing(sorted(serving))}",) if serving else ()
+                    yield mistyped(at, message, misspelling(kind, serving), "named by no pool", instead, *notes)
 
 
 # --- Size and disruption -----------------------------------------------------------------------------------------

@@ -373,18 +373,14 @@ def kept_nodes_in_no_pool(plan: Plan) -> Iterator[Finding]:
 
 def _common_node(nodes: Nodes, others: Nodes) -> str | None:
     """Return a node's name that both may have, or None."""
-    for one, other in ((nodes, others), (others, nodes)):
-        if one.names:
-            return next((name for name in one.names if _has(other, name)), None)
     patterns = _pattern(nodes), _pattern(others)
+    for one, other, pattern in ((nodes, others, patterns[1]), (others, nodes, patterns[0])):
+        if one.names and other.names:
+            return next((name for name in one.names if name in other.names), None)
+        if one.names:
+            names = (name for name in one.names if name not in other.moved)
+            return next((name for name in names if pattern is not None and pattern.matches(name)), None)
     return find_common_name(*patterns) if patterns[0] is not None and patterns[1] is not None else None
-
-
-def _has(nodes: Nodes, name: str) -> bool:
-    if nodes.names:
-        return name in nodes.names
-    pattern = _pattern(nodes)
-    return pattern is not None and name not in nodes.moved and pattern.matches(name)
 
 
 def _pattern(nodes: Nodes) -> NodePattern | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Path, Severity
+from gpuplan.compiler.base.plain import inside
 from gpuplan.compiler.base.wording import closest, listing
 from gpuplan.compiler.catalog.charts import find_scheduler_chart
 from gpuplan.compiler.catalog.schedulers import release_read
@@ -80,7 +81,7 @@ def decided_scheduler_value(plan: Plan) -> Iterator[Finding]:
     scheduler = plan.cluster.scheduler
     chart = find_scheduler_chart(scheduler.kind.value)
     for route, field in chart.decided.items() if chart and _is_installed(plan) else ():
-        if _has(scheduler.spec.values, route):
+        if route[-1] in inside(scheduler.spec.values, *route[:-1]):
             yield Finding(
                 (scheduler.at / "values" / route).key,
                 f"value `{'.'.join(route)}` follows from the policy",
@@ -92,14 +93,6 @@ def decided_scheduler_value(plan: Plan) -> Iterator[Finding]:
                     else f"remove `{route[-1]}`"
                 ),
             )
-
-
-def _has(values: object, route: Path) -> bool:
-    for key in route:
-        if not isinstance(values, Mapping) or key not in values:
-            return False
-        values = values[key]
-    return True
 
 
 @check("GPU475", "decided-kueue-setting")
@@ -300,6 +293,9 @@ def unused_scheduler_values(plan: Plan) -> Iterator[Finding]:
     Write `install: helm`, or give the values to whoever installs the scheduler.
     """
     scheduler = plan.cluster.scheduler
+    release = "" if scheduler.version else f" and `version: {release_read(scheduler.kind.value)}`"
+    has_chart = find_scheduler_chart(scheduler.kind.value) is not None
+    to_install = f"write `install: helm`{release} beside it, or " if has_chart else ""
     for field, value in (("values", scheduler.spec.values), ("chartRepoURL", scheduler.spec.chart_repo_url)):
         if value and not _is_installed(plan):
             yield Finding(
@@ -307,17 +303,8 @@ def unused_scheduler_values(plan: Plan) -> Iterator[Finding]:
                 f"`{field}` of the scheduler is read by nobody",
                 label="has no effect",
                 related=(Label(scheduler.at / "kind", "installed by somebody else"),),
-                help=f"{_to_install(plan)}remove `{field}`",
+                help=f"{to_install}remove `{field}`",
             )
-
-
-def _to_install(plan: Plan) -> str:
-    """Return how to have gpuplan install the scheduler, or an empty text if it cannot."""
-    scheduler = plan.cluster.scheduler
-    if find_scheduler_chart(scheduler.kind.value) is None:
-        return ""
-    release = "" if scheduler.version else f" and `version: {release_read(scheduler.kind.value)}`"
-    return f"write `install: helm`{release} beside it, or "
 
 
 def _is_installed(plan: Plan) -> bool:

@@ -26,9 +26,8 @@ from gpuplan.compiler.policy.models import Api, AutoscalerKind, Autoscaling, Inf
 
 
 def _services(plan: Plan) -> Iterator[tuple[Workload, Inference]]:
-    for workload in plan.workloads:
-        if isinstance(workload.work, Inference):
-            yield workload, workload.work
+    works = ((workload, workload.work) for workload in plan.workloads)
+    return ((workload, work) for workload, work in works if isinstance(work, Inference))
 
 
 # --- Ports and probes ----------------------------------------------------------------------------------------------
@@ -55,36 +54,33 @@ def service_contradicts_itself(plan: Plan) -> Iterator[Finding]:
         yield from _without_port(workload, work)
         yield from _ports(workload, work)
         yield from _probes(workload, work)
-        yield from _reach(workload, work)
+        at, service = workload.work_at / "service", work.service
+        if service.node_port is not None and service.type is ServiceType.CLUSTER_IP and work.port != "none":
+            yield Finding(
+                at / "nodePort",
+                f"the Service of `{workload.name}` is reached from within the cluster alone and has a port of the "
+                "nodes",
+                label="refused by the API server",
+                related=(Label(at / "type", "no port of nodes"),),
+                help="write `type: NodePort`, or leave it out",
+            )
 
 
 def _without_port(workload: Workload, work: Inference) -> Iterator[Finding]:
     """Find what needs a port, of a service that has none."""
-    if work.port != "none":
-        return
-    at, probe = workload.work_at, probe_of(work)
+    at, on_command = workload.work_at, "write `liveness: {command: [...]}`, or leave it out"
     needing = (
         (bool(work.ports), (at / "ports").key, "has further ports", "write one of them as `port`"),
-        (
-            work.service.model_fields_set != set(),
-            (at / "service").key,
-            "says how its Service is reached",
-            "leave `service` out",
-        ),
+        (work.service.model_fields_set, (at / "service").key, "says how its Service is reached", "leave `service` out"),
         (work.route is not None, (at / "route").key, "is reached from outside", "leave `route` out"),
-        (_asks_port(probe), at / "probe", "is asked at a port", "write `probe: none`, or `{command: [...]}`"),
-        (
-            _asks_port(work.liveness),
-            at / "liveness",
-            "is asked at a port",
-            "write `liveness: {command: [...]}`, or leave it out",
-        ),
+        (_asks_port(probe_of(work)), at / "probe", "is asked at a port", "write `probe: none`, or `{command: [...]}`"),
+        (_asks_port(work.liveness), at / "liveness", "is asked at a port", on_command),
     )
-    for is_there, place, what, instead in needing:
+    for is_there, place, fact, instead in needing if work.port == "none" else ():
         if is_there:
             yield Finding(
                 place,
-                f"`{workload.name}` {what} and has none",
+                f"`{workload.name}` {fact} and has none",
                 label="needs a port",
                 related=(Label(at / "port", "nothing listens"),),
                 help=instead,
@@ -171,18 +167,6 @@ def _probe(
             )
 
 
-def _reach(workload: Workload, work: Inference) -> Iterator[Finding]:
-    at = workload.work_at / "service"
-    if work.service.node_port is not None and work.service.type is ServiceType.CLUSTER_IP and work.port != "none":
-        yield Finding(
-            at / "nodePort",
-            f"the Service of `{workload.name}` is reached from within the cluster alone and has a port of the nodes",
-            label="refused by the API server",
-            related=(Label(at / "type", "no port of nodes"),),
-            help="write `type: NodePort`, or leave it out",
-        )
-
-
 # --- Ports of nodes ------------------------------------------------------------------------------------------------
 
 _NODE_PORTS = range(30000, 32768)
@@ -249,7 +233,7 @@ def load_that_cannot_be_measured(plan: Plan) -> Iterator[Finding]:
         if scaling is None:
             continue
         at = workload.work_at / "autoscaling"
-        if scaling.cpu_percent is not None and not _asks_cpu(workload):
+        if scaling.cpu_percent is not None and asked_by_main(workload, Counted.CPU) is None:
             yield Finding(
                 at / "cpuPercent",
                 f"the number of pods of `{workload.name}` follows their use of CPU, and they ask for none",
@@ -257,15 +241,23 @@ def load_that_cannot_be_measured(plan: Plan) -> Iterator[Finding]:
                 help="add `cpu: 4`, or as much as a pod needs",
             )
         yield from _silent(plan, workload, at, scaling)
-        if scaling.gpu_percent is not None and _shares_gpu(workload):
+        part = workload.pool.part_with(workload.unit)
+        is_shared = workload.fraction is not None or part.shares_of(workload.unit)
+        if scaling.gpu_percent is not None and is_shared:
             yield Finding(
                 at / "gpuPercent",
                 f"the number of pods of `{workload.name}` follows their use of a GPU that others use as well",
                 label="what all of them use",
-                related=(Label(workload.pool.part_with(workload.unit).sharing.at.key, "several pods on a GPU"),),
+                related=(Label(part.sharing.at.key, "several pods on a GPU"),),
                 help="write `requestsPerSecond` or `waitingRequests` in its place",
             )
-        yield from _metric(workload, scaling, at)
+        if scaling.metric is not None and metric_of(scaling) != scaling.metric:
+            yield Finding(
+                at / "metric",
+                f"the number of pods of `{workload.name}` follows what they use, and not `{scaling.metric}`",
+                label="has no effect here",
+                help="leave it out, or write `requestsPerSecond` or `waitingRequests`",
+            )
 
 
 def _silent(plan: Plan, workload: Workload, at: Origin, scaling: Autoscaling) -> Iterator[Finding]:
@@ -280,16 +272,6 @@ def _silent(plan: Plan, workload: Workload, at: Origin, scaling: Autoscaling) ->
             label="the autoscaler then changes nothing",
             related=(Label(at / "cpuPercent", "a part of what all containers ask for"),),
             help="add `resources: {requests: {cpu: 100m}}`, or as much as it needs",
-        )
-
-
-def _metric(workload: Workload, scaling: Autoscaling, at: Origin) -> Iterator[Finding]:
-    if scaling.metric is not None and metric_of(scaling) != scaling.metric:
-        yield Finding(
-            at / "metric",
-            f"the number of pods of `{workload.name}` follows what they use, and not `{scaling.metric}`",
-            label="has no effect here",
-            help="leave it out, or write `requestsPerSecond` or `waitingRequests`",
         )
 
 
@@ -309,52 +291,43 @@ def autoscaler_not_possible(plan: Plan) -> Iterator[Finding]:
     of pods follow a metric of pods, from one pod on.
     """
     for workload, work in _services(plan):
-        if work.autoscaling is not None:
-            yield from _by_kind(plan, workload, work.autoscaling, workload.work_at / "autoscaling")
-
-
-def _by_kind(plan: Plan, workload: Workload, scaling: Autoscaling, at: Origin) -> Iterator[Finding]:
-    name = workload.name
-    if autoscaler_kind(scaling) is AutoscalerKind.HORIZONTAL_POD_AUTOSCALER:
-        beyond = (
-            (
-                scaling.min_replicas == 0,
-                at / "minReplicas",
-                "follows what pods say, and keeps one",
-                "or `minReplicas: 1`",
-            ),
-            (scaling.query is not None, (at / "query").key, "asks no Prometheus", "or follow a metric of pods"),
-        )
-        for is_asked, place, what, otherwise in beyond:
-            if is_asked:
-                yield Finding(
-                    place,
-                    f"the HorizontalPodAutoscaler of `{name}` {what}",
-                    label="beyond what it can do",
-                    related=(Label(at / "kind", "asked for here"),),
-                    help=f"write `kind: ScaledObject`, {otherwise}",
-                )
-    else:
-        yield from _by_keda(plan, workload, scaling, at)
-    if scaling.cooldown is not None and scaling.min_replicas != 0:
-        yield Finding(
-            at / "cooldown",
-            f"`{name}` always has {count(scaling.min_replicas, 'pod')}, and no last one that could go",
-            label="has no effect",
-            related=(Label(at / "minReplicas", "the fewest"),),
-            help="write `minReplicas: 0`, or leave it out",
-            severity=Severity.WARNING,
-        )
+        scaling, name, at = work.autoscaling, workload.name, workload.work_at / "autoscaling"
+        if scaling is None:
+            continue
+        if autoscaler_kind(scaling) is AutoscalerKind.HORIZONTAL_POD_AUTOSCALER:
+            none_left = "follows what pods say, and keeps one"
+            beyond = (
+                (scaling.min_replicas == 0, at / "minReplicas", none_left, "or `minReplicas: 1`"),
+                (scaling.query is not None, (at / "query").key, "asks no Prometheus", "or follow a metric of pods"),
+            )
+            for is_asked, place, fact, otherwise in beyond:
+                if is_asked:
+                    yield Finding(
+                        place,
+                        f"the HorizontalPodAutoscaler of `{name}` {fact}",
+                        label="beyond what it can do",
+                        related=(Label(at / "kind", "asked for here"),),
+                        help=f"write `kind: ScaledObject`, {otherwise}",
+                    )
+        else:
+            yield from _by_keda(plan, workload, scaling, at)
+        if scaling.cooldown is not None and scaling.min_replicas != 0:
+            yield Finding(
+                at / "cooldown",
+                f"`{name}` always has {count(scaling.min_replicas, 'pod')}, and no last one that could go",
+                label="has no effect",
+                related=(Label(at / "minReplicas", "the fewest"),),
+                help="write `minReplicas: 0`, or leave it out",
+                severity=Severity.WARNING,
+            )
 
 
 def _by_keda(plan: Plan, workload: Workload, scaling: Autoscaling, at: Origin) -> Iterator[Finding]:
     name, cluster = workload.name, plan.cluster
-    reasons = (
-        (scaling.kind is not None, at / "kind"),
-        (scaling.query is not None, (at / "query").key),
-        (True, at / "minReplicas"),
-    )
-    place = next(found for is_so, found in reasons if is_so)
+    if scaling.kind is not None:
+        place = at / "kind"
+    else:
+        place = at / "minReplicas" if scaling.query is None else (at / "query").key
     if Api.SCALED_OBJECT not in cluster.spec.apis:
         yield Finding(
             place,
@@ -431,12 +404,3 @@ def never_wakes(plan: Plan) -> Iterator[Finding]:
 
 _OF_PODS = regex(r"\bvllm:[a-z_]+|\bDCGM_FI_[A-Z_]+|\bcontainer_[a-z_]+")
 """Metrics of servers, of their GPUs and of their containers."""
-
-
-def _asks_cpu(workload: Workload) -> bool:
-    """Whether the main container asks for CPU, or has a request by its tenant's defaults."""
-    return asked_by_main(workload, Counted.CPU) is not None
-
-
-def _shares_gpu(workload: Workload) -> bool:
-    return workload.fraction is not None or bool(workload.pool.part_with(workload.unit).shares_of(workload.unit))

@@ -20,7 +20,6 @@ from gpuplan.compiler.planning.plan import (
     Pool,
     Shares,
     TimeSlicing,
-    Unit,
 )
 from gpuplan.compiler.planning.plugin_configs import configuration
 from gpuplan.compiler.planning.pools import gpu_memory_mib
@@ -141,31 +140,27 @@ def unit_memory_too_small(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Write fewer shares or a larger profile, or lower `memoryPerUnitMiB` if less is enough.
     """
-    for pool in plan.parts:
-        need = pool.spec.memory_per_unit or 0
-        for unit in pool.units:
-            if unit.memory_mib is not None and unit.memory_mib < need:
-                yield _too_small(pool, unit, unit.memory_mib, need)
-
-
-def _too_small(pool: Pool, unit: Unit, memory_mib: int, need: int) -> Finding:
-    shares = pool.shares_of(unit)
-    needed = Label(pool.at / "memoryPerUnitMiB", "needed")
-    message = f"unit `{unit.name}` of pool `{pool.name}` has {memory_mib} MiB, and {need} MiB are needed"
-    if shares is None or shares.number < 2:
-        layout = (Label(pool.sharing.layout_at, "the layout"),) if isinstance(pool.sharing, Mig) else ()
-        return Finding(needed.at, message, f"`{unit.name}` has {memory_mib} MiB", layout, help=_enough(pool.gpu, need))
-    whole = memory_mib * shares.number
-    fitting = whole // need
-    fewer = f"write `{shares.profile or 'replicas'}: {fitting}`"
-    return Finding(
-        shares.at,
-        message,
-        label=f"leaves {memory_mib} MiB",
-        related=(needed,),
-        notes=(f"{whole} MiB divided by {shares.number}",),
-        help=fewer if fitting > 1 else _off(pool, shares) if fitting else _enough(pool.gpu, need),
-    )
+    for pool, unit in ((part, unit) for part in plan.parts for unit in part.units):
+        need, memory_mib, shares = pool.spec.memory_per_unit or 0, unit.memory_mib, pool.shares_of(unit)
+        if memory_mib is None or memory_mib >= need:
+            continue
+        needed = Label(pool.at / "memoryPerUnitMiB", "needed")
+        message = f"unit `{unit.name}` of pool `{pool.name}` has {memory_mib} MiB, and {need} MiB are needed"
+        if shares is None or shares.number < 2:
+            layout = (Label(pool.sharing.layout_at, "the layout"),) if isinstance(pool.sharing, Mig) else ()
+            label = f"`{unit.name}` has {memory_mib} MiB"
+            yield Finding(needed.at, message, label, layout, help=_enough(pool.gpu, need))
+            continue
+        whole = memory_mib * shares.number
+        fewer = f"write `{shares.profile or 'replicas'}: {whole // need}`"
+        yield Finding(
+            shares.at,
+            message,
+            label=f"leaves {memory_mib} MiB",
+            related=(needed,),
+            notes=(f"{whole} MiB divided by {shares.number}",),
+            help=fewer if whole // need > 1 else _off(pool, shares) if whole >= need else _enough(pool.gpu, need),
+        )
 
 
 def _enough(gpu: Gpu, need: int) -> str:

@@ -186,35 +186,24 @@ def replica_contradicts_itself(plan: Plan) -> Iterator[Finding]:
     Write `podsPerReplica`, or leave out what needs it. Give one of the workloads another name.
     """
     for workload in plan.workloads:
-        if isinstance(workload.work, Inference):
-            yield from _without_workers(workload, workload.work)
-    yield from _in_the_way(plan)
-
-
-def _without_workers(workload: Workload, work: Inference) -> Iterator[Finding]:
-    if workload.is_grouped:
-        return
-    needing = (
-        (work.worker, "worker", "says what workers run, and its replicas have none"),
-        (work.topology, "topology", "says how close the pods of a replica are, and each is one"),
-    )
-    for found, field, what in needing:
-        if found is not None:
-            yield Finding(
-                (workload.work_at / field).key,
-                f"`{workload.name}` {what}",
-                label="has no effect",
-                help=f"write how many pods a replica has, such as `podsPerReplica: 2`, or leave `{field}` out",
-                severity=Severity.WARNING,
-            )
-
-
-def _in_the_way(plan: Plan) -> Iterator[Finding]:
-    """Find workloads that are called like a replica of another. Kueue's sets have a digest in their name."""
-    if plan.scheduler.suspends_jobs:
-        return
-    groups = {(found.namespace, found.name): found for found in plan.workloads if found.is_grouped}
-    for workload in plan.workloads:
+        if not isinstance(workload.work, Inference) or workload.is_grouped:
+            continue
+        needing = (
+            (workload.work.worker, "worker", "says what workers run, and its replicas have none"),
+            (workload.work.topology, "topology", "says how close the pods of a replica are, and each is one"),
+        )
+        for value, field, fact in needing:
+            if value is not None:
+                yield Finding(
+                    (workload.work_at / field).key,
+                    f"`{workload.name}` {fact}",
+                    label="has no effect",
+                    help=f"write how many pods a replica has, such as `podsPerReplica: 2`, or leave `{field}` out",
+                    severity=Severity.WARNING,
+                )
+    # Kueue's sets have a digest in their name, which no workload has by chance.
+    groups = {(each.namespace, each.name): each for each in plan.workloads if each.is_grouped}
+    for workload in plan.workloads if not plan.scheduler.suspends_jobs else ():
         name, _, number = workload.name.rpartition("-")
         group = groups.get((workload.namespace, name))
         if group is not None and number.isdecimal() and int(number) < group.most_pods // group.pods_per_replica:
@@ -225,13 +214,6 @@ def _in_the_way(plan: Plan) -> Iterator[Finding]:
                 related=(Label(group.gang_at, f"its replicas are `{name}-0` and so on"),),
                 help=f"rename it, for example to `{name}-{chr(97 + int(number) % 26)}`",
             )
-
-
-def _sets(plan: Plan) -> Iterator[tuple[Workload, Training]]:
-    """Yield the trainings that are more than a Job."""
-    for workload in plan.workloads:
-        if isinstance(workload.work, Training) and workload.training_kind is not TrainingKind.JOB:
-            yield workload, workload.work
 
 
 @check("GPU559", "not-by-this-kind")
@@ -246,7 +228,10 @@ def not_by_this_kind(plan: Plan) -> Iterator[Finding]:
     ## Instead
     Leave `kind` out, or what only a Job does.
     """
-    for workload, work in _sets(plan):
+    for workload in plan.workloads:
+        work = workload.work
+        if not isinstance(work, Training) or workload.training_kind is TrainingKind.JOB:
+            continue
         asked = {
             "trials": work.trials,
             "backoffLimitPerIndex": work.backoff_limit_per_index,
@@ -343,8 +328,28 @@ def not_kept_by_kserve(plan: Plan) -> Iterator[Finding]:
     Write what the help names, or leave `kind` out: gpuplan's own Deployment keeps all of it.
     """
     for workload in plan.workloads:
-        if needed_api(workload) is Api.INFERENCE_SERVICE and isinstance(workload.work, Inference):
-            yield from _beyond_kserve(workload, workload.work)
+        work, at, name, spec = workload.work, workload.work_at, workload.name, workload.spec
+        if needed_api(workload) is not Api.INFERENCE_SERVICE or not isinstance(work, Inference):
+            continue
+        for place, fault, instead in _beyond_kserve(workload, work):
+            yield Finding(place, f"`{name}` {fault}", label="not kept by KServe", help=instead)
+        for field, text in (("cpu", spec.cpu), ("memory", spec.memory)):
+            if not text:
+                yield Finding(
+                    at / "kind",
+                    f"`{name}` says nothing of its {field.upper() if field == 'cpu' else field}, and KServe does",
+                    label="one CPU and 2 GiB, as KServe comes",
+                    help=f"add `{field}: {'4' if field == 'cpu' else '32Gi'}`, or as much as a pod needs",
+                    severity=Severity.WARNING,
+                )
+        if work.startup is not None and seconds(work.startup) > _PATIENCE:
+            yield Finding(
+                at / "startup",
+                f"`{name}` may take {work.startup} to start, and counts as failed after 10m until it has",
+                label="longer than a Deployment of KServe is waited for",
+                help="leave it as it is, where nobody acts on that",
+                severity=Severity.NOTE,
+            )
 
 
 _LONGEST: Final = 63 - len("isvc.-predictor")
@@ -352,59 +357,21 @@ _PATIENCE: Final = 600
 _STORAGE: Final = "STORAGE_URI"
 
 
-def _beyond_kserve(workload: Workload, work: Inference) -> Iterator[Finding]:
-    at, name, spec = workload.work_at, workload.name, workload.spec
-    other = "or leave `kind` out"
-    refused = (
-        (work.pods_per_replica > 1, at / "podsPerReplica", "has several pods to a replica", "leave one of the two out"),
-        (
-            probe_of(work) == "none",
-            at / ("port" if work.probe is None else "probe"),
-            "is asked nothing, and KServe would ask it at a port",
-            f"add a probe, such as `probe: {{command: [cat, /tmp/ready]}}`, {other}",
-        ),
-        (
-            len(name) > _LONGEST,
-            name_of(workload.at),
-            f"has a name of {len(name)} characters",
-            f"write one of at most {_LONGEST}, {other}",
-        ),
-        (
-            _STORAGE in spec.env,
-            (workload.at / "env" / _STORAGE).key,
-            "would have KServe download a model",
-            "write `model`",
-        ),
-        (
-            work.canary is not None,
-            (at / "canary").key,
-            "has a canary beside the pods that KServe makes",
-            "leave one of the two out",
-        ),
-        (
-            bool(workload.pod_patch),
-            (workload.at / "podPatch").key,
-            "patches pods that KServe makes",
-            "leave one of the two out",
-        ),
-    )
-    for is_so, place, what, instead in refused:
-        if is_so:
-            yield Finding(place, f"`{name}` {what}", label="not kept by KServe", help=instead)
-    for field, text in (("cpu", spec.cpu), ("memory", spec.memory)):
-        if not text:
-            yield Finding(
-                at / "kind",
-                f"`{name}` says nothing of its {field.upper() if field == 'cpu' else field}, and KServe does",
-                label="one CPU and 2 GiB, as KServe comes",
-                help=f"add `{field}: {'4' if field == 'cpu' else '32Gi'}`, or as much as a pod needs",
-                severity=Severity.WARNING,
-            )
-    if work.startup is not None and seconds(work.startup) > _PATIENCE:
-        yield Finding(
-            at / "startup",
-            f"`{name}` may take {work.startup} to start, and counts as failed after 10m until it has",
-            label="longer than a Deployment of KServe is waited for",
-            help="leave it as it is, where nobody acts on that",
-            severity=Severity.NOTE,
-        )
+def _beyond_kserve(workload: Workload, work: Inference) -> Iterator[tuple[Origin, str, str]]:
+    """Yield the place of each field that KServe does not keep, what is wrong with it and what to do."""
+    at, size, other = workload.work_at, len(workload.name), "or leave `kind` out"
+    one_of_two = "leave one of the two out"
+    if work.pods_per_replica > 1:
+        yield at / "podsPerReplica", "has several pods to a replica", one_of_two
+    if probe_of(work) == "none":
+        instead = f"add a probe, such as `probe: {{command: [cat, /tmp/ready]}}`, {other}"
+        place = at / ("port" if work.probe is None else "probe")
+        yield place, "is asked nothing, and KServe would ask it at a port", instead
+    if size > _LONGEST:
+        yield name_of(workload.at), f"has a name of {size} characters", f"write one of at most {_LONGEST}, {other}"
+    if _STORAGE in workload.spec.env:
+        yield (workload.at / "env" / _STORAGE).key, "would have KServe download a model", "write `model`"
+    if work.canary is not None:
+        yield (at / "canary").key, "has a canary beside the pods that KServe makes", one_of_two
+    if workload.pod_patch:
+        yield (workload.at / "podPatch").key, "patches pods that KServe makes", one_of_two

@@ -83,7 +83,17 @@ def workload_without_quota(plan: Plan) -> Iterator[Finding]:
         tenant = workload.tenant
         quota = plan.tree.find_quota(tenant, workload.key)
         if quota is None and tenant.name not in plan.broken.incomplete_tenants:
-            yield _without_quota(workload)
+            offers = joined([units(granted) for granted in tenant.quotas[:8]])
+            grant = (
+                f"{{pool: {workload.pool.name}, unit: {workload.unit.name}, guaranteed: {number(_amount(workload))}}}"
+            )
+            yield Finding(
+                workload.at / ("unit" if len(workload.pool.units) > 1 else "pool"),
+                f"tenant `{tenant.name}` has no quota on {units(workload)}",
+                label=f"`{workload.name}` never starts",
+                notes=(f"it has a quota on {offers}" if offers else "it has no quota at all",),
+                help=f"run it elsewhere, or grant `{grant}`",
+            )
         elif quota and quota.caps.get(workload.namespace) == 0:
             field = "split" if quota.split else _written_cap(plan, quota)
             yield Finding(
@@ -93,19 +103,6 @@ def workload_without_quota(plan: Plan) -> Iterator[Finding]:
                 related=(Label(quota.at / field, f"what tenant `{tenant.name}` has of it"),),
                 help="give the namespace a part of the quota, or run the workload in another one",
             )
-
-
-def _without_quota(workload: Workload) -> Finding:
-    tenant, pool = workload.tenant, workload.pool
-    offers = joined([units(quota) for quota in tenant.quotas[:8]])
-    return Finding(
-        workload.at / ("unit" if len(pool.units) > 1 else "pool"),
-        f"tenant `{tenant.name}` has no quota on {units(workload)}",
-        label=f"`{workload.name}` never starts",
-        notes=(f"it has a quota on {offers}" if offers else "it has no quota at all",),
-        help=f"run it elsewhere, or grant `{{pool: {pool.name}, unit: {workload.unit.name}, "
-        f"guaranteed: {number(_amount(workload))}}}`",
-    )
 
 
 @check("GPU571", "workloads-over-quota")
@@ -312,26 +309,22 @@ def workloads_on_borrowed_units(plan: Plan) -> Iterator[Finding]:
         safe = add([min(max(beside, quota.guaranteed), _reach(quota)) for quota, beside in left])
         is_reported = _total(_at_once(own)) > used or _total(_at_once(_lasting(own))) > load.guaranteed
         if used > safe and not is_reported:
-            yield _borrowed(plan, load, used, safe)
-
-
-def _borrowed(plan: Plan, load: _Load, used: Amount, safe: Amount) -> Finding:
-    quota, own = load.quota, load.of_holder
-    owners = [
-        Label(other.at / "guaranteed", f"`{tenant.name}` may want them back")
-        for tenant, other in each_quota(plan)
-        if tenant is not load.holder and other.guaranteed and other.key == quota.key
-    ]
-    there = add([found.unit.capacity for found in load.quotas])
-    has = f"the pool has {number(there)}" if not load.beyond else f"it and what it falls back to have {number(there)}"
-    return Finding(
-        own[_crossing(own, safe)].pods_at,
-        f"{number(used - safe)} of {number(used)} {units(quota)} that workloads of tenant `{load.holder.name}` ask for "
-        "are borrowed",
-        label="evicted when their owners want them",
-        related=(Label(quota.at / "guaranteed", f"{number(quota.guaranteed)} guaranteed"), *owners[:2]),
-        notes=(*_each(own), f"{has}; {number(safe)} of them can be counted on"),
-    )
+            quota = load.quota
+            owners = [
+                Label(other.at / "guaranteed", f"`{tenant.name}` may want them back")
+                for tenant, other in each_quota(plan)
+                if tenant is not load.holder and other.guaranteed and other.key == quota.key
+            ]
+            size = number(add([held.unit.capacity for held in load.quotas]))
+            has = f"it and what it falls back to have {size}" if load.beyond else f"the pool has {size}"
+            yield Finding(
+                own[_crossing(own, safe)].pods_at,
+                f"{number(used - safe)} of {number(used)} {units(quota)} that workloads of tenant `{load.holder.name}` "
+                "ask for are borrowed",
+                label="evicted when their owners want them",
+                related=(Label(quota.at / "guaranteed", f"{number(quota.guaranteed)} guaranteed"), *owners[:2]),
+                notes=(*_each(own), f"{has}; {number(safe)} of them can be counted on"),
+            )
 
 
 # --- Nodes -------------------------------------------------------------------------------------------------------
@@ -380,22 +373,17 @@ def pods_do_not_fit_pool(plan: Plan) -> Iterator[Finding]:
         most = sum(nodes * on_node.pods for nodes, on_node in rooms)
         falls_back = len(landings(plan, workload)) > 1
         if room.pods and workload.most_pods > most and _amount(workload) <= workload.unit.capacity and not falls_back:
-            yield _does_not_fit(workload, room, most)
-
-
-def _does_not_fit(workload: Workload, room: Room, most: int) -> Finding:
-    pool, pods = workload.pool, workload.most_pods
-    nodes = count(pool.nodes.count, "node")
-    gang, replica = workload.gang, workload.pods_per_replica
-    fewer = f"write `{_pods_field(workload)}: {most // replica}`, or " if most >= replica else ""
-    return Finding(
-        workload.pods_at,
-        f"{pods} pods of `{workload.name}` do not fit onto the nodes of pool `{pool.name}`",
-        label=f"{most} at most" if gang is None or gang <= most else f"{most} at most: a gang of {gang} never starts",
-        related=(Label(pool.nodes.at / "count", nodes),),
-        notes=(_room_text(workload, room, most),),
-        help=f"{fewer}raise `nodes.count` of pool `{pool.name}` to {ceil(pods / room.pods)}",
-    )
+            pool, pods, gang = workload.pool, workload.most_pods, workload.gang
+            replicas = most // workload.pods_per_replica
+            fewer = f"write `{_pods_field(workload)}: {replicas}`, or " if replicas else ""
+            yield Finding(
+                workload.pods_at,
+                f"{pods} pods of `{workload.name}` do not fit onto the nodes of pool `{pool.name}`",
+                label=f"{most} at most" + ("" if gang is None or gang <= most else f": a gang of {gang} never starts"),
+                related=(Label(pool.nodes.at / "count", count(pool.nodes.count, "node")),),
+                notes=(_room_text(workload, room, most),),
+                help=f"{fewer}raise `nodes.count` of pool `{pool.name}` to {ceil(pods / room.pods)}",
+            )
 
 
 def _room_text(workload: Workload, room: Room, most: int) -> str:
@@ -459,7 +447,11 @@ class _Evicted(NamedTuple):
 def _evicted_by(plan: Plan, workload: Workload, others: Iterable[Workload]) -> Iterator[_Evicted]:
     wanted = workload.fraction.portion if workload.fraction else Decimal(0)
     for other in others:
-        if other.fraction is None or not _makes_way(plan, workload, other):
+        mine, its = workload.priority_class, other.priority_class
+        is_shared = not other.unit.asked_as and workload.tenant is other.tenant
+        if other.fraction is None or not (is_shared and mine and its):
+            continue
+        if not may_evict(plan.scheduler, workload.tenant, mine.spec, its.spec):
             continue
         each, name, pods = other.fraction.portion, other.name, other.fraction.per_gpu
         left = max(1 - pods * each, Decimal(0))
@@ -472,13 +464,6 @@ def _evicted_by(plan: Plan, workload: Workload, others: Iterable[Workload]) -> I
                 f"a GPU has {count(pods, 'pod')} of `{name}`, which leave {number(left)}; without {leaving} of them it "
                 f"has {number(left + leaving * each)}{also}",
             )
-
-
-def _makes_way(plan: Plan, workload: Workload, other: Workload) -> bool:
-    """Whether ``other`` is evicted for ``workload``, of the same tenant and pool, where GPUs are divided."""
-    mine, its = workload.priority_class, other.priority_class
-    is_shared = not other.unit.asked_as and workload.tenant is other.tenant
-    return bool(is_shared and mine and its and may_evict(plan.scheduler, workload.tenant, mine.spec, its.spec))
 
 
 def _counted_together(plan: Plan, quota: Quota, workloads: Sequence[Workload]) -> Iterator[Sequence[Workload]]:

@@ -450,7 +450,8 @@ def image_not_pinned(plan: Plan) -> Iterator[Finding]:
         patched = ((found.at / "image", found.body.get("image")) for found in patched_containers(workload))
         images += [(at, image) for at, image in patched if isinstance(image, str)]
         for at, image in images:
-            tag = _tag(image)
+            name, _, digest = image.partition("@")
+            tag = digest or name.rpartition("/")[2].partition(":")[2]  # a `:` before the last `/` is that of a port
             if tag in ("", "latest"):
                 yield Finding(
                     at,
@@ -458,12 +459,6 @@ def image_not_pinned(plan: Plan) -> Iterator[Finding]:
                     label="means `latest`" if not tag else "another image tomorrow",
                     help="add a tag with a version, or a digest",
                 )
-
-
-def _tag(image: str) -> str:
-    """Return the tag or digest of an image's reference. A `:` before the last `/` is that of a port."""
-    name, _, digest = image.partition("@")
-    return digest or name.rpartition("/")[2].partition(":")[2]
 
 
 @check("GPU585", "model-volume-out-of-reach")
@@ -617,15 +612,11 @@ def _flaw_of_path(path: str, taken: Sequence[str]) -> str:
         return "must not have a `:`"
     if ".." in path.split("/"):
         return "must not lead upwards"
-    hidden = [root for root in taken if _covers(plain, root)]
+    # A mount lies at or below a path, or hides it.
+    hidden = [root for root in taken if f"{plain}/".startswith(f"{root}/") or f"{root}/".startswith(f"{plain}/")]
     if not plain or hidden:
         return f"hides `{hidden[0] if plain else '/'}`"
     return ""
-
-
-def _covers(path: str, root: str) -> bool:
-    """Whether a mount at ``path`` lies at or below ``root``, or hides it."""
-    return f"{path}/".startswith(f"{root}/") or f"{root}/".startswith(f"{path}/")
 
 
 # What every cluster takes (`IsEnvVarName` in `pkg/util/validation/validation.go` of kubernetes/apimachinery). The API
@@ -767,16 +758,12 @@ def service_name_begins_with_digit(plan: Plan) -> Iterator[Finding]:
     Begin the name with a letter. A service that needs no Service says `port: none`.
     """
     for workload in plan.workloads:
-        if (needing := _needs_letter(workload)) and workload.name[:1] in digits:
+        has_service = is_called(workload.work) or workload.peers is not None
+        needing = "Service" if has_service else needed_api(workload)
+        if needing and workload.name[:1] in digits:
             yield Finding(
                 name_of(workload.at),
                 f"workload name `{workload.name}` begins with a digit, and its {needing} cannot",
                 label="must begin with a letter",
                 help=f"rename it, for example to `model-{workload.name}`",
             )
-
-
-def _needs_letter(workload: Workload) -> str:
-    """Return the kind of an object of the workload whose name begins with a letter, or an empty text."""
-    has_service = is_called(workload.work) or workload.peers is not None
-    return "Service" if has_service else needed_api(workload) or ""

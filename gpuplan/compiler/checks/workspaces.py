@@ -18,9 +18,8 @@ from gpuplan.compiler.policy.models import Workspace
 
 
 def _workspaces(plan: Plan) -> Iterator[tuple[Workload, Workspace]]:
-    for workload in plan.workloads:
-        if isinstance(workload.work, Workspace):
-            yield workload, workload.work
+    works = ((workload, workload.work) for workload in plan.workloads)
+    return ((workload, work) for workload, work in works if isinstance(work, Workspace))
 
 
 # --- Time ----------------------------------------------------------------------------------------------------------
@@ -46,9 +45,27 @@ def workspace_contradicts_itself(plan: Plan) -> Iterator[Finding]:
     for workload, work in _workspaces(plan):
         if work.idle:
             yield from _unread(workload)
-            if _is_jupyter(workload):
-                yield from _overruled(workload)
-        yield from _too_late(workload, work)
+        for field, index, setting in overruling(workload) if work.idle and _is_jupyter(workload) else ():
+            fact = f"says its own `{setting}`, which wins over" if setting else "has Jupyter read another file than"
+            yield Finding(
+                workload.at / field / index,
+                f"the command line of `{workload.name}` {fact} the one that ends it when it is idle",
+                label="wins over the file" if setting else "read in its place",
+                related=(Label(workload.work_at / "idle", "is said in that file"),),
+                help="leave one of the two out"
+                if setting
+                else "leave it out, and put its settings into `jupyter_config.json` of `config`",
+                severity=Severity.WARNING,
+            )
+        if work.idle and work.run_time and seconds(work.idle) >= seconds(work.run_time):
+            yield Finding(
+                workload.work_at / "idle",
+                f"`{workload.name}` is ended after {work.run_time}, before it can be idle for {work.idle}",
+                label="never reached",
+                related=(Label(workload.work_at / "runTime", "ended by then"),),
+                help="write a shorter time, or leave it out",
+                severity=Severity.WARNING,
+            )
         yield from _beyond_tenant(workload, work)
 
 
@@ -78,33 +95,6 @@ def _unread(workload: Workload) -> Iterator[Finding]:
             label="no settings at all",
             related=(idle,),
             help="leave it out",
-        )
-
-
-def _overruled(workload: Workload) -> Iterator[Finding]:
-    for field, index, setting in overruling(workload):
-        said = f"says its own `{setting}`, which wins over" if setting else "has Jupyter read another file than"
-        yield Finding(
-            workload.at / field / index,
-            f"the command line of `{workload.name}` {said} the one that ends it when it is idle",
-            label="wins over the file" if setting else "read in its place",
-            related=(Label(workload.work_at / "idle", "is said in that file"),),
-            help="leave one of the two out"
-            if setting
-            else "leave it out, and put its settings into `jupyter_config.json` of `config`",
-            severity=Severity.WARNING,
-        )
-
-
-def _too_late(workload: Workload, work: Workspace) -> Iterator[Finding]:
-    if work.idle and work.run_time and seconds(work.idle) >= seconds(work.run_time):
-        yield Finding(
-            workload.work_at / "idle",
-            f"`{workload.name}` is ended after {work.run_time}, before it can be idle for {work.idle}",
-            label="never reached",
-            related=(Label(workload.work_at / "runTime", "ended by then"),),
-            help="write a shorter time, or leave it out",
-            severity=Severity.WARNING,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from gpuplan.compiler.admission import known_rules
+from gpuplan.compiler.admission.policies import known_rules
 from gpuplan.compiler.backends import workloads
 from gpuplan.compiler.base.diagnostics import Diagnostic
 from gpuplan.compiler.checks.generated import ASKED, GENERATED_CHECKS, PATCH_CHECKS, Generated, GeneratedWork

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from gpuplan.compiler.admission import left_out
+from gpuplan.compiler.admission.policies import left_out
 from gpuplan.compiler.base.disturbance import ChangeClass, worst
 from gpuplan.compiler.planning.charts import find_chart
 from gpuplan.compiler.planning.dra import uses_claims

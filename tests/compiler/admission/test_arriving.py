@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gpuplan.compiler.admission import policies
 from gpuplan.compiler.admission.arriving import Body, arrivals, blamed, without
 from gpuplan.compiler.admission.judging import Request, refusals
+from gpuplan.compiler.admission.policies import policies
 from tests.compiler.admission.platforms import SETTINGS, grants_of, platform
 
 ASKING = {"resources": {"limits": {"nvidia.com/gpu": 1}}}

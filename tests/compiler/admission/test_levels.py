@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan.compiler.admission import known_rules, level_of
 from gpuplan.compiler.admission.judging import Request, refusals
+from gpuplan.compiler.admission.policies import known_rules, level_of
 from gpuplan.compiler.manifests.admission import AdmissionPolicy
 from tests.platforms import a_platform, pool, tenant
 

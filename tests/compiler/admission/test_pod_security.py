@@ -11,8 +11,8 @@ import pytest
 import yaml
 from hypothesis import given, settings, strategies as st
 
-from gpuplan.compiler.admission import POD_SECURITY_POLICY, policy
 from gpuplan.compiler.admission.judging import Request, refusals
+from gpuplan.compiler.admission.policies import POD_SECURITY_POLICY, policy
 from gpuplan.compiler.manifests.admission import AdmissionPolicy
 from tests.compiler.backends.scheduling import cel as other
 from tests.plans import a_cluster, a_plan

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.compiler.admission import known_rules, left_out, policies, policy, trace_policy
 from gpuplan.compiler.admission.judging import Request, refusals
+from gpuplan.compiler.admission.policies import known_rules, left_out, policies, policy, trace_policy
 from gpuplan.compiler.planning.grants import GRANTS_POLICY, QUEUES_POLICY, parameters
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.schedulers import SCHEDULERS

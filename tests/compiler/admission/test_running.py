@@ -8,8 +8,7 @@ from functools import cache
 import pytest
 from _pytest.mark import ParameterSet
 
-from gpuplan.compiler.admission import known_rules, policies, running_work
-from gpuplan.compiler.admission.running import RunningWork
+from gpuplan.compiler.admission.policies import RunningWork, known_rules, policies, running_work
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from tests.compiler.admission.running_cases import CASES, JOB, POD, Case, deletion, of_pod, update, with_spec

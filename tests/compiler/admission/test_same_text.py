@@ -8,8 +8,8 @@ import pytest
 from celpy.evaluation import CELEvalError
 from hypothesis import given, settings, strategies as st
 
-from gpuplan.compiler.admission import policies
 from gpuplan.compiler.admission.judging import NAMES, Request, refusals
+from gpuplan.compiler.admission.policies import policies
 from gpuplan.compiler.manifests.admission import AdmissionPolicy
 from gpuplan.compiler.manifests.cel import read_rule
 from tests.compiler.admission.objects import Strategy, shapes, sometimes_odd, whole_pods

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan.compiler.admission import known_rules
+from gpuplan.compiler.admission.policies import known_rules
 from gpuplan.compiler.catalog.exporters import ExporterTrait
 from gpuplan.compiler.manifests.templates import filled, filled_body, rows_for
 from gpuplan.compiler.policy.models import SchedulerKind

@@ -8,9 +8,9 @@ from typing import Any, Final
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from gpuplan.compiler.admission import known_rules, policies, rules_of
 from gpuplan.compiler.admission.arriving import arrivals
 from gpuplan.compiler.admission.judging import concerns
+from gpuplan.compiler.admission.policies import known_rules, policies, rules_of
 from gpuplan.compiler.admission.verdicts import refused
 from gpuplan.compiler.backends import workloads
 from gpuplan.compiler.base.diagnostics import Path

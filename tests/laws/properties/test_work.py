@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from pydantic import BaseModel
 
-from gpuplan.compiler.admission import rules_of
 from gpuplan.compiler.admission.arriving import arrivals
+from gpuplan.compiler.admission.policies import rules_of
 from gpuplan.compiler.admission.verdicts import refused
 from gpuplan.compiler.backends import workloads
 from gpuplan.compiler.backends.workloads import kserve

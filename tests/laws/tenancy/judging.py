@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from gpuplan.compiler.admission import holds_for, policies
 from gpuplan.compiler.admission.judging import Request, anything, refusals as admission_refusals
+from gpuplan.compiler.admission.policies import holds_for, policies
 from gpuplan.compiler.manifests.admission import AdmissionPolicy
 from gpuplan.compiler.planning.grants import parameters
 from gpuplan.compiler.planning.plan import Plan

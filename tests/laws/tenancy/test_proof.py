@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuplan.compiler.admission import known_rules
+from gpuplan.compiler.admission.policies import known_rules
 from tests.cluster.attacks import KAI, KAI_FRACTIONS, KUEUE
 from tests.cluster.lending import in_words
 from tests.cluster.squatters import SQUATTERS

@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from gpuplan.compiler.admission import known_rules
+from gpuplan.compiler.admission.policies import known_rules
 from tests.cluster.attacks import KAI, KUEUE
 from tests.laws.tenancy.boundaries import ALL_PLATFORMS
 from tests.laws.tenancy.judging import refusals

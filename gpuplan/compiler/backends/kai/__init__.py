@@ -16,7 +16,7 @@ from functools import partial
 from math import inf, nextafter
 from typing import Any, Final
 
-from gpuplan.compiler.admission import policy, trace_policy
+from gpuplan.compiler.admission.policies import policy, trace_policy
 from gpuplan.compiler.backends.base import Values, chart_artifacts
 from gpuplan.compiler.catalog.operators import parse_version
 from gpuplan.compiler.manifests import File, Manifest

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
-from gpuplan.compiler.admission import policy, trace_policy
+from gpuplan.compiler.admission.policies import policy, trace_policy
 from gpuplan.compiler.backends.base import Values, chart_artifacts, text_of
 from gpuplan.compiler.backends.kueue.cells import Cell, Cells, free_cells, own_cells, rest_cells, shared_cells
 from gpuplan.compiler.backends.kueue.tracing import trace_cells, trace_free_cells

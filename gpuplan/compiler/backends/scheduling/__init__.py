@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
-from gpuplan.compiler.admission import (
+from gpuplan.compiler.admission.policies import (
     CLAIMS_POLICY,
     DEVICES_POLICY,
     FRAMEWORKS_POLICY,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Final
 
-from gpuplan.compiler.admission import rules_of
+from gpuplan.compiler.admission.policies import rules_of
 from gpuplan.compiler.admission.verdicts import Refused, refused
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin
 from gpuplan.compiler.base.values import NamedTuple, Value

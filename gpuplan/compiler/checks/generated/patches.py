@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from posixpath import normpath
 from typing import Any, Final
 
-from gpuplan.compiler.admission import level_of
 from gpuplan.compiler.admission.arriving import templates
+from gpuplan.compiler.admission.policies import level_of
 from gpuplan.compiler.admission.verdicts import refused
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Path, Severity, field_path
 from gpuplan.compiler.base.patterns import regex
@@ -203,7 +203,8 @@ def _shortened(
     laid: _Laid, route: Path, inner: Path, content: str, before: Sequence[Any], after: Sequence[Any]
 ) -> Iterator[_Change]:
     if missing := [item for item in before if item not in after]:
-        add = ", ".join(map(_flow, missing))
+        flows = (", ".join(f"{key}: {value}" for key, value in entry.items()) for entry in missing)
+        add = ", ".join(f"`{{{flow}}}`" for flow in flows)
         yield inner, f"takes away {content}", laid.links(route)[0].at, f"the list is replaced: add {add}"
 
 
@@ -231,10 +232,6 @@ def _kept_off(laid: _Laid) -> Iterator[_Change]:
             "leave it out: `pool` of the workload says where it runs",
         )
         yield _TERMS, message, laid.links(("spec", "nodeSelector"))[0].at, instead
-
-
-def _flow(entry: Mapping[str, object]) -> str:
-    return f"`{{{', '.join(f'{key}: {value}' for key, value in entry.items())}}}`"
 
 
 def _instead(laid: _Laid, link: Link) -> str:
@@ -339,9 +336,7 @@ def _in_container(laid: _Laid, rest: Path, inner: Path, *, is_main: bool) -> str
             used = [mapping(item).get("name") for item in items(laid.stated(inner))]
             return _BY_COUNT if any(unit["name"] in used for unit in units) else None
         case ("resources", "limits" | "requests", str(resource)) if _is_of_gpus(laid.plan, resource):
-            if is_main:
-                return "write `count` of the workload"
-            return _BY_COUNT
+            return "write `count` of the workload" if is_main else _BY_COUNT
         case ("resources", "limits" | "requests", "cpu" | "memory" as amount) if is_main:
             return f"write `{amount}` of the workload"
         case ("readinessProbe" | "startupProbe", *_) if is_main and isinstance(laid.workload.work, Inference):

@@ -42,7 +42,7 @@ def refused_by_admission(files: HandFiles) -> Iterator[Finding]:
             judged.append((item, namespace))
     if not judged:
         return
-    from gpuplan.compiler.admission import policies
+    from gpuplan.compiler.admission.policies import policies
     from gpuplan.compiler.admission.verdicts import refused
 
     every, classes = policies(plan), written_classes(files)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from gpuplan.compiler import catalog
-from gpuplan.compiler.admission import CLAIMS_POLICY
+from gpuplan.compiler.admission.policies import CLAIMS_POLICY
 from gpuplan.compiler.base.credentials import holds_credential
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Origin, Path, Severity
 from gpuplan.compiler.base.plain import mapping, sequence, text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from gpuplan.compiler.admission import POD_SECURITY_POLICY, policy, rules_of
+from gpuplan.compiler.admission.policies import POD_SECURITY_POLICY, policy, rules_of
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import mapping, sequence, text
 from gpuplan.compiler.manifests import kubernetes_versions

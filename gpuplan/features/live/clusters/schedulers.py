@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from gpuplan.compiler.admission import FRAMEWORKS_POLICY
+from gpuplan.compiler.admission.policies import FRAMEWORKS_POLICY
 from gpuplan.compiler.backends import kai, kueue
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.patterns import regex

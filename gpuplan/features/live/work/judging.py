@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
-from gpuplan.compiler.admission import known_rules
+from gpuplan.compiler.admission.policies import known_rules
 from gpuplan.compiler.backends.workloads import objects, render
 from gpuplan.compiler.base.diagnostics import Location, Origin, Path
 from gpuplan.compiler.base.plain import mapping

@@ -113,7 +113,7 @@ def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]
             if printed.document is not None and not printed.document.is_whole:
                 continue
             body = mapping(printed.data)
-            if _is_kustomization(body):
+            if text(body.get("apiVersion")).startswith("kustomize.config.k8s.io/"):
                 continue
             if is_cut_off(body):
                 found.append(_cut_off(printed.at))
@@ -164,11 +164,6 @@ def _is_part(some: object, whole: object) -> bool:
     if isinstance(some, Mapping) and isinstance(whole, Mapping):
         return all(key in whole and _is_part(value, whole[key]) for key, value in some.items())
     return some == whole
-
-
-def _is_kustomization(body: Mapping[str, object]) -> bool:
-    """Whether it says how files are put together: what comes of it is meant."""
-    return text(body.get("apiVersion")).startswith("kustomize.config.k8s.io/")
 
 
 def _cut_off(at: Origin) -> Diagnostic:

@@ -17,22 +17,14 @@ from gpuplan.compiler.documents.filetree import Written
 from gpuplan.compiler.pipeline import Report, report_on
 from gpuplan.compiler.pipeline.findings import tidy
 from gpuplan.compiler.pipeline.loading import DEFAULT_BASES, OVERLAYS, Repository, load_tree
-from gpuplan.compiler.pipeline.writing import merge_patch
+from gpuplan.compiler.pipeline.writing import create_all, merge_patch
 from gpuplan.compiler.policy.names import CLUSTER
-from gpuplan.features.live.drafting import files_of, text_of_deletions
+from gpuplan.features.live import teams, work
+from gpuplan.features.live.clusters import name_of
+from gpuplan.features.live.drafts import Draft, Found, files_of, text_of_deletions
 from gpuplan.features.live.drifting import Drift, compare_with
-from gpuplan.features.live.readers import (
-    Draft,
-    Dump,
-    Found,
-    has_known,
-    name_of,
-    platform,
-    read_dump,
-    tenants,
-    unread,
-    workloads,
-)
+from gpuplan.features.live.dump import Dump, read_dump
+from gpuplan.features.live.readers import has_known, platform, unread
 
 
 class Difference(NamedTuple):
@@ -81,7 +73,7 @@ def adopt(
     name = _name(cluster, dump)
     known = _Known(root, name)
     made = Found(diagnostics=found) + platform(dump, name)
-    for stage in (tenants, workloads):
+    for stage in (teams.read, work.read):
         for plan in known.with_drafts(made.drafts).plans:
             made += stage(dump, plan)
     made += Found(diagnostics=tuple(unread(dump)))
@@ -129,8 +121,6 @@ def write_import(
     imported: Import, root: str | PathLike[str] = ".", beside: Mapping[str, str] = MappingProxyType({})
 ) -> None:
     """Write the files of an import, and others ``beside`` them, all or none; trouble where one of them is there."""
-    from gpuplan.compiler.pipeline.writing import create_all
-
     create_all(Path(root), {**beside, **imported.files})
 
 

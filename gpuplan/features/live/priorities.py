@@ -1,19 +1,21 @@
-"""Read priority classes."""
+"""Read priority classes, and how queues of Kueue say which of them evict others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Finding
-from gpuplan.compiler.base.plain import parts_with, text
+from gpuplan.compiler.base.plain import inside, mapping, parts_with, text
+from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.checks.priorities import SYSTEM_PREFIX
+from gpuplan.compiler.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.compiler.planning.schedulers.kai import KAI, OWN_CLASSES, PREEMPTIBILITY_LABEL
 from gpuplan.compiler.planning.schedulers.runai import RUNAI
-from gpuplan.features.live.draft import Draft, Found
+from gpuplan.features.live.drafts import Draft, Found
 from gpuplan.features.live.dump import Dump, Item
-from gpuplan.features.live.evicting import differing
 from gpuplan.features.live.rules import TEAM_SAID_IN_PART
 
 _GROUP: Final = "scheduling.k8s.io"
@@ -44,7 +46,9 @@ def read(dump: Dump) -> Found:
             drafts[item.name] = Draft("PriorityClass", item.name, reader.spec(item, value), (item.source,))
         elif drafts[item.name].spec["value"] != value:
             unsaid.append(_other_value(item, drafts[item.name].spec["value"]))
-    more = differing(dump, {name: draft.spec["value"] for name, draft in drafts.items()}) if reader.has_kueue else {}
+    more = (
+        _preemption_of(dump, {name: draft.spec["value"] for name, draft in drafts.items()}) if reader.has_kueue else {}
+    )
     said = (replace(drafts[name], spec={**drafts[name].spec, **more.get(name, {})}) for name in sorted(drafts))
     return Found(tuple(said), tuple(TEAM_SAID_IN_PART.report(finding) for finding in unsaid))
 
@@ -123,3 +127,60 @@ def _other_value(item: Item, value: int) -> Finding:
         notes=("gpuplan writes both with one value, and that of a PriorityClass cannot be changed",),
         help="rename one of them before the first sync",
     )
+
+
+_MOST_CLASSES: Final = 5
+"""With four ways for each: more than a thousand ways at once are not tried."""
+
+
+class _Queue(NamedTuple):
+    """The values of the classes that work of a queue may name, and whether one evicts another there."""
+
+    values: Mapping[str, int]
+    evicts: bool
+
+
+def _preemption_of(dump: Dump, values: Mapping[str, int]) -> Mapping[str, Mapping[str, Any]]:
+    """What has to be said of which class, so that each queue does what it does; ``values`` are those of the classes.
+
+    A ClusterQueue says only whether any work in it evicts other work (`withinClusterQueue`): as little as will do is
+    said, and nothing where no classes would do.
+    """
+    queues = [*_queues(dump, values)]
+    names = sorted({name for queue in queues for name in queue.values})
+    if len(names) > _MOST_CLASSES:
+        return {name: {"preempts": False} for name in names} if not any(queue.evicts for queue in queues) else {}
+    ways = sorted(product(_WAYS, repeat=len(names)), key=lambda way: sum(map(len, way)))
+    fitting = (dict(zip(names, way, strict=True)) for way in ways)
+    return next((way for way in fitting if all(_evicts(queue, way) == queue.evicts for queue in queues)), {})
+
+
+_WAYS: Final[tuple[Mapping[str, bool], ...]] = (
+    {},
+    {"preempts": False},
+    {"preemptible": False},
+    {"preemptible": False, "preempts": False},
+)
+
+
+def _evicts(queue: _Queue, way: Mapping[str, Mapping[str, bool]]) -> bool:
+    """As `gpuplan.compiler.planning.preemption.evicts_within` has it."""
+    evicting = [value for name, value in queue.values.items() if way[name].get("preempts", True)]
+    evictable = [value for name, value in queue.values.items() if way[name].get("preemptible", True)]
+    return bool(evicting and evictable) and max(evicting) > min(evictable)
+
+
+def _queues(dump: Dump, values: Mapping[str, int]) -> Iterator[_Queue]:
+    """Where gpuplan's parameters do not say it, work may name any class."""
+    namespaces: dict[str, list[str]] = {}
+    for item in dump.of_kind(_KUEUE, "LocalQueue"):
+        namespaces.setdefault(text(inside(item.body, "spec").get("clusterQueue")), []).append(item.namespace)
+    for item in dump.of_kind(_KUEUE, "ClusterQueue"):
+        named = [
+            text(mapping(found.body.get("data")).get("priorityClasses")).split()
+            for namespace in namespaces.get(item.name, ())
+            if (found := dump.find("", "ConfigMap", f"grants-{namespace}", SYSTEM_NAMESPACE))
+        ]
+        names = named[0] if named else [*values]
+        policy = text(inside(item.body, "spec", "preemption").get("withinClusterQueue"))
+        yield _Queue({name: values[name] for name in names if name in values}, policy not in ("", "Never"))

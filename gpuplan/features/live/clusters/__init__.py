@@ -11,9 +11,9 @@ from gpuplan.compiler.base.plain import mapping, sequence, text
 from gpuplan.compiler.planning.node_pools import NODE_POOL_LABELS
 from gpuplan.compiler.planning.plan import GPU_RESOURCE, POOL_LABEL
 from gpuplan.compiler.policy.models import Approval, ClusterSpec, GpuOperator, Model, NodeLabels, Platform
-from gpuplan.features.live.clusters import operators, refusing, schedulers, serving, syncing, versions, watching
+from gpuplan.features.live.clusters import kubernetes, operators, schedulers, syncing, watching
 from gpuplan.features.live.clusters.reader import Reader, Spec, part
-from gpuplan.features.live.draft import Draft, Found
+from gpuplan.features.live.drafts import Draft, Found
 from gpuplan.features.live.dump import Dump
 
 
@@ -33,10 +33,10 @@ def read(dump: Dump, cluster: str) -> Found:
 
 
 def _spec(reader: Reader) -> Spec:
-    platform = versions.platform(reader)
-    version = versions.kubernetes(reader)
+    platform = kubernetes.platform(reader)
+    version = kubernetes.version(reader)
     if not version:
-        version = refusing.newest_version(reader) or versions.newest_kubernetes()
+        version = kubernetes.newest_version(reader) or kubernetes.newest_kubernetes()
         reader.miss(
             "the dump does not say which version of Kubernetes runs",
             f"which version of Kubernetes runs is not in the dump; {version} is assumed",
@@ -57,16 +57,16 @@ def _spec(reader: Reader) -> Spec:
     spec["gpuOperator"] = _ordered(operator | operators.settings(reader, found, operator, spec), GpuOperator)
     if scheduler := schedulers.read(reader, spec):
         spec["scheduler"] = scheduler
-    if needed := serving.dra(reader, version):
+    if needed := kubernetes.dra(reader, version):
         spec["dra"] = needed
-    if kinds := serving.apis(reader):
+    if kinds := kubernetes.apis(reader):
         spec["apis"] = kinds
-    spec |= serving.routes(reader)
+    spec |= kubernetes.routes(reader)
     if _taints_pools(reader):
         spec["taintPools"] = True
     if _matches_boards(reader):
         spec["matchBoards"] = True
-    if admission := refusing.read(reader, spec):
+    if admission := kubernetes.admission(reader, spec):
         spec["admission"] = admission
     approval = Approval.MANUAL if _runs_mps(reader) else Approval.AUTOMATIC
     spec |= syncing.read(reader, platform, approval)

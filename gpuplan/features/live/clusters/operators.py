@@ -26,7 +26,7 @@ from gpuplan.compiler.policy.models import (
 from gpuplan.features.live.clusters import own_values
 from gpuplan.features.live.clusters.reader import HELM, Reader, Spec, differing, is_named, is_written, only, part
 from gpuplan.features.live.dump import Item
-from gpuplan.features.live.pools.operator import obeyed_policy, read_operator
+from gpuplan.features.live.operator import obeyed_policy, read_operator
 
 NVIDIA: Final = "nvidia.com"
 OLM: Final = "operators.coreos.com"

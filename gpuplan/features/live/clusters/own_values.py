@@ -166,7 +166,10 @@ def _without_needs(reader: Reader, values: Values, *, has_monitoring: bool) -> d
     _keep(found, route, [item for item in _list(found, *route) if text(item) not in namespaces])
     if part(found, NFD, "master", "config", "enableTaints") is True:
         _keep(found, (NFD, "master", "config", "enableTaints"), None)
-    if _has_drivers_by_pool(reader) and mapping(part(found, "driver", "nvidiaDriverCRD")) == _BY_POOL:
+    if (
+        bool(reader.dump.of_kind("nvidia.com", "NVIDIADriver"))
+        and mapping(part(found, "driver", "nvidiaDriverCRD")) == _BY_POOL
+    ):
         _keep(found, ("driver", "nvidiaDriverCRD"), None)
     if reader.has_claims and part(found, "devicePlugin", "enabled") is False:
         _keep(found, ("devicePlugin", "enabled"), None)
@@ -189,10 +192,6 @@ def _drop_exporter_needs(found: dict[str, Any]) -> None:
 
 
 _EXPORTERS: Final = (RESOURCE_NAMES, VIRTUAL_GPUS)
-
-
-def _has_drivers_by_pool(reader: Reader) -> bool:
-    return bool(reader.dump.of_kind("nvidia.com", "NVIDIADriver"))
 
 
 def _drop_needed(reader: Reader, values: dict[str, Any], route: tuple[str, ...], usual: Sequence[Toleration]) -> None:

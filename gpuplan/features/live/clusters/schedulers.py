@@ -1,28 +1,31 @@
-"""The scheduler that divides a cluster's GPUs: which one, its release, and what it is told."""
+"""The scheduler that divides a cluster's GPUs: which one, its release, its settings, and what caps tenants."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from gpuplan.compiler.admission import FRAMEWORKS_POLICY
 from gpuplan.compiler.backends import kai, kueue
+from gpuplan.compiler.backends.namespaces import QUOTA
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import mapping, read_text, sequence, text
+from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog.charts import SchedulerChart, find_scheduler_chart
 from gpuplan.compiler.catalog.frameworks import known_to_kueue
 from gpuplan.compiler.documents import Document
+from gpuplan.compiler.manifests import parse_quantity
 from gpuplan.compiler.manifests.bodies import merged
 from gpuplan.compiler.planning.capping import chosen_cap
 from gpuplan.compiler.planning.kueue import ROOT_COHORT
 from gpuplan.compiler.planning.kueue_settings import UNCOUNTED, WAIT_FOR_PODS_READY, decided
-from gpuplan.compiler.planning.plan import Plan, Stage
+from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan, Stage
 from gpuplan.compiler.planning.schedulers import traits_of
 from gpuplan.compiler.planning.sync_names import folder_name, sync_name
-from gpuplan.compiler.policy.models import Framework, Scheduler, SchedulerInstall, SchedulerKind
-from gpuplan.features.live.clusters.capping import cap
+from gpuplan.compiler.policy.models import Cap, Framework, Scheduler, SchedulerInstall, SchedulerKind
 from gpuplan.features.live.clusters.own_values import without_credentials
 from gpuplan.features.live.clusters.reader import HELM, Reader, Spec, is_written, less, only, part, plan_of
 from gpuplan.features.live.dump import Item
@@ -57,7 +60,7 @@ def read(reader: Reader, beside: Mapping[str, Any]) -> Spec:
     usual = chosen_cap(Scheduler.model_construct(kind=found), text(beside["kubernetes"]))
     if capped := cap(reader, usual):
         spec["cap"] = capped.value
-    if found is SchedulerKind.RUNAI and (cluster := only(_cluster_ids(reader))):
+    if found is SchedulerKind.RUNAI and (cluster := only(text(data.get("clusterId")) for data in _requests(reader))):
         spec["runai"] = {"clusterId": cluster}
     order = ("kind", "cap", "version", "runai", "kueue", "install", "chartRepoURL", "values")
     return {key: spec[key] for key in order if key in spec}
@@ -82,10 +85,6 @@ def _requests(reader: Reader) -> Iterator[Mapping[str, Any]]:
     for _, data in reader.documents:
         if {"labelKey", "labelValue"} <= set(data) or {"requestedNamespace", "resources"} <= set(data):
             yield data
-
-
-def _cluster_ids(reader: Reader) -> Iterator[str]:
-    return (text(data.get("clusterId")) for data in _requests(reader))
 
 
 # --- Its chart ---------------------------------------------------------------------------------------------------
@@ -247,7 +246,11 @@ def _kueue(reader: Reader, told: Mapping[str, Any], beside: Mapping[str, Any], c
     resources = mapping(more.get("resources"))
     left = {
         **resources,
-        "deviceClassMappings": [item for item in sequence(resources.get(_MAPPINGS)) if not _is_own(item)],
+        "deviceClassMappings": [
+            item
+            for item in sequence(resources.get(_MAPPINGS))
+            if not text(mapping(item).get("name")).startswith("gpuplan.dev/")
+        ],
         "excludeResourcePrefixes": [item for item in sequence(resources.get(_PREFIXES)) if item not in UNCOUNTED],
     }
     kept = {**more, "resources": {key: value for key, value in left.items() if value}}
@@ -272,11 +275,6 @@ _MAPPINGS: Final = "deviceClassMappings"
 _PREFIXES: Final = "excludeResourcePrefixes"
 
 
-def _is_own(item: object) -> bool:
-    """Whether a DeviceClass is mapped to a name that gpuplan counts it by."""
-    return text(mapping(item).get("name")).startswith("gpuplan.dev/")
-
-
 def _added(told: Mapping[str, Any], usual: Mapping[str, Any]) -> Spec:
     """What is in one and not in the other; of lists the items that are added."""
     found: Spec = {}
@@ -293,3 +291,70 @@ def _added(told: Mapping[str, Any], usual: Mapping[str, Any]) -> Spec:
         elif value != there:
             found[key] = value
     return found
+
+
+_REQUESTS: Final = "requests."
+_OF_GPUS: Final = "requests.nvidia.com/"
+
+
+class _Bound(NamedTuple):
+    """How many units of a resource a tenant may use in its only namespace."""
+
+    tenant: str
+    namespace: str
+    resource: str
+    amount: int
+
+
+def cap(reader: Reader, usual: Cap) -> Cap | None:
+    """What caps the tenants, where that is not the usual; None where it is, or nothing tells.
+
+    A queue leaves ResourceQuotas without numbers above zero, but for those that a namespace has by a split; so tenants
+    of one namespace tell. Which of two numbers it is shows where something else has both.
+    """
+    bounds = [*_bounds(reader)]
+    if not bounds:
+        return None
+    found = (
+        Cap.GUARANTEED
+        if any(
+            any(guaranteed == bound.amount != limit for guaranteed, limit in _by_queue(reader, bound))
+            for bound in bounds
+        )
+        else Cap.LIMIT
+    )
+    return None if found is usual else found
+
+
+def _bounds(reader: Reader) -> Iterator[_Bound]:
+    namespaces = [item for item in reader.dump.of_kind("", "Namespace") if TENANT_LABEL in item.labels]
+    counts = Counter(item.labels[TENANT_LABEL] for item in namespaces)
+    tenants = {item.name: item.labels[TENANT_LABEL] for item in namespaces if counts[item.labels[TENANT_LABEL]] == 1}
+    for item in reader.dump.of_kind("", "ResourceQuota"):
+        if item.name == QUOTA and item.namespace in tenants:
+            for key, value in mapping(part(item.body, "spec", "hard")).items():
+                if key.startswith(_OF_GPUS) and (amount := _amount(value)):
+                    yield _Bound(tenants[item.namespace], item.namespace, key.removeprefix(_REQUESTS), amount)
+
+
+def _amount(value: object) -> int:
+    found = parse_quantity(str(value)) if isinstance(value, str | int) else None
+    return int(found) if found else 0
+
+
+def _by_queue(reader: Reader, bound: _Bound) -> Iterator[tuple[int, int | None]]:
+    """The ClusterQueue that is open to the namespace."""
+    for item in reader.dump.of_kind("kueue.x-k8s.io", "ClusterQueue"):
+        terms = map(mapping, sequence(part(item.body, "spec", "namespaceSelector", "matchExpressions")))
+        if any(sequence(term.get("values")) == [bound.namespace] for term in terms):
+            quotas = [found for found in _quotas(item.body) if found.get("name") == bound.resource]
+            nominal = sum(_amount(found.get("nominalQuota")) for found in quotas)
+            borrowed = sum(_amount(found.get("borrowingLimit")) for found in quotas)
+            is_bounded = all("borrowingLimit" in found for found in quotas)
+            yield nominal, nominal + borrowed if is_bounded else None
+
+
+def _quotas(queue: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for group in sequence(part(queue, "spec", "resourceGroups")):
+        for flavor in sequence(part(group, "flavors")):
+            yield from map(mapping, sequence(part(flavor, "resources")))

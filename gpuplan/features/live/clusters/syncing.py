@@ -36,12 +36,11 @@ def names(dump: Dump) -> Iterator[str]:
             yield about.removeprefix(ABOUT_PROJECT)
     for item in dump.of_kind(FLUX, "Kustomization"):
         *_, cluster, folder = ["", "", *text(part(item.body, "spec", "path")).split("/")]
-        if folder == Stage.GPU_OPERATOR and item.name in (folder_name(cluster, folder), _subscriptions(cluster)):
+        if folder == Stage.GPU_OPERATOR and item.name in (
+            folder_name(cluster, folder),
+            fit(f"gpu-subscriptions-{cluster}"),
+        ):
             yield cluster
-
-
-def _subscriptions(cluster: str) -> str:
-    return fit(f"gpu-subscriptions-{cluster}")
 
 
 def read(reader: Reader, platform: Platform, usual: Approval) -> Spec:
@@ -81,7 +80,7 @@ _TOOLS: Final = (
 
 def argocd(reader: Reader, platform: Platform, usual: Approval) -> Spec | None:
     """What gpuplan's AppProject and Applications say; ``usual`` is the approval that holds where none is stated."""
-    project = _project(reader)
+    project = next(filter(reader.is_own_project, reader.dump.of_kind(ARGOCD, "AppProject")), None)
     if project is None:
         return None
     reader.use(project)
@@ -131,23 +130,19 @@ def _address(reader: Reader, project: Item, url: str) -> str:
     return f"{scheme}://{rest.partition('@')[2]}"
 
 
-def _project(reader: Reader) -> Item | None:
-    return next(filter(reader.is_own_project, reader.dump.of_kind(ARGOCD, "AppProject")), None)
-
-
 def _git_source(reader: Reader, repository: str) -> Mapping[str, Any]:
     """What an Application of one folder has of the repository."""
     for item, _, sources in reader.applications():
         for source in sources:
             path = text(source.get("path"))
-            is_own = item.name == sync_name(reader.cluster, path.rpartition("/")[2]) if _is_stage(path) else False
+            is_own = (
+                item.name == sync_name(reader.cluster, path.rpartition("/")[2])
+                if (path.rpartition("/")[2] in (stage.value for stage in Stage))
+                else False
+            )
             if is_own and source.get("repoURL") == repository:
                 return source
     return {}
-
-
-def _is_stage(path: str) -> bool:
-    return path.rpartition("/")[2] in (stage.value for stage in Stage)
 
 
 def _out(path: str, cluster: str) -> str | None:

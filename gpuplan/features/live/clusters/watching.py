@@ -19,6 +19,7 @@ from gpuplan.compiler.catalog.exporters import exporter_traits
 from gpuplan.compiler.manifests.templates import rows_for
 from gpuplan.compiler.planning.alerts import AlertName
 from gpuplan.compiler.policy.models import Collect, Platform
+from gpuplan.features.live.clusters.kubernetes import CONSOLE
 from gpuplan.features.live.clusters.reader import (
     ARGOCD,
     Reader,
@@ -30,7 +31,6 @@ from gpuplan.features.live.clusters.reader import (
     plan_of,
     rules_in,
 )
-from gpuplan.features.live.clusters.versions import CONSOLE
 from gpuplan.features.live.dump import Item
 
 _METRICS: Final = "gpuplan-dcgm-metrics"
@@ -81,11 +81,9 @@ def read(reader: Reader, platform: Platform, operator: Mapping[str, str], told: 
 
 def _labels(alerts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """What every alert has beside how severe it is."""
-    return next(({key: value for key, value in _own(rule) if key != "severity"} for rule in alerts), {})
-
-
-def _own(rule: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
-    return mapping(rule.get("labels")).items()
+    return next(
+        ({key: value for key, value in mapping(rule.get("labels")).items() if key != "severity"} for rule in alerts), {}
+    )
 
 
 def _runbook(alerts: Mapping[str, Mapping[str, Any]]) -> str | None:
@@ -98,18 +96,15 @@ def _is_basic(reader: Reader, rules: Sequence[Item]) -> bool:
     metrics = reader.config_map(_METRICS)
     if metrics is None:
         alerts = {text(rule.get("alert")) for rule in rules_in(rules)}
-        return bool(rules) and not any(name in alerts for name in _of_health())
+        return bool(rules) and not any(
+            name in alerts for name in (name for name in _alerts_where({"health"}) if name not in _alerts_where(()))
+        )
     plan = plan_of({**_ANY, "monitoring": {"collect": Collect.BASIC.value}}, reader.cluster)
     return plan is not None and mapping(metrics.body.get("data")) == exporter_metrics(plan)
 
 
 _ANY: Final = {"kubernetes": "1.34", "gpuOperator": {"install": "helm", "version": "v26.7.0"}}
 """A cluster whose list of metrics is as short as on any other."""
-
-
-def _of_health() -> Iterator[str]:
-    """Alerts that are there where more is collected, and not otherwise."""
-    return (name for name in _alerts_where({"health"}) if name not in _alerts_where(()))
 
 
 def _disabled(reader: Reader, rules: Sequence[Item], version: str, *, is_basic: bool) -> Iterator[str]:
@@ -135,16 +130,21 @@ def _facts(reader: Reader, rules: Sequence[Item]) -> Iterator[str]:
     facts |= {NAMESPACE_TENANT: "namespaces", QUEUE_TENANT: "queue-metrics"}
     yield from (fact for series, fact in facts.items() if series in names)
     planned = [labels for name, labels in recorded if name == POOL_PLANNED_UNITS]
-    if len({text(labels.get("resource")) for labels in planned if _is_of_mig(labels)}) > 1:
+    if (
+        len(
+            {
+                text(labels.get("resource"))
+                for labels in planned
+                if text(labels.get("resource")).startswith("nvidia_com_mig_")
+            }
+        )
+        > 1
+    ):
         yield "sizes"
     if POOL_PLANNED_NODES in names and POOL_PLANNED_UNITS not in names and reader.has_claims:
         yield "claims"
     if any(reader.is_own_project(item) for item in reader.dump.of_kind(ARGOCD, "AppProject")):
         yield "argocd"
-
-
-def _is_of_mig(labels: Mapping[str, Any]) -> bool:
-    return text(labels.get("resource")).startswith("nvidia_com_mig_")
 
 
 # --- Dashboards --------------------------------------------------------------------------------------------------

@@ -13,11 +13,14 @@ from gpuplan.compiler.pipeline import Report, report_on
 from gpuplan.compiler.pipeline.findings import tidy
 from gpuplan.compiler.pipeline.loading import OVERLAYS, load
 from gpuplan.compiler.planning.plan import Plan
-from gpuplan.features.live.drifting.comparing import compare, compare_nodes, count_nodes, leftovers, opponents
+from gpuplan.features.live.clusters import name_of
+from gpuplan.features.live.drifting.foreign import opponents
 from gpuplan.features.live.drifting.model import Comparison, Differs, Drift, Drifting, NextSync
+from gpuplan.features.live.drifting.nodes import compare_nodes, count_nodes
+from gpuplan.features.live.drifting.objects import compare, leftovers
 from gpuplan.features.live.drifting.planned import planned
 from gpuplan.features.live.drifting.telling import Telling
-from gpuplan.features.live.readers import Dump, name_of, read_dump
+from gpuplan.features.live.dump import Dump, read_dump
 
 __all__ = ["Comparison", "Differs", "Drift", "Drifting", "NextSync", "compare_with", "drift"]
 

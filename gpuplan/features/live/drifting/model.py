@@ -9,7 +9,7 @@ from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.delivery.appliers import Applier
 from gpuplan.compiler.pipeline import Report
-from gpuplan.features.live.drifting.comparing import Owner, Unjudged
+from gpuplan.features.live.drifting.objects import Owner, Unjudged
 from gpuplan.features.tracing import Source
 
 

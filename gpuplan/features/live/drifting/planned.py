@@ -15,8 +15,8 @@ from gpuplan.compiler.manifests.kinds import find_kind
 from gpuplan.compiler.pipeline.loading import OUT
 from gpuplan.compiler.planning.plan import Component, Plan
 from gpuplan.features.components import Folder, Patched, built
-from gpuplan.features.live.drifting.comparing import Unjudged
-from gpuplan.features.live.readers import Dump
+from gpuplan.features.live.drifting.objects import Unjudged
+from gpuplan.features.live.dump import Dump
 from gpuplan.features.tracing import written_for
 
 

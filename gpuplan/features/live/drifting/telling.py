@@ -13,25 +13,18 @@ from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.plain import value_at
 from gpuplan.compiler.delivery.appliers import APPLICATION, KUSTOMIZATION, Applier, find_applier
 from gpuplan.compiler.manifests import Identity, gvk_of
+from gpuplan.compiler.manifests.applied import Difference, as_found, with_left
 from gpuplan.compiler.manifests.provenance import How, Link
-from gpuplan.compiler.manifests.shapes import shape_of
+from gpuplan.compiler.manifests.shapes import ABSENT, shape_of
 from gpuplan.compiler.pipeline.loading import OUT
 from gpuplan.compiler.planning.linking import once, written
 from gpuplan.compiler.planning.plan import Stage
 from gpuplan.compiler.planning.sync_names import FLUX_PRUNE, SYNC_OPTIONS, folder_name, root_name, sync_name
 from gpuplan.compiler.policy.models import NodeLabels
 from gpuplan.features.changes import class_of_labels, compare_objects, locked_fields
-from gpuplan.features.live.drifting.comparing import (
-    ABSENT,
-    Difference,
-    Differing,
-    Leftover,
-    NodeDifference,
-    as_found,
-    find_owner,
-    with_left,
-)
 from gpuplan.features.live.drifting.model import Differs, Drift, NextSync
+from gpuplan.features.live.drifting.nodes import NodeDifference
+from gpuplan.features.live.drifting.objects import Differing, Leftover, find_owner
 from gpuplan.features.live.drifting.planned import Planned, Platform
 from gpuplan.features.tracing import Leaf, Places, Source, Traced, spelled, trace_artifact, values_of
 

@@ -1,4 +1,4 @@
-"""Which GPU model a node has: by the label that GPU Feature Discovery writes, and by PCI ids that NFD found."""
+"""The GPU model of a node or a pool: by labels, by PCI ids that NFD found, or as a document of its own."""
 
 from __future__ import annotations
 

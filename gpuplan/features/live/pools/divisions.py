@@ -1,8 +1,7 @@
-"""The MIG manager's entries, and what each of them makes of the GPUs of one model."""
+"""The MIG manager's entries, what each of them makes of the GPUs of a model, and which of them nodes have."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -12,11 +11,16 @@ from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.catalog import Gpu, load, parse_profile, resource_suffix
 from gpuplan.compiler.checks.formats import Problem
 from gpuplan.compiler.checks.formats.mig import mig_errors
-from gpuplan.compiler.planning.layouts import content_hash, entry_of, make_layout
+from gpuplan.compiler.planning.layouts import entry_of, make_layout
 from gpuplan.compiler.planning.placement.placing import fits
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, Layout
+from gpuplan.compiler.planning.plan import GPU_RESOURCE, MIG_CONFIG_LABEL, Layout
+from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.policy.models import Devices, MigStrategy
+from gpuplan.features.live.pools.boards import is_of_mig_devices, profile_of_product
 from gpuplan.features.live.pools.files import ConfigFile
+from gpuplan.features.live.pools.grouping import Group
+from gpuplan.features.live.pools.telling import Told
+from gpuplan.features.live.rules import LAYOUT_NOT_SAID
 
 Spec = dict[str, Any]
 """`instances` or `devices`, as a policy has them."""
@@ -171,40 +175,6 @@ def _devices(item: Item) -> Spec:
     return {"gpus": gpus, "instances": dict(item.instances)} if item.instances else {"gpus": gpus, "enabled": False}
 
 
-# --- Names -------------------------------------------------------------------------------------------------------
-
-_OWN: Final = re.compile(r"([a-z0-9][-a-z0-9]*)-([0-9a-f]{8})")
-
-
-class OwnName(NamedTuple):
-    """The layout that gpuplan named an entry after, as the policy had it.
-
-    ``gpus_per_node`` is how many GPUs the nodes have for which gpuplan added those that the layout does not name.
-    """
-
-    layout: str
-    spec: Spec
-    gpus_per_node: int = 0
-
-
-def find_own(entry: Entry, gpu: Gpu) -> OwnName | None:
-    """What a policy said of which gpuplan made the entry; None where its name holds no hash of what it says.
-
-    gpuplan adds an item for GPUs that a layout does not name: it is not in the hash.
-    """
-    match = _OWN.fullmatch(entry.name)
-    if match is None or entry.problems:
-        return None
-    spec = divide(entry, gpu).spec
-    devices = spec.get("devices", ())
-    added = devices[-1]["gpus"] if len(devices) > 1 else []
-    shorter = {"devices": devices[:-1]} if added and added != "all" else {}
-    for written, size in ((spec, 0), (shorter, max(added, default=0) + 1 if shorter else 0)):
-        if written and content_hash(layout_of(entry.at, match[1], gpu, written).entries) == match[2]:
-            return OwnName(match[1], written, size)
-    return None
-
-
 def profiles_of(spec: Spec) -> list[str]:
     """The names of profiles in a layout, each once."""
     instances = [spec.get("instances", {}), *(part.get("instances", {}) for part in spec.get("devices", ()))]
@@ -240,11 +210,6 @@ def published_by(at: Origin, gpu: Gpu, spec: Spec, gpus: int, strategy: str) -> 
             resource = GPU_RESOURCE if is_gpu else f"nvidia.com/mig-{resource_suffix(name)}"
             found[resource] = found.get(resource, 0) + number
     return found
-
-
-def policy_name(name: str) -> str:
-    """A name that a document may have, as near as can be to one that the cluster has."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50].strip("-") or "layout"
 
 
 # --- What NVIDIA's operator brings -------------------------------------------------------------------------------
@@ -286,3 +251,74 @@ def _balanced(gpu: Gpu) -> Iterator[tuple[str, int]]:
     }
     if all(chosen.values()):
         yield from ((profile.name, formula[slices]) for slices, profile in chosen.items() if profile)
+
+
+_NODE_SIZES: Final = (8, 4, 2, 1, 16)
+"""How many GPUs a node may have where nothing counts them; the usual ones first."""
+
+
+class Seen(NamedTuple):
+    """The entry that divides GPUs into what nodes publish; or the same as a pool says it, where there is none."""
+
+    entry: str = ""
+    spec: Spec = {}  # noqa: RUF012 - never changed
+
+
+_NOTHING: Final = Seen()
+
+
+def read_unlabelled(found: Group, gpu: Gpu, entries: Mapping[str, Entry], told: Told) -> Seen:
+    """Nothing for nodes with a label that names an entry, and for those without MIG devices."""
+    if found.is_claimed or MIG_CONFIG_LABEL in found.claim.first.labels or not found.machines:
+        return _NOTHING
+    first = found.machines[0]
+    is_single = is_of_mig_devices(first.product)
+    if not is_single and not first.has_mig_devices:
+        return _NOTHING
+    seen = next(_found(found, gpu, entries.values(), is_single=is_single), _NOTHING)
+    label = "they lose their partitions by the first sync"
+    help_ = "write what they have into `sharing.mig` of the pool"
+    if seen.spec:
+        spelt = ", ".join(f"{number}x `{name}`" for name, number in seen.spec["instances"].items())
+        label, help_ = f"taken for {spelt} on each GPU", "`nvidia-smi mig -lgi` on a node shows whether that is so"
+    elif seen.entry:
+        label = f"`{seen.entry}` has what they publish"
+        help_ = f"say so before the first sync: `kubectl label nodes NODE {MIG_CONFIG_LABEL}={seen.entry}`"
+    told.say(
+        LAYOUT_NOT_SAID,
+        first.at / "metadata" / "labels",
+        f"nodes of pool `{found.pool}` have MIG devices, and no label says of which entry",
+        label=label,
+        notes=(f"without `{MIG_CONFIG_LABEL}` the GPU Operator writes `{ALL_DISABLED}`, and the partitions are gone",),
+        help=help_,
+        drafts=(f"Pool {found.pool}",),
+    )
+    return seen
+
+
+def _found(found: Group, gpu: Gpu, entries: Iterable[Entry], *, is_single: bool) -> Iterator[Seen]:
+    first = found.machines[0]
+    strategy = MigStrategy.SINGLE if is_single else MigStrategy.MIXED
+    profile = profile_of_product(first.product, gpu) if is_single else None
+    sizes = (first.counted,) if first.counted and not is_single else _NODE_SIZES
+
+    def is_right(division: Division) -> bool:
+        spec = division.spec
+        if division.fault or not spec or (profile and profiles_of(spec) != [profile.name]):
+            return False
+        return any(published_by(first.at, gpu, spec, size, strategy) == first.published for size in sizes)
+
+    for entry in entries:
+        if not entry.problems and is_right(divide(entry, gpu)):
+            yield Seen(entry.name)
+    each = {profile.name: profile.max_instances} if profile else _even(first.published, gpu, first.counted)
+    if each and is_right(divide_instances(each, gpu)):
+        yield Seen(spec={"instances": each})
+
+
+def _even(published: Mapping[str, int], gpu: Gpu, gpus: int) -> Mapping[str, int]:
+    """The instances of each GPU, where all have the same; nothing where that cannot be."""
+    by_suffix = {f"nvidia.com/mig-{profile.resource_suffix}": profile.name for profile in gpu.profiles}
+    if not gpus or not published.keys() <= by_suffix.keys() or any(number % gpus for number in published.values()):
+        return {}
+    return {by_suffix[name]: number // gpus for name, number in published.items()}

@@ -7,14 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count
 from typing import Final
 
-from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.base.values import NamedTuple, Value
+from gpuplan.compiler.catalog import Gpu, load
 from gpuplan.compiler.planning.node_pools import NODE_POOL_LABELS
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL
 from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL as SHARD_LABEL
-from gpuplan.features.live.pools.boards import bare_product, is_of_mig_devices
-from gpuplan.features.live.pools.claims import Claim, Part
-from gpuplan.features.live.pools.divisions import policy_name
-from gpuplan.features.live.pools.machines import Machine
+from gpuplan.features.live.drafts import Draft, policy_name
+from gpuplan.features.live.pools.boards import (
+    bare_product,
+    described,
+    find_by_pci,
+    find_by_product,
+    gpu_name,
+    is_of_mig_devices,
+)
+from gpuplan.features.live.pools.nodes import Claim, Machine, Part
+from gpuplan.features.live.pools.telling import Told
+from gpuplan.features.live.rules import NODES_NOT_SAID
 
 
 class Group(Value):
@@ -46,7 +55,11 @@ def group(
     left: list[Machine] = []
     by_name = {name: claim.pool for claim in reversed(claims) for part in claim.parts for name in part.names}
     for machine in machines:
-        pool = by_name.get(machine.name) or (machine.pool if machine.pool in members else _find_claim(claims, machine))
+        pool = by_name.get(machine.name) or (
+            machine.pool
+            if machine.pool in members
+            else next((claim.pool for claim in claims if any(part.has(machine) for part in claim.parts)), "")
+        )
         members.get(pool, left).append(machine)
     yield from (Group(claim.pool, claim, tuple(members[claim.pool]), is_claimed=True) for claim in claims)
     alike: dict[tuple[object, ...], list[Machine]] = {}
@@ -58,11 +71,6 @@ def group(
         name = found[0].pool or _free(_name(found[0]), taken)
         taken.add(name)
         yield Group(name, Claim(name, (_part(found, is_selected=are_labelled_by_others),)), tuple(found))
-
-
-def _find_claim(claims: Sequence[Claim], machine: Machine) -> str:
-    """The pool that a node is one of by its name or its labels; empty where there is none."""
-    return next((claim.pool for claim in claims if any(part.has(machine) for part in claim.parts)), "")
 
 
 def _key(machine: Machine, flavors: tuple[str, ...]) -> tuple[object, ...]:
@@ -130,3 +138,70 @@ def _name(machine: Machine) -> str:
 def _free(name: str, taken: set[str]) -> str:
     tries = chain((name,), (f"{name}-{number}" for number in count(2)))
     return next(found for found in tries if found not in taken)
+
+
+# --- Models --------------------------------------------------------------------------------------------------------
+
+
+class Board(NamedTuple):
+    """A pool's model by its name; ``gpu`` is None where the catalog lacks it."""
+
+    name: str
+    gpu: Gpu | None
+
+
+def board_of(found: Group) -> Board | None:
+    """The model that the table names, or most nodes have."""
+    stated = next(filter(None, (part.gpu for part in found.claim.parts)), "")
+    if gpu := load().find(stated):
+        return Board(gpu.id, gpu)
+    products = Counter(bare_product(machine.product) for machine in found.machines if machine.product)
+    devices = frozenset(device for machine in found.machines for device in machine.devices)
+    for product, _ in products.most_common(1):
+        gpu = find_by_product(product) or find_by_pci(devices)
+        return Board(gpu.id, gpu) if gpu else Board(stated or gpu_name(product), None)
+    if gpu := find_by_pci(devices):
+        return Board(gpu.id, gpu)
+    return Board(stated, None) if stated else None
+
+
+def unknown_models(groups: Sequence[Group], boards: Mapping[str, Board | None], told: Told) -> Iterator[Draft]:
+    """A document for each model that the catalog lacks."""
+    unknown: dict[str, list[Group]] = {}
+    for found in groups:
+        board = boards[found.pool]
+        if board is not None and board.gpu is None:
+            unknown.setdefault(board.name, []).append(found)
+    for name, pools in sorted(unknown.items()):
+        machines = [machine for found in pools for machine in found.machines]
+        whole = [machine for machine in machines if machine.product and not is_of_mig_devices(machine.product)]
+        labels = whole[0].labels if whole else {}
+        products = {bare_product(machine.product) for machine in machines if machine.product}
+        devices = {device for machine in machines for device in machine.devices}
+        devices |= {device for found in pools for part in found.claim.parts for device in part.devices}
+        spec = dict(described(labels, products, devices))
+        draft = Draft("Gpu", name, spec, tuple(machine.source for machine in machines[:1]))
+        _tell_of_model(draft, machines, told)
+        yield draft
+
+
+def _tell_of_model(draft: Draft, machines: Sequence[Machine], told: Told) -> None:
+    missing = [field for field in ("memoryMiB", "computeCapability", "products", "pci") if field not in draft.spec]
+    if not missing or not machines:
+        return
+    first = machines[0]
+    help_ = "".join(
+        (
+            "`pci` is what `lspci -nn -d 10de:` prints there; " if "pci" in missing else "",
+            f"write {', '.join(f'`{field}`' for field in missing)} into policies/gpus/{draft.name}.yaml",
+        )
+    )
+    told.say(
+        NODES_NOT_SAID,
+        first.at / "metadata" / "labels",
+        f"the labels of node `{first.name}` do not say all of its GPU model, which the catalog lacks",
+        label=f"no {' and no '.join(f'`{field}`' for field in missing)}",
+        notes=("NFD finds PCI ids: `kubectl get nodefeatures -A -o yaml` has them, and can be imported, too",),
+        help=help_,
+        drafts=(draft.title,),
+    )

@@ -12,24 +12,21 @@ from gpuplan.compiler.base.wording import count, joined
 from gpuplan.compiler.catalog import Gpu, load
 from gpuplan.compiler.checks.wording import gpu_numbers
 from gpuplan.compiler.planning.layouts import content_hash
-from gpuplan.compiler.planning.plan import MIG_CONFIG_LABEL
 from gpuplan.compiler.planning.pools import ALL_DISABLED
-from gpuplan.features.live.draft import Draft
+from gpuplan.features.live.drafts import Draft, policy_name
 from gpuplan.features.live.pools.divisions import (
     Division,
     Entry,
     Spec,
     divide,
     divide_instances,
-    find_own,
     find_stock,
     layout_of,
     other_boards,
-    policy_name,
     profiles_of,
     renamed,
 )
-from gpuplan.features.live.pools.files import OPERATORS_OWN
+from gpuplan.features.live.pools.files import MIG_MANAGER, OPERATORS_OWN
 from gpuplan.features.live.pools.telling import Told
 from gpuplan.features.live.rules import LAYOUT_NOT_SAID
 
@@ -55,8 +52,6 @@ class _Meaning(NamedTuple):
 
     spec: Spec
     source: str
-    name: str = ""
-    is_inline: bool = False
     keeps_name: bool = True
 
 
@@ -67,7 +62,6 @@ class Layouts:
         self._entries, self._uses, self._told = entries, uses, told
         self._drafts: dict[str, Draft] = {}
         self._written: dict[str, str] = {}
-        self._pools = {use.pool for use in uses}
         self._used = {use.entry for use in uses}
         self._models = list(dict.fromkeys(use.gpu.id for use in uses))
         self._meanings: dict[tuple[str, str], _Meaning | None] = {}
@@ -83,8 +77,6 @@ class Layouts:
         meaning = self._meaning(use)
         if meaning is None:
             return None
-        if meaning.is_inline:
-            return dict(meaning.spec)
         keeps = not meaning.keeps_name or self._keeper[use.entry] == self._hash(meaning, use)
         if not keeps:
             self._told.say(
@@ -112,9 +104,6 @@ class Layouts:
     def _find(self, use: Use) -> _Meaning | None:
         entry = self._entries.get(use.entry)
         if entry is not None:
-            if own := find_own(entry, use.gpu):
-                is_inline = own.layout == use.pool
-                return _Meaning(own.spec, entry.file.source, own.layout, is_inline, keeps_name=False)
             division = divide(entry, use.gpu)
             if not division.fault:
                 self._tell_of_others(use, entry)
@@ -231,7 +220,7 @@ class Layouts:
         key = f"{use.entry} {use.gpu.id}"
         if key in self._written:
             return self._written[key]
-        name = meaning.name or self._free(policy_name(use.entry), use.gpu)
+        name = self._free(policy_name(use.entry), use.gpu)
         kept = {"configName": use.entry} if meaning.keeps_name and keeps else {}
         self._written[key] = name
         self._drafts[name] = Draft("MigLayout", name, {"gpu": use.gpu.id, **kept, **meaning.spec}, (meaning.source,))
@@ -248,35 +237,24 @@ class Layouts:
         return {field: part for field, part in self._drafts[layout].spec.items() if field in ("instances", "devices")}
 
     def rest(self) -> Iterator[Draft]:
-        """Drafts of all layouts: those that were asked for, and those that gpuplan wrote and nobody uses now.
-
-        One name has one division; others of it, which nodes may still name, are retained.
-        """
-        written = {draft.name for draft in self._drafts.values()}
+        """Yield the drafts of all layouts that were asked for, and of those in gpuplan's file that no node names."""
         unused: list[Entry] = []
         for name in sorted(self._entries.keys() - self._used - {ALL_DISABLED}):
             entry = self._entries[name]
-            found = self._own(entry)
-            if found is None:
+            gpu = self._model_of(entry) if entry.file.owner.startswith(MIG_MANAGER.config_map) else None
+            if gpu is None:
                 unused.append(entry)
                 continue
-            gpu, own = found
-            if own.layout in written or own.layout in self._pools or own.gpus_per_node:
-                size = {"gpusPerNode": own.gpus_per_node} if own.gpus_per_node else {}
-                yield _retained(name, {"configName": name, "gpu": gpu.id, **size, **own.spec}, entry)
-            else:
-                written.add(own.layout)
-                yield Draft("MigLayout", own.layout, {"gpu": gpu.id, **own.spec}, (entry.file.source,))
+            layout = self._free(policy_name(name), gpu)
+            spec = {"gpu": gpu.id, "configName": name, **divide(entry, gpu).spec}
+            self._drafts[layout] = Draft("MigLayout", layout, spec, (entry.file.source,))
         yield from self._drafts.values()
         self._tell_unused(unused)
 
-    def _own(self, entry: Entry) -> tuple[Gpu, Any] | None:
-        """The model and the layout of an entry that gpuplan made: a model of the dump's pools where one fits."""
-        ids = dict.fromkeys((*self._models, *load().ids()))
-        for gpu in filter(None, map(load().find, ids)):
-            if gpu.supports_mig and (own := find_own(entry, gpu)):
-                return gpu, own
-        return None
+    def _model_of(self, entry: Entry) -> Gpu | None:
+        """Return the first model that an entry divides: one of the dump's pools, if it can."""
+        gpus = filter(None, map(load().find, dict.fromkeys((*self._models, *load().ids()))))
+        return next((gpu for gpu in gpus if gpu.supports_mig and divide(entry, gpu).spec), None)
 
     def _tell_unused(self, entries: Sequence[Entry]) -> None:
         entries = [entry for entry in entries if entry.file.owner != OPERATORS_OWN]
@@ -300,8 +278,3 @@ _OF_MIG_MANAGER: Final = (ALL_DISABLED, "all-enabled", "all-balanced")
 
 _LONGEST: Final = 54
 """Behind a layout's name comes a hash, and both are the value of a label."""
-
-
-def _retained(name: str, spec: Spec, entry: Entry) -> Draft:
-    until = f"`kubectl get nodes -l {MIG_CONFIG_LABEL}={name} -o name` prints nothing."
-    return Draft("Retained", f"mig-{policy_name(name)}", {"migLayout": spec, "until": until}, (entry.file.source,))

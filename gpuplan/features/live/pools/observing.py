@@ -13,9 +13,8 @@ from gpuplan.compiler.planning.plan import GPU_RESOURCE, POOL_LABEL
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.pools.boards import bare_product
 from gpuplan.features.live.pools.divisions import published_by
-from gpuplan.features.live.pools.grouping import Group
-from gpuplan.features.live.pools.machines import Machine
-from gpuplan.features.live.pools.models import Board
+from gpuplan.features.live.pools.grouping import Board, Group
+from gpuplan.features.live.pools.nodes import Machine
 from gpuplan.features.live.pools.sharing import Shared
 from gpuplan.features.live.pools.telling import Told
 from gpuplan.features.live.rules import NODES_NOT_SAID, QUEUE_NOT_SAID

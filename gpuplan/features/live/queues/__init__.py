@@ -11,8 +11,7 @@ from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan
 from gpuplan.compiler.planning.schedulers.kai import KAI
 from gpuplan.compiler.planning.schedulers.runai import RUNAI
 from gpuplan.features.live.dump import Dump
-from gpuplan.features.live.queues.cohorts import KUEUE_GROUP, root_cohort
-from gpuplan.features.live.queues.model import Queue
+from gpuplan.features.live.queues.model import KUEUE_GROUP, Queue, root_cohort
 
 __all__ = ["Queue", "read", "root_cohort"]
 

@@ -19,19 +19,14 @@ from gpuplan.compiler.planning.kai import queue_name, weight
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Counted, Plan, Pool
 from gpuplan.compiler.planning.portions import portion_of
 from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABEL
-from gpuplan.compiler.planning.tenants import amount
 from gpuplan.compiler.policy.models import Cap
 from gpuplan.compiler.policy.names import TENANT
 from gpuplan.features.live.dump import Dump, Item
-from gpuplan.features.live.queues.faults import tell_faults
 from gpuplan.features.live.queues.kai_units import Bounds, Capped, Found, UnitBounds, gpus_of, own_bounds
-from gpuplan.features.live.queues.matching import Matching
-from gpuplan.features.live.queues.model import Queue
-from gpuplan.features.live.queues.naming import Names
+from gpuplan.features.live.queues.matching import Matching, tell_faults
+from gpuplan.features.live.queues.model import Names, Queue, without_circles
 from gpuplan.features.live.queues.shares import Share, UnitShare, quotas
 from gpuplan.features.live.queues.told import Read, Told
-from gpuplan.features.live.queues.trees import without_circles
-from gpuplan.features.live.teams.recorded import Bounds as RecordedBounds, Recorded, read_recorded
 
 
 def read(dump: Dump, plan: Plan) -> tuple[tuple[Read, ...], Told]:
@@ -61,7 +56,6 @@ class _Reader:
 
     def __init__(self, dump: Dump, plan: Plan) -> None:
         self.dump, self.plan, self.told = dump, plan, Told()
-        self.recorded: Recorded = read_recorded(dump, plan.cluster.cap)
         self.granted = _granted(dump)
         self.capped = _capped(dump)
         self.matching = Matching(dump, plan)
@@ -196,9 +190,7 @@ class _Reader:
     def _of_pool(
         self, tenant: str, pool: Pool, held: _Held, whole: Bounds, rest: Bounds | None, below: Found, *, is_needed: bool
     ) -> Found:
-        recorded = self.recorded.bounds.get(tenant, {})
-        known = {unit: _in_units(bounds) for (name, unit), bounds in recorded.items() if name == pool.name}
-        units = [*known] or self._granted(tenant, pool)
+        units = self._granted(tenant, pool)
         is_needed = is_needed or rest is not None or any(_share(held.whole, counted) for counted in _COMPUTE)
         capped = self._capped(tenant, pool)
         found = own_bounds(pool, whole, rest, below, units=units, capped=capped, may_be_none=not is_needed)
@@ -208,7 +200,7 @@ class _Reader:
             found = own_bounds(pool, more, rest, below, units=units, may_be_none=not is_needed)
         if found is None:
             return self._nearest(pool, held, whole, below, units)
-        return known if known and known.keys() == found.keys() else found
+        return found
 
     def _granted(self, tenant: str, pool: Pool) -> list[str]:
         """The units that admission lets the tenant's pods ask for, where gpuplan's own parameters say it."""
@@ -522,11 +514,6 @@ def _capped(dump: Dump) -> Mapping[str, Counter[str]]:
 
 
 _REQUESTS: Final = "requests."
-
-
-def _in_units(recorded: RecordedBounds) -> UnitBounds:
-    limit = None if recorded.limit is None else amount(recorded.limit)
-    return UnitBounds(amount(recorded.guaranteed), limit)
 
 
 def _number(value: object) -> Ratio | None:

@@ -160,12 +160,15 @@ def divide(
     """
     units = [unit for name in names if (unit := pool.find_unit(name))]
     divisions = _divisions(pool, units, gpus, [_MOST_STEPS])
-    found = next((parts for parts in divisions if most is None or _are_within(units, parts, most)), None)
+    found = next(
+        (
+            parts
+            for parts in divisions
+            if most is None or all(number <= most[unit.name] for unit, number in zip(units, parts, strict=True))
+        ),
+        None,
+    )
     return None if found is None else {unit.name: amount for unit, amount in zip(units, found, strict=True)}
-
-
-def _are_within(units: Sequence[Unit], parts: Sequence[Amount], most: Mapping[str, Amount]) -> bool:
-    return all(number <= most[unit.name] for unit, number in zip(units, parts, strict=True))
 
 
 def _around(usual: int, most: int) -> Iterator[int]:

@@ -16,14 +16,10 @@ from gpuplan.compiler.planning.kueue import DEFAULT_QUEUE
 from gpuplan.compiler.planning.plan import Amount, Counted, Plan, Unit
 from gpuplan.compiler.planning.preemption import evict_each_other
 from gpuplan.features.live.dump import Dump, Item
-from gpuplan.features.live.queues.cohorts import KUEUE_GROUP, cohort_of, parents, root_cohort
-from gpuplan.features.live.queues.faults import tell_faults
 from gpuplan.features.live.queues.kueue_cells import CellReader, node_labels, units_of
-from gpuplan.features.live.queues.kueue_namespaces import NamespaceReader
-from gpuplan.features.live.queues.kueue_settings import tell_settings
-from gpuplan.features.live.queues.matching import Matching
-from gpuplan.features.live.queues.model import Queue
-from gpuplan.features.live.queues.naming import Names
+from gpuplan.features.live.queues.kueue_settings import NamespaceReader, tell_settings
+from gpuplan.features.live.queues.matching import Matching, tell_faults
+from gpuplan.features.live.queues.model import KUEUE_GROUP, Names, Queue, cohort_of, parents, root_cohort
 from gpuplan.features.live.queues.shares import Share, UnitShare, quotas
 from gpuplan.features.live.queues.told import Read, Told
 
@@ -277,7 +273,9 @@ class _Reader:
     def _compute(self, shares: Mapping[Key, Share], pools: Iterable[str]) -> Mapping[str, Mapping[Counted, Share]]:
         return {
             pool: {
-                _COUNTED[resource]: share for (name, resource), share in shares.items() if _is_of(name, resource, pool)
+                _COUNTED[resource]: share
+                for (name, resource), share in shares.items()
+                if (name == pool and resource in _COUNTED)
             }
             for pool in pools
         }
@@ -369,10 +367,6 @@ def _left(own: Cell, key: Key) -> Amount:
 
 def _is_new(key: Key, chosen: Iterable[Key]) -> bool:
     return not any(key[1] == resource for _, resource in chosen)
-
-
-def _is_of(name: str, resource: str, pool: str) -> bool:
-    return name == pool and resource in _COUNTED
 
 
 def _upward(children: Mapping[str, Sequence[_Holder]]) -> Iterator[_Holder]:

@@ -17,8 +17,8 @@ from gpuplan.compiler.planning.kueue import counted_resource
 from gpuplan.compiler.planning.plan import GPU_RESOURCE, Amount, Counted, Plan, Pool, Unit
 from gpuplan.compiler.planning.portions import portion_of
 from gpuplan.features.live.dump import Dump, Item
-from gpuplan.features.live.queues.cohorts import KUEUE_GROUP, cohort_of
 from gpuplan.features.live.queues.matching import Matching
+from gpuplan.features.live.queues.model import KUEUE_GROUP, cohort_of
 from gpuplan.features.live.queues.told import Told
 
 _COUNTED: Mapping[str, Counted] = {item.value: item for item in Counted}
@@ -123,10 +123,14 @@ class CellReader(Value, eq=False):
             self._tell_taints(item, flavor, pools)
         if among is not None:
             held = {pool.name: Ratio(pool.nodes.count) for pool in pools if pool.name in among}
-            if among and not held and _counts(item, quota.cell):
+            if among and not held and (quota.cell.nominal > 0 or bool(cohort_of(item) and quota.cell.borrowing != 0)):
                 self._tell_uncounted(item, quota)
             return held if quota.resource in _COUNTED else {}
-        found = {pool.name: _capacity(pool, quota.resource) for pool in pools if units_of(pool, quota.resource)}
+        found = {
+            pool.name: Ratio(sum(unit.capacity for unit in units_of(pool, quota.resource)))
+            for pool in pools
+            if units_of(pool, quota.resource)
+        }
         if not found and pools and quota.cell.nominal > 0:  # a group is a rectangle: 0 fills its gaps, borrowed or not
             self._tell_no_unit(item, quota, pools)
         return found
@@ -224,11 +228,6 @@ class CellReader(Value, eq=False):
         (self.told.broken if is_ours else self.told.lost)(item, finding)
 
 
-def _counts(item: Item, cell: Cell) -> bool:
-    """Whether a cell gives anything; those that fill the gaps of a group do not."""
-    return cell.nominal > 0 or bool(cohort_of(item) and cell.borrowing != 0)
-
-
 def node_labels(flavor: Item) -> Mapping[str, str]:
     """The labels of the nodes that a flavor is of; none where it is of all."""
     found = inside(flavor.body, "spec", "nodeLabels")
@@ -238,10 +237,6 @@ def node_labels(flavor: Item) -> Mapping[str, str]:
 def units_of(pool: Pool, resource: str) -> list[Unit]:
     """The units of a pool that Kueue counts by a resource: several under strategy `single`."""
     return [unit for unit in pool.units if counted_resource(pool, unit) == resource]
-
-
-def _capacity(pool: Pool, resource: str) -> Ratio:
-    return Ratio(sum(unit.capacity for unit in units_of(pool, resource)))
 
 
 def _parts(quota: _Quota, pools: Mapping[str, Ratio]) -> Mapping[str, Cell]:

@@ -1,14 +1,18 @@
-"""Find the pools of a plan that nodes, or what is said of nodes by labels, belong to."""
+"""The pools of a plan that nodes and flavors belong to, and the queues that its rules refuse."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Final
 
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.planning import node_patterns
+from gpuplan.compiler.planning.hand_files import HandFiles, Object
 from gpuplan.compiler.planning.plan import HOST_LABEL, POOL_LABEL, Plan, Pool
+from gpuplan.features.components import QUEUE_CHECKS
 from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.queues.told import Told
 
 _PRODUCT = "nvidia.com/gpu.product"
 
@@ -64,3 +68,25 @@ def _chooses(pool: Pool, node: Item) -> bool:
     elif not nodes.selector:
         return False
     return nodes.selector.items() <= node.labels.items()
+
+
+_GROUPS: Final = frozenset(("kueue.x-k8s.io", "scheduling.run.ai"))
+
+
+def tell_faults(dump: Dump, plan: Plan, told: Told) -> None:
+    """What is written, but admits nothing, is refused or refers to nothing."""
+    items = [item for item in dump.objects if item.group in _GROUPS]
+    files = HandFiles(objects=tuple(Object(item.at, item.body, item.file, "") for item in items), plan=plan)
+    for check in QUEUE_CHECKS:
+        for diagnostic in check.run(files):
+            at = diagnostic.finding.at
+            of = next(
+                (
+                    item
+                    for item in items
+                    if (at.source is item.at.source and at.path[: len(item.at.path)] == item.at.path)
+                ),
+                None,
+            )
+            if of is not None:
+                told.add(of, diagnostic)

@@ -8,17 +8,14 @@ from typing import Any
 from gpuplan.compiler.base.plain import mapping, text
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.live import queues
-from gpuplan.features.live.draft import Draft, Found
+from gpuplan.features.live.drafts import Draft, Found
 from gpuplan.features.live.dump import Dump
 from gpuplan.features.live.teams.access import allowed, containers_of, members_of, network_resources
-from gpuplan.features.live.teams.asked import asked_by
-from gpuplan.features.live.teams.caps import judge_quotas, offers_of
+from gpuplan.features.live.teams.caps import asked_by, judge_quotas, offers_of
 from gpuplan.features.live.teams.model import Team, Told
-from gpuplan.features.live.teams.orgs import read_orgs
 from gpuplan.features.live.teams.owners import find_spaces, find_teams
-from gpuplan.features.live.teams.projects import queues_of
+from gpuplan.features.live.teams.projects import queues_of, read_orgs
 from gpuplan.features.live.teams.quotas import quotas_of
-from gpuplan.features.live.teams.recorded import read_recorded, recorded_namespaces
 
 
 def read(dump: Dump, plan: Plan) -> Found:
@@ -26,10 +23,10 @@ def read(dump: Dump, plan: Plan) -> Found:
     queued, found = queues.read(dump, plan)
     offers, spaces = offers_of(plan), find_spaces(dump)
     projects, lost = queues_of(read_orgs(dump), offers, spaces) if plan.scheduler.has_projects else ((), ())
-    order = (*recorded_namespaces(dump), *(namespace for queue in projects for namespace in queue.namespaces))
+    order = tuple(namespace for queue in projects for namespace in queue.namespaces)
     teams, left_alone = find_teams(dump, plan, spaces, offers, (*queued, *projects), order)
     asked = asked_by(dump, teams, offers)
-    granted, unclear = quotas_of(teams, plan, offers, read_recorded(dump, plan.cluster.cap), asked)
+    granted, unclear = quotas_of(teams, plan, offers, asked)
     network = network_resources(teams, frozenset(offers))
     said = [*lost, *left_alone, *judge_quotas(dump, teams, offers), *unclear]
     drafts = []

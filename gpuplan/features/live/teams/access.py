@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from fractions import Fraction as Ratio
 from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Finding, Severity
@@ -234,31 +233,30 @@ def _loosened(team: Team, namespace: Item, level: PodSecurity) -> Told:
 
 def network_resources(teams: Iterable[Team], gpu_keys: frozenset[str]) -> Mapping[str, frozenset[str]]:
     """By team, what its pods may ask for to reach the network: gpuplan's quotas let no other team have it."""
-    quotas = {team.name: _counted(team) for team in teams if team.is_own}
+    quotas = {
+        team.name: frozenset(key for space in team.spaces for key in read_caps(space.quotas).plain)
+        for team in teams
+        if team.is_own
+    }
     known = {key for keys in quotas.values() for key in keys if _is_network(key, gpu_keys)}
-    listed = {team.name: _others(team) for team in teams}
+    listed = {
+        team.name: frozenset(
+            line
+            for item in _parameters(team)
+            for line in text(mapping(item.body.get("data")).get("otherResources")).split()
+        )
+        for team in teams
+    }
     return {
         name: frozenset(key.removeprefix("requests.") for key in known - keys) | listed[name]
         for name, keys in quotas.items()
     }
 
 
-def _counted(team: Team) -> frozenset[str]:
-    return frozenset(key for space in team.spaces for key in read_caps(space.quotas).plain)
-
-
 def _is_network(key: str, gpu_keys: frozenset[str]) -> bool:
     resource = key.removeprefix("requests.")
     is_gpu = resource == "nvidia.com/gpu" or resource.startswith(("nvidia.com/gpu.", "nvidia.com/mig-"))
     return key.startswith("requests.") and "/" in resource and not is_gpu and key not in gpu_keys
-
-
-def _others(team: Team) -> frozenset[str]:
-    return frozenset(
-        line
-        for item in _parameters(team)
-        for line in text(mapping(item.body.get("data")).get("otherResources")).split()
-    )
 
 
 # --- Containers --------------------------------------------------------------------------------------------------
@@ -294,17 +292,18 @@ def _defaults(space: Space) -> dict[str, Any]:
                     amount = exact_quantity(str(value)) if isinstance(value, str | int | float) else None
                     if amount is not None:
                         into = found.setdefault(counted.value, {})
-                        into.setdefault(name, _ratio(amount) if name == "maxRatio" else str(value))
+                        into.setdefault(
+                            name,
+                            (int(amount) if amount.denominator == 1 else float(amount))
+                            if name == "maxRatio"
+                            else str(value),
+                        )
     capped = read_caps(space.quotas).plain if space.owner else {}
     for name, amounts in found.items():
         is_usual = f"requests.{name}" in capped and amounts.get("request") == DEFAULT_REQUESTS[Counted(name)]
         if amounts.get("request") == amounts.get("limit") or (is_usual and "limit" not in amounts):
             amounts.pop("request", None)
     return {name: amounts for name, amounts in found.items() if amounts}
-
-
-def _ratio(amount: Ratio) -> int | float:
-    return int(amount) if amount.denominator == 1 else float(amount)
 
 
 def _of_containers(item: Item) -> Iterator[Mapping[str, object]]:

@@ -1,4 +1,4 @@
-"""Read what ResourceQuotas cap."""
+"""What ResourceQuotas cap, and what work asks for that none of them caps."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from fractions import Fraction as Ratio
 from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Finding, Origin, Severity
-from gpuplan.compiler.base.plain import inside, mapping, sequence, text
+from gpuplan.compiler.base.plain import inside, mapping, parts_with, sequence, text
 from gpuplan.compiler.base.values import NamedTuple, Value
-from gpuplan.compiler.base.wording import listing, misspelling
+from gpuplan.compiler.base.wording import joined, listing, misspelling
 from gpuplan.compiler.manifests import exact_quantity
 from gpuplan.compiler.planning.dra import quota_key
 from gpuplan.compiler.planning.grants import FRACTION
-from gpuplan.compiler.planning.hand_files import HandFiles, Object
+from gpuplan.compiler.planning.hand_files import HandFiles, Object, is_zero
 from gpuplan.compiler.planning.plan import Counted, Plan, Pool, Unit, UnitKey
 from gpuplan.features.components import inert_quota_key
 from gpuplan.features.live.dump import Dump, Item
@@ -272,3 +272,46 @@ def _unsaid(item: Item, offers: Offers) -> Iterator[Finding]:
 
 
 _SAID: Final = frozenset((*COMPUTE_KEYS, *_NAMES))
+
+
+Place = tuple[Origin, Item]
+"""Where something is asked for, and by what."""
+Asked = Mapping[str, Mapping[str, Place]]
+"""By team, what a ResourceQuota counts it by, with the first place that asks for it."""
+
+
+def asked_by(dump: Dump, teams: Iterable[Team], offers: Offers) -> Asked:
+    """What is not a tenant's yet asks for, of what pools hand out."""
+    owners = {space.name: team.name for team in teams if not team.is_own for space in team.spaces}
+    found: dict[str, dict[str, Place]] = {}
+    for item in dump.objects if owners else ():
+        team = owners.get(item.namespace)
+        if team and text(inside(item.body, "status").get("phase")) not in ("Succeeded", "Failed"):
+            for at, resource in _resources(item):
+                if (key := f"requests.{resource}") in offers:
+                    found.setdefault(team, {}).setdefault(key, (at, item))
+    return found
+
+
+def _resources(item: Item) -> Iterator[tuple[Origin, str]]:
+    for route, part in parts_with(item.body, "containers", "initContainers"):
+        for field in ("containers", "initContainers"):
+            for index, container in enumerate(map(mapping, sequence(part.get(field)))):
+                for kind in ("limits", "requests"):
+                    for resource, amount in inside(container, "resources", kind).items():
+                        if not is_zero(amount):
+                            yield item.at / route / field / index / "resources" / kind / resource, resource
+
+
+def uncapped(team: Team, key: str, place: Place, offers: Offers) -> Told:
+    at, item = place
+    finding = Finding(
+        at.key,
+        f"{item.title} asks for `{key.removeprefix('requests.')}`, which no quota of its namespace caps",
+        label="may be used without a bound",
+        notes=(
+            f"tenant `{team.name}` may use {joined([offer.title for offer in offers[key]])} as today: `limit: none`",
+        ),
+        help="set `limit` in the Tenant to what the team is meant to use",
+    )
+    return told(team.name, TEAM_SAID_IN_PART, finding)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
 from math import ceil, floor
-from typing import Any, Final
+from typing import Any
 
 from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
 from gpuplan.compiler.base.values import Value
@@ -16,10 +16,20 @@ from gpuplan.compiler.planning.plan import Counted, Plan, UnitKey
 from gpuplan.compiler.planning.portions import portion_of
 from gpuplan.compiler.policy.models import Cap as CappedBy
 from gpuplan.features.live.rules import TEAM_SAID_IN_PART
-from gpuplan.features.live.teams.asked import Asked, Place, uncapped
-from gpuplan.features.live.teams.caps import COMPUTE_KEYS, Cap, Caps, Offer, Offers, grants_in, offers_in, read_caps
+from gpuplan.features.live.teams.caps import (
+    COMPUTE_KEYS,
+    Asked,
+    Cap,
+    Caps,
+    Offer,
+    Offers,
+    Place,
+    grants_in,
+    offers_in,
+    read_caps,
+    uncapped,
+)
 from gpuplan.features.live.teams.model import Space, Team, Told, told
-from gpuplan.features.live.teams.recorded import Bounds, Recorded
 
 
 class Share(Value):
@@ -49,33 +59,25 @@ class Share(Value):
 
 
 def quotas_of(
-    teams: Sequence[Team], plan: Plan, offers: Offers, recorded: Recorded, asked: Asked
+    teams: Sequence[Team], plan: Plan, offers: Offers, asked: Asked
 ) -> tuple[Mapping[str, tuple[Mapping[str, Any], ...]], tuple[Told, ...]]:
-    """The entries of `spec.quotas` of each team: what its queues say, else what ResourceQuotas cap."""
+    """Return the entries of `spec.quotas` by team, from its queues if it has any, else from its ResourceQuotas."""
     queued = {team.name: _with_units(team.queue.quotas, plan) for team in teams if team.queue and has_queue(team)}
-    divider = Divider(offers, recorded.with_quotas(queued))
+    divider = Divider(offers, {name: _caps_of(quotas, plan.cluster.cap) for name, quotas in queued.items()})
     shares: dict[str, tuple[Share, ...]] = {}
     unsaid: list[Told] = []
     for team in teams:
         shares[team.name], unclear = shares_of(team, divider, asked.get(team.name, {}))
         unsaid += () if has_queue(team) else unclear
-    unknown = [
-        share
-        for team in teams
-        for share in shares[team.name]
-        if not has_queue(team) and not recorded.find(team.name, share.offer.key)
-    ]
-    own, beyond = guarantees(unknown)
+    own, beyond = guarantees(share for team in teams if not has_queue(team) for share in shares[team.name])
     unsaid += beyond
     found: dict[str, tuple[Mapping[str, Any], ...]] = {}
     for team in teams:
         if team.name in queued:
-            known = _as_recorded(queued[team.name], recorded.bounds.get(team.name, {}))
-            found[team.name] = tuple(_completed(team, quota, shares[team.name], plan.cluster.cap) for quota in known)
+            completed = (_completed(team, quota, shares[team.name], plan.cluster.cap) for quota in queued[team.name])
+            found[team.name] = tuple(completed)
             continue
-        quotas = [
-            quota_of(team, share, own.get(share.place, 0), recorded, plan.cluster.cap) for share in shares[team.name]
-        ]
+        quotas = [quota_of(team, share, own.get(share.place, 0), plan.cluster.cap) for share in shares[team.name]]
         compute, undivided = ({}, ()) if plan.scheduler.counts_tenants else compute_of(team, quotas)
         unsaid += undivided
         found[team.name] = tuple({**quota, **compute.get(index, {})} for index, quota in enumerate(quotas))
@@ -93,23 +95,15 @@ def _with_units(quotas: Iterable[Mapping[str, Any]], plan: Plan) -> tuple[Mappin
     )
 
 
-def _as_recorded(
-    quotas: Sequence[Mapping[str, Any]], recorded: Mapping[UnitKey, Bounds]
-) -> Sequence[Mapping[str, Any]]:
-    """With the units that gpuplan recorded, if it did: queues count GPUs, and do not tell one kind from another."""
-    by_unit = {(quota.get("pool"), quota.get("unit")): quota for quota in quotas}
-    firsts = {quota.get("pool"): quota for quota in reversed(quotas)}
-    found: list[Mapping[str, Any]] = []
-    for (pool, unit), bounds in recorded.items():
-        of_pool = firsts.pop(pool, {})
-        more = {field: value for field, value in of_pool.items() if field in _OF_POOL}
-        rest = {field: value for field, value in by_unit.get((pool, unit), {}).items() if field not in _BOUNDS}
-        found.append({**_bounded(pool, unit, bounds.guaranteed, bounds.limit), **rest, **more})
-    return found or quotas
-
-
-_OF_POOL: Final = ("cpu", "memory")
-_BOUNDS: Final = ("guaranteed", "limit")
+def _caps_of(quotas: Iterable[Mapping[str, Any]], capped_by: CappedBy) -> Mapping[UnitKey, Ratio]:
+    """Return by unit what a ResourceQuota has of each quota of a queue that has a number."""
+    found: dict[UnitKey, Ratio] = {}
+    for quota in quotas:
+        guaranteed = quota.get("guaranteed")
+        cap = guaranteed if capped_by is CappedBy.GUARANTEED else quota.get("limit", guaranteed)
+        if isinstance(cap, int | float):
+            found[str(quota.get("pool", "")), str(quota.get("unit", ""))] = Ratio(str(cap))
+    return found
 
 
 def _bounded(pool: str, unit: str, guaranteed: float, limit: float | None) -> dict[str, Any]:
@@ -168,23 +162,23 @@ class Divider:
     It goes where most is left, so that the guarantees fit into the pools if they can.
     """
 
-    def __init__(self, offers: Offers, recorded: Recorded) -> None:
+    def __init__(self, offers: Offers, queued: Mapping[str, Mapping[UnitKey, Ratio]]) -> None:
         self.offers = offers
-        self.recorded = recorded
+        self._queued = queued
         self._left = {offer.key: offer.unit.capacity for found in offers.values() for offer in found}
         self._given: dict[tuple[str, UnitKey], int] = {}
 
     def divide(self, team: str, amount: int, offers: Sequence[Offer]) -> Mapping[UnitKey, int]:
         """Each gets one at least, for one that gets none could not be used any more."""
-        parts = self._by_records(team, amount, offers) or self._by_room(amount, offers)
+        parts = self._by_queues(team, amount, offers) or self._by_room(amount, offers)
         for key, part in parts.items():
             self._left[key] -= part
         return parts
 
-    def _by_records(self, team: str, amount: int, offers: Sequence[Offer]) -> Mapping[UnitKey, int]:
-        """By what gpuplan recorded, or queues say, of each: as much where that is all of it, else of what is left."""
-        found = {offer.key: self.recorded.cap(team, offer.key) for offer in offers}
-        caps = {key: Ratio(str(cap)) for key, cap in found.items() if cap is not None}
+    def _by_queues(self, team: str, amount: int, offers: Sequence[Offer]) -> Mapping[UnitKey, int]:
+        """Divide as the team's queues do: their numbers if these add up to the amount, else by what remains of them."""
+        queued = self._queued.get(team, {})
+        caps = {offer.key: queued[offer.key] for offer in offers if offer.key in queued}
         if len(caps) < len(offers):
             return {}
         rest = {key: cap - self._given.get((team, key), 0) for key, cap in caps.items()}
@@ -242,19 +236,7 @@ def shares_of(team: Team, divider: Divider, asked: Mapping[str, Place]) -> tuple
         Share(team.name, offers[key], places[key], dict.fromkeys(team.namespaces, 0) | caps[key], classes.get(key, {}))
         for key in caps
     )
-    return (*_ordered(team, shares, divider),), tuple(unclear)
-
-
-def _ordered(team: Team, shares: Iterable[Share], divider: Divider) -> Iterator[Share]:
-    """In the order that gpuplan recorded, with what was recorded and nobody may use; else by pool and unit."""
-    found = {share.offer.key: share for share in sorted(shares, key=lambda share: share.offer.key)}
-    units = {offer.key: offer for known in divider.offers.values() for offer in known}
-    for key in divider.recorded.bounds.get(team.name, {}):
-        if key in found:
-            yield found.pop(key)
-        elif key in units and team.spaces and not has_queue(team):
-            yield Share(team.name, units[key], None, dict.fromkeys(team.namespaces, 0), {})
-    yield from found.values()
+    return tuple(sorted(shares, key=lambda share: share.offer.key)), tuple(unclear)
 
 
 def _candidates(space: Space, caps: Caps, offers: Offers) -> Mapping[str, tuple[Offer, ...]]:
@@ -346,14 +328,10 @@ def _beyond(shares: Sequence[Share], promised: int) -> Iterator[Told]:
     yield Told(tuple(share.team for share in shares), TEAM_SAID_IN_PART.report(finding))
 
 
-def quota_of(team: Team, share: Share, guaranteed: int, recorded: Recorded, capped_by: CappedBy) -> dict[str, Any]:
-    """An entry of `spec.quotas`."""
-    known, total = recorded.find(team.name, share.offer.key), share.total
-    if known:
-        entry = _bounded(*share.offer.key, known.guaranteed, known.limit)
-    else:
-        own = (total or 0) if capped_by is CappedBy.GUARANTEED else guaranteed
-        entry = _bounded(*share.offer.key, own, total)
+def quota_of(team: Team, share: Share, guaranteed: int, capped_by: CappedBy) -> dict[str, Any]:
+    """Return an entry of `spec.quotas`."""
+    total = share.total
+    entry = _bounded(*share.offer.key, (total or 0) if capped_by is CappedBy.GUARANTEED else guaranteed, total)
     if total is not None and (len(team.namespaces) > 1 or is_withheld(team, share.offer)):
         entry["split"] = {name: cap for name, cap in share.caps.items() if cap is not None}
     return {**entry, **_class_limits(share)}

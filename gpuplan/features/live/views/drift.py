@@ -11,7 +11,7 @@ from gpuplan.compiler.base.wording import count, listing
 from gpuplan.compiler.delivery.appliers import Applier
 from gpuplan.compiler.manifests.provenance import How
 from gpuplan.features.live.drifting import Differs, Drift, Drifting, NextSync
-from gpuplan.features.live.drifting.comparing import Owner
+from gpuplan.features.live.drifting.objects import Owner
 from gpuplan.features.tracing import Source
 from gpuplan.terminal.json_findings import diagnostic_as_data, json_text
 from gpuplan.terminal.markdown import code, escape, fitting, markdown_table, prose
@@ -156,7 +156,11 @@ def _field(drift: Drift, theme: Theme) -> str:
     for source in shown[:MOST_SOURCES]:
         text += _row("", f"{_where(source, theme)}  {source.title} {source.path}".rstrip(), theme)
     if drift.path:
-        live = theme.paint(_cell(literal(drift.live), theme), Style.WARNING) if drift.has_live else "has none"
+        live = (
+            theme.paint(cropped(literal(drift.live), max(theme.width - 4 - _WORDS, _LEAST)), Style.WARNING)
+            if drift.has_live
+            else "has none"
+        )
         text += f"    {pad('cluster', _WORDS)}{live}\n"
     if drift.owner is not None:
         text += _row("by", by_whom(drift.owner), theme)
@@ -164,10 +168,6 @@ def _field(drift: Drift, theme: Theme) -> str:
 
 
 _WORDS: Final = 9
-
-
-def _cell(text: str, theme: Theme) -> str:
-    return cropped(text, max(theme.width - 4 - _WORDS, _LEAST))
 
 
 _LEAST: Final = 16
@@ -243,7 +243,9 @@ def _as_data(drift: Drift, theme: Theme) -> dict[str, Any]:
         "policies": [_source_as_data(source, theme) for source in drift.sources],
         "owner": _owner_as_data(drift.owner) if drift.owner else None,
         "next_sync": drift.next_sync.value,
-        "applied_by": _applier_as_data(drift.applier) if drift.applier else None,
+        "applied_by": {"kind": drift.applier.kind, "name": drift.applier.name, "approval": drift.applier.approval.value}
+        if drift.applier
+        else None,
         "class": drift.change_class.value,
         "note": drift.note,
     }
@@ -269,7 +271,3 @@ def _owner_as_data(owner: Owner) -> dict[str, Any]:
         "subresource": owner.subresource,
         "owns_field": not owner.is_last,
     }
-
-
-def _applier_as_data(applier: Applier) -> dict[str, str]:
-    return {"kind": applier.kind, "name": applier.name, "approval": applier.approval.value}

@@ -9,7 +9,7 @@ from dataclasses import replace
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Path, field_path
 from gpuplan.compiler.checks.workloads import secret_in_a_policy
 from gpuplan.compiler.planning.plan import Plan, Tenant
-from gpuplan.features.live.draft import Draft, Found
+from gpuplan.features.live.drafts import Draft, Found
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.rules import WORK_LEFT_ALONE
 from gpuplan.features.live.work.ending import ending
@@ -69,15 +69,15 @@ def _guesses(plan: Plan, group: Group, tenant: Tenant) -> Iterator[tuple[Item, S
     for maker in group.makers:
         is_ending = kind_of(maker) in (JOB, JOB_SET, TRAINING_RUNTIME)
         for shared in respelled(common(plan, group, tenant, template_of(maker)), is_named_by_content=is_ending):
-            for work in ending(plan, group, tenant, maker) if is_ending else _served(group, maker):
+            for work in (
+                ending(plan, group, tenant, maker)
+                if is_ending
+                else ({"inference": spec} for spec in serving(group, maker))
+            ):
                 if not left:
                     return
                 left -= 1
                 yield maker, {**shared, **work}
-
-
-def _served(group: Group, maker: Item) -> Iterator[Spec]:
-    return ({"inference": spec} for spec in serving(group, maker))
 
 
 # --- What comes of it ------------------------------------------------------------------------------------------------

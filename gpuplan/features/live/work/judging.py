@@ -1,8 +1,8 @@
-"""What of a guess is right: the work is written as gpuplan would, and compared with what is there."""
+"""Whether a guess is right: work is written as gpuplan does, patched, and compared with what is there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -17,14 +17,14 @@ from gpuplan.compiler.checks.generated import PATCH_CHECKS, Generated, Generated
 from gpuplan.compiler.checks.registry import run_all
 from gpuplan.compiler.manifests import Gvk, Identity, identity_of
 from gpuplan.compiler.manifests.shapes import Shape, shape_of, shape_of_pods
+from gpuplan.compiler.manifests.strategic import DIRECTIVE
 from gpuplan.compiler.planning.plan import Plan, Workload
 from gpuplan.compiler.planning.resolve import resolve_workload
 from gpuplan.compiler.policy import models
 from gpuplan.compiler.policy.models import API_VERSION
 from gpuplan.features.live.dump import Item
 from gpuplan.features.live.work.groups import INFERENCE_SERVICE, MAKERS, Group, kind_of, main_container, template_of
-from gpuplan.features.live.work.likeness import difference
-from gpuplan.features.live.work.patching import patch_between
+from gpuplan.features.live.work.likeness import difference, is_added
 from gpuplan.features.live.work.pods import said
 
 Spec = dict[str, Any]
@@ -187,7 +187,7 @@ def _compared(plan: Plan, group: Group, made: Judged) -> Judged:
             return Judged(made.spec, made.workload, item=item, route=route, written=written)
     if lacking is None:
         return Judged(made.spec, made.workload, written=written)
-    like = _like(lacking, group.items, written)
+    like = next((item for item in group.items if kind_of(item) == lacking[:2] and item.identity not in written), None)
     route = _NAME if like else None
     return Judged(made.spec, made.workload, item=like, route=route, lacking=lacking, written=written)
 
@@ -200,6 +200,45 @@ def _shape(plan: Plan, body: Mapping[str, Any]) -> Shape:
 _NAME: Final = ("metadata", "name")
 
 
-def _like(identity: Identity, items: Iterable[Item], written: tuple[Identity, ...]) -> Item | None:
-    """What has another name in the place of an object, if anything has."""
-    return next((item for item in items if kind_of(item) == identity[:2] and item.identity not in written), None)
+def patch_between(have: object, want: object, shape: Shape, route: Path = ()) -> dict[str, Any]:
+    """What to lay over the one mapping to have the other. Whether that does it, only laying it over tells."""
+    there, wanted = mapping(have), mapping(want)
+    patch: dict[str, Any] = {}
+    for key, value in wanted.items():
+        place = (*route, key)
+        if key not in there:
+            if not is_added(value, shape.field(key), place):
+                patch[key] = value
+        elif difference(there[key], value, shape.field(key), place) is not None:
+            patch[key] = _change(there[key], value, shape.field(key), place)
+    gone = (key for key, value in there.items() if key not in wanted and value not in ("", [], {}, None))
+    patch |= dict.fromkeys(gone)
+    return patch
+
+
+def _change(have: object, want: object, shape: Shape, route: Path) -> object:
+    if isinstance(have, Mapping) and isinstance(want, Mapping):
+        return patch_between(have, want, shape, route)
+    if isinstance(have, list) and isinstance(want, list) and (key := shape.merge_key):
+        return [*_items(have, want, key, shape.items, route)]
+    return want
+
+
+def _items(have: list[object], want: list[object], key: str, shape: Shape, route: Path) -> list[object]:
+    """The items that are other ones, or new; and those that go."""
+    by_key = {_named(item, key): item for item in have}
+    found: list[object] = []
+    for index, item in enumerate(want):
+        name = _named(item, key)
+        if name not in by_key:
+            found.append(item)
+        elif change := patch_between(by_key[name], item, shape, (*route, index)):
+            found.append({key: mapping(item).get(key), **change})
+    names = [_named(item, key) for item in want]
+    gone = (item for name, item in by_key.items() if name not in names)
+    return [*found, *({DIRECTIVE: "delete", key: mapping(item).get(key)} for item in gone)]
+
+
+def _named(item: object, key: str) -> str:
+    """By what an item is told from others, whatever that may be."""
+    return str(mapping(item).get(key))

@@ -16,7 +16,7 @@ from gpuplan.compiler.manifests import is_object
 from gpuplan.compiler.planning.dra import CLASS_PREFIX
 from gpuplan.compiler.planning.grants import FRACTION as PARTS
 from gpuplan.compiler.planning.hand_files import HandFiles, Object
-from gpuplan.compiler.planning.plan import WORKLOAD_LABEL, Plan, Pool
+from gpuplan.compiler.planning.plan import WORKLOAD_LABEL, Plan
 from gpuplan.features.components import OBJECT_CHECKS
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.rules import WORK_LEFT_ALONE
@@ -71,10 +71,6 @@ def _asked(plan: Plan, item: Item) -> dict[str, None]:
         names = [text(mapping(claim).get("resourceClaimTemplateName")) for claim in sequence(part["resourceClaims"])]
         found |= {name: None for name in names if name.startswith(CLASS_PREFIX)}
     return found
-
-
-def _handing_out(plan: Plan, asked: Sequence[str]) -> list[Pool]:
-    return [pool for pool in plan.pools if any((unit.asked_as or PARTS) in asked for unit in pool.units)]
 
 
 # --- What does not go on ---------------------------------------------------------------------------------------------
@@ -156,7 +152,7 @@ def _told(plan: Plan, item: Item, asked: Sequence[str], lost: Sequence[_Loss]) -
 
 
 def _pools(plan: Plan, asked: Sequence[str]) -> Iterator[str]:
-    pools = _handing_out(plan, asked)
+    pools = [pool for pool in plan.pools if any((unit.asked_as or PARTS) in asked for unit in pool.units)]
     names = listing([pool.name for pool in pools])
     if len(pools) == 1:
         yield f"it asks for {listing(asked)}, which pool {names} hands out"

@@ -12,7 +12,7 @@ from gpuplan.compiler.backends.workloads.kserve import CONTAINER
 from gpuplan.compiler.backends.workloads.terms import FRACTION, GPU_MEMORY, MEMORY_LIMIT, PORTION_LIMIT
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text, value_at
 from gpuplan.compiler.planning.dra import device_class_name
-from gpuplan.compiler.planning.plan import POOL_LABEL, Plan, Pool, Tenant, Unit
+from gpuplan.compiler.planning.plan import POOL_LABEL, Plan, Pool, Tenant
 from gpuplan.compiler.planning.workspaces import SETTINGS
 from gpuplan.features.live.work.groups import (
     CLAIM,
@@ -85,11 +85,10 @@ def _asked(pool: Pool, template: Template, container: Mapping[str, object]) -> I
     for unit in pool.units:
         count = claims.count(device_class_name(pool, unit)) or number(limits.get(unit.resource or ""))
         if count:
-            yield {**_named(pool, unit), **({} if count == 1 else {"count": count})}
-
-
-def _named(pool: Pool, unit: Unit) -> Spec:
-    return {"unit": unit.name} if len(pool.units) > 1 or len(pool.parts[0].units) > 1 else {}
+            yield {
+                **({"unit": unit.name} if len(pool.units) > 1 or len(pool.parts[0].units) > 1 else {}),
+                **({} if count == 1 else {"count": count}),
+            }
 
 
 def _fraction(template: Template, container: Mapping[str, object]) -> object:

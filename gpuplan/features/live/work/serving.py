@@ -50,12 +50,11 @@ def serving(group: Group, maker: Item) -> Iterator[Spec]:
         spec["probe"] = probe
     for route in _routes(group):
         for scaling in _scalings(group):
-            yield {**spec, **_begun_with(scaling), **given(route=route, autoscaling=scaling)}
-
-
-def _begun_with(scaling: Spec | None) -> Spec:
-    """With how many it begins: nobody says it beside an autoscaler, and it is what that would make of it."""
-    return {} if scaling is None else {"replicas": max(number(scaling.get("minReplicas")) or 1, 1)}
+            yield {
+                **spec,
+                **({} if scaling is None else {"replicas": max(number(scaling.get("minReplicas")) or 1, 1)}),
+                **given(route=route, autoscaling=scaling),
+            }
 
 
 def _pods(maker: Item) -> Spec:

@@ -1,18 +1,49 @@
-"""Drafts of policies as files: where each stands, and its text below comments on what it is from."""
+"""Drafts of policies: documents that are to be written, with what each comes from, and their text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
-from typing import Final
+from typing import Any, Final
 
+from gpuplan.compiler.base.diagnostics import Diagnostic
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.manifests import to_yaml
 from gpuplan.compiler.pipeline.loading import DEFAULT_BASES, OVERLAYS
 from gpuplan.compiler.pipeline.writing import document
 from gpuplan.compiler.policy.models import API_VERSION
-from gpuplan.features.live.readers import Draft
+
+
+class Draft(Value):
+    """A policy document: ``spec`` is plain data in the order in which it is to be written.
+
+    ``sources`` are the objects that it came from (`Item.source`). ``remarks`` are sentences about what of them it does
+    not say, one for each finding, so that whoever reads the policy sees what is not in it.
+    """
+
+    kind: str
+    name: str
+    spec: Mapping[str, Any]
+    sources: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+class Found(Value):
+    """What a reader made of a dump, and what it could not say."""
+
+    drafts: tuple[Draft, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    def __add__(self, other: Found) -> Found:
+        return Found((*self.drafts, *other.drafts), (*self.diagnostics, *other.diagnostics))
+
 
 _SHARED: Final = {"Gpu": "gpus", "MigLayout": "layouts", "PriorityClass": "priority-classes"}
 """What clusters may have in common, with the folder that it stands in."""
@@ -83,3 +114,8 @@ def text_of_deletions(documents: Sequence[tuple[str, str]]) -> str:
         for kind, name in documents
     ]
     return head + "---\n".join(texts)
+
+
+def policy_name(name: str) -> str:
+    """Return a name that a document may have, as near as can be to a name in the cluster."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50].strip("-") or "layout"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text
@@ -14,12 +14,12 @@ from gpuplan.compiler.checks.gpus import SHARED_ENDING
 from gpuplan.compiler.manifests import Identity, parse_quantity
 from gpuplan.compiler.manifests.provenance import Links, chosen, copied
 from gpuplan.compiler.manifests.shapes import ABSENT
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, MIG_CONFIG_LABEL, POOL_LABEL, DynamicMig, Plan, Pool, Taint
+from gpuplan.compiler.planning.plan import GPU_RESOURCE, MIG_CONFIG_LABEL, POOL_LABEL, DynamicMig, Plan, Pool
 from gpuplan.compiler.planning.pool_nodes import has_node
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.planning.sources import default_taint_of, label_of, name_of, node_of
 from gpuplan.compiler.policy.models import Allocation, NodeLabels
-from gpuplan.features.live.drifting.comparing.objects import Scope
+from gpuplan.features.live.drifting.objects import Scope
 from gpuplan.features.live.dump import Dump, Item
 
 PRODUCT: Final = "nvidia.com/gpu.product"
@@ -154,7 +154,14 @@ def _taints(part: Pool, item: Item) -> Iterator[NodeDifference]:
     """Taints are told apart by key and effect; others may have set more."""
     live = [mapping(taint) for taint in sequence(inside(item.body, "spec").get("taints"))]
     for index, taint in enumerate(part.taints):
-        same = next((n for n, other in enumerate(live) if _is_same_taint(taint, other)), None)
+        same = next(
+            (
+                n
+                for n, other in enumerate(live)
+                if ((taint.key, taint.effect.value) == (other.get("key"), other.get("effect")))
+            ),
+            None,
+        )
         links = default_taint_of(part, taint) if taint.is_default else copied(part.at / "taints" / index)
         written = f"{taint.key}={taint.value}:{taint.effect.value}" if taint.value else f"{taint.key}:{taint.effect}"
         if same is None:
@@ -164,10 +171,6 @@ def _taints(part: Pool, item: Item) -> Iterator[NodeDifference]:
             found = text(live[same].get("value"))
             route = ("spec", "taints", same, "value")
             yield NodeDifference(item.name, item, part, route, taint.value, found, links, is_labelled=True)
-
-
-def _is_same_taint(taint: Taint, live: Mapping[str, Any]) -> bool:
-    return (taint.key, taint.effect.value) == (live.get("key"), live.get("effect"))
 
 
 def _units(part: Pool, item: Item) -> Iterator[NodeDifference]:

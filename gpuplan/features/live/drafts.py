@@ -36,7 +36,7 @@ class Draft(Value):
 
 
 class Found(Value):
-    """What a reader made of a dump, and what it could not say."""
+    """The drafts that a reader made of a dump, and its findings."""
 
     drafts: tuple[Draft, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -46,7 +46,7 @@ class Found(Value):
 
 
 _SHARED: Final = {"Gpu": "gpus", "MigLayout": "layouts", "PriorityClass": "priority-classes"}
-"""What clusters may have in common, with the folder that it stands in."""
+"""The kinds that clusters may share, with the folder of each."""
 _OWN: Final = {"Pool": "pools", "Tenant": "tenants", "Workload": "workloads", "Retained": "retained"}
 _WIDTH: Final = 118
 
@@ -65,7 +65,7 @@ def files_of(drafts: Iterable[Draft], cluster: str, *, shares: bool) -> dict[str
 
 
 _UNFIT: Final = regex(r"[^-_.A-Za-z0-9]")
-"""What no file is called by: the names of a dump are whatever somebody wrote."""
+"""Characters that no file's name has: the names of a dump may be any text."""
 
 
 def text_of(draft: Draft) -> str:
@@ -95,7 +95,7 @@ def _comments(draft: Draft) -> Iterator[str]:
 
 
 _INSTRUCTIONS: Final = ("gpuplan:", "$schema=")
-"""What makes a comment an instruction, to gpuplan or to an editor: a dump gives none."""
+"""Beginnings of comments that are instructions to gpuplan or to an editor: a dump gives none."""
 
 
 def _comment(text: str, indent: str) -> Iterator[str]:
@@ -107,7 +107,7 @@ def _comment(text: str, indent: str) -> Iterator[str]:
 
 
 def text_of_deletions(documents: Sequence[tuple[str, str]]) -> str:
-    """What takes documents of the bases away from a cluster that has none of them."""
+    """Return patches that delete documents of the bases from a cluster that has none of them."""
     head = "# What the bases have and this cluster has not.\n"
     texts = [
         to_yaml({"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name, "$patch": "delete"}})

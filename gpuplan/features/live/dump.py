@@ -1,4 +1,4 @@
-"""What `kubectl get -o yaml|json` printed, and files from Git: the objects in them, each with its place."""
+"""The objects in what `kubectl get -o yaml|json` printed and in files from Git, each with its place."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final
 
-from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Severity
+from gpuplan.compiler.base.diagnostics import Diagnostic, Label, Origin
 from gpuplan.compiler.base.plain import mapping, text
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.documents import Document, file_of
 from gpuplan.compiler.documents.printed import Printed, is_cut_off, objects_in, read_printed
 from gpuplan.compiler.manifests import Identity, identity_of
-from gpuplan.features.live.rules import NOT_READ, TOLD_TWICE
+from gpuplan.features.live.findings import report
 
 
 class Item(Value):
@@ -53,7 +53,7 @@ class Item(Value):
 
     @property
     def title(self) -> str:
-        """What to call it: `` ConfigMap `x` in namespace `y` ``."""
+        """The object as people call it: `` ConfigMap `x` in namespace `y` ``."""
         where = f" in namespace `{self.namespace}`" if self.namespace else ""
         return f"{self.kind or 'object'} `{self.name}`{where}" if self.name else self.kind or "object"
 
@@ -64,7 +64,7 @@ class Item(Value):
 
     @property
     def source(self) -> str:
-        """What it is and where, for a comment: ``ConfigMap `x` in namespace `y` (cluster.yaml)``."""
+        """The object and its file, for a comment: ``ConfigMap `x` in namespace `y` (cluster.yaml)``."""
         return f"{self.title} ({self.file})"
 
 
@@ -138,14 +138,7 @@ def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:
         if _is_part(_meaning(there), _meaning(item)):
             chosen[key] = item
             continue
-        finding = Finding(
-            item.at,
-            f"{item.title} is in the dump twice, and not the same",
-            label="not read",
-            related=(Label(there.at, "this one was read"),),
-            help="leave one of them out, or name the file with what runs first",
-        )
-        found.append(TOLD_TWICE.report(finding))
+        found.append(report("twice-in-dump", item.at, related=(Label(there.at, "this one was read"),), item=item))
     return tuple(chosen.values()), found
 
 
@@ -155,7 +148,7 @@ def _is_applied_to_node(item: Item) -> bool:
 
 
 def _meaning(item: Item) -> Mapping[str, object]:
-    """What an object says, without what the API server and those who apply it add."""
+    """Return an object without what the API server and those who apply it add."""
     spoken = {key: value for key, value in item.body.items() if key not in ("metadata", "status")}
     return spoken | ({"labels": item.labels} if item.labels else {})
 
@@ -167,14 +160,7 @@ def _is_part(some: object, whole: object) -> bool:
 
 
 def _cut_off(at: Origin) -> Diagnostic:
-    finding = Finding(
-        at,
-        "the List has no `kind` beside `items`, as one that was cut off",
-        notes=("kubectl writes `kind` behind the items, so that some of them are missing",),
-        help="run the command again, to the end; write `kind: List` where nothing is missing",
-        severity=Severity.ERROR,
-    )
-    return NOT_READ.report(finding)
+    return report("list-cut-off", at)
 
 
 _SECRET: Final = ("v1", "Secret")

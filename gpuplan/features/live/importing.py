@@ -35,13 +35,12 @@ class Difference(NamedTuple):
 
 
 class Import(Value):
-    """What was made of dumps.
+    """The policies that were made of dumps.
 
-    ``files`` are to be written, by path below the root; none of them is there yet. ``same`` are the documents that are
-    there and say the same, ``differing`` those that say something else. ``report`` has what was found in the dumps and
-    the errors of the policies. ``first_sync`` is what a sync of what they build would change of the dump; None
-    where they have errors. ``told_name`` is what gpuplan's own objects in the dump call the cluster. Of a dump of which
-    a part cannot be read nothing is made.
+    ``files`` are to be written, by path below the root; none of them exists yet. ``same`` are documents that exist and
+    say the same, ``differing`` those that say something else. ``report`` has the findings on the dumps and the errors
+    of the policies. ``first_sync`` is what a sync of what they build changes, None if they have errors. ``told_name``
+    is the cluster's name in gpuplan's own objects. If a part of the dump cannot be read, nothing is made.
     """
 
     report: Report
@@ -70,7 +69,11 @@ def adopt(
         raise GpuplanError("there is nothing in the dump", _HOW)
     if not has_known(dump):
         raise GpuplanError(f"there is nothing in the dump that policies are made of: {_instead(dump)}", _HOW)
-    name = _name(cluster, dump)
+    name = cluster or name_of(dump)
+    if not name:
+        raise GpuplanError("the dump does not say what the cluster is called", "name it: `gpuplan import -c NAME`")
+    if not CLUSTER.is_spelt(name) or len(name) > CLUSTER.longest:
+        raise GpuplanError(f"`{name}` cannot be a cluster's name", "use lower-case letters, digits and `-`")
     known = _Known(root, name)
     made = Found(diagnostics=found) + platform(dump, name)
     for stage in (teams.read, work.read):
@@ -95,7 +98,7 @@ _HOW: Final = "`gpuplan import --commands` says how to make one"
 
 
 def _instead(dump: Dump) -> str:
-    """What it holds instead."""
+    """Describe what a dump holds that no policy is made of."""
     if dump.objects:
         return f"it has {count_kinds(item.kind for item in dump.objects)}"
     files = [*dict.fromkeys(item.file.path for item in dump.others)]
@@ -106,15 +109,6 @@ def _first_sync(report: Report, dump: Dump) -> tuple[Drift, ...] | None:
     if not report.is_valid:
         return None
     return tuple(drift for plan in report.plans for drift in compare_with(plan, dump).drifts)
-
-
-def _name(wish: str, dump: Dump) -> str:
-    name = wish or name_of(dump)
-    if not name:
-        raise GpuplanError("the dump does not say what the cluster is called", "name it: `gpuplan import -c NAME`")
-    if not CLUSTER.is_spelt(name) or len(name) > CLUSTER.longest:
-        raise GpuplanError(f"`{name}` cannot be a cluster's name", "use lower-case letters, digits and `-`")
-    return name
 
 
 def write_import(
@@ -144,7 +138,7 @@ class _Known:
         return read_folder(self.tree, base)[0] if has_folder(self.tree, base) else ()
 
     def with_drafts(self, drafts: Iterable[Draft]) -> Repository:
-        """What the drafts make, as if nothing were there."""
+        """Return the drafts as a repository of their own."""
         return _load({}, files_of(drafts, self.cluster, shares=True), self.cluster, None)
 
     def with_files(self, files: Mapping[str, str]) -> Repository:

@@ -1,4 +1,4 @@
-"""What the GPU Operator is told of its operands, in a ClusterPolicy or in Helm values."""
+"""The settings of the GPU Operator, in a ClusterPolicy or in Helm values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Settings(NamedTuple):
 
 
 class Operator(Value):
-    """What the operator is told, in all parts of the dump together."""
+    """The settings of the operator, in all parts of the dump together."""
 
     settings: tuple[Settings, ...]
 

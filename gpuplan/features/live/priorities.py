@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, Final
 
-from gpuplan.compiler.base.diagnostics import Finding
+from gpuplan.compiler.base.diagnostics import Diagnostic
 from gpuplan.compiler.base.plain import inside, mapping, parts_with, text
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.checks.priorities import SYSTEM_PREFIX
@@ -16,7 +16,7 @@ from gpuplan.compiler.planning.schedulers.kai import KAI, OWN_CLASSES, PREEMPTIB
 from gpuplan.compiler.planning.schedulers.runai import RUNAI
 from gpuplan.features.live.drafts import Draft, Found
 from gpuplan.features.live.dump import Dump, Item
-from gpuplan.features.live.rules import TEAM_SAID_IN_PART
+from gpuplan.features.live.findings import report
 
 _GROUP: Final = "scheduling.k8s.io"
 _KUEUE: Final = "kueue.x-k8s.io"
@@ -29,13 +29,13 @@ def read(dump: Dump) -> Found:
     """
     reader = _Reader(dump)
     drafts: dict[str, Draft] = {}
-    unsaid: list[Finding] = []
+    unsaid: list[Diagnostic] = []
     for item in dump.of_kind(_GROUP, "PriorityClass"):
         value = _value(item)
         if value is None or reader.is_others(item):
             continue
         lost = [*reader.unsaid(item)]
-        remarks = tuple(f"{finding.message}; {finding.help}" for finding in lost)
+        remarks = tuple(f"{item.finding.message}; {item.finding.help}" for item in lost)
         drafts[item.name] = Draft("PriorityClass", item.name, reader.spec(item, value), (item.source,), remarks)
         unsaid += lost
     for item in dump.of_kind(_KUEUE, "WorkloadPriorityClass"):
@@ -45,16 +45,17 @@ def read(dump: Dump) -> Found:
         if item.name not in drafts:
             drafts[item.name] = Draft("PriorityClass", item.name, reader.spec(item, value), (item.source,))
         elif drafts[item.name].spec["value"] != value:
-            unsaid.append(_other_value(item, drafts[item.name].spec["value"]))
+            known = drafts[item.name].spec["value"]
+            unsaid.append(report("two-values-of-a-class", item.at / "value", item=item, value=known))
     more = (
         _preemption_of(dump, {name: draft.spec["value"] for name, draft in drafts.items()}) if reader.has_kueue else {}
     )
     said = (replace(drafts[name], spec={**drafts[name].spec, **more.get(name, {})}) for name in sorted(drafts))
-    return Found(tuple(said), tuple(TEAM_SAID_IN_PART.report(finding) for finding in unsaid))
+    return Found(tuple(said), tuple(unsaid))
 
 
 class _Reader:
-    """What the cluster's scheduler makes of classes."""
+    """The meaning of priority classes for the cluster's scheduler."""
 
     def __init__(self, dump: Dump) -> None:
         self.has_kueue = bool(dump.of_kind(_KUEUE, "ClusterQueue", "WorkloadPriorityClass"))
@@ -82,21 +83,14 @@ class _Reader:
         return {field: found for field, found in fields.items() if found is not None}
 
     def _is_preemptible(self, name: str, value: int) -> bool:
-        """By the label that work of the class has, else by the number where the scheduler reads that."""
+        """Whether work of a class may be evicted, by a label of that work or else by the class's number."""
         stated = self._labelled.get(name)
         return not self._counts_values or value < (self._bound or 0) if stated is None else stated
 
-    def unsaid(self, item: Item) -> Iterator[Finding]:
+    def unsaid(self, item: Item) -> Iterator[Diagnostic]:
         if self.has_kueue and item.body.get("preemptionPolicy") != "Never":
-            yield Finding(
-                item.at / ("preemptionPolicy" if "preemptionPolicy" in item.body else "value"),
-                f"{item.title} has kube-scheduler evict pods, which gpuplan leaves to Kueue",
-                label="`preemptionPolicy: Never` from the first sync on",
-                notes=(
-                    "the `preemptionPolicy` of a PriorityClass cannot be changed, and running pods keep their priority",
-                ),
-                help=f"type `kubectl delete priorityclass {item.name}` before the first sync, which makes it again",
-            )
+            field = "preemptionPolicy" if "preemptionPolicy" in item.body else "value"
+            yield report("preempting-class", item.at / field, item=item)
 
 
 def _labelled(dump: Dump) -> Iterator[tuple[str, bool]]:
@@ -119,16 +113,6 @@ def _value(item: Item) -> int | None:
     return value if is_number and item.name else None
 
 
-def _other_value(item: Item, value: int) -> Finding:
-    return Finding(
-        item.at / "value",
-        f"{item.title} has another value than the PriorityClass of its name",
-        label=f"the PriorityClass has {value}",
-        notes=("gpuplan writes both with one value, and that of a PriorityClass cannot be changed",),
-        help="rename one of them before the first sync",
-    )
-
-
 _MOST_CLASSES: Final = 5
 """With four ways for each: more than a thousand ways at once are not tried."""
 
@@ -141,10 +125,10 @@ class _Queue(NamedTuple):
 
 
 def _preemption_of(dump: Dump, values: Mapping[str, int]) -> Mapping[str, Mapping[str, Any]]:
-    """What has to be said of which class, so that each queue does what it does; ``values`` are those of the classes.
+    """Return fields by class with which each queue evicts as it does now; ``values`` are those of the classes.
 
-    A ClusterQueue says only whether any work in it evicts other work (`withinClusterQueue`): as little as will do is
-    said, and nothing where no classes would do.
+    A ClusterQueue says only whether any work in it evicts other work (`withinClusterQueue`). As few fields as possible
+    are returned, and none if no fields fit.
     """
     queues = [*_queues(dump, values)]
     names = sorted({name for queue in queues for name in queue.values})

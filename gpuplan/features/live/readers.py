@@ -16,6 +16,7 @@ from gpuplan.features.live import clusters, pools, priorities
 from gpuplan.features.live.clusters.schedulers import names_chart
 from gpuplan.features.live.drafts import Found
 from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.findings import report
 from gpuplan.features.live.operator import is_settings
 from gpuplan.features.live.rules import NOT_READ
 from gpuplan.features.live.teams.projects import has_orgs
@@ -46,7 +47,7 @@ _ROUTES: Final = (
     ("platform", "openshift"),
     ("spec", "resourceHealthChecks"),
 )
-"""What readers ask of a file by one field: a table of node groups, `kubectl version`, values of charts, Argo CD's."""
+"""Fields by which readers ask for a file: a table of node groups, `kubectl version`, values of charts, Argo CD's."""
 
 
 def unread(dump: Dump) -> Iterator[Diagnostic]:
@@ -82,10 +83,4 @@ def _unread_objects(items: Sequence[Item], message: str, help_: str) -> Diagnost
 
 
 def _unread_files(paths: Sequence[str]) -> Diagnostic:
-    finding = Finding(
-        Origin(WholeFile(SourceFile(paths[0], ""))),
-        f"nothing is read of {listing(paths)}",
-        notes=("a command of kubectl that fails, as for a kind that the cluster lacks, leaves an empty file",),
-        help="run the command again and read what it says; leave out what is no dump",
-    )
-    return NOT_READ.report(finding)
+    return report("files-not-read", Origin(WholeFile(SourceFile(paths[0], ""))), files=listing(paths))

@@ -27,12 +27,6 @@ def read(dump: Dump, cluster: str) -> Found:
     """The `Cluster` document: what differs from what holds anyway."""
     known = set(syncing.names(dump))
     reader = Reader(dump, cluster if cluster in known else name_of(dump) or cluster)
-    spec = _spec(reader)
-    draft = Draft("Cluster", cluster, spec, tuple(reader.sources), tuple(reader.remarks))
-    return Found((draft,), tuple(reader.diagnostics))
-
-
-def _spec(reader: Reader) -> Spec:
     platform = kubernetes.platform(reader)
     version = kubernetes.version(reader)
     if not version:
@@ -70,7 +64,9 @@ def _spec(reader: Reader) -> Spec:
         spec["admission"] = admission
     approval = Approval.MANUAL if _runs_mps(reader) else Approval.AUTOMATIC
     spec |= syncing.read(reader, platform, approval)
-    return _ordered(spec, ClusterSpec)
+    spec = _ordered(spec, ClusterSpec)
+    draft = Draft("Cluster", cluster, spec, tuple(reader.sources), tuple(reader.remarks))
+    return Found((draft,), tuple(reader.diagnostics))
 
 
 def _where(operator: Mapping[str, Any], platform: Platform) -> Mapping[str, str]:
@@ -90,7 +86,7 @@ def _ordered(spec: Mapping[str, Any], model: type[Model]) -> Spec:
 
 
 def node_labels(reader: Reader) -> NodeLabels:
-    """Who labels nodes: gpuplan in one of its ways, or else their node groups where a cloud has such."""
+    """Return who labels nodes: gpuplan in one of its ways, or else their node groups if a cloud has such."""
     if reader.rules:
         return NodeLabels.NFD
     if reader.applied_nodes:

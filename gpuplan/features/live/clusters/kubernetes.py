@@ -38,12 +38,12 @@ def version(reader: Reader) -> str:
 
 
 def newest_kubernetes() -> str:
-    """What is assumed where nothing tells it."""
+    """Return the version that is assumed if nothing tells it."""
     return kubernetes_versions()[1]
 
 
 def _of_server(reader: Reader) -> Iterator[tuple[int, int]]:
-    """What `kubectl version -o yaml` prints."""
+    """Yield the version that `kubectl version -o yaml` prints."""
     for document, data in reader.documents:
         for version in _parsed(part(data, "serverVersion", "gitVersion")):
             reader.use(document)
@@ -80,7 +80,10 @@ _WATCHED: Final = "openshift.io/cluster-monitoring"
 
 
 def _signs_of_openshift(reader: Reader) -> Iterator[bool]:
-    """What a live cluster of it has, and what gpuplan writes for one alone: NFD's namespace is the same elsewhere."""
+    """Yield whether something is there that only OpenShift has, or that gpuplan writes for OpenShift alone.
+
+    NFD's namespace has the same name elsewhere.
+    """
     yield bool(reader.groups & _GROUPS)
     yield (OPENSHIFT_RULES, "NodeFeatureRule") in reader.kinds
     for item in reader.nodes:
@@ -117,9 +120,9 @@ def _allowed(reader: Reader) -> Iterator[tuple[str, str]]:
 
 
 def dra(reader: Reader, kubernetes: str) -> Spec:
-    """What partitions on demand need: gpuplan writes values for NVIDIA's driver where pools have such.
+    """Return the settings that partitions on demand need, if gpuplan writes values for NVIDIA's driver for DRA.
 
-    Before Kubernetes 1.36 it does so where the policy says that the gate is on.
+    Before Kubernetes 1.36 gpuplan writes these only if the policy says that the feature gate is on.
     """
     if not any(part(data, "featureGates", "DynamicMIG") is True for _, data in reader.documents):
         return {}
@@ -240,12 +243,9 @@ def _grace_period(body: Mapping[str, Any]) -> str:
     """The bound for pods whose tenant has none of its own."""
     for rule in map(mapping, sequence(part(body, "spec", "validations"))):
         if bound := _BOUND.search(text(rule.get("expression"))):
-            return _duration(int(bound[1]))
+            seconds = int(bound[1])
+            for size, unit in ((3600, "h"), (60, "m")):
+                if seconds and seconds % size == 0:
+                    return f"{seconds // size}{unit}"
+            return f"{seconds}s"
     return "none"
-
-
-def _duration(seconds: int) -> str:
-    for size, unit in ((3600, "h"), (60, "m")):
-        if seconds and seconds % size == 0:
-            return f"{seconds // size}{unit}"
-    return f"{seconds}s"

@@ -56,7 +56,7 @@ class Installation(Value):
 
 
 def find(reader: Reader) -> Installation:
-    """What there is of it: what gpuplan wrote, or else what somebody else installed."""
+    """Return the installation that gpuplan wrote, or else the one of somebody else."""
     found = _own_chart(reader) or _own_olm(reader) or _own_patch(reader) or _foreign(reader)
     followed = found.policy or obeyed_policy(reader.dump)
     for item in reader.dump.of_kind(NVIDIA, "ClusterPolicy"):
@@ -71,10 +71,15 @@ def find(reader: Reader) -> Installation:
 
 
 def place(reader: Reader, found: Installation, platform: Platform) -> Spec:
-    """Which release it is, and where it and its files are."""
+    """Return the release of the operator, its namespace, and the names of its objects."""
     version = found.version or _version(reader)
     if not version:
-        _miss_release(reader, found)
+        reader.miss(
+            "the dump does not say which release of the GPU Operator runs",
+            f"which release of the GPU Operator runs is not in the dump; {newest_release()} is assumed",
+            "add its Deployment: `kubectl get deployments -A -l app.kubernetes.io/name=gpu-operator -o yaml`",
+            found.policy.at if found.policy else None,
+        )
     spec = {"install": found.install.value, "version": version or newest_release()}
     files = reader.config_map(MIG_PARTED)
     namespace = files.namespace if files else _namespace(reader, found)
@@ -89,17 +94,8 @@ def place(reader: Reader, found: Installation, platform: Platform) -> Spec:
     return spec | differing(told, _usual(platform, found.install))
 
 
-def _miss_release(reader: Reader, found: Installation) -> None:
-    reader.miss(
-        "the dump does not say which release of the GPU Operator runs",
-        f"which release of the GPU Operator runs is not in the dump; {newest_release()} is assumed",
-        "add its Deployment: `kubectl get deployments -A -l app.kubernetes.io/name=gpu-operator -o yaml`",
-        found.policy.at if found.policy else None,
-    )
-
-
 def settings(reader: Reader, found: Installation, spec: Spec, beside: Mapping[str, Any]) -> Spec:
-    """What it is told beyond its place; ``beside`` are the other parts that say what gpuplan tells it."""
+    """Return the operator's settings beyond its place; ``beside`` are the other parts of the cluster's spec."""
     match found.install:
         case Install.HELM if found.values is None:
             reader.miss(
@@ -121,7 +117,7 @@ def settings(reader: Reader, found: Installation, spec: Spec, beside: Mapping[st
 
 
 _BY_OPENSHIFT: Final = "gpuplan-openshift-"
-"""How rules are called that OpenShift's NFD reads, where the chart brings none."""
+"""The beginning of the names of rules that OpenShift's NFD reads, if the chart brings no NFD."""
 
 
 def newest_release() -> str:
@@ -344,7 +340,7 @@ _OPERANDS: Final = ("nvidia-mig-manager", "nvidia-device-plugin-daemonset")
 
 
 def _of_owner(reader: Reader, found: Installation, version: str) -> Spec:
-    """What a ClusterPolicy or values say that a part of the policy says as well, so that nothing of it changes."""
+    """Return the settings of a ClusterPolicy or of values that a policy can say, so that none of them changes."""
     told = mapping(found.policy.body.get("spec")) if found.policy else found.values or {}
     spec: Spec = {}
     strategy = text(part(told, "mig", "strategy"))

@@ -1,4 +1,4 @@
-"""What a policy says, by the Helm values or the ClusterPolicy that gpuplan made of it."""
+"""The fields of a policy that follow from the Helm values or the ClusterPolicy that gpuplan made of it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def reboots(environment: Sequence[Any]) -> bool:
 
 
 def _shared(told: Values, version: str) -> Spec:
-    """What values and a ClusterPolicy say alike."""
+    """Return the fields that values and a ClusterPolicy say alike."""
     found: Spec = {}
     driver = mapping(told.get("driver"))
     stated: Spec = {"enabled": False} if driver.get("enabled") is False else {}

@@ -27,11 +27,11 @@ ARGOCD: Final = "argoproj.io"
 FLUX: Final = "kustomize.toolkit.fluxcd.io"
 HELM: Final = "helm.toolkit.fluxcd.io"
 ABOUT_PROJECT: Final = "GPU configuration of the cluster "
-"""What an AppProject of gpuplan says of itself."""
+"""The beginning of the description of an AppProject that gpuplan writes."""
 
 
 class Reader:
-    """What readers of one cluster share; ``cluster`` is the name that its own objects have."""
+    """A dump, read for one cluster; ``cluster`` is the name that gpuplan's own objects give it."""
 
     def __init__(self, dump: Dump, cluster: str) -> None:
         self.dump = dump
@@ -41,13 +41,13 @@ class Reader:
         self.sources: dict[str, None] = {}
 
     def use(self, *found: Item | Document) -> None:
-        """What the cluster's document comes from."""
+        """Note the sources of the cluster's document."""
         for item in found:
             source = item.source if isinstance(item, Item) else item.file.path
             self.sources[source] = None
 
     def leave_out(self, at: Origin, what: str, help_: str, why: str = "") -> None:
-        """What is not said of a place in the dump, for a reason."""
+        """Report something in the dump that the policy does not say, with the reason."""
         self.remarks[f"{what}{f', since {why}' if why else ''}"] = None
         notes = (why,) if why else ()
         self.diagnostics.append(
@@ -57,7 +57,7 @@ class Reader:
     def miss(
         self, message: str, remark: str, help_: str, at: Origin | None = None, severity: Severity | None = None
     ) -> None:
-        """What the dump does not say; without a place of its own it is said where the dump begins."""
+        """Report something that the dump does not say, at the beginning of the dump unless a place is given."""
         self.remarks[remark] = None
         places = (at, *(item.at for item in self.dump.objects[:1]), *(item.origin for item in self.dump.others[:1]))
         if (place := next(filter(None, places), None)) is not None:
@@ -139,7 +139,7 @@ class Reader:
         return part(item.body, "spec", "description") == f"{ABOUT_PROJECT}{self.cluster}"
 
     def applications(self) -> Iterator[tuple[Item, Mapping[str, Any], list[Mapping[str, Any]]]]:
-        """What Argo CD syncs: each Application with its spec and its sources, ApplicationSets by their template."""
+        """Yield each Application with its spec and its sources, and ApplicationSets by their template."""
         for item in self.dump.of_kind(ARGOCD, "Application", "ApplicationSet"):
             spec = mapping(item.body.get("spec"))
             if item.kind == "ApplicationSet":
@@ -165,7 +165,7 @@ def is_named(name: str, start: str) -> bool:
 
 
 def part(body: object, *route: str) -> object:
-    """What is at a route, None where nothing is."""
+    """Return the value at a route, or None."""
     for key in route:
         body = mapping(body).get(key)
     return body
@@ -193,7 +193,7 @@ def differing(found: Mapping[str, object], usual: Mapping[str, object]) -> Spec:
 
 
 def less(values: Mapping[str, Any], expected: Mapping[str, Any]) -> Spec:
-    """What of the values is not as expected."""
+    """Return the values that differ from those expected."""
     found: Spec = {}
     for key, value in values.items():
         if key not in expected:

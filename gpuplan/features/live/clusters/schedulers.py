@@ -52,7 +52,13 @@ def kind(reader: Reader) -> SchedulerKind:
 def read(reader: Reader, beside: Mapping[str, Any]) -> Spec:
     """Its part of the policy; ``beside`` is what else is known of the cluster."""
     found = kind(reader)
-    _name_others(reader, found)
+    group = {SchedulerKind.KUEUE: (KAI, "Queue"), SchedulerKind.RUNAI: (KUEUE, "ClusterQueue")}.get(found)
+    for item in reader.dump.of_kind(*group)[:1] if group else ():
+        others = "KAI-Scheduler" if found is SchedulerKind.KUEUE else "Kueue"
+        what = f"what {others} shares out, such as {item.title},"
+        reader.leave_out(
+            item.at, what, "write `scheduler: {kind: ...}` for the other one", "a cluster has one scheduler"
+        )
     spec: Spec = {} if found is SchedulerKind.KUBERNETES else {"kind": found.value}
     chart = find_scheduler_chart(found.value)
     if chart is not None:
@@ -64,17 +70,6 @@ def read(reader: Reader, beside: Mapping[str, Any]) -> Spec:
         spec["runai"] = {"clusterId": cluster}
     order = ("kind", "cap", "version", "runai", "kueue", "install", "chartRepoURL", "values")
     return {key: spec[key] for key in order if key in spec}
-
-
-def _name_others(reader: Reader, chosen: SchedulerKind) -> None:
-    """Queues of another scheduler, which nothing is made of."""
-    group = {SchedulerKind.KUEUE: (KAI, "Queue"), SchedulerKind.RUNAI: (KUEUE, "ClusterQueue")}.get(chosen)
-    for item in reader.dump.of_kind(*group)[:1] if group else ():
-        others = "KAI-Scheduler" if chosen is SchedulerKind.KUEUE else "Kueue"
-        what = f"what {others} shares out, such as {item.title},"
-        reader.leave_out(
-            item.at, what, "write `scheduler: {kind: ...}` for the other one", "a cluster has one scheduler"
-        )
 
 
 # --- Run:ai ------------------------------------------------------------------------------------------------------
@@ -98,7 +93,7 @@ def names_chart(document: Document) -> bool:
 
 
 def _installed(reader: Reader, scheduler: SchedulerKind, chart: SchedulerChart, beside: Mapping[str, Any]) -> Spec:
-    """What gpuplan has Argo CD or Flux install, or else the release that runs, and what Kueue is told."""
+    """Return what gpuplan has Argo CD or Flux install, or else the release that runs, with the settings of Kueue."""
     version, repository, values, at = _own_chart(reader, chart)
     spec: Spec = {"kind": scheduler.value}
     if values is not None or version:
@@ -179,7 +174,7 @@ _RELEASE: Final = regex(r"v?\d+\.\d+\.\d+$")
 
 
 def _running(reader: Reader, scheduler: SchedulerKind) -> Iterator[str]:
-    """By the labels of its Deployments, or the tags of their images."""
+    """Yield the releases in the labels of its Deployments, or in the tags of their images."""
     for item in reader.dump.of_kind("apps", "Deployment"):
         if item.name in _DEPLOYMENTS.get(scheduler, ()):
             for said in _said(item):
@@ -202,9 +197,9 @@ _MANAGER: Final = ("kueue-manager-config", "controller_manager_config.yaml")
 
 
 def _configuration(reader: Reader, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What Kueue reads when it starts: in its chart's values, in gpuplan's file, or in its ConfigMap.
+    """Return Kueue's configuration: of its chart's values, of gpuplan's file, or of its ConfigMap.
 
-    Of that last one only what matters to a plan: gpuplan merges its own into it, and leaves the rest as it is.
+    Of the ConfigMap only what matters to a plan is returned: gpuplan merges its own into it and leaves the rest.
     """
     if inner := _inner(part(values, "managerConfig", "controllerManagerConfigYaml")):
         return inner
@@ -276,7 +271,7 @@ _PREFIXES: Final = "excludeResourcePrefixes"
 
 
 def _added(told: Mapping[str, Any], usual: Mapping[str, Any]) -> Spec:
-    """What is in one and not in the other; of lists the items that are added."""
+    """Return the values that one mapping has and the other lacks, and the items that a list adds."""
     found: Spec = {}
     for key, value in told.items():
         there = usual.get(key)
@@ -298,7 +293,7 @@ _OF_GPUS: Final = "requests.nvidia.com/"
 
 
 class _Bound(NamedTuple):
-    """How many units of a resource a tenant may use in its only namespace."""
+    """A number of units of a resource that a tenant may use in its only namespace."""
 
     tenant: str
     namespace: str
@@ -307,10 +302,10 @@ class _Bound(NamedTuple):
 
 
 def cap(reader: Reader, usual: Cap) -> Cap | None:
-    """What caps the tenants, where that is not the usual; None where it is, or nothing tells.
+    """Return what caps the tenants, or None if it is the usual bound or nothing tells.
 
-    A queue leaves ResourceQuotas without numbers above zero, but for those that a namespace has by a split; so tenants
-    of one namespace tell. Which of two numbers it is shows where something else has both.
+    Queues leave ResourceQuotas without numbers, unless a quota is split. So tenants of one namespace tell. Whether a
+    number is a guarantee or a limit shows in a queue that has both.
     """
     bounds = [*_bounds(reader)]
     if not bounds:

@@ -1,4 +1,4 @@
-"""Who syncs a cluster's folders: gpuplan's own Applications of Argo CD, or Kustomizations of Flux."""
+"""The tool that syncs a cluster's folders: gpuplan's own Applications of Argo CD, or Kustomizations of Flux."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _TOOLS: Final = (
 
 
 def argocd(reader: Reader, platform: Platform, usual: Approval) -> Spec | None:
-    """What gpuplan's AppProject and Applications say; ``usual`` is the approval that holds where none is stated."""
+    """Return the settings of gpuplan's AppProject and Applications; ``usual`` is the approval if none is stated."""
     project = next(filter(reader.is_own_project, reader.dump.of_kind(ARGOCD, "AppProject")), None)
     if project is None:
         return None
@@ -131,7 +131,7 @@ def _address(reader: Reader, project: Item, url: str) -> str:
 
 
 def _git_source(reader: Reader, repository: str) -> Mapping[str, Any]:
-    """What an Application of one folder has of the repository."""
+    """Return the source in the repository of an Application of one folder."""
     for item, _, sources in reader.applications():
         for source in sources:
             path = text(source.get("path"))
@@ -162,7 +162,10 @@ def _destination(spec: Mapping[str, Any]) -> Spec | None:
 
 
 def _approval(operator: Item, spec: Mapping[str, Any]) -> str:
-    """What a root syncs by itself has no automated sync, and a digest of what it applies."""
+    """Return the approval of the operator's folder.
+
+    An Application that a root syncs has no automated sync, and a digest of its content.
+    """
     is_automatic = "automated" in mapping(spec.get("syncPolicy")) or CONTENT in operator.annotations
     return (Approval.AUTOMATIC if is_automatic else Approval.MANUAL).value
 
@@ -171,7 +174,7 @@ def _approval(operator: Item, spec: Mapping[str, Any]) -> str:
 
 
 def flux(reader: Reader, usual: Approval) -> Spec | None:
-    """What gpuplan's Kustomizations say."""
+    """Return the settings of gpuplan's Kustomizations."""
     found = [*_kustomizations(reader)]
     if not found:
         return None

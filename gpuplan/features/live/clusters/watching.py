@@ -1,4 +1,4 @@
-"""What watches a cluster, by the rules and dashboards that gpuplan wrote."""
+"""The monitoring of a cluster, by the rules and dashboards that gpuplan wrote."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def read(reader: Reader, platform: Platform, operator: Mapping[str, str], told: 
 
 
 def _labels(alerts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """What every alert has beside how severe it is."""
+    """Return the labels of every alert, without its severity."""
     return next(
         ({key: value for key, value in mapping(rule.get("labels")).items() if key != "severity"} for rule in alerts), {}
     )
@@ -123,7 +123,7 @@ def _alerts_where(facts: Collection[str]) -> list[str]:
 
 
 def _facts(reader: Reader, rules: Sequence[Item]) -> Iterator[str]:
-    """What alerts depend on, by the series that are recorded of the plan."""
+    """Yield the facts that alerts depend on, by the series that rules record of the plan."""
     recorded = [(text(rule.get("record")), mapping(rule.get("labels"))) for rule in rules_in(rules) if "record" in rule]
     names = {name for name, _ in recorded}
     facts = {POOL_PLANNED_NODES: "pools", POOL_PLANNED_UNITS: "units", POOL_MIG_CONFIG: "partitioned"}

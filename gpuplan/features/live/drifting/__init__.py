@@ -28,11 +28,11 @@ __all__ = ["Comparison", "Differs", "Drift", "Drifting", "NextSync", "compare_wi
 def drift(
     dumps: Mapping[str, bytes], root: str | PathLike[str] = ".", cluster: str = "", *, kustomize: str = ""
 ) -> Drifting:
-    """What runs, as dumps show it, contents by name, beside what the policies at ``root`` build for a cluster.
+    """Compare what runs, as dumps by name show it, with what the policies at ``root`` build for a cluster.
 
-    Without a ``cluster`` it is the only one, or the one that the dumps say; trouble where they say another one, or show
-    nothing of it. ``kustomize`` is as in `validate`: without it, what hand-written Components make of objects is not
-    known, and they are not compared.
+    Without a ``cluster`` it is the only one, or the one that the dumps name. Trouble if they name another cluster, or
+    show nothing of it. ``kustomize`` is as in `validate`: without it, objects that hand-written Components change are
+    not compared.
     """
     root = Path(root)
     dump, found = read_dump(dumps)
@@ -69,7 +69,7 @@ def _cluster(root: Path, wish: str, dump: Dump) -> str:
 
 
 def compare_with(plan: Plan, dump: Dump, root: Path = Path(), *, kustomize: str = "") -> Comparison:
-    """What runs beside a plan, which may be made in memory; ``root`` is where its Components are, if it has any."""
+    """Compare a dump with a plan, which may be made in memory; ``root`` is the folder of its Components."""
     platform = planned(plan, root, kustomize)
     telling = Telling(platform)
     shown = platform.shown_by(dump)

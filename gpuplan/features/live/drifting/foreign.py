@@ -26,7 +26,7 @@ def opponents(
     ours: AbstractSet[Identity],
     written: Mapping[Identity, Mapping[str, Any]] = MappingProxyType({}),
 ) -> Iterator[Diagnostic]:
-    """What acts against a plan: objects of a dump, none of ours, and fields that others added to what is written."""
+    """Yield findings on what acts against a plan: objects of others, and fields that others added to ours."""
     around = _Around(plan, dump, {*ours})
     for check in (_quotas, _node_rules, _cluster_policies, _cluster_queues, _local_queues, _role_bindings):
         for finding in check(around):
@@ -131,9 +131,8 @@ def _quotas(around: _Around) -> Iterator[Finding]:
 
 
 _REQUESTS: Final = "requests."
-"""How all keys begin that count extended resources (`isExtendedResourceNameForQuota` in
-`pkg/quota/v1/evaluator/core/pods.go` of kubernetes/kubernetes); others of them cap nothing.
-"""
+"""The beginning of all keys that count extended resources (`isExtendedResourceNameForQuota` in
+`pkg/quota/v1/evaluator/core/pods.go` of kubernetes/kubernetes); others of them cap nothing."""
 
 
 # --- Nodes -------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What is said of what runs otherwise than the policies build."""
+"""The differences between what runs and what the policies build, as they are reported."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Differs(StrEnum):
 
 
 class NextSync(StrEnum):
-    """What the next sync does about it."""
+    """The action of the next sync on a difference."""
 
     OVERWRITES = "overwrites"
     CREATES = "creates"
@@ -37,7 +37,7 @@ class NextSync(StrEnum):
     ASKS = "asks"
     """It prunes the object when a person has agreed."""
     RELABELS = "relabels"
-    """What labels the nodes sets it again, without a sync."""
+    """The program that labels nodes sets it again, without a sync."""
     LEAVES = "leaves"
     """It leaves it alone, because it is told to."""
     NOTHING = "nothing"
@@ -73,10 +73,10 @@ class Drift(NamedTuple):
 
 
 class Drifting(Value):
-    """What runs beside what the policies build: ``drifts``, worst first.
+    """The differences between what runs and what the policies build: ``drifts``, worst first.
 
-    ``left_alone`` are those that whoever syncs is told to leave, and ``unjudged`` what the dump does not show. Where
-    the policies have errors nothing was compared. ``found`` are findings on the dump.
+    ``left_alone`` are those that the tool which syncs is told to leave, and ``unjudged`` what the dump does not show.
+    If the policies have errors, nothing was compared. ``report`` has the findings on the dump.
     """
 
     report: Report
@@ -85,9 +85,9 @@ class Drifting(Value):
     left_alone: tuple[Drift, ...] = ()
     unjudged: tuple[Unjudged, ...] = ()
     compared: int = 0
-    """How many objects of the dump were compared."""
+    """The number of objects of the dump that were compared."""
     told_name: str = ""
-    """What gpuplan's own objects in the dump call the cluster; empty where they do not say."""
+    """The cluster's name in gpuplan's own objects of the dump, or an empty text."""
 
     @property
     def is_comparable(self) -> bool:
@@ -95,7 +95,7 @@ class Drifting(Value):
 
 
 class Comparison(NamedTuple):
-    """What a dump shows of a cluster beside its plan; ``number`` is how many objects were compared.
+    """The differences of a dump from a plan; ``number`` is how many objects were compared.
 
     ``opponents`` are objects of others that act against the policies.
     """

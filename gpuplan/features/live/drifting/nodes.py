@@ -46,7 +46,7 @@ class NodeDifference(NamedTuple):
 
 
 def compare_nodes(plan: Plan, dump: Dump) -> Iterator[NodeDifference]:
-    """What the nodes of a dump have otherwise than the plan; nothing where the dump has no nodes."""
+    """Yield the differences of a dump's nodes from a plan; none if the dump has no nodes."""
     items = {item.name: item for item in dump.of_kind("", "Node")}
     if not items:
         return
@@ -60,11 +60,22 @@ def compare_nodes(plan: Plan, dump: Dump) -> Iterator[NodeDifference]:
             yield from _differences(plan, part, item)
     if Scope(dump).is_whole(Identity("", "Node", "", "")):
         for pool in plan.pools:
-            yield from _missing(pool, of[pool.name])
+            found = of[pool.name]
+            there = {item.name for item in found}
+            if pool.nodes.names:
+                for name in pool.nodes.names:
+                    if name not in there:
+                        yield NodeDifference(name, None, pool, (), name, ABSENT, node_of(pool, name))
+            elif len(there) != pool.nodes.count:
+                links = (*copied(pool.at / "nodes" / "count"), *chosen(name_of(pool)))
+                note = f"pool `{pool.name}` has {count(len(there), 'node')} in the cluster, not {pool.nodes.count}"
+                if len(there) > pool.nodes.count:
+                    note += f": {listing(sorted(there))}"
+                yield NodeDifference("", None, pool, (), pool.nodes.count, len(there), links, note)
 
 
 def count_nodes(plan: Plan, dump: Dump) -> int:
-    """How many nodes are compared with their pool; those that gpuplan writes are compared as objects, too."""
+    """Return how many nodes are compared with their pool, without those that are compared as objects."""
     if plan.cluster.spec.node_labels is NodeLabels.NODE:
         return 0
     return len({item.name for item in dump.of_kind("", "Node") if _home(plan, item)})
@@ -174,7 +185,7 @@ def _taints(part: Pool, item: Item) -> Iterator[NodeDifference]:
 
 
 def _units(part: Pool, item: Item) -> Iterator[NodeDifference]:
-    """What a node publishes; partitions that are made on demand, and claimed devices, are no resources."""
+    """Compare the resources that a node publishes, but for partitions on demand and claimed devices."""
     if isinstance(part.sharing, DynamicMig) or part.spec.allocation is Allocation.DRA:
         return
     planned: Counter[str] = Counter()
@@ -204,18 +215,3 @@ def _number(value: object) -> int:
 
 
 # --- Nodes that are not there ------------------------------------------------------------------------------------
-
-
-def _missing(pool: Pool, found: Sequence[Item]) -> Iterator[NodeDifference]:
-    """Nodes that a pool names, or as many as it counts."""
-    there = {item.name for item in found}
-    if pool.nodes.names:
-        for name in pool.nodes.names:
-            if name not in there:
-                yield NodeDifference(name, None, pool, (), name, ABSENT, node_of(pool, name))
-    elif len(there) != pool.nodes.count:
-        links = (*copied(pool.at / "nodes" / "count"), *chosen(name_of(pool)))
-        note = f"pool `{pool.name}` has {count(len(there), 'node')} in the cluster, not {pool.nodes.count}"
-        if len(there) > pool.nodes.count:
-            note += f": {listing(sorted(there))}"
-        yield NodeDifference("", None, pool, (), pool.nodes.count, len(there), links, note)

@@ -35,7 +35,7 @@ class Unjudged(NamedTuple):
 
 
 class Compared(Value):
-    """What the objects of a dump are beside those that are written."""
+    """The objects of a dump beside those that are written."""
 
     found: frozenset[Identity]
     differing: tuple[Differing, ...]
@@ -80,9 +80,9 @@ def _kind(identity: Identity) -> str:
 
 
 class Scope:
-    """Which part of a cluster a dump holds: a kind of which it has a list is there as a whole.
+    """The kinds that a dump holds as a whole: those of which it has a list.
 
-    A list that holds objects of one namespace alone may be of that one, as `kubectl get -n` prints it.
+    A list of objects of one namespace alone may be of that namespace, as `kubectl get -n` prints it.
     """
 
     def __init__(self, dump: Dump) -> None:
@@ -153,9 +153,9 @@ def leftovers(
 
 
 def applied_by(item: Item) -> Iterator[str]:
-    """What says on an object that it applied it: Applications of Argo CD by their names, Kustomizations of Flux.
+    """Yield the names of Applications of Argo CD and Kustomizations of Flux that an object says it was applied by.
 
-    Argo CD's tracking id begins with the name of the Application, after its namespace where that is not Argo CD's own
+    Argo CD's tracking id begins with the name of the Application, after its namespace if that is not Argo CD's own
     (`docs/user-guide/resource_tracking.md` there).
     """
     if tracked := item.annotations.get("argocd.argoproj.io/tracking-id", "").partition(":")[0]:
@@ -230,9 +230,9 @@ def owners(body: Mapping[str, Any], route: Path) -> tuple[Owner, ...]:
 
 
 APPLIERS: Final = ("argocd-controller", "kustomize-controller")
-"""What Argo CD and Flux call themselves (`ArgoCDSSAManager` in `common/common.go` of argo-cd, `controllerName` in
-`main.go` of kustomize-controller): what they have applied and what is written no more, they take away.
-"""
+"""The names of Argo CD and Flux as managers of fields (`ArgoCDSSAManager` in `common/common.go` of argo-cd,
+`controllerName` in `main.go` of kustomize-controller). Fields that they applied and that are written no more, they take
+away."""
 _NOTES: Final = ("argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "app.kubernetes.io/instance", REVISION)
 """Beginnings of the labels and annotations that they add themselves."""
 
@@ -279,9 +279,9 @@ def _is_filled_in(live: object, shape: Shape) -> bool:
 
 
 def find_owner(body: Mapping[str, Any], route: Path) -> Owner | None:
-    """Who gave a field its value; where nobody owns it any more, who wrote to the object last.
+    """Return who gave a field its value, or else who wrote to the object last.
 
-    What applies objects owns most of what is written: somebody else is meant, if there is anybody.
+    Argo CD and Flux own most fields, so that somebody else is returned if there is anybody.
     """
     found = owners(body, route)
     if found:
@@ -312,9 +312,10 @@ def _owns(fields: Mapping[str, Any], route: Path, steps: Sequence[object]) -> bo
 
 
 def _inside(fields: Mapping[str, Any], part: str | int, container: object) -> Mapping[str, Any] | None:
-    """What a set holds of a step: a field, an item of a list by its keys or its value; None where it holds none.
+    """Return the part of a set of fields at a step: a field, or an item of a list by its keys or its value.
 
-    (`fieldpath.PathElement` in `fieldpath/element.go` of kubernetes-sigs/structured-merge-diff.)
+    None if the set has no such part (`fieldpath.PathElement` in `fieldpath/element.go` of
+    kubernetes-sigs/structured-merge-diff).
     """
     if isinstance(part, str):
         return mapping(fields[f"f:{part}"]) if f"f:{part}" in fields else None

@@ -35,7 +35,7 @@ class Planned(NamedTuple):
 
     @property
     def tool(self) -> str:
-        """What it is for, where it syncs others; empty for what the cluster itself is to have."""
+        """The tool that an object configures, or an empty text for objects of the cluster itself."""
         first = self.path.partition("/")[0]
         return first if first in TOOLS else ""
 
@@ -54,7 +54,7 @@ class Platform(Value, eq=False):
     patched: Patched
 
     def shown_by(self, dump: Dump) -> Mapping[Identity, Mapping[str, Any]]:
-        """What a dump can tell of: what syncs a cluster may be in another one, and then none of it is in the dump."""
+        """Return the objects that a dump can show: Argo CD may run in another cluster, and then none of its objects."""
         tools = {identity for identity, one in self.objects.items() if one.tool}
         is_synced_here = any(item.identity in tools for item in dump.objects)
         return {
@@ -71,7 +71,7 @@ class Platform(Value, eq=False):
 
     @property
     def unjudged(self) -> Iterator[Unjudged]:
-        """What nobody can compare, with the reason."""
+        """The objects that cannot be compared, with the reason."""
         placed = [identity for identity in self.objects if _is_placed_by_others(identity)]
         for identities, why in (
             (self.unbuilt, "the Components of its folder were not built"),
@@ -87,7 +87,7 @@ class Platform(Value, eq=False):
 
 
 def planned(plan: Plan, root: Path, program: str = "") -> Platform:
-    """What a cluster is to have; ``program`` is the kustomize that builds Components, as in `validate`."""
+    """Return all that a cluster is to have; ``program`` is the kustomize that builds Components, as in `validate`."""
     objects: dict[Identity, Planned] = {}
     passing: list[Identity] = []
     components: dict[str, tuple[Component, ...]] = {}
@@ -117,7 +117,7 @@ def planned(plan: Plan, root: Path, program: str = "") -> Platform:
 
 
 def _made(plan: Plan, folder: Folder, objects: Mapping[Identity, Planned]) -> Iterator[tuple[Identity, Planned]]:
-    """What kustomize makes of a folder with Components."""
+    """Yield the objects that kustomize makes of a folder with Components."""
     for identity, made in folder.built.items():
         known = objects.get(identity)
         if known is not None:
@@ -127,7 +127,7 @@ def _made(plan: Plan, folder: Folder, objects: Mapping[Identity, Planned]) -> It
 
 
 def _added(patched: Patched, folder: Folder) -> Iterator[Identity]:
-    """What the Components of a folder add, as far as their files say so by themselves."""
+    """Yield the objects that Components of a folder add, as far as their files name them."""
     for item in patched.files.objects:
         if not item.is_patch and item.name and folder.holds(item.at):
             yield Identity(item.group, item.kind, str(item.metadata.get("namespace", "")), item.name)

@@ -58,7 +58,12 @@ class Telling:
         written, live = (confidential_in("", body) for body in (one.body, item.item.body))
         for difference, sources in self._with_sources(item.identity, item.differences):
             is_fixed = any(_is_below(difference.route, route) for route in locked)
-            is_left = self._is_left_alone(item.identity, one, difference.route)
+            is_left = bool(one.tool) and any(
+                group == item.identity.group
+                and kind in ("*", item.identity.kind)
+                and _is_below(difference.route, pointer)
+                for group, kind, pointer in self._ignored
+            )
             yield Drift(
                 self.plan.cluster.name,
                 Differs.FIELD,
@@ -127,7 +132,7 @@ class Telling:
         )
 
     def node(self, item: NodeDifference) -> Drift:
-        """What a node has otherwise than its pool says; or nodes of a pool that are not there."""
+        """Report a node that differs from its pool, or nodes of a pool that are missing."""
         sources = tuple(self._places.source(link) for link in once(written(item.links)))
         labels = self.plan.cluster.spec.node_labels
         return Drift(
@@ -153,7 +158,7 @@ class Telling:
     def _class_of(
         self, identity: Identity, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, folder: str = ""
     ) -> ChangeClass:
-        """What `diff` says of a change of this object alone."""
+        """Return the class that `diff` gives a change of this object alone."""
         name, one = self.plan.cluster.name, self.platform.objects.get(identity)
         key = (one.tool or one.folder) if one else folder, identity
         old, new = ({name: {key: body} if body is not None else {}} for body in (before, after))
@@ -198,13 +203,6 @@ class Telling:
     def _applier(self, one: Planned) -> Applier | None:
         return None if one.tool else find_applier(self.plan, one.folder)
 
-    def _is_left_alone(self, identity: Identity, one: Planned, route: Route) -> bool:
-        """Whether the Application that syncs an object of Argo CD is told to leave a field of it alone."""
-        return bool(one.tool) and any(
-            group == identity.group and kind in ("*", identity.kind) and _is_below(route, pointer)
-            for group, kind, pointer in self._ignored
-        )
-
     @cached_property
     def _ignored(self) -> Sequence[tuple[str, str, Route]]:
         objects = self.platform.objects.items()
@@ -218,7 +216,7 @@ class Telling:
 
 
 def _synced(one: Planned, applier: Applier | None, *, is_fixed: bool) -> NextSync:
-    """What a sync does about a field; nothing where nobody syncs the folder."""
+    """Return the effect of a sync on a field: none if nobody syncs the folder."""
     if applier is None and not one.tool:
         return NextSync.NOTHING
     return NextSync.FAILS if is_fixed else NextSync.OVERWRITES
@@ -241,7 +239,7 @@ def _unescaped(part: str) -> str:
 
 
 def _class_of_label(item: NodeDifference) -> ChangeClass:
-    """What it disturbs to set a label, or a taint, of a node to what its pool says."""
+    """Return the class of a change that sets a label or a taint of a node to what its pool says."""
     if item.route[0] == "spec":
         return ChangeClass.TAINT
     key = str(item.route[-1])
@@ -288,7 +286,7 @@ _MOST_LEAVES: Final = 8
 
 
 def _pruning(annotations: Mapping[str, str], applier: Applier | None, *, is_kept: bool) -> NextSync:
-    """What becomes of an object that is written no more, by what it says itself."""
+    """Return the effect of a sync on an object that is written no more, by its annotations."""
     if applier is None or is_kept:
         return NextSync.NOTHING
     if applier.kind == KUSTOMIZATION:
@@ -300,4 +298,5 @@ def _pruning(annotations: Mapping[str, str], applier: Applier | None, *, is_kept
 
 
 _NEVER_PRUNED: Final = (Stage.GPU_OPERATOR, Stage.SCHEDULER)
-"""What Argo CD leaves to a person there, among what their charts install (`gpuplan.compiler.delivery.argocd`)."""
+"""Folders in which Argo CD leaves objects to a person, since charts install more there
+(`gpuplan.compiler.delivery.argocd`)."""

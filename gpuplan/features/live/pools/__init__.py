@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import chain, count as numbers
 from typing import Any, Final
 
-from gpuplan.compiler.base.diagnostics import Severity
 from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, MIG_MANAGER_LABEL, POOL_LABEL
 from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL
@@ -17,6 +16,7 @@ from gpuplan.features.live.clusters import node_labels
 from gpuplan.features.live.clusters.reader import Reader
 from gpuplan.features.live.drafts import Draft, Found
 from gpuplan.features.live.dump import Dump
+from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.operator import Operator, read_operator
 from gpuplan.features.live.pools.boards import is_of_mig_devices
 from gpuplan.features.live.pools.divisions import Entry, read_entries
@@ -34,8 +34,6 @@ from gpuplan.features.live.pools.observing import (
 )
 from gpuplan.features.live.pools.sharing import Keys, Shared, Sharing
 from gpuplan.features.live.pools.surroundings import Surroundings, read_disruption
-from gpuplan.features.live.pools.telling import Told
-from gpuplan.features.live.rules import LAYOUT_NOT_SAID
 
 Spec = dict[str, Any]
 
@@ -46,10 +44,10 @@ def read(dump: Dump) -> Found:
 
 
 class _Reading:
-    """What is read of a dump first, and the drafts that are made of it."""
+    """The parts of a dump that are read first, and the drafts that are made of them."""
 
     def __init__(self, dump: Dump) -> None:
-        self.dump, self.told = dump, Told()
+        self.dump, self.reports = dump, Reports()
         operator, machines = read_operator(dump), read_machines(dump)
         live = tuple(machines.live.values())
         claims, self.kept = read_claims(dump, machines)
@@ -57,39 +55,31 @@ class _Reading:
         is_external = node_labels(Reader(dump, "")) is NodeLabels.EXTERNAL
         flavors = self.surroundings.flavors_of_nodes
         groups = group(claims, live, flavors, are_labelled_by_others=is_external)
-        self.groups = tuple(found for found in groups if not tell_of_gke(found, self.told))
+        self.groups = tuple(found for found in groups if not tell_of_gke(found, self.reports))
         self.boards = {found.pool: board_of(found) for found in self.groups}
-        files = read_files(dump, operator, DEVICE_PLUGIN, self.told)
+        files = read_files(dump, operator, DEVICE_PLUGIN, self.reports)
         self.sharing = Sharing(
-            operator, files, self._entries(operator), self.groups, self.boards, self.surroundings, self.told
+            operator, files, self._entries(operator), self.groups, self.boards, self.surroundings, self.reports
         )
 
     def _entries(self, operator: Operator) -> dict[str, Entry]:
         """The entries of the MIG manager's files; what it refuses of them is told."""
-        entries, others = read_entries(read_files(self.dump, operator, MIG_MANAGER, self.told))
+        entries, others = read_entries(read_files(self.dump, operator, MIG_MANAGER, self.reports))
         for file, problem in (
             *others,
             *((entry.file, found) for entry in entries.values() for found in entry.problems),
         ):
-            self.told.say(
-                LAYOUT_NOT_SAID,
-                file.place(*problem.route),
-                problem.message,
-                label=problem.label,
-                notes=("one bad entry fails the file, and with it all nodes",),
-                help=problem.help,
-                severity=Severity.ERROR,
-            )
+            self.reports.say("mig-file-refused", file.place(*problem.route), problem=problem)
         return dict(entries)
 
     def found(self) -> Found:
-        tell_of_mixtures(self.groups, self.told)
-        tell_of_unserved(self.groups, self.told)
+        tell_of_mixtures(self.groups, self.reports)
+        tell_of_unserved(self.groups, self.reports)
         shared = {found.pool: self.sharing.of_pool(found) for found in self.groups}
         keys = Keys(self.sharing, shared)
         pools = [self._pool(found, shared[found.pool], keys) for found in self.groups]
         drafts = [
-            *unknown_models(self.groups, self.boards, self.told),
+            *unknown_models(self.groups, self.boards, self.reports),
             *self.sharing.layouts.rest(),
             *filter(None, pools),
             *keys.retained(),
@@ -97,22 +87,22 @@ class _Reading:
         ]
         drafts = [*_once(drafts)]
         keys.tell()
-        tell_of_drivers(self.dump, self.told)
-        remarked = (replace(draft, remarks=(*draft.remarks, *self.told.remarks(draft.title))) for draft in drafts)
-        return Found(tuple(remarked), tuple(self.told.diagnostics))
+        tell_of_drivers(self.dump, self.reports)
+        remarked = (replace(draft, remarks=(*draft.remarks, *self.reports.remarks(draft.title))) for draft in drafts)
+        return Found(tuple(remarked), tuple(self.reports.diagnostics))
 
     # --- Pools ---
 
     def _pool(self, found: Group, shared: Sequence[Shared], keys: Keys) -> Draft | None:
         board = self.boards[found.pool]
         if board is None:
-            tell_of_unknown(found, self.told)
+            tell_of_unknown(found, self.reports)
             return None
         first = found.claim.first
         names = keys.kept(found)
         names |= self.surroundings.flavor_name(found.pool, found.machines)
         if flavor := self.surroundings.fixed_flavor(found.pool, found.machines):
-            tell_of_flavor(found, flavor, self.told)
+            tell_of_flavor(found, flavor, self.reports)
         spec: Spec = {"gpu": board.name, "nodes": self._nodes(found, shared[0]), "sharing": shared[0].spec}
         given = {
             "names": names,
@@ -130,7 +120,7 @@ class _Reading:
         sources += [machine.source for machine in found.machines[:1] if found.is_claimed]
         read = [self.sharing.read_by(part) for part in shared]
         sources += [self.sharing.files[key].source for key in read if key in self.sharing.files]
-        tell_of_published(found, board, spec, shared[0], self.told)
+        tell_of_published(found, board, spec, shared[0], self.reports)
         return Draft("Pool", found.pool, spec, tuple(dict.fromkeys(sources)))
 
     def _nodes(self, found: Group, shared: Shared) -> Spec:
@@ -151,7 +141,7 @@ class _Reading:
         return nodes | self.surroundings.per_node(found.pool, found.machines, number)
 
     def _gpus_per_node(self, found: Group, shared: Shared) -> int:
-        """What the table says or labels count; where these count MIG devices, or nothing, what follows from those."""
+        """Return the GPUs of a node: stated by the table, counted by labels, or worked out of the MIG devices."""
         if stated := max((part.gpus_per_node for part in found.claim.parts), default=0):
             return stated
         whole = [machine.counted for machine in found.machines if not is_of_mig_devices(machine.product)]

@@ -17,9 +17,8 @@ COUNT_LABEL: Final = "nvidia.com/gpu.count"
 
 _SHARED: Final = "-SHARED"
 _MIG: Final = "-MIG-"
-"""What GPU Feature Discovery adds to a product's name where its GPUs are shared, and where MIG devices are published as
-GPUs (`productLabel` in `internal/lm/resource.go` of NVIDIA/k8s-device-plugin).
-"""
+"""The endings that GPU Feature Discovery adds to a product's name if its GPUs are shared, and if MIG devices are
+published as GPUs (`productLabel` in `internal/lm/resource.go` of NVIDIA/k8s-device-plugin)."""
 
 
 def bare_product(label: str) -> str:
@@ -88,7 +87,7 @@ def devices_of_labels(labels: Iterable[str]) -> frozenset[str]:
 
 
 def gpu_name(product: str) -> str:
-    """What to call a model that a platform describes itself."""
+    """Return a name for a model that a platform describes itself."""
     short = re.sub(r"^nvidia-", "", product.lower())
     return re.sub(r"[^a-z0-9]+", "-", short).strip("-")[:40].strip("-") or "gpu"
 

@@ -14,20 +14,18 @@ from gpuplan.compiler.checks.formats.mig import mig_errors
 from gpuplan.compiler.planning.layouts import entry_of, make_layout
 from gpuplan.compiler.planning.placement.placing import fits
 from gpuplan.compiler.planning.plan import GPU_RESOURCE, MIG_CONFIG_LABEL, Layout
-from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.policy.models import Devices, MigStrategy
+from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.pools.boards import is_of_mig_devices, profile_of_product
 from gpuplan.features.live.pools.files import ConfigFile
 from gpuplan.features.live.pools.grouping import Group
-from gpuplan.features.live.pools.telling import Told
-from gpuplan.features.live.rules import LAYOUT_NOT_SAID
 
 Spec = dict[str, Any]
 """`instances` or `devices`, as a policy has them."""
 
 
 class Item(NamedTuple):
-    """What an entry says of some GPUs: ``gpus`` is None for all, ``filters`` are empty for boards of any model."""
+    """A part of an entry: ``gpus`` is None for all GPUs, ``filters`` are empty for boards of any model."""
 
     gpus: tuple[int, ...] | None
     is_enabled: bool
@@ -82,9 +80,9 @@ def _item(written: object) -> Item | None:
 
 
 class Division(NamedTuple):
-    """What an entry makes of a model's GPUs; ``fault`` says why no policy does, and is empty where one does.
+    """The division of a model's GPUs by an entry; ``fault`` is why no policy can say it, or empty.
 
-    ``works`` is whether mig-parted does it all the same. ``loss`` is what of the entry the spec does not say.
+    ``works`` is whether mig-parted divides GPUs so all the same. ``loss`` is what the spec leaves out.
     """
 
     spec: Spec
@@ -137,7 +135,7 @@ def other_boards(entry: Entry) -> tuple[str, ...]:
 
 
 def _is_doubled(items: Sequence[Item]) -> bool:
-    """Of two items for one GPU mig-parted takes the later one, and fails where only one switches MIG on."""
+    """Whether two items name one GPU: mig-parted takes the later one, and fails if only one switches MIG on."""
     if any(item.gpus is None for item in items):
         return len(items) > 1
     indexes = [index for item in items for index in item.gpus or ()]
@@ -222,10 +220,10 @@ NVIDIA/mig-parted v0.14.0). The file that earlier releases bring says the same o
 
 
 def find_stock(name: str, gpu: Gpu) -> Division | None:
-    """What an entry of NVIDIA's own file makes of a model: the MIG manager makes that file on the node.
+    """Return the division of a model by an entry of NVIDIA's own file, which the MIG manager makes on the node.
 
-    It has `all-enabled`, `all-balanced`, and for each profile as many instances as there can be (`buildMigConfigSpec`
-    in `pkg/mig/builder/builder.go` there).
+    The file has `all-enabled`, `all-balanced`, and for each profile as many instances as fit (`buildMigConfigSpec` in
+    `pkg/mig/builder/builder.go` there).
     """
     if name == "all-enabled":
         return _EMPTY
@@ -254,7 +252,7 @@ def _balanced(gpu: Gpu) -> Iterator[tuple[str, int]]:
 
 
 _NODE_SIZES: Final = (8, 4, 2, 1, 16)
-"""How many GPUs a node may have where nothing counts them; the usual ones first."""
+"""The numbers of GPUs that a node may have if nothing counts them, the usual ones first."""
 
 
 class Seen(NamedTuple):
@@ -267,7 +265,7 @@ class Seen(NamedTuple):
 _NOTHING: Final = Seen()
 
 
-def read_unlabelled(found: Group, gpu: Gpu, entries: Mapping[str, Entry], told: Told) -> Seen:
+def read_unlabelled(found: Group, gpu: Gpu, entries: Mapping[str, Entry], reports: Reports) -> Seen:
     """Nothing for nodes with a label that names an entry, and for those without MIG devices."""
     if found.is_claimed or MIG_CONFIG_LABEL in found.claim.first.labels or not found.machines:
         return _NOTHING
@@ -284,14 +282,13 @@ def read_unlabelled(found: Group, gpu: Gpu, entries: Mapping[str, Entry], told: 
     elif seen.entry:
         label = f"`{seen.entry}` has what they publish"
         help_ = f"say so before the first sync: `kubectl label nodes NODE {MIG_CONFIG_LABEL}={seen.entry}`"
-    told.say(
-        LAYOUT_NOT_SAID,
+    reports.say(
+        "unlabelled-mig-devices",
         first.at / "metadata" / "labels",
-        f"nodes of pool `{found.pool}` have MIG devices, and no label says of which entry",
-        label=label,
-        notes=(f"without `{MIG_CONFIG_LABEL}` the GPU Operator writes `{ALL_DISABLED}`, and the partitions are gone",),
+        f"Pool {found.pool}",
+        found=found,
         help=help_,
-        drafts=(f"Pool {found.pool}",),
+        label=label,
     )
     return seen
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gpuplan.compiler.backends.gpu_operator import device_plugin
-from gpuplan.compiler.base.diagnostics import Origin, Path, Rule, Severity
+from gpuplan.compiler.base.diagnostics import Origin, Path, Rule
 from gpuplan.compiler.base.plain import inside, is_yaml, mapping, read_text, sequence, text
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.catalog import resource_suffix
@@ -16,8 +16,8 @@ from gpuplan.compiler.checks.formats.plugin import plugin_errors, unmatched_name
 from gpuplan.compiler.planning.plan import GPU_RESOURCE
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.operator import Operator, is_settings
-from gpuplan.features.live.pools.telling import Told
 from gpuplan.features.live.rules import LAYOUT_NOT_SAID, SHARING_NOT_SAID
 
 
@@ -74,16 +74,16 @@ DEVICE_PLUGIN: Final = Operand(
 )
 
 
-def read_files(dump: Dump, operator: Operator, operand: Operand, told: Told) -> tuple[ConfigFile, ...]:
+def read_files(dump: Dump, operator: Operator, operand: Operand, reports: Reports) -> tuple[ConfigFile, ...]:
     """The files of an operand: those of the ConfigMap that the operator is told of, else all that look like one.
 
     What is meant to be one and cannot be parsed is a finding.
     """
-    return tuple(_Files(operator, operand, told).read(dump))
+    return tuple(_Files(operator, operand, reports).read(dump))
 
 
 OPERATORS_OWN: Final = "default-mig-parted-config"
-"""What the GPU Operator calls the file that it brings (`MigPartedDefaultConfigMapName` in its `object_controls.go`)."""
+"""The name of the file that the GPU Operator brings (`MigPartedDefaultConfigMapName` in its `object_controls.go`)."""
 _OF_ONE_NODE: Final = "nvidia.com/node-name"
 """The label of a ConfigMap in which the MIG manager of a node shows the file that it has made there.
 
@@ -97,7 +97,7 @@ class _Files(NamedTuple):
 
     operator: Operator
     operand: Operand
-    told: Told
+    reports: Reports
 
     def read(self, dump: Dump) -> Iterator[ConfigFile]:
         wanted, maps = self.operator.text(self.operand.section, "config", "name"), dump.of_kind("", "ConfigMap")
@@ -145,15 +145,7 @@ class _Files(NamedTuple):
             bodies = read_text(value)
             yield ConfigFile(at, key, mapping(bodies[0]) if bodies else {}, source, owner, is_inline=True)
         elif isinstance(value, str):
-            self.told.say(
-                self.operand.rule,
-                at,
-                f"the file `{key}` of {source} cannot be parsed",
-                label="no YAML",
-                notes=("the program that reads it fails, and with it all nodes that name the file",),
-                help="correct it, and import again",
-                severity=Severity.ERROR,
-            )
+            self.reports.say("file-not-parsed", at, rule=self.operand.rule.code, key=key, source=source)
 
 
 _METHODS: Final = ("mps", "timeSlicing")
@@ -161,7 +153,7 @@ _METHODS: Final = ("mps", "timeSlicing")
 
 
 class Loss(NamedTuple):
-    """What of a file no policy says, where, and what holds instead; ``is_inert`` where it never had an effect."""
+    """Yield the parts of a file that no policy says; NVIDIA's program refuses or drops some of them by itself."""
 
     route: Path
     message: str
@@ -170,7 +162,7 @@ class Loss(NamedTuple):
 
 
 class Method(Value):
-    """How a file divides devices: ``kind`` as a policy calls it, and into how many shares by resource."""
+    """The way in which a file divides devices: ``kind`` as a policy calls it, and the shares by resource."""
 
     kind: str
     renames: bool
@@ -179,7 +171,7 @@ class Method(Value):
     route: Path
 
     def fields(self) -> dict[str, Any]:
-        """What a policy says beside the shares, where it is not as usual."""
+        """Return the fields of a policy beside the shares that are not as usual."""
         found: dict[str, Any] = {} if self.renames else {"rename": False}
         if self.kind == "timeSlicing" and not self.fails:
             found["failRequestsGreaterThanOne"] = False
@@ -254,7 +246,7 @@ _USUAL: Final[Mapping[str, object]] = {
     "nvidiaDriverRoot": "/",
     "plugin": {"passDeviceSpecs": False, "deviceListStrategy": "envvar", "deviceIDStrategy": "uuid"},
 }
-"""What holds without a file; a variable of its environment comes before both ("Configuring the NVIDIA device plugin
+"""The values without a file; a variable of its environment comes before both ("Configuring the NVIDIA device plugin
 binary" in `README.md` of NVIDIA/k8s-device-plugin at cb6e45ec3577)."""
 
 
@@ -265,7 +257,7 @@ def _is_usual(value: object, usual: object) -> bool:
 
 
 def _losses(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[Loss]:
-    """What NVIDIA's program refuses or drops is without an effect already; other flags are lost."""
+    """Yield the parts of a file that no policy says; NVIDIA's program refuses or drops some of them itself."""
     refused = (*plugin_errors(body, overriding),)
     dropped = (*find_problems("device-plugin-ignored", body), *unmatched_names(body, overriding))
     for problem in {found.route: found for found in (*dropped, *refused)}.values():

@@ -1,4 +1,4 @@
-"""Which nodes make a pool: those that something claims for it, else nodes that are alike."""
+"""The pools that nodes make: those that something claims, and else nodes that are alike."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gpuplan.compiler.planning.node_pools import NODE_POOL_LABELS
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL
 from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL as SHARD_LABEL
 from gpuplan.features.live.drafts import Draft, policy_name
+from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.pools.boards import (
     bare_product,
     described,
@@ -22,8 +23,6 @@ from gpuplan.features.live.pools.boards import (
     is_of_mig_devices,
 )
 from gpuplan.features.live.pools.nodes import Claim, Machine, Part
-from gpuplan.features.live.pools.telling import Told
-from gpuplan.features.live.rules import NODES_NOT_SAID
 
 
 class Group(Value):
@@ -96,7 +95,7 @@ def selector_of(machine: Machine) -> dict[str, str]:
 
 
 def _part(machines: Sequence[Machine], *, is_selected: bool) -> Part:
-    """What nodes that are alike are told: their own labels, so far as a program of NVIDIA reads them."""
+    """Return the labels and taints that alike nodes share."""
     first = machines[0]
     taints = Counter(taint for machine in machines for taint in machine.taints)
     selector = selector_of(first) if is_selected else {}
@@ -165,7 +164,7 @@ def board_of(found: Group) -> Board | None:
     return Board(stated, None) if stated else None
 
 
-def unknown_models(groups: Sequence[Group], boards: Mapping[str, Board | None], told: Told) -> Iterator[Draft]:
+def unknown_models(groups: Sequence[Group], boards: Mapping[str, Board | None], reports: Reports) -> Iterator[Draft]:
     """A document for each model that the catalog lacks."""
     unknown: dict[str, list[Group]] = {}
     for found in groups:
@@ -181,11 +180,11 @@ def unknown_models(groups: Sequence[Group], boards: Mapping[str, Board | None], 
         devices |= {device for found in pools for part in found.claim.parts for device in part.devices}
         spec = dict(described(labels, products, devices))
         draft = Draft("Gpu", name, spec, tuple(machine.source for machine in machines[:1]))
-        _tell_of_model(draft, machines, told)
+        _tell_of_model(draft, machines, reports)
         yield draft
 
 
-def _tell_of_model(draft: Draft, machines: Sequence[Machine], told: Told) -> None:
+def _tell_of_model(draft: Draft, machines: Sequence[Machine], reports: Reports) -> None:
     missing = [field for field in ("memoryMiB", "computeCapability", "products", "pci") if field not in draft.spec]
     if not missing or not machines:
         return
@@ -196,12 +195,11 @@ def _tell_of_model(draft: Draft, machines: Sequence[Machine], told: Told) -> Non
             f"write {', '.join(f'`{field}`' for field in missing)} into policies/gpus/{draft.name}.yaml",
         )
     )
-    told.say(
-        NODES_NOT_SAID,
+    reports.say(
+        "model-in-part",
         first.at / "metadata" / "labels",
-        f"the labels of node `{first.name}` do not say all of its GPU model, which the catalog lacks",
-        label=f"no {' and no '.join(f'`{field}`' for field in missing)}",
-        notes=("NFD finds PCI ids: `kubectl get nodefeatures -A -o yaml` has them, and can be imported, too",),
+        draft.title,
+        fields=" and no ".join(f"`{field}`" for field in missing),
+        first=first,
         help=help_,
-        drafts=(draft.title,),
     )

@@ -14,6 +14,7 @@ from gpuplan.compiler.checks.wording import gpu_numbers
 from gpuplan.compiler.planning.layouts import content_hash
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.features.live.drafts import Draft, policy_name
+from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.pools.divisions import (
     Division,
     Entry,
@@ -27,8 +28,6 @@ from gpuplan.features.live.pools.divisions import (
     renamed,
 )
 from gpuplan.features.live.pools.files import MIG_MANAGER, OPERATORS_OWN
-from gpuplan.features.live.pools.telling import Told
-from gpuplan.features.live.rules import LAYOUT_NOT_SAID
 
 
 class Use(Value):
@@ -48,7 +47,7 @@ class Use(Value):
 
 
 class _Meaning(NamedTuple):
-    """What an entry is for a model, and where it says so."""
+    """The division that an entry stands for on a model, and its source."""
 
     spec: Spec
     source: str
@@ -58,8 +57,8 @@ class _Meaning(NamedTuple):
 class Layouts:
     """Finds what each pool is divided into; the drafts are those of all that were asked for."""
 
-    def __init__(self, entries: Mapping[str, Entry], uses: Sequence[Use], told: Told) -> None:
-        self._entries, self._uses, self._told = entries, uses, told
+    def __init__(self, entries: Mapping[str, Entry], uses: Sequence[Use], reports: Reports) -> None:
+        self._entries, self._uses, self._reports = entries, uses, reports
         self._drafts: dict[str, Draft] = {}
         self._written: dict[str, str] = {}
         self._used = {use.entry for use in uses}
@@ -73,23 +72,17 @@ class Layouts:
                 self._keeper.setdefault(use.entry, self._hash(meaning, use))
 
     def mig_of(self, use: Use) -> dict[str, Any] | None:
-        """What a pool says of its layout; None where nothing is known that its GPUs could be divided into."""
+        """Return a pool's reference to its layout, or None if nothing says how its GPUs are divided."""
         meaning = self._meaning(use)
         if meaning is None:
             return None
         keeps = not meaning.keeps_name or self._keeper[use.entry] == self._hash(meaning, use)
         if not keeps:
-            self._told.say(
-                LAYOUT_NOT_SAID,
+            self._reports.say(
+                "one-name-for-several-divisions",
                 self._entries[use.entry].at if use.entry in self._entries else use.at,
-                f"entry `{use.entry}` divides boards of {use.gpu.id} otherwise than those of other pools",
-                label="one name for several divisions",
-                notes=(
-                    "a layout is for one model, and its name stands for one division",
-                    "the MIG manager starts again with gpuplan's file, and fails on nodes that are not relabelled",
-                ),
-                help=f"the nodes of pool `{use.pool}` get another `nvidia.com/mig.config`: drain them before the sync",
-                drafts=(f"Pool {use.pool}",),
+                f"Pool {use.pool}",
+                use=use,
             )
         return {"layout": self._draft(use, meaning, keeps=keeps)}
 
@@ -106,13 +99,23 @@ class Layouts:
         if entry is not None:
             division = divide(entry, use.gpu)
             if not division.fault:
-                self._tell_of_others(use, entry)
+                if boards := other_boards(entry):
+                    self._reports.say(
+                        "entry-for-boards-without-mig",
+                        entry.at,
+                        f"Pool {use.pool}",
+                        boards=joined([f"`{item}`" for item in boards]),
+                        entry=entry,
+                        use=use,
+                    )
                 spec = self._covering(use, entry, self._renamed(use, entry, division.spec))
                 if division.loss:
-                    self._tell_loss(use, entry, division.loss)
+                    self._reports.say(
+                        "entry-in-part", entry.at, f"Pool {use.pool}", entry=entry, division=division, use=use
+                    )
                 return _Meaning(spec, entry.file.source, keeps_name=not division.loss)
             if entry.problems:  # which say it better
-                self._told.remark(f"Pool {use.pool}", f"entry `{use.entry}` {division.fault}")
+                self._reports.remark(f"Pool {use.pool}", f"entry `{use.entry}` {division.fault}")
             else:
                 self._tell_fault(use, entry.at, division)
         elif stock := find_stock(use.entry, use.gpu):
@@ -122,42 +125,18 @@ class Layouts:
             return self._as_published(use, is_known=True)
         return self._as_published(use, is_known=entry is not None)
 
-    def _tell_of_others(self, use: Use, entry: Entry) -> None:
-        if boards := other_boards(entry):
-            self._told.say(
-                LAYOUT_NOT_SAID,
-                entry.at,
-                f"entry `{entry.name}` is also for boards that have no MIG: {joined([f'`{item}`' for item in boards])}",
-                label=f"on nodes of pool `{use.pool}`",
-                notes=("a layout of gpuplan is for all GPUs of a node, and mig-parted fails where one has no MIG",),
-                help="name the GPUs that have MIG in the layout's `devices`, so that it says nothing of others",
-                drafts=(f"Pool {use.pool}",),
-            )
-
-    def _tell_loss(self, use: Use, entry: Entry, loss: str) -> None:
-        self._told.say(
-            LAYOUT_NOT_SAID,
-            entry.at,
-            f"entry `{entry.name}` {loss}",
-            label="left whole",
-            notes=("what has another meaning has another name: the nodes get a new `nvidia.com/mig.config`",),
-            help=f"drain the nodes of pool `{use.pool}` before the first sync, or give these GPUs instances before",
-            drafts=(f"Pool {use.pool}",),
-        )
-
     def _renamed(self, use: Use, entry: Entry, spec: Spec) -> Spec:
         """With the names that profiles have today, unless the nodes publish those of another driver."""
         old = [name for name in profiles_of(spec) if name in use.gpu.legacy_names and name not in use.old_names]
         if not old:
             return spec
-        self._told.say(
-            LAYOUT_NOT_SAID,
+        self._reports.say(
+            "names-of-some-drivers",
             entry.at,
-            f"entry `{entry.name}` has names that only some drivers use: {joined([f'`{it}`' for it in old])}",
-            label=f"written as {joined([f'`{use.gpu.current_name(it)}`' for it in old])}",
-            notes=("mig-parted fails where the driver uses another name: `MIG profile not found on this GPU`",),
-            help="`nvidia-smi mig -lgip` on a node shows its names; pin the driver with `gpuOperator.driver.version`",
-            drafts=(f"Pool {use.pool}",),
+            f"Pool {use.pool}",
+            current=joined([f"`{use.gpu.current_name(it)}`" for it in old]),
+            entry=entry,
+            old=joined([f"`{it}`" for it in old]),
         )
         return renamed(spec, {name: use.gpu.current_name(name) for name in old})
 
@@ -170,43 +149,33 @@ class Layouts:
         missing = sorted(set(range(size)) - {index for gpus in named for index in gpus})
         if not missing:
             return spec
-        self._told.say(
-            LAYOUT_NOT_SAID,
-            entry.at,
-            f"entry `{entry.name}` says nothing of {gpu_numbers(missing)}",
-            label="left whole",
-            notes=("mig-parted reports success only when it knows every GPU of the node",),
-            help="give them instances in the layout, if they are to have some",
-            drafts=(f"Pool {use.pool}",),
-        )
+        self._reports.say("gpus-without-a-word", entry.at, f"Pool {use.pool}", entry=entry, gpus=gpu_numbers(missing))
         return {"devices": [*spec["devices"], {"gpus": missing, "enabled": False}]}
 
     def _tell_fault(self, use: Use, at: Origin, division: Division) -> None:
-        self._told.say(
-            LAYOUT_NOT_SAID,
+        self._reports.say(
+            "entry-is-no-layout",
             at,
-            f"entry `{use.entry}` {division.fault}",
-            label=f"not on nodes of pool `{use.pool}`",
+            f"Pool {use.pool}",
             notes=() if division.works else ("the MIG manager fails on these nodes, and leaves them as they were",),
-            help="write what they are to have into `sharing.mig` of the pool; now the first sync switches MIG off",
             severity=None if division.works else Severity.ERROR,
-            drafts=(f"Pool {use.pool}",),
+            division=division,
+            use=use,
         )
 
     def _as_published(self, use: Use, *, is_known: bool) -> _Meaning | None:
-        """What the nodes have now, where it is the same on each GPU of a node."""
+        """Return the division that nodes publish, if it is the same on each GPU of a node."""
         found = {name: number // max(use.gpus_per_node, 1) for name, number in use.published.items()}
         is_even = all(number % max(use.gpus_per_node, 1) == 0 for number in use.published.values())
         division = divide_instances(found, use.gpu) if found and is_even else None
         is_usable = division is not None and not division.fault
         if not is_known:
-            self._told.say(
-                LAYOUT_NOT_SAID,
+            self._reports.say(
+                "entry-in-no-file",
                 use.at,
-                f"no file of the dump has the entry `{use.entry}` that nodes of pool `{use.pool}` name",
+                f"Pool {use.pool}",
                 label="what they publish is taken for it" if is_usable else "nothing says what it divides GPUs into",
-                help="import the ConfigMap of the MIG manager, too",
-                drafts=(f"Pool {use.pool}",),
+                use=use,
             )
         file = use.at.locate().file.path
         return _Meaning(division.spec, f"what its nodes publish ({file})") if division and is_usable else None
@@ -233,7 +202,7 @@ class Layouts:
         return next(found for found in tries if found not in self._drafts and found not in _OF_MIG_MANAGER)
 
     def spec_of(self, layout: str) -> Spec:
-        """What a layout says that was asked for."""
+        """Return the instances of a layout that was asked for."""
         return {field: part for field, part in self._drafts[layout].spec.items() if field in ("instances", "devices")}
 
     def rest(self) -> Iterator[Draft]:
@@ -262,14 +231,8 @@ class Layouts:
             return
         first, more = entries[0], len(entries) - 3
         names = [f"`{entry.name}`" for entry in entries[:3]] + ([f"{more} more"] if more > 0 else [])
-        self._told.say(
-            LAYOUT_NOT_SAID,
-            first.at,
-            f"no node names {count(len(entries), 'entry', 'entries')} of the MIG manager's file",
-            label="left out",
-            notes=(f"these are {joined(names)}",),
-            help="a pool that wants one of them says the same with `sharing: {mig: {instances: ...}}`",
-            severity=Severity.NOTE,
+        self._reports.say(
+            "unused-entries", first.at, entries=count(len(entries), "entry", "entries"), names=joined(names)
         )
 
 

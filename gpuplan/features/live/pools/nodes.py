@@ -47,7 +47,7 @@ class Machine(Value):
 
     @property
     def counted(self) -> int:
-        """What the label counts: GPUs, or MIG devices that are published as GPUs."""
+        """The number in the label: of GPUs, or of MIG devices that are published as GPUs."""
         count = self.labels.get(COUNT_LABEL, "")
         return int(count) if count.isdigit() and len(count) < _DIGITS else 0
 
@@ -75,7 +75,7 @@ class Machines(NamedTuple):
 
 
 def read_machines(dump: Dump) -> Machines:
-    """Of a node that is there twice the first one counts."""
+    """Return the nodes with GPUs; of a node that is there twice the first."""
     live: dict[str, Machine] = {}
     applied: dict[str, Machine] = {}
     devices = devices_by_node(dump)
@@ -117,7 +117,7 @@ _OTHERS_TAINTS: Final = (
     "cloud.google.com/gke-quick-remove",
     "cloud.google.com/impending-node-termination",
 )
-"""How keys of taints begin that come and go by themselves."""
+"""Beginnings of the keys of taints that come and go by themselves."""
 
 
 def _taints(written: object) -> Iterator[Taint]:
@@ -205,20 +205,6 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
 
 def read_claims(dump: Dump, machines: Machines) -> tuple[tuple[Claim, ...], tuple[Kept, ...]]:
     """One claim for each pool; a table says most, then come rules, then what Git applies to nodes."""
-    rules, kept = _of_rules(dump)
-    found: dict[str, Claim] = {}
-    for claim in (*_of_tables(dump), *rules, *_of_nodes(machines.applied.values())):
-        found.setdefault(claim.pool, claim)
-    return tuple(found[name] for name in sorted(found)), kept
-
-
-# --- Rules -------------------------------------------------------------------------------------------------------
-
-_RULE_GROUPS: Final = ("nfd.k8s-sigs.io", "nfd.openshift.io")
-_ANCHORS: Final = ("^(?:", ")$")
-
-
-def _of_rules(dump: Dump) -> tuple[list[Claim], tuple[Kept, ...]]:
     claims: list[Claim] = []
     kept: list[Kept] = []
     for item in (found for group in _RULE_GROUPS for found in dump.of_kind(group, "NodeFeatureRule")):
@@ -231,7 +217,17 @@ def _of_rules(dump: Dump) -> tuple[list[Claim], tuple[Kept, ...]]:
             own = [(name, part) for name, part in parts if part.labels.get(POOL_LABEL) == pool]
             left = [] if not own[0][0].endswith(ROLLOUT_SUFFIX) else [Part(own[0][1].at, own[0][1].source, {})]
             claims.append(Claim(pool, (*left, *(part for _, part in own[:2]))))
-    return claims, tuple(kept)
+
+    found: dict[str, Claim] = {}
+    for claim in (*_of_tables(dump), *claims, *_of_nodes(machines.applied.values())):
+        found.setdefault(claim.pool, claim)
+    return tuple(found[name] for name in sorted(found)), tuple(kept)
+
+
+# --- Rules -------------------------------------------------------------------------------------------------------
+
+_RULE_GROUPS: Final = ("nfd.k8s-sigs.io", "nfd.openshift.io")
+_ANCHORS: Final = ("^(?:", ")$")
 
 
 def _rules(item: Item) -> Iterator[tuple[str, Part]]:
@@ -313,7 +309,7 @@ def _row(at: Origin, source: str, row: Mapping[str, object]) -> Part:
 
 
 def _of_nodes(machines: Iterable[Machine]) -> Iterator[Claim]:
-    """What Git applies to nodes, by the pool that it says they are in."""
+    """Yield the claims of nodes that Git applies, by the pool in their label."""
     pools: dict[str, dict[tuple[tuple[str, str], ...], list[Machine]]] = {}
     for machine in machines:
         if machine.pool:

@@ -1,4 +1,4 @@
-"""How the nodes of pools are shared, and which file of the device plugin each pool keeps."""
+"""The sharing of the nodes of pools, and the file of the device plugin that each pool keeps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gpuplan.compiler.backends.gpu_operator import device_plugin
-from gpuplan.compiler.base.diagnostics import Severity
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import count, joined
 from gpuplan.compiler.catalog import Gpu, resource_suffix
@@ -17,6 +16,7 @@ from gpuplan.compiler.planning.plugin_configs import pool_of
 from gpuplan.compiler.planning.pools import ALL_DISABLED, ROLLOUT_SUFFIX
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.features.live.drafts import Draft, policy_name
+from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.operator import Operator
 from gpuplan.features.live.pools.boards import is_of_mig_devices
 from gpuplan.features.live.pools.divisions import Entry, profiles_of, read_unlabelled
@@ -25,14 +25,12 @@ from gpuplan.features.live.pools.grouping import Board, Group
 from gpuplan.features.live.pools.layouts import Layouts, Use
 from gpuplan.features.live.pools.nodes import Machine, Part
 from gpuplan.features.live.pools.surroundings import Surroundings
-from gpuplan.features.live.pools.telling import Told
-from gpuplan.features.live.rules import LAYOUT_NOT_SAID, SHARING_NOT_SAID
 
 Spec = dict[str, Any]
 
 
 class Shared(Value):
-    """How nodes are shared, as a policy has it; ``key`` is the device plugin's file that their label names.
+    """The sharing of nodes, as a policy has it; ``key`` is the device plugin's file that their label names.
 
     ``division`` and ``strategy`` are of a pool with MIG.
     """
@@ -58,25 +56,25 @@ class Sharing:
         groups: Sequence[Group],
         boards: Mapping[str, Board | None],
         surroundings: Surroundings,
-        told: Told,
+        reports: Reports,
     ) -> None:
-        self.operator, self.surroundings, self.told = operator, surroundings, told
+        self.operator, self.surroundings, self.reports = operator, surroundings, reports
         self.groups, self.boards = groups, boards
         known = {strategy.value for strategy in ClusterMigStrategy}
         overriding = ClusterMigStrategy(operator.strategy if operator.strategy in known else "perPool")
         self.files: dict[str, ConfigFile] = {file.key: file for file in reversed(files)}
         self.configurations = {key: read_configuration(file, overriding) for key, file in self.files.items()}
         self._unlabelled = {
-            found.pool: read_unlabelled(found, board.gpu, entries, told)
+            found.pool: read_unlabelled(found, board.gpu, entries, reports)
             for found in groups
             if (board := boards[found.pool]) and board.gpu
         }
         uses = tuple(self._uses())
         self._by_entry = {(use.pool, use.entry): use for use in uses}
-        self.layouts = Layouts(entries, uses, told)
+        self.layouts = Layouts(entries, uses, reports)
 
     def of_pool(self, found: Group) -> tuple[Shared, ...]:
-        """How its nodes are shared; of a pool that a rollout divides, those that are left and those moved."""
+        """Return the sharing of a pool's nodes, and of those that a rollout moved."""
         board = self.boards[found.pool]
         gpu = board.gpu if board else None
         return tuple(self._of_part(found, part, gpu) for part in found.claim.parts)
@@ -115,30 +113,37 @@ class Sharing:
         key = named or self.operator.default_key
         config = self.configurations.get(key, _NONE)
         if named and named not in self.files and self.files:
-            self._tell_of_missing_file(found, part, named)
+            self.reports.say("no-such-file", part.at, f"Pool {found.pool}", found=found, key=named)
         is_on_demand = part.labels.get(MIG_MANAGER_LABEL) == "false" and part.labels.get(DRA_PLUGIN_LABEL) == "true"
         if is_on_demand and gpu and (profiles := self.surroundings.claimed_profiles(gpu)):
             return Shared({"dynamicMig": {"profiles": profiles}}, named)
         name = self._entry_of(found, part)
         if name and gpu is None and self.boards[found.pool] is not None:
-            self._tell_of_unlisted(found, part, name)
+            board = self.boards[found.pool]
+            called = board.name if board else ""
+            self.reports.say(
+                "entry-on-unknown-model",
+                part.at,
+                f"Pool {found.pool}",
+                f"Gpu {called}",
+                called=called,
+                found=found,
+                name=name,
+            )
         use = self._by_entry.get((found.pool, name))
         unlabelled = self._unlabelled.get(found.pool)
         mig = self.layouts.mig_of(use) if use else (unlabelled and unlabelled.spec) or None
         if mig is not None and gpu is not None:
-            return self._mig(found, mig, config, named)
+            strategy = self._strategy(found, config)
+            division = self.layouts.spec_of(mig["layout"]) if "layout" in mig else mig
+            sliced = config.of_mig(profiles_of(division), strategy)
+            told = {} if strategy == MigStrategy.MIXED else {"strategy": strategy}
+            return Shared({"mig": {**mig, **told, **sliced}}, named, strategy, division)
         if whole := config.of_gpus():
             return Shared(whole, named)
         if self.surroundings.is_fraction(found.pool):
             return Shared({"fraction": {}}, named)
         return Shared({"exclusive": {}}, named)
-
-    def _mig(self, found: Group, mig: Spec, config: Configuration, key: str) -> Shared:
-        strategy = self._strategy(found, config)
-        division = self.layouts.spec_of(mig["layout"]) if "layout" in mig else mig
-        sliced = config.of_mig(profiles_of(division), strategy)
-        told = {} if strategy == MigStrategy.MIXED else {"strategy": strategy}
-        return Shared({"mig": {**mig, **told, **sliced}}, key, strategy, division)
 
     def _strategy(self, found: Group, config: Configuration) -> str:
         """The file's, unless the cluster has one for all nodes; else GPU Feature Discovery shows it."""
@@ -151,30 +156,6 @@ class Sharing:
             return min(labels & known)
         is_single = any(is_of_mig_devices(machine.product) for machine in found.machines)
         return MigStrategy.SINGLE.value if is_single else MigStrategy.MIXED.value
-
-    def _tell_of_unlisted(self, found: Group, part: Part, name: str) -> None:
-        board = self.boards[found.pool]
-        called = board.name if board else ""
-        self.told.say(
-            LAYOUT_NOT_SAID,
-            part.at,
-            f"nobody knows which instances `{called}` may have, of which nodes of pool `{found.pool}` name `{name}`",
-            label="no model of the catalog",
-            notes=("no label of a node says where the instances of a board may be placed",),
-            help=f"give the Gpu `{called}` its `mig`, as `nvidia-smi mig` prints it, and the pool a layout",
-            drafts=(f"Pool {found.pool}", f"Gpu {called}"),
-        )
-
-    def _tell_of_missing_file(self, found: Group, part: Part, key: str) -> None:
-        self.told.say(
-            SHARING_NOT_SAID,
-            part.at,
-            f"no file of the device plugin is called `{key}`, which nodes of pool `{found.pool}` name",
-            label="taken for whole GPUs",
-            notes=("the device plugin of such a node does not start, and the node publishes no GPUs",),
-            help=f"correct the label `{DEVICE_PLUGIN_CONFIG_LABEL}`, or import the ConfigMap that has the file",
-            drafts=(f"Pool {found.pool}",),
-        )
 
 
 _NONE: Final = Configuration("", None, ())
@@ -208,18 +189,14 @@ class Keys:
 
     def __init__(self, sharing: Sharing, shared: Mapping[str, tuple[Shared, ...]]) -> None:
         self.sharing, self.shared = sharing, shared
-        self.groups, self.files, self.told = sharing.groups, sharing.files, sharing.told
-        self._meanings = self._keepers()
-
-    def _keepers(self) -> Mapping[str, object]:
-        """By key that is not gpuplan's, what it stands for: what most nodes that name it do with it."""
+        self.groups, self.files, self.reports = sharing.groups, sharing.files, sharing.reports
         sizes: dict[str, Counter[object]] = {}
         for found in self.groups:
             first = self.shared[found.pool][0]
             if self._is_foreign(found.pool, first.key):
                 number = len(found.machines) or len(found.claim.first.names)
                 sizes.setdefault(first.key, Counter())[_content(first)] += number
-        return {key: found.most_common(1)[0][0] for key, found in sizes.items()}
+        self._meanings = {key: found.most_common(1)[0][0] for key, found in sizes.items()}
 
     def kept(self, found: Group) -> dict[str, Any]:
         """The name that a pool's file keeps, where nodes know it by another one than gpuplan would give it."""
@@ -229,14 +206,12 @@ class Keys:
         if self._meanings.get(shared.key) == _content(shared):
             return {"devicePluginConfig": shared.key}
         file = self.files.get(shared.key)
-        self.told.say(
-            SHARING_NOT_SAID,
+        self.reports.say(
+            "one-file-for-several-ways",
             file.at if file else found.claim.first.at,
-            f"the file `{shared.key}` of the device plugin means something else for pool `{found.pool}`",
-            label="one file for several ways of sharing",
-            notes=("a file of gpuplan says how one kind of pool is shared, and nothing else",),
-            help="nothing: these nodes get a file of their own, and the label that names it",
-            drafts=(f"Pool {found.pool}",),
+            f"Pool {found.pool}",
+            found=found,
+            shared=shared,
         )
         return {}
 
@@ -261,7 +236,7 @@ class Keys:
             yield Draft("Retained", f"plugin-{policy_name(key)}", spec, (file.source,))
 
     def tell(self) -> None:
-        """What is lost of files that nodes name, and how many others there are."""
+        """Report what is lost of files that nodes name, and how many files no node names."""
         pools: dict[str, list[str]] = {}
         for pool, parts in self.shared.items():
             for part in parts:
@@ -270,53 +245,35 @@ class Keys:
         for key, file in sorted(self.files.items()):
             if key in pools:
                 for loss in self.sharing.configurations[key].losses:
-                    self.told.say(
-                        SHARING_NOT_SAID,
-                        file.place(*loss.route),
-                        f"`{key}`: {loss.message}",
-                        label="never had an effect" if loss.is_inert else "not said in a policy",
-                        help=loss.instead,
-                        drafts=pools[key],
+                    label = "never had an effect" if loss.is_inert else "not said in a policy"
+                    at = file.place(*loss.route)
+                    self.reports.say("plugin-setting-not-said", at, *pools[key], key=key, loss=loss, label=label)
+                shared = [part for parts in self.shared.values() for part in parts]
+                method = self.sharing.configurations[key].method
+                readers = [part for part in shared if (self.sharing.read_by(part)) == key]
+                used = {resource for part in readers for resource in _divided(part)}
+                left = [resource for resource in (method.replicas if method else {}) if resource not in used]
+                if left and method is not None:
+                    self.reports.say(
+                        "undivided-resources",
+                        file.place(*method.route, "resources"),
+                        *[
+                            f"Pool {found.pool}"
+                            for found in self.groups
+                            if found.claim.first.labels.get(DEVICE_PLUGIN_CONFIG_LABEL) == key
+                        ],
+                        key=key,
+                        resources=joined([f"`{name}`" for name in left]),
                     )
-                self._tell_of_undivided(key, file, [part for parts in self.shared.values() for part in parts])
             elif not file.owner.startswith(device_plugin.CONFIG_MAP):
                 unused.append(file)
         if unused:
-            self.told.say(
-                SHARING_NOT_SAID,
-                unused[0].at,
-                f"no node names {count(len(unused), 'file')} of the device plugin",
-                label="left out",
-                notes=(f"the first is `{unused[0].key}`",),
-                help="a pool that wants one says the same in `sharing`",
-                severity=Severity.NOTE,
-            )
-
-    def _tell_of_undivided(self, key: str, file: ConfigFile, shared: Sequence[Shared]) -> None:
-        """Resources that a file divides and that none of the pools that read it is divided by."""
-        method = self.sharing.configurations[key].method
-        readers = [part for part in shared if (self.sharing.read_by(part)) == key]
-        used = {resource for part in readers for resource in _divided(part)}
-        left = [resource for resource in (method.replicas if method else {}) if resource not in used]
-        if left and method is not None:
-            self.told.say(
-                SHARING_NOT_SAID,
-                file.place(*method.route, "resources"),
-                f"`{key}`: no pool that reads the file is divided by {joined([f'`{name}`' for name in left])}",
-                label="left out",
-                notes=("MIG devices are divided by their own names, and GPUs beside them stay whole in a policy",),
-                help="nothing, where the nodes have no such device",
-                severity=Severity.NOTE,
-                drafts=[
-                    f"Pool {found.pool}"
-                    for found in self.groups
-                    if found.claim.first.labels.get(DEVICE_PLUGIN_CONFIG_LABEL) == key
-                ],
-            )
+            files = count(len(unused), "file")
+            self.reports.say("unused-plugin-files", unused[0].at, files=files, first=unused[0])
 
 
 def _content(shared: Shared) -> object:
-    """What decides the file that gpuplan writes for a pool."""
+    """Return what decides the file that gpuplan writes for a pool."""
     if shared.kind == "mig":
         sliced = shared.spec["mig"].get("timeSlicing")
         return repr((shared.strategy, sliced, sorted(profiles_of(shared.division)) if sliced else ()))

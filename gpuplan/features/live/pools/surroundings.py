@@ -1,4 +1,4 @@
-"""What schedulers, drivers, DRA, Argo CD and Flux know of pools."""
+"""The settings of pools in objects of schedulers, drivers, DRA, Argo CD and Flux."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ _PLENTY: Final = {"cpu": PLENTY[Counted.CPU] // 1000, "memory": PLENTY[Counted.M
 
 
 def _nominal(holder: Item, flavor: str, resource: str) -> Iterator[Decimal]:
-    """What a queue or a cohort has of a resource; not what stands for plenty, since no tenant bounds it."""
+    """Yield the quotas of a queue or a cohort on a resource, but for the number that stands for plenty."""
     for group in map(mapping, sequence(inside(holder.body, "spec").get("resourceGroups"))):
         for part in map(mapping, sequence(group.get("flavors"))):
             for cell in map(mapping, sequence(part.get("resources"))) if part.get("name") == flavor else ():
@@ -200,7 +200,7 @@ def _fallbacks(dump: Dump) -> Iterator[tuple[str, str]]:
 
 
 def _granted(dump: Dump) -> Mapping[str, frozenset[str]]:
-    """What namespaces may use of each pool, of the parameters of gpuplan's admission policies."""
+    """Return by pool the units that parameters of gpuplan's admission policies grant to namespaces."""
     found: dict[str, frozenset[str]] = {}
     for pool, what in _grants(dump):
         found[pool] = found.get(pool, frozenset()) | {what}

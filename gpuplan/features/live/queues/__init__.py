@@ -26,16 +26,16 @@ def read(dump: Dump, plan: Plan) -> tuple[tuple[Queue, ...], tuple[Diagnostic, .
     if dump.of_kind(KUEUE_GROUP, "ClusterQueue") and plan.scheduler is not KAI:
         from gpuplan.features.live.queues import kueue
 
-        found, told = kueue.read(dump, plan)
+        found, reports = kueue.read(dump, plan)
     else:
         from gpuplan.features.live.queues import kai
 
-        found, told = kai.read(dump, plan)
+        found, reports = kai.read(dump, plan)
     used = _used([queue for queue, _ in found], frozenset(_labelled(dump)))
     for queue, item in found:
         if queue.tenant not in used and item is not None:
-            told.unused(item)
-    return tuple(queue for queue, _ in found if queue.tenant in used), tuple(told.diagnostics)
+            reports.about("unused-queue", item)
+    return tuple(queue for queue, _ in found if queue.tenant in used), tuple(reports.diagnostics)
 
 
 def _used(queues: Iterable[Queue], labelled: frozenset[str]) -> set[str]:

@@ -9,7 +9,6 @@ from fractions import Fraction as Ratio
 from typing import Any, Final
 
 from gpuplan.compiler.backends.namespaces import QUOTA
-from gpuplan.compiler.base.diagnostics import Finding
 from gpuplan.compiler.base.plain import inside, mapping, text
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import joined
@@ -22,21 +21,21 @@ from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL, QUEUE_LABE
 from gpuplan.compiler.policy.models import Cap
 from gpuplan.compiler.policy.names import TENANT
 from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.kai_units import Bounds, Capped, Found, UnitBounds, gpus_of, own_bounds
 from gpuplan.features.live.queues.matching import Matching, tell_faults
-from gpuplan.features.live.queues.model import Names, Queue, without_circles
+from gpuplan.features.live.queues.model import Names, Queue, Read, without_circles
 from gpuplan.features.live.queues.shares import Share, UnitShare, quotas
-from gpuplan.features.live.queues.told import Read, Told
 
 
-def read(dump: Dump, plan: Plan) -> tuple[tuple[Read, ...], Told]:
+def read(dump: Dump, plan: Plan) -> tuple[tuple[Read, ...], Reports]:
     """The tenants that Queues stand for, each after the one that it is part of."""
     reader = _Reader(dump, plan)
-    return tuple(reader.queues()), reader.told
+    return tuple(reader.queues()), reader.reports
 
 
 class _Held(Value):
-    """What a tenant has in one shard: its queue, and that of its own work where others are part of it."""
+    """A tenant's queue in one shard, and the queue of its own work if other tenants are part of it."""
 
     whole: Item
     rest: Item | None = None
@@ -52,18 +51,21 @@ class _Held(Value):
 
 
 class _Reader:
-    """What there is of KAI-Scheduler's in a dump, on its way to tenants."""
+    """The queues of KAI-Scheduler in a dump, and the tenants that they become."""
 
     def __init__(self, dump: Dump, plan: Plan) -> None:
-        self.dump, self.plan, self.told = dump, plan, Told()
+        self.dump, self.plan, self.reports = dump, plan, Reports()
         self.granted = _granted(dump)
         self.capped = _capped(dump)
         self.matching = Matching(dump, plan)
         self.work = _namespaces(dump)
-        tell_faults(dump, plan, self.told)
+        tell_faults(dump, plan, self.reports)
         every = {item.name: item for item in dump.of_kind(KAI_QUEUES, "Queue")}
         self.items = {name: item for name, item in every.items() if not self._is_of_chart(item, every)}
-        self.parents = self._find_parents()
+        written = {name: _parent_of(item) for name, item in self.items.items()}
+        self.parents = without_circles(
+            {name: parent if parent in self.items else "" for name, parent in written.items()}
+        )
         self.tenants = self._find_tenants()
         self.tenant_of = {
             item.name: tenant
@@ -88,7 +90,9 @@ class _Reader:
         for tenant in reversed(order):
             within = _together([below[child] for child in children.get(tenant, ())])
             held[tenant] = self._bounds(tenant, within, has_children=tenant in children)
-            below[tenant] = _over(held[tenant], within)
+            own = held[tenant]
+            pools = dict.fromkeys((*own, *within))
+            below[tenant] = {pool: {**within.get(pool, {}), **own.get(pool, {})} for pool in pools}
         for tenant in order:
             first = next(iter(self.tenants[tenant].values()))
             yield Read(self._queue(tenant, above[tenant], held[tenant]), first.whole)
@@ -102,23 +106,14 @@ class _Reader:
         )
         if item.name not in _OF_CHART or is_used or every.keys() <= _OF_CHART:
             return False
-        finding = Finding(
-            item.at,
-            f"{item.title} is one that the chart of KAI-Scheduler makes",
-            label="no tenant was made of it",
-            notes=("no work of the dump is in it",),
-            help="nothing, or `defaultQueue: {createDefaultQueue: false}` in the values of the chart",
-        )
-        self.told.otherwise(item, finding)
+        self.reports.about("queue-of-chart", item)
         return True
 
-    def _find_parents(self) -> Mapping[str, str]:
-        """The queue above each; where there is none, or in a circle, it is taken for one that nothing is above."""
-        written = {name: _parent_of(item) for name, item in self.items.items()}
-        return without_circles({name: parent if parent in self.items else "" for name, parent in written.items()})
-
     def _find_tenants(self) -> Mapping[str, Mapping[str, _Held]]:
-        """By tenant and shard. What gpuplan wrote has the tenant's name to display, in each shard once."""
+        """Return the queues by tenant and shard.
+
+        A queue of gpuplan's displays the name of its tenant, once in each shard.
+        """
         rests = {
             parent: item
             for name, item in self.items.items()
@@ -143,14 +138,9 @@ class _Reader:
         found = [(held, self.tenant_of[name]) for held, name in above if name]
         for held, parent in found[1:]:
             if parent != found[0][1]:
-                finding = Finding(
-                    held.whole.at / "spec" / "parentQueue",
-                    f"{held.whole.title} is part of another team than in other shards",
-                    label=f"`{found[0][1]}` there, `{parent}` here",
-                    notes=("a tenant has one parent, in all pools",),
-                    help="make a Tenant of its own for this shard",
+                self.reports.about(
+                    "other-parent-in-shard", held.whole, "spec", "parentQueue", first=found[0][1], parent=parent
                 )
-                self.told.lost(held.whole, finding)
         return found[0][1] if found else ""
 
     def _pools(self, shard: str) -> Sequence[Pool]:
@@ -166,12 +156,20 @@ class _Reader:
     # --- Numbers
 
     def _bounds(self, tenant: str, within: Mapping[str, Found], *, has_children: bool) -> Mapping[str, Found]:
-        """By pool what the tenant's own quotas are."""
+        """Return the tenant's own quotas by pool."""
         found: dict[str, Found] = {}
         for shard, held in self.tenants[tenant].items():
             pools = self.pools[shard]
             if not pools:
-                self._tell_nowhere(held.whole, shard)
+                self.reports.say(
+                    "queue-of-no-pool",
+                    held.whole.at / "metadata" / "labels" / NODE_POOL_LABEL if shard else held.whole.at,
+                    held.whole.identity,
+                    item=held.whole,
+                    label=f"no node with GPUs has `{NODE_POOL_LABEL}: {shard}`"
+                    if shard
+                    else "all nodes are in other shards",
+                )
             whole = self._divided(held.whole, pools)
             rest = self._divided(held.rest, pools) if held.rest else {}
             for pool in pools:
@@ -195,7 +193,7 @@ class _Reader:
         capped = self._capped(tenant, pool)
         found = own_bounds(pool, whole, rest, below, units=units, capped=capped, may_be_none=not is_needed)
         if found is None and below and whole.quota is not None and whole.quota < gpus_of(pool, below):
-            self._tell_less(held.whole)
+            self.reports.about("less-than-below", held.whole, "spec", "resources", "gpu")
             more = Bounds(None, None if whole.limit is None else max(whole.limit, gpus_of(pool, below)))
             found = own_bounds(pool, more, rest, below, units=units, may_be_none=not is_needed)
         if found is None:
@@ -208,7 +206,7 @@ class _Reader:
         return [unit.name for unit in pool.units if (pool.name, unit.asked_as or FRACTION) in granted]
 
     def _capped(self, tenant: str, pool: Pool) -> Capped:
-        """What ResourceQuotas cap of a pool's units, as far as no other pool of the tenant's hands out the same."""
+        """Return the caps of ResourceQuotas on a pool's units that no other pool of the tenant hands out."""
         granted = Counter(line[-1] for line in self.granted.get(tenant, ()))
         capped = self.capped.get(tenant, Counter[str]())
         amounts = {
@@ -229,32 +227,26 @@ class _Reader:
         least = inner.guaranteed if inner else 0
         guaranteed = max(int((whole.quota or Ratio(0)) / cost), least)
         limit = None if whole.limit is None else max(int(whole.limit / cost), guaranteed)
-        finding = Finding(
-            item.at / "spec" / "resources" / "gpu",
-            f"{item.title} has GPUs that are no whole number of what pool `{pool.name}` hands out",
+        self.reports.about(
+            "no-whole-units",
+            item,
+            "spec",
+            "resources",
+            "gpu",
             label=f"read as {guaranteed} of `{unit.name}`" + ("" if limit is None else f", at most {limit}"),
-            notes=("policies count what a pool hands out; KAI-Scheduler counts GPUs, or slices of a partitioned one",),
-            help="write the number of units that the team needs",
+            pool=pool,
         )
-        self.told.lost(item, finding)
         return {unit.name: UnitBounds(guaranteed, limit)}
 
     def _divided(self, item: Item, pools: Sequence[Pool]) -> Mapping[str, Bounds]:
-        """What a queue has in each pool of its shard, by what they have."""
+        """Divide a queue's numbers among the pools of its shard, in proportion to their capacity."""
         bounds = self._gpus(item, pools)
         weights = {pool.name: _capacity(pool) for pool in pools}
         total = sum(weights.values(), Ratio(0))
         if len(pools) < 2 or not total:
             return dict.fromkeys(weights, bounds)
         if bounds.quota or bounds.limit is not None:
-            finding = Finding(
-                item.at / "spec",
-                f"{item.title} has one quota for the pools {joined([f'`{name}`' for name in weights])}",
-                label="a quota of a policy is on one pool",
-                notes=("each pool has a scheduler of its own from now on; it was divided by what the pools have",),
-                help="divide it as the team needs it, in the `quotas` of the tenant",
-            )
-            self.told.lost(item, finding)
+            self.reports.about("one-quota-for-shard", item, "spec", pools=joined([f"`{name}`" for name in weights]))
         quota = None if bounds.quota is None else portion_of(int(bounds.quota), weights, total)
         limit = None if bounds.limit is None else portion_of(int(bounds.limit), weights, total)
         return {
@@ -270,20 +262,34 @@ class _Reader:
         gpu = inside(item.body, "spec", "resources", "gpu")
         for field in ("quota", "limit"):
             if field in gpu and _number(gpu[field]) is None:
-                self._tell_no_number(item, field)
+                self.reports.about("no-number", item, "spec", "resources", "gpu", field, field=field)
         quota = _number(gpu.get("quota")) or Ratio(0)
         limit = _number(gpu.get("limit"))
         if limit is None:
             if inside(item.body, "spec", "resources"):
-                self._tell_no_limit(item)
+                self.reports.say("no-limit", (item.at / "spec" / "resources" / "gpu").key, item.identity, item=item)
             limit = Ratio(-1) if quota < 0 else quota
         for counted in _COMPUTE if inside(item.body, "spec", "resources") else ():
             if _number(inside(item.body, "spec", "resources", counted.value).get("limit")) is None:
-                self._tell_no_compute(item, counted)
+                # What is left out is 0 (`isOverLimit` in `capacity_policy/max_allowed_check.go` of KAI-
+                # Scheduler v0.20.1).
+                resources = item.at / "spec" / "resources"
+                written = mapping(inside(item.body, "spec", "resources").get(counted.value))
+                self.reports.say(
+                    "no-compute-limit",
+                    (resources / counted.value).key if written else resources.key,
+                    item.identity,
+                    counted=counted,
+                    item=item,
+                    label="read as if it were the `quota`" if written else "read as without a bound",
+                )
         return Bounds(self._unlimited(item, pools) if quota < 0 else quota, None if limit < 0 else limit)
 
     def _unlimited(self, item: Item, pools: Sequence[Pool]) -> Ratio | None:
-        """What a quota without a bound stands for: all that is within it, or what nobody else is guaranteed."""
+        """Return the number that a quota without a bound stands for, or None for all that is within it.
+
+        A queue without queues below it has what nobody else is guaranteed.
+        """
         if self._has_queues_below(item):
             return None
         leaves = [other for other in self.items.values() if not self._has_queues_below(other)]
@@ -295,14 +301,7 @@ class _Reader:
         fixed = sum((quota for quota in quotas if quota and quota > 0), Ratio(0))
         several = sum(quota is not None and quota < 0 for quota in quotas)
         left = max(sum(map(_capacity, pools), Ratio(0)) - fixed, Ratio(0))
-        finding = Finding(
-            item.at / "spec" / "resources" / "gpu" / "quota",
-            f"{item.title} is guaranteed GPUs without a bound",
-            label="read as what nobody else is guaranteed",
-            notes=("guarantees of a policy stay within what there is",),
-            help="write how many are the team's own in `guaranteed`, and `limit: none`",
-        )
-        self.told.lost(item, finding)
+        self.reports.about("quota-without-bound", item, "spec", "resources", "gpu", "quota")
         return Ratio(int(left / several)) if several else left
 
     # --- Tenants
@@ -330,7 +329,7 @@ class _Reader:
             quotas(shares, compute),
             {**self._settings(first.whole, shards), **self._names(tenant, shards)},
             tuple(item.source for item in items),
-            self.told.remarks(items),
+            self.reports.remarks(*(item.identity for item in items)),
         )
 
     def _find_owners(self) -> Mapping[str, str]:
@@ -353,18 +352,11 @@ class _Reader:
         found = _settings_of(first)
         for held in shards.values():
             if _settings_of(held.whole) != found:
-                finding = Finding(
-                    held.whole.at / "spec",
-                    f"{held.whole.title} has another weight, priority or time than in other shards",
-                    label=f"`{first.name}` was read",
-                    notes=("a tenant has the same in all pools",),
-                    help="nothing, or make a Tenant of its own for this shard",
-                )
-                self.told.lost(held.whole, finding)
+                self.reports.about("other-settings-in-shard", held.whole, "spec", first=first)
         return found
 
     def _names(self, tenant: str, shards: Mapping[str, _Held]) -> dict[str, Any]:
-        """What its queues are called, where it is not as gpuplan calls them; in a shard of several pools, the first."""
+        """Return the names of queues that differ from those that gpuplan gives, by the first pool of each shard."""
         found: dict[str, str] = {}
         for shard, held in shards.items():
             name = held.for_work.name
@@ -381,81 +373,17 @@ class _Reader:
 
     # --- What cannot be said
 
-    def _tell_nowhere(self, item: Item, shard: str) -> None:
-        finding = Finding(
-            item.at / "metadata" / "labels" / NODE_POOL_LABEL if shard else item.at,
-            f"{item.title} is of a shard that has no pool",
-            label=f"no node with GPUs has `{NODE_POOL_LABEL}: {shard}`" if shard else "all nodes are in other shards",
-            help="label the nodes, or leave the queue out",
-        )
-        self.told.broken(item, finding)
-
-    def _tell_no_number(self, item: Item, field: str) -> None:
-        finding = Finding(
-            item.at / "spec" / "resources" / "gpu" / field,
-            f"{item.title} has a `{field}` that is no number",
-            label="read as none",
-            help="write a number of GPUs, or -1 for no bound",
-        )
-        self.told.broken(item, finding)
-
-    def _tell_no_limit(self, item: Item) -> None:
-        finding = Finding(
-            (item.at / "spec" / "resources" / "gpu").key,
-            f"{item.title} has no `limit` of GPUs, and none of its pods gets one",
-            label="read as if it were the `quota`",
-            notes=("a number that is left out is 0, and a limit of 0 lets no pod run",),
-            help="write `limit: none` in the quota, if the team may use what is idle",
-        )
-        self.told.broken(item, finding)
-
-    def _tell_no_compute(self, item: Item, counted: Counted) -> None:
-        """What is left out is 0 (`isOverLimit` in `capacity_policy/max_allowed_check.go` of KAI-Scheduler v0.20.1)."""
-        resources = item.at / "spec" / "resources"
-        written = mapping(inside(item.body, "spec", "resources").get(counted.value))
-        finding = Finding(
-            (resources / counted.value).key if written else resources.key,
-            f"{item.title} has no `limit` of `{counted.value}`, and no pod that asks for any gets some",
-            label="read as if it were the `quota`" if written else "read as without a bound",
-            notes=("a number that is left out is 0, and a limit of 0 lets no pod run",),
-            help=f"nothing, or write `{counted.value}` in the quota of the tenant, if it is to be bounded",
-        )
-        self.told.broken(item, finding)
-
-    def _tell_less(self, item: Item) -> None:
-        finding = Finding(
-            item.at / "spec" / "resources" / "gpu",
-            f"{item.title} has a quota that is less than what the queues below it have",
-            label="read as their sum",
-            notes=("guarantees of tenants lie within those of their parent",),
-            help="write smaller guarantees below it, if its quota is what was meant",
-        )
-        self.told.lost(item, finding)
-
     def _tell_shared(self, item: Item, namespace: str, tenant: str) -> None:
-        finding = Finding(
-            item.at,
-            f"{item.title} has work of namespace `{namespace}`, most of whose work is in another queue",
-            label=f"the namespace is tenant `{tenant}`'s",
-            notes=("a namespace belongs to one tenant",),
-            help=f"give the team of `{item.name}` a namespace of its own",
-        )
-        self.told.lost(item, finding)
+        self.reports.about("work-in-two-queues", item, namespace=namespace, tenant=tenant)
 
     def _tell_name(self, item: Item, name: str) -> None:
-        finding = Finding(
-            item.at / "metadata" / "name",
-            f"{item.title} cannot keep its name",
-            label=f"`{name}` from the first sync on",
-            notes=("a queue of a policy has lower-case letters, digits and `-` in its name",),
-            help=f"write `{name}` in the label `{QUEUE_LABEL}` of its work",
-        )
-        self.told.lost(item, finding)
+        self.reports.about("queue-loses-name", item, "metadata", "name", name=name)
 
 
 KAI_QUEUES: Final = "scheduling.run.ai"
 _OF_CHART: Final = frozenset(("default-parent-queue", "default-queue"))
-"""What the chart makes unless told otherwise (`deployments/kai-scheduler/templates/default-queue.yaml`)."""
+"""The queues that the chart makes unless its values say otherwise
+(`deployments/kai-scheduler/templates/default-queue.yaml`)."""
 
 _COMPUTE: Final = (Counted.CPU, Counted.MEMORY)
 _MEGABYTE: Final = 1_000_000
@@ -476,7 +404,7 @@ def _parent_of(item: Item) -> str:
 
 
 def _namespaces(dump: Dump) -> Mapping[str, Counter[str]]:
-    """By queue the namespaces of the work that names it, with how much each has."""
+    """Return by queue how many objects of each namespace name it."""
     found: dict[str, Counter[str]] = {}
     for item in dump.objects:
         template = inside(item.body, "spec", "template", "metadata", "labels")
@@ -489,7 +417,7 @@ def _namespaces(dump: Dump) -> Mapping[str, Counter[str]]:
 
 
 def _granted(dump: Dump) -> Mapping[str, set[tuple[str, ...]]]:
-    """By tenant the pools and resources that its pods may ask for, as parameters of gpuplan's admission say it."""
+    """Return by tenant the pools and resources that parameters of gpuplan's admission grant its pods."""
     found: dict[str, set[tuple[str, ...]]] = {}
     for item in dump.of_kind("", "ConfigMap"):
         data = inside(item.body, "data")
@@ -500,7 +428,7 @@ def _granted(dump: Dump) -> Mapping[str, set[tuple[str, ...]]]:
 
 
 def _capped(dump: Dump) -> Mapping[str, Counter[str]]:
-    """By tenant what gpuplan's ResourceQuotas cap in its namespaces together, by resource."""
+    """Return by tenant the sums of what gpuplan's ResourceQuotas cap in its namespaces, by resource."""
     owners = {item.name: item.labels.get(TENANT_LABEL, "") for item in dump.of_kind("", "Namespace")}
     found: dict[str, Counter[str]] = {}
     for item in dump.of_kind("", "ResourceQuota"):
@@ -564,12 +492,12 @@ def _share(item: Item, counted: Counted) -> Share | None:
 
 
 def _capacity(pool: Pool) -> Ratio:
-    """What a pool has, as KAI-Scheduler counts it."""
+    """Return the GPUs of a pool, as KAI-Scheduler counts them."""
     return sum((weight(pool, unit) * unit.capacity for unit in pool.units), Ratio(0))
 
 
 def _together(parts: Sequence[Mapping[str, Found]]) -> Mapping[str, Found]:
-    """What several tenants have, by pool and unit."""
+    """Return the sums of what several tenants have, by pool and unit."""
     found: dict[str, dict[str, UnitBounds]] = {}
     for part in parts:
         for pool, units in part.items():
@@ -579,9 +507,3 @@ def _together(parts: Sequence[Mapping[str, Found]]) -> Mapping[str, Found]:
                 limit = None if there.limit is None or bounds.limit is None else there.limit + bounds.limit
                 into[name] = UnitBounds(there.guaranteed + bounds.guaranteed, limit)
     return found
-
-
-def _over(own: Mapping[str, Found], within: Mapping[str, Found]) -> Mapping[str, Found]:
-    """What a tenant has with all that is part of it: of what it has a quota on, that one."""
-    pools = dict.fromkeys((*own, *within))
-    return {pool: {**within.get(pool, {}), **own.get(pool, {})} for pool in pools}

@@ -13,25 +13,25 @@ from gpuplan.compiler.planning.plan import Amount, Pool, Unit
 
 
 class Bounds(NamedTuple):
-    """What a queue has, in GPUs: ``quota`` is None for all that is within it, ``limit`` where unbounded."""
+    """The numbers of a queue, in GPUs: ``quota`` is None for all that is within it, ``limit`` if unbounded."""
 
     quota: Ratio | None
     limit: Ratio | None
 
 
 class UnitBounds(NamedTuple):
-    """What a tenant has of one unit."""
+    """The numbers of a tenant on one unit."""
 
     guaranteed: Amount
     limit: Amount | None
 
 
 Found = Mapping[str, UnitBounds]
-"""By the names of units."""
+"""Bounds by the names of units."""
 
 
 class Capped(NamedTuple):
-    """What ResourceQuotas give a tenant's namespaces together, by unit: its limits, or else its guarantees."""
+    """The caps of ResourceQuotas on a tenant's namespaces together, by unit: its limits, or else its guarantees."""
 
     amounts: Mapping[str, Amount]
     are_limits: bool
@@ -129,7 +129,7 @@ def _as_capped(
 
 
 def gpus_of(pool: Pool, bounds: Found) -> Ratio:
-    """What guarantees come to."""
+    """Return the GPUs that guarantees add up to."""
     return sum((_cost(pool, name) * Ratio(part.guaranteed) for name, part in bounds.items()), Ratio(0))
 
 

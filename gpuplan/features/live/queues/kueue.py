@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Any, Final
 
 from gpuplan.compiler.backends.kueue.cells import PLENTY, Cell, Cells, Key
-from gpuplan.compiler.base.diagnostics import Finding
+from gpuplan.compiler.base.diagnostics import Severity
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.manifests import parse_quantity
@@ -16,18 +16,18 @@ from gpuplan.compiler.planning.kueue import DEFAULT_QUEUE
 from gpuplan.compiler.planning.plan import Amount, Counted, Plan, Unit
 from gpuplan.compiler.planning.preemption import evict_each_other
 from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.kueue_cells import CellReader, node_labels, units_of
 from gpuplan.features.live.queues.kueue_settings import NamespaceReader, tell_settings
 from gpuplan.features.live.queues.matching import Matching, tell_faults
-from gpuplan.features.live.queues.model import KUEUE_GROUP, Names, Queue, cohort_of, parents, root_cohort
+from gpuplan.features.live.queues.model import KUEUE_GROUP, Names, Queue, Read, cohort_of, parents, root_cohort
 from gpuplan.features.live.queues.shares import Share, UnitShare, quotas
-from gpuplan.features.live.queues.told import Read, Told
 
 
-def read(dump: Dump, plan: Plan) -> tuple[tuple[Read, ...], Told]:
+def read(dump: Dump, plan: Plan) -> tuple[tuple[Read, ...], Reports]:
     """The tenants that ClusterQueues and Cohorts stand for, each after the one that it is part of."""
     reader = _Reader(dump, plan)
-    return tuple(reader.queues()), reader.told
+    return tuple(reader.queues()), reader.reports
 
 
 class _Holder(Value):
@@ -57,17 +57,17 @@ class _Holder(Value):
 
 
 class _Reader:
-    """What there is of Kueue's in a dump, on its way to tenants."""
+    """The queues and cohorts of Kueue in a dump, and the tenants that they become."""
 
     def __init__(self, dump: Dump, plan: Plan) -> None:
-        self.dump, self.plan, self.told = dump, plan, Told()
+        self.dump, self.plan, self.reports = dump, plan, Reports()
         self.root, self.parents = root_cohort(dump), parents(dump)
         is_ours = any(item.namespace == SYSTEM_NAMESPACE for item in dump.of_kind("", "ConfigMap"))
         self.will_evict = None if is_ours else evict_each_other(plan.priority_classes)
         """Whether queues will evict for work of a higher class; None where tenants have classes of their own."""
-        tell_faults(dump, plan, self.told)
+        tell_faults(dump, plan, self.reports)
         self.matching = Matching(dump, plan)
-        cells = CellReader(dump, plan, self.matching, self.told)
+        cells = CellReader(dump, plan, self.matching, self.reports)
         found = [(item, cells.read(item)) for item in dump.of_kind(KUEUE_GROUP, "ClusterQueue")]
         self.counting = {item.name: (item, read) for item, read in found if any(self.units(key) for key in read)}
         for item, _ in found:
@@ -76,7 +76,7 @@ class _Reader:
         self.root_cells = cells.read(root) if (root := dump.find(KUEUE_GROUP, "Cohort", self.root)) else {}
         if root:
             self._tell_of_others(root)
-        self.namespaces = NamespaceReader(dump, [item for item, _ in self.counting.values()], self.told)
+        self.namespaces = NamespaceReader(dump, [item for item, _ in self.counting.values()], self.reports)
         self.cohorts = {
             name: (item, cells.read(item) if item else {})
             for name in self._used()
@@ -170,7 +170,7 @@ class _Reader:
     def _shares(
         self, holder: _Holder, below: Sequence[Mapping[Key, Amount]], holders: Mapping[str, _Holder]
     ) -> Mapping[Key, Share]:
-        """What a tenant has by its own quotas, in the order of its flavors; ``below`` is what is within it."""
+        """Return a tenant's own quotas, in the order of its flavors; ``below`` are the sums of its children."""
         if not holder.is_divided:
             granted = self._granted(holder.own, _GAP if holder.borrows else _OPEN, _GAP)
             found = {key: self._own(holder, key) for key in granted}
@@ -201,7 +201,7 @@ class _Reader:
         )
 
     def _within(self, holder: _Holder, key: Key, below: Sequence[Mapping[Key, Amount]]) -> Share:
-        """What a parent has: what it has itself, and all that is within it."""
+        """Return the quota of a parent: its own and those of its children."""
         shared, own = holder.shared.get(key, _OPEN), holder.own.get(key, _OPEN)
         guaranteed = shared.nominal + _left(own, key) + sum(part.get(key, 0) for part in below)
         if holder.is_apart:
@@ -251,7 +251,7 @@ class _Reader:
         if names:
             spec["names"] = names
         for item in holder.items:
-            tell_settings(item, self.told, will_evict=self.will_evict)
+            tell_settings(item, self.reports, will_evict=self.will_evict)
         flavors = {pool: None for pool, _ in shares}
         return Queue(
             holder.name,
@@ -260,7 +260,7 @@ class _Reader:
             quotas([*self._units_of(shares)], self._compute(shares, flavors)),
             spec,
             tuple(item.source for item in (*holder.items, *(found.sources if found else ()))),
-            self.told.remarks((*holder.items, *(found.sources if found else ()))),
+            self.reports.remarks(*(item.identity for item in (*holder.items, *(found.sources if found else ())))),
         )
 
     def _units_of(self, shares: Mapping[Key, Share]) -> Iterator[UnitShare]:
@@ -292,14 +292,10 @@ class _Reader:
             if not self.units(key) or max(free, 0) == had or not items:
                 continue
             item = self.dump.find(KUEUE_GROUP, "Cohort", self.root) or items[0]
-            finding = Finding(
-                item.at / "spec",
-                f"nobody is guaranteed {max(free, 0)} of `{key[1]}` in pool `{key[0]}`",
-                label=f"cohort `{self.root}` has {had} of them now",
-                notes=("tenants may borrow what nobody is guaranteed, within their limits",),
-                help="write a smaller `limit` in the quotas that are to borrow less",
+            severity, free = Severity.NOTE if free > had else None, max(free, 0)
+            self.reports.about(
+                "free-units", item, "spec", severity=severity, free=free, had=had, key=key, root=self.root
             )
-            (self.told.otherwise if free > had else self.told.lost)(item, finding)
 
     def _may_borrow(
         self, name: str, key: Key, holders: Mapping[str, _Holder], shares: Mapping[str, Mapping[Key, Share]]
@@ -311,40 +307,35 @@ class _Reader:
         return found is not None and not name
 
     def _tell_of_others(self, root: Item) -> None:
-        """What the root has for queues that stay beside (`ResourceGroups` in `apis/kueue/v1beta2/cohort_types.go`)."""
+        """Report quota of the root for queues that stay beside (`ResourceGroups` in
+        `apis/kueue/v1beta2/cohort_types.go`)."""
         for index, group in enumerate(map(mapping, sequence(inside(root.body, "spec").get("resourceGroups")))):
             for number, part in enumerate(map(mapping, sequence(group.get("flavors")))):
                 flavor = self.dump.find(KUEUE_GROUP, "ResourceFlavor", text(part.get("name")))
                 if flavor is None or self.matching.pools_of(node_labels(flavor)):
                     continue
-                finding = Finding(
-                    root.at / "spec" / "resourceGroups" / index / "flavors" / number / "name",
-                    f"{root.title} has quota of flavor `{flavor.name}`, which is of no pool",
-                    label="no policy says it",
-                    notes=(
-                        "groups of a cohort are applied as a whole, once gpuplan writes what is left of its pools",
-                        "queues that stay beside its own borrow this no more from then on",
-                    ),
-                    help="move these queues, and this quota, to a cohort of their own",
+                self.reports.about(
+                    "flavor-of-others",
+                    root,
+                    "spec",
+                    "resourceGroups",
+                    index,
+                    "flavors",
+                    number,
+                    "name",
+                    flavor=flavor,
+                    root=root,
                 )
-                self.told.lost(root, finding)
 
     def _tell_idle(self, item: Item, why: str) -> None:
-        finding = Finding(
-            item.at,
-            f"{item.title} {why}",
-            label="no tenant was made of it",
-            notes=("gpuplan does not touch it: it may stay beside gpuplan's own",),
-            help="keep it as a Component in `overlays/<cluster>/kustomize/scheduling/`",
-        )
-        self.told.otherwise(item, finding)
+        self.reports.about("idle-queue", item, why=why)
 
 
 _COUNTED: Final[Mapping[str, Counted]] = {item.value: item for item in Counted}
 _GAP: Final = Cell(0, 0)
-"""What fills the gaps of a queue's group."""
+"""The cell that fills the gaps of a queue's group."""
 _OPEN: Final = Cell(0)
-"""What fills those of a cohort's."""
+"""The cell that fills the gaps of a cohort's group."""
 
 
 def _weight(item: Item | None) -> int | float:
@@ -360,7 +351,7 @@ def _borrows(share: Share) -> bool:
 
 
 def _left(own: Cell, key: Key) -> Amount:
-    """What a parent's own queue has; where nothing bounds it, it has no quota."""
+    """Return the quota of a parent's own queue, or 0 if nothing bounds that queue."""
     is_filled = key[1] in _COUNTED and own == Cell(PLENTY[_COUNTED[key[1]]], None, 0)
     return 0 if is_filled else own.nominal
 

@@ -12,7 +12,7 @@ from gpuplan.compiler.planning.hand_files import HandFiles, Object
 from gpuplan.compiler.planning.plan import HOST_LABEL, POOL_LABEL, Plan, Pool
 from gpuplan.features.components import QUEUE_CHECKS
 from gpuplan.features.live.dump import Dump, Item
-from gpuplan.features.live.queues.told import Told
+from gpuplan.features.live.findings import Reports
 
 _PRODUCT = "nvidia.com/gpu.product"
 
@@ -73,8 +73,8 @@ def _chooses(pool: Pool, node: Item) -> bool:
 _GROUPS: Final = frozenset(("kueue.x-k8s.io", "scheduling.run.ai"))
 
 
-def tell_faults(dump: Dump, plan: Plan, told: Told) -> None:
-    """What is written, but admits nothing, is refused or refers to nothing."""
+def tell_faults(dump: Dump, plan: Plan, reports: Reports) -> None:
+    """Report queues that admit nothing, are refused, or refer to nothing."""
     items = [item for item in dump.objects if item.group in _GROUPS]
     files = HandFiles(objects=tuple(Object(item.at, item.body, item.file, "") for item in items), plan=plan)
     for check in QUEUE_CHECKS:
@@ -89,4 +89,4 @@ def tell_faults(dump: Dump, plan: Plan, told: Told) -> None:
                 None,
             )
             if of is not None:
-                told.add(of, diagnostic)
+                reports.add(diagnostic, of.identity)

@@ -1,4 +1,4 @@
-"""What queues say of a tenant, and the trees that tenants and cohorts make."""
+"""A tenant as its queues describe it, and the trees that tenants and cohorts make."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any, Final
 
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import inside, text
-from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.planning.kueue import ROOT_COHORT
 from gpuplan.compiler.policy.names import TENANT
 from gpuplan.features.live.dump import Dump, Item
 
 
 class Queue(Value):
-    """What a tenant has by its queues, in the words of the policy language.
+    """A tenant as its queues describe it, in the words of the policy language.
 
-    ``parent`` is empty where the tenant is part of none. ``quotas`` are entries of `spec.quotas`. ``spec`` are further
+    ``parent`` is empty if the tenant is part of none. ``quotas`` are entries of `spec.quotas`. ``spec`` are further
     fields of the tenant, such as `surplus` and `names`. ``sources`` and ``remarks`` are those of the tenant's `Draft`.
     """
 
@@ -87,3 +87,10 @@ def cohort_of(queue: Item) -> str:
     """The cohort that a ClusterQueue is in, in either version of the API; empty for what is in none."""
     spec = inside(queue.body, "spec")
     return (text(spec.get("cohortName")) or text(spec.get("cohort"))) if queue.kind == "ClusterQueue" else ""
+
+
+class Read(NamedTuple):
+    """A tenant that was read, and its queue; None for a cohort that is nowhere written."""
+
+    queue: Queue
+    item: Item | None

@@ -11,7 +11,7 @@ from gpuplan.compiler.planning.plan import Amount, Counted, Pool, Unit
 
 
 class Share(NamedTuple):
-    """What somebody has of something: ``limit`` is None where unbounded."""
+    """The numbers of a tenant on a unit or a resource: ``limit`` is None if unbounded."""
 
     guaranteed: Amount
     limit: Amount | None
@@ -19,13 +19,13 @@ class Share(NamedTuple):
 
 
 def together(one: Share, other: Share) -> Share:
-    """What somebody has by both."""
+    """Return the sum of two shares."""
     limit = None if one.limit is None or other.limit is None else one.limit + other.limit
     return Share(one.guaranteed + other.guaranteed, limit, one.lendable + other.lendable)
 
 
 class UnitShare(NamedTuple):
-    """What somebody has of a pool's unit."""
+    """The share of a tenant in a pool's unit."""
 
     pool: Pool
     unit: Unit
@@ -69,7 +69,7 @@ def _number(amount: Amount) -> int | float:
 
 
 def _beside(pool: Pool, units: Sequence[UnitShare], compute: Mapping[Counted, Share]) -> dict[str, Any]:
-    """What is counted beside units, unless it follows from them."""
+    """Return the quotas beside units, unless they follow from the units."""
     found: dict[str, Any] = {}
     for counted, share in compute.items():
         if pool.spec.follow_units and share[:2] == _following(units, counted):
@@ -87,7 +87,7 @@ def _beside(pool: Pool, units: Sequence[UnitShare], compute: Mapping[Counted, Sh
 
 
 def _following(units: Sequence[UnitShare], counted: Counted) -> tuple[Amount | None, Amount | None]:
-    """What a pool that follows units gives them together."""
+    """Return the guarantee and the limit that follow from units in a pool that follows them."""
     guaranteed: Amount = 0
     limit: Amount | None = 0
     for pool, unit, share in units:

@@ -44,7 +44,7 @@ def read(dump: Dump, plan: Plan) -> Found:
 def _spec(
     team: Team, plan: Plan, quotas: Sequence[Mapping[str, Any]], network: Mapping[str, frozenset[str]]
 ) -> tuple[dict[str, Any], tuple[Told, ...]]:
-    """What it says, in the order in which `explain` shows its fields; what says nothing is left out."""
+    """Return a tenant's fields in the order of `explain`, without those that say nothing."""
     queue = team.queue
     members, unsaid_members = members_of(team)
     allow, unsaid_allow = allowed(team, plan, network)

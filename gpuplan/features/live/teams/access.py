@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from gpuplan.compiler.base.diagnostics import Finding, Severity
 from gpuplan.compiler.base.plain import mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import listing
@@ -16,7 +15,6 @@ from gpuplan.compiler.planning.plan import Counted, Plan
 from gpuplan.compiler.planning.rdma import RDMA_LABEL
 from gpuplan.compiler.policy.models import Allow, PodSecurity, Role
 from gpuplan.features.live.dump import Item
-from gpuplan.features.live.rules import TEAM_SAID_IN_PART
 from gpuplan.features.live.teams.caps import grants_in, read_caps
 from gpuplan.features.live.teams.model import Space, Team, Told, told
 
@@ -89,14 +87,7 @@ def _said(member: _Member) -> Any:  # noqa: ANN401 - a name, or a mapping
 
 def _unsaid(team: Team, item: Item, what: str, *route: str | int) -> Told:
     at = item.at / route
-    finding = Finding(
-        at.key if isinstance(route[-1], str) else at,
-        f"{item.title} {what}",
-        label="not imported",
-        help="leave it in the namespace: it holds beside what gpuplan writes",
-        severity=Severity.NOTE,
-    )
-    return told(team.name, TEAM_SAID_IN_PART, finding)
+    return told(team.name, "member-not-imported", at.key if isinstance(route[-1], str) else at, item=item, what=what)
 
 
 # --- Pods --------------------------------------------------------------------------------------------------------
@@ -138,7 +129,7 @@ def _refuses_more(plan: Plan, name: str, resource: str) -> bool:
 
 
 def _parameters(team: Team) -> list[Item]:
-    """What gpuplan wrote for its admission policies."""
+    """Return the parameters that gpuplan wrote for its admission policies."""
     return [item for item in (*(space.parameters for space in team.spaces), team.labelled) if item]
 
 
@@ -188,51 +179,38 @@ def _unseen(team: Team, space: Space) -> Told | None:
     """A namespace that the dump lacks may be stricter than what a tenant is held to by default."""
     if not space.items:
         return None
-    finding = Finding(
-        space.items[0].at,
-        f"the dump does not have Namespace `{space.name}`, so its level of Pod Security is not known",
-        label=f"tenant `{team.name}` is held to `{PodSecurity.BASELINE.value}` from the first sync on",
-        notes=("it may be held to less today, and then pods are refused, or to more, and then they may do more",),
-        help="import what `kubectl get namespaces -o yaml` prints, too, or write `podSecurity`",
-    )
-    return told(team.name, TEAM_SAID_IN_PART, finding)
+    return told(team.name, "namespace-not-in-dump", space.items[0].at, space=space, team=team)
 
 
 def _dated(team: Team, namespace: Item) -> Told:
-    finding = Finding(
+    return told(
+        team.name,
+        "dated-pod-security",
         namespace.at / "metadata" / "labels" / _VERSION,
-        f"{namespace.title} enforces Pod Security as of `{namespace.labels[_VERSION]}`, which no policy says",
-        label="not imported",
-        help="remove the label, so that the checks of the release that runs hold; else it goes on to hold",
-        severity=Severity.NOTE,
+        namespace=namespace,
+        version=namespace.labels[_VERSION],
     )
-    return told(team.name, TEAM_SAID_IN_PART, finding)
 
 
 def _unheld(team: Team, namespace: Item) -> Told:
-    finding = Finding(
-        namespace.at / "metadata" / "labels",
-        f"{namespace.title} enforces no level of Pod Security",
-        label="pods may be privileged",
-        notes=(f"tenant `{team.name}` was allowed what its pods may do today: `podSecurity: privileged`",),
-        help="remove `podSecurity: privileged` once its pods pass the level `baseline`",
-    )
-    return told(team.name, TEAM_SAID_IN_PART, finding)
+    return told(team.name, "no-pod-security", namespace.at / "metadata" / "labels", namespace=namespace, team=team)
 
 
 def _loosened(team: Team, namespace: Item, level: PodSecurity) -> Told:
     stated = namespace.labels[_ENFORCE]
-    finding = Finding(
+    return told(
+        team.name,
+        "stricter-than-others",
         namespace.at / "metadata" / "labels" / _ENFORCE,
-        f"{namespace.title} is stricter than others of tenant `{team.name}`",
-        label=f"`{stated}` here, `{level.value}` in all of them from now on",
-        help="make a Tenant of its own for the namespace that needs the looser level",
+        level=level,
+        namespace=namespace,
+        stated=stated,
+        team=team,
     )
-    return told(team.name, TEAM_SAID_IN_PART, finding)
 
 
 def network_resources(teams: Iterable[Team], gpu_keys: frozenset[str]) -> Mapping[str, frozenset[str]]:
-    """By team, what its pods may ask for to reach the network: gpuplan's quotas let no other team have it."""
+    """Return by team the network resources that its pods may ask for: gpuplan's quotas refuse them to others."""
     quotas = {
         team.name: frozenset(key for space in team.spaces for key in read_caps(space.quotas).plain)
         for team in teams
@@ -266,7 +244,7 @@ _COUNTED: Final = (Counted.CPU, Counted.MEMORY)
 
 
 def containers_of(team: Team) -> tuple[dict[str, Any], tuple[Told, ...]]:
-    """What LimitRanges give containers, where it is the same in each namespace."""
+    """Return the defaults that LimitRanges give containers, if they are the same in each namespace."""
     by_space = [_defaults(space) for space in team.spaces]
     said = by_space[0] if by_space and all(found == by_space[0] for found in by_space) else {}
     unsaid = [
@@ -325,14 +303,7 @@ def _other_fields(item: Item) -> Iterator[str]:
 
 
 def _unsaid_limits(team: Team, item: Item, what: list[str]) -> Told:
-    finding = Finding(
-        (item.at / "spec" / "limits").key,
-        f"{item.title} has {listing_of(what)}, which no policy says",
-        label="not imported",
-        help="leave it in the namespace: it holds beside what gpuplan writes",
-        severity=Severity.NOTE,
-    )
-    return told(team.name, TEAM_SAID_IN_PART, finding)
+    return told(team.name, "limits-not-imported", (item.at / "spec" / "limits").key, item=item, limits=listing_of(what))
 
 
 def listing_of(parts: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""What ResourceQuotas cap, and what work asks for that none of them caps."""
+"""The caps of ResourceQuotas, and what work asks for that none of them caps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction as Ratio
 from typing import Final
 
-from gpuplan.compiler.base.diagnostics import Finding, Origin, Severity
+from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.plain import inside, mapping, parts_with, sequence, text
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import joined, listing, misspelling
@@ -17,7 +17,7 @@ from gpuplan.compiler.planning.hand_files import HandFiles, Object, is_zero
 from gpuplan.compiler.planning.plan import Counted, Plan, Pool, Unit, UnitKey
 from gpuplan.features.components import inert_quota_key
 from gpuplan.features.live.dump import Dump, Item
-from gpuplan.features.live.rules import QUOTA_CAPS_NOTHING, TEAM_SAID_IN_PART
+from gpuplan.features.live.rules import QUOTA_CAPS_NOTHING
 from gpuplan.features.live.teams.model import Team, Told, told
 
 # --- What pools hand out -----------------------------------------------------------------------------------------
@@ -35,7 +35,7 @@ class Offer(NamedTuple):
 
     @property
     def counted_as(self) -> str:
-        """What a ResourceQuota counts it by; no key of one is called as what stands for fractions."""
+        """The key by which a ResourceQuota counts the unit; no key is called as the one for fractions."""
         if self.unit.device_class:
             return quota_key(self.unit.device_class)
         return f"requests.{self.unit.resource}" if self.unit.resource else FRACTION
@@ -59,7 +59,7 @@ def offers_of(plan: Plan) -> Offers:
 
 
 def grants_in(parameters: Item | None) -> Iterator[tuple[str, str, str]]:
-    """What gpuplan's parameters grant: a pool, a resource, and how many of it a container may ask for."""
+    """Yield the grants of gpuplan's parameters: a pool, a resource, and how many a container may ask for."""
     lines = text(mapping(parameters.body.get("data")).get("grants")).splitlines() if parameters else ()
     for line in lines:
         if len(words := line.split()) == _WORDS_OF_A_GRANT:
@@ -88,7 +88,7 @@ class Cap(NamedTuple):
 
 
 class Caps(Value):
-    """What the ResourceQuotas of a namespace cap, by their keys: of all pods, and of those of a priority class."""
+    """The caps of a namespace's ResourceQuotas by key: on all pods, and on those of a priority class."""
 
     plain: Mapping[str, Cap] = {}
     by_class: Mapping[str, Mapping[str, Cap]] = {}
@@ -154,86 +154,50 @@ def counts_gpus(item: Item, offers: Offers) -> bool:
 
 
 def judge_quotas(dump: Dump, teams: Iterable[Team], offers: Offers) -> Iterator[Told]:
-    """gpuplan's own say nothing that no policy says."""
+    """Yield what quotas do not cap, and what they say that no policy does; gpuplan's own say nothing else."""
     owners = {space.name: (team, space.owner) for team in teams for space in team.spaces}
     for item in dump.of_kind("", "ResourceQuota"):
-        whose, owner = owners.get(item.namespace, (None, ""))
-        team = whose.name if whose else ""
-        if whose and whose.queue and not owner and counts_gpus(item, offers):
-            yield told(team, TEAM_SAID_IN_PART, _beside_queue(item, team))
-        yield from (told(team, QUOTA_CAPS_NOTHING, finding) for finding in _capping_nothing(item, offers))
+        team, owner = owners.get(item.namespace, (None, ""))
+        name = team.name if team else ""
+        if team and team.queue and not owner and counts_gpus(item, offers):
+            yield told(name, "cap-beside-queue", item.at / "spec" / "hard", item=item, team=name)
+        yield from _capping_nothing(name, item, offers)
         if not owner and any(_is_of_gpus(key, offers) for key in _hard(item)):
-            yield from (told(team, TEAM_SAID_IN_PART, finding) for finding in _unsaid(item, offers))
+            yield from _not_imported(name, item, offers)
     for item in dump.of_kind("quota.openshift.io", "ClusterResourceQuota"):
         for key in inside(item.body, "spec", "quota", "hard"):
             if _is_of_gpus(key, offers):
-                finding = Finding(
-                    (item.at / "spec" / "quota" / "hard" / key).key,
-                    f"`{key}` in {item.title} caps several namespaces together",
-                    label="not imported",
-                    notes=("gpuplan writes a quota for each namespace",),
-                    help="write a Tenant with these namespaces, and a `split` of its quota",
-                )
-                yield told("", TEAM_SAID_IN_PART, finding)
-
-
-def _beside_queue(item: Item, team: str) -> Finding:
-    return Finding(
-        item.at / "spec" / "hard",
-        f"{item.title} caps GPUs beside the queue of tenant `{team}`",
-        label="not imported",
-        notes=("a ResourceQuota refuses pods one by one, so that of two gangs each may get a part",),
-        help="remove its keys for GPUs where the queue is to cap them; else it goes on to hold",
-        severity=Severity.NOTE,
-    )
+                at = item.at / "spec" / "quota" / "hard" / key
+                yield told("", "cap-of-several-namespaces", at.key, item=item, key=key)
 
 
 def _is_of_gpus(key: str, offers: Offers) -> bool:
     return key in offers or "nvidia" in key
 
 
-def _capping_nothing(item: Item, offers: Offers) -> Iterator[Finding]:
+def _capping_nothing(team: str, item: Item, offers: Offers) -> Iterator[Told]:
     hard, at = _hard(item), item.at / "spec" / "hard"
     mistyped = {key: meant for key in hard if (meant := _meant(key, offers))}
     for key, meant in mistyped.items():
-        yield Finding(
-            (at / key).key,
-            f"`{key}` in {item.title} caps nothing",
-            label=f"did you mean `{meant}`",
-            notes=(f"nothing is called `{key.removeprefix('requests.')}`",),
-            help=f"say it as a quota of the Tenant: {_said(hard[key], offers[meant])}",
-        )
+        resource, offer = key.removeprefix("requests."), offers[meant][0]
+        amount = int(_amount(hard[key]) or 0)
+        quota = f"`{{pool: {offer.pool.name}, unit: {offer.unit.name}, guaranteed: {amount}}}`"
+        at_key = (at / key).key
+        yield told(team, "mistyped-cap", at_key, item=item, key=key, meant=meant, resource=resource, quota=quota)
     body = {**item.body, "spec": {"hard": {key: value for key, value in hard.items() if key not in mistyped}}}
-    yield from inert_quota_key.find(HandFiles(objects=(Object(item.at, body, item.file, ""),)))
+    for finding in inert_quota_key.find(HandFiles(objects=(Object(item.at, body, item.file, ""),))):
+        yield Told((team,), QUOTA_CAPS_NOTHING.report(finding))
+    known = [f"pools hand out {listing([name.removeprefix('requests.') for name in offers])}"] if offers else []
     for key, value in hard.items():
-        amount = _amount(value)
-        if key in mistyped or not key.startswith("requests.nvidia.com/") or amount == 0:
+        cap = _amount(value)
+        if key in mistyped or not key.startswith("requests.nvidia.com/") or cap == 0:
             continue
-        if amount is None:
-            yield Finding(
-                at / key,
-                f"`{key}` in {item.title} is no number",
-                label="no quantity",
-                help="write a whole number of devices",
-                severity=Severity.ERROR,
-            )
+        if cap is None:
+            yield told(team, "cap-is-no-number", at / key, item=item, key=key)
         elif key not in offers:
-            yield Finding(
-                (at / key).key,
-                f"`{key}` in {item.title} caps what no pool hands out",
-                label="no node of a pool publishes it",
-                notes=(f"pools hand out {listing([name.removeprefix('requests.') for name in offers])}",)
-                if offers
-                else (),
-                help="import the nodes that publish it, or leave it out",
-            )
-        elif amount < 1:
-            yield Finding(
-                at / key,
-                f"`{key}` in {item.title} lets no pod have one",
-                label="a part of a device",
-                help="write a whole number of devices",
-            )
+            yield told(team, "cap-of-nothing", (at / key).key, notes=known, item=item, key=key)
+        elif cap < 1:
+            yield told(team, "cap-below-one", at / key, item=item, key=key)
 
 
 def _meant(key: str, offers: Offers) -> str | None:
@@ -242,33 +206,16 @@ def _meant(key: str, offers: Offers) -> str | None:
     return None if is_known or not _is_of_gpus(key, offers) else misspelling(key, offers)
 
 
-def _said(value: object, offers: tuple[Offer, ...]) -> str:
-    offer = offers[0]
-    amount = _amount(value)
-    return f"`{{pool: {offer.pool.name}, unit: {offer.unit.name}, guaranteed: {int(amount or 0)}}}`"
-
-
-def _unsaid(item: Item, offers: Offers) -> Iterator[Finding]:
-    """What stands beside GPUs in a quota, and quotas of pods that no policy can tell apart."""
+def _not_imported(team: str, item: Item, offers: Offers) -> Iterator[Told]:
+    """Yield what stands beside GPUs in a quota, or that the quota counts some pods alone."""
     at = item.at / "spec"
     if _scope(item) is None:
-        yield Finding(
-            at / ("scopes" if value_of(item, "scopes") else "scopeSelector"),
-            f"{item.title} counts some pods alone, and no quota of a tenant can",
-            label="not imported",
-            notes=("a tenant's quota counts all pods, and its `classLimits` those of one priority class",),
-            help="leave it in the namespace: it holds beside what gpuplan writes",
-        )
+        field = "scopes" if value_of(item, "scopes") else "scopeSelector"
+        yield told(team, "quota-of-some-pods", at / field, item=item)
         return
     others = [key for key in _hard(item) if not _is_of_gpus(_NAMES.get(key, key), offers) and key not in _SAID]
     if others:
-        yield Finding(
-            (at / "hard" / others[0]).key,
-            f"{item.title} also caps {listing(others)}, which no policy says",
-            label="not imported",
-            help="leave it in the namespace: it holds beside what gpuplan writes",
-            severity=Severity.NOTE,
-        )
+        yield told(team, "caps-beside-gpus", (at / "hard" / others[0]).key, item=item, keys=listing(others))
 
 
 _SAID: Final = frozenset((*COMPUTE_KEYS, *_NAMES))
@@ -277,11 +224,11 @@ _SAID: Final = frozenset((*COMPUTE_KEYS, *_NAMES))
 Place = tuple[Origin, Item]
 """Where something is asked for, and by what."""
 Asked = Mapping[str, Mapping[str, Place]]
-"""By team, what a ResourceQuota counts it by, with the first place that asks for it."""
+"""The keys by which a ResourceQuota counts what a team asks for, with the first place that asks, by team."""
 
 
 def asked_by(dump: Dump, teams: Iterable[Team], offers: Offers) -> Asked:
-    """What is not a tenant's yet asks for, of what pools hand out."""
+    """Return what teams that are no tenants yet ask for, of what pools hand out."""
     owners = {space.name: team.name for team in teams if not team.is_own for space in team.spaces}
     found: dict[str, dict[str, Place]] = {}
     for item in dump.objects if owners else ():
@@ -305,13 +252,12 @@ def _resources(item: Item) -> Iterator[tuple[Origin, str]]:
 
 def uncapped(team: Team, key: str, place: Place, offers: Offers) -> Told:
     at, item = place
-    finding = Finding(
+    return told(
+        team.name,
+        "asked-without-cap",
         at.key,
-        f"{item.title} asks for `{key.removeprefix('requests.')}`, which no quota of its namespace caps",
-        label="may be used without a bound",
-        notes=(
-            f"tenant `{team.name}` may use {joined([offer.title for offer in offers[key]])} as today: `limit: none`",
-        ),
-        help="set `limit` in the Tenant to what the team is meant to use",
+        item=item,
+        resource=key.removeprefix("requests."),
+        team=team,
+        units=joined([offer.title for offer in offers[key]]),
     )
-    return told(team.name, TEAM_SAID_IN_PART, finding)

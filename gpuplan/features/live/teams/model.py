@@ -1,10 +1,13 @@
-"""What a dump has of a team: its namespaces, and the objects in each that say what the team may do."""
+"""A team as a dump shows it: its namespaces, and the objects in each that say what the team may do."""
 
 from __future__ import annotations
 
-from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Rule
+from typing import Any
+
+from gpuplan.compiler.base.diagnostics import Diagnostic, Origin
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.features.live.dump import Item
+from gpuplan.features.live.findings import report
 from gpuplan.features.live.queues.model import Queue
 
 
@@ -30,7 +33,7 @@ class Space(Value):
 
 
 class Team(Value):
-    """Who becomes a tenant. ``labelled`` are gpuplan's parameters for namespaces that are its by their label."""
+    """A tenant to be. ``labelled`` are gpuplan's parameters for namespaces that have the tenant's label."""
 
     name: str
     spaces: tuple[Space, ...] = ()
@@ -64,5 +67,6 @@ class Told(NamedTuple):
         return "; ".join(filter(None, (finding.message, *finding.notes, finding.help)))
 
 
-def told(team: str, rule: Rule, finding: Finding) -> Told:
-    return Told((team,), rule.report(finding))
+def told(name: str, row: str, at: Origin, **values: Any) -> Told:  # noqa: ANN401 - whatever a text names
+    """Return the finding of a row of `findings.yaml` about the team of this name, empty for none."""
+    return Told((name,), report(row, at, **values))

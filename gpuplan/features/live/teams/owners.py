@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from gpuplan.compiler.base.diagnostics import Finding
 from gpuplan.compiler.base.plain import mapping, text
 from gpuplan.compiler.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.queues.model import Queue
-from gpuplan.features.live.rules import TEAM_SAID_IN_PART
 from gpuplan.features.live.teams.caps import Offers, counts_gpus
 from gpuplan.features.live.teams.model import Space, Team, Told, told
 
 RBAC: Final = "rbac.authorization.k8s.io"
 _LISTED: Final = "grants-"
-"""How the name of gpuplan's parameters begins for a namespace that a tenant lists; the namespace follows."""
+"""The beginning of the name of gpuplan's parameters for a namespace that a tenant lists."""
 _LABELLED: Final = "grants."
 """The same for all that are a tenant's by their label; the tenant follows."""
 
@@ -40,10 +38,11 @@ def find_teams(
     queues: Sequence[Queue],
     order: Sequence[str] = (),
 ) -> tuple[tuple[Team, ...], tuple[Told, ...]]:
-    """By name. A namespace is whose label says so, or whose queue it uses, or is a team of its own that has a quota.
+    """Return the teams by name, and findings on namespaces that are left alone.
 
-    Where a scheduler counts tenants, all that a tenant's pods ask for goes through queues: one that has none is left
-    alone. So is one of the cluster itself. Namespaces of a team are in ``order`` as far as that names them.
+    A namespace belongs to the tenant of its label, or of its queue. Any other with a quota is a team of its own. If the
+    scheduler counts tenants, a namespace without a queue is left alone, as are those of the cluster. Namespaces of a
+    team are in ``order`` as far as that names them.
     """
     labelled = labelled_parameters(dump)
     queued = {namespace: queue.tenant for queue in queues for namespace in queue.namespaces}
@@ -85,14 +84,7 @@ def _left_alone(quota: Item, plan: Plan) -> Told:
     else:
         label = "no queue takes its work"
         notes = (f"pods of a tenant that ask for GPUs go through a queue of {plan.scheduler.title}",)
-    finding = Finding(
-        quota.at / "spec" / "hard",
-        f"namespace `{quota.namespace}` has a quota on GPUs and is made no tenant",
-        label=label,
-        notes=notes,
-        help=f"write a Tenant with `namespaces: [{quota.namespace}]` if it is meant to be one",
-    )
-    return told("", TEAM_SAID_IN_PART, finding)
+    return told("", "quota-of-no-tenant", quota.at / "spec" / "hard", notes=notes, label=label, quota=quota)
 
 
 def labelled_parameters(dump: Dump) -> Mapping[str, Item]:

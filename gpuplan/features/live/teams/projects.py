@@ -9,7 +9,7 @@ from fractions import Fraction as Ratio
 from typing import Any, Final, TypeVar
 
 from gpuplan.compiler.backends.runai import SCHEDULING_RULES
-from gpuplan.compiler.base.diagnostics import Finding, Origin, Severity
+from gpuplan.compiler.base.diagnostics import Origin, Severity
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import listing
@@ -19,7 +19,6 @@ from gpuplan.compiler.planning.plan import Counted, UnitKey
 from gpuplan.compiler.planning.projects import DEFAULT_RANK, RANKS, seconds
 from gpuplan.features.live.dump import Dump
 from gpuplan.features.live.queues.model import Queue
-from gpuplan.features.live.rules import TEAM_SAID_IN_PART
 from gpuplan.features.live.teams.caps import Offer, Offers, offers_in, read_caps
 from gpuplan.features.live.teams.model import Space, Told, told
 
@@ -75,7 +74,10 @@ class Orgs(Value):
 
 
 def read_orgs(dump: Dump) -> Orgs:
-    """What they are is told by their fields: a project has a namespace, a node pool the label of its nodes."""
+    """Return the projects, departments and node pools of a dump.
+
+    A project has a namespace, and a node pool the label of its nodes.
+    """
     bodies = [found for document in dump.others for found in _bodies(document.origin, mapping(document.data))]
     names = {text(body.get("id")): text(body.get("name")) for _, body in bodies if text(body.get("id"))}
     projects: list[Org] = []
@@ -145,7 +147,7 @@ def _org(at: Origin, body: Mapping[str, Any], names: Mapping[str, str]) -> Org:
 
 
 def _bounds(value: object, one: int = 1) -> Bounds:
-    """Who has no weight gets nothing beyond what it deserves."""
+    """Return the bounds of a resource, in GPUs, millicores or bytes."""
     amounts = mapping(value)
     deserved, limit = _ratio(amounts.get("deserved")) or Ratio(0), _ratio(amounts.get("limit"))
     return Bounds(deserved * one, None if limit is None else limit * one)
@@ -179,7 +181,7 @@ def spelt(seconds: int) -> str:
 
 
 def queues_of(orgs: Orgs, offers: Offers, spaces: Mapping[str, Space]) -> tuple[tuple[Queue, ...], tuple[Told, ...]]:
-    """What each tenant has, as if they were its queues. ``spaces`` are those that gpuplan wrote, with their tenant."""
+    """Return a `Queue` for each tenant of Run:ai; ``spaces`` are namespaces that gpuplan wrote, with their tenant."""
     reader = _Reader(orgs, offers, spaces)
     return tuple(reader.queues()), tuple(reader.unsaid())
 
@@ -212,18 +214,23 @@ class _Reader:
         for offer in (offer for known in offers.values() for offer in known):
             self._by_pool.setdefault(offer.pool.name, []).append(offer)
         self._departments = {org.name: org for org in orgs.departments}
-        self._teams = self._grouped()
-
-    # --- Who is there
-
-    def _grouped(self) -> Mapping[str, _Team]:
         teams: dict[str, _Team] = {}
         for project in self._orgs.projects:
             space = self._spaces.get(project.namespace)
             name = space.owner if space and space.owner else project.name
             teams.setdefault(name, _Team(name)).projects.append(project)
         for team in teams.values():
-            team.projects = _in_order(team.projects)
+            bounds = {
+                pool: [project.gpus.get(pool, NOTHING) for project in team.projects] for pool in team.projects[0].gpus
+            }
+            even = [
+                pool for pool, found in bounds.items() if len({part.limit for part in found}) == 1 and found[0].limit
+            ]
+            more = {
+                id(project): sum((project.gpus.get(pool, NOTHING).deserved for pool in even), Ratio(0))
+                for project in team.projects
+            }
+            team.projects = sorted(team.projects, key=lambda project: (-more[id(project)], project.name))
             team.quotas = self._own_quotas(team)
         for team in teams.values():
             if team.name not in self._departments:
@@ -234,7 +241,9 @@ class _Reader:
         for name, department in self._departments.items():
             if name in teams:
                 self._add_whole(teams[name], department, [team for team in teams.values() if team.parent == name])
-        return teams
+        self._teams = teams
+
+    # --- Who is there
 
     def _likely_parent(self, team: _Team, teams: Mapping[str, _Team]) -> str:
         """A request names the department by an id that Run:ai gives: it is one that has as much, of those without
@@ -249,7 +258,7 @@ class _Reader:
     # --- What they have
 
     def _units(self, team: _Team, pool: str) -> list[Offer]:
-        """What its namespaces may use there; what the pool hands out, where nothing says that."""
+        """Return the units of a pool that a team's namespaces may use, or else all of the pool's."""
         spaces = [self._spaces[item.namespace] for item in team.projects if item.namespace in self._spaces]
         if any(space.parameters for space in spaces):
             found = {offer.key: offer for space in spaces for offer in offers_in(space.parameters, self._offers)}
@@ -263,7 +272,16 @@ class _Reader:
         for pool in team.order:
             units = self._units(team, pool)
             bounds = team.gpus.get(pool, NOTHING)
-            caps = self._caps(team, units, bounds.limit)
+            spaces = [self._spaces[item.namespace] for item in team.projects if item.namespace in self._spaces]
+            by_unit = [
+                [cap.amount for space in spaces if (cap := read_caps(space.quotas).plain.get(offer.counted_as))]
+                for offer in units
+            ]
+            whole = [sum(caps, Ratio(0)) for caps in by_unit]
+            each = [max(caps, default=Ratio(0)) for caps in by_unit]
+            off = [abs(_cost(caps, units) - (bounds.limit or Ratio(0))) for caps in (whole, each)]
+            nearest = each if off[1] < off[0] else whole
+            caps = [cap if known else None for cap, known in zip(nearest, by_unit, strict=True)]
             limits = _limits(bounds.limit, units, caps)
             parts = [_Part(offer, _most(offer, limits[index])) for index, offer in enumerate(units)]
             deserved = _divided(bounds.deserved, parts)
@@ -274,19 +292,6 @@ class _Reader:
             if len(team.projects) > 1 and len(units) == 1:
                 found[units[0].key] |= _split(team, units[0])
         return found
-
-    def _caps(self, team: _Team, units: Sequence[Offer], total: Ratio | None) -> list[Ratio | None]:
-        """What ResourceQuotas let it have of each unit: of all namespaces together, or what holds in each of them."""
-        spaces = [self._spaces[item.namespace] for item in team.projects if item.namespace in self._spaces]
-        by_unit = [
-            [cap.amount for space in spaces if (cap := read_caps(space.quotas).plain.get(offer.counted_as))]
-            for offer in units
-        ]
-        whole = [sum(caps, Ratio(0)) for caps in by_unit]
-        each = [max(caps, default=Ratio(0)) for caps in by_unit]
-        off = [abs(_cost(caps, units) - (total or Ratio(0))) for caps in (whole, each)]
-        nearest = each if off[1] < off[0] else whole
-        return [cap if known else None for cap, known in zip(nearest, by_unit, strict=True)]
 
     def _add_whole(self, team: _Team, department: Org, parts: Sequence[_Team]) -> None:
         """A department has what is its own and what those have that are part of it."""
@@ -323,7 +328,13 @@ class _Reader:
         for name, team in sorted(self._teams.items()):
             department = self._departments.get(name)
             orgs = (*team.projects, *((department,) if department else ()))
-            spec = _spec(orgs, self._run_time(team))
+            run_time = self._run_time(team)
+            first = orgs[0]
+            weight = _number(first.weight)
+            surplus = {**({"weight": weight} if weight != 1 else {}), **({"rank": first.rank} if first.rank else {})}
+            protect = {"preempt": run_time, "reclaim": run_time} if run_time else {}
+            fields = {"surplus": surplus, "protect": protect, "timeLimits": dict(first.times)}
+            spec = {name: value for name, value in fields.items() if value}
             yield Queue(
                 name,
                 team.parent,
@@ -334,7 +345,7 @@ class _Reader:
             )
 
     def _run_time(self, team: _Team) -> str:
-        """What is protected in all of its pools: a node pool protects as long as its longest tenant asks for."""
+        """Return the shortest protected time of a team's pools, or an empty text."""
         times = [self._orgs.run_times.get(pool, "") for pool in dict.fromkeys(pool for pool, _ in team.quotas)]
         return min((_go(time) for time in times), key=seconds, default="") if times and all(times) else ""
 
@@ -352,27 +363,18 @@ class _Reader:
 
 
 def _unsaid(team: str, org: Org, what: str, severity: Severity) -> Told:
-    finding = Finding(
+    return told(
+        team,
+        "runai-not-imported",
         org.at / "name",
-        f"{org.title} of Run:ai {what}",
-        label="not imported",
-        help="change it in Run:ai, or in the Tenant" if severity is Severity.WARNING else "leave it to Run:ai",
         severity=severity,
+        help="change it in Run:ai, or in the Tenant" if severity is Severity.WARNING else "leave it to Run:ai",
+        org=org,
+        what=what,
     )
-    return told(team, TEAM_SAID_IN_PART, finding)
 
 
 # --- Numbers -----------------------------------------------------------------------------------------------------
-
-
-def _in_order(projects: Sequence[Org]) -> list[Org]:
-    """Of equal parts, the first namespaces of a tenant have what cannot be divided evenly."""
-    bounds = {pool: [project.gpus.get(pool, NOTHING) for project in projects] for pool in projects[0].gpus}
-    even = [pool for pool, found in bounds.items() if len({part.limit for part in found}) == 1 and found[0].limit]
-    more = {
-        id(project): sum((project.gpus.get(pool, NOTHING).deserved for pool in even), Ratio(0)) for project in projects
-    }
-    return sorted(projects, key=lambda project: (-more[id(project)], project.name))
 
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -396,7 +398,7 @@ def _together(amounts: Mapping[UnitKey, tuple[Ratio, Ratio | None]], offers: Seq
 
 
 _Below = Mapping[UnitKey, tuple[Ratio, Ratio | None]]
-"""What those have of a unit that are part of a tenant: what is guaranteed to them, and at most."""
+"""The guarantees and limits of those that are part of a tenant, by unit."""
 
 
 def _of_department(bounds: Bounds, units: Sequence[Offer], below: _Below) -> dict[UnitKey, dict[str, Any]]:
@@ -417,7 +419,7 @@ def _limits(total: Ratio | None, units: Sequence[Offer], caps: Sequence[Ratio | 
 
 
 def _most(offer: Offer, limit: Ratio | None) -> Ratio:
-    """Of a guarantee: no more than may be used, and than there is."""
+    """Return the most that may be guaranteed: no more than the limit and the capacity."""
     capacity = Ratio(offer.unit.capacity)
     return capacity if limit is None else min(limit, capacity)
 
@@ -474,7 +476,7 @@ def _exact(total: Ratio, parts: Sequence[_Part]) -> list[Ratio] | None:
 
 
 _REACH: Final = defaultdict(lambda: 1, {1: 500, 2: 20, 3: 5})
-"""How far from its hint a number is looked for, by how many other units there are to be tried with each."""
+"""The distance from its hint at which a number is looked for, by the number of other units."""
 _TOLERANCE: Final = Ratio(1, 1000)
 
 
@@ -496,7 +498,7 @@ def _limit(quota: Mapping[str, Any]) -> Ratio | None:
 
 
 def _raise(quota: dict[str, Any], more: Ratio) -> None:
-    """What lies within a guarantee is part of it."""
+    """Raise a guarantee by what lies within it."""
     limit = _limit(quota)
     guaranteed = Ratio(str(quota["guaranteed"])) + more
     quota["guaranteed"] = _number(guaranteed)
@@ -507,7 +509,7 @@ def _raise(quota: dict[str, Any], more: Ratio) -> None:
 
 
 def _split(team: _Team, offer: Offer) -> dict[str, Any]:
-    """How a quota is divided among projects: each has its part."""
+    """Return the `split` of a quota among projects, or nothing if it is even."""
     bounds = {project.namespace: project.gpus.get(offer.pool.name, NOTHING) for project in team.projects}
     gpus = {name: found.deserved if found.limit is None else found.limit for name, found in bounds.items()}
     part = _Part(offer)
@@ -526,15 +528,6 @@ def _compute(compute: Mapping[tuple[str, Counted], Bounds], pool: str) -> dict[s
 
 
 # --- Times -------------------------------------------------------------------------------------------------------
-
-
-def _spec(orgs: Sequence[Org], run_time: str) -> dict[str, Any]:
-    first = orgs[0]
-    weight = _number(first.weight)
-    surplus = {**({"weight": weight} if weight != 1 else {}), **({"rank": first.rank} if first.rank else {})}
-    protect = {"preempt": run_time, "reclaim": run_time} if run_time else {}
-    fields = {"surplus": surplus, "protect": protect, "timeLimits": dict(first.times)}
-    return {name: value for name, value in fields.items() if value}
 
 
 def _go(time: str) -> str:

@@ -7,7 +7,7 @@ from fractions import Fraction as Ratio
 from math import ceil, floor
 from typing import Any
 
-from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.compiler.base.diagnostics import Finding, Label, Origin
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.planning.amounts import amount_text
@@ -33,9 +33,9 @@ from gpuplan.features.live.teams.model import Space, Team, Told, told
 
 
 class Share(Value):
-    """What a team has of a unit; ``at`` is where a quota caps it. ``classes`` are caps of priority classes.
+    """The caps of a team on a unit, by namespace; None if nothing caps it.
 
-    Caps are by namespace, and None where nothing caps it.
+    ``at`` is the place of a quota that caps it. ``classes`` are caps of priority classes.
     """
 
     team: str
@@ -202,7 +202,7 @@ class Divider:
 
 
 def shares_of(team: Team, divider: Divider, asked: Mapping[str, Place]) -> tuple[tuple[Share, ...], tuple[Told, ...]]:
-    """What ResourceQuotas give the team, and what nobody can tell of it."""
+    """Return the shares that ResourceQuotas give a team, and findings on what they do not tell."""
     caps: dict[UnitKey, dict[str, int | None]] = {}
     classes: dict[UnitKey, dict[str, dict[str, int]]] = {}
     offers: dict[UnitKey, Offer] = {}
@@ -272,28 +272,23 @@ def _ambiguous(
     resource = key.removeprefix("requests.")
     taken = joined([f"{parts[offer.key]} of {offer.title}" for offer in candidates if parts[offer.key]])
     unused = [offer.title for offer in candidates if parts[offer.key] == 0]
-    finding = Finding(
-        at.key,
-        f"`{resource}` is handed out by {len(candidates)} pools, and a ResourceQuota does not say which is meant",
-        label=f"{listing([offer.pool.name for offer in candidates])}",
-        notes=(
-            f"tenant `{team.name}` got {taken}, so that the sum stays what it is"
-            if taken
-            else f"tenant `{team.name}` may use all of them",
-            *((f"it may use none of {joined(unused)} any more",) if unused else ()),
-        ),
-        help="divide the number among the pools that the team is meant to use",
-    )
-    return told(team.name, TEAM_SAID_IN_PART, finding)
+    notes = [f"tenant `{team.name}` got {taken}, so that the sum stays what it is"]
+    if not taken:
+        notes = [f"tenant `{team.name}` may use all of them"]
+    if unused:
+        notes.append(f"it may use none of {joined(unused)} any more")
+    pools = listing([offer.pool.name for offer in candidates])
+    number = len(candidates)
+    return told(team.name, "several-pools-hand-out", at.key, notes=notes, resource=resource, number=number, pools=pools)
 
 
 # --- One quota ---------------------------------------------------------------------------------------------------
 
 
 def guarantees(shares: Iterable[Share]) -> tuple[Mapping[tuple[str, UnitKey], int], tuple[Told, ...]]:
-    """What is each team's own, by team and unit: as much as its cap, or where all caps together are too many, its part.
+    """Return each team's guarantee by team and unit: its cap, or its part of the capacity if caps are too many.
 
-    A ResourceQuota promises nothing: with caps beyond what there is, who comes first has it.
+    A ResourceQuota promises nothing: with caps beyond the capacity, the first to come has it.
     """
     by_unit: dict[UnitKey, list[Share]] = {}
     for share in shares:
@@ -343,7 +338,7 @@ def quota_of(team: Team, share: Share, guaranteed: int, capped_by: CappedBy) -> 
 def compute_of(
     team: Team, quotas: Sequence[Mapping[str, Any]]
 ) -> tuple[Mapping[int, dict[str, Any]], tuple[Told, ...]]:
-    """What quotas say of CPU, memory and pods, by the index of each.
+    """Return what quotas say of CPU, memory and pods, by the index of each.
 
     A ResourceQuota counts them in all pools at once: the first quota in each pool gets a part of it.
     """
@@ -369,7 +364,7 @@ def compute_of(
 
 
 def _whole(amounts: Mapping[str, int], split: Mapping[str, int] | None, namespaces: Sequence[str]) -> int | None:
-    """What is divided among namespaces into these amounts, by the parts of ``split``; None where nothing is."""
+    """Return the amount that ``split`` divides among namespaces into these amounts, or None if there is none."""
     if split is None:
         return next(iter(amounts.values())) if len(set(amounts.values())) == 1 else None
     all_parts = sum(split.values())
@@ -383,13 +378,11 @@ def _whole(amounts: Mapping[str, int], split: Mapping[str, int] | None, namespac
 
 def _undivided(team: Team, key: str, stated: Mapping[str, Cap]) -> Told:
     first = next(iter(stated.values()))
-    finding = Finding(
+    return told(
+        team.name,
+        "other-parts-than-gpus",
         first.at.key,
-        f"namespaces of tenant `{team.name}` have caps on `{key}` in other parts than on GPUs",
-        label="the sum is kept",
         related=tuple(Label(cap.at.key, f"namespace `{name}`") for name, cap in list(stated.items())[1:]),
-        notes=("a `split` divides GPUs, CPU and memory by the same parts",),
-        help="make a Tenant of each namespace where that matters",
-        severity=Severity.WARNING,
+        key=key,
+        team=team,
     )
-    return told(team.name, TEAM_SAID_IN_PART, finding)

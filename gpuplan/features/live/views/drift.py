@@ -1,4 +1,4 @@
-"""What runs otherwise than the policies say, for a terminal, a merge request or programs."""
+"""The differences between what runs and the policies, for a terminal, a merge request or programs."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from gpuplan.terminal.text import Style, Theme, cells, cropped, literal, pad, pr
 FORMAT_VERSION: Final = "1.0"
 """A minor step only adds keys; lists are never null or absent."""
 MOST_SOURCES: Final = 3
-"""How many lines of policies are shown to people for one difference; JSON has all."""
+"""The number of lines of policies that people see for one difference; JSON has all."""
 MOST_KINDS: Final = 8
-"""How many kinds are named that were not compared."""
+"""The number of kinds that are named as not compared."""
 
 
 def shown_drift(found: Drifting, format_: str, theme: Theme) -> str:
@@ -50,7 +50,7 @@ def verdict(found: Drifting) -> str:
 
 
 def notes(found: Drifting) -> Iterator[str]:
-    """What a reader has to know of the dump, and of what was not compared."""
+    """Yield notes on the dump and on what was not compared."""
     if found.told_name not in ("", found.cluster):
         yield f"the dump is of cluster `{found.told_name}`, as gpuplan's own objects in it say"
     for why, group in groupby(sorted(found.unjudged, key=lambda item: item.why), key=lambda item: item.why):
@@ -63,7 +63,7 @@ def notes(found: Drifting) -> Iterator[str]:
 
 
 def what(drift: Drift) -> str:
-    """What is the matter with the whole of it; empty where a field differs."""
+    """Describe what is wrong with a whole object, or nothing if a field differs."""
     match drift.differs:
         case Differs.MISSING:
             return "is not in the cluster"
@@ -76,7 +76,7 @@ def what(drift: Drift) -> str:
 
 
 def coming(drift: Drift) -> str:
-    """What the next sync does, and who starts it."""
+    """Describe the next sync's action and who starts the sync."""
     is_more = drift.next_sync is NextSync.OVERWRITES and not drift.is_written
     does, applier = "takes it away" if is_more else _DOES[drift.next_sync], drift.applier
     if drift.differs is Differs.NODE and drift.next_sync is NextSync.NOTHING:
@@ -141,30 +141,25 @@ def _object(drifts: Sequence[Drift], theme: Theme) -> str:
     if cells(f"{printable(first.title)}{said}  [{first.change_class}]") > theme.width:
         text = f"{heading}\n {said}  [{first.change_class}]\n"
     for drift in drifts:
-        text += _field(drift, theme)
+        if drift.path:
+            line = f", line {drift.line}" if drift.line else ""
+            text += f"  {theme.paint(printable(drift.path), Style.NOTE)}{line}\n"
+            text += _row("policy", literal(drift.written) if drift.is_written else "says nothing", theme)
+        shown = policy_lines(drift)
+        for source in shown[:MOST_SOURCES]:
+            text += _row("", f"{_where(source, theme)}  {source.title} {source.path}".rstrip(), theme)
+        if drift.path:
+            live = (
+                theme.paint(cropped(literal(drift.live), max(theme.width - 4 - _WORDS, _LEAST)), Style.WARNING)
+                if drift.has_live
+                else "has none"
+            )
+            text += f"    {pad('cluster', _WORDS)}{live}\n"
+        if drift.owner is not None:
+            text += _row("by", by_whom(drift.owner), theme)
+        text += _row("note", drift.note, theme) if drift.note else ""
     nexts = dict.fromkeys(coming(drift) for drift in drifts)
     return text + "".join(_row("next", line, theme) for line in nexts)
-
-
-def _field(drift: Drift, theme: Theme) -> str:
-    text = ""
-    if drift.path:
-        line = f", line {drift.line}" if drift.line else ""
-        text += f"  {theme.paint(printable(drift.path), Style.NOTE)}{line}\n"
-        text += _row("policy", literal(drift.written) if drift.is_written else "says nothing", theme)
-    shown = policy_lines(drift)
-    for source in shown[:MOST_SOURCES]:
-        text += _row("", f"{_where(source, theme)}  {source.title} {source.path}".rstrip(), theme)
-    if drift.path:
-        live = (
-            theme.paint(cropped(literal(drift.live), max(theme.width - 4 - _WORDS, _LEAST)), Style.WARNING)
-            if drift.has_live
-            else "has none"
-        )
-        text += f"    {pad('cluster', _WORDS)}{live}\n"
-    if drift.owner is not None:
-        text += _row("by", by_whom(drift.owner), theme)
-    return text + (_row("note", drift.note, theme) if drift.note else "")
 
 
 _WORDS: Final = 9

@@ -1,4 +1,4 @@
-"""What an import made of a dump, in words."""
+"""The result of an import, in words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def files(imported: Import) -> str:
 
 
 def summary(imported: Import, *, dry: bool) -> str:
-    """What was made, what is left as it is, and what comes next."""
+    """Describe what was made, what is left as it is, and what comes next."""
     if not imported.drafts:
         return "nothing was made: a part of the dump cannot be read\n"
     lines = [f"{'would create' if dry else 'created'} {path}" for path in imported.files]
@@ -34,11 +34,11 @@ def summary(imported: Import, *, dry: bool) -> str:
 
 
 _MOST: Final = 20
-"""How many fields that the first sync would change are shown; `gpuplan drift` shows all."""
+"""The number of fields shown that the first sync changes; `gpuplan drift` shows all."""
 
 
 def _first_sync(imported: Import) -> Iterator[str]:
-    """What the first sync of what the policies build would change of what the dump shows."""
+    """Yield lines on what the first sync of the policies changes of the dump."""
     found = imported.first_sync
     if found is None:
         yield "the policies have errors, so nothing is known of a sync"

@@ -38,7 +38,7 @@ MAKERS: Final[Mapping[Kind, Path]] = {
     JOB_SET: ("spec", "replicatedJobs", 0, "template", "spec", "template"),
     JOB: ("spec", "template"),
 }
-"""What makes the pods of a workload, and where each kind says what they are."""
+"""The kinds that make the pods of a workload, with the route to the pod template of each."""
 
 _BESIDE: Final = (
     TRAIN_JOB,
@@ -64,7 +64,7 @@ class Group(Value):
 
     @property
     def makers(self) -> tuple[Item, ...]:
-        """What may make its pods, the newest first: a Job that has become another one stays until it is pruned."""
+        """The objects that may make its pods, the newest first: a replaced Job stays until somebody prunes it."""
         found = [item for item in self.items if kind_of(item) in MAKERS and not self._is_beside(item)]
         return tuple(sorted(found, key=_age, reverse=True))
 
@@ -86,10 +86,10 @@ class Group(Value):
 
 
 DOWNLOAD: Final = "download"
-"""What the container of a Job is called that fills a model's volume."""
+"""The name of the container of a Job that fills a model's volume."""
 
 _CONTAINERS: Final = (MAIN_CONTAINER, CONTAINER)
-"""What the container is called that a workload is about, the second one by KServe."""
+"""The names of the container that a workload is about, the second one by KServe."""
 
 
 def groups_of(dump: Dump) -> tuple[Group, ...]:
@@ -116,7 +116,7 @@ def kind_of(item: Item) -> Kind:
 
 
 def template_of(item: Item) -> Mapping[str, object]:
-    """What an object says of its pods, as a template has it; nothing where it is no maker of a workload's."""
+    """Return the pod template of an object, or nothing if it is no maker."""
     route = MAKERS.get(kind_of(item))
     found = mapping(value_at(item.body, route)) if route else {}
     if kind_of(item) != INFERENCE_SERVICE:

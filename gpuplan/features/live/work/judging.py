@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from gpuplan.compiler.admission import known_rules
 from gpuplan.compiler.backends.workloads import objects, render
@@ -52,7 +52,7 @@ class Judged(Value):
 
     @property
     def rank(self) -> tuple[bool, bool, int]:
-        """How near it is, to tell of the nearest."""
+        """The nearness to what is there, to report the nearest guess."""
         return self.is_right, self.workload is not None, len(self.route or ())
 
 
@@ -109,27 +109,25 @@ def _made(plan: Plan, group: Group, maker: Item, guess: Spec) -> Judged:
     except ValidationError as error:
         route = error.errors(include_url=False, include_context=False, include_input=False)[0]["loc"]
         return Judged(guess, problem=f"no policy can say its `{'.'.join(map(str, route[1:]))}`")
-    spec = _tidy(policy.spec, guess)
+    found: Spec = policy.spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    for kind in ("training", "batch"):
+        if _EACH in guess.get(kind, {}) and _ALL in guess[kind]:
+            found[kind] = {**found[kind], _ALL: guess[kind][_ALL]}
+    spec = found
     policy = models.Workload.model_validate({**document, "spec": spec})
     at = Origin(_Drafted(maker, f"Workload {group.name}"), ("spec",))
     workload, diagnostics = resolve_workload(plan, at, policy)
     return Judged(spec, workload, "; ".join(found.finding.message for found in diagnostics))
 
 
-def _tidy(model: BaseModel, guess: Spec) -> Spec:
-    """The same without what is so anyway; but a number of tries counts for being said."""
-    found: Spec = model.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    for kind in ("training", "batch"):
-        if _EACH in guess.get(kind, {}) and _ALL in guess[kind]:
-            found[kind] = {**found[kind], _ALL: guess[kind][_ALL]}
-    return found
-
-
 _ALL, _EACH = "backoffLimit", "backoffLimitPerIndex"
 
 
 def _maker_of(plan: Plan, workload: Workload, like: Item) -> Mapping[str, object]:
-    """What would make its pods, under the name that it has in the dump: a digest follows from all that it is."""
+    """Return the object that gpuplan writes to make the pods, under its name in the dump.
+
+    A digest in the name follows from the whole content.
+    """
     for _, body, _ in objects(plan, workload):
         identity = identity_of(body)
         if (identity.group, identity.kind) == kind_of(like) and _is_maker(like, body):
@@ -159,7 +157,7 @@ def _variables(maker: Item, written: Mapping[str, object]) -> Spec:
 
 
 def _patch(plan: Plan, maker: Item, written: Mapping[str, object]) -> Spec:
-    """What makes the pods that would be written those that are there."""
+    """Return the patch that makes the pods that gpuplan writes those in the dump."""
     shape = shape_of_pods(plan.cluster.spec.kubernetes)
     have, want = template_of(Item(maker.at, written)), template_of(maker)
     if kind_of(maker) == INFERENCE_SERVICE or kind_of(maker) not in MAKERS:
@@ -201,7 +199,7 @@ _NAME: Final = ("metadata", "name")
 
 
 def patch_between(have: object, want: object, shape: Shape, route: Path = ()) -> dict[str, Any]:
-    """What to lay over the one mapping to have the other. Whether that does it, only laying it over tells."""
+    """Return a patch that may make one mapping the other; only applying it shows whether it does."""
     there, wanted = mapping(have), mapping(want)
     patch: dict[str, Any] = {}
     for key, value in wanted.items():
@@ -240,5 +238,5 @@ def _items(have: list[object], want: list[object], key: str, shape: Shape, route
 
 
 def _named(item: object, key: str) -> str:
-    """By what an item is told from others, whatever that may be."""
+    """Return the value that tells an item from others."""
     return str(mapping(item).get(key))

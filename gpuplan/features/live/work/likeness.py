@@ -51,7 +51,7 @@ def _between_mappings(
 
 
 _EMPTY: Final[tuple[object, ...]] = ("", [], {}, None)
-"""What the API server leaves out."""
+"""The values that the API server leaves out."""
 
 
 def _is_same_amount(written: object, live: object, shape: Shape) -> bool:
@@ -81,7 +81,7 @@ _SAID_TO_KUEUE: Final = (
     *(kueue.QUEUE_LABEL, kueue.PRIORITY_LABEL),
     *(ANY_TOPOLOGY, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY, TOGETHER),
 )
-"""What work says to Kueue; all else that begins so is what Kueue notes on work."""
+"""The labels and annotations of work for Kueue; all others that begin so are notes of Kueue on work."""
 
 _NOTES: Final = (
     "kubectl.kubernetes.io/",
@@ -162,4 +162,4 @@ _ADDED: Final[Mapping[tuple[str, str], object]] = {
     ("spec", "volumeMode"): ("Filesystem",),
     ("spec", "storageClassName"): _ANY,  # the cluster's own default
 }
-"""By the field around it and its name: the values that it has where nobody says one."""
+"""The default values by the field around them and their name."""

@@ -58,7 +58,7 @@ _GPU: Final = regex(r"nvidia\.com/(gpu|mig-).*")
 
 
 def _asked(plan: Plan, item: Item) -> dict[str, None]:
-    """What the pods of an object ask for, as quotas call it, wherever their containers say it."""
+    """Return what the pods of an object ask for, by the names that quotas use."""
     units = {unit.asked_as for pool in plan.pools for unit in pool.units}
     found: dict[str, None] = {}
     for _, part in parts_with(item.body, "resources"):
@@ -88,7 +88,7 @@ def _key(at: Origin) -> tuple[int, tuple[str | int, ...]]:
 
 
 def _lost(plan: Plan, items: Sequence[Item]) -> Mapping[tuple[int, tuple[str | int, ...]], list[_Loss]]:
-    """What the rules on hand-written objects find in them: labels that no node has, what admission refuses."""
+    """Return by place what the rules on hand-written objects find, such as labels of no node and refused pods."""
     found: dict[tuple[int, tuple[str | int, ...]], list[_Loss]] = {_key(item.at): [] for item in items}
     objects = tuple(Object(item.at, item.body, item.file, "") for item in items)
     for diagnostic in run_all(OBJECT_CHECKS, HandFiles(objects=objects, plan=plan)):

@@ -1,4 +1,4 @@
-"""What a workload's pods say of it: where they run, what they ask for, and what their container is."""
+"""The fields of a workload that its pods say: where they run, what they ask for, and their container."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ Spec = dict[str, Any]
 
 
 def common(plan: Plan, group: Group, tenant: Tenant, template: Template) -> Iterator[Spec]:
-    """What every workload may say, but for what it is and its variables; once for each unit that it may mean.
+    """Yield the fields of any workload, without its kind and its variables, once for each unit that it may mean.
 
-    Nothing where its pods name no pool that there is, or ask for nothing that the pool hands out.
+    Nothing is yielded if the pods name no pool, or ask for nothing that the pool hands out.
     """
     pool = find_pool(plan, template)
     container = main_container(template)

@@ -1,4 +1,4 @@
-"""What Deployments, LeaderWorkerSets and InferenceServices say of the service that they are."""
+"""Deployments, LeaderWorkerSets and InferenceServices as services."""
 
 from __future__ import annotations
 
@@ -34,9 +34,14 @@ Spec = dict[str, Any]
 
 
 def serving(group: Group, maker: Item) -> Iterator[Spec]:
-    """What the service may be, the likeliest first."""
+    """Yield what the service may be, the likeliest first."""
     container = main_container(template_of(maker))
-    ports = _ports(container)
+    found: dict[str, int] = {}
+    for item in sequence(container.get("ports")):
+        name, port = mapping(item).get("name"), number(mapping(item).get("containerPort"))
+        if isinstance(name, str) and port is not None:
+            found[name] = port
+    ports = found
     spec = given(
         kind=ServingKind.INFERENCE_SERVICE.value if kind_of(maker) == INFERENCE_SERVICE else None,
         **_pods(maker),
@@ -58,7 +63,7 @@ def serving(group: Group, maker: Item) -> Iterator[Spec]:
 
 
 def _pods(maker: Item) -> Spec:
-    """How many, and of replicas of several pods what these are beside the leader."""
+    """Return the number of replicas, and for replicas of several pods their size and topology."""
     spec = inside(maker.body, "spec")
     if kind_of(maker) == INFERENCE_SERVICE:
         return {"replicas": inside(spec, "predictor").get("minReplicas")}
@@ -74,7 +79,7 @@ def _pods(maker: Item) -> Spec:
 
 
 def _worker(maker: Item) -> Spec:
-    """What workers run, where it is not what the leader does: their arguments are never the leader's."""
+    """Return the command of workers that differs from the leader's; the leader's arguments are never theirs."""
     if kind_of(maker) != LEADER_WORKER_SET:
         return {}
     sets = inside(maker.body, "spec", "leaderWorkerTemplate")
@@ -86,16 +91,6 @@ def _worker(maker: Item) -> Spec:
 
 
 # --- Ports and probes ------------------------------------------------------------------------------------------------
-
-
-def _ports(container: Mapping[str, object]) -> dict[str, int]:
-    """Those of the container by name, in their order."""
-    found: dict[str, int] = {}
-    for item in sequence(container.get("ports")):
-        name, port = mapping(item).get("name"), number(mapping(item).get("containerPort"))
-        if isinstance(name, str) and port is not None:
-            found[name] = port
-    return found
 
 
 def _ports_said(ports: Mapping[str, int]) -> Spec:
@@ -158,13 +153,15 @@ def _reach(group: Group, ports: Mapping[str, int]) -> Spec | None:
 
 
 def _routes(group: Group) -> Iterator[Spec | None]:
-    """What leads from outside to it, its kind said or not."""
+    """Yield the route from outside, with and without its kind."""
     found = _http_route(group) or _ingress(group)
     if found is None:
         yield None
         return
     kind, route = found
-    grpc = _spoken(group)
+    service = group.find(SERVICE, group.name)
+    ports = sequence(inside(service.body, "spec").get("ports")) if service else ()
+    grpc = next((text(mapping(port).get("name")) for port in ports if "appProtocol" in mapping(port)), None)
     port = _unless_main(grpc or route.pop("port", None))
     spec = {**route, **given(port=port), **({"grpc": True} if grpc else {})}
     yield spec
@@ -200,13 +197,6 @@ def _ingress(group: Group) -> tuple[str, Spec] | None:
     )
 
 
-def _spoken(group: Group) -> str | None:
-    """The port that speaks gRPC."""
-    service = group.find(SERVICE, group.name)
-    ports = sequence(inside(service.body, "spec").get("ports")) if service else ()
-    return next((text(mapping(port).get("name")) for port in ports if "appProtocol" in mapping(port)), None)
-
-
 def _canary(group: Group, container: Mapping[str, object]) -> Spec | None:
     item, route = group.find(DEPLOYMENT, canary_name(group.name)), next(group.of(HTTP_ROUTE), None)
     if item is None or route is None:
@@ -234,7 +224,7 @@ def _canary(group: Group, container: Mapping[str, object]) -> Spec | None:
 
 
 def _scalings(group: Group) -> Iterator[Spec | None]:
-    """What the number of pods follows, its kind said or not; a query of Prometheus may be one of gpuplan's own."""
+    """Yield the autoscaling, with and without its kind; a query of Prometheus may be one of gpuplan's own."""
     item = next(group.of(AUTOSCALER, SCALED_OBJECT), None)
     if item is None:
         yield None
@@ -260,7 +250,7 @@ def _metrics(spec: Mapping[str, object]) -> Iterator[Spec]:
 
 
 def _measures(metric: str, each: Decimal | None, *, is_counted: bool | None) -> Iterator[Spec]:
-    """What a metric of pods is called in a policy; its own name is left out where it is the usual one."""
+    """Yield the fields of a policy that a metric of pods may stand for, without the usual metric's name."""
     if each is None:
         return
     if metric == GPU_METRIC:
@@ -276,7 +266,7 @@ _USUAL: Final = {
     for measure in ("requestsPerSecond", "waitingRequests")
     for kind in AutoscalerKind
 }
-"""What is measured where a policy does not say the metric, by its name."""
+"""The measures by the metric that stands for them if a policy names none."""
 
 
 def _triggers(spec: Mapping[str, object]) -> Iterator[Spec]:
@@ -295,7 +285,7 @@ def _triggers(spec: Mapping[str, object]) -> Iterator[Spec]:
 
 
 _OF_PODS: Final = regex(r"sum\((?P<rate>rate\()?(?P<metric>[a-zA-Z_:][a-zA-Z0-9_:]*)\{.*\}(\[2m\]\))?\)")
-"""What gpuplan asks Prometheus of the pods of a service."""
+"""The query of Prometheus that gpuplan writes for the pods of a service."""
 
 
 def _whole(value: Decimal) -> int | float:

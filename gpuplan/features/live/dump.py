@@ -142,15 +142,15 @@ def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:
     return tuple(chosen.values()), found
 
 
-def _is_applied_to_node(item: Item) -> bool:
+def _is_applied_to_node(obj: Item) -> bool:
     """Whether it is what somebody has a node get, and no node: the kubelet makes those, with a status."""
-    return item.kind == "Node" and not item.group and "status" not in item.body
+    return obj.kind == "Node" and not obj.group and "status" not in obj.body
 
 
-def _meaning(item: Item) -> Mapping[str, object]:
+def _meaning(obj: Item) -> Mapping[str, object]:
     """Return an object without what the API server and those who apply it add."""
-    spoken = {key: value for key, value in item.body.items() if key not in ("metadata", "status")}
-    return spoken | ({"labels": item.labels} if item.labels else {})
+    spoken = {key: value for key, value in obj.body.items() if key not in ("metadata", "status")}
+    return spoken | ({"labels": obj.labels} if obj.labels else {})
 
 
 def _is_part(some: object, whole: object) -> bool:

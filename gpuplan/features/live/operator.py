@@ -60,9 +60,9 @@ def obeyed_policy(dump: Dump) -> Item | None:
     return min(dump.of_kind("nvidia.com", "ClusterPolicy"), key=_order, default=None)
 
 
-def _order(item: Item) -> tuple[bool, str, str]:
-    state = text(value_at(item.body, ("status", "state")))
-    return state in ("", "ignored"), text(value_at(item.body, ("metadata", "creationTimestamp"))), item.name
+def _order(policy: Item) -> tuple[bool, str, str]:
+    state = text(value_at(policy.body, ("status", "state")))
+    return state in ("", "ignored"), text(value_at(policy.body, ("metadata", "creationTimestamp"))), policy.name
 
 
 def _policies(dump: Dump) -> Iterator[Settings]:

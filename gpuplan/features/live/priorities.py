@@ -64,20 +64,20 @@ class _Reader:
         self._counts_values = self._has_kai or any("requestedNamespace" in item.data for item in dump.others)
         self._labelled = dict(_labelled(dump)) if self._has_kai else {}
 
-    def is_others(self, item: Item) -> bool:
+    def is_others(self, priority_class: Item) -> bool:
         """Whether Kubernetes, OpenShift or KAI-Scheduler's chart brings it along."""
-        is_of_chart = self._has_kai and OWN_CLASSES.get(item.name) == item.body.get("value")
-        return is_of_chart or item.name.startswith((SYSTEM_PREFIX, "openshift-"))
+        is_of_chart = self._has_kai and OWN_CLASSES.get(priority_class.name) == priority_class.body.get("value")
+        return is_of_chart or priority_class.name.startswith((SYSTEM_PREFIX, "openshift-"))
 
-    def spec(self, item: Item, value: int) -> dict[str, Any]:
+    def spec(self, priority_class: Item, value: int) -> dict[str, Any]:
         """With Kueue no class preempts by itself, whatever its policy says of its work."""
-        never = item.body.get("preemptionPolicy") == "Never" and not self.has_kueue
-        description = text(item.body.get("description"))
+        never = priority_class.body.get("preemptionPolicy") == "Never" and not self.has_kueue
+        description = text(priority_class.body.get("description"))
         fields = {
             "value": value,
-            "preemptible": None if self._is_preemptible(item.name, value) else False,
+            "preemptible": None if self._is_preemptible(priority_class.name, value) else False,
             "preempts": False if never else None,
-            "default": True if item.body.get("globalDefault") is True else None,
+            "default": True if priority_class.body.get("globalDefault") is True else None,
             "description": description or None,
         }
         return {field: found for field, found in fields.items() if found is not None}
@@ -87,10 +87,10 @@ class _Reader:
         stated = self._labelled.get(name)
         return not self._counts_values or value < (self._bound or 0) if stated is None else stated
 
-    def unsaid(self, item: Item) -> Iterator[Diagnostic]:
-        if self.has_kueue and item.body.get("preemptionPolicy") != "Never":
-            field = "preemptionPolicy" if "preemptionPolicy" in item.body else "value"
-            yield report("preempting-class", item.at / field, item=item)
+    def unsaid(self, priority_class: Item) -> Iterator[Diagnostic]:
+        if self.has_kueue and priority_class.body.get("preemptionPolicy") != "Never":
+            field = "preemptionPolicy" if "preemptionPolicy" in priority_class.body else "value"
+            yield report("preempting-class", priority_class.at / field, item=priority_class)
 
 
 def _labelled(dump: Dump) -> Iterator[tuple[str, bool]]:
@@ -106,11 +106,11 @@ _PREEMPTIBLE: Final = "preemptible"
 _KAI_KINDS: Final = ("Config", "SchedulingShard")
 
 
-def _value(item: Item) -> int | None:
+def _value(priority_class: Item) -> int | None:
     """None of an object that is no class."""
-    value = item.body.get("value", 0)
+    value = priority_class.body.get("value", 0)
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number and item.name else None
+    return value if is_number and priority_class.name else None
 
 
 _MOST_CLASSES: Final = 5

@@ -69,12 +69,12 @@ def unread(dump: Dump) -> Iterator[Diagnostic]:
         yield _unread_files([*dict.fromkeys(files)])
 
 
-def _is_read(item: Item) -> bool:
-    return (item.group, item.kind) in READ
+def _is_read(obj: Item) -> bool:
+    return (obj.group, obj.kind) in READ
 
 
-def _is_policy(item: Item) -> bool:
-    return item.body.get("apiVersion") == API_VERSION
+def _is_policy(obj: Item) -> bool:
+    return obj.body.get("apiVersion") == API_VERSION
 
 
 def _unread_objects(items: Sequence[Item], message: str, help_: str) -> Diagnostic:

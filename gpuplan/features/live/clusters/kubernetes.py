@@ -219,18 +219,20 @@ def newest_version(reader: Reader) -> str:
     return next((version for version in versions if _refuses_as(reader, found, version)), "")
 
 
-def _refuses_as(reader: Reader, found: Item, version: str) -> bool:
+def _refuses_as(reader: Reader, policy_object: Item, version: str) -> bool:
     plan = plan_of({"kubernetes": version, "gpuOperator": {"install": "helm", "version": "v26.7.0"}}, reader.cluster)
     written = policy(plan, POD_SECURITY_POLICY).body if plan else {}
-    return all(part(found.body, "spec", key) == part(written, "spec", key) for key in ("variables", "validations"))
+    return all(
+        part(policy_object.body, "spec", key) == part(written, "spec", key) for key in ("variables", "validations")
+    )
 
 
-def _left_out(plan: Plan, there: Mapping[str, frozenset[str]]) -> Iterator[str]:
+def _left_out(plan: Plan, messages: Mapping[str, frozenset[str]]) -> Iterator[str]:
     """The optional rules that the cluster would have. A policy that must be there and is not was not dumped."""
-    dumped = (found for found in rules_of(plan) if found.name in there or all(rule.optional for rule in found.rules))
+    dumped = (found for found in rules_of(plan) if found.name in messages or all(rule.optional for rule in found.rules))
     for known in dumped:
         for rule in known.rules:
-            if rule.optional and rule.message not in there.get(known.name, ()):
+            if rule.optional and rule.message not in messages.get(known.name, ()):
                 yield rule.name
 
 

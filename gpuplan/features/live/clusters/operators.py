@@ -70,48 +70,48 @@ def find(reader: Reader) -> Installation:
     return found
 
 
-def place(reader: Reader, found: Installation, platform: Platform) -> Spec:
+def place(reader: Reader, installation: Installation, platform: Platform) -> Spec:
     """Return the release of the operator, its namespace, and the names of its objects."""
-    version = found.version or _version(reader)
+    version = installation.version or _version(reader)
     if not version:
         reader.miss(
             "the dump does not say which release of the GPU Operator runs",
             f"which release of the GPU Operator runs is not in the dump; {newest_release()} is assumed",
             "add its Deployment: `kubectl get deployments -A -l app.kubernetes.io/name=gpu-operator -o yaml`",
-            found.policy.at if found.policy else None,
+            installation.policy.at if installation.policy else None,
         )
-    spec = {"install": found.install.value, "version": version or newest_release()}
+    spec = {"install": installation.install.value, "version": version or newest_release()}
     files = reader.config_map(MIG_PARTED)
-    namespace = files.namespace if files else _namespace(reader, found)
-    policy = found.policy
+    namespace = files.namespace if files else _namespace(reader, installation)
+    policy = installation.policy
     told = {
         "namespace": namespace or None,
-        "clusterPolicy": policy.name if policy is not None and found.install is not Install.HELM else None,
-        "clusterPolicyPatch": ClusterPolicyPatch.SNIPPET.value if found.is_merged_by_owner else None,
+        "clusterPolicy": policy.name if policy is not None and installation.install is not Install.HELM else None,
+        "clusterPolicyPatch": ClusterPolicyPatch.SNIPPET.value if installation.is_merged_by_owner else None,
         "devicePluginConfig": _plugin_config(reader),
-        "chartRepoURL": found.repository or None,
+        "chartRepoURL": installation.repository or None,
     }
-    return spec | differing(told, _usual(platform, found.install))
+    return spec | differing(told, _usual(platform, installation.install))
 
 
-def settings(reader: Reader, found: Installation, spec: Spec, beside: Mapping[str, Any]) -> Spec:
+def settings(reader: Reader, installation: Installation, spec: Spec, beside: Mapping[str, Any]) -> Spec:
     """Return the operator's settings beyond its place; ``beside`` are the other parts of the cluster's spec."""
-    match found.install:
-        case Install.HELM if found.values is None:
+    match installation.install:
+        case Install.HELM if installation.values is None:
             reader.miss(
                 "the values of the chart gpu-operator are not in the dump",
                 "the values of the chart gpu-operator are not in the dump; there may be more than the policy says",
                 "add the file of Git that has them, or what `helm get values gpu-operator -o yaml` prints",
-                found.at,
+                installation.at,
             )
             nfd = {"nfd": False} if any(rule.name.startswith(_BY_OPENSHIFT) for rule in reader.rules) else {}
-            return _of_owner(reader, found, spec["version"]) | nfd
+            return _of_owner(reader, installation, spec["version"]) | nfd
         case Install.HELM:
-            return own_values.of_chart(reader, found.values or {}, found.at, spec, beside)
-        case Install.OLM if found.policy is not None:
-            return own_values.of_policy(found.policy, spec, beside) | _of_olm(reader, spec)
+            return own_values.of_chart(reader, installation.values or {}, installation.at, spec, beside)
+        case Install.OLM if installation.policy is not None:
+            return own_values.of_policy(installation.policy, spec, beside) | _of_olm(reader, spec)
         case Install.EXTERNAL:
-            return _of_owner(reader, found, spec["version"])
+            return _of_owner(reader, installation, spec["version"])
         case _:
             return {}
 
@@ -322,9 +322,9 @@ def _release_in(value: object) -> str:
     return found[0] if found else ""
 
 
-def _namespace(reader: Reader, found: Installation) -> str:
+def _namespace(reader: Reader, installation: Installation) -> str:
     """Where the operator runs, and looks for its files."""
-    if found.policy is not None and (stated := text(part(found.policy.body, "status", "namespace"))):
+    if installation.policy is not None and (stated := text(part(installation.policy.body, "status", "namespace"))):
         return stated
     names = [item.namespace for item in _workloads_of_chart(reader)]
     names += [item.namespace for item in reader.dump.of_kind(OLM, "Subscription") if item.name == PACKAGE]
@@ -339,14 +339,14 @@ def _namespace(reader: Reader, found: Installation) -> str:
 _OPERANDS: Final = ("nvidia-mig-manager", "nvidia-device-plugin-daemonset")
 
 
-def _of_owner(reader: Reader, found: Installation, version: str) -> Spec:
+def _of_owner(reader: Reader, installation: Installation, version: str) -> Spec:
     """Return the settings of a ClusterPolicy or of values that a policy can say, so that none of them changes."""
-    told = mapping(found.policy.body.get("spec")) if found.policy else found.values or {}
+    told = mapping(installation.policy.body.get("spec")) if installation.policy else installation.values or {}
     spec: Spec = {}
     strategy = text(part(told, "mig", "strategy"))
     if strategy in {item.value for item in ClusterMigStrategy}:
         spec["migStrategy"] = strategy
-    is_whole = not found.is_own or found.install is Install.HELM
+    is_whole = not installation.is_own or installation.install is Install.HELM
     if is_whole and (driver := _driver(reader, mapping(told.get("driver")), version)):
         spec["driver"] = driver
     if own_values.reboots(sequence(part(told, "migManager", "env"))):

@@ -72,18 +72,18 @@ def reboots(environment: Sequence[Any]) -> bool:
     return any(is_reboot(item) and mapping(item).get("value") == "true" for item in environment)
 
 
-def _shared(told: Values, version: str) -> Spec:
+def _shared(settings: Values, version: str) -> Spec:
     """Return the fields that values and a ClusterPolicy say alike."""
     found: Spec = {}
-    driver = mapping(told.get("driver"))
+    driver = mapping(settings.get("driver"))
     stated: Spec = {"enabled": False} if driver.get("enabled") is False else {}
     if release := text(driver.get("version")):
         stated["version"] = release
     if stated:
         found["driver"] = stated
-    if reboots(sequence(part(told, "migManager", "env"))):
+    if reboots(sequence(part(settings, "migManager", "env"))):
         found["rebootOnMigChange"] = True
-    if secrets := _secrets(told, version):
+    if secrets := _secrets(settings, version):
         found["imagePullSecrets"] = secrets
     return found
 
@@ -107,10 +107,10 @@ def _registry(values: Values, version: str) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-def _secrets(told: Values, version: str) -> list[Any]:
+def _secrets(settings: Values, version: str) -> list[Any]:
     """The pull secrets that all blocks have that have any."""
     blocks = {route[0] for route in image_repositories(version) if len(route) == 1}
-    listed = [sequence(part(told, block, "imagePullSecrets")) for block in sorted(blocks)]
+    listed = [sequence(part(settings, block, "imagePullSecrets")) for block in sorted(blocks)]
     found = [list(item) for item in listed if item]
     return found[0] if found and all(item == found[0] for item in found) else []
 
@@ -120,12 +120,12 @@ def _secrets(told: Values, version: str) -> list[Any]:
 _CLOSED: Final = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
 
 
-def _environment(spec: Spec, told: Values, beside: Beside, cluster: str) -> Spec:
+def _environment(spec: Spec, settings: Values, beside: Beside, cluster: str) -> Spec:
     """The variables of operands that have a plain value, and whether images are kept from choosing GPUs."""
-    stated = {operand: _plain(sequence(part(told, operand, "env"))) for operand in (TOOLKIT, DEVICE_PLUGIN)}
+    stated = {operand: _plain(sequence(part(settings, operand, "env"))) for operand in (TOOLKIT, DEVICE_PLUGIN)}
     found: Spec = {}
     if stated[TOOLKIT].get(_CLOSED) == "false":
-        values = {"values": {"cdi": told["cdi"]}} if "cdi" in told and spec["install"] == "helm" else {}
+        values = {"values": {"cdi": settings["cdi"]}} if "cdi" in settings and spec["install"] == "helm" else {}
         plan = plan_of({**beside, "gpuOperator": {**spec, **values, "closeVisibleDevices": True}}, cluster)
         closing = closing_environment(plan) if plan else {}
         if all(_ends_in(stated[operand], variables) for operand, variables in closing.items()):
@@ -181,14 +181,14 @@ def _without_needs(reader: Reader, values: Values, *, has_monitoring: bool) -> d
 _BY_POOL: Final = {"enabled": True, "deployDefaultCR": False}
 
 
-def _drop_exporter_needs(found: dict[str, Any]) -> None:
-    env = _list(found, "dcgmExporter", "env")
-    _keep(found, ("dcgmExporter", "env"), [item for item in env if str(mapping(item).get("name")) not in _EXPORTERS])
+def _drop_exporter_needs(values: dict[str, Any]) -> None:
+    env = _list(values, "dcgmExporter", "env")
+    _keep(values, ("dcgmExporter", "env"), [item for item in env if str(mapping(item).get("name")) not in _EXPORTERS])
     route = ("dcgmExporter", "serviceMonitor", "relabelings")
-    _keep(found, route, [item for item in _list(found, *route) if item != NODE_RELABELING])
+    _keep(values, route, [item for item in _list(values, *route) if item != NODE_RELABELING])
     if {"name": VIRTUAL_GPUS, "value": "true"} in env:
-        _keep(found, ("dcgmExporter", "hostPID"), None)
-        _keep(found, ("dcgmExporter", "enablePodUID"), None)
+        _keep(values, ("dcgmExporter", "hostPID"), None)
+        _keep(values, ("dcgmExporter", "enablePodUID"), None)
 
 
 _EXPORTERS: Final = (RESOURCE_NAMES, VIRTUAL_GPUS)
@@ -202,8 +202,8 @@ def _drop_needed(reader: Reader, values: dict[str, Any], route: tuple[str, ...],
     _keep(values, route, [] if listed == [*map(dict, usual)] else listed)
 
 
-def _is_needed(reader: Reader, item: object) -> bool:
-    toleration = mapping(item)
+def _is_needed(reader: Reader, listed: object) -> bool:
+    toleration = mapping(listed)
     place = text(toleration.get("key")), text(toleration.get("effect"))
     return toleration == {"key": place[0], "operator": "Exists", "effect": place[1]} and place in reader.taints
 

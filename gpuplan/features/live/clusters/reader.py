@@ -40,18 +40,18 @@ class Reader:
         self.remarks: dict[str, None] = {}
         self.sources: dict[str, None] = {}
 
-    def use(self, *found: Item | Document) -> None:
+    def use(self, *sources: Item | Document) -> None:
         """Note the sources of the cluster's document."""
-        for item in found:
+        for item in sources:
             source = item.source if isinstance(item, Item) else item.file.path
             self.sources[source] = None
 
-    def leave_out(self, at: Origin, what: str, help_: str, why: str = "") -> None:
+    def leave_out(self, at: Origin, value: str, help_: str, why: str = "") -> None:
         """Report something in the dump that the policy does not say, with the reason."""
-        self.remarks[f"{what}{f', since {why}' if why else ''}"] = None
+        self.remarks[f"{value}{f', since {why}' if why else ''}"] = None
         notes = (why,) if why else ()
         self.diagnostics.append(
-            CLUSTER_SETTING_NOT_SAID.report(Finding(at, f"{what} is not said", notes=notes, help=help_))
+            CLUSTER_SETTING_NOT_SAID.report(Finding(at, f"{value} is not said", notes=notes, help=help_))
         )
 
     def miss(
@@ -135,8 +135,8 @@ class Reader:
         """Whether gpuplan has pods claim devices."""
         return any(item.name == CLAIMS_POLICY for item in self.dump.objects)
 
-    def is_own_project(self, item: Item) -> bool:
-        return part(item.body, "spec", "description") == f"{ABOUT_PROJECT}{self.cluster}"
+    def is_own_project(self, project: Item) -> bool:
+        return part(project.body, "spec", "description") == f"{ABOUT_PROJECT}{self.cluster}"
 
     def applications(self) -> Iterator[tuple[Item, Mapping[str, Any], list[Mapping[str, Any]]]]:
         """Yield each Application with its spec and its sources, and ApplicationSets by their template."""
@@ -187,9 +187,9 @@ def cleaned(labels: object) -> dict[str, str]:
 _OF_TOOLS: Final = ("argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "app.kubernetes.io/instance")
 
 
-def differing(found: Mapping[str, object], usual: Mapping[str, object]) -> Spec:
+def differing(stated: Mapping[str, object], usual: Mapping[str, object]) -> Spec:
     """The fields that are given and are not what holds anyway."""
-    return {key: value for key, value in found.items() if value is not None and value != usual.get(key)}
+    return {key: value for key, value in stated.items() if value is not None and value != usual.get(key)}
 
 
 def less(values: Mapping[str, Any], expected: Mapping[str, Any]) -> Spec:
@@ -238,9 +238,9 @@ def without(value: Any, route: Path) -> Any:  # noqa: ANN401 - plain data
     return value
 
 
-def is_written(item: Item | None) -> bool:
+def is_written(obj: Item | None) -> bool:
     """Whether gpuplan wrote an object that holds others: whoever deletes it is asked."""
-    return item is not None and "Delete=confirm" in item.annotations.get(SYNC_OPTIONS, "")
+    return obj is not None and "Delete=confirm" in obj.annotations.get(SYNC_OPTIONS, "")
 
 
 def only(values: Iterable[str]) -> str:

@@ -177,16 +177,16 @@ def _running(reader: Reader, scheduler: SchedulerKind) -> Iterator[str]:
     """Yield the releases in the labels of its Deployments, or in the tags of their images."""
     for item in reader.dump.of_kind("apps", "Deployment"):
         if item.name in _DEPLOYMENTS.get(scheduler, ()):
-            for said in _said(item):
+            for said in _texts_of_release(item):
                 if found := _RELEASE.search(said):
                     reader.use(item)
                     yield f"v{found[0].removeprefix('v')}"
 
 
-def _said(item: Item) -> Iterator[str]:
-    yield item.labels.get("app.kubernetes.io/version", "")
-    yield item.labels.get("helm.sh/chart", "")
-    for container in sequence(part(item.body, "spec", "template", "spec", "containers")):
+def _texts_of_release(deployment: Item) -> Iterator[str]:
+    yield deployment.labels.get("app.kubernetes.io/version", "")
+    yield deployment.labels.get("helm.sh/chart", "")
+    for container in sequence(part(deployment.body, "spec", "template", "spec", "containers")):
         yield text(mapping(container).get("image"))
 
 
@@ -221,9 +221,9 @@ def _inner(written: object) -> Mapping[str, Any]:
     return next((mapping(body) for body in read_text(written)), {})
 
 
-def _kueue(reader: Reader, told: Mapping[str, Any], beside: Mapping[str, Any], chart: SchedulerChart) -> Spec:
+def _kueue(reader: Reader, configured: Mapping[str, Any], beside: Mapping[str, Any], chart: SchedulerChart) -> Spec:
     """The frameworks that it knows, and what it is told that gpuplan does not tell it by itself."""
-    listed = sequence(part(told, "integrations", "frameworks"))
+    listed = sequence(part(configured, "integrations", "frameworks"))
     known = {found.integration: found.kind for found in known_to_kueue() if found.kind in _FRAMEWORKS}
     told_of = {known[name] for name in map(text, listed) if name in known} | {*_held(reader)}
     frameworks = [found.kind for found in known_to_kueue() if found.kind in told_of]
@@ -235,7 +235,7 @@ def _kueue(reader: Reader, told: Mapping[str, Any], beside: Mapping[str, Any], c
     usual = decided(plan)
     if scheduler.get("install") == SchedulerInstall.HELM:
         usual = merged(chart.defaults, usual)
-    more = _added(told, usual)
+    more = _added(configured, usual)
     if more.get("waitForPodsReady") == WAIT_FOR_PODS_READY:
         del more["waitForPodsReady"]
     resources = mapping(more.get("resources"))
@@ -270,10 +270,10 @@ _MAPPINGS: Final = "deviceClassMappings"
 _PREFIXES: Final = "excludeResourcePrefixes"
 
 
-def _added(told: Mapping[str, Any], usual: Mapping[str, Any]) -> Spec:
+def _added(configured: Mapping[str, Any], usual: Mapping[str, Any]) -> Spec:
     """Return the values that one mapping has and the other lacks, and the items that a list adds."""
     found: Spec = {}
-    for key, value in told.items():
+    for key, value in configured.items():
         there = usual.get(key)
         if there is None:
             found[key] = value

@@ -38,8 +38,10 @@ _PREFIX: Final = "gpuplan-"
 _ALERTS: Final = "gpuplan-alerts"
 
 
-def read(reader: Reader, platform: Platform, operator: Mapping[str, str], told: Iterable[object]) -> Spec | None:
-    """The part on monitoring; ``told`` is what the operator is told, as values and as a ClusterPolicy.
+def read(
+    reader: Reader, platform: Platform, operator: Mapping[str, str], settings_of_operator: Iterable[object]
+) -> Spec | None:
+    """The part on monitoring; ``settings_of_operator`` is what the operator is told, as values and as a ClusterPolicy.
 
     ``operator`` has its namespace and its version.
     """
@@ -52,7 +54,7 @@ def read(reader: Reader, platform: Platform, operator: Mapping[str, str], told: 
     namespace = only(item.namespace for item in rules)
     usual = operator["namespace"] if is_openshift else "monitoring"
     alerts = {text(rule.get("alert")): rule for rule in rules_in(rules) if "alert" in rule}
-    settings = [mapping(part(values, "dcgmExporter", "serviceMonitor")) for values in told]
+    settings = [mapping(part(values, "dcgmExporter", "serviceMonitor")) for values in settings_of_operator]
     return differing(
         {
             "namespace": namespace or None,

@@ -77,11 +77,11 @@ def compare_with(plan: Plan, dump: Dump, root: Path = Path(), *, kustomize: str 
     found = [drift for item in compared.differing for drift in telling.differing(item)]
     found += map(telling.missing, compared.missing)
     charts = [applier for applier, folder in telling.folders.items() if chart_of(plan, folder)]
-    found += map(telling.left, leftovers(dump, platform.known, telling.folders, platform.kinds, charts))
+    found += map(telling.leftover, leftovers(dump, platform.known, telling.folders, platform.kinds, charts))
     found += map(telling.node, compare_nodes(plan, dump))
     found.sort(key=lambda drift: (-drift.change_class.rank, drift.title, drift.path))
     told = tuple(drift for drift in found if drift.next_sync is not NextSync.LEAVES)
     left = tuple(drift for drift in found if drift.next_sync is NextSync.LEAVES)
     unjudged = (*compared.unjudged, *platform.unjudged)
-    number = len(compared.found) + count_nodes(plan, dump)
+    number = len(compared.compared) + count_nodes(plan, dump)
     return Comparison(told, left, unjudged, tuple(opponents(plan, dump, platform.known, shown)), number)

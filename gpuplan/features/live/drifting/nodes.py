@@ -28,14 +28,14 @@ _SUCCESS: Final = "success"
 
 
 class NodeDifference(NamedTuple):
-    """A node that is not as its pool says; ``item`` is None where the node, or some of the pool's, is not there.
+    """A node that is not as its pool says; ``node`` is None where the node, or some of the pool's, is not there.
 
     ``route`` leads to the field in the node. ``pool`` is None for a node that is in none. What ``is_labelled`` is set
     again by what labels nodes. ``links`` are the places of the policy that say it.
     """
 
     name: str
-    item: Item | None
+    node: Item | None
     pool: Pool | None
     route: Path
     written: object
@@ -81,25 +81,25 @@ def count_nodes(plan: Plan, dump: Dump) -> int:
     return len({item.name for item in dump.of_kind("", "Node") if _home(plan, item)})
 
 
-def _home(plan: Plan, item: Item) -> Pool | None:
+def _home(plan: Plan, node: Item) -> Pool | None:
     """The pool, or the part of one, that a node belongs to."""
-    return next((part for part in plan.parts if _is_in(part, item)), None)
+    return next((part for part in plan.parts if _is_in(part, node)), None)
 
 
-def _is_in(part: Pool, item: Item) -> bool:
+def _is_in(part: Pool, node: Item) -> bool:
     nodes = part.nodes
-    if any(item.labels.get(key) != value for key, value in nodes.selector.items()) or item.name in nodes.moved:
+    if any(node.labels.get(key) != value for key, value in nodes.selector.items()) or node.name in nodes.moved:
         return False
     if nodes.names or nodes.name_pattern is not None:
-        return has_node(nodes, item.name)
+        return has_node(nodes, node.name)
     if nodes.are_by_board:
-        return _product(item) in _products(part)
-    return bool(nodes.selector) or item.labels.get(POOL_LABEL) == part.name
+        return _product(node) in _products(part)
+    return bool(nodes.selector) or node.labels.get(POOL_LABEL) == part.name
 
 
-def _product(item: Item) -> str:
+def _product(node: Item) -> str:
     """The board's product label, whatever GPU Feature Discovery has added for how it is shared."""
-    return SHARED_ENDING.sub("", item.labels.get(PRODUCT, ""))
+    return SHARED_ENDING.sub("", node.labels.get(PRODUCT, ""))
 
 
 def _products(pool: Pool) -> Sequence[str]:
@@ -109,32 +109,32 @@ def _products(pool: Pool) -> Sequence[str]:
 # --- One node ----------------------------------------------------------------------------------------------------
 
 
-def _strays(plan: Plan, item: Item) -> Iterator[NodeDifference]:
+def _strays(plan: Plan, node: Item) -> Iterator[NodeDifference]:
     """A node that no pool has, and that says that it is of one."""
-    if POOL_LABEL in item.labels:
+    if POOL_LABEL in node.labels:
         route: Path = ("metadata", "labels", POOL_LABEL)
-        named = item.labels[POOL_LABEL]
+        named = node.labels[POOL_LABEL]
         known = next((pool for pool in plan.pools if pool.name == named), None)
         note = f"pool `{named}` does not take a node of this name" if known else f"there is no pool `{named}`"
         links = copied(known.at / "nodes") if known else ()
-        yield NodeDifference(item.name, item, known, route, ABSENT, named, links, note)
+        yield NodeDifference(node.name, node, known, route, ABSENT, named, links, note)
 
 
-def _differences(plan: Plan, part: Pool, item: Item) -> Iterator[NodeDifference]:
+def _differences(plan: Plan, part: Pool, node: Item) -> Iterator[NodeDifference]:
     if plan.cluster.spec.node_labels is not NodeLabels.NODE:  # those are objects that are written
-        yield from _labels(plan, part, item)
-    yield from _taints(part, item)
-    if PRODUCT in item.labels and _product(item) not in _products(part):
+        yield from _labels(plan, part, node)
+    yield from _taints(part, node)
+    if PRODUCT in node.labels and _product(node) not in _products(part):
         links = chosen(part.at / "gpu")
-        wanted, live = " or ".join(_products(part)), item.labels[PRODUCT]
+        wanted, live = " or ".join(_products(part)), node.labels[PRODUCT]
         note = f"the board is no {part.gpu.id}"
-        yield NodeDifference(item.name, item, part, ("metadata", "labels", PRODUCT), wanted, live, links, note)
-    state = item.labels.get(MIG_STATE, _SUCCESS)
+        yield NodeDifference(node.name, node, part, ("metadata", "labels", PRODUCT), wanted, live, links, note)
+    state = node.labels.get(MIG_STATE, _SUCCESS)
     if MIG_CONFIG_LABEL in part.labels and state != _SUCCESS:
         links = label_of(plan, part, MIG_CONFIG_LABEL)
         route: Path = ("metadata", "labels", MIG_STATE)
-        yield NodeDifference(item.name, item, part, route, _SUCCESS, state, links, _STATES.get(state, ""))
-    yield from _units(part, item)
+        yield NodeDifference(node.name, node, part, route, _SUCCESS, state, links, _STATES.get(state, ""))
+    yield from _units(part, node)
 
 
 _STATES: Final = {
@@ -144,15 +144,15 @@ _STATES: Final = {
 }
 
 
-def _labels(plan: Plan, part: Pool, item: Item) -> Iterator[NodeDifference]:
+def _labels(plan: Plan, part: Pool, node: Item) -> Iterator[NodeDifference]:
     for key, value in part.labels.items():
-        live = item.labels.get(key, ABSENT)
+        live = node.labels.get(key, ABSENT)
         if live == value:
             continue
         note = _note_on_layout(plan, live) if key == MIG_CONFIG_LABEL else ""
         route: Path = ("metadata", "labels", key)
         links = label_of(plan, part, key)
-        yield NodeDifference(item.name, item, part, route, value, live, links, note, is_labelled=True)
+        yield NodeDifference(node.name, node, part, route, value, live, links, note, is_labelled=True)
 
 
 def _note_on_layout(plan: Plan, live: object) -> str:
@@ -161,9 +161,9 @@ def _note_on_layout(plan: Plan, live: object) -> str:
     return "" if live in known or live is ABSENT else "no entry of the MIG manager's file is called so"
 
 
-def _taints(part: Pool, item: Item) -> Iterator[NodeDifference]:
+def _taints(part: Pool, node: Item) -> Iterator[NodeDifference]:
     """Taints are told apart by key and effect; others may have set more."""
-    live = [mapping(taint) for taint in sequence(inside(item.body, "spec").get("taints"))]
+    live = [mapping(taint) for taint in sequence(inside(node.body, "spec").get("taints"))]
     for index, taint in enumerate(part.taints):
         same = next(
             (
@@ -177,14 +177,14 @@ def _taints(part: Pool, item: Item) -> Iterator[NodeDifference]:
         written = f"{taint.key}={taint.value}:{taint.effect.value}" if taint.value else f"{taint.key}:{taint.effect}"
         if same is None:
             route: Path = ("spec", "taints")
-            yield NodeDifference(item.name, item, part, route, written, ABSENT, links, is_labelled=True)
+            yield NodeDifference(node.name, node, part, route, written, ABSENT, links, is_labelled=True)
         elif text(live[same].get("value")) != taint.value:
             found = text(live[same].get("value"))
             route = ("spec", "taints", same, "value")
-            yield NodeDifference(item.name, item, part, route, taint.value, found, links, is_labelled=True)
+            yield NodeDifference(node.name, node, part, route, taint.value, found, links, is_labelled=True)
 
 
-def _units(part: Pool, item: Item) -> Iterator[NodeDifference]:
+def _units(part: Pool, node: Item) -> Iterator[NodeDifference]:
     """Compare the resources that a node publishes, but for partitions on demand and claimed devices."""
     if isinstance(part.sharing, DynamicMig) or part.spec.allocation is Allocation.DRA:
         return
@@ -192,7 +192,7 @@ def _units(part: Pool, item: Item) -> Iterator[NodeDifference]:
     for unit in part.units:
         if unit.device_class is None:
             planned[unit.resource or GPU_RESOURCE] += unit.per_node
-    status = inside(item.body, "status")
+    status = inside(node.body, "status")
     capacity, allocatable = ({**mapping(status.get(key))} for key in ("capacity", "allocatable"))
     others = {key for key in allocatable if key.startswith(_RESOURCES) and _number(allocatable[key])}
     for resource in sorted(planned.keys() | others) if allocatable else ():
@@ -203,7 +203,7 @@ def _units(part: Pool, item: Item) -> Iterator[NodeDifference]:
             note = "the rest is not healthy, or not set up" if field == "allocatable" and planned[resource] else ""
             links = copied(part.at / "sharing", part.at / "nodes" / "gpusPerNode")
             written = planned[resource] or ABSENT
-            yield NodeDifference(item.name, item, part, ("status", field, resource), written, live, links, note)
+            yield NodeDifference(node.name, node, part, ("status", field, resource), written, live, links, note)
 
 
 _RESOURCES: Final = "nvidia.com/"

@@ -22,7 +22,7 @@ class Differing(NamedTuple):
     """A live object that is not as it is written."""
 
     identity: Identity
-    item: Item
+    live: Item
     differences: tuple[Difference, ...]
 
 
@@ -37,7 +37,7 @@ class Unjudged(NamedTuple):
 class Compared(Value):
     """The objects of a dump beside those that are written."""
 
-    found: frozenset[Identity]
+    compared: frozenset[Identity]
     differing: tuple[Differing, ...]
     missing: tuple[Identity, ...]
     unjudged: tuple[Unjudged, ...]
@@ -113,7 +113,7 @@ class Leftover(NamedTuple):
     ``is_kept`` says that it was left on purpose, for what may still name it.
     """
 
-    item: Item
+    live: Item
     applier: str = ""
     is_kept: bool = False
 
@@ -152,17 +152,17 @@ def leftovers(
         yield Leftover(item, applier)
 
 
-def applied_by(item: Item) -> Iterator[str]:
+def applied_by(obj: Item) -> Iterator[str]:
     """Yield the names of Applications of Argo CD and Kustomizations of Flux that an object says it was applied by.
 
     Argo CD's tracking id begins with the name of the Application, after its namespace if that is not Argo CD's own
     (`docs/user-guide/resource_tracking.md` there).
     """
-    if tracked := item.annotations.get("argocd.argoproj.io/tracking-id", "").partition(":")[0]:
+    if tracked := obj.annotations.get("argocd.argoproj.io/tracking-id", "").partition(":")[0]:
         yield tracked.rpartition("_")[2]
     for label in ("argocd.argoproj.io/instance", "kustomize.toolkit.fluxcd.io/name"):
-        if label in item.labels:
-            yield item.labels[label]
+        if label in obj.labels:
+            yield obj.labels[label]
 
 
 _OWN: Final = "gpuplan"
@@ -224,7 +224,7 @@ def owners(body: Mapping[str, Any], route: Path) -> tuple[Owner, ...]:
     steps: list[object] = []
     for part in route:
         steps.append(live)
-        live = _item(live, part)
+        live = _step_into(live, part)
     found = [owner for owner, fields in _entries(body) if _owns(fields, route, steps)]
     return tuple(sorted(found, key=lambda owner: owner.time, reverse=True))
 
@@ -241,10 +241,10 @@ def left_fields(written: Mapping[str, Any], live: Mapping[str, Any], shape: Shap
     """The fields of a live object that whoever syncs it has applied, and that are written no more."""
     for owner, fields in _entries(live):
         if owner.operation == APPLY and owner.manager in APPLIERS and not owner.subresource:
-            yield from _left(fields, written, live, shape, ((), ()))
+            yield from _applied_before(fields, written, live, shape, ((), ()))
 
 
-def _left(
+def _applied_before(
     fields: Mapping[str, Any], written: object, live: object, shape: Shape, at: tuple[Path, Path]
 ) -> Iterator[Difference]:
     for key, inner in fields.items():
@@ -253,7 +253,7 @@ def _left(
             step = (*at[0], value), (*at[1], value)
             known = written.get(value, ABSENT) if isinstance(written, Mapping) else ABSENT
             if inner:
-                yield from _left(mapping(inner), known, live[value], shape.field(value), step)
+                yield from _applied_before(mapping(inner), known, live[value], shape.field(value), step)
             elif known is ABSENT and not _is_filled_in(live[value], shape.field(value)):
                 yield Difference(*step, ABSENT, live[value])
         elif kind in ("k", "v") and isinstance(live, list):
@@ -266,7 +266,7 @@ def _left(
             if ours is None:
                 yield Difference(*step, ABSENT, live[index])
             elif inner:
-                yield from _left(mapping(inner), items[ours], live[index], shape.items, step)
+                yield from _applied_before(mapping(inner), items[ours], live[index], shape.items, step)
 
 
 def _is_filled_in(live: object, shape: Shape) -> bool:
@@ -319,7 +319,7 @@ def _inside(fields: Mapping[str, Any], part: str | int, container: object) -> Ma
     """
     if isinstance(part, str):
         return mapping(fields[f"f:{part}"]) if f"f:{part}" in fields else None
-    item = _item(container, part)
+    item = _step_into(container, part)
     for key, inner in fields.items():
         kind, _, value = key.partition(":")
         if kind in ("k", "v") and _names(value, item, is_keys=kind == "k"):
@@ -327,17 +327,17 @@ def _inside(fields: Mapping[str, Any], part: str | int, container: object) -> Ma
     return None
 
 
-def _names(value: str, item: object, *, is_keys: bool) -> bool:
+def _names(value: str, entry: object, *, is_keys: bool) -> bool:
     try:
         wanted = json.loads(value)
     except (ValueError, RecursionError):
         return False
     if not is_keys:
-        return bool(wanted == item)
-    return isinstance(item, Mapping) and all(item.get(key) == found for key, found in mapping(wanted).items())
+        return bool(wanted == entry)
+    return isinstance(entry, Mapping) and all(entry.get(key) == found for key, found in mapping(wanted).items())
 
 
-def _item(data: object, part: str | int) -> object:
+def _step_into(data: object, part: str | int) -> object:
     if isinstance(data, Mapping):
         return data.get(part)
     if isinstance(data, list) and isinstance(part, int) and part < len(data):

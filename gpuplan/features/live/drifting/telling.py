@@ -47,27 +47,27 @@ class Telling:
 
     # --- Differences ---------------------------------------------------------------------------------------------
 
-    def differing(self, item: Differing) -> Iterator[Drift]:
+    def differing(self, differing: Differing) -> Iterator[Drift]:
         """Each field of an object that is not as it is written."""
-        one = self.platform.objects[item.identity]
+        one = self.platform.objects[differing.identity]
         shape = shape_of(gvk_of(one.body), self.plan.cluster.spec.kubernetes)
-        found = with_left(as_found(one.body, item.item.body, shape), item.differences)
-        change_class = self._class_of(item.identity, found, one.body)
-        locked = locked_fields(item.identity, found, one.body)
+        found = with_left(as_found(one.body, differing.live.body, shape), differing.differences)
+        change_class = self._class_of(differing.identity, found, one.body)
+        locked = locked_fields(differing.identity, found, one.body)
         applier = self._applier(one)
-        written, live = (confidential_in("", body) for body in (one.body, item.item.body))
-        for difference, sources in self._with_sources(item.identity, item.differences):
+        written, live = (confidential_in("", body) for body in (one.body, differing.live.body))
+        for difference, sources in self._with_sources(differing.identity, differing.differences):
             is_fixed = any(_is_below(difference.route, route) for route in locked)
             is_left = bool(one.tool) and any(
-                group == item.identity.group
-                and kind in ("*", item.identity.kind)
+                group == differing.identity.group
+                and kind in ("*", differing.identity.kind)
                 and _is_below(difference.route, pointer)
                 for group, kind, pointer in self._ignored
             )
             yield Drift(
                 self.plan.cluster.name,
                 Differs.FIELD,
-                _title(item.identity),
+                _title(differing.identity),
                 spelled(difference.route),
                 difference.line,
                 written.shown(live.shown(_plain(difference.written))),
@@ -75,9 +75,9 @@ class Telling:
                 is_written=difference.written is not ABSENT,
                 has_live=difference.live is not ABSENT,
                 file=f"{OUT}/{one.path}",
-                dump=item.item.file,
+                dump=differing.live.file,
                 sources=sources,
-                owner=find_owner(item.item.body, difference.live_route),
+                owner=find_owner(differing.live.body, difference.live_route),
                 next_sync=NextSync.LEAVES if is_left else _synced(one, applier, is_fixed=is_fixed),
                 applier=applier,
                 change_class=change_class,
@@ -106,10 +106,10 @@ class Telling:
             change_class=self._class_of(identity, None, one.body),
         )
 
-    def left(self, item: Leftover) -> Drift:
+    def leftover(self, leftover: Leftover) -> Drift:
         """An object that is written no more."""
-        live, identity = item.item, item.item.identity
-        folder = self.folders.get(item.applier, "")
+        live, identity = leftover.live, leftover.live.identity
+        folder = self.folders.get(leftover.applier, "")
         applier = find_applier(self.plan, folder) if folder else None
         return Drift(
             self.plan.cluster.name,
@@ -125,34 +125,34 @@ class Telling:
             dump=live.file,
             sources=(),
             owner=find_owner(live.body, ()),
-            next_sync=_pruning(live.annotations, applier, is_kept=item.is_kept),
+            next_sync=_pruning(live.annotations, applier, is_kept=leftover.is_kept),
             applier=applier,
             change_class=self._class_of(identity, live.body, None, folder),
-            note="it was left for what names it, and nothing does any more" if item.is_kept else "",
+            note="it was left for what names it, and nothing does any more" if leftover.is_kept else "",
         )
 
-    def node(self, item: NodeDifference) -> Drift:
+    def node(self, difference: NodeDifference) -> Drift:
         """Report a node that differs from its pool, or nodes of a pool that are missing."""
-        sources = tuple(self._places.source(link) for link in once(written(item.links)))
+        sources = tuple(self._places.source(link) for link in once(written(difference.links)))
         labels = self.plan.cluster.spec.node_labels
         return Drift(
             self.plan.cluster.name,
             Differs.NODE,
-            f"Node {item.name}" if item.name else f"Pool {item.pool.name}" if item.pool else "",
-            spelled(item.route),
+            f"Node {difference.name}" if difference.name else f"Pool {difference.pool.name}" if difference.pool else "",
+            spelled(difference.route),
             0,
-            _plain(item.written),
-            _plain(item.live),
-            is_written=item.written is not ABSENT,
-            has_live=item.live is not ABSENT,
+            _plain(difference.written),
+            _plain(difference.live),
+            is_written=difference.written is not ABSENT,
+            has_live=difference.live is not ABSENT,
             file="",
-            dump=item.item.file if item.item else "",
+            dump=difference.node.file if difference.node else "",
             sources=sources,
-            owner=find_owner(item.item.body, item.route) if item.item else None,
-            next_sync=NextSync.RELABELS if item.is_labelled and labels is NodeLabels.NFD else NextSync.NOTHING,
+            owner=find_owner(difference.node.body, difference.route) if difference.node else None,
+            next_sync=NextSync.RELABELS if difference.is_labelled and labels is NodeLabels.NFD else NextSync.NOTHING,
             applier=None,
-            change_class=_class_of_label(item) if item.is_labelled else ChangeClass.NONE,
-            note=item.note,
+            change_class=_class_of_label(difference) if difference.is_labelled else ChangeClass.NONE,
+            note=difference.note,
         )
 
     def _class_of(
@@ -168,12 +168,12 @@ class Telling:
     # --- Where it comes from -------------------------------------------------------------------------------------
 
     def _with_sources(
-        self, identity: Identity, found: Iterable[Difference]
+        self, identity: Identity, differences: Iterable[Difference]
     ) -> Iterator[tuple[Difference, tuple[Source, ...]]]:
         """Each with the lines that its field comes from: of a policy, or of a hand-written file."""
         one = self.platform.objects[identity]
         traced = trace_artifact(self.plan, one.path, one.artifact) if one.artifact is not None else None
-        for difference in found:
+        for difference in differences:
             is_by_hand = one.by_hand is not None and not _is_generated(one, difference.route)
             if traced is None or is_by_hand:
                 yield difference, self._by_hand(identity, one, difference.route)
@@ -238,12 +238,12 @@ def _unescaped(part: str) -> str:
     return part.replace("~1", "/").replace("~0", "~")
 
 
-def _class_of_label(item: NodeDifference) -> ChangeClass:
+def _class_of_label(difference: NodeDifference) -> ChangeClass:
     """Return the class of a change that sets a label or a taint of a node to what its pool says."""
-    if item.route[0] == "spec":
+    if difference.route[0] == "spec":
         return ChangeClass.TAINT
-    key = str(item.route[-1])
-    sides = ({} if value is ABSENT else {key: value} for value in (item.live, item.written))
+    key = str(difference.route[-1])
+    sides = ({} if value is ABSENT else {key: value} for value in (difference.live, difference.written))
     return class_of_labels(*sides)
 
 

@@ -40,7 +40,7 @@ Spec = dict[str, Any]
 
 def read(dump: Dump) -> Found:
     """Return drafts of `Pool`, `MigLayout`, `Gpu` and `Retained`."""
-    return _Reading(dump).found()
+    return _Reading(dump).drafts()
 
 
 class _Reading:
@@ -72,7 +72,7 @@ class _Reading:
             self.reports.say("mig-file-refused", file.place(*problem.route), problem=problem)
         return dict(entries)
 
-    def found(self) -> Found:
+    def drafts(self) -> Found:
         tell_of_mixtures(self.groups, self.reports)
         tell_of_unserved(self.groups, self.reports)
         shared = {found.pool: self.sharing.of_pool(found) for found in self.groups}
@@ -93,43 +93,43 @@ class _Reading:
 
     # --- Pools ---
 
-    def _pool(self, found: Group, shared: Sequence[Shared], keys: Keys) -> Draft | None:
-        board = self.boards[found.pool]
+    def _pool(self, group: Group, shared: Sequence[Shared], keys: Keys) -> Draft | None:
+        board = self.boards[group.pool]
         if board is None:
-            tell_of_unknown(found, self.reports)
+            tell_of_unknown(group, self.reports)
             return None
-        first = found.claim.first
-        names = keys.kept(found)
-        names |= self.surroundings.flavor_name(found.pool, found.machines)
-        if flavor := self.surroundings.fixed_flavor(found.pool, found.machines):
-            tell_of_flavor(found, flavor, self.reports)
-        spec: Spec = {"gpu": board.name, "nodes": self._nodes(found, shared[0]), "sharing": shared[0].spec}
+        first = group.claim.first
+        names = keys.kept(group)
+        names |= self.surroundings.flavor_name(group.pool, group.machines)
+        if flavor := self.surroundings.fixed_flavor(group.pool, group.machines):
+            tell_of_flavor(group, flavor, self.reports)
+        spec: Spec = {"gpu": board.name, "nodes": self._nodes(group, shared[0]), "sharing": shared[0].spec}
         given = {
             "names": names,
             "nodeLabels": {label: value for label, value in sorted(first.labels.items()) if label not in _OWN_LABELS}
-            if found.is_claimed
+            if group.is_claimed
             else {},
             "taints": [_taint(taint) for taint in first.taints],
             "allocation": "dra" if first.labels.get(DRA_PLUGIN_LABEL) == "true" else None,
-            **self.surroundings.of_pool(found.pool, found.machines),
-            "disruption": read_disruption(self.dump, found.pool),
-            "rollout": self._rollout(found, shared),
+            **self.surroundings.of_pool(group.pool, group.machines),
+            "disruption": read_disruption(self.dump, group.pool),
+            "rollout": self._rollout(group, shared),
         }
         spec |= {field: value for field, value in given.items() if value}
-        sources = [part.source for part in found.claim.parts]
-        sources += [machine.source for machine in found.machines[:1] if found.is_claimed]
+        sources = [part.source for part in group.claim.parts]
+        sources += [machine.source for machine in group.machines[:1] if group.is_claimed]
         read = [self.sharing.read_by(part) for part in shared]
         sources += [self.sharing.files[key].source for key in read if key in self.sharing.files]
-        tell_of_published(found, board, spec, shared[0], self.reports)
-        return Draft("Pool", found.pool, spec, tuple(dict.fromkeys(sources)))
+        tell_of_published(group, board, spec, shared[0], self.reports)
+        return Draft("Pool", group.pool, spec, tuple(dict.fromkeys(sources)))
 
-    def _nodes(self, found: Group, shared: Shared) -> Spec:
-        parts = found.claim.parts
+    def _nodes(self, group: Group, shared: Shared) -> Spec:
+        parts = group.claim.parts
         pattern, selector = parts[0].pattern, dict(parts[0].selector)
         is_open = bool(pattern or selector) or (parts[0].asks_for_boards and not parts[0].names)
         names = [] if is_open else sorted({name for part in parts for name in part.names})
-        number = sum(part.count for part in parts) or len(names) or len(found.machines) or 1
-        nodes: Spec = {"count": number, "gpusPerNode": self._gpus_per_node(found, shared)}
+        number = sum(part.count for part in parts) or len(names) or len(group.machines) or 1
+        nodes: Spec = {"count": number, "gpusPerNode": self._gpus_per_node(group, shared)}
         if pattern:
             nodes["namePattern"] = pattern
         elif names:
@@ -138,13 +138,13 @@ class _Reading:
             nodes["selector"] = selector
         if any(part.asks_for_boards for part in parts):
             nodes["matchBoards"] = True
-        return nodes | self.surroundings.per_node(found.pool, found.machines, number)
+        return nodes | self.surroundings.per_node(group.pool, group.machines, number)
 
-    def _gpus_per_node(self, found: Group, shared: Shared) -> int:
+    def _gpus_per_node(self, group: Group, shared: Shared) -> int:
         """Return the GPUs of a node: stated by the table, counted by labels, or worked out of the MIG devices."""
-        if stated := max((part.gpus_per_node for part in found.claim.parts), default=0):
+        if stated := max((part.gpus_per_node for part in group.claim.parts), default=0):
             return stated
-        whole = [machine.counted for machine in found.machines if not is_of_mig_devices(machine.product)]
+        whole = [machine.counted for machine in group.machines if not is_of_mig_devices(machine.product)]
         if counted := Counter(filter(None, whole)).most_common(1):
             return counted[0][0]
         per_gpu = 1
@@ -155,13 +155,13 @@ class _Reading:
                 per_gpu = sum(shared.division.get("instances", {}).values()) or 1
             case _:
                 pass
-        seen = max((machine.counted or sum(machine.published.values()) for machine in found.machines), default=0)
+        seen = max((machine.counted or sum(machine.published.values()) for machine in group.machines), default=0)
         return max(seen // per_gpu, 1)
 
-    def _rollout(self, found: Group, shared: Sequence[Shared]) -> Spec | None:
+    def _rollout(self, group: Group, shared: Sequence[Shared]) -> Spec | None:
         if len(shared) < _WITH_ROLLOUT:
             return None
-        return {"sharing": shared[1].spec, "nodes": sorted(found.claim.parts[1].names)}
+        return {"sharing": shared[1].spec, "nodes": sorted(group.claim.parts[1].names)}
 
 
 _WITH_ROLLOUT: Final = 2

@@ -55,13 +55,13 @@ def read_entries(files: Iterable[ConfigFile]) -> tuple[Mapping[str, Entry], tupl
             else:
                 others.append((file, problem))
         for name, written in mapping(file.body.get("mig-configs")).items():
-            items = tuple(filter(None, map(_item, sequence(written))))
+            items = tuple(filter(None, map(_part_of, sequence(written))))
             entry = Entry(name, file.place("mig-configs", name), file, items, tuple(by_entry.get(name, ())))
             found.setdefault(name, entry)
     return found, tuple(others)
 
 
-def _item(written: object) -> Item | None:
+def _part_of(written: object) -> Item | None:
     """An item as far as it can be read: `mig-devices` without what stands for nothing."""
     body = mapping(written)
     devices, enabled = body.get("devices"), body.get("mig-enabled")
@@ -122,9 +122,9 @@ def divide_instances(instances: Mapping[str, int], gpu: Gpu) -> Division:
     return Division({}, fault) if fault else Division({"instances": dict(instances)})
 
 
-def _is_meant(item: Item, gpu: Gpu) -> bool:
+def _is_meant(part: Item, gpu: Gpu) -> bool:
     own = {device.filter.lower() for device in gpu.pci}
-    return not item.filters or any(found.partition(":")[0] in own for found in item.filters)
+    return not part.filters or any(found.partition(":")[0] in own for found in part.filters)
 
 
 def other_boards(entry: Entry) -> tuple[str, ...]:
@@ -142,14 +142,14 @@ def _is_doubled(items: Sequence[Item]) -> bool:
     return len(indexes) != len(set(indexes))
 
 
-def _fault(item: Item, gpu: Gpu) -> str:
+def _fault(part: Item, gpu: Gpu) -> str:
     """Why no board of the model can be divided so; of one whose profiles nobody knows all is taken for possible."""
-    if not item.is_enabled or not gpu.is_complete:
+    if not part.is_enabled or not gpu.is_complete:
         return ""
     if not gpu.supports_mig:
         return f"switches MIG on, which {gpu.id} does not have"
     wanted: dict[str, int] = {}
-    for name, count in item.instances.items():
+    for name, count in part.instances.items():
         parsed = parse_profile(name)
         if parsed is None or parsed.is_compute_instance:
             return f"has `{name}`, which is no GPU instance"
@@ -158,7 +158,7 @@ def _fault(item: Item, gpu: Gpu) -> str:
             return f"has `{name}`, which {gpu.id} does not have"
         wanted[own] = wanted.get(own, 0) + count
     if wanted and not fits(gpu, wanted):
-        spelt = ", ".join(f"{count}x `{name}`" for name, count in item.instances.items())
+        spelt = ", ".join(f"{count}x `{name}`" for name, count in part.instances.items())
         return f"cannot be placed on {gpu.id}: {spelt}"
     return ""
 
@@ -168,9 +168,9 @@ def _spelt(name: str) -> str:
     return parsed.gpu_instance if parsed is not None and parsed.is_long_spelling else name
 
 
-def _devices(item: Item) -> Spec:
-    gpus: object = "all" if item.gpus is None else list(item.gpus)
-    return {"gpus": gpus, "instances": dict(item.instances)} if item.instances else {"gpus": gpus, "enabled": False}
+def _devices(part: Item) -> Spec:
+    gpus: object = "all" if part.gpus is None else list(part.gpus)
+    return {"gpus": gpus, "instances": dict(part.instances)} if part.instances else {"gpus": gpus, "enabled": False}
 
 
 def profiles_of(spec: Spec) -> list[str]:
@@ -265,15 +265,15 @@ class Seen(NamedTuple):
 _NOTHING: Final = Seen()
 
 
-def read_unlabelled(found: Group, gpu: Gpu, entries: Mapping[str, Entry], reports: Reports) -> Seen:
+def read_unlabelled(group: Group, gpu: Gpu, entries: Mapping[str, Entry], reports: Reports) -> Seen:
     """Nothing for nodes with a label that names an entry, and for those without MIG devices."""
-    if found.is_claimed or MIG_CONFIG_LABEL in found.claim.first.labels or not found.machines:
+    if group.is_claimed or MIG_CONFIG_LABEL in group.claim.first.labels or not group.machines:
         return _NOTHING
-    first = found.machines[0]
+    first = group.machines[0]
     is_single = is_of_mig_devices(first.product)
     if not is_single and not first.has_mig_devices:
         return _NOTHING
-    seen = next(_found(found, gpu, entries.values(), is_single=is_single), _NOTHING)
+    seen = next(_alike(group, gpu, entries.values(), is_single=is_single), _NOTHING)
     label = "they lose their partitions by the first sync"
     help_ = "write what they have into `sharing.mig` of the pool"
     if seen.spec:
@@ -285,16 +285,16 @@ def read_unlabelled(found: Group, gpu: Gpu, entries: Mapping[str, Entry], report
     reports.say(
         "unlabelled-mig-devices",
         first.at / "metadata" / "labels",
-        f"Pool {found.pool}",
-        found=found,
+        f"Pool {group.pool}",
+        found=group,
         help=help_,
         label=label,
     )
     return seen
 
 
-def _found(found: Group, gpu: Gpu, entries: Iterable[Entry], *, is_single: bool) -> Iterator[Seen]:
-    first = found.machines[0]
+def _alike(group: Group, gpu: Gpu, entries: Iterable[Entry], *, is_single: bool) -> Iterator[Seen]:
+    first = group.machines[0]
     strategy = MigStrategy.SINGLE if is_single else MigStrategy.MIXED
     profile = profile_of_product(first.product, gpu) if is_single else None
     sizes = (first.counted,) if first.counted and not is_single else _NODE_SIZES

@@ -123,11 +123,11 @@ class _Files(NamedTuple):
                     f"file of the {self.operand.called} ({path})",
                 )
 
-    def _of_map(self, item: Item, *, is_named: bool) -> Iterator[ConfigFile]:
-        for key, value in inside(item.body, "data").items():
+    def _of_map(self, config_map: Item, *, is_named: bool) -> Iterator[ConfigFile]:
+        for key, value in inside(config_map.body, "data").items():
             is_read = is_named and self.operand.key in ("", key)
             if is_read or self._may_be(value):
-                yield from self._parsed(item.at / "data" / key, key, value, item.source, item.name)
+                yield from self._parsed(config_map.at / "data" / key, key, value, config_map.source, config_map.name)
 
     def _may_be(self, value: object) -> bool:
         """Whether a text of some ConfigMap is meant to be such a file."""

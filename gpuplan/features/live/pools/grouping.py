@@ -149,13 +149,13 @@ class Board(NamedTuple):
     gpu: Gpu | None
 
 
-def board_of(found: Group) -> Board | None:
+def board_of(group: Group) -> Board | None:
     """The model that the table names, or most nodes have."""
-    stated = next(filter(None, (part.gpu for part in found.claim.parts)), "")
+    stated = next(filter(None, (part.gpu for part in group.claim.parts)), "")
     if gpu := load().find(stated):
         return Board(gpu.id, gpu)
-    products = Counter(bare_product(machine.product) for machine in found.machines if machine.product)
-    devices = frozenset(device for machine in found.machines for device in machine.devices)
+    products = Counter(bare_product(machine.product) for machine in group.machines if machine.product)
+    devices = frozenset(device for machine in group.machines for device in machine.devices)
     for product, _ in products.most_common(1):
         gpu = find_by_product(product) or find_by_pci(devices)
         return Board(gpu.id, gpu) if gpu else Board(stated or gpu_name(product), None)

@@ -86,18 +86,18 @@ def read_machines(dump: Dump) -> Machines:
     return Machines(dict(sorted(live.items())), dict(sorted(applied.items())))
 
 
-def _machine(item: Item, devices: frozenset[str]) -> Machine:
-    status = inside(item.body, "status")
+def _machine(node: Item, devices: frozenset[str]) -> Machine:
+    status = inside(node.body, "status")
     resources = mapping(status.get("allocatable")) or mapping(status.get("capacity"))
     return Machine(
-        at=item.at,
-        name=item.name,
-        labels=item.labels,
-        taints=tuple(sorted(_taints(inside(item.body, "spec").get("taints")))),
+        at=node.at,
+        name=node.name,
+        labels=node.labels,
+        taints=tuple(sorted(_taints(inside(node.body, "spec").get("taints")))),
         published={key: count for key, value in resources.items() if (count := _count(key, value))},
-        devices=devices or devices_of_labels(item.labels),
-        source=item.source,
-        is_partial="status" not in item.body,
+        devices=devices or devices_of_labels(node.labels),
+        source=node.source,
+        is_partial="status" not in node.body,
     )
 
 
@@ -230,12 +230,12 @@ _RULE_GROUPS: Final = ("nfd.k8s-sigs.io", "nfd.openshift.io")
 _ANCHORS: Final = ("^(?:", ")$")
 
 
-def _rules(item: Item) -> Iterator[tuple[str, Part]]:
-    for index, written in enumerate(sequence(inside(item.body, "spec").get("rules"))):
+def _rules(obj: Item) -> Iterator[tuple[str, Part]]:
+    for index, written in enumerate(sequence(inside(obj.body, "spec").get("rules"))):
         rule = mapping(written)
         part = Part(
-            at=item.at / "spec" / "rules" / index,
-            source=item.source,
+            at=obj.at / "spec" / "rules" / index,
+            source=obj.source,
             labels=_texts(rule.get("labels")),
             taints=read_taints(rule.get("taints")),
         )

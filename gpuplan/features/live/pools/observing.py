@@ -19,12 +19,12 @@ from gpuplan.features.live.pools.nodes import Machine
 from gpuplan.features.live.pools.sharing import Shared
 
 
-def tell_of_published(found: Group, board: Board, spec: Mapping[str, Any], shared: Shared, reports: Reports) -> None:
+def tell_of_published(group: Group, board: Board, spec: Mapping[str, Any], shared: Shared, reports: Reports) -> None:
     """Nodes that publish something else than their label asks for, where that is known."""
-    expected = _expected(found.claim.first.at, board, spec["nodes"]["gpusPerNode"], shared)
+    expected = _expected(group.claim.first.at, board, spec["nodes"]["gpusPerNode"], shared)
     if not expected or spec.get("rollout") or spec.get("allocation"):
         return
-    wrong = [machine for machine in found.machines if machine.published and machine.published != expected]
+    wrong = [machine for machine in group.machines if machine.published and machine.published != expected]
     if not wrong:
         return
     first = wrong[0]
@@ -32,13 +32,13 @@ def tell_of_published(found: Group, board: Board, spec: Mapping[str, Any], share
     reports.say(
         "publishes-otherwise",
         first.at / "status",
-        f"Pool {found.pool}",
+        f"Pool {group.pool}",
         notes=(
             f"as the nodes are labelled it is {_spelt(expected)}",
             *((f"`nvidia.com/mig.config.state` is `{state}` there",) if state else ()),
         ),
         first=first,
-        found=found,
+        found=group,
         nodes=count(len(wrong), "node"),
         publish="publishes" if len(wrong) == 1 else "publish",
         published=_spelt(first.published),
@@ -58,15 +58,15 @@ def _expected(at: Origin, board: Board, gpus: int, shared: Shared) -> dict[str, 
             return {}
 
 
-def tell_of_gke(found: Group, reports: Reports) -> bool:
+def tell_of_gke(group: Group, reports: Reports) -> bool:
     """Whether GKE's own device plugin shares the nodes' GPUs, as their node pool says: then no policy can."""
-    first = next((machine for machine in found.machines if _gke_marks(machine)), None)
-    if first is None or found.is_claimed:
+    first = next((machine for machine in group.machines if _gke_marks(machine)), None)
+    if first is None or group.is_claimed:
         return False
     reports.say(
         "shared-by-gke",
         first.at / "metadata" / "labels",
-        found=found,
+        found=group,
         label=", ".join(f"`{mark}: {first.labels[mark]}`" for mark in _gke_marks(first)),
     )
     return True
@@ -87,15 +87,15 @@ _WITHOUT_GKES_PLUGIN: Final = "gke-no-default-nvidia-gpu-device-plugin"
 """https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/google-gke.html"""
 
 
-def tell_of_flavor(found: Group, flavor: Item, reports: Reports) -> None:
+def tell_of_flavor(group: Group, flavor: Item, reports: Reports) -> None:
     """A flavor that cannot be the pool's."""
-    reports.say("fixed-flavor", flavor.at / "spec" / "topologyName", f"Pool {found.pool}", flavor=flavor, found=found)
+    reports.say("fixed-flavor", flavor.at / "spec" / "topologyName", f"Pool {group.pool}", flavor=flavor, found=group)
 
 
-def tell_of_unknown(found: Group, reports: Reports) -> None:
-    first = found.claim.first
-    place = found.machines[0].at / "metadata" / "labels" if found.machines else first.at
-    is_gkes = bool(found.machines and found.machines[0].labels.get(_GKE_BOARD))
+def tell_of_unknown(group: Group, reports: Reports) -> None:
+    first = group.claim.first
+    place = group.machines[0].at / "metadata" / "labels" if group.machines else first.at
+    is_gkes = bool(group.machines and group.machines[0].labels.get(_GKE_BOARD))
     reports.say(
         "unknown-model",
         place,
@@ -103,8 +103,8 @@ def tell_of_unknown(found: Group, reports: Reports) -> None:
             "GPU Feature Discovery writes the label where the driver runs",
             *((f"GKE has a device plugin of its own; `{_WITHOUT_GKES_PLUGIN}=true` keeps it off nodes",) * is_gkes),
         ),
-        found=found,
-        label="no `nvidia.com/gpu.product`" if found.machines else "none of its nodes is in the dump",
+        found=group,
+        label="no `nvidia.com/gpu.product`" if group.machines else "none of its nodes is in the dump",
     )
 
 

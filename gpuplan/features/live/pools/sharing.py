@@ -73,11 +73,11 @@ class Sharing:
         self._by_entry = {(use.pool, use.entry): use for use in uses}
         self.layouts = Layouts(entries, uses, reports)
 
-    def of_pool(self, found: Group) -> tuple[Shared, ...]:
+    def of_pool(self, group: Group) -> tuple[Shared, ...]:
         """Return the sharing of a pool's nodes, and of those that a rollout moved."""
-        board = self.boards[found.pool]
+        board = self.boards[group.pool]
         gpu = board.gpu if board else None
-        return tuple(self._of_part(found, part, gpu) for part in found.claim.parts)
+        return tuple(self._of_part(group, part, gpu) for part in group.claim.parts)
 
     def read_by(self, shared: Shared) -> str:
         """The key of the file that the nodes read: that of all nodes, where no label of theirs names one."""
@@ -103,58 +103,58 @@ class Sharing:
                         at=part.at / "labels" if found.is_claimed else part.at / "metadata" / "labels",
                     )
 
-    def _entry_of(self, found: Group, part: Part) -> str:
+    def _entry_of(self, group: Group, part: Part) -> str:
         """The entry that nodes name, or that has what they publish."""
-        unlabelled = self._unlabelled.get(found.pool)
+        unlabelled = self._unlabelled.get(group.pool)
         return _config_name(part) or (unlabelled.entry if unlabelled else "")
 
-    def _of_part(self, found: Group, part: Part, gpu: Gpu | None) -> Shared:
+    def _of_part(self, group: Group, part: Part, gpu: Gpu | None) -> Shared:
         named = part.labels.get(DEVICE_PLUGIN_CONFIG_LABEL, "")
         key = named or self.operator.default_key
         config = self.configurations.get(key, _NONE)
         if named and named not in self.files and self.files:
-            self.reports.say("no-such-file", part.at, f"Pool {found.pool}", found=found, key=named)
+            self.reports.say("no-such-file", part.at, f"Pool {group.pool}", found=group, key=named)
         is_on_demand = part.labels.get(MIG_MANAGER_LABEL) == "false" and part.labels.get(DRA_PLUGIN_LABEL) == "true"
         if is_on_demand and gpu and (profiles := self.surroundings.claimed_profiles(gpu)):
             return Shared({"dynamicMig": {"profiles": profiles}}, named)
-        name = self._entry_of(found, part)
-        if name and gpu is None and self.boards[found.pool] is not None:
-            board = self.boards[found.pool]
+        name = self._entry_of(group, part)
+        if name and gpu is None and self.boards[group.pool] is not None:
+            board = self.boards[group.pool]
             called = board.name if board else ""
             self.reports.say(
                 "entry-on-unknown-model",
                 part.at,
-                f"Pool {found.pool}",
+                f"Pool {group.pool}",
                 f"Gpu {called}",
                 called=called,
-                found=found,
+                found=group,
                 name=name,
             )
-        use = self._by_entry.get((found.pool, name))
-        unlabelled = self._unlabelled.get(found.pool)
+        use = self._by_entry.get((group.pool, name))
+        unlabelled = self._unlabelled.get(group.pool)
         mig = self.layouts.mig_of(use) if use else (unlabelled and unlabelled.spec) or None
         if mig is not None and gpu is not None:
-            strategy = self._strategy(found, config)
+            strategy = self._strategy(group, config)
             division = self.layouts.spec_of(mig["layout"]) if "layout" in mig else mig
             sliced = config.of_mig(profiles_of(division), strategy)
             told = {} if strategy == MigStrategy.MIXED else {"strategy": strategy}
             return Shared({"mig": {**mig, **told, **sliced}}, named, strategy, division)
         if whole := config.of_gpus():
             return Shared(whole, named)
-        if self.surroundings.is_fraction(found.pool):
+        if self.surroundings.is_fraction(group.pool):
             return Shared({"fraction": {}}, named)
         return Shared({"exclusive": {}}, named)
 
-    def _strategy(self, found: Group, config: Configuration) -> str:
+    def _strategy(self, group: Group, config: Configuration) -> str:
         """The file's, unless the cluster has one for all nodes; else GPU Feature Discovery shows it."""
         known = {strategy.value for strategy in MigStrategy}
         stated = self.operator.strategy if self.operator.strategy in known else config.strategy
         if stated in known:
             return stated
-        labels = {machine.labels.get("nvidia.com/mig.strategy", "") for machine in found.machines}
+        labels = {machine.labels.get("nvidia.com/mig.strategy", "") for machine in group.machines}
         if labels & known:
             return min(labels & known)
-        is_single = any(is_of_mig_devices(machine.product) for machine in found.machines)
+        is_single = any(is_of_mig_devices(machine.product) for machine in group.machines)
         return MigStrategy.SINGLE.value if is_single else MigStrategy.MIXED.value
 
 
@@ -166,9 +166,9 @@ def _config_name(part: Part) -> str:
     return "" if name == ALL_DISABLED else name
 
 
-def _counted(found: Group) -> int:
-    stated = max((part.gpus_per_node for part in found.claim.parts), default=0)
-    return stated or max((machine.counted for machine in found.machines), default=0)
+def _counted(group: Group) -> int:
+    stated = max((part.gpus_per_node for part in group.claim.parts), default=0)
+    return stated or max((machine.counted for machine in group.machines), default=0)
 
 
 def _instances(gpu: Gpu, machine: Machine) -> dict[str, int]:
@@ -198,19 +198,19 @@ class Keys:
                 sizes.setdefault(first.key, Counter())[_content(first)] += number
         self._meanings = {key: found.most_common(1)[0][0] for key, found in sizes.items()}
 
-    def kept(self, found: Group) -> dict[str, Any]:
+    def kept(self, group: Group) -> dict[str, Any]:
         """The name that a pool's file keeps, where nodes know it by another one than gpuplan would give it."""
-        shared = self.shared[found.pool][0]
-        if not self._is_foreign(found.pool, shared.key):
+        shared = self.shared[group.pool][0]
+        if not self._is_foreign(group.pool, shared.key):
             return {}
         if self._meanings.get(shared.key) == _content(shared):
             return {"devicePluginConfig": shared.key}
         file = self.files.get(shared.key)
         self.reports.say(
             "one-file-for-several-ways",
-            file.at if file else found.claim.first.at,
-            f"Pool {found.pool}",
-            found=found,
+            file.at if file else group.claim.first.at,
+            f"Pool {group.pool}",
+            found=group,
             shared=shared,
         )
         return {}

@@ -99,14 +99,14 @@ class _Reader:
 
     # --- The tree
 
-    def _is_of_chart(self, item: Item, every: Mapping[str, Item]) -> bool:
+    def _is_of_chart(self, queue: Item, every: Mapping[str, Item]) -> bool:
         """Whether it is one of the two that the chart makes, beside others, and nobody uses it."""
         is_used = "default-queue" in self.work or any(
             _parent_of(other) in _OF_CHART and other.name not in _OF_CHART for other in every.values()
         )
-        if item.name not in _OF_CHART or is_used or every.keys() <= _OF_CHART:
+        if queue.name not in _OF_CHART or is_used or every.keys() <= _OF_CHART:
             return False
-        self.reports.about("queue-of-chart", item)
+        self.reports.about("queue-of-chart", queue)
         return True
 
     def _find_tenants(self) -> Mapping[str, Mapping[str, _Held]]:
@@ -182,8 +182,8 @@ class _Reader:
                     found[pool.name] = read
         return found
 
-    def _has_queues_below(self, item: Item) -> bool:
-        return item.name in self.parents.values()
+    def _has_queues_below(self, queue: Item) -> bool:
+        return queue.name in self.parents.values()
 
     def _of_pool(
         self, tenant: str, pool: Pool, held: _Held, whole: Bounds, rest: Bounds | None, below: Found, *, is_needed: bool
@@ -238,15 +238,15 @@ class _Reader:
         )
         return {unit.name: UnitBounds(guaranteed, limit)}
 
-    def _divided(self, item: Item, pools: Sequence[Pool]) -> Mapping[str, Bounds]:
+    def _divided(self, queue: Item, pools: Sequence[Pool]) -> Mapping[str, Bounds]:
         """Divide a queue's numbers among the pools of its shard, in proportion to their capacity."""
-        bounds = self._gpus(item, pools)
+        bounds = self._gpus(queue, pools)
         weights = {pool.name: _capacity(pool) for pool in pools}
         total = sum(weights.values(), Ratio(0))
         if len(pools) < 2 or not total:
             return dict.fromkeys(weights, bounds)
         if bounds.quota or bounds.limit is not None:
-            self.reports.about("one-quota-for-shard", item, "spec", pools=joined([f"`{name}`" for name in weights]))
+            self.reports.about("one-quota-for-shard", queue, "spec", pools=joined([f"`{name}`" for name in weights]))
         quota = None if bounds.quota is None else portion_of(int(bounds.quota), weights, total)
         limit = None if bounds.limit is None else portion_of(int(bounds.limit), weights, total)
         return {
@@ -257,51 +257,51 @@ class _Reader:
             for name in weights
         }
 
-    def _gpus(self, item: Item, pools: Sequence[Pool]) -> Bounds:
+    def _gpus(self, queue: Item, pools: Sequence[Pool]) -> Bounds:
         """A number that is left out is 0, and -1 is without bound; a limit of none lets no pod run."""
-        gpu = inside(item.body, "spec", "resources", "gpu")
+        gpu = inside(queue.body, "spec", "resources", "gpu")
         for field in ("quota", "limit"):
             if field in gpu and _number(gpu[field]) is None:
-                self.reports.about("no-number", item, "spec", "resources", "gpu", field, field=field)
+                self.reports.about("no-number", queue, "spec", "resources", "gpu", field, field=field)
         quota = _number(gpu.get("quota")) or Ratio(0)
         limit = _number(gpu.get("limit"))
         if limit is None:
-            if inside(item.body, "spec", "resources"):
-                self.reports.say("no-limit", (item.at / "spec" / "resources" / "gpu").key, item.identity, item=item)
+            if inside(queue.body, "spec", "resources"):
+                self.reports.say("no-limit", (queue.at / "spec" / "resources" / "gpu").key, queue.identity, item=queue)
             limit = Ratio(-1) if quota < 0 else quota
-        for counted in _COMPUTE if inside(item.body, "spec", "resources") else ():
-            if _number(inside(item.body, "spec", "resources", counted.value).get("limit")) is None:
+        for counted in _COMPUTE if inside(queue.body, "spec", "resources") else ():
+            if _number(inside(queue.body, "spec", "resources", counted.value).get("limit")) is None:
                 # What is left out is 0 (`isOverLimit` in `capacity_policy/max_allowed_check.go` of KAI-
                 # Scheduler v0.20.1).
-                resources = item.at / "spec" / "resources"
-                written = mapping(inside(item.body, "spec", "resources").get(counted.value))
+                resources = queue.at / "spec" / "resources"
+                written = mapping(inside(queue.body, "spec", "resources").get(counted.value))
                 self.reports.say(
                     "no-compute-limit",
                     (resources / counted.value).key if written else resources.key,
-                    item.identity,
+                    queue.identity,
                     counted=counted,
-                    item=item,
+                    item=queue,
                     label="read as if it were the `quota`" if written else "read as without a bound",
                 )
-        return Bounds(self._unlimited(item, pools) if quota < 0 else quota, None if limit < 0 else limit)
+        return Bounds(self._unlimited(queue, pools) if quota < 0 else quota, None if limit < 0 else limit)
 
-    def _unlimited(self, item: Item, pools: Sequence[Pool]) -> Ratio | None:
+    def _unlimited(self, queue: Item, pools: Sequence[Pool]) -> Ratio | None:
         """Return the number that a quota without a bound stands for, or None for all that is within it.
 
         A queue without queues below it has what nobody else is guaranteed.
         """
-        if self._has_queues_below(item):
+        if self._has_queues_below(queue):
             return None
         leaves = [other for other in self.items.values() if not self._has_queues_below(other)]
         quotas = [
             _number(inside(other.body, "spec", "resources", "gpu").get("quota"))
             for other in leaves
-            if _shard(other) == _shard(item)
+            if _shard(other) == _shard(queue)
         ]
         fixed = sum((quota for quota in quotas if quota and quota > 0), Ratio(0))
         several = sum(quota is not None and quota < 0 for quota in quotas)
         left = max(sum(map(_capacity, pools), Ratio(0)) - fixed, Ratio(0))
-        self.reports.about("quota-without-bound", item, "spec", "resources", "gpu", "quota")
+        self.reports.about("quota-without-bound", queue, "spec", "resources", "gpu", "quota")
         return Ratio(int(left / several)) if several else left
 
     # --- Tenants
@@ -373,11 +373,11 @@ class _Reader:
 
     # --- What cannot be said
 
-    def _tell_shared(self, item: Item, namespace: str, tenant: str) -> None:
-        self.reports.about("work-in-two-queues", item, namespace=namespace, tenant=tenant)
+    def _tell_shared(self, queue: Item, namespace: str, tenant: str) -> None:
+        self.reports.about("work-in-two-queues", queue, namespace=namespace, tenant=tenant)
 
-    def _tell_name(self, item: Item, name: str) -> None:
-        self.reports.about("queue-loses-name", item, "metadata", "name", name=name)
+    def _tell_name(self, queue: Item, name: str) -> None:
+        self.reports.about("queue-loses-name", queue, "metadata", "name", name=name)
 
 
 KAI_QUEUES: Final = "scheduling.run.ai"
@@ -390,17 +390,17 @@ _MEGABYTE: Final = 1_000_000
 _USUAL_PRIORITY: Final = 100
 
 
-def _shard(item: Item) -> str:
-    return item.labels.get(NODE_POOL_LABEL, "")
+def _shard(queue: Item) -> str:
+    return queue.labels.get(NODE_POOL_LABEL, "")
 
 
-def _display(item: Item) -> str:
-    name = text(inside(item.body, "spec").get("displayName"))
+def _display(queue: Item) -> str:
+    name = text(inside(queue.body, "spec").get("displayName"))
     return name if TENANT.is_spelt(name) else ""
 
 
-def _parent_of(item: Item) -> str:
-    return text(inside(item.body, "spec").get("parentQueue"))
+def _parent_of(queue: Item) -> str:
+    return text(inside(queue.body, "spec").get("parentQueue"))
 
 
 def _namespaces(dump: Dump) -> Mapping[str, Counter[str]]:
@@ -455,8 +455,8 @@ _MOST: Final = 1e12
 _NAMES: Final = {"preemptMinRuntime": "preempt", "reclaimMinRuntime": "reclaim"}
 
 
-def _settings_of(item: Item) -> dict[str, Any]:
-    spec = inside(item.body, "spec")
+def _settings_of(queue: Item) -> dict[str, Any]:
+    spec = inside(queue.body, "spec")
     weight_of_gpu = _number(inside(spec, "resources", "gpu").get("overQuotaWeight")) or Ratio(0)
     priority = _number(spec.get("priority"))
     surplus: dict[str, Any] = {}
@@ -478,9 +478,9 @@ def _compute(held: _Held, parts: int) -> Mapping[Counted, Share]:
     return found
 
 
-def _share(item: Item, counted: Counted) -> Share | None:
+def _share(queue: Item, counted: Counted) -> Share | None:
     """Millicores or bytes; None where nothing bounds them. CPU is in thousandths, memory in millions of bytes."""
-    found = inside(item.body, "spec", "resources", counted.value)
+    found = inside(queue.body, "spec", "resources", counted.value)
     quota, limit = (_number(found.get(field)) or Ratio(0) for field in ("quota", "limit"))
     if quota < 0 or not found:
         return None

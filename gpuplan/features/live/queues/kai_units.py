@@ -101,11 +101,11 @@ def _as_said(
 
 
 def _as_capped(
-    pool: Pool, inner: Mapping[str, Amount], left: Ratio, limit: Ratio | None, capped: Capped
+    pool: Pool, inner: Mapping[str, Amount], remainder: Ratio, limit: Ratio | None, capped: Capped
 ) -> Found | None:
     """The quotas that caps tell; None where they do not tell all, or come to other numbers.
 
-    ``inner`` is what lies within, ``left`` the GPUs that are guaranteed beside that.
+    ``inner`` is what lies within, ``remainder`` the GPUs that are guaranteed beside that.
     """
     if not inner.keys() <= capped.amounts.keys():
         return None
@@ -115,12 +115,12 @@ def _as_capped(
         beside = {name: caps[name] - number for name, number in inner.items()}
         if limit is None or not _is_same(gpus, limit) or min(beside.values()) < 0:
             return None
-        parts = divide(pool, [*inner], left, beside)
+        parts = divide(pool, [*inner], remainder, beside)
         if parts is None:
             return None
         return {name: UnitBounds(parts[name] + inner[name], cap) for name, cap in caps.items()}
     within = sum((_cost(pool, name) * Ratio(number) for name, number in inner.items()), Ratio(0))
-    if not _is_same(gpus, left + within):
+    if not _is_same(gpus, remainder + within):
         return None
     beyond = None if limit is None else divide(pool, [*inner], limit - gpus)
     if limit is not None and beyond is None:

@@ -33,7 +33,7 @@ def read(dump: Dump, plan: Plan) -> tuple[tuple[Read, ...], Reports]:
 class _Holder(Value):
     """A tenant that is to be: a ClusterQueue, a cohort that others are in, or both.
 
-    ``own`` are the cells of the queue, ``shared`` those of the cohort. ``is_apart`` says that it gets nothing from
+    ``cells`` are the cells of the queue, ``shared`` those of the cohort. ``is_apart`` says that it gets nothing from
     others outside, and gives them nothing; ``borrows`` is false where a queue is in no cohort.
     """
 
@@ -42,7 +42,7 @@ class _Holder(Value):
     queue: Item | None = None
     cohort: Item | None = None
     is_divided: bool = False
-    own: Cells = field(default_factory=dict)
+    cells: Cells = field(default_factory=dict)
     shared: Cells = field(default_factory=dict)
     is_apart: bool = False
     borrows: bool = True
@@ -53,7 +53,7 @@ class _Holder(Value):
 
     @property
     def keys(self) -> tuple[Key, ...]:
-        return tuple(dict.fromkeys((*self.own, *self.shared)))
+        return tuple(dict.fromkeys((*self.cells, *self.shared)))
 
 
 class _Reader:
@@ -140,7 +140,7 @@ class _Reader:
                 self.counting[rest][0] if rest else None,
                 item,
                 is_divided=True,
-                own=self.counting[rest][1] if rest else {},
+                cells=self.counting[rest][1] if rest else {},
                 shared=shared,
                 is_apart=not above,
             )
@@ -150,7 +150,7 @@ class _Reader:
                 above = cohort_of(item)
                 parent, is_apart = called.get(above, ""), not above and several
                 name_of_it = names.give(tenants[name])
-                yield _Holder(name_of_it, parent, item, own=own, is_apart=is_apart, borrows=bool(above))
+                yield _Holder(name_of_it, parent, item, cells=own, is_apart=is_apart, borrows=bool(above))
 
     def _is_rest(self, queue: str, cohort: str) -> bool:
         """Whether a queue has what its cohort leaves: bounds are the cohort's alone, and so are numbers the queue's."""
@@ -172,28 +172,34 @@ class _Reader:
     ) -> Mapping[Key, Share]:
         """Return a tenant's own quotas, in the order of its flavors; ``below`` are the sums of its children."""
         if not holder.is_divided:
-            granted = self._granted(holder.own, _GAP if holder.borrows else _OPEN, _GAP)
-            found = {key: self._own(holder, key) for key in granted}
-            compute = {key: self._own(holder, key) for key in holder.own if self._is_counted(holder, key, holders)}
+            granted = self._granted(holder.cells, _GAP if holder.borrows else _OPEN, _GAP)
+            found = {key: self._share_of(holder, key) for key in granted}
+            compute = {
+                key: self._share_of(holder, key) for key in holder.cells if self._is_counted(holder, key, holders)
+            }
             return found | compute
         keys: Iterable[Key] = holder.keys
         if holder.is_apart:
             keys = {key: None for part in (holder.keys, *below) for key in part}
             granted = [key for key in keys if self.units(key)]
         elif holder.queue:
-            granted = self._granted(holder.own, _GAP, _GAP)
+            granted = self._granted(holder.cells, _GAP, _GAP)
         else:
             granted = self._granted(holder.shared, _OPEN, _OPEN)
         counted = [
             key
             for key in keys
             if key[1] in _COUNTED
-            and (holder.is_apart or holder.shared.get(key, _OPEN) != _OPEN or _left(holder.own.get(key, _OPEN), key))
+            and (
+                holder.is_apart
+                or holder.shared.get(key, _OPEN) != _OPEN
+                or _quota_of_rest(holder.cells.get(key, _OPEN), key)
+            )
         ]
         return {key: self._within(holder, key, below) for key in (*granted, *counted)}
 
-    def _own(self, holder: _Holder, key: Key) -> Share:
-        nominal, borrowing, lending = holder.own[key]
+    def _share_of(self, holder: _Holder, key: Key) -> Share:
+        nominal, borrowing, lending = holder.cells[key]
         if not holder.borrows:
             return Share(nominal, nominal, 0 if holder.is_apart else nominal)
         return Share(
@@ -202,8 +208,8 @@ class _Reader:
 
     def _within(self, holder: _Holder, key: Key, below: Sequence[Mapping[Key, Amount]]) -> Share:
         """Return the quota of a parent: its own and those of its children."""
-        shared, own = holder.shared.get(key, _OPEN), holder.own.get(key, _OPEN)
-        guaranteed = shared.nominal + _left(own, key) + sum(part.get(key, 0) for part in below)
+        shared, own = holder.shared.get(key, _OPEN), holder.cells.get(key, _OPEN)
+        guaranteed = shared.nominal + _quota_of_rest(own, key) + sum(part.get(key, 0) for part in below)
         if holder.is_apart:
             return Share(guaranteed, guaranteed, 0)
         limit = None if shared.borrowing is None else guaranteed + shared.borrowing
@@ -223,7 +229,7 @@ class _Reader:
 
     def _is_counted(self, holder: _Holder, key: Key, holders: Mapping[str, _Holder]) -> bool:
         """Whether a queue's cell of CPU, memory or pods bounds them; else it is there since all queues have one."""
-        cell = holder.own[key]
+        cell = holder.cells[key]
         if key[1] not in _COUNTED or cell == Cell(PLENTY[_COUNTED[key[1]]], None, 0):
             return False
         if cell != _OPEN:
@@ -327,8 +333,8 @@ class _Reader:
                     root=root,
                 )
 
-    def _tell_idle(self, item: Item, why: str) -> None:
-        self.reports.about("idle-queue", item, why=why)
+    def _tell_idle(self, holder: Item, why: str) -> None:
+        self.reports.about("idle-queue", holder, why=why)
 
 
 _COUNTED: Final[Mapping[str, Counted]] = {item.value: item for item in Counted}
@@ -338,8 +344,8 @@ _OPEN: Final = Cell(0)
 """The cell that fills the gaps of a cohort's group."""
 
 
-def _weight(item: Item | None) -> int | float:
-    value = inside(item.body, "spec", "fairSharing").get("weight") if item else None
+def _weight(holder: Item | None) -> int | float:
+    value = inside(holder.body, "spec", "fairSharing").get("weight") if holder else None
     number = None if value is None else parse_quantity(str(value))
     if number is None or number < 0:
         return 1
@@ -350,10 +356,10 @@ def _borrows(share: Share) -> bool:
     return share.limit is None or share.limit > share.guaranteed
 
 
-def _left(own: Cell, key: Key) -> Amount:
+def _quota_of_rest(cell: Cell, key: Key) -> Amount:
     """Return the quota of a parent's own queue, or 0 if nothing bounds that queue."""
-    is_filled = key[1] in _COUNTED and own == Cell(PLENTY[_COUNTED[key[1]]], None, 0)
-    return 0 if is_filled else own.nominal
+    is_filled = key[1] in _COUNTED and cell == Cell(PLENTY[_COUNTED[key[1]]], None, 0)
+    return 0 if is_filled else cell.nominal
 
 
 def _is_new(key: Key, chosen: Iterable[Key]) -> bool:

@@ -51,50 +51,50 @@ class CellReader(Value, eq=False):
         """Flavors of which something was said that is said once."""
         return set()
 
-    def read(self, item: Item) -> Cells:
+    def read(self, holder: Item) -> Cells:
         """Those of a ClusterQueue or a Cohort, in the order of its flavors.
 
         CPU, memory and pods count where the queue has units of the pool.
         """
-        quotas = [*self._quotas(item)]
+        quotas = [*self._quotas(holder)]
         found: dict[Key, Cell] = {}
         twice: set[Key] = set()
         divided: set[str] = set()
         for quota in quotas:
             is_of_nodes = quota.resource in _OF_NODES
-            pools = self._pools(item, quota, [pool for pool, _ in found] if is_of_nodes else None)
+            pools = self._pools(holder, quota, [pool for pool, _ in found] if is_of_nodes else None)
             if len(pools) > 1 and quota.flavor not in divided:
                 divided.add(quota.flavor)
                 names = joined([f"`{name}`" for name in pools])
-                self.reports.say("one-quota-for-pools", quota.flavor_at, item.identity, item=item, names=names)
+                self.reports.say("one-quota-for-pools", quota.flavor_at, holder.identity, item=holder, names=names)
             for name, cell in _parts(quota, pools).items():
                 key = name, quota.resource
                 if key in found and key not in twice:
                     twice.add(key)
-                    self.reports.say("several-flavors", quota.flavor_at, item.identity, item=item, pool=name)
+                    self.reports.say("several-flavors", quota.flavor_at, holder.identity, item=holder, pool=name)
                 found[key] = _sum(found[key], cell) if key in found else cell
         order = dict.fromkeys(pool for pool, _ in found)
         return {key: found[key] for pool in order for key in found if key[0] == pool}
 
-    def _quotas(self, item: Item) -> Iterator[_Quota]:
+    def _quotas(self, holder: Item) -> Iterator[_Quota]:
         """Units first: what else is counted is so beside them."""
-        found = [*self._written(item)]
+        found = [*self._written(holder)]
         yield from (quota for quota in found if quota.resource not in _OF_NODES)
         yield from (quota for quota in found if quota.resource in _OF_NODES)
 
-    def _written(self, item: Item) -> Iterator[_Quota]:
-        at = item.at / "spec" / "resourceGroups"
-        for index, group in enumerate(sequence(inside(item.body, "spec").get("resourceGroups"))):
+    def _written(self, holder: Item) -> Iterator[_Quota]:
+        at = holder.at / "spec" / "resourceGroups"
+        for index, group in enumerate(sequence(inside(holder.body, "spec").get("resourceGroups"))):
             for number, flavor in enumerate(map(mapping, sequence(mapping(group).get("flavors")))):
                 place = at / index / "flavors" / number
                 for count, quota in enumerate(map(mapping, sequence(flavor.get("resources")))):
                     resource = text(quota.get("name"))
-                    cell = self._cell(item, place / "resources" / count, resource, quota)
+                    cell = self._cell(holder, place / "resources" / count, resource, quota)
                     if resource and cell:
                         flavor_name = text(flavor.get("name"))
                         yield _Quota(place / "resources" / count, flavor_name, place / "name", resource, cell)
 
-    def _cell(self, item: Item, at: Origin, resource: str, quota: Mapping[str, object]) -> Cell | None:
+    def _cell(self, holder: Item, at: Origin, resource: str, quota: Mapping[str, object]) -> Cell | None:
         numbers: dict[str, Amount | None] = {}
         for field in ("nominalQuota", "borrowingLimit", "lendingLimit"):
             value = quota.get(field)
@@ -103,9 +103,9 @@ class CellReader(Value, eq=False):
                 self.reports.say(
                     "quota-is-no-number",
                     at / field if value is not None else at,
-                    item.identity,
+                    holder.identity,
                     field=field,
-                    item=item,
+                    item=holder,
                     resource=resource,
                 )
                 return None
@@ -113,7 +113,7 @@ class CellReader(Value, eq=False):
 
     # --- Pools
 
-    def _pools(self, item: Item, quota: _Quota, among: Sequence[str] | None) -> Mapping[str, Ratio]:
+    def _pools(self, holder: Item, quota: _Quota, among: Sequence[str] | None) -> Mapping[str, Ratio]:
         """The pools that a quota is on, with what each counts for; of those ``among`` where it is of nodes."""
         flavor = self.dump.find(KUEUE_GROUP, "ResourceFlavor", quota.flavor)
         if flavor is None:
@@ -122,13 +122,13 @@ class CellReader(Value, eq=False):
         else:
             pools = [*self.matching.pools_of(node_labels(flavor))]
             if not pools:
-                self._tell_nowhere(item, flavor)
+                self._tell_nowhere(holder, flavor)
                 return {}
-            self._tell_taints(item, flavor, pools)
+            self._tell_taints(holder, flavor, pools)
         if among is not None:
             held = {pool.name: Ratio(pool.nodes.count) for pool in pools if pool.name in among}
-            if among and not held and (quota.cell.nominal > 0 or bool(cohort_of(item) and quota.cell.borrowing != 0)):
-                self.reports.say("compute-without-gpus", quota.at, item.identity, item=item, quota=quota)
+            if among and not held and (quota.cell.nominal > 0 or bool(cohort_of(holder) and quota.cell.borrowing != 0)):
+                self.reports.say("compute-without-gpus", quota.at, holder.identity, item=holder, quota=quota)
             return held if quota.resource in _COUNTED else {}
         found = {
             pool.name: Ratio(sum(unit.capacity for unit in units_of(pool, quota.resource)))
@@ -144,32 +144,32 @@ class CellReader(Value, eq=False):
             self.reports.say(
                 "not-handed-out",
                 quota.at,
-                item.identity,
+                holder.identity,
                 rule=(QUEUE_WITHOUT_EFFECT if is_ours else QUEUE_NOT_SAID).code,
                 notes=(f"its nodes are pool {names}" + (f", which hands out {offered}" if offered else ""),),
-                item=item,
+                item=holder,
                 quota=quota,
             )
         return found
 
     # --- What cannot be said
 
-    def _tell_nowhere(self, item: Item, flavor: Item) -> None:
+    def _tell_nowhere(self, holder: Item, flavor: Item) -> None:
         """Nodes without GPUs are no pool; what no node has is nothing."""
         labels, nodes = node_labels(flavor), self.dump.of_kind("", "Node")
         if not nodes or any(labels.items() <= node.labels.items() for node in nodes):
             return
-        self._tell_once("flavor-of-no-node", item, flavor, "nodeLabels")
+        self._tell_once("flavor-of-no-node", holder, flavor, "nodeLabels")
 
-    def _tell_once(self, row: str, item: Item, flavor: Item, field: str, **values: Any) -> None:  # noqa: ANN401 - as `report`
+    def _tell_once(self, row: str, holder: Item, flavor: Item, field: str, **values: Any) -> None:  # noqa: ANN401 - as `report`
         """Report a flavor once, with a remark on each queue that has it."""
         diagnostic = report(row, flavor.at / "spec" / field, item=flavor, **values)
-        self.reports.remark(item.identity, diagnostic.finding.message)
+        self.reports.remark(holder.identity, diagnostic.finding.message)
         if flavor.identity not in self._told_of:
             self._told_of.add(flavor.identity)
             self.reports.add(diagnostic, flavor.identity)
 
-    def _tell_taints(self, item: Item, flavor: Item, pools: Sequence[Pool]) -> None:
+    def _tell_taints(self, holder: Item, flavor: Item, pools: Sequence[Pool]) -> None:
         """Report what a flavor says of taints and its pool does not."""
         spec = inside(flavor.body, "spec")
         known = {taint.key for pool in pools for taint in pool.taints}
@@ -184,7 +184,7 @@ class CellReader(Value, eq=False):
             change = "from the first sync on Kueue adds tolerations of the pool's taints alone"
         else:
             return
-        self._tell_once("flavor-taints", item, flavor, route, what=what, change=change)
+        self._tell_once("flavor-taints", holder, flavor, route, what=what, change=change)
 
 
 def node_labels(flavor: Item) -> Mapping[str, str]:

@@ -31,40 +31,42 @@ _LOST: Mapping[str, tuple[object, str]] = {
 """The fields that no policy has: the value that says nothing, and the effect of losing another."""
 
 
-def tell_settings(item: Item, reports: Reports, *, will_evict: bool | None) -> None:
+def tell_settings(holder: Item, reports: Reports, *, will_evict: bool | None) -> None:
     """A finding for each setting of a ClusterQueue or a Cohort that does not stay.
 
     ``will_evict`` says whether queues evict work for that of a higher class from now on; None where that is not known.
     """
-    spec = inside(item.body, "spec")
+    spec = inside(holder.body, "spec")
     for field, value in spec.items():
         plain, change = _LOST.get(field, (None, ""))
         if field in _KNOWN or value in (None, plain):
             continue
         if field in _LOST:
-            reports.about("queue-setting", item, "spec", field, field=field, change=change)
+            reports.about("queue-setting", holder, "spec", field, field=field, change=change)
         elif field not in _OWN:
-            reports.about("queue-setting", item, "spec", field, field=field, change="gpuplan does not know this field")
-    if item.kind == "ClusterQueue":
+            reports.about(
+                "queue-setting", holder, "spec", field, field=field, change="gpuplan does not know this field"
+            )
+    if holder.kind == "ClusterQueue":
         # Absent means `Never` (`apis/kueue/v1beta2/clusterqueue_types.go` of Kueue v0.19.2).
-        found = inside(item.body, "spec", "preemption")
+        found = inside(holder.body, "spec", "preemption")
         reclaims = found.get("reclaimWithinCohort") or "Never"
         borrows = inside(found, "borrowWithinCohort").get("policy") or "Never"
         within = found.get("withinClusterQueue") or "Never"
-        if reclaims != "Any" and cohort_of(item):
-            _tell_own(item, reports, "reclaimWithinCohort", "a tenant takes back its guarantee from any borrower")
+        if reclaims != "Any" and cohort_of(holder):
+            _tell_own(holder, reports, "reclaimWithinCohort", "a tenant takes back its guarantee from any borrower")
         if borrows != "Never":
-            _tell_own(item, reports, "borrowWithinCohort", "a borrower evicts others for its fair share alone")
+            _tell_own(holder, reports, "borrowWithinCohort", "a borrower evicts others for its fair share alone")
         if within not in ("Never", "LowerPriority"):
-            _tell_own(item, reports, "withinClusterQueue", "of one team only work of a lower class is evicted")
+            _tell_own(holder, reports, "withinClusterQueue", "of one team only work of a lower class is evicted")
         elif within == "LowerPriority" and will_evict is False:
-            _tell_own(item, reports, "withinClusterQueue", "no priority class of the policies evicts another")
+            _tell_own(holder, reports, "withinClusterQueue", "no priority class of the policies evicts another")
         elif within == "Never" and will_evict:
             _tell_own(
-                item, reports, "withinClusterQueue", "work of a higher class evicts that of a lower one of its team"
+                holder, reports, "withinClusterQueue", "work of a higher class evicts that of a lower one of its team"
             )
         if any(len(sequence(mapping(group).get("flavors"))) > 1 for group in sequence(spec.get("resourceGroups"))):
-            _tell_fungibility(item, reports)
+            _tell_fungibility(holder, reports)
 
 
 # --- What gpuplan says of all queues -----------------------------------------------------------------------------
@@ -72,18 +74,20 @@ def tell_settings(item: Item, reports: Reports, *, will_evict: bool | None) -> N
 _OWN = frozenset(("preemption", "flavorFungibility"))
 
 
-def _tell_own(item: Item, reports: Reports, field: str, change: str) -> None:
-    at = item.at / "spec" / "preemption" / field
-    is_stated = field in inside(item.body, "spec", "preemption")
-    reports.about("gpuplan-sets-otherwise", item, at=at if is_stated else item.at / "spec", change=change, field=field)
+def _tell_own(holder: Item, reports: Reports, field: str, change: str) -> None:
+    at = holder.at / "spec" / "preemption" / field
+    is_stated = field in inside(holder.body, "spec", "preemption")
+    reports.about(
+        "gpuplan-sets-otherwise", holder, at=at if is_stated else holder.at / "spec", change=change, field=field
+    )
 
 
-def _tell_fungibility(item: Item, reports: Reports) -> None:
-    found = inside(item.body, "spec", "flavorFungibility")
+def _tell_fungibility(holder: Item, reports: Reports) -> None:
+    found = inside(holder.body, "spec", "flavorFungibility")
     if found.get("whenCanBorrow") == found.get("whenCanPreempt") == "TryNextFlavor":
         return
-    at = item.at / "spec" / "flavorFungibility" if found else item.at / "spec"
-    reports.about("flavor-fungibility", item, at=at)
+    at = holder.at / "spec" / "flavorFungibility" if found else holder.at / "spec"
+    reports.about("flavor-fungibility", holder, at=at)
 
 
 _NAME = "kubernetes.io/metadata.name"

@@ -93,4 +93,4 @@ class Read(NamedTuple):
     """A tenant that was read, and its queue; None for a cohort that is nowhere written."""
 
     queue: Queue
-    item: Item | None
+    holder: Item | None

@@ -16,7 +16,7 @@ from gpuplan.compiler.planning.rdma import RDMA_LABEL
 from gpuplan.compiler.policy.models import Allow, PodSecurity, Role
 from gpuplan.features.live.dump import Item
 from gpuplan.features.live.teams.caps import grants_in, read_caps
-from gpuplan.features.live.teams.model import Space, Team, Told, told
+from gpuplan.features.live.teams.model import Space, Team, Told, team_finding
 
 # --- Members -----------------------------------------------------------------------------------------------------
 
@@ -57,7 +57,7 @@ def members_of(team: Team) -> tuple[list[Any], tuple[Told, ...]]:
         unsaid += [
             _unsaid(team, item, "does not hold in all of the tenant's namespaces", "subjects") for item in some.values()
         ]
-    return [_said(member) for member in sorted(everywhere)], tuple(unsaid)
+    return [_entry_of(member) for member in sorted(everywhere)], tuple(unsaid)
 
 
 _SYSTEM: Final = "system:"
@@ -78,16 +78,18 @@ def _member(subject: Mapping[str, object], namespace: str, role: str) -> _Member
             return None
 
 
-def _said(member: _Member) -> Any:  # noqa: ANN401 - a name, or a mapping
+def _entry_of(member: _Member) -> Any:  # noqa: ANN401 - a name, or a mapping
     if member.role == Role.EDIT and member.field == "group":
         return member.name
     role = {} if member.role == Role.EDIT else {"role" if member.role in _USUAL_ROLES else "clusterRole": member.role}
     return {member.field: member.name, **role}
 
 
-def _unsaid(team: Team, item: Item, what: str, *route: str | int) -> Told:
-    at = item.at / route
-    return told(team.name, "member-not-imported", at.key if isinstance(route[-1], str) else at, item=item, what=what)
+def _unsaid(team: Team, binding: Item, reason: str, *route: str | int) -> Told:
+    at = binding.at / route
+    return team_finding(
+        team.name, "member-not-imported", at.key if isinstance(route[-1], str) else at, item=binding, what=reason
+    )
 
 
 # --- Pods --------------------------------------------------------------------------------------------------------
@@ -179,11 +181,11 @@ def _unseen(team: Team, space: Space) -> Told | None:
     """A namespace that the dump lacks may be stricter than what a tenant is held to by default."""
     if not space.items:
         return None
-    return told(team.name, "namespace-not-in-dump", space.items[0].at, space=space, team=team)
+    return team_finding(team.name, "namespace-not-in-dump", space.items[0].at, space=space, team=team)
 
 
 def _dated(team: Team, namespace: Item) -> Told:
-    return told(
+    return team_finding(
         team.name,
         "dated-pod-security",
         namespace.at / "metadata" / "labels" / _VERSION,
@@ -193,12 +195,14 @@ def _dated(team: Team, namespace: Item) -> Told:
 
 
 def _unheld(team: Team, namespace: Item) -> Told:
-    return told(team.name, "no-pod-security", namespace.at / "metadata" / "labels", namespace=namespace, team=team)
+    return team_finding(
+        team.name, "no-pod-security", namespace.at / "metadata" / "labels", namespace=namespace, team=team
+    )
 
 
 def _loosened(team: Team, namespace: Item, level: PodSecurity) -> Told:
     stated = namespace.labels[_ENFORCE]
-    return told(
+    return team_finding(
         team.name,
         "stricter-than-others",
         namespace.at / "metadata" / "labels" / _ENFORCE,
@@ -284,14 +288,14 @@ def _defaults(space: Space) -> dict[str, Any]:
     return {name: amounts for name, amounts in found.items() if amounts}
 
 
-def _of_containers(item: Item) -> Iterator[Mapping[str, object]]:
-    for limits in map(mapping, sequence(mapping(item.body.get("spec")).get("limits"))):
+def _of_containers(limit_range: Item) -> Iterator[Mapping[str, object]]:
+    for limits in map(mapping, sequence(mapping(limit_range.body.get("spec")).get("limits"))):
         if limits.get("type") == "Container":
             yield limits
 
 
-def _other_fields(item: Item) -> Iterator[str]:
-    for limits in map(mapping, sequence(mapping(item.body.get("spec")).get("limits"))):
+def _other_fields(limit_range: Item) -> Iterator[str]:
+    for limits in map(mapping, sequence(mapping(limit_range.body.get("spec")).get("limits"))):
         kind = text(limits.get("type"))
         if kind != "Container":
             yield f"limits of a {kind or 'thing without a type'}"
@@ -302,8 +306,14 @@ def _other_fields(item: Item) -> Iterator[str]:
                 yield f"`{field}` of {listing(names)}"
 
 
-def _unsaid_limits(team: Team, item: Item, what: list[str]) -> Told:
-    return told(team.name, "limits-not-imported", (item.at / "spec" / "limits").key, item=item, limits=listing_of(what))
+def _unsaid_limits(team: Team, limit_range: Item, fields: list[str]) -> Told:
+    return team_finding(
+        team.name,
+        "limits-not-imported",
+        (limit_range.at / "spec" / "limits").key,
+        item=limit_range,
+        limits=listing_of(fields),
+    )
 
 
 def listing_of(parts: list[str]) -> str:

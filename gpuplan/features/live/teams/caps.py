@@ -18,7 +18,7 @@ from gpuplan.compiler.planning.plan import Counted, Plan, Pool, Unit, UnitKey
 from gpuplan.features.components import inert_quota_key
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.rules import QUOTA_CAPS_NOTHING
-from gpuplan.features.live.teams.model import Team, Told, told
+from gpuplan.features.live.teams.model import Team, Told, team_finding
 
 # --- What pools hand out -----------------------------------------------------------------------------------------
 
@@ -106,10 +106,10 @@ def read_caps(quotas: Iterable[Item]) -> Caps:
     return Caps(plain, by_class)
 
 
-def _scope(item: Item) -> str | None:
+def _scope(quota: Item) -> str | None:
     """Empty where it counts all pods, the priority class whose pods it counts, or None where it counts others."""
-    scopes = sequence(value_of(item, "scopes"))
-    terms = [mapping(term) for term in sequence(inside(item.body, "spec", "scopeSelector").get("matchExpressions"))]
+    scopes = sequence(value_of(quota, "scopes"))
+    terms = [mapping(term) for term in sequence(inside(quota.body, "spec", "scopeSelector").get("matchExpressions"))]
     if not scopes and not terms:
         return ""
     values = [text(value) for value in sequence(terms[0].get("values"))] if len(terms) == 1 and not scopes else []
@@ -117,19 +117,19 @@ def _scope(item: Item) -> str | None:
     return values[0] or None if is_class else None
 
 
-def value_of(item: Item, field: str) -> object:
-    return inside(item.body, "spec").get(field)
+def value_of(quota: Item, field: str) -> object:
+    return inside(quota.body, "spec").get(field)
 
 
-def _hard(item: Item) -> Mapping[str, object]:
-    return inside(item.body, "spec", "hard")
+def _hard(quota: Item) -> Mapping[str, object]:
+    return inside(quota.body, "spec", "hard")
 
 
-def _caps(item: Item) -> Iterator[tuple[str, Cap]]:
-    for key, value in _hard(item).items():
+def _caps(quota: Item) -> Iterator[tuple[str, Cap]]:
+    for key, value in _hard(quota).items():
         amount = _amount(value)
         if amount is not None:
-            yield _NAMES.get(key, key), Cap(item.at / "spec" / "hard" / key, amount)
+            yield _NAMES.get(key, key), Cap(quota.at / "spec" / "hard" / key, amount)
 
 
 _NAMES: Final = {"cpu": "requests.cpu", "memory": "requests.memory", "count/pods": "pods"}
@@ -145,9 +145,9 @@ def _amount(value: object) -> Ratio | None:
     return None if amount is None or amount < 0 else amount
 
 
-def counts_gpus(item: Item, offers: Offers) -> bool:
+def counts_gpus(quota: Item, offers: Offers) -> bool:
     """Whether it lets pods have GPUs, and says how many."""
-    return _scope(item) is not None and any(key in offers and cap.amount >= 1 for key, cap in _caps(item))
+    return _scope(quota) is not None and any(key in offers and cap.amount >= 1 for key, cap in _caps(quota))
 
 
 # --- What they do not cap, or a policy cannot say ----------------------------------------------------------------
@@ -160,7 +160,7 @@ def judge_quotas(dump: Dump, teams: Iterable[Team], offers: Offers) -> Iterator[
         team, owner = owners.get(item.namespace, (None, ""))
         name = team.name if team else ""
         if team and team.queue and not owner and counts_gpus(item, offers):
-            yield told(name, "cap-beside-queue", item.at / "spec" / "hard", item=item, team=name)
+            yield team_finding(name, "cap-beside-queue", item.at / "spec" / "hard", item=item, team=name)
         yield from _capping_nothing(name, item, offers)
         if not owner and any(_is_of_gpus(key, offers) for key in _hard(item)):
             yield from _not_imported(name, item, offers)
@@ -168,7 +168,7 @@ def judge_quotas(dump: Dump, teams: Iterable[Team], offers: Offers) -> Iterator[
         for key in inside(item.body, "spec", "quota", "hard"):
             if _is_of_gpus(key, offers):
                 at = item.at / "spec" / "quota" / "hard" / key
-                yield told("", "cap-of-several-namespaces", at.key, item=item, key=key)
+                yield team_finding("", "cap-of-several-namespaces", at.key, item=item, key=key)
 
 
 def _is_of_gpus(key: str, offers: Offers) -> bool:
@@ -183,7 +183,9 @@ def _capping_nothing(team: str, item: Item, offers: Offers) -> Iterator[Told]:
         amount = int(_amount(hard[key]) or 0)
         quota = f"`{{pool: {offer.pool.name}, unit: {offer.unit.name}, guaranteed: {amount}}}`"
         at_key = (at / key).key
-        yield told(team, "mistyped-cap", at_key, item=item, key=key, meant=meant, resource=resource, quota=quota)
+        yield team_finding(
+            team, "mistyped-cap", at_key, item=item, key=key, meant=meant, resource=resource, quota=quota
+        )
     body = {**item.body, "spec": {"hard": {key: value for key, value in hard.items() if key not in mistyped}}}
     for finding in inert_quota_key.find(HandFiles(objects=(Object(item.at, body, item.file, ""),))):
         yield Told((team,), QUOTA_CAPS_NOTHING.report(finding))
@@ -193,11 +195,11 @@ def _capping_nothing(team: str, item: Item, offers: Offers) -> Iterator[Told]:
         if key in mistyped or not key.startswith("requests.nvidia.com/") or cap == 0:
             continue
         if cap is None:
-            yield told(team, "cap-is-no-number", at / key, item=item, key=key)
+            yield team_finding(team, "cap-is-no-number", at / key, item=item, key=key)
         elif key not in offers:
-            yield told(team, "cap-of-nothing", (at / key).key, notes=known, item=item, key=key)
+            yield team_finding(team, "cap-of-nothing", (at / key).key, notes=known, item=item, key=key)
         elif cap < 1:
-            yield told(team, "cap-below-one", at / key, item=item, key=key)
+            yield team_finding(team, "cap-below-one", at / key, item=item, key=key)
 
 
 def _meant(key: str, offers: Offers) -> str | None:
@@ -206,16 +208,16 @@ def _meant(key: str, offers: Offers) -> str | None:
     return None if is_known or not _is_of_gpus(key, offers) else misspelling(key, offers)
 
 
-def _not_imported(team: str, item: Item, offers: Offers) -> Iterator[Told]:
+def _not_imported(team: str, quota: Item, offers: Offers) -> Iterator[Told]:
     """Yield what stands beside GPUs in a quota, or that the quota counts some pods alone."""
-    at = item.at / "spec"
-    if _scope(item) is None:
-        field = "scopes" if value_of(item, "scopes") else "scopeSelector"
-        yield told(team, "quota-of-some-pods", at / field, item=item)
+    at = quota.at / "spec"
+    if _scope(quota) is None:
+        field = "scopes" if value_of(quota, "scopes") else "scopeSelector"
+        yield team_finding(team, "quota-of-some-pods", at / field, item=quota)
         return
-    others = [key for key in _hard(item) if not _is_of_gpus(_NAMES.get(key, key), offers) and key not in _SAID]
+    others = [key for key in _hard(quota) if not _is_of_gpus(_NAMES.get(key, key), offers) and key not in _SAID]
     if others:
-        yield told(team, "caps-beside-gpus", (at / "hard" / others[0]).key, item=item, keys=listing(others))
+        yield team_finding(team, "caps-beside-gpus", (at / "hard" / others[0]).key, item=quota, keys=listing(others))
 
 
 _SAID: Final = frozenset((*COMPUTE_KEYS, *_NAMES))
@@ -240,19 +242,19 @@ def asked_by(dump: Dump, teams: Iterable[Team], offers: Offers) -> Asked:
     return found
 
 
-def _resources(item: Item) -> Iterator[tuple[Origin, str]]:
-    for route, part in parts_with(item.body, "containers", "initContainers"):
+def _resources(obj: Item) -> Iterator[tuple[Origin, str]]:
+    for route, part in parts_with(obj.body, "containers", "initContainers"):
         for field in ("containers", "initContainers"):
             for index, container in enumerate(map(mapping, sequence(part.get(field)))):
                 for kind in ("limits", "requests"):
                     for resource, amount in inside(container, "resources", kind).items():
                         if not is_zero(amount):
-                            yield item.at / route / field / index / "resources" / kind / resource, resource
+                            yield obj.at / route / field / index / "resources" / kind / resource, resource
 
 
 def uncapped(team: Team, key: str, place: Place, offers: Offers) -> Told:
     at, item = place
-    return told(
+    return team_finding(
         team.name,
         "asked-without-cap",
         at.key,

@@ -67,6 +67,6 @@ class Told(NamedTuple):
         return "; ".join(filter(None, (finding.message, *finding.notes, finding.help)))
 
 
-def told(name: str, row: str, at: Origin, **values: Any) -> Told:  # noqa: ANN401 - whatever a text names
+def team_finding(name: str, row: str, at: Origin, **values: Any) -> Told:  # noqa: ANN401 - whatever a text names
     """Return the finding of a row of `findings.yaml` about the team of this name, empty for none."""
     return Told((name,), report(row, at, **values))

@@ -11,7 +11,7 @@ from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.queues.model import Queue
 from gpuplan.features.live.teams.caps import Offers, counts_gpus
-from gpuplan.features.live.teams.model import Space, Team, Told, told
+from gpuplan.features.live.teams.model import Space, Team, Told, team_finding
 
 RBAC: Final = "rbac.authorization.k8s.io"
 _LISTED: Final = "grants-"
@@ -22,7 +22,7 @@ _LABELLED: Final = "grants."
 
 def find_spaces(dump: Dump) -> Mapping[str, Space]:
     """The namespaces of which a dump says something, each with its owner where gpuplan's own objects say it."""
-    own = _own(dump, labelled_parameters(dump))
+    own = _owners_of(dump, labelled_parameters(dump))
     by_namespace: dict[str, list[Item]] = {name: [] for name in own}
     for item in (*dump.of_kind("", "ResourceQuota", "LimitRange"), *dump.of_kind(RBAC, "RoleBinding")):
         if item.namespace:
@@ -84,7 +84,7 @@ def _left_alone(quota: Item, plan: Plan) -> Told:
     else:
         label = "no queue takes its work"
         notes = (f"pods of a tenant that ask for GPUs go through a queue of {plan.scheduler.title}",)
-    return told("", "quota-of-no-tenant", quota.at / "spec" / "hard", notes=notes, label=label, quota=quota)
+    return team_finding("", "quota-of-no-tenant", quota.at / "spec" / "hard", notes=notes, label=label, quota=quota)
 
 
 def labelled_parameters(dump: Dump) -> Mapping[str, Item]:
@@ -92,7 +92,7 @@ def labelled_parameters(dump: Dump) -> Mapping[str, Item]:
     return {text(_data(item).get("tenant")): item for item in _parameters(dump, _LABELLED)}
 
 
-def _own(dump: Dump, labelled: Mapping[str, Item]) -> dict[str, str]:
+def _owners_of(dump: Dump, labelled: Mapping[str, Item]) -> dict[str, str]:
     """Namespaces that gpuplan wrote, or that its label gives to a tenant by name."""
     found: dict[str, str] = {}
     for item in dump.of_kind("", "Namespace"):
@@ -111,8 +111,8 @@ def _parameters(dump: Dump, prefix: str) -> Iterable[Item]:
             yield item
 
 
-def _data(item: Item) -> Mapping[str, object]:
-    return mapping(item.body.get("data"))
+def _data(parameters: Item) -> Mapping[str, object]:
+    return mapping(parameters.body.get("data"))
 
 
 def _space(dump: Dump, name: str, owner: str, items: Sequence[Item]) -> Space:

@@ -20,7 +20,7 @@ from gpuplan.compiler.planning.projects import DEFAULT_RANK, RANKS, seconds
 from gpuplan.features.live.dump import Dump
 from gpuplan.features.live.queues.model import Queue
 from gpuplan.features.live.teams.caps import Offer, Offers, offers_in, read_caps
-from gpuplan.features.live.teams.model import Space, Told, told
+from gpuplan.features.live.teams.model import Space, Told, team_finding
 
 
 class Bounds(NamedTuple):
@@ -362,15 +362,15 @@ class _Reader:
                 yield _unsaid("", department, "has no project", Severity.NOTE)
 
 
-def _unsaid(team: str, org: Org, what: str, severity: Severity) -> Told:
-    return told(
+def _unsaid(team: str, org: Org, reason: str, severity: Severity) -> Told:
+    return team_finding(
         team,
         "runai-not-imported",
         org.at / "name",
         severity=severity,
         help="change it in Run:ai, or in the Tenant" if severity is Severity.WARNING else "leave it to Run:ai",
         org=org,
-        what=what,
+        what=reason,
     )
 
 

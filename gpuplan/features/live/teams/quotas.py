@@ -29,7 +29,7 @@ from gpuplan.features.live.teams.caps import (
     read_caps,
     uncapped,
 )
-from gpuplan.features.live.teams.model import Space, Team, Told, told
+from gpuplan.features.live.teams.model import Space, Team, Told, team_finding
 
 
 class Share(Value):
@@ -279,7 +279,9 @@ def _ambiguous(
         notes.append(f"it may use none of {joined(unused)} any more")
     pools = listing([offer.pool.name for offer in candidates])
     number = len(candidates)
-    return told(team.name, "several-pools-hand-out", at.key, notes=notes, resource=resource, number=number, pools=pools)
+    return team_finding(
+        team.name, "several-pools-hand-out", at.key, notes=notes, resource=resource, number=number, pools=pools
+    )
 
 
 # --- One quota ---------------------------------------------------------------------------------------------------
@@ -378,7 +380,7 @@ def _whole(amounts: Mapping[str, int], split: Mapping[str, int] | None, namespac
 
 def _undivided(team: Team, key: str, stated: Mapping[str, Cap]) -> Told:
     first = next(iter(stated.values()))
-    return told(
+    return team_finding(
         team.name,
         "other-parts-than-gpus",
         first.at.key,

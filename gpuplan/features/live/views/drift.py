@@ -26,43 +26,43 @@ MOST_KINDS: Final = 8
 """The number of kinds that are named as not compared."""
 
 
-def shown_drift(found: Drifting, format_: str, theme: Theme) -> str:
+def shown_drift(drifting: Drifting, format_: str, theme: Theme) -> str:
     """The differences as ``table``, ``markdown`` or ``json``."""
     match format_:
         case "json":
-            return json_text(drift_as_data(found, theme))
+            return json_text(drift_as_data(drifting, theme))
         case "markdown":
-            return drift_markdown(found, theme)
+            return drift_markdown(drifting, theme)
         case _:
-            return drift_page(found, theme)
+            return drift_page(drifting, theme)
 
 
 # --- What is said ------------------------------------------------------------------------------------------------
 
 
-def verdict(found: Drifting) -> str:
+def verdict(drifting: Drifting) -> str:
     """``prod: 3 differences in 2 objects; 142 compared``."""
-    compared = f"{count(found.compared, 'object')} compared"
-    if not found.drifts:
-        return f"{found.cluster}: nothing differs; {compared}"
-    objects = len({drift.title for drift in found.drifts})
-    return f"{found.cluster}: {count(len(found.drifts), 'difference')} in {count(objects, 'object')}; {compared}"
+    compared = f"{count(drifting.compared, 'object')} compared"
+    if not drifting.drifts:
+        return f"{drifting.cluster}: nothing differs; {compared}"
+    objects = len({drift.title for drift in drifting.drifts})
+    return f"{drifting.cluster}: {count(len(drifting.drifts), 'difference')} in {count(objects, 'object')}; {compared}"
 
 
-def notes(found: Drifting) -> Iterator[str]:
+def notes(drifting: Drifting) -> Iterator[str]:
     """Yield notes on the dump and on what was not compared."""
-    if found.told_name not in ("", found.cluster):
-        yield f"the dump is of cluster `{found.told_name}`, as gpuplan's own objects in it say"
-    for why, group in groupby(sorted(found.unjudged, key=lambda item: item.why), key=lambda item: item.why):
+    if drifting.told_name not in ("", drifting.cluster):
+        yield f"the dump is of cluster `{drifting.told_name}`, as gpuplan's own objects in it say"
+    for why, group in groupby(sorted(drifting.unjudged, key=lambda item: item.why), key=lambda item: item.why):
         kinds = listing([f"{item.kind.partition('.')[0]} ({item.number})" for item in group], MOST_KINDS)
         yield f"not compared, since {why}: {kinds}"
-    if found.left_alone:
-        paths = Counter(drift.path for drift in found.left_alone)
+    if drifting.left_alone:
+        paths = Counter(drift.path for drift in drifting.left_alone)
         told = ", ".join(f"`{path}` of {count(number, 'object')}" for path, number in paths.items())
         yield f"left alone, as `ignoreDifferences` says: {told}"
 
 
-def what(drift: Drift) -> str:
+def problem_of(drift: Drift) -> str:
     """Describe what is wrong with a whole object, or nothing if a field differs."""
     match drift.differs:
         case Differs.MISSING:
@@ -127,8 +127,8 @@ def _where(source: Source, theme: Theme) -> str:
 # --- For a terminal ----------------------------------------------------------------------------------------------
 
 
-def drift_page(found: Drifting, theme: Theme) -> str:
-    parts = [_object(list(group), theme) for _, group in groupby(found.drifts, key=lambda drift: drift.title)]
+def drift_page(drifting: Drifting, theme: Theme) -> str:
+    parts = [_object(list(group), theme) for _, group in groupby(drifting.drifts, key=lambda drift: drift.title)]
     return "\n".join(parts)
 
 
@@ -136,7 +136,7 @@ def _object(drifts: Sequence[Drift], theme: Theme) -> str:
     """One object, what it would take to bring it back, and each of its fields that differ."""
     first = drifts[0]
     heading = theme.paint(printable(first.title), Style.STRONG)
-    said = f" {what(first)}" if what(first) else ""
+    said = f" {problem_of(first)}" if problem_of(first) else ""
     text = f"{heading}{said}  [{first.change_class}]\n"
     if cells(f"{printable(first.title)}{said}  [{first.change_class}]") > theme.width:
         text = f"{heading}\n {said}  [{first.change_class}]\n"
@@ -185,13 +185,13 @@ def _row(word: str, text: str, theme: Theme) -> str:
 _LIMIT: Final = 900_000
 
 
-def drift_markdown(found: Drifting, theme: Theme) -> str:
+def drift_markdown(drifting: Drifting, theme: Theme) -> str:
     """A verdict, and a table of what differs."""
-    rows = [_cells(drift, theme) for drift in found.drifts]
-    head = f"### {escape(verdict(found))}\n\n"
+    rows = [_cells(drift, theme) for drift in drifting.drifts]
+    head = f"### {escape(verdict(drifting))}\n\n"
     table = markdown_table(_HEADINGS, rows) if rows else ""
     shown = "".join(fitting(table.splitlines(keepends=True), _LIMIT))
-    rest = "".join(f"- {prose(note)}\n" for note in notes(found))
+    rest = "".join(f"- {prose(note)}\n" for note in notes(drifting))
     return head + shown + (f"\n{rest}" if rest else "")
 
 
@@ -200,7 +200,7 @@ _HEADINGS: Final = ("object", "field", "policy", "cluster", "by", "next sync", "
 
 def _cells(drift: Drift, theme: Theme) -> Iterator[str]:
     yield code(drift.title)
-    yield code(drift.path) if drift.path else escape(what(drift))
+    yield code(drift.path) if drift.path else escape(problem_of(drift))
     lines = ", ".join(_where(source, theme) for source in policy_lines(drift)[:MOST_SOURCES])
     yield f"{code(literal(drift.written)) if drift.path and drift.is_written else ''} {escape(lines)}".strip()
     yield (code(literal(drift.live)) if drift.has_live else "none") if drift.path else ""
@@ -212,16 +212,16 @@ def _cells(drift: Drift, theme: Theme) -> Iterator[str]:
 # --- For programs ------------------------------------------------------------------------------------------------
 
 
-def drift_as_data(found: Drifting, theme: Theme) -> dict[str, Any]:
+def drift_as_data(drifting: Drifting, theme: Theme) -> dict[str, Any]:
     """A contract, `drift.schema.json`."""
     return {
         "format_version": FORMAT_VERSION,
-        "cluster": found.cluster,
-        "compared": found.compared,
-        "differences": [_as_data(drift, theme) for drift in found.drifts],
-        "left_alone": [_as_data(drift, theme) for drift in found.left_alone],
-        "not_compared": [{"kind": item.kind, "count": item.number, "why": item.why} for item in found.unjudged],
-        "findings": [diagnostic_as_data(diagnostic, theme) for diagnostic in found.report.diagnostics],
+        "cluster": drifting.cluster,
+        "compared": drifting.compared,
+        "differences": [_as_data(drift, theme) for drift in drifting.drifts],
+        "left_alone": [_as_data(drift, theme) for drift in drifting.left_alone],
+        "not_compared": [{"kind": item.kind, "count": item.number, "why": item.why} for item in drifting.unjudged],
+        "findings": [diagnostic_as_data(diagnostic, theme) for diagnostic in drifting.report.diagnostics],
     }
 
 

@@ -41,14 +41,14 @@ def _read(plan: Plan, group: Group) -> Found:
     owning = (tenant for tenant in plan.tenants if group.namespace in tenant.spec.namespaces)
     tenant = next(named, None) or next(owning, None)
     if tenant is None:
-        return _left(group, group.items[0].at.path, f"no tenant has the namespace `{group.namespace}`")
+        return _left_alone(group, group.items[0].at.path, f"no tenant has the namespace `{group.namespace}`")
     best: Judged | None = None
     for maker, guess in _guesses(plan, group, tenant):
         found = judge(plan, group, maker, guess)
         if found.is_right:
             if secret := _secret(plan, found):
                 instead = "revoke it, put the new one into a Secret, and write the Workload with a `secretKeyRef`"
-                return _left(group, (), secret, instead)
+                return _left_alone(group, (), secret, instead)
             sources = tuple(item.source for item in group.items if item.identity in found.written)
             stale = [item for item in group.items if item.identity not in found.written]
             remarks = tuple(f"{item.title}, which has the workload's labels." for item in stale)
@@ -57,14 +57,16 @@ def _read(plan: Plan, group: Group) -> Found:
         if best is None or found.rank > best.rank:
             best = found
     if best is None:
-        return _left(group, (), "its pods name no pool and no unit of the policies")
+        return _left_alone(group, (), "its pods name no pool and no unit of the policies")
     if best.problem:
-        return _left(group, (), best.problem)
-    if best.item is None or best.route is None:
-        return _left(group, (), f"{best.lacking} is not in the dump, and gpuplan writes it")
+        return _left_alone(group, (), best.problem)
+    if best.obj is None or best.route is None:
+        return _left_alone(group, (), f"{best.lacking} is not in the dump, and gpuplan writes it")
     if best.lacking:
-        return _left(group, best.route, f"gpuplan would call it `{best.lacking.name}`", item=best.item)
-    return _left(group, best.route, f"gpuplan would write `{field_path(best.route)}` in another way", item=best.item)
+        return _left_alone(group, best.route, f"gpuplan would call it `{best.lacking.name}`", obj=best.obj)
+    return _left_alone(
+        group, best.route, f"gpuplan would write `{field_path(best.route)}` in another way", obj=best.obj
+    )
 
 
 def _guesses(plan: Plan, group: Group, tenant: Tenant) -> Iterator[tuple[Item, Spec]]:
@@ -86,19 +88,19 @@ def _guesses(plan: Plan, group: Group, tenant: Tenant) -> Iterator[tuple[Item, S
 # --- What comes of it ------------------------------------------------------------------------------------------------
 
 
-def _secret(plan: Plan, found: Judged) -> str:
+def _secret(plan: Plan, judged: Judged) -> str:
     """Return a message on what looks like a secret in the work, without the value."""
-    work = (found.workload,) if found.workload else ()
+    work = (judged.workload,) if judged.workload else ()
     told = (item.message for item in secret_in_a_policy.find(replace(plan, workloads=work)))
     return next(iter(told), "")
 
 
-def _stale(group: Group, item: Item) -> Diagnostic:
-    return report("stale-object", item.at, group=group, item=item)
+def _stale(group: Group, obj: Item) -> Diagnostic:
+    return report("stale-object", obj.at, group=group, item=obj)
 
 
-def _left(group: Group, route: Path, reason: str, instead: str = "", item: Item | None = None) -> Found:
-    chosen = item or group.items[0]
+def _left_alone(group: Group, route: Path, reason: str, instead: str = "", obj: Item | None = None) -> Found:
+    chosen = obj or group.items[0]
     return Found(
         diagnostics=(
             report(

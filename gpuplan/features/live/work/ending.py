@@ -24,7 +24,7 @@ from gpuplan.features.live.work.groups import (
     named,
     template_of,
 )
-from gpuplan.features.live.work.pods import duration, files, find_pool, given, number, said, volume
+from gpuplan.features.live.work.pods import duration, files, find_pool, given, number, variables_of, volume
 
 Spec = dict[str, Any]
 
@@ -108,7 +108,7 @@ def _meeting(group: Group, maker: Item, job: Mapping[str, object]) -> Spec:
     """Return the fields that only a training has."""
     template = template_of(maker)
     container = main_container(template)
-    variables = said(container)
+    variables = variables_of(container)
     least, is_range, _ = str(variables.get("PET_NNODES", "")).partition(":")
     is_elastic = bool(inside(job, "successPolicy")) and bool(is_range)
     around = annotations_of(maker)

@@ -68,10 +68,10 @@ class Group(Value):
         found = [item for item in self.items if kind_of(item) in MAKERS and not self._is_beside(item)]
         return tuple(sorted(found, key=_age, reverse=True))
 
-    def _is_beside(self, item: Item) -> bool:
+    def _is_beside(self, obj: Item) -> bool:
         """A Job that downloads, or what makes the pods of a canary."""
-        container = main_container(template_of(item))
-        return container.get("name") == DOWNLOAD or item.name == f"{self.name}-canary"
+        container = main_container(template_of(obj))
+        return container.get("name") == DOWNLOAD or obj.name == f"{self.name}-canary"
 
     def of(self, *kinds: Kind) -> Iterator[Item]:
         return (item for item in self.items if kind_of(item) in kinds)
@@ -105,21 +105,21 @@ def groups_of(dump: Dump) -> tuple[Group, ...]:
     )
 
 
-def is_owned(item: Item) -> bool:
+def is_owned(obj: Item) -> bool:
     """Whether a controller made it of another object."""
-    owners = sequence(inside(item.body, "metadata").get("ownerReferences"))
+    owners = sequence(inside(obj.body, "metadata").get("ownerReferences"))
     return any(mapping(owner).get("controller") is True for owner in owners)
 
 
-def kind_of(item: Item) -> Kind:
-    return item.group, item.kind
+def kind_of(obj: Item) -> Kind:
+    return obj.group, obj.kind
 
 
-def template_of(item: Item) -> Mapping[str, object]:
+def template_of(obj: Item) -> Mapping[str, object]:
     """Return the pod template of an object, or nothing if it is no maker."""
-    route = MAKERS.get(kind_of(item))
-    found = mapping(value_at(item.body, route)) if route else {}
-    if kind_of(item) != INFERENCE_SERVICE:
+    route = MAKERS.get(kind_of(obj))
+    found = mapping(value_at(obj.body, route)) if route else {}
+    if kind_of(obj) != INFERENCE_SERVICE:
         return found
     metadata = {field: found[field] for field in ("labels", "annotations") if field in found}
     return {"metadata": metadata, "spec": found}
@@ -142,6 +142,6 @@ def named(items: Sequence[object], name: str) -> Mapping[str, object]:
     return next((mapping(item) for item in items if mapping(item).get("name") == name), {})
 
 
-def _age(item: Item) -> str:
+def _age(obj: Item) -> str:
     """When it was made, as the API server writes it: it sorts as it is."""
-    return text(inside(item.body, "metadata").get("creationTimestamp"))
+    return text(inside(obj.body, "metadata").get("creationTimestamp"))

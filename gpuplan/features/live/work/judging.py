@@ -25,7 +25,7 @@ from gpuplan.compiler.policy.models import API_VERSION
 from gpuplan.features.live.dump import Item
 from gpuplan.features.live.work.groups import INFERENCE_SERVICE, MAKERS, Group, kind_of, main_container, template_of
 from gpuplan.features.live.work.likeness import difference, is_added
-from gpuplan.features.live.work.pods import said
+from gpuplan.features.live.work.pods import variables_of
 
 Spec = dict[str, Any]
 
@@ -33,7 +33,7 @@ Spec = dict[str, Any]
 class Judged(Value):
     """A guess and what is known of it.
 
-    ``route`` is the first place of ``item`` that would be written in another way; None where all would be as it is.
+    ``route`` is the first place of ``obj`` that would be written in another way; None where all would be as it is.
     ``lacking`` is an object that would be written beside, and is not there. ``problem`` is why no work can be made of
     the guess at all. ``written`` are the objects that would be.
     """
@@ -41,7 +41,7 @@ class Judged(Value):
     spec: Spec
     workload: Workload | None = None
     problem: str = ""
-    item: Item | None = None
+    obj: Item | None = None
     route: Path | None = None
     lacking: Identity | None = None
     written: tuple[Identity, ...] = ()
@@ -59,11 +59,11 @@ class Judged(Value):
 class _Drafted(Value, eq=False):
     """Stands for a policy that is not there yet; whatever is said of it, is said at the object it came from."""
 
-    item: Item
+    obj: Item
     title: str
 
     def locate(self, path: Path, *, on_key: bool = False) -> Location:  # noqa: ARG002 - a `Source`
-        return self.item.at.locate()
+        return self.obj.at.locate()
 
 
 def judge(plan: Plan, group: Group, maker: Item, guess: Spec) -> Judged:
@@ -85,8 +85,8 @@ def judge(plan: Plan, group: Group, maker: Item, guess: Spec) -> Judged:
     if patched.workload is None:
         return patched
     if problem := _refused(plan, patched.workload):
-        return max(found, Judged(patched.spec, problem=problem), key=lambda item: item.rank)
-    return max(found, _compared(plan, group, patched), key=lambda item: item.rank)
+        return max(found, Judged(patched.spec, problem=problem), key=lambda guess: guess.rank)
+    return max(found, _compared(plan, group, patched), key=lambda guess: guess.rank)
 
 
 def _refused(plan: Plan, workload: Workload) -> str:
@@ -151,8 +151,8 @@ def _renamed(value: Any, name: str, other: str) -> Any:  # noqa: ANN401 - any pa
 
 def _variables(maker: Item, written: Mapping[str, object]) -> Spec:
     """Those that somebody has said: gpuplan would not write them by itself, or in another way."""
-    ours = said(main_container(template_of(Item(maker.at, written))))
-    found = said(main_container(template_of(maker)))
+    ours = variables_of(main_container(template_of(Item(maker.at, written))))
+    found = variables_of(main_container(template_of(maker)))
     return {name: value for name, value in found.items() if ours.get(name) != value}
 
 
@@ -182,12 +182,12 @@ def _compared(plan: Plan, group: Group, made: Judged) -> Judged:
         if item is None:
             lacking = lacking or identity
         elif (route := difference(body, item.body, _shape(plan, body))) is not None:
-            return Judged(made.spec, made.workload, item=item, route=route, written=written)
+            return Judged(made.spec, made.workload, obj=item, route=route, written=written)
     if lacking is None:
         return Judged(made.spec, made.workload, written=written)
     like = next((item for item in group.items if kind_of(item) == lacking[:2] and item.identity not in written), None)
     route = _NAME if like else None
-    return Judged(made.spec, made.workload, item=like, route=route, lacking=lacking, written=written)
+    return Judged(made.spec, made.workload, obj=like, route=route, lacking=lacking, written=written)
 
 
 def _shape(plan: Plan, body: Mapping[str, Any]) -> Shape:
@@ -237,6 +237,6 @@ def _items(have: list[object], want: list[object], key: str, shape: Shape, route
     return [*found, *({DIRECTIVE: "delete", key: mapping(item).get(key)} for item in gone)]
 
 
-def _named(item: object, key: str) -> str:
+def _named(entry: object, key: str) -> str:
     """Return the value that tells an item from others."""
-    return str(mapping(item).get(key))
+    return str(mapping(entry).get(key))

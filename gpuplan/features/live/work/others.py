@@ -28,28 +28,28 @@ def others(dump: Dump, plan: Plan) -> Iterator[Diagnostic]:
     found = [(item, asked) for item in dump.objects if _is_work(item) and (asked := tuple(_asked(plan, item)))]
     lost = _lost(plan, [item for item, _ in found])
     for item, asked in found:
-        yield WORK_LEFT_ALONE.report(_told(plan, item, asked, [*lost[_key(item.at)], *_lost_classes(plan, item)]))
+        yield WORK_LEFT_ALONE.report(_finding(plan, item, asked, [*lost[_key(item.at)], *_lost_classes(plan, item)]))
 
 
 _NO_WORK: Final = ("Runtime", "Template", "Policy", "Definition", "Driver", "Revision", "Workload")
 """Ends of kinds that say what pods may be, or that stand for work of other kinds."""
 
 
-def _is_work(item: Item) -> bool:
-    if not is_object(item.body):
+def _is_work(work: Item) -> bool:
+    if not is_object(work.body):
         return False
-    is_ours = WORKLOAD_LABEL in item.labels and kind_of(item) in KINDS
-    passed = is_ours or item.kind.endswith(_NO_WORK) or is_owned(item) or _has_ended(item)
-    return bool(item.namespace) and not passed
+    is_ours = WORKLOAD_LABEL in work.labels and kind_of(work) in KINDS
+    passed = is_ours or work.kind.endswith(_NO_WORK) or is_owned(work) or _has_ended(work)
+    return bool(work.namespace) and not passed
 
 
-def _has_ended(item: Item) -> bool:
-    status = inside(item.body, "status")
-    if (item.group, item.kind) == ("", "Pod"):
+def _has_ended(work: Item) -> bool:
+    status = inside(work.body, "status")
+    if (work.group, work.kind) == ("", "Pod"):
         return status.get("phase") in ("Succeeded", "Failed")
     conditions = [mapping(found) for found in sequence(status.get("conditions"))]
     ended = {text(found.get("type")) for found in conditions if found.get("status") == "True"}
-    return kind_of(item) == JOB and not ended.isdisjoint(("Complete", "Failed"))
+    return kind_of(work) == JOB and not ended.isdisjoint(("Complete", "Failed"))
 
 
 # --- What it asks for ------------------------------------------------------------------------------------------------
@@ -57,17 +57,17 @@ def _has_ended(item: Item) -> bool:
 _GPU: Final = regex(r"nvidia\.com/(gpu|mig-).*")
 
 
-def _asked(plan: Plan, item: Item) -> dict[str, None]:
+def _asked(plan: Plan, work: Item) -> dict[str, None]:
     """Return what the pods of an object ask for, by the names that quotas use."""
     units = {unit.asked_as for pool in plan.pools for unit in pool.units}
     found: dict[str, None] = {}
-    for _, part in parts_with(item.body, "resources"):
+    for _, part in parts_with(work.body, "resources"):
         for field in ("limits", "requests"):
             found |= {key: None for key in inside(part, "resources", field) if _GPU.fullmatch(key) or key in units}
-    for _, part in parts_with(item.body, "annotations"):
+    for _, part in parts_with(work.body, "annotations"):
         if not {FRACTION, GPU_MEMORY}.isdisjoint(mapping(part.get("annotations"))):
             found[PARTS] = None
-    for _, part in parts_with(item.body, "resourceClaims"):
+    for _, part in parts_with(work.body, "resourceClaims"):
         names = [text(mapping(claim).get("resourceClaimTemplateName")) for claim in sequence(part["resourceClaims"])]
         found |= {name: None for name in names if name.startswith(CLASS_PREFIX)}
     return found
@@ -101,9 +101,9 @@ def _lost(plan: Plan, items: Sequence[Item]) -> Mapping[tuple[int, tuple[str | i
     return found
 
 
-def _lost_classes(plan: Plan, item: Item) -> Iterator[_Loss]:
+def _lost_classes(plan: Plan, work: Item) -> Iterator[_Loss]:
     known = {found.name for found in plan.priority_classes}
-    for _, part in parts_with(item.body, "priorityClassName"):
+    for _, part in parts_with(work.body, "priorityClassName"):
         name = text(part["priorityClassName"])
         if name and name not in known and not name.startswith("system-"):
             reason = f"it names the priority class `{name}`, which is in no policy"
@@ -131,20 +131,20 @@ _MOVE: Final = "to have gpuplan write it, add a Workload of another name, and de
 _REPLACED: Final = "gpuplan writes it in another way, and its pods would start again"
 
 
-def _told(plan: Plan, item: Item, asked: Sequence[str], lost: Sequence[_Loss]) -> Finding:
-    notes = (*_pools(plan, asked), *_tenant(plan, item))
+def _finding(plan: Plan, work: Item, asked: Sequence[str], lost: Sequence[_Loss]) -> Finding:
+    notes = (*_pools(plan, asked), *_tenant(plan, work))
     if not lost:
         return Finding(
-            item.at,
-            f"{item.title} stays as it is, and is no Workload",
-            label=_NEVER.get(item.kind, _IN_PLACE.get(item.kind, _REPLACED)),
+            work.at,
+            f"{work.title} stays as it is, and is no Workload",
+            label=_NEVER.get(work.kind, _IN_PLACE.get(work.kind, _REPLACED)),
             notes=notes,
-            help=_LEAVE if item.kind in _NEVER else _MOVE,
+            help=_LEAVE if work.kind in _NEVER else _MOVE,
             severity=Severity.NOTE,
         )
     return Finding(
-        item.at,
-        f"{item.title} will not start again as it is",
+        work.at,
+        f"{work.title} will not start again as it is",
         label=f"{count(len(lost), 'reason')} below",
         notes=(*(loss.reason for loss in lost), *notes),
         help=lost[0].help or "change it before the first sync",
@@ -160,6 +160,6 @@ def _pools(plan: Plan, asked: Sequence[str]) -> Iterator[str]:
         yield f"it asks for {listing(asked)}, which pools {names} hand out: it may run in any of them"
 
 
-def _tenant(plan: Plan, item: Item) -> Iterator[str]:
-    if not any(item.namespace in tenant.spec.namespaces for tenant in plan.tenants):
-        yield f"no tenant has the namespace `{item.namespace}`"
+def _tenant(plan: Plan, work: Item) -> Iterator[str]:
+    if not any(work.namespace in tenant.spec.namespaces for tenant in plan.tenants):
+        yield f"no tenant has the namespace `{work.namespace}`"

@@ -208,7 +208,7 @@ def _model(group: Group, container: Mapping[str, object]) -> Spec | None:
         image=loading.get("image"),
         command=texts(loading.get("command")),
         args=texts(loading.get("args")),
-        env=said(loading),
+        env=variables_of(loading),
     )
     return {**found, "download": download}
 
@@ -216,7 +216,7 @@ def _model(group: Group, container: Mapping[str, object]) -> Spec | None:
 # --- Variables -------------------------------------------------------------------------------------------------------
 
 
-def said(container: Mapping[str, object]) -> dict[str, Any]:
+def variables_of(container: Mapping[str, object]) -> dict[str, Any]:
     """The variables of a container, those that a policy can say; the API server leaves out an empty value."""
     found: dict[str, Any] = {}
     for item in sequence(container.get("env")):

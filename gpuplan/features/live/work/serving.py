@@ -28,7 +28,7 @@ from gpuplan.features.live.work.groups import (
     template_of,
     texts,
 )
-from gpuplan.features.live.work.pods import duration, given, number, said
+from gpuplan.features.live.work.pods import duration, given, number, variables_of
 
 Spec = dict[str, Any]
 
@@ -202,7 +202,7 @@ def _canary(group: Group, container: Mapping[str, object]) -> Spec | None:
     if item is None or route is None:
         return None
     other = main_container(template_of(item))
-    own, variables = said(container), said(other)
+    own, variables = variables_of(container), variables_of(other)
     backends = sequence(value_at(route.body, ("spec", "rules", 0, "backendRefs")))
     weights = [mapping(found) for found in backends if mapping(found).get("name") == item.name]
     return {

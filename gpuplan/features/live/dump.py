@@ -116,7 +116,7 @@ def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]
             if text(body.get("apiVersion")).startswith("kustomize.config.k8s.io/"):
                 continue
             if is_cut_off(body):
-                found.append(_cut_off(printed.at))
+                found.append(report("list-cut-off", printed.at))
                 continue
             if "kind" in body and "apiVersion" in body:
                 objects += _items(printed)
@@ -157,10 +157,6 @@ def _is_part(some: object, whole: object) -> bool:
     if isinstance(some, Mapping) and isinstance(whole, Mapping):
         return all(key in whole and _is_part(value, whole[key]) for key, value in some.items())
     return some == whole
-
-
-def _cut_off(at: Origin) -> Diagnostic:
-    return report("list-cut-off", at)
 
 
 _SECRET: Final = ("v1", "Secret")

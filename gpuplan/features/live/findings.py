@@ -43,9 +43,14 @@ class Reports:
         self.diagnostics: list[Diagnostic] = []
         self._remarks: dict[Hashable, dict[str, None]] = {}
 
-    def say(self, row: str, at: Origin, *subjects: Hashable, **values: Any) -> None:  # noqa: ANN401 - as above
-        """Report a row of `findings.yaml`, with its message as a remark on each subject."""
-        self.add(report(row, at, **values), *subjects)
+    def say(self, row: str, at: Origin | None, *subjects: Hashable, **values: Any) -> None:  # noqa: ANN401 - as above
+        """Report a row of `findings.yaml`, with a remark on each subject; without a place there are remarks alone."""
+        texts = read_rows(ROWS)[row]
+        if at is None or "remark" in texts:
+            for subject in subjects:
+                self.remark(subject, texts.get("remark", texts["message"]).format_map(values))
+        if at is not None:
+            self.add(report(row, at, **values), *(() if "remark" in texts else subjects))
 
     def about(
         self,

@@ -1,30 +1,102 @@
-"""Make policies of what runs: the stages of `gpuplan.features.live` in order, with a plan between them."""
+"""Make policies of what runs: the readers of a dump in order, with a plan between them, and what none of them reads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
+from gpuplan.compiler.base.plain import mapping, value_at
 from gpuplan.compiler.base.values import NamedTuple, Value
-from gpuplan.compiler.base.wording import count_kinds, listing
+from gpuplan.compiler.base.wording import count, count_kinds, listing
+from gpuplan.compiler.checks.formats.files import is_config
 from gpuplan.compiler.documents import DiskTree, Document, FileTree, find_folders, has_folder, read_folder
 from gpuplan.compiler.documents.filetree import Written
+from gpuplan.compiler.manifests.kinds.imported import READ
 from gpuplan.compiler.pipeline import Report, report_on
 from gpuplan.compiler.pipeline.findings import tidy
 from gpuplan.compiler.pipeline.loading import DEFAULT_BASES, OVERLAYS, Repository, load_tree
 from gpuplan.compiler.pipeline.writing import create_all, merge_patch
+from gpuplan.compiler.policy.models import API_VERSION
 from gpuplan.compiler.policy.names import CLUSTER
-from gpuplan.features.live import teams, work
+from gpuplan.features.live import clusters, pools, priorities, teams, work
 from gpuplan.features.live.clusters import name_of
+from gpuplan.features.live.clusters.schedulers import names_chart
 from gpuplan.features.live.drafts import Draft, Found, files_of, text_of_deletions
 from gpuplan.features.live.drifting import Drift, compare_with
-from gpuplan.features.live.dump import Dump, read_dump
-from gpuplan.features.live.readers import has_known, platform, unread
+from gpuplan.features.live.dump import Dump, Item, read_dump
+from gpuplan.features.live.findings import report
+from gpuplan.features.live.operator import is_settings
+from gpuplan.features.live.rules import NOT_READ
+from gpuplan.features.live.teams.projects import has_orgs
+
+
+def platform(dump: Dump, cluster: str) -> Found:
+    """Return drafts of the cluster, its pools, and what these name: layouts, models and priority classes."""
+    return clusters.read(dump, cluster) + pools.read(dump) + priorities.read(dump)
+
+
+def has_known(dump: Dump) -> bool:
+    """Whether a dump has anything that a reader reads."""
+    return any(map(_is_read, dump.objects)) or any(map(_is_read_file, dump.others))
+
+
+def _is_read_file(document: Document) -> bool:
+    """Whether a reader reads a document that is no object."""
+    body = mapping(document.data)
+    is_known = is_config(body) or is_settings(body) or has_orgs(document) or names_chart(document)
+    return is_known or any(value_at(body, route) is not None for route in _ROUTES)
+
+
+_ROUTES: Final = (
+    ("nodeGroups",),
+    ("serverVersion",),
+    ("global", "gpuSharing"),
+    ("featureGates", "DynamicMIG"),
+    ("platform", "openshift"),
+    ("spec", "resourceHealthChecks"),
+)
+"""Fields by which readers ask for a file: a table of node groups, `kubectl version`, values of charts, Argo CD's."""
+
+
+def unread(dump: Dump) -> Iterator[Diagnostic]:
+    """Notes of the kinds that no reader reads, with how many objects each has, of policies, and of other files."""
+    others = [item for item in dump.objects if not _is_read(item)]
+    policies = [item for item in others if _is_policy(item)]
+    objects = [item for item in others if not _is_policy(item)]
+    if objects:
+        help_ = "keep what belongs to the platform as a Component in `overlays/<cluster>/kustomize/`"
+        yield _unread_objects(objects, f"no policy is made of {count(len(objects), 'object')} of the dump", help_)
+    if policies:
+        is_one = len(policies) == 1
+        what = "1 document of the dump is a policy" if is_one else f"{len(policies)} documents of the dump are policies"
+        yield _unread_objects(
+            policies, f"{what} already", "name what kubectl printed, without `policies/` or `overlays/`"
+        )
+    files = [*dump.empty, *(item.file.path for item in dump.others if not _is_read_file(item))]
+    if files:
+        yield _unread_files([*dict.fromkeys(files)])
+
+
+def _is_read(obj: Item) -> bool:
+    return (obj.group, obj.kind) in READ
+
+
+def _is_policy(obj: Item) -> bool:
+    return obj.body.get("apiVersion") == API_VERSION
+
+
+def _unread_objects(items: Sequence[Item], message: str, help_: str) -> Diagnostic:
+    told = f"these are {count_kinds(item.kind for item in items)}"
+    return NOT_READ.report(Finding(items[0].at, message, label="the first of them", notes=(told,), help=help_))
+
+
+def _unread_files(paths: Sequence[str]) -> Diagnostic:
+    return report("files-not-read", Origin(WholeFile(SourceFile(paths[0], ""))), files=listing(paths))
 
 
 class Difference(NamedTuple):

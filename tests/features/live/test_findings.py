@@ -40,7 +40,7 @@ def _name(function: ast.expr) -> str:
 
 def places_of(row: Mapping[str, Any]) -> set[str]:
     """Return the names of the values that the texts of a row need."""
-    texts = [row["message"], row.get("label", ""), row.get("help", ""), *row.get("notes", ())]
+    texts = [row["message"], row.get("label", ""), row.get("help", ""), row.get("remark", ""), *row.get("notes", ())]
     fields = [field for text in texts for _, field, _, _ in Formatter().parse(text) if field]
     return {field.partition(".")[0].partition("[")[0] for field in fields}
 
@@ -62,5 +62,5 @@ def test_readers_give_no_value_that_no_text_names() -> None:
 def test_rows_have_a_rule_and_known_fields() -> None:
     codes = {rule.code for rule in RULES}
     assert [name for name, row in TABLE.items() if row["rule"] not in codes] == []
-    fields = {"rule", "severity", "message", "label", "notes", "help"}
+    fields = {"rule", "severity", "message", "remark", "label", "notes", "help"}
     assert [name for name, row in TABLE.items() if not row.keys() <= fields] == []

@@ -16,7 +16,7 @@ from gpuplan.compiler.pipeline.loading import load_tree
 from gpuplan.compiler.planning.plan import MIG_CONFIG_LABEL, Plan
 from gpuplan.features.live.drafts import Found, files_of
 from gpuplan.features.live.dump import read_dump
-from gpuplan.features.live.readers import platform
+from gpuplan.features.live.importing import platform
 
 EXAMPLES = Path(__file__).parent / "examples"
 SETS: Mapping[str, Any] = yaml.safe_load((EXAMPLES / "mig-entries.yaml").read_text())

@@ -31,11 +31,7 @@ def read(dump: Dump, cluster: str) -> Found:
     version = kubernetes.version(reader)
     if not version:
         version = kubernetes.newest_version(reader) or kubernetes.newest_kubernetes()
-        reader.miss(
-            "the dump does not say which version of Kubernetes runs",
-            f"which version of Kubernetes runs is not in the dump; {version} is assumed",
-            "add the nodes, or what `kubectl version -o yaml` prints",
-        )
+        reader.say("unknown-kubernetes", version=version)
     labels = node_labels(reader)
     spec: Spec = {"kubernetes": version}
     if platform is not Platform.KUBERNETES:
@@ -65,8 +61,8 @@ def read(dump: Dump, cluster: str) -> Found:
     approval = Approval.MANUAL if _runs_mps(reader) else Approval.AUTOMATIC
     spec |= syncing.read(reader, platform, approval)
     spec = _ordered(spec, ClusterSpec)
-    draft = Draft("Cluster", cluster, spec, tuple(reader.sources), tuple(reader.remarks))
-    return Found((draft,), tuple(reader.diagnostics))
+    draft = Draft("Cluster", cluster, spec, tuple(reader.sources), reader.reports.remarks("Cluster"))
+    return Found((draft,), tuple(reader.reports.diagnostics))
 
 
 def _where(operator: Mapping[str, Any], platform: Platform) -> Mapping[str, str]:
@@ -127,6 +123,6 @@ def _asks_for_boards(rule: object) -> bool:
 
 def _runs_mps(reader: Reader) -> bool:
     """Whether a file of the device plugin that gpuplan wrote shares GPUs by MPS."""
-    found = reader.config_map(operators.DEVICE_PLUGIN)
+    found = reader.config_map(operators.PLUGIN_FILES)
     data = part(found.body, "data") if found else None
     return any("\n  mps:" in text(value) for value in (data or {}).values()) if isinstance(data, dict) else False

@@ -201,9 +201,9 @@ def admission(reader: Reader, spec: Mapping[str, Any]) -> Spec:
         return {}
     reader.use(found[GRANTS_POLICY])
     there = {name: _messages(item.body) for name, item in found.items()}
-    usual = {"gracePeriod": f"{USUAL_GRACE_SECONDS}s", "without": []}
-    told = {"gracePeriod": _grace_period(found[GRANTS_POLICY].body), "without": [*_left_out(plan, there)]}
-    return differing(told, usual)
+    period = _grace_period(found[GRANTS_POLICY].body)
+    without = [*_left_out(plan, there)]
+    return differing({"gracePeriod": (period, f"{USUAL_GRACE_SECONDS}s"), "without": (without, [])})
 
 
 def newest_version(reader: Reader) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from gpuplan.compiler import catalog
 from gpuplan.compiler.admission import CLAIMS_POLICY
 from gpuplan.compiler.base.credentials import holds_credential
-from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Origin, Path, Severity
+from gpuplan.compiler.base.diagnostics import Origin, Path
 from gpuplan.compiler.base.plain import mapping, sequence, text
 from gpuplan.compiler.documents import Document, read_text
 from gpuplan.compiler.manifests import to_yaml
@@ -19,7 +19,7 @@ from gpuplan.compiler.planning.sync_names import FLUX_SSA, SYNC_OPTIONS
 from gpuplan.compiler.policy import parse
 from gpuplan.compiler.policy.models import API_VERSION
 from gpuplan.features.live.dump import Dump, Item
-from gpuplan.features.live.rules import CLUSTER_NOT_TOLD, CLUSTER_SETTING_NOT_SAID
+from gpuplan.features.live.findings import Reports
 
 Spec = dict[str, Any]
 
@@ -36,8 +36,7 @@ class Reader:
     def __init__(self, dump: Dump, cluster: str) -> None:
         self.dump = dump
         self.cluster = cluster
-        self.diagnostics: list[Diagnostic] = []
-        self.remarks: dict[str, None] = {}
+        self.reports = Reports()
         self.sources: dict[str, None] = {}
 
     def use(self, *sources: Item | Document) -> None:
@@ -46,22 +45,10 @@ class Reader:
             source = item.source if isinstance(item, Item) else item.file.path
             self.sources[source] = None
 
-    def leave_out(self, at: Origin, value: str, help_: str, why: str = "") -> None:
-        """Report something in the dump that the policy does not say, with the reason."""
-        self.remarks[f"{value}{f', since {why}' if why else ''}"] = None
-        notes = (why,) if why else ()
-        self.diagnostics.append(
-            CLUSTER_SETTING_NOT_SAID.report(Finding(at, f"{value} is not said", notes=notes, help=help_))
-        )
-
-    def miss(
-        self, message: str, remark: str, help_: str, at: Origin | None = None, severity: Severity | None = None
-    ) -> None:
-        """Report something that the dump does not say, at the beginning of the dump unless a place is given."""
-        self.remarks[remark] = None
+    def say(self, row: str, at: Origin | None = None, **values: object) -> None:
+        """Report a row of `findings.yaml` at a place, or at the beginning of the dump."""
         places = (at, *(item.at for item in self.dump.objects[:1]), *(item.origin for item in self.dump.others[:1]))
-        if (place := next(filter(None, places), None)) is not None:
-            self.diagnostics.append(CLUSTER_NOT_TOLD.report(Finding(place, message, help=help_, severity=severity)))
+        self.reports.say(row, next(filter(None, places), None), "Cluster", **values)
 
     @cached_property
     def documents(self) -> tuple[tuple[Document, Mapping[str, Any]], ...]:
@@ -187,9 +174,9 @@ def cleaned(labels: object) -> dict[str, str]:
 _OF_TOOLS: Final = ("argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "app.kubernetes.io/instance")
 
 
-def differing(stated: Mapping[str, object], usual: Mapping[str, object]) -> Spec:
-    """The fields that are given and are not what holds anyway."""
-    return {key: value for key, value in stated.items() if value is not None and value != usual.get(key)}
+def differing(fields: Mapping[str, tuple[object, object]]) -> Spec:
+    """Return the fields whose first value is given and is not the second one, which holds without the field."""
+    return {key: value for key, (value, usual) in fields.items() if value is not None and value != usual}
 
 
 def less(values: Mapping[str, Any], expected: Mapping[str, Any]) -> Spec:

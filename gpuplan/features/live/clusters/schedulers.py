@@ -26,7 +26,7 @@ from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan, Stage
 from gpuplan.compiler.planning.schedulers import traits_of
 from gpuplan.compiler.planning.sync_names import folder_name, sync_name
 from gpuplan.compiler.policy.models import Cap, Framework, Scheduler, SchedulerInstall, SchedulerKind
-from gpuplan.features.live.clusters.own_values import without_credentials
+from gpuplan.features.live.clusters.operators import without_credentials
 from gpuplan.features.live.clusters.reader import HELM, Reader, Spec, is_written, less, only, part, plan_of
 from gpuplan.features.live.dump import Item
 from gpuplan.features.live.queues import root_cohort
@@ -55,10 +55,7 @@ def read(reader: Reader, beside: Mapping[str, Any]) -> Spec:
     group = {SchedulerKind.KUEUE: (KAI, "Queue"), SchedulerKind.RUNAI: (KUEUE, "ClusterQueue")}.get(found)
     for item in reader.dump.of_kind(*group)[:1] if group else ():
         others = "KAI-Scheduler" if found is SchedulerKind.KUEUE else "Kueue"
-        what = f"what {others} shares out, such as {item.title},"
-        reader.leave_out(
-            item.at, what, "write `scheduler: {kind: ...}` for the other one", "a cluster has one scheduler"
-        )
+        reader.say("queues-of-another-scheduler", item.at, scheduler=others, item=item)
     spec: Spec = {} if found is SchedulerKind.KUBERNETES else {"kind": found.value}
     chart = find_scheduler_chart(found.value)
     if chart is not None:

@@ -7,7 +7,6 @@ from posixpath import normpath
 from typing import Any, Final
 
 from gpuplan.compiler.base.credentials import holds_credential
-from gpuplan.compiler.base.diagnostics import Severity
 from gpuplan.compiler.base.plain import mapping, sequence, text
 from gpuplan.compiler.planning.plan import Stage
 from gpuplan.compiler.planning.sync_names import CONTENT, fit, folder_name, root_name, sync_name
@@ -51,20 +50,13 @@ def read(reader: Reader, platform: Platform, usual: Approval) -> Spec:
     by_argocd, by_flux = argocd(reader, platform, usual), flux(reader, usual)
     if by_argocd is not None:
         for item, _ in [*_kustomizations(reader)][:1]:
-            what, help_ = "that Flux syncs the cluster as well", "remove the Kustomizations of one of the two"
-            reader.leave_out(item.at, what, help_, "one tool syncs a cluster")
+            reader.say("two-tools-sync", item.at)
         return {"argocd": by_argocd}
     if by_flux is not None:
         return {"flux": by_flux}
     for tool, kind, field in _TOOLS:
         for item in reader.dump.of_kind(*kind)[:1]:
-            reader.miss(
-                f"the dump does not say which repository {tool} will have the policies' output from",
-                f"{tool} runs, and no tool is said to sync what is built",
-                f"add {field} to the Cluster, or apply `out/` in another way",
-                item.at,
-                Severity.NOTE,
-            )
+            reader.say("unknown-repository", item.at, tool=tool, field=field)
             return {}
     return {}
 
@@ -97,27 +89,20 @@ def argocd(reader: Reader, platform: Platform, usual: Approval) -> Spec | None:
         "repoURL": _address(reader, project, repository),
         **differing(
             {
-                "revision": text(source.get("targetRevision")) or None,
-                "path": _out(text(source.get("path")), name),
-                "namespace": project.namespace or None,
-                "project": project.name,
-                "destination": _destination(spec),
-                "labels": cleaned(project.labels),
-                "root": root_name(name) in applications,
-                "operatorApproval": stated,
-            },
-            {
-                "revision": "main",
-                "path": "out",
-                "namespace": "openshift-gitops" if platform is Platform.OPENSHIFT else "argocd",
-                "project": f"gpuplan-{name}",
-                "destination": {"server": _IN_CLUSTER},
-                "labels": {},
-                "root": False,
-                "operatorApproval": usual.value,
-            },
+                "revision": (text(source.get("targetRevision")) or None, "main"),
+                "path": (_out(text(source.get("path")), name), "out"),
+                "namespace": (project.namespace or None, _ARGOCDS_NAMESPACE.get(platform, "argocd")),
+                "project": (project.name, f"gpuplan-{name}"),
+                "destination": (_destination(spec), {"server": _IN_CLUSTER}),
+                "labels": (cleaned(project.labels), {}),
+                "root": (root_name(name) in applications, False),
+                "operatorApproval": (stated, usual.value),
+            }
         ),
     }
+
+
+_ARGOCDS_NAMESPACE: Final = {Platform.OPENSHIFT: "openshift-gitops"}
 
 
 def _address(reader: Reader, project: Item, url: str) -> str:
@@ -125,8 +110,7 @@ def _address(reader: Reader, project: Item, url: str) -> str:
     if not holds_credential(url):
         return url
     scheme, _, rest = url.partition("://")
-    what = "the password in the repository's address"
-    reader.leave_out(project.at / ("spec", "sourceRepos", 0), what, "give Argo CD a Secret of the repository")
+    reader.say("password-in-address", project.at / ("spec", "sourceRepos", 0))
     return f"{scheme}://{rest.partition('@')[2]}"
 
 
@@ -183,30 +167,22 @@ def flux(reader: Reader, usual: Approval) -> Spec | None:
     spec = mapping(item.body.get("spec"))
     source = mapping(spec.get("sourceRef"))
     defaults = Flux.model_construct()
-    by_name = {name: text(source.get(name)) or None for name in ("kind", "name", "namespace")}
     usual_source = FluxSource.model_construct()
     of_source = {"kind": usual_source.kind.value, "name": usual_source.name}
-    named = {} if (different := differing(by_name, of_source)) == {} else different
+    stated = {name: text(source.get(name)) or None for name in ("kind", "name", "namespace")}
+    named = differing({name: (value, of_source.get(name)) for name, value in stated.items()})
     path = text(spec.get("path")).removesuffix(f"/{folder}") + "/x"
     return differing(
         {
-            "source": named,
-            "path": _out(path, reader.cluster),
-            "namespace": item.namespace,
-            "interval": _short(text(spec.get("interval"))) or None,
-            "serviceAccountName": text(spec.get("serviceAccountName")) or None,
-            "kubeConfigSecret": text(part(spec, "kubeConfig", "secretRef", "name")) or None,
-            "labels": cleaned(item.labels),
-            "operatorApproval": _approval_of_flux(reader),
-        },
-        {
-            "source": {},
-            "path": defaults.path,
-            "namespace": defaults.namespace,
-            "interval": defaults.interval,
-            "labels": {},
-            "operatorApproval": usual.value,
-        },
+            "source": (named, {}),
+            "path": (_out(path, reader.cluster), defaults.path),
+            "namespace": (item.namespace, defaults.namespace),
+            "interval": (_short(text(spec.get("interval"))) or None, defaults.interval),
+            "serviceAccountName": (text(spec.get("serviceAccountName")) or None, None),
+            "kubeConfigSecret": (text(part(spec, "kubeConfig", "secretRef", "name")) or None, None),
+            "labels": (cleaned(item.labels), {}),
+            "operatorApproval": (_approval_of_flux(reader), usual.value),
+        }
     )
 
 

@@ -55,26 +55,18 @@ def read(
     usual = operator["namespace"] if is_openshift else "monitoring"
     alerts = {text(rule.get("alert")): rule for rule in rules_in(rules) if "alert" in rule}
     settings = [mapping(part(values, "dcgmExporter", "serviceMonitor")) for values in settings_of_operator]
+    disabled = [*_disabled(reader, rules, operator["version"], is_basic=is_basic)]
     return differing(
         {
-            "namespace": namespace or None,
-            "labels": cleaned(rules[0].labels) if rules else {},
-            "honorLabels": any(found.get("honorLabels") is True for found in settings),
-            "alertLabels": _labels(alerts.values()),
-            "disabledAlerts": [*_disabled(reader, rules, operator["version"], is_basic=is_basic)],
-            "runbookUrl": _runbook(alerts),
-            "collect": (Collect.BASIC if is_basic else Collect.HEALTH).value,
-            "dashboards": _dashboards(reader, namespace or usual, is_openshift=is_openshift),
-        },
-        {
-            "namespace": usual,
-            "labels": {},
-            "honorLabels": False,
-            "alertLabels": {},
-            "disabledAlerts": [],
-            "collect": Collect.HEALTH.value,
-            "dashboards": {},
-        },
+            "namespace": (namespace or None, usual),
+            "labels": (cleaned(rules[0].labels) if rules else {}, {}),
+            "honorLabels": (any(found.get("honorLabels") is True for found in settings), False),
+            "alertLabels": (_labels(alerts.values()), {}),
+            "disabledAlerts": (disabled, []),
+            "runbookUrl": (_runbook(alerts), None),
+            "collect": ((Collect.BASIC if is_basic else Collect.HEALTH).value, Collect.HEALTH.value),
+            "dashboards": (_dashboards(reader, namespace or usual, is_openshift=is_openshift), {}),
+        }
     )
 
 
@@ -165,12 +157,8 @@ def _dashboards(reader: Reader, usual_namespace: str, *, is_openshift: bool) -> 
         return {}
     return differing(
         {
-            "namespace": board.namespace or None,
-            "labels": cleaned(board.labels),
-            "folder": board.annotations.get(_FOLDER),
-        },
-        {
-            "namespace": CONSOLE if is_openshift else usual_namespace,
-            "labels": _CONSOLE_LABELS if is_openshift else {"grafana_dashboard": "1"},
-        },
+            "namespace": (board.namespace or None, CONSOLE if is_openshift else usual_namespace),
+            "labels": (cleaned(board.labels), _CONSOLE_LABELS if is_openshift else {"grafana_dashboard": "1"}),
+            "folder": (board.annotations.get(_FOLDER), None),
+        }
     )

@@ -15,10 +15,9 @@ from gpuplan.compiler.pipeline.loading import OVERLAYS, load
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.live.clusters import name_of
 from gpuplan.features.live.drifting.foreign import opponents
-from gpuplan.features.live.drifting.model import Comparison, Differs, Drift, Drifting, NextSync
+from gpuplan.features.live.drifting.model import Comparison, Differs, Drift, Drifting, NextSync, planned
 from gpuplan.features.live.drifting.nodes import compare_nodes, count_nodes
 from gpuplan.features.live.drifting.objects import compare, leftovers
-from gpuplan.features.live.drifting.planned import planned
 from gpuplan.features.live.drifting.telling import Telling
 from gpuplan.features.live.dump import Dump, read_dump
 

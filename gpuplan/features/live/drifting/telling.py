@@ -22,10 +22,9 @@ from gpuplan.compiler.planning.plan import Stage
 from gpuplan.compiler.planning.sync_names import FLUX_PRUNE, SYNC_OPTIONS, folder_name, root_name, sync_name
 from gpuplan.compiler.policy.models import NodeLabels
 from gpuplan.features.changes import class_of_labels, compare_objects, locked_fields
-from gpuplan.features.live.drifting.model import Differs, Drift, NextSync
+from gpuplan.features.live.drifting.model import Differs, Drift, NextSync, Planned, Platform
 from gpuplan.features.live.drifting.nodes import NodeDifference
 from gpuplan.features.live.drifting.objects import Differing, Leftover, find_owner
-from gpuplan.features.live.drifting.planned import Planned, Platform
 from gpuplan.features.tracing import Leaf, Places, Source, Traced, spelled, trace_artifact, values_of
 
 
@@ -68,10 +67,10 @@ class Telling:
                 self.plan.cluster.name,
                 Differs.FIELD,
                 _title(differing.identity),
-                spelled(difference.route),
-                difference.line,
-                written.shown(live.shown(_plain(difference.written))),
-                live.shown(written.shown(_plain(difference.live))),
+                path=spelled(difference.route),
+                line=difference.line,
+                written=written.shown(live.shown(_plain(difference.written))),
+                live=live.shown(written.shown(_plain(difference.live))),
                 is_written=difference.written is not ABSENT,
                 has_live=difference.live is not ABSENT,
                 file=f"{OUT}/{one.path}",
@@ -91,16 +90,9 @@ class Telling:
             self.plan.cluster.name,
             Differs.MISSING,
             _title(identity),
-            "",
-            0,
-            None,
-            None,
             is_written=True,
-            has_live=False,
             file=f"{OUT}/{one.path}",
-            dump="",
             sources=self._sources_of(identity, one),
-            owner=None,
             next_sync=NextSync.CREATES if applier or one.tool else NextSync.NOTHING,
             applier=applier,
             change_class=self._class_of(identity, None, one.body),
@@ -115,15 +107,8 @@ class Telling:
             self.plan.cluster.name,
             Differs.LEFT,
             _title(identity),
-            "",
-            0,
-            None,
-            None,
-            is_written=False,
             has_live=True,
-            file="",
             dump=live.file,
-            sources=(),
             owner=find_owner(live.body, ()),
             next_sync=_pruning(live.annotations, applier, is_kept=leftover.is_kept),
             applier=applier,
@@ -139,13 +124,11 @@ class Telling:
             self.plan.cluster.name,
             Differs.NODE,
             f"Node {difference.name}" if difference.name else f"Pool {difference.pool.name}" if difference.pool else "",
-            spelled(difference.route),
-            0,
-            _plain(difference.written),
-            _plain(difference.live),
+            path=spelled(difference.route),
+            written=_plain(difference.written),
+            live=_plain(difference.live),
             is_written=difference.written is not ABSENT,
             has_live=difference.live is not ABSENT,
-            file="",
             dump=difference.node.file if difference.node else "",
             sources=sources,
             owner=find_owner(difference.node.body, difference.route) if difference.node else None,

@@ -18,11 +18,10 @@ from gpuplan.features.live.drafts import Draft, Found
 from gpuplan.features.live.dump import Dump
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.operator import Operator, read_operator
-from gpuplan.features.live.pools.boards import is_of_mig_devices
 from gpuplan.features.live.pools.divisions import Entry, read_entries
 from gpuplan.features.live.pools.files import DEVICE_PLUGIN, MIG_MANAGER, read_files
 from gpuplan.features.live.pools.grouping import Group, board_of, group, unknown_models
-from gpuplan.features.live.pools.nodes import Kept, Taint, read_claims, read_machines
+from gpuplan.features.live.pools.nodes import Kept, Taint, is_of_mig_devices, read_claims, read_machines
 from gpuplan.features.live.pools.observing import (
     tell_of_drivers,
     tell_of_flavor,

@@ -16,9 +16,9 @@ from gpuplan.compiler.planning.placement.placing import fits
 from gpuplan.compiler.planning.plan import GPU_RESOURCE, MIG_CONFIG_LABEL, Layout
 from gpuplan.compiler.policy.models import Devices, MigStrategy
 from gpuplan.features.live.findings import Reports
-from gpuplan.features.live.pools.boards import is_of_mig_devices, profile_of_product
 from gpuplan.features.live.pools.files import ConfigFile
 from gpuplan.features.live.pools.grouping import Group
+from gpuplan.features.live.pools.nodes import is_of_mig_devices, profile_of_product
 
 Spec = dict[str, Any]
 """`instances` or `devices`, as a policy has them."""

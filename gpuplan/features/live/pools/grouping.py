@@ -14,7 +14,10 @@ from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFI
 from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL as SHARD_LABEL
 from gpuplan.features.live.drafts import Draft, policy_name
 from gpuplan.features.live.findings import Reports
-from gpuplan.features.live.pools.boards import (
+from gpuplan.features.live.pools.nodes import (
+    Claim,
+    Machine,
+    Part,
     bare_product,
     described,
     find_by_pci,
@@ -22,7 +25,6 @@ from gpuplan.features.live.pools.boards import (
     gpu_name,
     is_of_mig_devices,
 )
-from gpuplan.features.live.pools.nodes import Claim, Machine, Part
 
 
 class Group(Value):

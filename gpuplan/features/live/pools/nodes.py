@@ -1,22 +1,118 @@
-"""The nodes of a dump that have NVIDIA GPUs, and what says which pool they are in and what they get."""
+"""The nodes of a dump that have NVIDIA GPUs, their models, and what says which pool they are in and what they get."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from gpuplan.compiler.backends.partitions import is_kept
 from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.values import NamedTuple, Value
+from gpuplan.compiler.catalog import Gpu, Profile, load
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, GPU_RESOURCE, MIG_CONFIG_LABEL, POOL_LABEL
 from gpuplan.compiler.planning.pools import ROLLOUT_SUFFIX
 from gpuplan.compiler.policy.models import Effect
 from gpuplan.features.live.dump import Dump, Item
-from gpuplan.features.live.pools.boards import COUNT_LABEL, PRODUCT_LABEL, devices_by_node, devices_of_labels
+
+PRODUCT_LABEL: Final = "nvidia.com/gpu.product"
+COUNT_LABEL: Final = "nvidia.com/gpu.count"
+
+_SHARED: Final = "-SHARED"
+_MIG: Final = "-MIG-"
+"""The endings that GPU Feature Discovery adds to a product's name if its GPUs are shared, and if MIG devices are
+published as GPUs (`productLabel` in `internal/lm/resource.go` of NVIDIA/k8s-device-plugin)."""
+
+
+def bare_product(label: str) -> str:
+    """The product of whole GPUs that a value of the label is about."""
+    return label.removesuffix(_SHARED).partition(_MIG)[0]
+
+
+def is_of_mig_devices(label: str) -> bool:
+    """Whether the label counts MIG devices, and says what one of these has."""
+    return _MIG in label
+
+
+@cache
+def _products() -> Mapping[str, str]:
+    return {product.label: gpu.id for gpu in load().all() for product in gpu.products}
+
+
+def find_by_product(label: str) -> Gpu | None:
+    return load().find(_products().get(bare_product(label), ""))
+
+
+def find_by_pci(devices: Iterable[str]) -> Gpu | None:
+    """The one model of the catalog that has all these ids, as `lspci -nn` prints them."""
+    wanted = set(devices)
+    found = [gpu for gpu in load().all() if wanted and wanted <= {device.spelt for device in gpu.pci}]
+    return found[0] if len(found) == 1 else None
+
+
+def profile_of_product(label: str, gpu: Gpu) -> Profile | None:
+    """The profile of the MIG devices that the label counts; None where it counts whole GPUs."""
+    suffix = label.removesuffix(_SHARED).partition(_MIG)[2]
+    return next((profile for profile in gpu.profiles if profile.resource_suffix == suffix), None)
+
+
+# --- What NFD found ----------------------------------------------------------------------------------------------
+
+_NFD: Final = "nfd.k8s-sigs.io"
+_NODE_OF_FEATURE: Final = "nfd.node.kubernetes.io/node-name"
+_LABEL: Final = regex(r"feature\.node\.kubernetes\.io/pci-(?:[0-9a-f]{4}_)?10de_([0-9a-f]{4})(?:_[0-9a-f_]*)?\.present")
+"""Where NFD was told to name devices by more than class and vendor (`deviceLabelFields` of its source `pci`)."""
+_ID: Final = regex(r"[0-9a-f]{4}")
+
+
+def devices_by_node(dump: Dump) -> Mapping[str, frozenset[str]]:
+    """The PCI ids of NVIDIA's graphics boards by node, of NFD's own objects."""
+    found: dict[str, frozenset[str]] = {}
+    for item in dump.of_kind(_NFD, "NodeFeature"):
+        node = item.labels.get(_NODE_OF_FEATURE, item.name)
+        parts = inside(item.body, "spec", "features", "instances", "pci.device")
+        elements = [inside(mapping(element), "attributes") for element in sequence(parts.get("elements"))]
+        found[node] = frozenset(filter(None, map(_device, elements)))
+    return found
+
+
+def _device(attributes: Mapping[str, object]) -> str:
+    vendor, device = text(attributes.get("vendor")), text(attributes.get("device"))
+    is_board = text(attributes.get("class")).startswith("03")
+    return f"10de:{device}" if is_board and vendor == "10de" and _ID.fullmatch(device) else ""
+
+
+def devices_of_labels(labels: Iterable[str]) -> frozenset[str]:
+    return frozenset(f"10de:{match[1]}" for label in labels if (match := _LABEL.fullmatch(label)))
+
+
+# --- Models that the catalog lacks -------------------------------------------------------------------------------
+
+
+def gpu_name(product: str) -> str:
+    """Return a name for a model that a platform describes itself."""
+    short = re.sub(r"^nvidia-", "", product.lower())
+    return re.sub(r"[^a-z0-9]+", "-", short).strip("-")[:40].strip("-") or "gpu"
+
+
+def described(
+    labels: Mapping[str, str], products: Iterable[str], devices: Iterable[str]
+) -> Iterator[tuple[str, object]]:
+    """The fields of a `Gpu`, as far as a node with whole GPUs says them."""
+    memory = labels.get("nvidia.com/gpu.memory", "")
+    if memory.isdigit():
+        yield "memoryMiB", int(memory)
+    major, minor = (labels.get(f"nvidia.com/gpu.compute.{part}", "") for part in ("major", "minor"))
+    if major.isdigit() and minor.isdigit():
+        yield "computeCapability", f"{major}.{minor}"
+    yield "products", sorted(set(products))
+    if found := sorted(set(devices)):
+        yield "pci", found
+
 
 Taint = tuple[str, str, str]
 """Key, effect and value."""

@@ -12,10 +12,9 @@ from gpuplan.compiler.base.wording import count
 from gpuplan.compiler.planning.plan import GPU_RESOURCE, POOL_LABEL
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports
-from gpuplan.features.live.pools.boards import bare_product
 from gpuplan.features.live.pools.divisions import published_by
 from gpuplan.features.live.pools.grouping import Board, Group
-from gpuplan.features.live.pools.nodes import Machine
+from gpuplan.features.live.pools.nodes import Machine, bare_product
 from gpuplan.features.live.pools.sharing import Shared
 
 

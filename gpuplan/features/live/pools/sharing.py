@@ -18,12 +18,11 @@ from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.features.live.drafts import Draft, policy_name
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.operator import Operator
-from gpuplan.features.live.pools.boards import is_of_mig_devices
 from gpuplan.features.live.pools.divisions import Entry, profiles_of, read_unlabelled
 from gpuplan.features.live.pools.files import ConfigFile, Configuration, read_configuration
 from gpuplan.features.live.pools.grouping import Board, Group
 from gpuplan.features.live.pools.layouts import Layouts, Use
-from gpuplan.features.live.pools.nodes import Machine, Part
+from gpuplan.features.live.pools.nodes import Machine, Part, is_of_mig_devices
 from gpuplan.features.live.pools.surroundings import Surroundings
 
 Spec = dict[str, Any]

@@ -23,9 +23,17 @@ from gpuplan.compiler.policy.names import TENANT
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.kai_units import Bounds, Capped, Found, UnitBounds, gpus_of, own_bounds
-from gpuplan.features.live.queues.matching import Matching, tell_faults
-from gpuplan.features.live.queues.model import Names, Queue, Read, without_circles
-from gpuplan.features.live.queues.shares import Share, UnitShare, quotas
+from gpuplan.features.live.queues.model import (
+    Matching,
+    Names,
+    Queue,
+    Read,
+    Share,
+    UnitShare,
+    quotas,
+    tell_faults,
+    without_circles,
+)
 
 
 def read(dump: Dump, plan: Plan) -> tuple[tuple[Read, ...], Reports]:
@@ -58,7 +66,15 @@ class _Reader:
         self.granted = _granted(dump)
         self.capped = _capped(dump)
         self.matching = Matching(dump, plan)
-        self.work = _namespaces(dump)
+        found: dict[str, Counter[str]] = {}
+        for item in dump.objects:
+            template = inside(item.body, "spec", "template", "metadata", "labels")
+            queue = item.labels.get(QUEUE_LABEL) or text(template.get(QUEUE_LABEL))
+            if (item.group, item.kind) == (KAI_QUEUES, "PodGroup"):
+                queue = text(inside(item.body, "spec").get("queue"))
+            if queue and item.namespace:
+                found.setdefault(queue, Counter())[item.namespace] += 1
+        self.work = found
         tell_faults(dump, plan, self.reports)
         every = {item.name: item for item in dump.of_kind(KAI_QUEUES, "Queue")}
         self.items = {name: item for name, item in every.items() if not self._is_of_chart(item, every)}
@@ -88,7 +104,16 @@ class _Reader:
         held: dict[str, Mapping[str, Found]] = {}
         below: dict[str, Mapping[str, Found]] = {}
         for tenant in reversed(order):
-            within = _together([below[child] for child in children.get(tenant, ())])
+            parts = [below[child] for child in children.get(tenant, ())]
+            found: dict[str, dict[str, UnitBounds]] = {}
+            for part in parts:
+                for pool, units in part.items():
+                    into = found.setdefault(pool, {})
+                    for name, bounds in units.items():
+                        there = into.get(name, UnitBounds(0, 0))
+                        limit = None if there.limit is None or bounds.limit is None else there.limit + bounds.limit
+                        into[name] = UnitBounds(there.guaranteed + bounds.guaranteed, limit)
+            within = found
             held[tenant] = self._bounds(tenant, within, has_children=tenant in children)
             own = held[tenant]
             pools = dict.fromkeys((*own, *within))
@@ -403,19 +428,6 @@ def _parent_of(queue: Item) -> str:
     return text(inside(queue.body, "spec").get("parentQueue"))
 
 
-def _namespaces(dump: Dump) -> Mapping[str, Counter[str]]:
-    """Return by queue how many objects of each namespace name it."""
-    found: dict[str, Counter[str]] = {}
-    for item in dump.objects:
-        template = inside(item.body, "spec", "template", "metadata", "labels")
-        queue = item.labels.get(QUEUE_LABEL) or text(template.get(QUEUE_LABEL))
-        if (item.group, item.kind) == (KAI_QUEUES, "PodGroup"):
-            queue = text(inside(item.body, "spec").get("queue"))
-        if queue and item.namespace:
-            found.setdefault(queue, Counter())[item.namespace] += 1
-    return found
-
-
 def _granted(dump: Dump) -> Mapping[str, set[tuple[str, ...]]]:
     """Return by tenant the pools and resources that parameters of gpuplan's admission grant its pods."""
     found: dict[str, set[tuple[str, ...]]] = {}
@@ -494,16 +506,3 @@ def _share(queue: Item, counted: Counted) -> Share | None:
 def _capacity(pool: Pool) -> Ratio:
     """Return the GPUs of a pool, as KAI-Scheduler counts them."""
     return sum((weight(pool, unit) * unit.capacity for unit in pool.units), Ratio(0))
-
-
-def _together(parts: Sequence[Mapping[str, Found]]) -> Mapping[str, Found]:
-    """Return the sums of what several tenants have, by pool and unit."""
-    found: dict[str, dict[str, UnitBounds]] = {}
-    for part in parts:
-        for pool, units in part.items():
-            into = found.setdefault(pool, {})
-            for name, bounds in units.items():
-                there = into.get(name, UnitBounds(0, 0))
-                limit = None if there.limit is None or bounds.limit is None else there.limit + bounds.limit
-                into[name] = UnitBounds(there.guaranteed + bounds.guaranteed, limit)
-    return found

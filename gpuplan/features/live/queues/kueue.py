@@ -19,9 +19,20 @@ from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.kueue_cells import CellReader, node_labels, units_of
 from gpuplan.features.live.queues.kueue_settings import NamespaceReader, tell_settings
-from gpuplan.features.live.queues.matching import Matching, tell_faults
-from gpuplan.features.live.queues.model import KUEUE_GROUP, Names, Queue, Read, cohort_of, parents, root_cohort
-from gpuplan.features.live.queues.shares import Share, UnitShare, quotas
+from gpuplan.features.live.queues.model import (
+    KUEUE_GROUP,
+    Matching,
+    Names,
+    Queue,
+    Read,
+    Share,
+    UnitShare,
+    cohort_of,
+    parents,
+    quotas,
+    root_cohort,
+    tell_faults,
+)
 
 
 def read(dump: Dump, plan: Plan) -> tuple[tuple[Read, ...], Reports]:

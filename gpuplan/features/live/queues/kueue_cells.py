@@ -19,8 +19,7 @@ from gpuplan.compiler.planning.plan import GPU_RESOURCE, Amount, Counted, Plan, 
 from gpuplan.compiler.planning.portions import portion_of
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import Reports, report
-from gpuplan.features.live.queues.matching import Matching
-from gpuplan.features.live.queues.model import KUEUE_GROUP, cohort_of
+from gpuplan.features.live.queues.model import KUEUE_GROUP, Matching, cohort_of
 from gpuplan.features.live.rules import QUEUE_NOT_SAID, QUEUE_WITHOUT_EFFECT
 
 _COUNTED: Mapping[str, Counted] = {item.value: item for item in Counted}

@@ -154,7 +154,15 @@ def _pod_security(team: Team) -> tuple[PodSecurity, tuple[Told, ...]]:
     for space in team.spaces:
         if space.namespace and RDMA_LABEL not in space.namespace.labels:
             if space.namespace.labels.get(_ENFORCE) not in _LEVELS:
-                unclear.append(_unheld(team, space.namespace))
+                unclear.append(
+                    team_finding(
+                        team.name,
+                        "no-pod-security",
+                        space.namespace.at / "metadata" / "labels",
+                        namespace=space.namespace,
+                        team=team,
+                    )
+                )
             elif stated[space.name] is not level:
                 unclear.append(_loosened(team, space.namespace, level))
             if space.namespace.labels.get(_VERSION, _NEWEST) != _NEWEST:
@@ -191,12 +199,6 @@ def _dated(team: Team, namespace: Item) -> Told:
         namespace.at / "metadata" / "labels" / _VERSION,
         namespace=namespace,
         version=namespace.labels[_VERSION],
-    )
-
-
-def _unheld(team: Team, namespace: Item) -> Told:
-    return team_finding(
-        team.name, "no-pod-security", namespace.at / "metadata" / "labels", namespace=namespace, team=team
     )
 
 
@@ -252,7 +254,13 @@ def containers_of(team: Team) -> tuple[dict[str, Any], tuple[Told, ...]]:
     by_space = [_defaults(space) for space in team.spaces]
     said = by_space[0] if by_space and all(found == by_space[0] for found in by_space) else {}
     unsaid = [
-        _unsaid_limits(team, item, rest)
+        team_finding(
+            team.name,
+            "limits-not-imported",
+            (item.at / "spec" / "limits").key,
+            item=item,
+            limits=listing_of(rest),
+        )
         for space, found in zip(team.spaces, by_space, strict=True)
         for item in space.limits
         if (
@@ -304,16 +312,6 @@ def _other_fields(limit_range: Item) -> Iterator[str]:
             names = [name for name in mapping(amounts) if field not in _FIELDS or name not in ("cpu", "memory")]
             if names:
                 yield f"`{field}` of {listing(names)}"
-
-
-def _unsaid_limits(team: Team, limit_range: Item, fields: list[str]) -> Told:
-    return team_finding(
-        team.name,
-        "limits-not-imported",
-        (limit_range.at / "spec" / "limits").key,
-        item=limit_range,
-        limits=listing_of(fields),
-    )
 
 
 def listing_of(parts: list[str]) -> str:

@@ -328,7 +328,8 @@ class _Reader:
         for name, team in sorted(self._teams.items()):
             department = self._departments.get(name)
             orgs = (*team.projects, *((department,) if department else ()))
-            run_time = self._run_time(team)
+            times = [self._orgs.run_times.get(pool, "") for pool in dict.fromkeys(pool for pool, _ in team.quotas)]
+            run_time = min((_go(time) for time in times), key=seconds, default="") if times and all(times) else ""
             first = orgs[0]
             weight = _number(first.weight)
             surplus = {**({"weight": weight} if weight != 1 else {}), **({"rank": first.rank} if first.rank else {})}
@@ -343,11 +344,6 @@ class _Reader:
                 spec,
                 tuple(org.source for org in orgs),
             )
-
-    def _run_time(self, team: _Team) -> str:
-        """Return the shortest protected time of a team's pools, or an empty text."""
-        times = [self._orgs.run_times.get(pool, "") for pool in dict.fromkeys(pool for pool, _ in team.quotas)]
-        return min((_go(time) for time in times), key=seconds, default="") if times and all(times) else ""
 
     def unsaid(self) -> Iterator[Told]:
         for name, team in sorted(self._teams.items()):

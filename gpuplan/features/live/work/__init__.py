@@ -6,17 +6,26 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpuplan.compiler.base.diagnostics import Diagnostic, Path, field_path
+from gpuplan.compiler.base.diagnostics import Path, field_path
 from gpuplan.compiler.checks.workloads import secret_in_a_policy
 from gpuplan.compiler.planning.plan import Plan, Tenant
 from gpuplan.features.live.drafts import Draft, Found
 from gpuplan.features.live.dump import Dump, Item
 from gpuplan.features.live.findings import report
 from gpuplan.features.live.work.ending import ending
-from gpuplan.features.live.work.groups import JOB, JOB_SET, TRAINING_RUNTIME, Group, groups_of, kind_of, template_of
 from gpuplan.features.live.work.judging import Judged, Spec, judge
 from gpuplan.features.live.work.others import others
-from gpuplan.features.live.work.pods import common, respelled
+from gpuplan.features.live.work.pods import (
+    JOB,
+    JOB_SET,
+    TRAINING_RUNTIME,
+    Group,
+    common,
+    groups_of,
+    kind_of,
+    respelled,
+    template_of,
+)
 from gpuplan.features.live.work.serving import serving
 
 _MOST_GUESSES = 32
@@ -27,13 +36,13 @@ def read(dump: Dump, plan: Plan) -> Found:
     """The Workloads of what gpuplan wrote, and a finding for each other object whose pods ask for GPUs."""
     groups = groups_of(dump)
     times = Counter(group.name for group in groups)
-    found = [_twice(group) if times[group.name] > 1 else _read(plan, group) for group in groups]
-    told = (diagnostic for item in found for diagnostic in item.diagnostics)
-    return Found(tuple(draft for item in found for draft in item.drafts), (*told, *others(dump, plan)))
-
-
-def _twice(group: Group) -> Found:
-    return Found(diagnostics=(report("work-called-alike", group.items[0].at, group=group),))
+    drafts = Found()
+    for group in groups:
+        if times[group.name] > 1:
+            drafts += Found(diagnostics=(report("work-called-alike", group.items[0].at, group=group),))
+        else:
+            drafts += _read(plan, group)
+    return drafts + Found(diagnostics=tuple(others(dump, plan)))
 
 
 def _read(plan: Plan, group: Group) -> Found:
@@ -53,7 +62,7 @@ def _read(plan: Plan, group: Group) -> Found:
             stale = [item for item in group.items if item.identity not in found.written]
             remarks = tuple(f"{item.title}, which has the workload's labels." for item in stale)
             draft = Draft("Workload", group.name, found.spec, sources, remarks)
-            return Found((draft,), tuple(_stale(group, item) for item in stale))
+            return Found((draft,), tuple(report("stale-object", item.at, group=group, item=item) for item in stale))
         if best is None or found.rank > best.rank:
             best = found
     if best is None:
@@ -93,10 +102,6 @@ def _secret(plan: Plan, judged: Judged) -> str:
     work = (judged.workload,) if judged.workload else ()
     told = (item.message for item in secret_in_a_policy.find(replace(plan, workloads=work)))
     return next(iter(told), "")
-
-
-def _stale(group: Group, obj: Item) -> Diagnostic:
-    return report("stale-object", obj.at, group=group, item=obj)
 
 
 def _left_alone(group: Group, route: Path, reason: str, instead: str = "", obj: Item | None = None) -> Found:

@@ -13,18 +13,24 @@ from gpuplan.compiler.planning.plan import Plan, Tenant
 from gpuplan.compiler.planning.workspaces import SETTINGS
 from gpuplan.compiler.policy.models import TrainingKind
 from gpuplan.features.live.dump import Item
-from gpuplan.features.live.work.groups import (
+from gpuplan.features.live.work.pods import (
     JOB,
     MAKERS,
     SERVICE,
     TRAINING_RUNTIME,
     Group,
+    duration,
+    files,
+    find_pool,
+    given,
     kind_of,
     main_container,
     named,
+    number,
     template_of,
+    variables_of,
+    volume,
 )
-from gpuplan.features.live.work.pods import duration, files, find_pool, given, number, variables_of, volume
 
 Spec = dict[str, Any]
 

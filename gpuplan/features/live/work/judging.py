@@ -23,9 +23,16 @@ from gpuplan.compiler.planning.resolve import resolve_workload
 from gpuplan.compiler.policy import models
 from gpuplan.compiler.policy.models import API_VERSION
 from gpuplan.features.live.dump import Item
-from gpuplan.features.live.work.groups import INFERENCE_SERVICE, MAKERS, Group, kind_of, main_container, template_of
 from gpuplan.features.live.work.likeness import difference, is_added
-from gpuplan.features.live.work.pods import variables_of
+from gpuplan.features.live.work.pods import (
+    INFERENCE_SERVICE,
+    MAKERS,
+    Group,
+    kind_of,
+    main_container,
+    template_of,
+    variables_of,
+)
 
 Spec = dict[str, Any]
 
@@ -71,7 +78,10 @@ def judge(plan: Plan, group: Group, maker: Item, guess: Spec) -> Judged:
     bare = _made(plan, group, maker, guess)
     if bare.workload is None:
         return bare
-    variables = _variables(maker, _maker_of(plan, bare.workload, maker))
+    written = _maker_of(plan, bare.workload, maker)
+    ours = variables_of(main_container(template_of(Item(maker.at, written))))
+    stated = variables_of(main_container(template_of(maker)))
+    variables = {name: value for name, value in stated.items() if ours.get(name) != value}
     named = _made(plan, group, maker, {**guess, "env": variables}) if variables else bare
     if named.workload is None:
         return named
@@ -147,13 +157,6 @@ def _renamed(value: Any, name: str, other: str) -> Any:  # noqa: ANN401 - any pa
     if isinstance(value, list):
         return [_renamed(item, name, other) for item in value]
     return value.replace(name, other) if isinstance(value, str) and name != other else value
-
-
-def _variables(maker: Item, written: Mapping[str, object]) -> Spec:
-    """Those that somebody has said: gpuplan would not write them by itself, or in another way."""
-    ours = variables_of(main_container(template_of(Item(maker.at, written))))
-    found = variables_of(main_container(template_of(maker)))
-    return {name: value for name, value in found.items() if ours.get(name) != value}
 
 
 def _patch(plan: Plan, maker: Item, written: Mapping[str, object]) -> Spec:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpuplan.compiler.backends.workloads.terms import FRACTION, GPU_MEMORY
-from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Origin, Severity
+from gpuplan.compiler.base.diagnostics import Diagnostic, Origin
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import inside, mapping, parts_with, sequence, text
 from gpuplan.compiler.base.values import NamedTuple
@@ -19,16 +19,26 @@ from gpuplan.compiler.planning.hand_files import HandFiles, Object
 from gpuplan.compiler.planning.plan import WORKLOAD_LABEL, Plan
 from gpuplan.features.components import OBJECT_CHECKS
 from gpuplan.features.live.dump import Dump, Item
-from gpuplan.features.live.rules import WORK_LEFT_ALONE
-from gpuplan.features.live.work.groups import JOB, KINDS, is_owned, kind_of
+from gpuplan.features.live.findings import report
+from gpuplan.features.live.work.pods import JOB, KINDS, is_owned, kind_of
 
 
 def others(dump: Dump, plan: Plan) -> Iterator[Diagnostic]:
     """One finding for each object whose pods ask for GPUs, but for what controllers own and what has ended."""
     found = [(item, asked) for item in dump.objects if _is_work(item) and (asked := tuple(_asked(plan, item)))]
-    lost = _lost(plan, [item for item, _ in found])
+    items = [item for item, _ in found]
+    losses_by_place: dict[tuple[int, tuple[str | int, ...]], list[_Loss]] = {_key(item.at): [] for item in items}
+    objects = tuple(Object(item.at, item.body, item.file, "") for item in items)
+    for diagnostic in run_all(OBJECT_CHECKS, HandFiles(objects=objects, plan=plan)):
+        finding = diagnostic.finding
+        source, route = _key(finding.at)
+        around = (losses_by_place.get((source, route[:length])) for length in range(len(route), -1, -1))
+        losses = next((item for item in around if item is not None), None)
+        if losses is not None:
+            losses.append(_Loss(f"{finding.message} ({diagnostic.code})", finding.help))
+    lost = losses_by_place
     for item, asked in found:
-        yield WORK_LEFT_ALONE.report(_finding(plan, item, asked, [*lost[_key(item.at)], *_lost_classes(plan, item)]))
+        yield _finding(plan, item, asked, [*lost[_key(item.at)], *_lost_classes(plan, item)])
 
 
 _NO_WORK: Final = ("Runtime", "Template", "Policy", "Definition", "Driver", "Revision", "Workload")
@@ -87,20 +97,6 @@ def _key(at: Origin) -> tuple[int, tuple[str | int, ...]]:
     return id(at.source), at.path
 
 
-def _lost(plan: Plan, items: Sequence[Item]) -> Mapping[tuple[int, tuple[str | int, ...]], list[_Loss]]:
-    """Return by place what the rules on hand-written objects find, such as labels of no node and refused pods."""
-    found: dict[tuple[int, tuple[str | int, ...]], list[_Loss]] = {_key(item.at): [] for item in items}
-    objects = tuple(Object(item.at, item.body, item.file, "") for item in items)
-    for diagnostic in run_all(OBJECT_CHECKS, HandFiles(objects=objects, plan=plan)):
-        finding = diagnostic.finding
-        source, route = _key(finding.at)
-        around = (found.get((source, route[:length])) for length in range(len(route), -1, -1))
-        losses = next((item for item in around if item is not None), None)
-        if losses is not None:
-            losses.append(_Loss(f"{finding.message} ({diagnostic.code})", finding.help))
-    return found
-
-
 def _lost_classes(plan: Plan, work: Item) -> Iterator[_Loss]:
     known = {found.name for found in plan.priority_classes}
     for _, part in parts_with(work.body, "priorityClassName"):
@@ -131,24 +127,15 @@ _MOVE: Final = "to have gpuplan write it, add a Workload of another name, and de
 _REPLACED: Final = "gpuplan writes it in another way, and its pods would start again"
 
 
-def _finding(plan: Plan, work: Item, asked: Sequence[str], lost: Sequence[_Loss]) -> Finding:
+def _finding(plan: Plan, work: Item, asked: Sequence[str], lost: Sequence[_Loss]) -> Diagnostic:
     notes = (*_pools(plan, asked), *_tenant(plan, work))
-    if not lost:
-        return Finding(
-            work.at,
-            f"{work.title} stays as it is, and is no Workload",
-            label=_NEVER.get(work.kind, _IN_PLACE.get(work.kind, _REPLACED)),
-            notes=notes,
-            help=_LEAVE if work.kind in _NEVER else _MOVE,
-            severity=Severity.NOTE,
-        )
-    return Finding(
-        work.at,
-        f"{work.title} will not start again as it is",
-        label=f"{count(len(lost), 'reason')} below",
-        notes=(*(loss.reason for loss in lost), *notes),
-        help=lost[0].help or "change it before the first sync",
-    )
+    if lost:
+        reasons, help_ = count(len(lost), "reason"), lost[0].help or "change it before the first sync"
+        notes = (*(loss.reason for loss in lost), *notes)
+        return report("work-stops", work.at, notes=notes, work=work, reasons=reasons, help=help_)
+    label = _NEVER.get(work.kind, _IN_PLACE.get(work.kind, _REPLACED))
+    help_ = _LEAVE if work.kind in _NEVER else _MOVE
+    return report("work-stays", work.at, notes=notes, work=work, label=label, help=help_)
 
 
 def _pools(plan: Plan, asked: Sequence[str]) -> Iterator[str]:

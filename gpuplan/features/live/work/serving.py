@@ -13,7 +13,7 @@ from gpuplan.compiler.planning.serving import GPU_METRIC, MAIN_PORT, PROBE_PERIO
 from gpuplan.compiler.policy.models import AutoscalerKind, Autoscaling, ServingKind
 from gpuplan.features.live.dump import Item
 from gpuplan.features.live.work.ending import annotations_of, topology
-from gpuplan.features.live.work.groups import (
+from gpuplan.features.live.work.pods import (
     AUTOSCALER,
     DEPLOYMENT,
     HTTP_ROUTE,
@@ -23,12 +23,15 @@ from gpuplan.features.live.work.groups import (
     SCALED_OBJECT,
     SERVICE,
     Group,
+    duration,
+    given,
     kind_of,
     main_container,
+    number,
     template_of,
     texts,
+    variables_of,
 )
-from gpuplan.features.live.work.pods import duration, given, number, variables_of
 
 Spec = dict[str, Any]
 

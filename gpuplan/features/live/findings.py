@@ -37,9 +37,13 @@ def report(
 
 
 class Reports:
-    """The findings of a reader in their order, and remarks by the title of a draft or the identity of an object."""
+    """The findings of a reader in their order, and remarks by subject: a draft, an object or a team.
 
-    def __init__(self) -> None:
+    A remark is the message of a finding, ``in_full`` with its notes and its help.
+    """
+
+    def __init__(self, *, in_full: bool = False) -> None:
+        self._in_full = in_full
         self.diagnostics: list[Diagnostic] = []
         self._remarks: dict[Hashable, dict[str, None]] = {}
 
@@ -67,8 +71,10 @@ class Reports:
 
     def add(self, diagnostic: Diagnostic, *subjects: Hashable) -> None:
         self.diagnostics.append(diagnostic)
+        finding = diagnostic.shown
+        texts = (finding.message, *finding.notes, finding.help) if self._in_full else (finding.message,)
         for subject in subjects:
-            self.remark(subject, diagnostic.shown.message)
+            self.remark(subject, "; ".join(filter(None, texts)))
 
     def remark(self, subject: Hashable, text: str) -> None:
         self._remarks.setdefault(subject, {})[text] = None

@@ -15,7 +15,7 @@ from gpuplan.features.live.findings import ROWS
 from gpuplan.features.live.rules import RULES
 
 FOLDER = Path(str(live.__file__)).parent
-REPORTING = {"report", "say", "about", "team_finding", "_tell_once"}
+REPORTING = {"report", "say", "about", "_tell_once"}
 OPTIONS = {"related", "notes", "severity", "rule", "at", "also"}
 TABLE: Mapping[str, Mapping[str, Any]] = yaml.safe_load(ROWS.read_text(encoding="utf-8"))
 

@@ -15,8 +15,9 @@ from gpuplan.compiler.planning.plan import Counted, Plan
 from gpuplan.compiler.planning.rdma import RDMA_LABEL
 from gpuplan.compiler.policy.models import Allow, PodSecurity, Role
 from gpuplan.features.live.dump import Item
+from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.teams.caps import grants_in, read_caps
-from gpuplan.features.live.teams.model import Space, Team, Told, team_finding
+from gpuplan.features.live.teams.model import Space, Team
 
 # --- Members -----------------------------------------------------------------------------------------------------
 
@@ -27,13 +28,12 @@ class _Member(NamedTuple):
     role: str
 
 
-def members_of(team: Team) -> tuple[list[Any], tuple[Told, ...]]:
+def members_of(team: Team, reports: Reports) -> list[Any]:
     """Those that RoleBindings give a ClusterRole in every namespace of the team.
 
     A RoleBinding to a Role is about one namespace, and stays there; so do those of Kubernetes and OpenShift.
     """
     by_space: list[dict[_Member, Item]] = []
-    unsaid: list[Told] = []
     for space in team.spaces:
         found: dict[_Member, Item] = {}
         for item in space.bindings:
@@ -42,22 +42,21 @@ def members_of(team: Team) -> tuple[list[Any], tuple[Told, ...]]:
             if role.startswith(_SYSTEM):
                 continue
             if role_ref.get("kind") != "ClusterRole" or not role:
-                unsaid.append(_unsaid(team, item, f"gives a Role of namespace `{space.name}`", "roleRef"))
+                _tell_member(reports, team, item, f"gives a Role of namespace `{space.name}`", "roleRef")
                 continue
             for index, subject in enumerate(map(mapping, sequence(item.body.get("subjects")))):
                 if member := _member(subject, space.name, role):
                     found[member] = item
                 else:
                     what = f"names a {text(subject.get('kind')) or 'subject'} that is neither a group nor a user"
-                    unsaid.append(_unsaid(team, item, what, "subjects", index))
+                    _tell_member(reports, team, item, what, "subjects", index)
         by_space.append(found)
     everywhere = set(by_space[0]).intersection(*by_space) if by_space else set()
     for found in by_space:
         some = {id(item): item for member, item in found.items() if member not in everywhere}
-        unsaid += [
-            _unsaid(team, item, "does not hold in all of the tenant's namespaces", "subjects") for item in some.values()
-        ]
-    return [_entry_of(member) for member in sorted(everywhere)], tuple(unsaid)
+        for item in some.values():
+            _tell_member(reports, team, item, "does not hold in all of the tenant's namespaces", "subjects")
+    return [_entry_of(member) for member in sorted(everywhere)]
 
 
 _SYSTEM: Final = "system:"
@@ -85,11 +84,10 @@ def _entry_of(member: _Member) -> Any:  # noqa: ANN401 - a name, or a mapping
     return {member.field: member.name, **role}
 
 
-def _unsaid(team: Team, binding: Item, reason: str, *route: str | int) -> Told:
+def _tell_member(reports: Reports, team: Team, binding: Item, reason: str, *route: str | int) -> None:
     at = binding.at / route
-    return team_finding(
-        team.name, "member-not-imported", at.key if isinstance(route[-1], str) else at, item=binding, what=reason
-    )
+    place = at.key if isinstance(route[-1], str) else at
+    reports.say("member-not-imported", place, team.name, item=binding, what=reason)
 
 
 # --- Pods --------------------------------------------------------------------------------------------------------
@@ -97,12 +95,10 @@ def _unsaid(team: Team, binding: Item, reason: str, *route: str | int) -> Told:
 _ENFORCE: Final = "pod-security.kubernetes.io/enforce"
 
 
-def allowed(team: Team, plan: Plan, network: Mapping[str, frozenset[str]]) -> tuple[dict[str, Any], tuple[Told, ...]]:
+def allowed(team: Team, plan: Plan, network: Mapping[str, frozenset[str]], reports: Reports) -> dict[str, Any]:
     """The fields of `allow` that are not as usual; ``network`` are resources for RDMA by team."""
     found: dict[str, Any] = {}
-    unsaid: list[Told] = []
-    level, unclear = _pod_security(team)
-    unsaid += unclear
+    level = _pod_security(team, reports)
     if level is not Allow.model_fields["pod_security"].default:
         found["podSecurity"] = level.value
     if rdma := sorted(network.get(team.name, ())):
@@ -117,7 +113,7 @@ def allowed(team: Team, plan: Plan, network: Mapping[str, frozenset[str]]) -> tu
         found["unitsPerContainer"] = int(number)
     if period := _grace_period(team):
         found["gracePeriod"] = period
-    return found, tuple(unsaid)
+    return found
 
 
 def _refuses_more(plan: Plan, name: str, resource: str) -> bool:
@@ -141,33 +137,31 @@ def _grace_period(team: Team) -> str:
     return f"{number}s" if number.isdecimal() else ""
 
 
-def _pod_security(team: Team) -> tuple[PodSecurity, tuple[Told, ...]]:
-    """The level of its namespaces, the least strict where they differ: what runs today must start again.
+def _pod_security(team: Team, reports: Reports) -> PodSecurity:
+    """Return the level of its namespaces, the least strict if they differ: what runs today must start again.
 
-    A namespace without the label is held to nothing.
+    A namespace without the label is held to nothing. One that the dump lacks may be stricter than the default.
     """
-    unclear = [_unseen(team, space) for space in team.spaces if space.namespace is None and not team.is_own]
+    for space in team.spaces:
+        if space.namespace is None and space.items and not team.is_own:
+            reports.say("namespace-not-in-dump", space.items[0].at, team.name, space=space, team=team)
     stated = {space.name: _level(space) for space in team.spaces if space.namespace}
     if not stated:
-        return PodSecurity.BASELINE, tuple(filter(None, unclear))
+        return PodSecurity.BASELINE
     level = min(stated.values(), key=[*PodSecurity].index)
     for space in team.spaces:
-        if space.namespace and RDMA_LABEL not in space.namespace.labels:
-            if space.namespace.labels.get(_ENFORCE) not in _LEVELS:
-                unclear.append(
-                    team_finding(
-                        team.name,
-                        "no-pod-security",
-                        space.namespace.at / "metadata" / "labels",
-                        namespace=space.namespace,
-                        team=team,
-                    )
-                )
+        if (namespace := space.namespace) and RDMA_LABEL not in namespace.labels:
+            at, enforced = namespace.at / "metadata" / "labels", namespace.labels.get(_ENFORCE)
+            if enforced not in _LEVELS:
+                reports.say("no-pod-security", at, team.name, namespace=namespace, team=team)
             elif stated[space.name] is not level:
-                unclear.append(_loosened(team, space.namespace, level))
-            if space.namespace.labels.get(_VERSION, _NEWEST) != _NEWEST:
-                unclear.append(_dated(team, space.namespace))
-    return level, tuple(filter(None, unclear))
+                facts = at / _ENFORCE, team.name
+                reports.say(
+                    "stricter-than-others", *facts, stated=enforced, level=level, namespace=namespace, team=team
+                )
+            if (version := namespace.labels.get(_VERSION, _NEWEST)) != _NEWEST:
+                reports.say("dated-pod-security", at / _VERSION, team.name, namespace=namespace, version=version)
+    return level
 
 
 _LEVELS: Final = frozenset(PodSecurity)
@@ -183,36 +177,6 @@ def _level(space: Space) -> PodSecurity:
 
 _VERSION: Final = f"{_ENFORCE}-version"
 _NEWEST: Final = "latest"
-
-
-def _unseen(team: Team, space: Space) -> Told | None:
-    """A namespace that the dump lacks may be stricter than what a tenant is held to by default."""
-    if not space.items:
-        return None
-    return team_finding(team.name, "namespace-not-in-dump", space.items[0].at, space=space, team=team)
-
-
-def _dated(team: Team, namespace: Item) -> Told:
-    return team_finding(
-        team.name,
-        "dated-pod-security",
-        namespace.at / "metadata" / "labels" / _VERSION,
-        namespace=namespace,
-        version=namespace.labels[_VERSION],
-    )
-
-
-def _loosened(team: Team, namespace: Item, level: PodSecurity) -> Told:
-    stated = namespace.labels[_ENFORCE]
-    return team_finding(
-        team.name,
-        "stricter-than-others",
-        namespace.at / "metadata" / "labels" / _ENFORCE,
-        level=level,
-        namespace=namespace,
-        stated=stated,
-        team=team,
-    )
 
 
 def network_resources(teams: Iterable[Team], gpu_keys: frozenset[str]) -> Mapping[str, frozenset[str]]:
@@ -249,27 +213,17 @@ _FIELDS: Final = {"defaultRequest": "request", "default": "limit", "maxLimitRequ
 _COUNTED: Final = (Counted.CPU, Counted.MEMORY)
 
 
-def containers_of(team: Team) -> tuple[dict[str, Any], tuple[Told, ...]]:
+def containers_of(team: Team, reports: Reports) -> dict[str, Any]:
     """Return the defaults that LimitRanges give containers, if they are the same in each namespace."""
     by_space = [_defaults(space) for space in team.spaces]
     said = by_space[0] if by_space and all(found == by_space[0] for found in by_space) else {}
-    unsaid = [
-        team_finding(
-            team.name,
-            "limits-not-imported",
-            (item.at / "spec" / "limits").key,
-            item=item,
-            limits=listing_of(rest),
-        )
-        for space, found in zip(team.spaces, by_space, strict=True)
-        for item in space.limits
-        if (
-            rest := ["other defaults than in the tenant's other namespaces"]
-            if found != said
-            else [*_other_fields(item)]
-        )
-    ]
-    return said, tuple(unsaid)
+    for space, found in zip(team.spaces, by_space, strict=True):
+        for item in space.limits:
+            others = ["other defaults than in the tenant's other namespaces"] if found != said else _other_fields(item)
+            if limits := " and ".join([*others][:3]):
+                at = (item.at / "spec" / "limits").key
+                reports.say("limits-not-imported", at, team.name, item=item, limits=limits)
+    return said
 
 
 def _defaults(space: Space) -> dict[str, Any]:
@@ -312,7 +266,3 @@ def _other_fields(limit_range: Item) -> Iterator[str]:
             names = [name for name in mapping(amounts) if field not in _FIELDS or name not in ("cpu", "memory")]
             if names:
                 yield f"`{field}` of {listing(names)}"
-
-
-def listing_of(parts: list[str]) -> str:
-    return " and ".join(parts[:3])

@@ -17,8 +17,9 @@ from gpuplan.compiler.planning.hand_files import HandFiles, Object, is_zero
 from gpuplan.compiler.planning.plan import Counted, Plan, Pool, Unit, UnitKey
 from gpuplan.features.components import inert_quota_key
 from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.rules import QUOTA_CAPS_NOTHING
-from gpuplan.features.live.teams.model import Team, Told, team_finding
+from gpuplan.features.live.teams.model import Team
 
 # --- What pools hand out -----------------------------------------------------------------------------------------
 
@@ -153,29 +154,29 @@ def counts_gpus(quota: Item, offers: Offers) -> bool:
 # --- What they do not cap, or a policy cannot say ----------------------------------------------------------------
 
 
-def judge_quotas(dump: Dump, teams: Iterable[Team], offers: Offers) -> Iterator[Told]:
-    """Yield what quotas do not cap, and what they say that no policy does; gpuplan's own say nothing else."""
+def judge_quotas(dump: Dump, teams: Iterable[Team], offers: Offers, reports: Reports) -> None:
+    """Report what quotas do not cap, and what they say that no policy does; gpuplan's own say nothing else."""
     owners = {space.name: (team, space.owner) for team in teams for space in team.spaces}
     for item in dump.of_kind("", "ResourceQuota"):
         team, owner = owners.get(item.namespace, (None, ""))
         name = team.name if team else ""
         if team and team.queue and not owner and counts_gpus(item, offers):
-            yield team_finding(name, "cap-beside-queue", item.at / "spec" / "hard", item=item, team=name)
-        yield from _capping_nothing(name, item, offers)
+            reports.say("cap-beside-queue", item.at / "spec" / "hard", name, item=item, team=name)
+        _capping_nothing(name, item, offers, reports)
         if not owner and any(_is_of_gpus(key, offers) for key in _hard(item)):
-            yield from _not_imported(name, item, offers)
+            _not_imported(name, item, offers, reports)
     for item in dump.of_kind("quota.openshift.io", "ClusterResourceQuota"):
         for key in inside(item.body, "spec", "quota", "hard"):
             if _is_of_gpus(key, offers):
                 at = item.at / "spec" / "quota" / "hard" / key
-                yield team_finding("", "cap-of-several-namespaces", at.key, item=item, key=key)
+                reports.say("cap-of-several-namespaces", at.key, "", item=item, key=key)
 
 
 def _is_of_gpus(key: str, offers: Offers) -> bool:
     return key in offers or "nvidia" in key
 
 
-def _capping_nothing(team: str, item: Item, offers: Offers) -> Iterator[Told]:
+def _capping_nothing(team: str, item: Item, offers: Offers, reports: Reports) -> None:
     hard, at = _hard(item), item.at / "spec" / "hard"
     mistyped = {key: meant for key in hard if (meant := _meant(key, offers))}
     for key, meant in mistyped.items():
@@ -183,23 +184,21 @@ def _capping_nothing(team: str, item: Item, offers: Offers) -> Iterator[Told]:
         amount = int(_amount(hard[key]) or 0)
         quota = f"`{{pool: {offer.pool.name}, unit: {offer.unit.name}, guaranteed: {amount}}}`"
         at_key = (at / key).key
-        yield team_finding(
-            team, "mistyped-cap", at_key, item=item, key=key, meant=meant, resource=resource, quota=quota
-        )
+        reports.say("mistyped-cap", at_key, team, item=item, key=key, meant=meant, resource=resource, quota=quota)
     body = {**item.body, "spec": {"hard": {key: value for key, value in hard.items() if key not in mistyped}}}
     for finding in inert_quota_key.find(HandFiles(objects=(Object(item.at, body, item.file, ""),))):
-        yield Told((team,), QUOTA_CAPS_NOTHING.report(finding))
+        reports.add(QUOTA_CAPS_NOTHING.report(finding), team)
     known = [f"pools hand out {listing([name.removeprefix('requests.') for name in offers])}"] if offers else []
     for key, value in hard.items():
         cap = _amount(value)
         if key in mistyped or not key.startswith("requests.nvidia.com/") or cap == 0:
             continue
         if cap is None:
-            yield team_finding(team, "cap-is-no-number", at / key, item=item, key=key)
+            reports.say("cap-is-no-number", at / key, team, item=item, key=key)
         elif key not in offers:
-            yield team_finding(team, "cap-of-nothing", (at / key).key, notes=known, item=item, key=key)
+            reports.say("cap-of-nothing", (at / key).key, team, notes=known, item=item, key=key)
         elif cap < 1:
-            yield team_finding(team, "cap-below-one", at / key, item=item, key=key)
+            reports.say("cap-below-one", at / key, team, item=item, key=key)
 
 
 def _meant(key: str, offers: Offers) -> str | None:
@@ -208,16 +207,16 @@ def _meant(key: str, offers: Offers) -> str | None:
     return None if is_known or not _is_of_gpus(key, offers) else misspelling(key, offers)
 
 
-def _not_imported(team: str, quota: Item, offers: Offers) -> Iterator[Told]:
-    """Yield what stands beside GPUs in a quota, or that the quota counts some pods alone."""
+def _not_imported(team: str, quota: Item, offers: Offers, reports: Reports) -> None:
+    """Report what stands beside GPUs in a quota, or that the quota counts some pods alone."""
     at = quota.at / "spec"
     if _scope(quota) is None:
         field = "scopes" if value_of(quota, "scopes") else "scopeSelector"
-        yield team_finding(team, "quota-of-some-pods", at / field, item=quota)
+        reports.say("quota-of-some-pods", at / field, team, item=quota)
         return
     others = [key for key in _hard(quota) if not _is_of_gpus(_NAMES.get(key, key), offers) and key not in _SAID]
     if others:
-        yield team_finding(team, "caps-beside-gpus", (at / "hard" / others[0]).key, item=quota, keys=listing(others))
+        reports.say("caps-beside-gpus", (at / "hard" / others[0]).key, team, item=quota, keys=listing(others))
 
 
 _SAID: Final = frozenset((*COMPUTE_KEYS, *_NAMES))
@@ -252,12 +251,12 @@ def _resources(obj: Item) -> Iterator[tuple[Origin, str]]:
                             yield obj.at / route / field / index / "resources" / kind / resource, resource
 
 
-def uncapped(team: Team, key: str, place: Place, offers: Offers) -> Told:
+def tell_uncapped(team: Team, key: str, place: Place, offers: Offers, reports: Reports) -> None:
     at, item = place
-    return team_finding(
-        team.name,
+    reports.say(
         "asked-without-cap",
         at.key,
+        team.name,
         item=item,
         resource=key.removeprefix("requests."),
         team=team,

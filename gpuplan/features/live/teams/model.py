@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from gpuplan.compiler.base.diagnostics import Diagnostic, Origin
-from gpuplan.compiler.base.values import NamedTuple, Value
+from gpuplan.compiler.base.values import Value
 from gpuplan.features.live.dump import Item
-from gpuplan.features.live.findings import report
 from gpuplan.features.live.queues.model import Queue
 
 
@@ -53,20 +49,3 @@ class Team(Value):
     def sources(self) -> tuple[str, ...]:
         items = (*((self.labelled,) if self.labelled else ()), *(item for space in self.spaces for item in space.items))
         return (*(item.source for item in items), *(self.queue.sources if self.queue else ()))
-
-
-class Told(NamedTuple):
-    """A finding about teams, which their drafts repeat."""
-
-    teams: tuple[str, ...]
-    diagnostic: Diagnostic
-
-    @property
-    def remark(self) -> str:
-        finding = self.diagnostic.shown
-        return "; ".join(filter(None, (finding.message, *finding.notes, finding.help)))
-
-
-def team_finding(name: str, row: str, at: Origin, **values: Any) -> Told:  # noqa: ANN401 - whatever a text names
-    """Return the finding of a row of `findings.yaml` about the team of this name, empty for none."""
-    return Told((name,), report(row, at, **values))

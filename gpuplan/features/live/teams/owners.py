@@ -9,9 +9,10 @@ from gpuplan.compiler.base.plain import mapping, text
 from gpuplan.compiler.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan
 from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.model import Queue
 from gpuplan.features.live.teams.caps import Offers, counts_gpus
-from gpuplan.features.live.teams.model import Space, Team, Told, team_finding
+from gpuplan.features.live.teams.model import Space, Team
 
 RBAC: Final = "rbac.authorization.k8s.io"
 _LISTED: Final = "grants-"
@@ -36,9 +37,10 @@ def find_teams(
     spaces: Mapping[str, Space],
     offers: Offers,
     queues: Sequence[Queue],
-    order: Sequence[str] = (),
-) -> tuple[tuple[Team, ...], tuple[Told, ...]]:
-    """Return the teams by name, and findings on namespaces that are left alone.
+    order: Sequence[str],
+    reports: Reports,
+) -> tuple[Team, ...]:
+    """Return the teams by name, and report namespaces that are left alone.
 
     A namespace belongs to the tenant of its label, or of its queue. Any other with a quota is a team of its own. If the
     scheduler counts tenants, a namespace without a queue is left alone, as are those of the cluster. Namespaces of a
@@ -48,13 +50,12 @@ def find_teams(
     queued = {namespace: queue.tenant for queue in queues for namespace in queue.namespaces}
     own = {name: space.owner for name, space in spaces.items() if space.owner}
     capped: dict[str, str] = {}
-    unsaid: list[Told] = []
     for name, space in spaces.items():
         quota = next((item for item in space.quotas if counts_gpus(item, offers)), None)
         if quota is None or name in own or name in queued:
             continue
         if plan.scheduler.counts_tenants or _is_of_cluster(name, plan):
-            unsaid.append(_left_alone(quota, plan))
+            _leave_alone(quota, plan, reports)
         else:
             capped[name] = name
     found: dict[str, list[Space]] = {}
@@ -71,20 +72,20 @@ def find_teams(
         )
         for name in sorted({*found, *labelled, *by_tenant} - {""})
     )
-    return tuple(teams), tuple(unsaid)
+    return tuple(teams)
 
 
 def _is_of_cluster(namespace: str, plan: Plan) -> bool:
     return namespace.startswith("kube-") or namespace == plan.cluster.gpu_operator.namespace
 
 
-def _left_alone(quota: Item, plan: Plan) -> Told:
+def _leave_alone(quota: Item, plan: Plan, reports: Reports) -> None:
     if _is_of_cluster(quota.namespace, plan):
         label, notes = "the cluster's own namespace", ("in a tenant's namespace pods are held to its quotas",)
     else:
         label = "no queue takes its work"
         notes = (f"pods of a tenant that ask for GPUs go through a queue of {plan.scheduler.title}",)
-    return team_finding("", "quota-of-no-tenant", quota.at / "spec" / "hard", notes=notes, label=label, quota=quota)
+    reports.say("quota-of-no-tenant", quota.at / "spec" / "hard", "", notes=notes, label=label, quota=quota)
 
 
 def labelled_parameters(dump: Dump) -> Mapping[str, Item]:

@@ -18,9 +18,10 @@ from gpuplan.compiler.planning.amounts import amount_text
 from gpuplan.compiler.planning.plan import Counted, UnitKey
 from gpuplan.compiler.planning.projects import DEFAULT_RANK, RANKS, seconds
 from gpuplan.features.live.dump import Dump
+from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.model import Queue
 from gpuplan.features.live.teams.caps import Offer, Offers, offers_in, read_caps
-from gpuplan.features.live.teams.model import Space, Told, team_finding
+from gpuplan.features.live.teams.model import Space
 
 
 class Bounds(NamedTuple):
@@ -180,10 +181,11 @@ def spelt(seconds: int) -> str:
     return f"{seconds}s"
 
 
-def queues_of(orgs: Orgs, offers: Offers, spaces: Mapping[str, Space]) -> tuple[tuple[Queue, ...], tuple[Told, ...]]:
+def queues_of(orgs: Orgs, offers: Offers, spaces: Mapping[str, Space], reports: Reports) -> tuple[Queue, ...]:
     """Return a `Queue` for each tenant of Run:ai; ``spaces`` are namespaces that gpuplan wrote, with their tenant."""
     reader = _Reader(orgs, offers, spaces)
-    return tuple(reader.queues()), tuple(reader.unsaid())
+    reader.tell(reports)
+    return tuple(reader.queues())
 
 
 class _Team:
@@ -345,24 +347,26 @@ class _Reader:
                 tuple(org.source for org in orgs),
             )
 
-    def unsaid(self) -> Iterator[Told]:
+    def tell(self, reports: Reports) -> None:
         for name, team in sorted(self._teams.items()):
             for project in team.projects:
                 lost = [pool for pool, found in project.gpus.items() if found.limit != 0 and pool not in self._by_pool]
                 if lost:
-                    yield _unsaid(name, project, f"has GPUs of {listing(lost)}, which is no pool", Severity.WARNING)
+                    reason = f"has GPUs of {listing(lost)}, which is no pool"
+                    _tell(reports, name, project, reason, Severity.WARNING)
                 if project.others:
-                    yield _unsaid(name, project, f"says {listing(project.others)}, which no policy does", Severity.NOTE)
+                    reason = f"says {listing(project.others)}, which no policy does"
+                    _tell(reports, name, project, reason, Severity.NOTE)
         for name, department in sorted(self._departments.items()):
             if name not in self._teams:
-                yield _unsaid("", department, "has no project", Severity.NOTE)
+                _tell(reports, "", department, "has no project", Severity.NOTE)
 
 
-def _unsaid(team: str, org: Org, reason: str, severity: Severity) -> Told:
-    return team_finding(
-        team,
+def _tell(reports: Reports, team: str, org: Org, reason: str, severity: Severity) -> None:
+    reports.say(
         "runai-not-imported",
         org.at / "name",
+        team,
         severity=severity,
         help="change it in Run:ai, or in the Tenant" if severity is Severity.WARNING else "leave it to Run:ai",
         org=org,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction as Ratio
 from math import ceil, floor
 from typing import Any
 
-from gpuplan.compiler.base.diagnostics import Finding, Label, Origin
+from gpuplan.compiler.base.diagnostics import Label, Origin
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.planning.amounts import amount_text
@@ -15,7 +15,7 @@ from gpuplan.compiler.planning.grants import FRACTION
 from gpuplan.compiler.planning.plan import Counted, Plan, UnitKey
 from gpuplan.compiler.planning.portions import portion_of
 from gpuplan.compiler.policy.models import Cap as CappedBy
-from gpuplan.features.live.rules import TEAM_SAID_IN_PART
+from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.teams.caps import (
     COMPUTE_KEYS,
     Asked,
@@ -27,9 +27,9 @@ from gpuplan.features.live.teams.caps import (
     grants_in,
     offers_in,
     read_caps,
-    uncapped,
+    tell_uncapped,
 )
-from gpuplan.features.live.teams.model import Space, Team, Told, team_finding
+from gpuplan.features.live.teams.model import Space, Team
 
 
 class Share(Value):
@@ -59,18 +59,16 @@ class Share(Value):
 
 
 def quotas_of(
-    teams: Sequence[Team], plan: Plan, offers: Offers, asked: Asked
-) -> tuple[Mapping[str, tuple[Mapping[str, Any], ...]], tuple[Told, ...]]:
+    teams: Sequence[Team], plan: Plan, offers: Offers, asked: Asked, reports: Reports
+) -> Mapping[str, tuple[Mapping[str, Any], ...]]:
     """Return the entries of `spec.quotas` by team, from its queues if it has any, else from its ResourceQuotas."""
     queued = {team.name: _with_units(team.queue.quotas, plan) for team in teams if team.queue and has_queue(team)}
     divider = Divider(offers, {name: _caps_of(quotas, plan.cluster.cap) for name, quotas in queued.items()})
     shares: dict[str, tuple[Share, ...]] = {}
-    unsaid: list[Told] = []
     for team in teams:
-        shares[team.name], unclear = shares_of(team, divider, asked.get(team.name, {}))
-        unsaid += () if has_queue(team) else unclear
-    own, beyond = guarantees(share for team in teams if not has_queue(team) for share in shares[team.name])
-    unsaid += beyond
+        unclear = Reports() if has_queue(team) else reports
+        shares[team.name] = shares_of(team, divider, asked.get(team.name, {}), unclear)
+    own = guarantees((share for team in teams if not has_queue(team) for share in shares[team.name]), reports)
     found: dict[str, tuple[Mapping[str, Any], ...]] = {}
     for team in teams:
         if team.name in queued:
@@ -78,10 +76,9 @@ def quotas_of(
             found[team.name] = tuple(completed)
             continue
         quotas = [quota_of(team, share, own.get(share.place, 0), plan.cluster.cap) for share in shares[team.name]]
-        compute, undivided = ({}, ()) if plan.scheduler.counts_tenants else compute_of(team, quotas)
-        unsaid += undivided
+        compute = {} if plan.scheduler.counts_tenants else compute_of(team, quotas, reports)
         found[team.name] = tuple({**quota, **compute.get(index, {})} for index, quota in enumerate(quotas))
-    return found, tuple(unsaid)
+    return found
 
 
 def _with_units(quotas: Iterable[Mapping[str, Any]], plan: Plan) -> tuple[Mapping[str, Any], ...]:
@@ -201,13 +198,12 @@ class Divider:
         return {key: part + more[key] for key, part in parts.items()}
 
 
-def shares_of(team: Team, divider: Divider, asked: Mapping[str, Place]) -> tuple[tuple[Share, ...], tuple[Told, ...]]:
+def shares_of(team: Team, divider: Divider, asked: Mapping[str, Place], reports: Reports) -> tuple[Share, ...]:
     """Return the shares that ResourceQuotas give a team, and findings on what they do not tell."""
     caps: dict[UnitKey, dict[str, int | None]] = {}
     classes: dict[UnitKey, dict[str, dict[str, int]]] = {}
     offers: dict[UnitKey, Offer] = {}
     places: dict[UnitKey, Origin | None] = {}
-    unclear: list[Told] = []
     for space in team.spaces:
         found = read_caps(space.quotas)
         for key, candidates in _candidates(space, found, divider.offers).items():
@@ -222,13 +218,13 @@ def shares_of(team: Team, divider: Divider, asked: Mapping[str, Place]) -> tuple
                     for offer_key, part in _class_parts(int(limit.amount), parts).items():
                         classes.setdefault(offer_key, {}).setdefault(name, {})[space.name] = part
             if at and not space.parameters and len(candidates) > 1:
-                unclear.append(_ambiguous(team, at, key, parts, candidates))
+                _tell_ambiguous(team, at, key, parts, candidates, reports)
     for offer in offers_in(team.labelled, divider.offers) if not team.spaces else ():
         offers[offer.key], places[offer.key] = offer, None
         caps[offer.key] = {"": None}  # nothing caps namespaces that are the tenant's by label
     for key, place in asked.items():
         if not any(offer.counted_as == key for offer in offers.values()):
-            unclear.append(uncapped(team, key, place, divider.offers))
+            tell_uncapped(team, key, place, divider.offers, reports)
             for offer in divider.offers[key]:
                 offers[offer.key], places[offer.key] = offer, None
                 caps[offer.key] = dict.fromkeys(team.namespaces, None)
@@ -236,7 +232,7 @@ def shares_of(team: Team, divider: Divider, asked: Mapping[str, Place]) -> tuple
         Share(team.name, offers[key], places[key], dict.fromkeys(team.namespaces, 0) | caps[key], classes.get(key, {}))
         for key in caps
     )
-    return tuple(sorted(shares, key=lambda share: share.offer.key)), tuple(unclear)
+    return tuple(sorted(shares, key=lambda share: share.offer.key))
 
 
 def _candidates(space: Space, caps: Caps, offers: Offers) -> Mapping[str, tuple[Offer, ...]]:
@@ -266,9 +262,14 @@ def _class_parts(amount: int, parts: Mapping[UnitKey, int | None]) -> Mapping[Un
     return portion_of(amount, weights, whole) if whole else {}
 
 
-def _ambiguous(
-    team: Team, at: Origin, key: str, parts: Mapping[UnitKey, int | None], candidates: Sequence[Offer]
-) -> Told:
+def _tell_ambiguous(
+    team: Team,
+    at: Origin,
+    key: str,
+    parts: Mapping[UnitKey, int | None],
+    candidates: Sequence[Offer],
+    reports: Reports,
+) -> None:
     resource = key.removeprefix("requests.")
     taken = joined([f"{parts[offer.key]} of {offer.title}" for offer in candidates if parts[offer.key]])
     unused = [offer.title for offer in candidates if parts[offer.key] == 0]
@@ -279,15 +280,13 @@ def _ambiguous(
         notes.append(f"it may use none of {joined(unused)} any more")
     pools = listing([offer.pool.name for offer in candidates])
     number = len(candidates)
-    return team_finding(
-        team.name, "several-pools-hand-out", at.key, notes=notes, resource=resource, number=number, pools=pools
-    )
+    reports.say("several-pools-hand-out", at.key, team.name, notes=notes, resource=resource, number=number, pools=pools)
 
 
 # --- One quota ---------------------------------------------------------------------------------------------------
 
 
-def guarantees(shares: Iterable[Share]) -> tuple[Mapping[tuple[str, UnitKey], int], tuple[Told, ...]]:
+def guarantees(shares: Iterable[Share], reports: Reports) -> Mapping[tuple[str, UnitKey], int]:
     """Return each team's guarantee by team and unit: its cap, or its part of the capacity if caps are too many.
 
     A ResourceQuota promises nothing: with caps beyond the capacity, the first to come has it.
@@ -296,33 +295,26 @@ def guarantees(shares: Iterable[Share]) -> tuple[Mapping[tuple[str, UnitKey], in
     for share in shares:
         by_unit.setdefault(share.offer.key, []).append(share)
     found: dict[tuple[str, UnitKey], int] = {}
-    beyond: list[Told] = []
     for key, whose in by_unit.items():
         caps = {share.team: share.total or 0 for share in whose}
         promised, capacity = sum(caps.values()), whose[0].offer.unit.capacity
         if promised > capacity:
             weights = {team: Ratio(cap) for team, cap in caps.items()}
-            beyond += _beyond([share for share in whose if share.total], promised)
+            _tell_beyond([share for share in whose if share.total], promised, reports)
             caps = dict(portion_of(capacity, weights, Ratio(promised)))
         found |= {(team, key): cap for team, cap in caps.items()}
-    return found, tuple(beyond)
+    return found
 
 
-def _beyond(shares: Sequence[Share], promised: int) -> Iterator[Told]:
+def _tell_beyond(shares: Sequence[Share], promised: int, reports: Reports) -> None:
     places = {share.team: share.at for share in shares if share.at}
-    offer, first = shares[0].offer, next(iter(places.values()), None)
-    if first is None:
-        return
-    capacity = offer.unit.capacity
-    finding = Finding(
-        first,
-        f"quotas on {offer.title} add up to {promised} of {capacity}",
-        label=f"`{shares[0].team}` may use so many",
-        related=tuple(Label(at, f"and `{team}` so many") for team, at in [*places.items()][1:]),
-        notes=(f"the caps stay, as `limit`, and each is guaranteed its part of {capacity}",),
-        help="set `guaranteed` in the Tenants to what each is meant to have at any time",
-    )
-    yield Told(tuple(share.team for share in shares), TEAM_SAID_IN_PART.report(finding))
+    first, offer = next(iter(places.values()), None), shares[0].offer
+    if first is not None:
+        related = tuple(Label(at, f"and `{team}` so many") for team, at in [*places.items()][1:])
+        teams = [share.team for share in shares]
+        reports.say(
+            "caps-beyond-capacity", first, *teams, related=related, offer=offer, promised=promised, team=teams[0]
+        )
 
 
 def quota_of(team: Team, share: Share, guaranteed: int, capped_by: CappedBy) -> dict[str, Any]:
@@ -337,15 +329,12 @@ def quota_of(team: Team, share: Share, guaranteed: int, capped_by: CappedBy) -> 
 # --- CPU, memory and pods ----------------------------------------------------------------------------------------
 
 
-def compute_of(
-    team: Team, quotas: Sequence[Mapping[str, Any]]
-) -> tuple[Mapping[int, dict[str, Any]], tuple[Told, ...]]:
+def compute_of(team: Team, quotas: Sequence[Mapping[str, Any]], reports: Reports) -> Mapping[int, dict[str, Any]]:
     """Return what quotas say of CPU, memory and pods, by the index of each.
 
     A ResourceQuota counts them in all pools at once: the first quota in each pool gets a part of it.
     """
     found: dict[int, dict[str, Any]] = {}
-    unsaid: list[Told] = []
     firsts = {quota["pool"]: index for index, quota in reversed([*enumerate(quotas)])}
     caps = {space.name: read_caps(space.quotas).plain for space in team.spaces}
     for key, counted in COMPUTE_KEYS.items():
@@ -356,13 +345,13 @@ def compute_of(
         amounts = {name: ceil(cap.amount * one) for name, cap in stated.items()}
         whole = _whole(amounts, quotas[min(firsts.values())].get("split"), team.namespaces)
         if whole is None:
-            unsaid.append(_undivided(team, key, stated))
+            _tell_undivided(team, key, stated, reports)
             whole = sum(amounts.values())
         weights = dict.fromkeys(sorted(firsts), Ratio(1))
         for pool, part in portion_of(whole, weights, Ratio(len(weights))).items():
             entry = found.setdefault(firsts[pool], {})
             entry[counted.value] = part if counted is Counted.PODS else amount_text(counted, part)
-    return found, tuple(unsaid)
+    return found
 
 
 def _whole(amounts: Mapping[str, int], split: Mapping[str, int] | None, namespaces: Sequence[str]) -> int | None:
@@ -378,12 +367,12 @@ def _whole(amounts: Mapping[str, int], split: Mapping[str, int] | None, namespac
     return whole if is_exact else None
 
 
-def _undivided(team: Team, key: str, stated: Mapping[str, Cap]) -> Told:
+def _tell_undivided(team: Team, key: str, stated: Mapping[str, Cap], reports: Reports) -> None:
     first = next(iter(stated.values()))
-    return team_finding(
-        team.name,
+    reports.say(
         "other-parts-than-gpus",
         first.at.key,
+        team.name,
         related=tuple(Label(cap.at.key, f"namespace `{name}`") for name, cap in list(stated.items())[1:]),
         key=key,
         team=team,

@@ -13,11 +13,11 @@ from gpuplan.compiler.base.diagnostics import Diagnostic
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.delivery import TOOLS
-from gpuplan.compiler.delivery.appliers import Applier
 from gpuplan.compiler.manifests import Identity, Manifest
 from gpuplan.compiler.manifests.kinds import find_kind
 from gpuplan.compiler.pipeline import Report
 from gpuplan.compiler.pipeline.loading import OUT
+from gpuplan.compiler.planning.appliers import Applier
 from gpuplan.compiler.planning.plan import Component, Plan
 from gpuplan.features.components import Folder, Patched, built
 from gpuplan.features.live.drifting.objects import Owner, Unjudged

@@ -10,10 +10,12 @@ from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.plain import mapping, sequence, text
+from gpuplan.compiler.base.trees import ABSENT
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.manifests import Identity, gvk_of
-from gpuplan.compiler.manifests.applied import Difference, differences, find_item, is_same
-from gpuplan.compiler.manifests.shapes import ABSENT, Shape, shape_of
+from gpuplan.compiler.manifests.merging.applied import Difference, differences, find_item, is_same
+from gpuplan.compiler.manifests.merging.shape import Shape
+from gpuplan.compiler.manifests.shapes import shape_of
 from gpuplan.compiler.planning.sync_names import REVISION
 from gpuplan.features.live.dump import Dump, Item
 

@@ -11,8 +11,8 @@ from gpuplan.compiler.base.plain import inside, is_yaml, mapping, read_text, seq
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.catalog import resource_suffix
 from gpuplan.compiler.checks.formats import find_problems
+from gpuplan.compiler.checks.formats.faults import plugin_errors, unmatched_names
 from gpuplan.compiler.checks.formats.files import is_config
-from gpuplan.compiler.checks.formats.plugin import plugin_errors, unmatched_names
 from gpuplan.compiler.planning.plan import GPU_RESOURCE
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.features.live.dump import Dump, Item

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.values import Value
-from gpuplan.compiler.manifests.selectors import holds, terms_of
+from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.planning.kueue import DEFAULT_QUEUE
 from gpuplan.compiler.planning.plan import TENANT_LABEL
 from gpuplan.features.live.dump import Dump, Item
@@ -164,15 +164,11 @@ class NamespaceReader:
         return found.pop() if len(found) == 1 else ""
 
     def _selects(self, queue: Item, namespace: str) -> bool:
-        """Whether its selector selects a namespace; what the dump does not say is thought to be so."""
-        selector = inside(queue.body, "spec").get("namespaceSelector")
-        found = self._dump.find("", "Namespace", namespace)
-        labels = {**(found.labels if found else {}), _NAME: namespace}
-        known = labels.keys() if found is None else None
-        terms = [*terms_of(mapping(selector))]
-        return not any(
-            holds(term, labels) is False for term in terms if known is None or text(term.get("key")) in known
-        )
+        """Whether the queue's selector selects a namespace, or the dump does not show that it does not."""
+        selector = inside(queue.body, "spec", "namespaceSelector")
+        dumped = self._dump.find("", "Namespace", namespace)
+        labels = {**(dumped.labels if dumped else {}), _NAME: namespace}
+        return matches(selector, labels, None if dumped else (_NAME,)) is not False
 
 
 def _named(queue: Item) -> Iterator[str]:

@@ -14,6 +14,7 @@ from gpuplan.compiler.planning.amounts import amount_text, share_of_units
 from gpuplan.compiler.planning.hand_files import HandFiles, Object
 from gpuplan.compiler.planning.kueue import ROOT_COHORT
 from gpuplan.compiler.planning.plan import HOST_LABEL, POOL_LABEL, Amount, Counted, Plan, Pool, Unit
+from gpuplan.compiler.planning.tree import circles
 from gpuplan.compiler.policy.names import TENANT
 from gpuplan.features.components import QUEUE_CHECKS
 from gpuplan.features.live.dump import Dump, Item
@@ -58,15 +59,10 @@ class Names:
 
 
 def without_circles(above: Mapping[str, str]) -> Mapping[str, str]:
-    """The same, with nothing above the first of each circle."""
-    found: dict[str, str] = {}
-    for name, parent in above.items():
-        seen, way = {name}, parent
-        while way and way not in seen:
-            seen.add(way)
-            way = found.get(way, "")
-        found[name] = "" if way == name else parent
-    return found
+    """Return the same mapping, with nothing above the name of each circle that stands last in it."""
+    places = {name: place for place, name in enumerate(above)}
+    last = {max(circle, key=places.__getitem__) for circle in circles(above)}
+    return {name: "" if name in last else parent for name, parent in above.items()}
 
 
 KUEUE_GROUP: Final = "kueue.x-k8s.io"

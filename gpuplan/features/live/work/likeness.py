@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Path as Route
-from gpuplan.compiler.manifests.applied import is_same
-from gpuplan.compiler.manifests.shapes import ABSENT, Shape
+from gpuplan.compiler.base.trees import ABSENT
+from gpuplan.compiler.manifests.merging.applied import is_same
+from gpuplan.compiler.manifests.merging.shape import Shape
 from gpuplan.compiler.manifests.templates import read_rows
 from gpuplan.compiler.planning.kueue import ANY_TOPOLOGY, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY, TOGETHER
 from gpuplan.compiler.planning.schedulers import kueue

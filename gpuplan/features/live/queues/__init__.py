@@ -11,6 +11,7 @@ from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan
 from gpuplan.compiler.planning.schedulers.kai import KAI
 from gpuplan.compiler.planning.schedulers.runai import RUNAI
 from gpuplan.features.live.dump import Dump
+from gpuplan.features.live.queues import kai, kueue
 from gpuplan.features.live.queues.model import KUEUE_GROUP, Queue, root_cohort
 
 __all__ = ["Queue", "read", "root_cohort"]
@@ -24,12 +25,8 @@ def read(dump: Dump, plan: Plan) -> tuple[tuple[Queue, ...], tuple[Diagnostic, .
     if plan.scheduler is RUNAI:
         return (), ()
     if dump.of_kind(KUEUE_GROUP, "ClusterQueue") and plan.scheduler is not KAI:
-        from gpuplan.features.live.queues import kueue
-
         found, reports = kueue.read(dump, plan)
     else:
-        from gpuplan.features.live.queues import kai
-
         found, reports = kai.read(dump, plan)
     used = _used([queue for queue, _ in found], frozenset(_labelled(dump)))
     for queue, item in found:

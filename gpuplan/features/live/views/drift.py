@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from textwrap import fill
 from typing import Any, Final
 
 from gpuplan.compiler.base.wording import count, listing
@@ -170,8 +171,6 @@ _LEAST: Final = 16
 
 def _row(word: str, text: str, theme: Theme) -> str:
     """A line, or more where it does not fit into one."""
-    from textwrap import fill
-
     shown = printable(text)
     if cells(shown) <= theme.width - 4 - _WORDS:
         return f"    {pad(word, _WORDS)}{shown}\n"

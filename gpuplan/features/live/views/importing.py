@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from gpuplan.compiler.base.wording import count, count_kinds
+from gpuplan.compiler.manifests.kinds.imported import COLLECTED
 from gpuplan.features.live.drifting import Differs, NextSync
 from gpuplan.terminal.text import cropped, literal, printable
 
@@ -75,8 +76,6 @@ def _made(imported: Import) -> str:
 
 def commands() -> str:
     """The commands of kubectl that collect a dump, each with where it is of use."""
-    from gpuplan.compiler.manifests.kinds.imported import COLLECTED
-
     lines = [f"{item.command}{f'  # where {item.where} is' if item.where else ''}\n" for item in COLLECTED]
     return _HEAD + "".join(lines)
 

@@ -52,7 +52,8 @@ _WIDTH: Final = 118
 
 
 def files_of(drafts: Iterable[Draft], cluster: str, *, shares: bool) -> dict[str, str]:
-    """The text of each draft by the path of its file; with ``shares`` what clusters may share is in `policies/`."""
+    """Return the text of each draft by the path of its file; with ``shares`` what clusters may share is in
+    `policies/`."""
     found: dict[str, str] = {}
     for draft in drafts:
         is_shared = shares and draft.kind in _SHARED
@@ -69,7 +70,7 @@ _UNFIT: Final = regex(r"[^-_.A-Za-z0-9]")
 
 
 def text_of(draft: Draft) -> str:
-    """A document below comments on where it is from and what it does not say."""
+    """Return a document below comments on its sources and on what it does not say."""
     return "".join(_comments(draft)) + to_yaml(document(draft.kind, draft.name, draft.spec))
 
 
@@ -77,7 +78,7 @@ _MOST_SOURCES: Final = 8
 
 
 def _comments(draft: Draft) -> Iterator[str]:
-    """A line for each file that it came from, with the objects there, and one for each remark.
+    """Yield a line for each file that it came from, with the objects there, and one for each remark.
 
     Of a file that the user named from the root of the disk only the name is told: policies are committed.
     """

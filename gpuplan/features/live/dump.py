@@ -99,7 +99,7 @@ class Dump(Value):
 
 
 def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]:
-    """The objects in files by name, those of Lists one by one; what cannot be read is a finding."""
+    """Return the objects in files by name, those of Lists one by one; what cannot be read is a finding."""
     objects: list[Item] = []
     others: list[Document] = []
     empty: list[str] = []
@@ -127,7 +127,7 @@ def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]
 
 
 def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:
-    """Each object once: the fuller one where the other says nothing else, such as a file from Git; else the first."""
+    """Return each object once: the fuller one if the other says nothing else, as a file from Git; else the first."""
     chosen: dict[tuple[Identity, bool], Item] = {}
     found: list[Diagnostic] = []
     for item in objects:

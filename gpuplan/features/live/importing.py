@@ -217,7 +217,7 @@ class _Known:
         return _load(dict.fromkeys(self.clusters), files, self.cluster, self.tree)
 
     def compare(self, drafts: Sequence[Draft]) -> tuple[dict[str, str], tuple[str, ...], tuple[Difference, ...]]:
-        """The files of what is missing, and what is there, the same or otherwise."""
+        """Return the files of what is missing, and what is there, the same or otherwise."""
         missing: list[Draft] = []
         same: list[str] = []
         differing: list[Difference] = []

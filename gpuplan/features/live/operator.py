@@ -28,7 +28,7 @@ class Operator(Value):
     settings: tuple[Settings, ...]
 
     def text(self, *route: str) -> str:
-        """The first text that is told at a route."""
+        """Return the first text that is told at a route."""
         return next(filter(None, (text(value_at(part.body, route)) for part in self.settings)), "")
 
     @property
@@ -47,12 +47,13 @@ def is_settings(body: Mapping[str, object]) -> bool:
 
 
 def read_operator(dump: Dump) -> Operator:
-    """The ClusterPolicy first: it is what the operator reads, whoever has written it."""
+    """Return all settings of the operator, those of the ClusterPolicy that it obeys first."""
     return Operator((*_policies(dump), *_values(dump)))
 
 
 def obeyed_policy(dump: Dump) -> Item | None:
-    """The ClusterPolicy that the operator works by: it writes the status of no other. Without one it is the oldest.
+    """Return the ClusterPolicy that the operator works by: it writes the status of no other. Without one it is the
+    oldest.
 
     (`Reconcile` in `controllers/clusterpolicy_controller.go` of NVIDIA/gpu-operator, from v24.6.2:122 to v26.7.0:128,
     gives the others the state `ignored` in its memory, and returns.)

@@ -23,7 +23,7 @@ _KUEUE: Final = "kueue.x-k8s.io"
 
 
 def read(dump: Dump) -> Found:
-    """All but those that come with Kubernetes, OpenShift or KAI-Scheduler, whether anybody may use them or not.
+    """Return all but those that come with Kubernetes, OpenShift or KAI-Scheduler, whether anybody may use them or not.
 
     Kueue has classes of its own, which gpuplan writes beside each PriorityClass.
     """

@@ -18,13 +18,13 @@ from gpuplan.features.live.dump import Dump
 
 
 def name_of(dump: Dump) -> str:
-    """The name that gpuplan's own objects have for the one cluster that they are about; else empty."""
+    """Return the name that gpuplan's own objects have for the one cluster that they are about; else empty."""
     found = set(syncing.names(dump))
     return found.pop() if len(found) == 1 else ""
 
 
 def read(dump: Dump, cluster: str) -> Found:
-    """The `Cluster` document: what differs from what holds anyway."""
+    """Return the `Cluster` document, without values that hold anyway."""
     known = set(syncing.names(dump))
     reader = Reader(dump, cluster if cluster in known else name_of(dump) or cluster)
     platform = kubernetes.platform(reader)
@@ -66,7 +66,7 @@ def read(dump: Dump, cluster: str) -> Found:
 
 
 def _where(operator: Mapping[str, Any], platform: Platform) -> Mapping[str, str]:
-    """Its namespace and its version."""
+    """Return the operator's namespace and version."""
     is_openshift = platform is Platform.OPENSHIFT or operator["install"] == "olm"
     usual = "nvidia-gpu-operator" if is_openshift else "gpu-operator"
     return {"namespace": operator.get("namespace", usual), "version": operator["version"]}

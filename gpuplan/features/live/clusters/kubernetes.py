@@ -26,7 +26,7 @@ _MINOR_BEHIND: Final = 13
 
 
 def version(reader: Reader) -> str:
-    """The minor version of the API server; empty where nothing tells it.
+    """Return the minor version of the API server; empty where nothing tells it.
 
     No kubelet is newer than it, and some may be older (https://kubernetes.io/releases/version-skew-policy/).
     """
@@ -148,7 +148,7 @@ def _drivers_of_claims(reader: Reader) -> Iterator[str]:
 
 
 def routes(reader: Reader) -> Spec:
-    """The Gateway, the IngressClass and the Prometheus, where all that use one use the same."""
+    """Return the Gateway, the IngressClass and the Prometheus, where all that use one use the same."""
     gateways = [*_parents(reader)]
     found: Spec = {}
     if prometheus := _prometheus(reader):
@@ -194,7 +194,7 @@ _BOUND: Final = regex(r"int\(params\.data\.gracePeriod\) : (\d{1,9})\)")
 
 
 def admission(reader: Reader, spec: Mapping[str, Any]) -> Spec:
-    """The part on admission; ``spec`` is the rest of the cluster's."""
+    """Return the part on admission; ``spec`` is the rest of the cluster's."""
     found = {item.name: item for item in reader.dump.of_kind(_GROUP, _KIND)}
     plan = plan_of(spec, reader.cluster) if GRANTS_POLICY in found else None
     if plan is None:
@@ -207,7 +207,7 @@ def admission(reader: Reader, spec: Mapping[str, Any]) -> Spec:
 
 
 def newest_version(reader: Reader) -> str:
-    """The newest version of Kubernetes for which gpuplan writes what it has pods of tenants refused; else empty.
+    """Return the newest version of Kubernetes for which gpuplan writes what it has pods of tenants refused; else empty.
 
     Newer versions have the level `baseline` of Pod Security forbid more.
     """
@@ -228,7 +228,7 @@ def _refuses_as(reader: Reader, policy_object: Item, version: str) -> bool:
 
 
 def _left_out(plan: Plan, messages: Mapping[str, frozenset[str]]) -> Iterator[str]:
-    """The optional rules that the cluster would have. A policy that must be there and is not was not dumped."""
+    """Yield the optional rules that the cluster would have. A policy that must be there and is not was not dumped."""
     dumped = (found for found in rules_of(plan) if found.name in messages or all(rule.optional for rule in found.rules))
     for known in dumped:
         for rule in known.rules:
@@ -242,7 +242,7 @@ def _messages(body: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _grace_period(body: Mapping[str, Any]) -> str:
-    """The bound for pods whose tenant has none of its own."""
+    """Return the bound for pods whose tenant has none of its own."""
     for rule in map(mapping, sequence(part(body, "spec", "validations"))):
         if bound := _BOUND.search(text(rule.get("expression"))):
             seconds = int(bound[1])

@@ -136,7 +136,7 @@ _BY_OPENSHIFT: Final = "gpuplan-openshift-"
 
 
 def newest_release() -> str:
-    """The newest one that is known, which is assumed where nothing tells which it is."""
+    """Return the newest known release, which is assumed if nothing tells the release."""
     return f"{lines()[-1].name}.0"
 
 
@@ -185,7 +185,7 @@ def _has_written_namespace(reader: Reader) -> bool:
 
 
 def _chart(reader: Reader) -> tuple[str, str]:
-    """The chart's version and repository, as Argo CD or Flux has them for gpuplan's folder."""
+    """Return the chart's version and repository, as Argo CD or Flux has them for gpuplan's folder."""
     for _, _, sources in reader.applications():
         paths = (f"/{text(source.get('path'))}" for source in sources)
         is_own = any(path.endswith(f"/{reader.cluster}/{_FOLDER}") for path in paths)
@@ -214,7 +214,7 @@ def _repository_url(reader: Reader, release: Item, chart: Mapping[str, Any]) -> 
 
 
 def _own_olm(reader: Reader) -> Installation | None:
-    """A Subscription that gpuplan wrote, and the ClusterPolicy beside it."""
+    """Return the installation of a Subscription that gpuplan wrote, with the ClusterPolicy beside it."""
     subscription = _subscription(reader)
     policy = obeyed_policy(reader.dump)
     if subscription is None or policy is None or not _is_told(policy.body.get("spec")):
@@ -240,7 +240,10 @@ def _of_olm(reader: Reader, spec: Mapping[str, Any]) -> Spec:
 
 
 def _own_patch(reader: Reader) -> Installation | None:
-    """A patch for a ClusterPolicy that somebody else owns: applied, or merged by its owner, without annotations."""
+    """Return the installation of somebody else whose ClusterPolicy gpuplan patches.
+
+    gpuplan applies the patch, or else its owner merges it, without annotations.
+    """
     policy = obeyed_policy(reader.dump)
     if policy is None or not _is_told(policy.body.get("spec")):
         return None
@@ -284,7 +287,7 @@ def _charts_of_others(reader: Reader) -> Iterator[tuple[str, str]]:
 
 
 def _version(reader: Reader) -> str:
-    """The release that runs, or that somebody has installed; empty where nothing tells it."""
+    """Return the release that runs, or that somebody has installed; empty where nothing tells it."""
     found = next(filter(None, map(_release_in, _versions(reader))), "")
     return f"v{found.removeprefix('v')}" if found else ""
 
@@ -313,7 +316,7 @@ def _versions(reader: Reader) -> Iterator[object]:
 
 
 def _workloads_of_chart(reader: Reader) -> Sequence[Item]:
-    """The operator's own Deployment."""
+    """Return the operator's own Deployment."""
     found = reader.dump.of_kind("apps", "Deployment")
     return [item for item in found if item.name == "gpu-operator"]
 
@@ -384,7 +387,8 @@ Beside = Mapping[str, Any]
 
 
 def of_chart(reader: Reader, values: Values, at: Origin | None, spec: Spec, beside: Beside) -> Spec:
-    """The fields that decide values, and as `values` what no field decides and gpuplan does not write by itself."""
+    """Return the fields that decide values, and as `values` what no field decides and gpuplan does not write by
+    itself."""
     values = without_credentials(reader, values, at)
     found = _shared(values, str(spec["version"]))
     if part(values, "nfd", "enabled") is False:
@@ -404,7 +408,7 @@ def of_chart(reader: Reader, values: Values, at: Origin | None, spec: Spec, besi
 
 
 def of_policy(policy: Item, spec: Spec, beside: Beside) -> Spec:
-    """The fields that decide what a whole ClusterPolicy says."""
+    """Return the fields that decide what a whole ClusterPolicy says."""
     told = mapping(policy.body.get("spec"))
     found = _shared(told, str(spec["version"]))
     if strategy := text(part(told, "mig", "strategy")):
@@ -453,7 +457,7 @@ def _named(values: Values) -> ConfigMapNames:
 
 
 def _registry(values: Values, version: str) -> str:
-    """The mirror that all blocks of the chart have their images from."""
+    """Return the mirror that all blocks of the chart have their images from."""
     found = set()
     for route, path in image_repositories(version).items():
         stated = text(part(values, *route, "repository"))
@@ -464,7 +468,7 @@ def _registry(values: Values, version: str) -> str:
 
 
 def _secrets(settings: Values, version: str) -> list[Any]:
-    """The pull secrets that all blocks have that have any."""
+    """Return the pull secrets that all blocks have that have any."""
     blocks = {route[0] for route in image_repositories(version) if len(route) == 1}
     listed = [sequence(part(settings, block, "imagePullSecrets")) for block in sorted(blocks)]
     found = [list(item) for item in listed if item]
@@ -477,7 +481,7 @@ _CLOSED: Final = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
 
 
 def _environment(spec: Spec, settings: Values, beside: Beside, cluster: str) -> Spec:
-    """The variables of operands that have a plain value, and whether images are kept from choosing GPUs."""
+    """Return the variables of operands with plain values, and whether images are kept from choosing GPUs."""
     stated = {operand: _plain(sequence(part(settings, operand, "env"))) for operand in (TOOLKIT, DEVICE_PLUGIN)}
     found: Spec = {}
     if stated[TOOLKIT].get(_CLOSED) == "false":
@@ -496,7 +500,7 @@ def _environment(spec: Spec, settings: Values, beside: Beside, cluster: str) -> 
 
 
 def _plain(items: Sequence[Any]) -> dict[str, str]:
-    """The variables by name, where each is said once and by its value."""
+    """Return the variables by name, where each is said once and by its value."""
     found = {text(mapping(item).get("name")): mapping(item).get("value") for item in items}
     is_plain = len(found) == len(items) and all(isinstance(value, str) for value in found.values())
     is_plain = is_plain and all(set(mapping(item)) == {"name", "value"} for item in items)
@@ -512,7 +516,7 @@ def _ends_in(variables: Mapping[str, str], closing: Mapping[str, str]) -> bool:
 
 
 def _without_needs(reader: Reader, values: Values, *, has_monitoring: bool) -> dict[str, Any]:
-    """The values less what gpuplan adds to them for pools: those are not there yet when this is read."""
+    """Return the values less what gpuplan adds to them for pools: those are not there yet when this is read."""
     found = deepcopy(dict(values))
     _keep(found, ("migManager", "env"), [item for item in _list(found, "migManager", "env") if not is_reboot(item)])
     _drop_needed(reader, found, ("daemonsets", "tolerations"), OPERAND_TOLERATIONS)

@@ -135,7 +135,7 @@ class Reader:
             yield item, spec, [source for source in sources if source]
 
     def config_map(self, start: str) -> Item | None:
-        """The ConfigMap of gpuplan's own whose name is this, or begins so and ends in a digest."""
+        """Return the ConfigMap of gpuplan's own whose name is this, or begins so and ends in a digest."""
         found = (item for item in self.dump.of_kind("", "ConfigMap") if is_named(item.name, start))
         return next(found, None)
 
@@ -159,7 +159,7 @@ def part(body: object, *route: str) -> object:
 
 
 def rules_in(items: Iterable[Item]) -> Iterator[Mapping[str, Any]]:
-    """The rules of Prometheus in objects."""
+    """Yield the rules of Prometheus in objects."""
     for item in items:
         for group in sequence(part(item.body, "spec", "groups")):
             yield from map(mapping, sequence(part(group, "rules")))
@@ -194,7 +194,7 @@ def less(values: Mapping[str, Any], expected: Mapping[str, Any]) -> Spec:
 
 
 def plan_of(spec: Mapping[str, Any], cluster: str) -> Plan | None:
-    """The plan of a cluster without pools and tenants, to see what a back end makes of a document."""
+    """Return the plan of a cluster without pools and tenants, to see what a back end makes of a document."""
     body = {"apiVersion": API_VERSION, "kind": "Cluster", "metadata": {"name": cluster}, "spec": dict(spec)}
     documents, _ = read_text("cluster.yaml", to_yaml(body))
     found = [parse(document) for document in documents]
@@ -202,7 +202,7 @@ def plan_of(spec: Mapping[str, Any], cluster: str) -> Plan | None:
 
 
 def credentials_in(value: object, route: Path = ()) -> Iterator[Path]:
-    """The routes of texts that look like credentials."""
+    """Yield the routes of texts that look like credentials."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from credentials_in(inner, (*route, str(key)))
@@ -231,6 +231,6 @@ def is_written(obj: Item | None) -> bool:
 
 
 def only(values: Iterable[str]) -> str:
-    """The value, if it is one and the same."""
+    """Return the value, if it is one and the same."""
     found = set(values) - {""}
     return found.pop() if len(found) == 1 else ""

@@ -50,7 +50,7 @@ def kind(reader: Reader) -> SchedulerKind:
 
 
 def read(reader: Reader, beside: Mapping[str, Any]) -> Spec:
-    """Its part of the policy; ``beside`` is what else is known of the cluster."""
+    """Return the scheduler of the cluster; ``beside`` are the other parts of the cluster's spec."""
     found = kind(reader)
     group = {SchedulerKind.KUEUE: (KAI, "Queue"), SchedulerKind.RUNAI: (KUEUE, "ClusterQueue")}.get(found)
     for item in reader.dump.of_kind(*group)[:1] if group else ():
@@ -73,7 +73,7 @@ def read(reader: Reader, beside: Mapping[str, Any]) -> Spec:
 
 
 def _requests(reader: Reader) -> Iterator[Mapping[str, Any]]:
-    """The bodies of requests that gpuplan writes for its API."""
+    """Yield the bodies of requests that gpuplan writes for its API."""
     for _, data in reader.documents:
         if {"labelKey", "labelValue"} <= set(data) or {"requestedNamespace", "resources"} <= set(data):
             yield data
@@ -219,7 +219,7 @@ def _inner(written: object) -> Mapping[str, Any]:
 
 
 def _kueue(reader: Reader, configured: Mapping[str, Any], beside: Mapping[str, Any], chart: SchedulerChart) -> Spec:
-    """The frameworks that it knows, and what it is told that gpuplan does not tell it by itself."""
+    """Return Kueue's frameworks, and its settings that gpuplan does not write by itself."""
     listed = sequence(part(configured, "integrations", "frameworks"))
     known = {found.integration: found.kind for found in known_to_kueue() if found.kind in _FRAMEWORKS}
     told_of = {known[name] for name in map(text, listed) if name in known} | {*_held(reader)}
@@ -251,7 +251,7 @@ def _kueue(reader: Reader, configured: Mapping[str, Any], beside: Mapping[str, A
 
 
 def _held(reader: Reader) -> Iterator[str]:
-    """The kinds that gpuplan's admission policy holds to their queues as a whole."""
+    """Yield the kinds that gpuplan's admission policy holds to their queues as a whole."""
     found = reader.dump.find("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", FRAMEWORKS_POLICY)
     kinds = {(known.api.partition("/")[0], known.resource): known.kind for known in known_to_kueue()}
     rules = sequence(part(found.body, "spec", "matchConstraints", "resourceRules")) if found else ()
@@ -335,7 +335,7 @@ def _amount(value: object) -> int:
 
 
 def _by_queue(reader: Reader, bound: _Bound) -> Iterator[tuple[int, int | None]]:
-    """The ClusterQueue that is open to the namespace."""
+    """Yield the guarantee and the limit of each ClusterQueue that is open to the namespace."""
     for item in reader.dump.of_kind("kueue.x-k8s.io", "ClusterQueue"):
         terms = map(mapping, sequence(part(item.body, "spec", "namespaceSelector", "matchExpressions")))
         if any(sequence(term.get("values")) == [bound.namespace] for term in terms):

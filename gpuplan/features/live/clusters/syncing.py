@@ -28,7 +28,7 @@ _IN_CLUSTER: Final = "https://kubernetes.default.svc"
 
 
 def names(dump: Dump) -> Iterator[str]:
-    """The names of the clusters that gpuplan's objects for Argo CD or Flux are about."""
+    """Yield the names of the clusters that gpuplan's objects for Argo CD or Flux are about."""
     for item in dump.of_kind(ARGOCD, "AppProject"):
         about = text(part(item.body, "spec", "description"))
         if about.startswith(ABOUT_PROJECT):
@@ -43,7 +43,7 @@ def names(dump: Dump) -> Iterator[str]:
 
 
 def read(reader: Reader, platform: Platform, usual: Approval) -> Spec:
-    """The tool that syncs the cluster; ``usual`` is the approval of the operator where none is stated.
+    """Return the tool that syncs the cluster; ``usual`` is the approval of the operator where none is stated.
 
     An Argo CD or a Flux that syncs other things alone tells nothing of where the policies' output will be.
     """
@@ -106,7 +106,7 @@ _ARGOCDS_NAMESPACE: Final = {Platform.OPENSHIFT: "openshift-gitops"}
 
 
 def _address(reader: Reader, project: Item, url: str) -> str:
-    """The repository without a password: Argo CD has those in a Secret of its own."""
+    """Return the repository without a password: Argo CD has those in a Secret of its own."""
     if not holds_credential(url):
         return url
     scheme, _, rest = url.partition("://")
@@ -187,7 +187,7 @@ def flux(reader: Reader, usual: Approval) -> Spec | None:
 
 
 def _kustomizations(reader: Reader) -> Iterator[tuple[Item, str]]:
-    """Those of the cluster's folders, with the folder."""
+    """Yield those of the cluster's folders, with the folder."""
     for item in reader.dump.of_kind(FLUX, "Kustomization"):
         _, found, folder = f"/{text(part(item.body, 'spec', 'path'))}".rpartition(f"/{reader.cluster}/")
         is_stage = found and folder.partition("/")[0] in (stage.value for stage in Stage)
@@ -196,7 +196,8 @@ def _kustomizations(reader: Reader) -> Iterator[tuple[Item, str]]:
 
 
 def _approval_of_flux(reader: Reader) -> str | None:
-    """A release of the chart is suspended, or else the folder's Kustomization."""
+    """Return the approval of the operator's folder: manual if its HelmRelease, or else its Kustomization, is
+    suspended."""
     name = folder_name(reader.cluster, Stage.GPU_OPERATOR)
     found = [item for item in reader.dump.of_kind(HELM, "HelmRelease") if item.name == name]
     found = found or [item for item in reader.dump.of_kind(FLUX, "Kustomization") if item.name == name]
@@ -207,7 +208,7 @@ def _approval_of_flux(reader: Reader) -> str | None:
 
 
 def _short(duration: str) -> str:
-    """A duration as people write it: Go prints `10m0s`."""
+    """Return a duration as people write it: Go prints `10m0s`."""
     for end in ("m0s", "h0m"):
         if duration.endswith(end):
             duration = duration[: 1 - len(end)]

@@ -41,7 +41,8 @@ _ALERTS: Final = "gpuplan-alerts"
 def read(
     reader: Reader, platform: Platform, operator: Mapping[str, str], settings_of_operator: Iterable[object]
 ) -> Spec | None:
-    """The part on monitoring; ``settings_of_operator`` is what the operator is told, as values and as a ClusterPolicy.
+    """Return the part on monitoring; ``settings_of_operator`` is what the operator is told, as values and as a
+    ClusterPolicy.
 
     ``operator`` has its namespace and its version.
     """
@@ -102,7 +103,7 @@ _ANY: Final = {"kubernetes": "1.34", "gpuOperator": {"install": "helm", "version
 
 
 def _disabled(reader: Reader, rules: Sequence[Item], version: str, *, is_basic: bool) -> Iterator[str]:
-    """The alerts that would be there if the policy left them on."""
+    """Yield the alerts that would be there if the policy left them on."""
     if not rules:
         return
     there = {text(rule.get("alert")) for rule in rules_in(rules)}

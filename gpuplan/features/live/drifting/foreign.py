@@ -49,7 +49,7 @@ class _Around(NamedTuple):
         return (item for item in self.dump.of_kind(group, kind) if item.identity not in self.ours)
 
     def tenant_of(self, namespace: str) -> Tenant | None:
-        """The tenant that a namespace belongs to, by name or by its label."""
+        """Return the tenant that a namespace belongs to, by name or by its label."""
         named = next((tenant for tenant in self.plan.tenants if namespace in tenant.spec.namespaces), None)
         item = self.dump.find("", "Namespace", namespace)
         label = item.labels.get(TENANT_LABEL, "") if item else ""
@@ -57,7 +57,7 @@ class _Around(NamedTuple):
         return named or next(labelled, None)
 
     def labels_of(self, namespace: str, tenant: Tenant) -> Mapping[str, str]:
-        """The labels of a namespace: those that it has, or else those that it is given."""
+        """Return the labels of a namespace: those that it has, or else those that it is given."""
         item = self.dump.find("", "Namespace", namespace)
         given = {TENANT_LABEL: tenant.name} if item is None else item.labels
         return {"kubernetes.io/metadata.name": namespace, **given}
@@ -198,7 +198,8 @@ def _role_bindings(around: _Around) -> Iterator[Diagnostic]:
 
 
 def _who(subject: Mapping[str, Any], namespaces: AbstractSet[str]) -> str:
-    """A person, a group, or an account of the tenant's own namespaces; empty for Kubernetes' own and other programs."""
+    """Return a person, a group, or an account of the tenant's own namespaces; empty for Kubernetes' own and other
+    programs."""
     name = text(subject.get("name"))
     if subject.get("kind") == "ServiceAccount":
         return name if subject.get("namespace") in namespaces else ""

@@ -82,7 +82,7 @@ def count_nodes(plan: Plan, dump: Dump) -> int:
 
 
 def _home(plan: Plan, node: Item) -> Pool | None:
-    """The pool, or the part of one, that a node belongs to."""
+    """Return the pool, or the part of one, that a node belongs to."""
     return next((part for part in plan.parts if _is_in(part, node)), None)
 
 
@@ -98,7 +98,7 @@ def _is_in(part: Pool, node: Item) -> bool:
 
 
 def _product(node: Item) -> str:
-    """The board's product label, whatever GPU Feature Discovery has added for how it is shared."""
+    """Return the board's product label, whatever GPU Feature Discovery has added for how it is shared."""
     return SHARED_ENDING.sub("", node.labels.get(PRODUCT, ""))
 
 
@@ -110,7 +110,7 @@ def _products(pool: Pool) -> Sequence[str]:
 
 
 def _strays(plan: Plan, node: Item) -> Iterator[NodeDifference]:
-    """A node that no pool has, and that says that it is of one."""
+    """Yield a node that no pool has, and that says that it is of one."""
     if POOL_LABEL in node.labels:
         route: Path = ("metadata", "labels", POOL_LABEL)
         named = node.labels[POOL_LABEL]

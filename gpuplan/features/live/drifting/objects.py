@@ -46,7 +46,7 @@ class Compared(Value):
 
 
 def compare(written: Mapping[Identity, Mapping[str, Any]], dump: Dump, kubernetes: str) -> Compared:
-    """The objects that are written, beside a dump of a cluster with this version of Kubernetes."""
+    """Return the objects that are written, beside a dump of a cluster with this version of Kubernetes."""
     scope = Scope(dump)
     differing: list[Differing] = []
     missing: list[Identity] = []
@@ -127,7 +127,7 @@ def leftovers(
     kinds: Iterable[tuple[str, str]],
     charts: Iterable[str] = (),
 ) -> Iterator[Leftover]:
-    """The objects of a dump that are not written, and that something which syncs the cluster says it applied.
+    """Yield the objects of a dump that are not written, and that something which syncs the cluster says it applied.
 
     ``kinds`` are those of which an object with a name of gpuplan's own is one of ours, however it came there. What
     another object owns goes with that one. Of ``appliers`` some apply ``charts`` as well, whose objects are not written
@@ -178,7 +178,7 @@ _DIGEST: Final = 8
 
 
 def _base(identity: Identity) -> str:
-    """The name of a ConfigMap without the digest of its content; empty where it has none."""
+    """Return the name of a ConfigMap without the digest of its content; empty where it has none."""
     base, _, digest = identity.name.rpartition("-")
     is_digest = len(digest) == _DIGEST and not {*digest} - {*"0123456789abcdef"}
     return base if identity.kind == "ConfigMap" and not identity.group and is_digest else ""
@@ -188,7 +188,7 @@ _USING: Final = (("nvidia.com", "ClusterPolicy"), ("apps", "DaemonSet"), ("", "P
 
 
 def _named(dump: Dump) -> frozenset[str]:
-    """All texts of objects, beside what tells of themselves, in which a name may stand."""
+    """Return all texts of objects, beside what tells of themselves, in which a name may stand."""
     bodies = ({key: value for key, value in item.body.items() if key != "metadata"} for item in dump.objects)
     return frozenset(text for body in bodies for text in _texts(body))
 
@@ -221,7 +221,7 @@ class Owner(NamedTuple):
 
 
 def owners(body: Mapping[str, Any], route: Path) -> tuple[Owner, ...]:
-    """Those that own what is at a route, or a part of it, newest first; none where nothing says so."""
+    """Return those that own what is at a route, or a part of it, newest first; none where nothing says so."""
     live: object = body
     steps: list[object] = []
     for part in route:
@@ -240,7 +240,7 @@ _NOTES: Final = ("argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "app.kub
 
 
 def left_fields(written: Mapping[str, Any], live: Mapping[str, Any], shape: Shape) -> Iterator[Difference]:
-    """The fields of a live object that whoever syncs it has applied, and that are written no more."""
+    """Yield the fields of a live object that whoever syncs it has applied, and that are written no more."""
     for owner, fields in _entries(live):
         if owner.operation == APPLY and owner.manager in APPLIERS and not owner.subresource:
             yield from _applied_before(fields, written, live, shape, ((), ()))

@@ -48,7 +48,7 @@ class Telling:
     # --- Differences ---------------------------------------------------------------------------------------------
 
     def differing(self, differing: Differing) -> Iterator[Drift]:
-        """Each field of an object that is not as it is written."""
+        """Report each field of an object that differs from what is written."""
         one = self.platform.objects[differing.identity]
         shape = shape_of(gvk_of(one.body), self.plan.cluster.spec.kubernetes)
         found = with_left(as_found(one.body, differing.live.body, shape), differing.differences)
@@ -84,7 +84,7 @@ class Telling:
             )
 
     def missing(self, identity: Identity) -> Drift:
-        """An object that the cluster does not have."""
+        """Report an object that the cluster does not have."""
         one = self.platform.objects[identity]
         applier = self._applier(one)
         return Drift(
@@ -100,7 +100,7 @@ class Telling:
         )
 
     def leftover(self, leftover: Leftover) -> Drift:
-        """An object that is written no more."""
+        """Report an object that is written no more."""
         live, identity = leftover.live, leftover.live.identity
         folder = self.folders.get(leftover.applier, "")
         applier = find_applier(self.plan, folder) if folder else None
@@ -154,7 +154,7 @@ class Telling:
     def _with_sources(
         self, identity: Identity, differences: Iterable[Difference]
     ) -> Iterator[tuple[Difference, tuple[Source, ...]]]:
-        """Each with the lines that its field comes from: of a policy, or of a hand-written file."""
+        """Yield each with the lines that its field comes from: of a policy, or of a hand-written file."""
         one = self.platform.objects[identity]
         traced = trace_artifact(self.plan, one.path, one.artifact) if one.artifact is not None else None
         for difference in differences:
@@ -165,7 +165,7 @@ class Telling:
                 yield difference, self._traced(traced, difference.route)
 
     def _traced(self, traced: Traced, route: Route) -> tuple[Source, ...]:
-        """Those of the leaves at a route, or of the nearest around it."""
+        """Return those of the leaves at a route, or of the nearest around it."""
         leaves = _leaves_at(traced.leaves, route)
         values = values_of(traced, [(leaf, 0) for leaf in leaves], self._places)
         found = dict.fromkeys(source for value in values for source in value.sources)
@@ -218,7 +218,7 @@ def _is_generated(one: Planned, route: Route) -> bool:
 
 
 def _unescaped(part: str) -> str:
-    """A part of a JSON pointer (RFC 6901)."""
+    """Return a part of a JSON pointer (RFC 6901)."""
     return part.replace("~1", "/").replace("~0", "~")
 
 
@@ -257,7 +257,7 @@ def _is_below(route: Route, above: Iterable[object]) -> bool:
 
 
 def _leaves_at(leaves: Sequence[Leaf], route: Route) -> Sequence[Leaf]:
-    """The leaves at a route: below it, or the one that it leads into, or else the nearest beside it."""
+    """Return the leaves at a route: below it, or the one that it leads into, or else the nearest beside it."""
     for length in range(len(route), -1, -1):
         found = [leaf for leaf in leaves if _is_below(leaf.path, route[:length]) and len(leaf.path) >= length]
         found = found or [leaf for leaf in leaves if leaf.path == route[: len(leaf.path)] and leaf.path]

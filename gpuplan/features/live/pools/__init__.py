@@ -62,7 +62,7 @@ class _Reading:
         )
 
     def _entries(self, operator: Operator) -> dict[str, Entry]:
-        """The entries of the MIG manager's files; what it refuses of them is told."""
+        """Return the entries of the MIG manager's files; what it refuses of them is told."""
         entries, others = read_entries(read_files(self.dump, operator, MIG_MANAGER, self.reports))
         for file, problem in (
             *others,

@@ -44,7 +44,7 @@ class Entry(Value):
 
 
 def read_entries(files: Iterable[ConfigFile]) -> tuple[Mapping[str, Entry], tuple[tuple[ConfigFile, Problem], ...]]:
-    """The entries by name, the first of each; and problems of files as such."""
+    """Return the entries by name, the first of each; and problems of files as such."""
     found: dict[str, Entry] = {}
     others: list[tuple[ConfigFile, Problem]] = []
     for file in files:
@@ -62,7 +62,7 @@ def read_entries(files: Iterable[ConfigFile]) -> tuple[Mapping[str, Entry], tupl
 
 
 def _part_of(written: object) -> Item | None:
-    """An item as far as it can be read: `mig-devices` without what stands for nothing."""
+    """Return an item as far as it can be read: `mig-devices` without what stands for nothing."""
     body = mapping(written)
     devices, enabled = body.get("devices"), body.get("mig-enabled")
     if not isinstance(enabled, bool) or not (devices == "all" or isinstance(devices, list)):
@@ -96,7 +96,7 @@ _EMPTY: Final = Division({}, _IS_EMPTY, works=True)
 
 
 def divide(entry: Entry, gpu: Gpu) -> Division:
-    """The items that are for boards of the model, as a policy says them."""
+    """Return the items that are for boards of the model, as a policy says them."""
     items = [item for item in entry.items if _is_meant(item, gpu)]
     if not items:
         return Division({}, f"has no item for boards of {gpu.id}")
@@ -117,7 +117,7 @@ def divide(entry: Entry, gpu: Gpu) -> Division:
 
 
 def divide_instances(instances: Mapping[str, int], gpu: Gpu) -> Division:
-    """The same for instances that every GPU has."""
+    """Return the same for instances that every GPU has."""
     fault = _fault(Item(None, True, instances, ()), gpu)  # noqa: FBT003 - as the file says it
     return Division({}, fault) if fault else Division({"instances": dict(instances)})
 
@@ -174,13 +174,13 @@ def _devices(part: Item) -> Spec:
 
 
 def profiles_of(spec: Spec) -> list[str]:
-    """The names of profiles in a layout, each once."""
+    """Return the names of profiles in a layout, each once."""
     instances = [spec.get("instances", {}), *(part.get("instances", {}) for part in spec.get("devices", ()))]
     return list(dict.fromkeys(name for part in instances for name in part))
 
 
 def renamed(spec: Spec, names: Mapping[str, str]) -> Spec:
-    """A layout with other names of profiles."""
+    """Return a layout with other names of profiles."""
     found: Spec = {}
     for field, part in spec.items():
         if field == "devices":
@@ -197,7 +197,7 @@ def layout_of(at: Origin, name: str, gpu: Gpu, spec: Spec) -> Layout:
 
 
 def published_by(at: Origin, gpu: Gpu, spec: Spec, gpus: int, strategy: str) -> dict[str, int]:
-    """The resources of a node with so many GPUs that are divided so."""
+    """Return the resources of a node with so many GPUs that are divided so."""
     layout = layout_of(at, "", gpu, spec)
     found: dict[str, int] = {}
     for index in range(gpus):
@@ -314,7 +314,7 @@ def _alike(group: Group, gpu: Gpu, entries: Iterable[Entry], *, is_single: bool)
 
 
 def _even(published: Mapping[str, int], gpu: Gpu, gpus: int) -> Mapping[str, int]:
-    """The instances of each GPU, where all have the same; nothing where that cannot be."""
+    """Return the instances of each GPU, where all have the same; nothing where that cannot be."""
     by_suffix = {f"nvidia.com/mig-{profile.resource_suffix}": profile.name for profile in gpu.profiles}
     if not gpus or not published.keys() <= by_suffix.keys() or any(number % gpus for number in published.values()):
         return {}

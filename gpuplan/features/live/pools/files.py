@@ -75,7 +75,7 @@ DEVICE_PLUGIN: Final = Operand(
 
 
 def read_files(dump: Dump, operator: Operator, operand: Operand, reports: Reports) -> tuple[ConfigFile, ...]:
-    """The files of an operand: those of the ConfigMap that the operator is told of, else all that look like one.
+    """Return the files of an operand: those of the ConfigMap that the operator is told of, else all that look like one.
 
     What is meant to be one and cannot be parsed is a finding.
     """
@@ -186,7 +186,7 @@ class Configuration(Value):
     losses: tuple[Loss, ...]
 
     def of_mig(self, profiles: Sequence[str], strategy: str) -> dict[str, Any]:
-        """The `timeSlicing` of a pool with MIG; MPS shares no MIG devices."""
+        """Return the `timeSlicing` of a pool with MIG; MPS shares no MIG devices."""
         method = self.method
         if method is None or method.kind == "mps":
             return {}
@@ -204,7 +204,7 @@ class Configuration(Value):
         return {"timeSlicing": {"replicas": shares_of, **method.fields()}}
 
     def of_gpus(self) -> dict[str, Any]:
-        """The sharing of a pool of whole GPUs; nothing where they are not divided."""
+        """Return the sharing of a pool of whole GPUs; nothing where they are not divided."""
         method = self.method
         shares = method.replicas.get(GPU_RESOURCE) if method else None
         return {method.kind: {"replicas": shares, **method.fields()}} if method and shares else {}

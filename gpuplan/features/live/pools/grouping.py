@@ -84,7 +84,7 @@ def _key(machine: Machine, flavors: tuple[str, ...]) -> tuple[object, ...]:
 
 
 def _unlabelled(machine: Machine) -> tuple[object, ...]:
-    """The MIG devices of a node that names no entry: what it is divided into is all that one knows of it."""
+    """Return the MIG devices of a node that names no entry: what it is divided into is all that one knows of it."""
     if machine.labels.get(MIG_CONFIG_LABEL):
         return ()
     mode = machine.product.removesuffix("-SHARED") if is_of_mig_devices(machine.product) else ""
@@ -92,7 +92,7 @@ def _unlabelled(machine: Machine) -> tuple[object, ...]:
 
 
 def selector_of(machine: Machine) -> dict[str, str]:
-    """The label by which a managed service tells the nodes of one group."""
+    """Return the label by which a managed service tells the nodes of one group."""
     return next(({label: machine.labels[label]} for label in NODE_POOL_LABELS if machine.labels.get(label)), {})
 
 
@@ -152,7 +152,7 @@ class Board(NamedTuple):
 
 
 def board_of(group: Group) -> Board | None:
-    """The model that the table names, or most nodes have."""
+    """Return the model that the table names, or most nodes have."""
     stated = next(filter(None, (part.gpu for part in group.claim.parts)), "")
     if gpu := load().find(stated):
         return Board(gpu.id, gpu)
@@ -167,7 +167,7 @@ def board_of(group: Group) -> Board | None:
 
 
 def unknown_models(groups: Sequence[Group], boards: Mapping[str, Board | None], reports: Reports) -> Iterator[Draft]:
-    """A document for each model that the catalog lacks."""
+    """Yield a document for each model that the catalog lacks."""
     unknown: dict[str, list[Group]] = {}
     for found in groups:
         board = boards[found.pool]

@@ -196,7 +196,7 @@ class Layouts:
         return name
 
     def _free(self, name: str, gpu: Gpu) -> str:
-        """A name that no other layout has, and that means nothing to the operator."""
+        """Return a name that no other layout has, and that means nothing to the operator."""
         longer = f"{name}-{policy_name(gpu.id)}"[:_LONGEST].strip("-")
         tries = chain((name, longer), (f"{name}-{number}" for number in numbers(2)))
         return next(found for found in tries if found not in self._drafts and found not in _OF_MIG_MANAGER)

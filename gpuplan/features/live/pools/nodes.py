@@ -29,7 +29,7 @@ published as GPUs (`productLabel` in `internal/lm/resource.go` of NVIDIA/k8s-dev
 
 
 def bare_product(label: str) -> str:
-    """The product of whole GPUs that a value of the label is about."""
+    """Return the product of whole GPUs that a value of the label is about."""
     return label.removesuffix(_SHARED).partition(_MIG)[0]
 
 
@@ -48,14 +48,14 @@ def find_by_product(label: str) -> Gpu | None:
 
 
 def find_by_pci(devices: Iterable[str]) -> Gpu | None:
-    """The one model of the catalog that has all these ids, as `lspci -nn` prints them."""
+    """Return the one model of the catalog that has all these ids, as `lspci -nn` prints them."""
     wanted = set(devices)
     found = [gpu for gpu in load().all() if wanted and wanted <= {device.spelt for device in gpu.pci}]
     return found[0] if len(found) == 1 else None
 
 
 def profile_of_product(label: str, gpu: Gpu) -> Profile | None:
-    """The profile of the MIG devices that the label counts; None where it counts whole GPUs."""
+    """Return the profile of the MIG devices that the label counts; None where it counts whole GPUs."""
     suffix = label.removesuffix(_SHARED).partition(_MIG)[2]
     return next((profile for profile in gpu.profiles if profile.resource_suffix == suffix), None)
 
@@ -70,7 +70,7 @@ _ID: Final = regex(r"[0-9a-f]{4}")
 
 
 def devices_by_node(dump: Dump) -> Mapping[str, frozenset[str]]:
-    """The PCI ids of NVIDIA's graphics boards by node, of NFD's own objects."""
+    """Return the PCI ids of NVIDIA's graphics boards by node, of NFD's own objects."""
     found: dict[str, frozenset[str]] = {}
     for item in dump.of_kind(_NFD, "NodeFeature"):
         node = item.labels.get(_NODE_OF_FEATURE, item.name)
@@ -102,7 +102,7 @@ def gpu_name(product: str) -> str:
 def described(
     labels: Mapping[str, str], products: Iterable[str], devices: Iterable[str]
 ) -> Iterator[tuple[str, object]]:
-    """The fields of a `Gpu`, as far as a node with whole GPUs says them."""
+    """Yield the fields of a `Gpu`, as far as a node with whole GPUs says them."""
     memory = labels.get("nvidia.com/gpu.memory", "")
     if memory.isdigit():
         yield "memoryMiB", int(memory)
@@ -225,7 +225,7 @@ def _taints(written: object) -> Iterator[Taint]:
 
 
 def read_taints(written: object) -> tuple[Taint, ...]:
-    """The taints of an object that says which ones nodes are to have."""
+    """Return the taints of an object that says which ones nodes are to have."""
     return tuple(_taints(written))
 
 
@@ -292,7 +292,7 @@ def _matches(pattern: str, name: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> re.Pattern[str] | None:
-    """A pattern of RE2, where Python can read it, too."""
+    """Return a pattern of RE2, where Python can read it, too."""
     try:
         return re.compile(pattern)
     except (re.error, RecursionError, OverflowError):
@@ -344,7 +344,7 @@ def _rules(obj: Item) -> Iterator[tuple[str, Part]]:
 
 
 def _narrowed(part: Part, feature: Mapping[str, object]) -> Part:
-    """The part with what one term says of its nodes."""
+    """Return the part with what one term says of its nodes."""
     expressions = inside(feature, "matchExpressions")
     if feature.get("feature") == "pci.device":
         return replace(part, devices=part.devices | frozenset(_devices(expressions)))
@@ -362,7 +362,7 @@ def _narrowed(part: Part, feature: Mapping[str, object]) -> Part:
 
 
 def _devices(expressions: Mapping[str, object]) -> Iterator[str]:
-    """The boards that a term asks for, as `lspci -nn` prints their ids."""
+    """Yield the boards that a term asks for, as `lspci -nn` prints their ids."""
     vendor, model = (
         next(iter(_names(inside(expressions, f"subsystem_{part}").get("value"))), "") for part in ("vendor", "device")
     )

@@ -79,7 +79,7 @@ class Sharing:
         return tuple(self._of_part(group, part, gpu) for part in group.claim.parts)
 
     def read_by(self, shared: Shared) -> str:
-        """The key of the file that the nodes read: that of all nodes, where no label of theirs names one."""
+        """Return the key of the file that the nodes read: that of all nodes, where no label of theirs names one."""
         return shared.key or self.operator.default_key
 
     def _uses(self) -> Iterator[Use]:
@@ -103,7 +103,7 @@ class Sharing:
                     )
 
     def _entry_of(self, group: Group, part: Part) -> str:
-        """The entry that nodes name, or that has what they publish."""
+        """Return the entry that nodes name, or that has what they publish."""
         unlabelled = self._unlabelled.get(group.pool)
         return _config_name(part) or (unlabelled.entry if unlabelled else "")
 
@@ -145,7 +145,7 @@ class Sharing:
         return Shared({"exclusive": {}}, named)
 
     def _strategy(self, group: Group, config: Configuration) -> str:
-        """The file's, unless the cluster has one for all nodes; else GPU Feature Discovery shows it."""
+        """Return the file's, unless the cluster has one for all nodes; else GPU Feature Discovery shows it."""
         known = {strategy.value for strategy in MigStrategy}
         stated = self.operator.strategy if self.operator.strategy in known else config.strategy
         if stated in known:
@@ -171,7 +171,7 @@ def _counted(group: Group) -> int:
 
 
 def _instances(gpu: Gpu, machine: Machine) -> dict[str, int]:
-    """The MIG devices that a node publishes, by profile."""
+    """Return the MIG devices that a node publishes, by profile."""
     by_suffix = {f"nvidia.com/mig-{profile.resource_suffix}": profile.name for profile in gpu.profiles}
     return {by_suffix[name]: number for name, number in machine.published.items() if name in by_suffix}
 
@@ -198,7 +198,7 @@ class Keys:
         self._meanings = {key: found.most_common(1)[0][0] for key, found in sizes.items()}
 
     def kept(self, group: Group) -> dict[str, Any]:
-        """The name that a pool's file keeps, where nodes know it by another one than gpuplan would give it."""
+        """Return the name that a pool's file keeps, where nodes know it by another one than gpuplan would give it."""
         shared = self.shared[group.pool][0]
         if not self._is_foreign(group.pool, shared.key):
             return {}
@@ -223,7 +223,7 @@ class Keys:
         return bool(key) and (pool_of(key) if is_hashed else key) != pool
 
     def retained(self) -> Iterator[Draft]:
-        """Files that gpuplan wrote and no pool has now: nodes may still name them."""
+        """Yield files that gpuplan wrote and no pool has now: nodes may still name them."""
         used = {part.key for parts in self.shared.values() for part in parts}
         moved = {pool: parts[1].key for pool, parts in self.shared.items() if len(parts) > 1}
         used -= {pool for pool, key in moved.items() if key not in (pool, f"{pool}{ROLLOUT_SUFFIX}")}  # told by a hash
@@ -283,7 +283,7 @@ _DIVIDED: Final = ("timeSlicing", "mps")
 
 
 def _divided(shared: Shared) -> Iterator[str]:
-    """The resources that a pool has divided, by the names that they have before they are renamed."""
+    """Yield the resources that a pool has divided, by the names that they have before they are renamed."""
     sliced = shared.spec["mig"].get("timeSlicing") if shared.kind == "mig" else None
     if shared.kind in _DIVIDED or (sliced and shared.strategy == MigStrategy.SINGLE):
         yield GPU_RESOURCE

@@ -62,7 +62,7 @@ class Surroundings:
         return found
 
     def _find_flavor(self, pool: str, machines: Sequence[Machine]) -> Item | None:
-        """The flavor that is for the nodes of a pool and for no others."""
+        """Return the flavor that is for the nodes of a pool and for no others."""
         for item in self._flavors:
             if inside(item.body, "spec", "nodeLabels").get(POOL_LABEL) == pool:
                 return item
@@ -75,7 +75,7 @@ class Surroundings:
         return {"resourceFlavor": found.name} if found is not None and is_kept else {}
 
     def fixed_flavor(self, pool: str, machines: Sequence[Machine]) -> Item | None:
-        """The flavor of a pool, where the API server would refuse what gpuplan writes into it.
+        """Return the flavor of a pool, where the API server would refuse what gpuplan writes into it.
 
         One that names a topology keeps that, its labels and its tolerations for good (rules of
         `apis/kueue/v1beta2/resourceflavor_types.go` of Kueue v0.19.2).
@@ -86,7 +86,8 @@ class Surroundings:
         return None if is_ours or not text(spec.get("topologyName")) else found
 
     def per_node(self, pool: str, machines: Sequence[Machine], nodes: int) -> dict[str, str]:
-        """The CPU and memory of a node, where the cohort above all others has what nobody is guaranteed of a pool's.
+        """Return the CPU and memory of a node, where the cohort above all others has what nobody is guaranteed of a
+        pool's.
 
         Guarantees of queues and what is left to cohorts add up to what all nodes have for pods of tenants.
         """
@@ -141,7 +142,7 @@ class Surroundings:
         return {}
 
     def claimed_profiles(self, gpu: Gpu) -> list[str]:
-        """The profiles of a model that pods may claim."""
+        """Return the profiles of a model that pods may claim."""
         classes = {item.name for item in self._dump.of_kind("resource.k8s.io", "DeviceClass")}
         return [profile.name for profile in gpu.profiles if class_name(gpu, profile.name) in classes]
 
@@ -221,7 +222,8 @@ _NAME_LABEL: Final = "app.kubernetes.io/name"
 
 
 def read_disruption(dump: Dump, pool: str) -> dict[str, Any]:
-    """The `disruption` of a pool, so far as it is not the usual one. The path says which pool an object applies."""
+    """Return the `disruption` of a pool, so far as it is not the usual one. The path says which pool an object
+    applies."""
     folder = f"/{Stage.PARTITIONS}/{pool}"
     found: dict[str, Any] = {}
     for item in dump.of_kind(_ARGOCD, "Application"):
@@ -239,7 +241,7 @@ def read_disruption(dump: Dump, pool: str) -> dict[str, Any]:
 
 
 def _windows(dump: Dump, application: Item) -> Iterator[dict[str, Any]]:
-    """Those that are for this Application alone; others are the project's own."""
+    """Yield those that are for this Application alone; others are the project's own."""
     name = text(value_at(application.body, ("spec", "project")))
     for project in dump.of_kind(_ARGOCD, "AppProject"):
         if project.name != name:

@@ -18,7 +18,7 @@ __all__ = ["Queue", "read", "root_cohort"]
 
 
 def read(dump: Dump, plan: Plan) -> tuple[tuple[Queue, ...], tuple[Diagnostic, ...]]:
-    """A `Queue` for each tenant that has queues, each after the one that it is part of.
+    """Return a `Queue` for each tenant that has queues, each after the one that it is part of.
 
     Run:ai makes queues of KAI-Scheduler's group by itself: its projects say what they are of.
     """
@@ -36,7 +36,7 @@ def read(dump: Dump, plan: Plan) -> tuple[tuple[Queue, ...], tuple[Diagnostic, .
 
 
 def _used(queues: Iterable[Queue], labelled: frozenset[str]) -> set[str]:
-    """The tenants that have namespaces, and those above them."""
+    """Return the tenants that have namespaces, and those above them."""
     above = {queue.tenant: queue.parent for queue in queues}
     found: set[str] = set()
     for queue in queues:
@@ -48,7 +48,7 @@ def _used(queues: Iterable[Queue], labelled: frozenset[str]) -> set[str]:
 
 
 def _labelled(dump: Dump) -> Iterator[str]:
-    """The tenants that namespaces, or the parameters of gpuplan's admission, name."""
+    """Yield the tenants that namespaces, or the parameters of gpuplan's admission, name."""
     yield from (item.labels.get(TENANT_LABEL, "") for item in dump.of_kind("", "Namespace"))
     for item in dump.of_kind("", "ConfigMap"):
         if item.namespace == SYSTEM_NAMESPACE:

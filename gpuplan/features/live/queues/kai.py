@@ -37,7 +37,7 @@ from gpuplan.features.live.queues.model import (
 
 
 def read(dump: Dump, plan: Plan) -> tuple[tuple[Read, ...], Reports]:
-    """The tenants that Queues stand for, each after the one that it is part of."""
+    """Return the tenants that Queues stand for, each after the one that it is part of."""
     reader = _Reader(dump, plan)
     return tuple(reader.queues()), reader.reports
 
@@ -158,7 +158,7 @@ class _Reader:
         return found
 
     def _parent(self, tenant: str) -> str:
-        """The tenant above: in each shard the same, or the first that is found."""
+        """Return the tenant above: in each shard the same, or the first that is found."""
         above = [(held, self.parents[held.whole.name]) for held in self.tenants[tenant].values()]
         found = [(held, self.tenant_of[name]) for held, name in above if name]
         for held, parent in found[1:]:
@@ -169,7 +169,7 @@ class _Reader:
         return found[0][1] if found else ""
 
     def _pools(self, shard: str) -> Sequence[Pool]:
-        """The pools of a shard. What nobody labelled is of the one that has no value."""
+        """Return the pools of a shard. What nobody labelled is of the one that has no value."""
         labelled = {pool.name: self._shard_of(pool) for pool in self.plan.pools}
         return [pool for pool in self.plan.pools if labelled[pool.name] == shard]
 
@@ -226,7 +226,7 @@ class _Reader:
         return found
 
     def _granted(self, tenant: str, pool: Pool) -> list[str]:
-        """The units that admission lets the tenant's pods ask for, where gpuplan's own parameters say it."""
+        """Return the units that admission lets the tenant's pods ask for, where gpuplan's own parameters say it."""
         granted = self.granted.get(tenant, ())
         return [unit.name for unit in pool.units if (pool.name, unit.asked_as or FRACTION) in granted]
 
@@ -283,7 +283,7 @@ class _Reader:
         }
 
     def _gpus(self, queue: Item, pools: Sequence[Pool]) -> Bounds:
-        """A number that is left out is 0, and -1 is without bound; a limit of none lets no pod run."""
+        """Return a queue's numbers, None for no bound; a missing number is 0, and a limit of 0 lets no pod run."""
         gpu = inside(queue.body, "spec", "resources", "gpu")
         for field in ("quota", "limit"):
             if field in gpu and _number(gpu[field]) is None:
@@ -358,7 +358,7 @@ class _Reader:
         )
 
     def _find_owners(self) -> Mapping[str, str]:
-        """The tenant of each namespace whose work names queues: the one that most of its work is in."""
+        """Return the tenant of each namespace whose work names queues: the one that most of its work is in."""
         counted: dict[str, Counter[str]] = {}
         for queue, found in self.work.items():
             for namespace, number in found.items() if queue in self.tenant_of else ():
@@ -373,7 +373,7 @@ class _Reader:
         return owners
 
     def _settings(self, first: Item, shards: Mapping[str, _Held]) -> dict[str, Any]:
-        """The fields of a tenant that its queues say in all pools alike."""
+        """Return the fields of a tenant that its queues say in all pools alike."""
         found = _settings_of(first)
         for held in shards.values():
             if _settings_of(held.whole) != found:

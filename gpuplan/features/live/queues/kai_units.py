@@ -50,7 +50,7 @@ def own_bounds(
     capped: Capped = UNCAPPED,
     may_be_none: bool = True,
 ) -> Found | None:
-    """The quotas of a tenant that its queue and, if it has its own work as well, the queue of that come of.
+    """Return the quotas of a tenant that its queue and, if it has its own work as well, the queue of that come of.
 
     ``below`` is what lies within, by unit. ``units`` are those that it is known to be granted. What is ``capped`` tells
     how GPUs are divided among units, where it comes to the same number. None where no quotas in whole units come to
@@ -68,7 +68,7 @@ def own_bounds(
 def _as_said(
     pool: Pool, chosen: Sequence[str], whole: Bounds, rest: Bounds | None, below: Found, capped: Capped
 ) -> Found | None:
-    """The quotas on these units; None where they come to other numbers."""
+    """Return the quotas on these units; None where they come to other numbers."""
     others = {name: part for name, part in below.items() if name not in chosen}
     within = gpus_of(pool, {name: part for name, part in below.items() if name in chosen})
     beside, other_limit = gpus_of(pool, others), _limit_of(pool, others)
@@ -103,7 +103,7 @@ def _as_said(
 def _as_capped(
     pool: Pool, inner: Mapping[str, Amount], remainder: Ratio, limit: Ratio | None, capped: Capped
 ) -> Found | None:
-    """The quotas that caps tell; None where they do not tell all, or come to other numbers.
+    """Return the quotas that caps tell; None where they do not tell all, or come to other numbers.
 
     ``inner`` is what lies within, ``remainder`` the GPUs that are guaranteed beside that.
     """

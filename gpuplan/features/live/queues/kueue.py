@@ -36,7 +36,7 @@ from gpuplan.features.live.queues.model import (
 
 
 def read(dump: Dump, plan: Plan) -> tuple[tuple[Read, ...], Reports]:
-    """The tenants that ClusterQueues and Cohorts stand for, each after the one that it is part of."""
+    """Return the tenants that ClusterQueues and Cohorts stand for, each after the one that it is part of."""
     reader = _Reader(dump, plan)
     return tuple(reader.queues()), reader.reports
 
@@ -122,7 +122,7 @@ class _Reader:
     # --- The tree
 
     def _used(self) -> Iterable[str]:
-        """The cohorts but the root that queues are in, and those above them, the upper ones first."""
+        """Return the cohorts but the root that queues are in, and those above them, the upper ones first."""
         used: dict[str, None] = {}
         for item, _ in self.counting.values():
             way, above = [], cohort_of(item)
@@ -227,7 +227,8 @@ class _Reader:
         return Share(guaranteed, limit, guaranteed if shared.lending is None else shared.lending)
 
     def _granted(self, cells: Cells, *gaps: Cell) -> Sequence[Key]:
-        """The cells that quotas stand for: those that are no gaps, and what gives every flavor and resource one."""
+        """Return the cells that quotas stand for: those that are no gaps, and what gives every flavor and resource
+        one."""
         keys = [key for key in cells if self.units(key)]
         chosen = {key for key in keys if cells[key] not in gaps}
         for key in keys:
@@ -281,7 +282,7 @@ class _Reader:
         )
 
     def _units_of(self, shares: Mapping[Key, Share]) -> Iterator[UnitShare]:
-        """A resource that two units of a pool have, as under strategy `single`, is the one's that there is more of."""
+        """Yield the share of each unit; a resource of two units, as under strategy `single`, is of the larger one."""
         for key, share in shares.items():
             pool, units = self.plan.find_pool(key[0]), self.units(key)
             if pool and units:
@@ -378,7 +379,7 @@ def _is_new(key: Key, chosen: Iterable[Key]) -> bool:
 
 
 def _upward(children: Mapping[str, Sequence[_Holder]]) -> Iterator[_Holder]:
-    """Each after those that are part of it."""
+    """Yield each after those that are part of it."""
     downward, waiting = [], [*children.get("", ())]
     while waiting:
         holder = waiting.pop()

@@ -51,7 +51,7 @@ class CellReader(Value, eq=False):
         return set()
 
     def read(self, holder: Item) -> Cells:
-        """Those of a ClusterQueue or a Cohort, in the order of its flavors.
+        """Return those of a ClusterQueue or a Cohort, in the order of its flavors.
 
         CPU, memory and pods count where the queue has units of the pool.
         """
@@ -76,7 +76,7 @@ class CellReader(Value, eq=False):
         return {key: found[key] for pool in order for key in found if key[0] == pool}
 
     def _quotas(self, holder: Item) -> Iterator[_Quota]:
-        """Units first: what else is counted is so beside them."""
+        """Yield the quotas on units first, since CPU and memory are counted beside them."""
         found = [*self._written(holder)]
         yield from (quota for quota in found if quota.resource not in _OF_NODES)
         yield from (quota for quota in found if quota.resource in _OF_NODES)
@@ -113,7 +113,7 @@ class CellReader(Value, eq=False):
     # --- Pools
 
     def _pools(self, holder: Item, quota: _Quota, among: Sequence[str] | None) -> Mapping[str, Ratio]:
-        """The pools that a quota is on, with what each counts for; of those ``among`` where it is of nodes."""
+        """Return the pools that a quota is on, with what each counts for; of those ``among`` where it is of nodes."""
         flavor = self.dump.find(KUEUE_GROUP, "ResourceFlavor", quota.flavor)
         if flavor is None:
             named = self.plan.find_pool(quota.flavor)
@@ -187,13 +187,13 @@ class CellReader(Value, eq=False):
 
 
 def node_labels(flavor: Item) -> Mapping[str, str]:
-    """The labels of the nodes that a flavor is of; none where it is of all."""
+    """Return the labels of the nodes that a flavor is of; none where it is of all."""
     found = inside(flavor.body, "spec", "nodeLabels")
     return {key: value for key, value in found.items() if isinstance(value, str)}
 
 
 def units_of(pool: Pool, resource: str) -> list[Unit]:
-    """The units of a pool that Kueue counts by a resource: several under strategy `single`."""
+    """Return the units of a pool that Kueue counts by a resource: several under strategy `single`."""
     return [unit for unit in pool.units if counted_resource(pool, unit) == resource]
 
 

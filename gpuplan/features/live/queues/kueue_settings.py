@@ -157,7 +157,7 @@ class NamespaceReader:
         return Namespaces(tuple(names), is_by_label, local_queue, tuple(found[name] for name in sorted(found)))
 
     def tenant_of(self, queue: str) -> str:
-        """The tenant whose label all of its namespaces carry, empty where they do not agree."""
+        """Return the tenant whose label all of its namespaces carry, empty where they do not agree."""
         names = self._chosen.get(queue, {})
         objects = [self._dump.find("", "Namespace", name) for name in names]
         found = {item.labels.get(TENANT_LABEL, "") for item in objects if item}
@@ -172,7 +172,7 @@ class NamespaceReader:
 
 
 def _named(queue: Item) -> Iterator[str]:
-    """The namespaces that a selector has by their names."""
+    """Yield the namespaces that a selector has by their names."""
     for term in sequence(inside(queue.body, "spec", "namespaceSelector").get("matchExpressions")):
         if mapping(term).get("key") == _NAME and mapping(term).get("operator") == "In":
             yield from (name for name in map(text, sequence(mapping(term).get("values"))) if name)

@@ -47,7 +47,7 @@ class Names:
         self._given: set[str] = set()
 
     def give(self, wish: str) -> str:
-        """The wish, if it can be a tenant's name and is no other's; else one that is like it."""
+        """Return the wish, if it can be a tenant's name and is no other's; else one that is like it."""
         name = wish if TENANT.is_spelt(wish) else _OTHERS.sub("-", wish.lower()).strip("-") or "team"
         name = name[: TENANT.longest].rstrip("-")
         found, number = name, 2
@@ -69,7 +69,8 @@ KUEUE_GROUP: Final = "kueue.x-k8s.io"
 
 
 def root_cohort(dump: Dump) -> str:
-    """The cohort that all others are in, as gpuplan writes one; gpuplan's own name where there is no single one."""
+    """Return the cohort that all others are in, as gpuplan writes one; gpuplan's own name where there is no single
+    one."""
     above = parents(dump)
     used = [cohort_of(item) for item in dump.of_kind(KUEUE_GROUP, "ClusterQueue")]
     tops = dict.fromkeys(name for name in (*above, *used) if name and not above.get(name))
@@ -77,7 +78,7 @@ def root_cohort(dump: Dump) -> str:
 
 
 def parents(dump: Dump) -> Mapping[str, str]:
-    """The cohort above each, empty where there is none; of a circle one is taken to have none."""
+    """Return the cohort above each, empty where there is none; of a circle one is taken to have none."""
     written: dict[str, str] = {}
     for item in dump.of_kind(KUEUE_GROUP, "Cohort"):
         spec = inside(item.body, "spec")
@@ -87,7 +88,7 @@ def parents(dump: Dump) -> Mapping[str, str]:
 
 
 def cohort_of(queue: Item) -> str:
-    """The cohort that a ClusterQueue is in, in either version of the API; empty for what is in none."""
+    """Return the cohort that a ClusterQueue is in, in either version of the API; empty for what is in none."""
     spec = inside(queue.body, "spec")
     return (text(spec.get("cohortName")) or text(spec.get("cohort"))) if queue.kind == "ClusterQueue" else ""
 
@@ -196,11 +197,11 @@ class Matching(Value, eq=False):
     plan: Plan
 
     def pools_of(self, labels: Mapping[str, str]) -> Sequence[Pool]:
-        """The pools that have nodes with these labels, in their order."""
+        """Return the pools that have nodes with these labels, in their order."""
         return [pool for pool in self.plan.pools if self._has(pool, labels)]
 
     def nodes_of(self, pool: Pool) -> Sequence[Item]:
-        """The nodes of a pool that the dump has."""
+        """Return the nodes of a pool that the dump has."""
         return self._nodes.get(pool.name, ())
 
     def _has(self, pool: Pool, labels: Mapping[str, str]) -> bool:
@@ -225,7 +226,7 @@ class Matching(Value, eq=False):
         return found
 
     def _places(self, node: Item) -> Iterator[Pool]:
-        """The pool of a node by its name, else by its label, else by what chooses nodes."""
+        """Yield the pool of a node by its name, else by its label, else by what chooses nodes."""
         yield from (pool for pool in self.plan.pools if node.name in pool.nodes.names)
         yield from (pool for pool in self.plan.pools if node.labels.get(POOL_LABEL) == pool.name)
         yield from (pool for pool in self.plan.pools if _chooses(pool, node))

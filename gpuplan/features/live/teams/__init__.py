@@ -20,7 +20,10 @@ from gpuplan.features.live.teams.quotas import quotas_of
 
 
 def read(dump: Dump, plan: Plan) -> Found:
-    """A tenant for each team. Queues say what it has and what it is part of, all else its namespaces say."""
+    """Return a tenant for each team.
+
+    Queues say what a tenant has and what it is part of, and its namespaces say the rest.
+    """
     queued, diagnostics = queues.read(dump, plan)
     reports = Reports(in_full=True)
     offers, spaces = offers_of(plan), find_spaces(dump)
@@ -58,7 +61,7 @@ def _spec(
 
 
 def _priority_classes(team: Team, plan: Plan, quotas: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Those that gpuplan's parameters name; where nobody bounds them, pods may name any."""
+    """Return the classes that gpuplan's parameters name, or all if nobody bounds them."""
     parameters = [*(space.parameters for space in team.spaces), team.labelled]
     stated = [text(mapping(item.body.get("data")).get("priorityClasses")).split() for item in parameters if item]
     known = [found.name for found in sorted(plan.priority_classes, key=lambda found: -found.spec.value)]

@@ -29,7 +29,7 @@ class _Member(NamedTuple):
 
 
 def members_of(team: Team, reports: Reports) -> list[Any]:
-    """Those that RoleBindings give a ClusterRole in every namespace of the team.
+    """Return the members that RoleBindings give a ClusterRole in every namespace of the team.
 
     A RoleBinding to a Role is about one namespace, and stays there; so do those of Kubernetes and OpenShift.
     """
@@ -96,7 +96,7 @@ _ENFORCE: Final = "pod-security.kubernetes.io/enforce"
 
 
 def allowed(team: Team, plan: Plan, network: Mapping[str, frozenset[str]], reports: Reports) -> dict[str, Any]:
-    """The fields of `allow` that are not as usual; ``network`` are resources for RDMA by team."""
+    """Return the fields of `allow` that are not as usual; ``network`` are resources for RDMA by team."""
     found: dict[str, Any] = {}
     level = _pod_security(team, reports)
     if level is not Allow.model_fields["pod_security"].default:

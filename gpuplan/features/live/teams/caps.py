@@ -71,7 +71,7 @@ _WORDS_OF_A_GRANT: Final = 3
 
 
 def offers_in(parameters: Item | None, offers: Offers) -> Iterator[Offer]:
-    """The units that gpuplan's parameters grant, in their order."""
+    """Yield the units that gpuplan's parameters grant, in their order."""
     by_grant = {
         (offer.pool.name, offer.unit.asked_as or FRACTION): offer for known in offers.values() for offer in known
     }
@@ -96,7 +96,7 @@ class Caps(Value):
 
 
 def read_caps(quotas: Iterable[Item]) -> Caps:
-    """Each of several quotas of a namespace holds, so that the lowest cap does."""
+    """Return the lowest cap of a namespace's quotas by key, since each of them holds."""
     plain: dict[str, Cap] = {}
     by_class: dict[str, dict[str, Cap]] = {}
     for item in quotas:
@@ -202,7 +202,7 @@ def _capping_nothing(team: str, item: Item, offers: Offers, reports: Reports) ->
 
 
 def _meant(key: str, offers: Offers) -> str | None:
-    """The key that a misspelt one is meant to be."""
+    """Return the key that a misspelt one is meant to be."""
     is_known = key in offers or key.startswith("limits.") or f"requests.{key}" in offers
     return None if is_known or not _is_of_gpus(key, offers) else misspelling(key, offers)
 

@@ -22,7 +22,7 @@ _LABELLED: Final = "grants."
 
 
 def find_spaces(dump: Dump) -> Mapping[str, Space]:
-    """The namespaces of which a dump says something, each with its owner where gpuplan's own objects say it."""
+    """Return the namespaces of which a dump says something, each with its owner where gpuplan's own objects say it."""
     own = _owners_of(dump, labelled_parameters(dump))
     by_namespace: dict[str, list[Item]] = {name: [] for name in own}
     for item in (*dump.of_kind("", "ResourceQuota", "LimitRange"), *dump.of_kind(RBAC, "RoleBinding")):

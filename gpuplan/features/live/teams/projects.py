@@ -174,7 +174,7 @@ def _times(rules: Mapping[str, Any]) -> Mapping[str, Mapping[str, str]]:
 
 
 def spelt(seconds: int) -> str:
-    """A duration as policies have it."""
+    """Return a duration as policies have it."""
     for length, unit in ((3600, "h"), (60, "m")):
         if seconds % length == 0:
             return f"{seconds // length}{unit}"
@@ -248,8 +248,10 @@ class _Reader:
     # --- Who is there
 
     def _likely_parent(self, team: _Team, teams: Mapping[str, _Team]) -> str:
-        """A request names the department by an id that Run:ai gives: it is one that has as much, of those without
-        projects of their own if there are any."""
+        """Return a department that has as much as a team, first one without projects.
+
+        A request names the department by an id that Run:ai gives.
+        """
         fitting = [
             name
             for name, found in self._departments.items()
@@ -458,7 +460,7 @@ def _units(total: Ratio, part: _Part) -> Ratio:
 
 
 def _exact(total: Ratio, parts: Sequence[_Part]) -> list[Ratio] | None:
-    """The solution that is nearest to the hint of the first part, then of the second and so on."""
+    """Return the solution that is nearest to the hint of the first part, then of the second and so on."""
     part, rest = parts[0], parts[1:]
     units = _units(total, part)
     if not rest:
@@ -531,7 +533,7 @@ def _compute(compute: Mapping[tuple[str, Counted], Bounds], pool: str) -> dict[s
 
 
 def _go(time: str) -> str:
-    """A length of days, hours and minutes in hours and minutes."""
+    """Return a length of days, hours and minutes in hours and minutes."""
     found = re.fullmatch(r"(?:([0-9]{1,4})d)?(?:([0-9]{1,4})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,6})s)?", time)
     if not found:
         return ""

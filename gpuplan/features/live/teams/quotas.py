@@ -82,7 +82,7 @@ def quotas_of(
 
 
 def _with_units(quotas: Iterable[Mapping[str, Any]], plan: Plan) -> tuple[Mapping[str, Any], ...]:
-    """A quota need not name the only unit of its pool."""
+    """Return the quotas with the only unit of each pool, which a quota need not name."""
     only = {pool.name: pool.units[0].name for pool in plan.pools if len(pool.units) == 1}
     return tuple(
         {"pool": pool, "unit": only[pool], **quota}
@@ -104,7 +104,7 @@ def _caps_of(quotas: Iterable[Mapping[str, Any]], capped_by: CappedBy) -> Mappin
 
 
 def _bounded(pool: str, unit: str, guaranteed: float, limit: float | None) -> dict[str, Any]:
-    """A limit that is the guarantee is not stated."""
+    """Return the entry of a quota, without a limit that is the guarantee."""
     entry: dict[str, Any] = {"pool": pool, "unit": unit, "guaranteed": guaranteed}
     if limit != guaranteed:
         entry["limit"] = "none" if limit is None else limit
@@ -166,7 +166,7 @@ class Divider:
         self._given: dict[tuple[str, UnitKey], int] = {}
 
     def divide(self, team: str, amount: int, offers: Sequence[Offer]) -> Mapping[UnitKey, int]:
-        """Each gets one at least, for one that gets none could not be used any more."""
+        """Divide an amount, with at least one for each unit: a unit without any could not be used."""
         parts = self._by_queues(team, amount, offers) or self._by_room(amount, offers)
         for key, part in parts.items():
             self._left[key] -= part
@@ -236,7 +236,7 @@ def shares_of(team: Team, divider: Divider, asked: Mapping[str, Place], reports:
 
 
 def _candidates(space: Space, caps: Caps, offers: Offers) -> Mapping[str, tuple[Offer, ...]]:
-    """The units that a namespace may use, by what a quota counts them by.
+    """Return the units that a namespace may use, by what a quota counts them by.
 
     gpuplan's parameters say it, else its quotas do.
     """
@@ -256,7 +256,7 @@ def _parts(team: Team, cap: Cap | None, candidates: Sequence[Offer], divider: Di
 
 
 def _class_parts(amount: int, parts: Mapping[UnitKey, int | None]) -> Mapping[UnitKey, int]:
-    """The same part of each of its units."""
+    """Return the same part of each of its units."""
     weights = {key: Ratio(1 if part is None else part) for key, part in parts.items()}
     whole = sum(weights.values(), Ratio(0))
     return portion_of(amount, weights, whole) if whole else {}

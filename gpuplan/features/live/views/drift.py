@@ -28,7 +28,7 @@ MOST_KINDS: Final = 8
 
 
 def shown_drift(drifting: Drifting, format_: str, theme: Theme) -> str:
-    """The differences as ``table``, ``markdown`` or ``json``."""
+    """Return the differences as ``table``, ``markdown`` or ``json``."""
     match format_:
         case "json":
             return json_text(drift_as_data(drifting, theme))
@@ -112,7 +112,7 @@ def by_whom(owner: Owner) -> str:
 
 
 def policy_lines(drift: Drift) -> Sequence[Source]:
-    """The lines of policies that a value comes from, or else the page that tells the rule."""
+    """Return the lines of policies that a value comes from, or else the page that tells the rule."""
     lines = [source for source in drift.sources if source.how is not How.RULE]
     own = [source for source in lines if not source.is_of_object]
     return own or lines or drift.sources
@@ -170,7 +170,7 @@ _LEAST: Final = 16
 
 
 def _row(word: str, text: str, theme: Theme) -> str:
-    """A line, or more where it does not fit into one."""
+    """Return a line, or more where it does not fit into one."""
     shown = printable(text)
     if cells(shown) <= theme.width - 4 - _WORDS:
         return f"    {pad(word, _WORDS)}{shown}\n"
@@ -185,7 +185,7 @@ _LIMIT: Final = 900_000
 
 
 def drift_markdown(drifting: Drifting, theme: Theme) -> str:
-    """A verdict, and a table of what differs."""
+    """Return a verdict, and a table of what differs."""
     rows = [_cells(drift, theme) for drift in drifting.drifts]
     head = f"### {escape(verdict(drifting))}\n\n"
     table = markdown_table(_HEADINGS, rows) if rows else ""
@@ -212,7 +212,7 @@ def _cells(drift: Drift, theme: Theme) -> Iterator[str]:
 
 
 def drift_as_data(drifting: Drifting, theme: Theme) -> dict[str, Any]:
-    """A contract, `drift.schema.json`."""
+    """Return the differences as the contract `drift.schema.json` has them."""
     return {
         "format_version": FORMAT_VERSION,
         "cluster": drifting.cluster,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def files(imported: Import) -> str:
-    """The files that would be written, as one stream of documents, each below its path."""
+    """Return the files that would be written, as one stream of documents, each below its path."""
     return "---\n".join(f"# {path}\n{text}" for path, text in imported.files.items())
 
 
@@ -75,7 +75,7 @@ def _made(imported: Import) -> str:
 
 
 def commands() -> str:
-    """The commands of kubectl that collect a dump, each with where it is of use."""
+    """Return the commands of kubectl that collect a dump, each with where it is of use."""
     lines = [f"{item.command}{f'  # where {item.where} is' if item.where else ''}\n" for item in COLLECTED]
     return _HEAD + "".join(lines)
 

@@ -33,7 +33,7 @@ _MOST_GUESSES = 32
 
 
 def read(dump: Dump, plan: Plan) -> Found:
-    """The Workloads of what gpuplan wrote, and a finding for each other object whose pods ask for GPUs."""
+    """Return the Workloads of what gpuplan wrote, and a finding for each other object whose pods ask for GPUs."""
     groups = groups_of(dump)
     times = Counter(group.name for group in groups)
     drafts = Found()

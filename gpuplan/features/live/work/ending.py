@@ -131,13 +131,13 @@ def _meeting(group: Group, maker: Item, job: Mapping[str, object]) -> Spec:
 
 
 def annotations_of(maker: Item) -> Mapping[str, object]:
-    """Those of what makes the pods: a runtime has them where those of its JobSets are."""
+    """Return the annotations of a maker; a TrainingRuntime has them at the template of its JobSet."""
     own = inside(maker.body, "spec", "template") if kind_of(maker) == TRAINING_RUNTIME else maker.body
     return inside(own, "metadata", "annotations")
 
 
 def topology(*annotations: Mapping[str, object]) -> Spec | None:
-    """The level that pods share."""
+    """Return the level that pods share."""
     for found in annotations:
         for field, keys in _PLACEMENTS.items():
             for key in keys:

@@ -75,7 +75,7 @@ class _Drafted(Value, eq=False):
 
 
 def judge(plan: Plan, group: Group, maker: Item, guess: Spec) -> Judged:
-    """The guess with the variables that it lacks, and with a patch of its pods for what no field says."""
+    """Return the guess with the variables that it lacks, and with a patch of its pods for what no field says."""
     bare = _made(plan, group, maker, guess)
     if bare.workload is None:
         return bare
@@ -113,7 +113,7 @@ def _refused(plan: Plan, workload: Workload) -> str:
 
 
 def _made(plan: Plan, group: Group, maker: Item, guess: Spec) -> Judged:
-    """The work that a guess is, with its fields in their order and without defaults."""
+    """Return the work that a guess is, with its fields in their order and without defaults."""
     document = {"apiVersion": API_VERSION, "kind": "Workload", "metadata": {"name": group.name}, "spec": guess}
     try:
         policy = models.Workload.model_validate(document)
@@ -152,7 +152,7 @@ def _is_maker(like: Item, body: Mapping[str, Any]) -> bool:
 
 
 def _renamed(value: Any, name: str, other: str) -> Any:  # noqa: ANN401 - any part of an object
-    """A part of an object with another name of the object in its texts."""
+    """Return a part of an object with another name of the object in its texts."""
     if isinstance(value, Mapping):
         return {key: _renamed(item, name, other) for key, item in value.items()}
     if isinstance(value, list):
@@ -174,7 +174,7 @@ def _patch(plan: Plan, maker: Item, written: Mapping[str, object]) -> Spec:
 
 
 def _compared(plan: Plan, group: Group, made: Judged) -> Judged:
-    """The first difference between what is there and what would be written."""
+    """Return the first difference between what is there and what would be written."""
     if made.workload is None:
         return made
     by_identity = {item.identity: item for item in group.items}
@@ -227,7 +227,7 @@ def _change(have: object, want: object, shape: Shape, route: Path) -> object:
 
 
 def _items(have: list[object], want: list[object], key: str, shape: Shape, route: Path) -> list[object]:
-    """The items that are other ones, or new; and those that go."""
+    """Return the items that are other ones, or new; and those that go."""
     by_key = {_named(item, key): item for item in have}
     found: list[object] = []
     for index, item in enumerate(want):

@@ -99,7 +99,7 @@ _CONTAINERS: Final = (MAIN_CONTAINER, CONTAINER)
 
 
 def groups_of(dump: Dump) -> tuple[Group, ...]:
-    """The workloads whose labels objects have, but for what controllers own."""
+    """Return the workloads whose labels objects have, but for what controllers own."""
     found: dict[tuple[str, str], list[Item]] = {}
     for item in dump.objects:
         name = item.labels.get(WORKLOAD_LABEL)
@@ -132,19 +132,19 @@ def template_of(obj: Item) -> Mapping[str, object]:
 
 
 def main_container(template: Mapping[str, object]) -> Mapping[str, object]:
-    """The container that the work is about: that of gpuplan's name, or the first one."""
+    """Return the container that the work is about: that of gpuplan's name, or the first one."""
     containers = [mapping(item) for item in sequence(inside(template, "spec").get("containers"))]
     named = (item for item in containers if str(item.get("name")) in _CONTAINERS)
     return next(named, containers[0] if containers else {})
 
 
 def texts(value: object) -> list[str]:
-    """The texts of a list."""
+    """Return the texts of a list."""
     return [item for item in sequence(value) if isinstance(item, str)]
 
 
 def named(items: Sequence[object], name: str) -> Mapping[str, object]:
-    """The item of a list that has a name."""
+    """Return the item of a list that has a name."""
     return next((mapping(item) for item in items if mapping(item).get("name") == name), {})
 
 
@@ -188,7 +188,7 @@ def common(plan: Plan, group: Group, tenant: Tenant, template: Template) -> Iter
 
 
 def find_pool(plan: Plan, template: Template) -> Pool | None:
-    """The pool that pods name; of several the first, which is the workload's own."""
+    """Return the pool that pods name; of several the first, which is the workload's own."""
     name = inside(template, "spec", "nodeSelector").get(POOL_LABEL)
     terms = inside(template, "spec", "affinity", "nodeAffinity", _REQUIRED).get("nodeSelectorTerms")
     for item in sequence(value_at(terms, (0, "matchExpressions"))):
@@ -204,7 +204,7 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def _asked(pool: Pool, template: Template, container: Mapping[str, object]) -> Iterator[Spec]:
-    """The units, and how many; or the part of a GPU."""
+    """Yield the units, and how many; or the part of a GPU."""
     if (part := _fraction(template, container)) is not None:
         yield {"fraction": part}
         return
@@ -230,7 +230,7 @@ def _fraction(template: Template, container: Mapping[str, object]) -> object:
 
 
 def _limit_of(template: Template, container: Mapping[str, object]) -> object:
-    """The most of a GPU that a container may use: the variable says what the annotation may not."""
+    """Return the most of a GPU that a container may use: the variable says what the annotation may not."""
     annotations = inside(template, "metadata", "annotations")
     by_kserve = PORTION_LIMIT.replace(f".{MAIN}.", f".{CONTAINER}.")
     by_name = annotations.get(PORTION_LIMIT) or annotations.get(by_kserve)
@@ -260,7 +260,7 @@ def _amount(value: object) -> str | None:
 
 
 def respelled(specs: Iterable[Spec], *, is_named_by_content: bool) -> Iterator[Spec]:
-    """The same with amounts as a policy may have said them: `1500m` is what the API server makes of `1.5`.
+    """Yield the same with amounts as a policy may have said them: `1500m` is what the API server makes of `1.5`.
 
     It matters where a digest of what was written is in the name of an object, as that of a Job.
     """
@@ -298,7 +298,7 @@ _ABOVE: Final = {
 
 
 def files(group: Group, template: Template) -> dict[str, object]:
-    """Those of the ConfigMap that its pods mount as the workload's."""
+    """Return those of the ConfigMap that its pods mount as the workload's."""
     volume = named(_pod(template, "volumes"), "config")
     found = group.find(CONFIG_MAP, text(inside(volume, "configMap").get("name")))
     return dict(mapping(found.body.get("data"))) if found else {}
@@ -312,7 +312,7 @@ def _config(group: Group, template: Template) -> dict[str, object]:
 
 
 def volume(group: Group, container: Mapping[str, object], name: str) -> Spec | None:
-    """A volume of the workload's own, of which its claim says the size."""
+    """Return a volume of the workload's own, of which its claim says the size."""
     claim = group.find(CLAIM, f"{group.name}-{name}")
     if claim is None:
         return None
@@ -345,7 +345,7 @@ def _model(group: Group, container: Mapping[str, object]) -> Spec | None:
 
 
 def variables_of(container: Mapping[str, object]) -> dict[str, Any]:
-    """The variables of a container, those that a policy can say; the API server leaves out an empty value."""
+    """Return the variables of a container, those that a policy can say; the API server leaves out an empty value."""
     found: dict[str, Any] = {}
     for item in sequence(container.get("env")):
         variable = mapping(item)

@@ -102,7 +102,7 @@ def _ports_said(ports: Mapping[str, int]) -> Spec:
 
 
 def _probe(value: object, ports: Mapping[str, int]) -> object:
-    """A probe as a policy says it; None where there is none."""
+    """Return a probe as a policy says it; None where there is none."""
     probe = mapping(value)
     timeout = duration(probe.get("timeoutSeconds")) if probe.get("timeoutSeconds") != 1 else None
     by_number = {port: name for name, port in reversed(tuple(ports.items()))}
@@ -125,7 +125,7 @@ def _unless_main(name: object) -> object:
 
 
 def _startup(maker: Item, container: Mapping[str, object]) -> str | None:
-    """A Deployment says it to the second; a probe counts how often it is asked."""
+    """Return the time to start, which a Deployment says to the second and a probe by its number of tries."""
     probe = inside(container, "startupProbe")
     if not probe:
         return None

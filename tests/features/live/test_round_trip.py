@@ -13,7 +13,7 @@ from tests.cluster.proof import only_in_proof
 from tests.features.live.platforms import SCHEDULERS, Drawn, platforms
 from tests.features.live.round_trip import LOST, trip_of
 
-LEAST, OF, MOST_REASONS = 190, 200, 5
+LEAST, OF, MOST_REASONS = 199, 200, 5
 
 
 @pytest.mark.parametrize("drawn", [*platforms(8, start=3), *platforms(2, start=11)], ids=lambda drawn: str(drawn.name))

@@ -27,7 +27,8 @@ from gpuplan.compiler.planning.kai import queue_name
 from gpuplan.compiler.planning.plan import POOL_LABEL, Plan
 from gpuplan.compiler.planning.resolve import resolve_workload
 from gpuplan.compiler.policy import models
-from gpuplan.features.live.readers import Draft, read_dump
+from gpuplan.features.live.drafts import Draft
+from gpuplan.features.live.dump import read_dump
 from gpuplan.features.live.work import read as read_work
 from tests.cluster.api import Api, Refused
 from tests.cluster.control_plane import ControlPlane

@@ -1,4 +1,4 @@
-"""What runs in a cluster: policies are made of it, and it is compared with what the policies build."""
+"""The policies of a cluster that runs, and its differences from what the policies build."""
 
 from __future__ import annotations
 

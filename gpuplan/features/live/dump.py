@@ -1,4 +1,4 @@
-"""What `kubectl get -o yaml|json` printed, and files from Git: the objects in them, each with its place."""
+"""The objects in what `kubectl get -o yaml|json` printed and in files from Git, each with its place."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final
 
-from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Severity
+from gpuplan.compiler.base.diagnostics import Diagnostic, Label, Origin
 from gpuplan.compiler.base.plain import mapping, text
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.documents import Document, file_of
 from gpuplan.compiler.documents.printed import Printed, is_cut_off, objects_in, read_printed
 from gpuplan.compiler.manifests import Identity, identity_of
-from gpuplan.features.live.rules import NOT_READ, TOLD_TWICE
+from gpuplan.features.live.findings import report
 
 
 class Item(Value):
@@ -53,7 +53,7 @@ class Item(Value):
 
     @property
     def title(self) -> str:
-        """What to call it: `` ConfigMap `x` in namespace `y` ``."""
+        """The object as people call it: `` ConfigMap `x` in namespace `y` ``."""
         where = f" in namespace `{self.namespace}`" if self.namespace else ""
         return f"{self.kind or 'object'} `{self.name}`{where}" if self.name else self.kind or "object"
 
@@ -64,7 +64,7 @@ class Item(Value):
 
     @property
     def source(self) -> str:
-        """What it is and where, for a comment: ``ConfigMap `x` in namespace `y` (cluster.yaml)``."""
+        """The object and its file, for a comment: ``ConfigMap `x` in namespace `y` (cluster.yaml)``."""
         return f"{self.title} ({self.file})"
 
 
@@ -99,7 +99,7 @@ class Dump(Value):
 
 
 def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]:
-    """The objects in files by name, those of Lists one by one; what cannot be read is a finding."""
+    """Return the objects in files by name, those of Lists one by one; what cannot be read is a finding."""
     objects: list[Item] = []
     others: list[Document] = []
     empty: list[str] = []
@@ -113,10 +113,10 @@ def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]
             if printed.document is not None and not printed.document.is_whole:
                 continue
             body = mapping(printed.data)
-            if _is_kustomization(body):
+            if text(body.get("apiVersion")).startswith("kustomize.config.k8s.io/"):
                 continue
             if is_cut_off(body):
-                found.append(_cut_off(printed.at))
+                found.append(report("list-cut-off", printed.at))
                 continue
             if "kind" in body and "apiVersion" in body:
                 objects += _items(printed)
@@ -127,7 +127,7 @@ def read_dump(files: Mapping[str, bytes]) -> tuple[Dump, tuple[Diagnostic, ...]]
 
 
 def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:
-    """Each object once: the fuller one where the other says nothing else, such as a file from Git; else the first."""
+    """Return each object once: the fuller one if the other says nothing else, as a file from Git; else the first."""
     chosen: dict[tuple[Identity, bool], Item] = {}
     found: list[Diagnostic] = []
     for item in objects:
@@ -138,48 +138,25 @@ def _once(objects: Iterable[Item]) -> tuple[tuple[Item, ...], list[Diagnostic]]:
         if _is_part(_meaning(there), _meaning(item)):
             chosen[key] = item
             continue
-        finding = Finding(
-            item.at,
-            f"{item.title} is in the dump twice, and not the same",
-            label="not read",
-            related=(Label(there.at, "this one was read"),),
-            help="leave one of them out, or name the file with what runs first",
-        )
-        found.append(TOLD_TWICE.report(finding))
+        found.append(report("twice-in-dump", item.at, related=(Label(there.at, "this one was read"),), item=item))
     return tuple(chosen.values()), found
 
 
-def _is_applied_to_node(item: Item) -> bool:
+def _is_applied_to_node(obj: Item) -> bool:
     """Whether it is what somebody has a node get, and no node: the kubelet makes those, with a status."""
-    return item.kind == "Node" and not item.group and "status" not in item.body
+    return obj.kind == "Node" and not obj.group and "status" not in obj.body
 
 
-def _meaning(item: Item) -> Mapping[str, object]:
-    """What an object says, without what the API server and those who apply it add."""
-    spoken = {key: value for key, value in item.body.items() if key not in ("metadata", "status")}
-    return spoken | ({"labels": item.labels} if item.labels else {})
+def _meaning(obj: Item) -> Mapping[str, object]:
+    """Return an object without what the API server and those who apply it add."""
+    spoken = {key: value for key, value in obj.body.items() if key not in ("metadata", "status")}
+    return spoken | ({"labels": obj.labels} if obj.labels else {})
 
 
 def _is_part(some: object, whole: object) -> bool:
     if isinstance(some, Mapping) and isinstance(whole, Mapping):
         return all(key in whole and _is_part(value, whole[key]) for key, value in some.items())
     return some == whole
-
-
-def _is_kustomization(body: Mapping[str, object]) -> bool:
-    """Whether it says how files are put together: what comes of it is meant."""
-    return text(body.get("apiVersion")).startswith("kustomize.config.k8s.io/")
-
-
-def _cut_off(at: Origin) -> Diagnostic:
-    finding = Finding(
-        at,
-        "the List has no `kind` beside `items`, as one that was cut off",
-        notes=("kubectl writes `kind` behind the items, so that some of them are missing",),
-        help="run the command again, to the end; write `kind: List` where nothing is missing",
-        severity=Severity.ERROR,
-    )
-    return NOT_READ.report(finding)
 
 
 _SECRET: Final = ("v1", "Secret")

@@ -1,38 +1,102 @@
-"""Make policies of what runs: the stages of `gpuplan.features.live` in order, with a plan between them."""
+"""Make policies of what runs: the readers of a dump in order, with a plan between them, and what none of them reads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, GpuplanError, Origin, SourceFile, WholeFile
+from gpuplan.compiler.base.plain import mapping, value_at
 from gpuplan.compiler.base.values import NamedTuple, Value
-from gpuplan.compiler.base.wording import count_kinds, listing
+from gpuplan.compiler.base.wording import count, count_kinds, listing
+from gpuplan.compiler.checks.formats.files import is_config
 from gpuplan.compiler.documents import DiskTree, Document, FileTree, find_folders, has_folder, read_folder
 from gpuplan.compiler.documents.filetree import Written
+from gpuplan.compiler.manifests.kinds.imported import READ
 from gpuplan.compiler.pipeline import Report, report_on
 from gpuplan.compiler.pipeline.findings import tidy
 from gpuplan.compiler.pipeline.loading import DEFAULT_BASES, OVERLAYS, Repository, load_tree
-from gpuplan.compiler.pipeline.writing import merge_patch
+from gpuplan.compiler.pipeline.writing import create_all, merge_patch
+from gpuplan.compiler.policy.models import API_VERSION
 from gpuplan.compiler.policy.names import CLUSTER
-from gpuplan.features.live.drafting import files_of, text_of_deletions
+from gpuplan.features.live import clusters, pools, priorities, teams, work
+from gpuplan.features.live.clusters import name_of
+from gpuplan.features.live.clusters.schedulers import names_chart
+from gpuplan.features.live.drafts import Draft, Found, files_of, text_of_deletions
 from gpuplan.features.live.drifting import Drift, compare_with
-from gpuplan.features.live.readers import (
-    Draft,
-    Dump,
-    Found,
-    has_known,
-    name_of,
-    platform,
-    read_dump,
-    tenants,
-    unread,
-    workloads,
+from gpuplan.features.live.dump import Dump, Item, read_dump
+from gpuplan.features.live.findings import report
+from gpuplan.features.live.operator import is_settings
+from gpuplan.features.live.rules import NOT_READ
+from gpuplan.features.live.teams.projects import has_orgs
+
+
+def platform(dump: Dump, cluster: str) -> Found:
+    """Return drafts of the cluster, its pools, and what these name: layouts, models and priority classes."""
+    return clusters.read(dump, cluster) + pools.read(dump) + priorities.read(dump)
+
+
+def has_known(dump: Dump) -> bool:
+    """Whether a dump has anything that a reader reads."""
+    return any(map(_is_read, dump.objects)) or any(map(_is_read_file, dump.others))
+
+
+def _is_read_file(document: Document) -> bool:
+    """Whether a reader reads a document that is no object."""
+    body = mapping(document.data)
+    is_known = is_config(body) or is_settings(body) or has_orgs(document) or names_chart(document)
+    return is_known or any(value_at(body, route) is not None for route in _ROUTES)
+
+
+_ROUTES: Final = (
+    ("nodeGroups",),
+    ("serverVersion",),
+    ("global", "gpuSharing"),
+    ("featureGates", "DynamicMIG"),
+    ("platform", "openshift"),
+    ("spec", "resourceHealthChecks"),
 )
+"""Fields by which readers ask for a file: a table of node groups, `kubectl version`, values of charts, Argo CD's."""
+
+
+def unread(dump: Dump) -> Iterator[Diagnostic]:
+    """Notes of the kinds that no reader reads, with how many objects each has, of policies, and of other files."""
+    others = [item for item in dump.objects if not _is_read(item)]
+    policies = [item for item in others if _is_policy(item)]
+    objects = [item for item in others if not _is_policy(item)]
+    if objects:
+        help_ = "keep what belongs to the platform as a Component in `overlays/<cluster>/kustomize/`"
+        yield _unread_objects(objects, f"no policy is made of {count(len(objects), 'object')} of the dump", help_)
+    if policies:
+        is_one = len(policies) == 1
+        what = "1 document of the dump is a policy" if is_one else f"{len(policies)} documents of the dump are policies"
+        yield _unread_objects(
+            policies, f"{what} already", "name what kubectl printed, without `policies/` or `overlays/`"
+        )
+    files = [*dump.empty, *(item.file.path for item in dump.others if not _is_read_file(item))]
+    if files:
+        yield _unread_files([*dict.fromkeys(files)])
+
+
+def _is_read(obj: Item) -> bool:
+    return (obj.group, obj.kind) in READ
+
+
+def _is_policy(obj: Item) -> bool:
+    return obj.body.get("apiVersion") == API_VERSION
+
+
+def _unread_objects(items: Sequence[Item], message: str, help_: str) -> Diagnostic:
+    told = f"these are {count_kinds(item.kind for item in items)}"
+    return NOT_READ.report(Finding(items[0].at, message, label="the first of them", notes=(told,), help=help_))
+
+
+def _unread_files(paths: Sequence[str]) -> Diagnostic:
+    return report("files-not-read", Origin(WholeFile(SourceFile(paths[0], ""))), files=listing(paths))
 
 
 class Difference(NamedTuple):
@@ -43,13 +107,12 @@ class Difference(NamedTuple):
 
 
 class Import(Value):
-    """What was made of dumps.
+    """The policies that were made of dumps.
 
-    ``files`` are to be written, by path below the root; none of them is there yet. ``same`` are the documents that are
-    there and say the same, ``differing`` those that say something else. ``report`` has what was found in the dumps and
-    the errors of the policies. ``first_sync`` is what a sync of what they build would change of the dump; None
-    where they have errors. ``told_name`` is what gpuplan's own objects in the dump call the cluster. Of a dump of which
-    a part cannot be read nothing is made.
+    ``files`` are to be written, by path below the root; none of them exists yet. ``same`` are documents that exist and
+    say the same, ``differing`` those that say something else. ``report`` has the findings on the dumps and the errors
+    of the policies. ``first_sync`` is what a sync of what they build changes, None if they have errors. ``told_name``
+    is the cluster's name in gpuplan's own objects. If a part of the dump cannot be read, nothing is made.
     """
 
     report: Report
@@ -78,10 +141,14 @@ def adopt(
         raise GpuplanError("there is nothing in the dump", _HOW)
     if not has_known(dump):
         raise GpuplanError(f"there is nothing in the dump that policies are made of: {_instead(dump)}", _HOW)
-    name = _name(cluster, dump)
+    name = cluster or name_of(dump)
+    if not name:
+        raise GpuplanError("the dump does not say what the cluster is called", "name it: `gpuplan import -c NAME`")
+    if not CLUSTER.is_spelt(name) or len(name) > CLUSTER.longest:
+        raise GpuplanError(f"`{name}` cannot be a cluster's name", "use lower-case letters, digits and `-`")
     known = _Known(root, name)
     made = Found(diagnostics=found) + platform(dump, name)
-    for stage in (tenants, workloads):
+    for stage in (teams.read, work.read):
         for plan in known.with_drafts(made.drafts).plans:
             made += stage(dump, plan)
     made += Found(diagnostics=tuple(unread(dump)))
@@ -103,7 +170,7 @@ _HOW: Final = "`gpuplan import --commands` says how to make one"
 
 
 def _instead(dump: Dump) -> str:
-    """What it holds instead."""
+    """Describe what a dump holds that no policy is made of."""
     if dump.objects:
         return f"it has {count_kinds(item.kind for item in dump.objects)}"
     files = [*dict.fromkeys(item.file.path for item in dump.others)]
@@ -116,21 +183,10 @@ def _first_sync(report: Report, dump: Dump) -> tuple[Drift, ...] | None:
     return tuple(drift for plan in report.plans for drift in compare_with(plan, dump).drifts)
 
 
-def _name(wish: str, dump: Dump) -> str:
-    name = wish or name_of(dump)
-    if not name:
-        raise GpuplanError("the dump does not say what the cluster is called", "name it: `gpuplan import -c NAME`")
-    if not CLUSTER.is_spelt(name) or len(name) > CLUSTER.longest:
-        raise GpuplanError(f"`{name}` cannot be a cluster's name", "use lower-case letters, digits and `-`")
-    return name
-
-
 def write_import(
     imported: Import, root: str | PathLike[str] = ".", beside: Mapping[str, str] = MappingProxyType({})
 ) -> None:
     """Write the files of an import, and others ``beside`` them, all or none; trouble where one of them is there."""
-    from gpuplan.compiler.pipeline.writing import create_all
-
     create_all(Path(root), {**beside, **imported.files})
 
 
@@ -154,14 +210,14 @@ class _Known:
         return read_folder(self.tree, base)[0] if has_folder(self.tree, base) else ()
 
     def with_drafts(self, drafts: Iterable[Draft]) -> Repository:
-        """What the drafts make, as if nothing were there."""
+        """Return the drafts as a repository of their own."""
         return _load({}, files_of(drafts, self.cluster, shares=True), self.cluster, None)
 
     def with_files(self, files: Mapping[str, str]) -> Repository:
         return _load(dict.fromkeys(self.clusters), files, self.cluster, self.tree)
 
     def compare(self, drafts: Sequence[Draft]) -> tuple[dict[str, str], tuple[str, ...], tuple[Difference, ...]]:
-        """The files of what is missing, and what is there, the same or otherwise."""
+        """Return the files of what is missing, and what is there, the same or otherwise."""
         missing: list[Draft] = []
         same: list[str] = []
         differing: list[Difference] = []

@@ -25,9 +25,10 @@ from gpuplan.compiler.planning.charts import find_chart
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.policy.models import Install, Platform
 from gpuplan.features.live.clusters import read
-from gpuplan.features.live.readers import Draft, read_dump
+from gpuplan.features.live.drafts import Draft
+from gpuplan.features.live.dump import read_dump
 from tests.features.live.rich_clusters import random_rich_platform
-from tests.features.live.round_trip import NODES, applied, is_dumped, nodes_of
+from tests.features.live.round_trip import NODES, is_dumped, nodes_of
 from tests.laws.orders.platforms import CLUSTER
 
 
@@ -67,7 +68,10 @@ def swapped(root: Path, cluster: str, *, is_live: bool = False) -> Swap:
     (root / "overlays" / cluster / "cluster.yaml").write_text(text, encoding="utf-8")
     again = build(root, (cluster,))
     assert again.tree, [item.finding.message for item in again.report.diagnostics if item.is_error]
-    trees = [applied(tree) for tree in (built.tree, again.tree)]
+    trees = [
+        {path: data for path, data in tree.items() if not path.startswith(".gpuplan/")}  # digests of policies
+        for tree in (built.tree, again.tree)
+    ]
     if is_live:
         trees = [{path: data for path, data in tree.items() if not is_file(path)} for tree in trees]
     return Swap(trees[0], trees[1], draft, found.diagnostics)

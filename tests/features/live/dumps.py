@@ -14,7 +14,7 @@ from gpuplan.compiler.pipeline.loading import load
 from gpuplan.compiler.pipeline.rendering import artifacts
 from gpuplan.compiler.planning.plan import Plan, Pool
 from gpuplan.features.live.drifting import Comparison, compare_with
-from gpuplan.features.live.readers import Dump, Item
+from gpuplan.features.live.dump import Dump, Item
 
 REPOSITORY = Path(__file__).parents[3]
 

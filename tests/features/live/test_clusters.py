@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from gpuplan.features.live.clusters import name_of, read
+from gpuplan.features.live.clusters.kubernetes import newest_kubernetes
 from gpuplan.features.live.clusters.operators import newest_release
-from gpuplan.features.live.clusters.versions import newest_kubernetes
-from gpuplan.features.live.readers import Dump, read_dump
+from gpuplan.features.live.dump import Dump, read_dump
 from tests.features.live.cluster_swaps import swapped
 from tests.features.live.rich_clusters import random_rich_platform
 from tests.features.live.round_trip import is_dumped

@@ -13,7 +13,7 @@ from gpuplan.compiler.manifests import Gvk
 from gpuplan.compiler.manifests.merging.applied import Difference, as_found, differences
 from gpuplan.compiler.manifests.merging.shape import Shape
 from gpuplan.compiler.manifests.shapes import shape_of
-from gpuplan.features.live.drifting.comparing.owners import find_owner, left_fields
+from gpuplan.features.live.drifting.objects import find_owner, left_fields
 
 POD = shape_of(Gvk("apps", "v1", "Deployment"), "1.34").field("spec").field("template").field("spec")
 QUEUE = shape_of(Gvk("kueue.x-k8s.io", "v1beta2", "ClusterQueue"), "1.34").field("spec")

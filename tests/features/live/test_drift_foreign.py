@@ -11,7 +11,7 @@ import pytest
 
 from gpuplan.compiler.base.diagnostics import Diagnostic
 from gpuplan.compiler.manifests import identity_of
-from gpuplan.features.live.drifting.comparing import opponents
+from gpuplan.features.live.drifting.foreign import opponents
 from tests.features.live.dumps import Body, compared, dump_of, example, nodes, synced
 
 

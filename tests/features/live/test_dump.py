@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from gpuplan.features.live.readers import read_dump, unread
+from gpuplan.features.live.dump import read_dump
+from gpuplan.features.live.importing import unread
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "spec": {}}
 SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token"}, "data": {"password": "aHVudGVyMg=="}}

@@ -9,9 +9,8 @@ import pytest
 from gpuplan.compiler.base.diagnostics import GpuplanError, SourceFile
 from gpuplan.compiler.documents import find_ignores
 from gpuplan.compiler.pipeline import validate
-from gpuplan.features.live.drafting import files_of, text_of
+from gpuplan.features.live.drafts import Draft, files_of, text_of
 from gpuplan.features.live.importing import adopt, write_import
-from gpuplan.features.live.readers import Draft
 
 NODES = {
     "nodes.yaml": b"""

@@ -14,8 +14,9 @@ from gpuplan.compiler.catalog import Gpu, load
 from gpuplan.compiler.documents.filetree import Written
 from gpuplan.compiler.pipeline.loading import load_tree
 from gpuplan.compiler.planning.plan import MIG_CONFIG_LABEL, Plan
-from gpuplan.features.live.drafting import files_of
-from gpuplan.features.live.readers import Found, platform, read_dump
+from gpuplan.features.live.drafts import Found, files_of
+from gpuplan.features.live.dump import read_dump
+from gpuplan.features.live.importing import platform
 
 EXAMPLES = Path(__file__).parent / "examples"
 SETS: Mapping[str, Any] = yaml.safe_load((EXAMPLES / "mig-entries.yaml").read_text())

@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from gpuplan.features.live import pools
-from gpuplan.features.live.readers import Draft, Found, read_dump
+from gpuplan.features.live.drafts import Draft, Found
+from gpuplan.features.live.dump import read_dump
 
 A100 = "NVIDIA-A100-SXM4-80GB"
 
@@ -57,7 +58,7 @@ def read(*bodies: dict[str, Any]) -> Found:
     text = yaml.safe_dump_all(bodies, sort_keys=False)
     dump, unread = read_dump({"dump.yaml": text.encode()})
     assert unread == ()
-    return pools.read(dump, "dev")
+    return pools.read(dump)
 
 
 def draft(found: Found, kind: str, name: str = "") -> Draft:

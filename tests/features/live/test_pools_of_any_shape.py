@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given, settings, strategies as st
 
 from gpuplan.features.live import pools
-from gpuplan.features.live.readers import read_dump
+from gpuplan.features.live.dump import read_dump
 from tests.features.live.test_pools import A100, all_of, cluster_policy, config_map, mig_parted, node
 
 ODD: Final[tuple[Any, ...]] = (
@@ -99,6 +99,6 @@ def test_reading_pools_never_raises(changes: list[tuple[int, Any]], inside: list
     bodies = changed(with_texts(DUMP, inside), changes)
     dump, _ = read_dump({"dump.yaml": yaml.dump_all(bodies, Dumper=yaml.CSafeDumper).encode()})
 
-    found = pools.read(dump, "dev")
+    found = pools.read(dump)
 
     assert all(item.finding.at.locate().file.path == "dump.yaml" for item in found.diagnostics)

@@ -1,4 +1,7 @@
-"""What gpuplan wrote comes back: imported with its nodes and built again, it is the same to the byte."""
+"""Importing what gpuplan built, and building that, changes no applied object and no label on nodes.
+
+``LOST`` lists what an import may change all the same: values that no cluster shows.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,28 @@ import pytest
 
 from tests.cluster.proof import only_in_proof
 from tests.features.live.platforms import SCHEDULERS, Drawn, platforms
-from tests.features.live.round_trip import trip_of
+from tests.features.live.round_trip import LOST, trip_of
 
-LEAST, OF, MOST_REASONS = 190, 200, 5
+LEAST, OF, MOST_REASONS = 199, 200, 5
 
 
 @pytest.mark.parametrize("drawn", [*platforms(8, start=3), *platforms(2, start=11)], ids=lambda drawn: str(drawn.name))
-def test_what_was_built_is_built_again(drawn: Drawn) -> None:
+def test_an_import_changes_nothing_that_is_applied(drawn: Drawn) -> None:
     trip = trip_of(drawn)
     assert trip is not None
     assert trip.differing == ()
 
 
+def test_each_exception_is_needed() -> None:
+    drawn = [found for found in platforms(27) if found.name.split(" ")[0] in ("4", "26")]
+
+    trips = [trip for trip in map(trip_of, drawn) if trip]
+
+    assert frozenset[str]().union(*(trip.lost for trip in trips)) == LOST.keys()
+
+
 @only_in_proof
-def test_nearly_all_of_two_hundred_come_back() -> None:
+def test_nearly_all_of_two_hundred_stay_as_they_are() -> None:
     alike = 0
     seen: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
@@ -41,7 +52,6 @@ def test_nearly_all_of_two_hundred_come_back() -> None:
     assert len(reasons) <= MOST_REASONS
 
 
-def reason(paths: tuple[str, ...]) -> str:
-    """The kind of file by which a platform is another one."""
-    stages = sorted({path.split("/")[1] for path in paths if path.startswith("test/") and path.count("/") > 1})
-    return next((stage for stage in ("workloads", "queues", "scheduling") if stage in stages), ", ".join(stages))
+def reason(titles: tuple[str, ...]) -> str:
+    """The kinds of objects by which a platform is another one."""
+    return ", ".join(sorted({title.split(" ")[0] for title in titles}))

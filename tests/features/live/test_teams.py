@@ -14,7 +14,8 @@ import yaml
 from gpuplan.compiler.pipeline import build
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.live import priorities, teams
-from gpuplan.features.live.readers import Draft, Found, read_dump
+from gpuplan.features.live.drafts import Draft, Found
+from gpuplan.features.live.dump import read_dump
 from tests.features.live.round_trip import is_dumped
 from tests.laws.orders.platforms import CLUSTER, random_platform
 from tests.platforms import a_platform, pool, priority_class
@@ -412,7 +413,7 @@ def test_random_teams_are_written_again_byte_by_byte(seed: int, tmp_path: Path) 
 @pytest.mark.parametrize("name", ["runai", "dra"])
 def test_platforms_with_all_that_a_tenant_may_say_are_written_again(name: str, tmp_path: Path) -> None:
     """Fractions, a department, CPU and memory, times, members; claims."""
-    text = (Path(__file__).parents[1] / f"tracing/platforms/{name}.yaml").read_text()
+    text = (Path(__file__).parents[2] / f"laws/tracing/platforms/{name}.yaml").read_text()
     before, again, _ = built_again([*yaml.safe_load_all(text)], tmp_path)
     assert before
     assert again == before

@@ -18,9 +18,10 @@ from gpuplan.compiler.manifests.kinds.imported import READ
 from gpuplan.compiler.pipeline.writing import document
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.planning.schedulers import SCHEDULERS
-from gpuplan.features.live.readers import Found, read_dump
+from gpuplan.features.live.drafts import Found
+from gpuplan.features.live.dump import read_dump
 from gpuplan.features.live.work import read
-from gpuplan.features.live.work.groups import KINDS
+from gpuplan.features.live.work.pods import KINDS
 from tests.laws.properties.work import platforms
 from tests.plans import SEPARATOR, a_cluster, a_plan
 from tests.platforms import document as policy, pool, tenant

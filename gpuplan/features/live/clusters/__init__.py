@@ -11,37 +11,27 @@ from gpuplan.compiler.base.plain import mapping, sequence, text
 from gpuplan.compiler.planning.node_pools import NODE_POOL_LABELS
 from gpuplan.compiler.planning.plan import GPU_RESOURCE, POOL_LABEL
 from gpuplan.compiler.policy.models import Approval, ClusterSpec, GpuOperator, Model, NodeLabels, Platform
-from gpuplan.features.live.clusters import operators, refusing, schedulers, serving, syncing, versions, watching
+from gpuplan.features.live.clusters import kubernetes, operators, schedulers, syncing, watching
 from gpuplan.features.live.clusters.reader import Reader, Spec, part
-from gpuplan.features.live.draft import Draft, Found
+from gpuplan.features.live.drafts import Draft, Found
 from gpuplan.features.live.dump import Dump
 
 
 def name_of(dump: Dump) -> str:
-    """The name that gpuplan's own objects have for the one cluster that they are about; else empty."""
+    """Return the name that gpuplan's own objects have for the one cluster that they are about; else empty."""
     found = set(syncing.names(dump))
     return found.pop() if len(found) == 1 else ""
 
 
 def read(dump: Dump, cluster: str) -> Found:
-    """The `Cluster` document: what differs from what holds anyway."""
+    """Return the `Cluster` document, without values that hold anyway."""
     known = set(syncing.names(dump))
     reader = Reader(dump, cluster if cluster in known else name_of(dump) or cluster)
-    spec = _spec(reader)
-    draft = Draft("Cluster", cluster, spec, tuple(reader.sources), tuple(reader.remarks))
-    return Found((draft,), tuple(reader.diagnostics))
-
-
-def _spec(reader: Reader) -> Spec:
-    platform = versions.platform(reader)
-    version = versions.kubernetes(reader)
+    platform = kubernetes.platform(reader)
+    version = kubernetes.version(reader)
     if not version:
-        version = refusing.newest_version(reader) or versions.newest_kubernetes()
-        reader.miss(
-            "the dump does not say which version of Kubernetes runs",
-            f"which version of Kubernetes runs is not in the dump; {version} is assumed",
-            "add the nodes, or what `kubectl version -o yaml` prints",
-        )
+        version = kubernetes.newest_version(reader) or kubernetes.newest_kubernetes()
+        reader.say("unknown-kubernetes", version=version)
     labels = node_labels(reader)
     spec: Spec = {"kubernetes": version}
     if platform is not Platform.KUBERNETES:
@@ -57,24 +47,26 @@ def _spec(reader: Reader) -> Spec:
     spec["gpuOperator"] = _ordered(operator | operators.settings(reader, found, operator, spec), GpuOperator)
     if scheduler := schedulers.read(reader, spec):
         spec["scheduler"] = scheduler
-    if needed := serving.dra(reader, version):
+    if needed := kubernetes.dra(reader, version):
         spec["dra"] = needed
-    if kinds := serving.apis(reader):
+    if kinds := kubernetes.apis(reader):
         spec["apis"] = kinds
-    spec |= serving.routes(reader)
+    spec |= kubernetes.routes(reader)
     if _taints_pools(reader):
         spec["taintPools"] = True
     if _matches_boards(reader):
         spec["matchBoards"] = True
-    if admission := refusing.read(reader, spec):
+    if admission := kubernetes.admission(reader, spec):
         spec["admission"] = admission
     approval = Approval.MANUAL if _runs_mps(reader) else Approval.AUTOMATIC
     spec |= syncing.read(reader, platform, approval)
-    return _ordered(spec, ClusterSpec)
+    spec = _ordered(spec, ClusterSpec)
+    draft = Draft("Cluster", cluster, spec, tuple(reader.sources), reader.reports.remarks("Cluster"))
+    return Found((draft,), tuple(reader.reports.diagnostics))
 
 
 def _where(operator: Mapping[str, Any], platform: Platform) -> Mapping[str, str]:
-    """Its namespace and its version."""
+    """Return the operator's namespace and version."""
     is_openshift = platform is Platform.OPENSHIFT or operator["install"] == "olm"
     usual = "nvidia-gpu-operator" if is_openshift else "gpu-operator"
     return {"namespace": operator.get("namespace", usual), "version": operator["version"]}
@@ -90,7 +82,7 @@ def _ordered(spec: Mapping[str, Any], model: type[Model]) -> Spec:
 
 
 def node_labels(reader: Reader) -> NodeLabels:
-    """Who labels nodes: gpuplan in one of its ways, or else their node groups where a cloud has such."""
+    """Return who labels nodes: gpuplan in one of its ways, or else their node groups if a cloud has such."""
     if reader.rules:
         return NodeLabels.NFD
     if reader.applied_nodes:
@@ -131,6 +123,6 @@ def _asks_for_boards(rule: object) -> bool:
 
 def _runs_mps(reader: Reader) -> bool:
     """Whether a file of the device plugin that gpuplan wrote shares GPUs by MPS."""
-    found = reader.config_map(operators.DEVICE_PLUGIN)
+    found = reader.config_map(operators.PLUGIN_FILES)
     data = part(found.body, "data") if found else None
     return any("\n  mps:" in text(value) for value in (data or {}).values()) if isinstance(data, dict) else False

@@ -1,19 +1,33 @@
-"""The GPU Operator of a cluster: who installs it, which release it is, and what it is told."""
+"""The GPU Operator of a cluster: who installs it, its release, and its settings in values or a ClusterPolicy."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Final
 
-from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.backends.gpu_operator.settings import NFD, NODE_RELABELING, ConfigMapNames, helm_values, is_reboot
+from gpuplan.compiler.base.diagnostics import Origin, field_path
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import mapping, sequence, text
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.catalog.openshift import NFD_NAMESPACE
-from gpuplan.compiler.catalog.operators import OPERATORS_CHART, default_driver, find_line, lines
+from gpuplan.compiler.catalog.operators import (
+    NFD_WORKER_TOLERATIONS,
+    OPERAND_TOLERATIONS,
+    OPERATORS_CHART,
+    Toleration,
+    default_driver,
+    find_line,
+    image_repositories,
+    lines,
+)
+from gpuplan.compiler.planning.exporter import RESOURCE_NAMES, VIRTUAL_GPUS
+from gpuplan.compiler.planning.plan import POOL_LABEL
 from gpuplan.compiler.planning.sync_names import SYNC_OPTIONS
+from gpuplan.compiler.planning.visible_devices import DEVICE_PLUGIN, TOOLKIT, closing_environment
 from gpuplan.compiler.policy.models import (
     NVIDIA_CHARTS,
     ClusterMigStrategy,
@@ -23,16 +37,28 @@ from gpuplan.compiler.policy.models import (
     Olm,
     Platform,
 )
-from gpuplan.features.live.clusters import own_values
-from gpuplan.features.live.clusters.reader import HELM, Reader, Spec, differing, is_named, is_written, only, part
+from gpuplan.features.live.clusters.reader import (
+    HELM,
+    Reader,
+    Spec,
+    credentials_in,
+    differing,
+    is_named,
+    is_written,
+    less,
+    only,
+    part,
+    plan_of,
+    without,
+)
 from gpuplan.features.live.dump import Item
-from gpuplan.features.live.pools.operator import obeyed_policy, read_operator
+from gpuplan.features.live.operator import obeyed_policy, read_operator
 
 NVIDIA: Final = "nvidia.com"
 OLM: Final = "operators.coreos.com"
 PACKAGE: Final = "gpu-operator-certified"
 MIG_PARTED: Final = "gpuplan-mig-parted"
-DEVICE_PLUGIN: Final = "gpuplan-device-plugin"
+PLUGIN_FILES: Final = "gpuplan-device-plugin"
 
 _RELEASE: Final = regex(r"v?\d{1,9}\.\d{1,9}\.\d{1,9}")
 _IN_COMMENT: Final = regex(r"^# Values for the chart gpu-operator, (v\d+\.\d+\.\d+)\.$", re.MULTILINE)
@@ -56,94 +82,69 @@ class Installation(Value):
 
 
 def find(reader: Reader) -> Installation:
-    """What there is of it: what gpuplan wrote, or else what somebody else installed."""
+    """Return the installation that gpuplan wrote, or else the one of somebody else."""
     found = _own_chart(reader) or _own_olm(reader) or _own_patch(reader) or _foreign(reader)
     followed = found.policy or obeyed_policy(reader.dump)
     for item in reader.dump.of_kind(NVIDIA, "ClusterPolicy"):
         if followed is not None and item.name != followed.name:
-            reader.leave_out(
-                item.at / "metadata" / "name",
-                f"what the second ClusterPolicy `{item.name}` wants",
-                "delete the one that the operator ignores: it has no `status.state`, or is not the oldest",
-                f"the GPU Operator obeys one alone: `{followed.name}` was read",
-            )
+            reader.say("ignored-cluster-policy", item.at / "metadata" / "name", item=item, followed=followed)
     return found
 
 
-def place(reader: Reader, found: Installation, platform: Platform) -> Spec:
-    """Which release it is, and where it and its files are."""
-    version = found.version or _version(reader)
+def place(reader: Reader, installation: Installation, platform: Platform) -> Spec:
+    """Return the release of the operator, its namespace, and the names of its objects."""
+    version = installation.version or _version(reader)
     if not version:
-        _miss_release(reader, found)
-    spec = {"install": found.install.value, "version": version or newest_release()}
+        at = installation.policy.at if installation.policy else None
+        reader.say("unknown-operator", at, release=newest_release())
+    spec = {"install": installation.install.value, "version": version or newest_release()}
     files = reader.config_map(MIG_PARTED)
-    namespace = files.namespace if files else _namespace(reader, found)
-    policy = found.policy
-    told = {
-        "namespace": namespace or None,
-        "clusterPolicy": policy.name if policy is not None and found.install is not Install.HELM else None,
-        "clusterPolicyPatch": ClusterPolicyPatch.SNIPPET.value if found.is_merged_by_owner else None,
-        "devicePluginConfig": _plugin_config(reader),
-        "chartRepoURL": found.repository or None,
-    }
-    return spec | differing(told, _usual(platform, found.install))
-
-
-def _miss_release(reader: Reader, found: Installation) -> None:
-    reader.miss(
-        "the dump does not say which release of the GPU Operator runs",
-        f"which release of the GPU Operator runs is not in the dump; {newest_release()} is assumed",
-        "add its Deployment: `kubectl get deployments -A -l app.kubernetes.io/name=gpu-operator -o yaml`",
-        found.policy.at if found.policy else None,
+    namespace = files.namespace if files else _namespace(reader, installation)
+    policy = installation.policy
+    is_openshift = platform is Platform.OPENSHIFT or installation.install is Install.OLM
+    cluster_policy = policy.name if policy is not None and installation.install is not Install.HELM else None
+    return spec | differing(
+        {
+            "namespace": (namespace or None, "nvidia-gpu-operator" if is_openshift else "gpu-operator"),
+            "clusterPolicy": (cluster_policy, "gpu-cluster-policy" if is_openshift else "cluster-policy"),
+            "clusterPolicyPatch": (ClusterPolicyPatch.SNIPPET.value if installation.is_merged_by_owner else None, None),
+            "devicePluginConfig": (_plugin_config(reader), DevicePluginConfig.PER_CONTENT.value),
+            "chartRepoURL": (installation.repository or None, NVIDIA_CHARTS),
+        }
     )
 
 
-def settings(reader: Reader, found: Installation, spec: Spec, beside: Mapping[str, Any]) -> Spec:
-    """What it is told beyond its place; ``beside`` are the other parts that say what gpuplan tells it."""
-    match found.install:
-        case Install.HELM if found.values is None:
-            reader.miss(
-                "the values of the chart gpu-operator are not in the dump",
-                "the values of the chart gpu-operator are not in the dump; there may be more than the policy says",
-                "add the file of Git that has them, or what `helm get values gpu-operator -o yaml` prints",
-                found.at,
-            )
+def settings(reader: Reader, installation: Installation, spec: Spec, beside: Mapping[str, Any]) -> Spec:
+    """Return the operator's settings beyond its place; ``beside`` are the other parts of the cluster's spec."""
+    match installation.install:
+        case Install.HELM if installation.values is None:
+            reader.say("no-chart-values", installation.at)
             nfd = {"nfd": False} if any(rule.name.startswith(_BY_OPENSHIFT) for rule in reader.rules) else {}
-            return _of_owner(reader, found, spec["version"]) | nfd
+            return _of_owner(reader, installation, spec["version"]) | nfd
         case Install.HELM:
-            return own_values.of_chart(reader, found.values or {}, found.at, spec, beside)
-        case Install.OLM if found.policy is not None:
-            return own_values.of_policy(found.policy, spec, beside) | _of_olm(reader, spec)
+            return of_chart(reader, installation.values or {}, installation.at, spec, beside)
+        case Install.OLM if installation.policy is not None:
+            return of_policy(installation.policy, spec, beside) | _of_olm(reader, spec)
         case Install.EXTERNAL:
-            return _of_owner(reader, found, spec["version"])
+            return _of_owner(reader, installation, spec["version"])
         case _:
             return {}
 
 
 _BY_OPENSHIFT: Final = "gpuplan-openshift-"
-"""How rules are called that OpenShift's NFD reads, where the chart brings none."""
+"""The beginning of the names of rules that OpenShift's NFD reads, if the chart brings no NFD."""
 
 
 def newest_release() -> str:
-    """The newest one that is known, which is assumed where nothing tells which it is."""
+    """Return the newest known release, which is assumed if nothing tells the release."""
     return f"{lines()[-1].name}.0"
 
 
-def _usual(platform: Platform, install: Install) -> dict[str, str]:
-    is_openshift = platform is Platform.OPENSHIFT or install is Install.OLM
-    return {
-        "namespace": "nvidia-gpu-operator" if is_openshift else "gpu-operator",
-        "clusterPolicy": "gpu-cluster-policy" if is_openshift else "cluster-policy",
-        "devicePluginConfig": DevicePluginConfig.PER_CONTENT.value,
-        "chartRepoURL": NVIDIA_CHARTS,
-    }
-
-
 def _plugin_config(reader: Reader) -> str | None:
-    found = reader.config_map(DEVICE_PLUGIN)
+    found = reader.config_map(PLUGIN_FILES)
     if found is None:
         return None
-    is_fixed = found.name == DEVICE_PLUGIN
+    is_fixed = found.name == PLUGIN_FILES
     return (DevicePluginConfig.FIXED if is_fixed else DevicePluginConfig.PER_CONTENT).value
 
 
@@ -184,7 +185,7 @@ def _has_written_namespace(reader: Reader) -> bool:
 
 
 def _chart(reader: Reader) -> tuple[str, str]:
-    """The chart's version and repository, as Argo CD or Flux has them for gpuplan's folder."""
+    """Return the chart's version and repository, as Argo CD or Flux has them for gpuplan's folder."""
     for _, _, sources in reader.applications():
         paths = (f"/{text(source.get('path'))}" for source in sources)
         is_own = any(path.endswith(f"/{reader.cluster}/{_FOLDER}") for path in paths)
@@ -213,7 +214,7 @@ def _repository_url(reader: Reader, release: Item, chart: Mapping[str, Any]) -> 
 
 
 def _own_olm(reader: Reader) -> Installation | None:
-    """A Subscription that gpuplan wrote, and the ClusterPolicy beside it."""
+    """Return the installation of a Subscription that gpuplan wrote, with the ClusterPolicy beside it."""
     subscription = _subscription(reader)
     policy = obeyed_policy(reader.dump)
     if subscription is None or policy is None or not _is_told(policy.body.get("spec")):
@@ -232,16 +233,17 @@ def _subscription(reader: Reader) -> Item | None:
 def _of_olm(reader: Reader, spec: Mapping[str, Any]) -> Spec:
     subscription, usual = _subscription(reader), Olm.model_construct()
     told = mapping(subscription.body.get("spec")) if subscription else {}
-    olm = differing(
-        {"catalog": told.get("source"), "channel": told.get("channel")},
-        {"catalog": usual.catalog, "channel": text(spec.get("version")).rpartition(".")[0]},
-    )
+    channel = text(spec.get("version")).rpartition(".")[0]
+    olm = differing({"catalog": (told.get("source"), usual.catalog), "channel": (told.get("channel"), channel)})
     has_nfd = is_written(reader.dump.find(OLM, "OperatorGroup", NFD_NAMESPACE, NFD_NAMESPACE))
     return {**({"olm": olm} if olm else {}), **({} if has_nfd else {"nfd": False})}
 
 
 def _own_patch(reader: Reader) -> Installation | None:
-    """A patch for a ClusterPolicy that somebody else owns: applied, or merged by its owner, without annotations."""
+    """Return the installation of somebody else whose ClusterPolicy gpuplan patches.
+
+    gpuplan applies the patch, or else its owner merges it, without annotations.
+    """
     policy = obeyed_policy(reader.dump)
     if policy is None or not _is_told(policy.body.get("spec")):
         return None
@@ -285,7 +287,7 @@ def _charts_of_others(reader: Reader) -> Iterator[tuple[str, str]]:
 
 
 def _version(reader: Reader) -> str:
-    """The release that runs, or that somebody has installed; empty where nothing tells it."""
+    """Return the release that runs, or that somebody has installed; empty where nothing tells it."""
     found = next(filter(None, map(_release_in, _versions(reader))), "")
     return f"v{found.removeprefix('v')}" if found else ""
 
@@ -314,7 +316,7 @@ def _versions(reader: Reader) -> Iterator[object]:
 
 
 def _workloads_of_chart(reader: Reader) -> Sequence[Item]:
-    """The operator's own Deployment."""
+    """Return the operator's own Deployment."""
     found = reader.dump.of_kind("apps", "Deployment")
     return [item for item in found if item.name == "gpu-operator"]
 
@@ -326,9 +328,9 @@ def _release_in(value: object) -> str:
     return found[0] if found else ""
 
 
-def _namespace(reader: Reader, found: Installation) -> str:
+def _namespace(reader: Reader, installation: Installation) -> str:
     """Where the operator runs, and looks for its files."""
-    if found.policy is not None and (stated := text(part(found.policy.body, "status", "namespace"))):
+    if installation.policy is not None and (stated := text(part(installation.policy.body, "status", "namespace"))):
         return stated
     names = [item.namespace for item in _workloads_of_chart(reader)]
     names += [item.namespace for item in reader.dump.of_kind(OLM, "Subscription") if item.name == PACKAGE]
@@ -343,17 +345,17 @@ def _namespace(reader: Reader, found: Installation) -> str:
 _OPERANDS: Final = ("nvidia-mig-manager", "nvidia-device-plugin-daemonset")
 
 
-def _of_owner(reader: Reader, found: Installation, version: str) -> Spec:
-    """What a ClusterPolicy or values say that a part of the policy says as well, so that nothing of it changes."""
-    told = mapping(found.policy.body.get("spec")) if found.policy else found.values or {}
+def _of_owner(reader: Reader, installation: Installation, version: str) -> Spec:
+    """Return the settings of a ClusterPolicy or of values that a policy can say, so that none of them changes."""
+    told = mapping(installation.policy.body.get("spec")) if installation.policy else installation.values or {}
     spec: Spec = {}
     strategy = text(part(told, "mig", "strategy"))
     if strategy in {item.value for item in ClusterMigStrategy}:
         spec["migStrategy"] = strategy
-    is_whole = not found.is_own or found.install is Install.HELM
+    is_whole = not installation.is_own or installation.install is Install.HELM
     if is_whole and (driver := _driver(reader, mapping(told.get("driver")), version)):
         spec["driver"] = driver
-    if own_values.reboots(sequence(part(told, "migManager", "env"))):
+    if reboots(sequence(part(told, "migManager", "env"))):
         spec["rebootOnMigChange"] = True
     return spec
 
@@ -377,3 +379,211 @@ def _driver(reader: Reader, driver: Mapping[str, Any], version: str) -> Spec:
 def is_known(version: str) -> bool:
     """Whether the release belongs to a line that gpuplan knows."""
     return find_line(version) is not None
+
+
+Values = Mapping[str, Any]
+Beside = Mapping[str, Any]
+"""Other parts of the cluster's spec, by which gpuplan tells the operator more."""
+
+
+def of_chart(reader: Reader, values: Values, at: Origin | None, spec: Spec, beside: Beside) -> Spec:
+    """Return the fields that decide values, and as `values` what no field decides and gpuplan does not write by
+    itself."""
+    values = without_credentials(reader, values, at)
+    found = _shared(values, str(spec["version"]))
+    if part(values, "nfd", "enabled") is False:
+        found["nfd"] = False
+    if strategy := text(part(values, "mig", "strategy")):
+        found["migStrategy"] = strategy
+    if registry := _registry(values, str(spec["version"])):
+        found["registry"] = registry
+    left = _without_needs(reader, values, has_monitoring="monitoring" in beside)
+    found |= _environment({**spec, **found}, values, beside, reader.cluster)
+    plan = plan_of({**beside, "gpuOperator": {**spec, **found}}, reader.cluster)
+    expected = helm_values(plan, _named(values)) if plan else {}
+    more = less(left, expected)
+    if more:
+        found["values"] = more
+    return found
+
+
+def of_policy(policy: Item, spec: Spec, beside: Beside) -> Spec:
+    """Return the fields that decide what a whole ClusterPolicy says."""
+    told = mapping(policy.body.get("spec"))
+    found = _shared(told, str(spec["version"]))
+    if strategy := text(part(told, "mig", "strategy")):
+        found["migStrategy"] = strategy
+    return found | _environment({**spec, **found}, told, beside, policy.name)
+
+
+def without_credentials(reader: Reader, values: Values, at: Origin | None) -> Values:
+    """Values that may be written into a policy; each that is left out is a finding."""
+    routes = [*credentials_in(values)]
+    if at is not None:
+        for route in routes:
+            reader.say("credential-in-values", at / route, path=field_path(route))
+    for route in reversed(routes):
+        values = without(values, route)
+    return values
+
+
+def reboots(environment: Sequence[Any]) -> bool:
+    """Whether the MIG manager may reboot nodes."""
+    return any(is_reboot(item) and mapping(item).get("value") == "true" for item in environment)
+
+
+def _shared(settings: Values, version: str) -> Spec:
+    """Return the fields that values and a ClusterPolicy say alike."""
+    found: Spec = {}
+    driver = mapping(settings.get("driver"))
+    stated: Spec = {"enabled": False} if driver.get("enabled") is False else {}
+    if release := text(driver.get("version")):
+        stated["version"] = release
+    if stated:
+        found["driver"] = stated
+    if reboots(sequence(part(settings, "migManager", "env"))):
+        found["rebootOnMigChange"] = True
+    if secrets := _secrets(settings, version):
+        found["imagePullSecrets"] = secrets
+    return found
+
+
+def _named(values: Values) -> ConfigMapNames:
+    routes = (("migManager", "config", "name"), ("devicePlugin", "config", "name"), ("dcgmExporter", "config", "name"))
+    return ConfigMapNames(*(text(part(values, *route)) for route in routes))
+
+
+# --- Images ------------------------------------------------------------------------------------------------------
+
+
+def _registry(values: Values, version: str) -> str:
+    """Return the mirror that all blocks of the chart have their images from."""
+    found = set()
+    for route, path in image_repositories(version).items():
+        stated = text(part(values, *route, "repository"))
+        if not stated.endswith(f"/{path}"):
+            return ""
+        found.add(stated.removesuffix(f"/{path}"))
+    return found.pop() if len(found) == 1 else ""
+
+
+def _secrets(settings: Values, version: str) -> list[Any]:
+    """Return the pull secrets that all blocks have that have any."""
+    blocks = {route[0] for route in image_repositories(version) if len(route) == 1}
+    listed = [sequence(part(settings, block, "imagePullSecrets")) for block in sorted(blocks)]
+    found = [list(item) for item in listed if item]
+    return found[0] if found and all(item == found[0] for item in found) else []
+
+
+# --- Environment -------------------------------------------------------------------------------------------------
+
+_CLOSED: Final = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
+
+
+def _environment(spec: Spec, settings: Values, beside: Beside, cluster: str) -> Spec:
+    """Return the variables of operands with plain values, and whether images are kept from choosing GPUs."""
+    stated = {operand: _plain(sequence(part(settings, operand, "env"))) for operand in (TOOLKIT, DEVICE_PLUGIN)}
+    found: Spec = {}
+    if stated[TOOLKIT].get(_CLOSED) == "false":
+        values = {"values": {"cdi": settings["cdi"]}} if "cdi" in settings and spec["install"] == "helm" else {}
+        plan = plan_of({**beside, "gpuOperator": {**spec, **values, "closeVisibleDevices": True}}, cluster)
+        closing = closing_environment(plan) if plan else {}
+        if all(_ends_in(stated[operand], variables) for operand, variables in closing.items()):
+            found["closeVisibleDevices"] = True
+            stated = {
+                operand: {name: value for name, value in variables.items() if name not in closing.get(operand, {})}
+                for operand, variables in stated.items()
+            }
+    if env := {operand: variables for operand, variables in stated.items() if variables}:
+        found["env"] = env
+    return found
+
+
+def _plain(items: Sequence[Any]) -> dict[str, str]:
+    """Return the variables by name, where each is said once and by its value."""
+    found = {text(mapping(item).get("name")): mapping(item).get("value") for item in items}
+    is_plain = len(found) == len(items) and all(isinstance(value, str) for value in found.values())
+    is_plain = is_plain and all(set(mapping(item)) == {"name", "value"} for item in items)
+    return {name: str(value) for name, value in found.items()} if is_plain else {}
+
+
+def _ends_in(variables: Mapping[str, str], closing: Mapping[str, str]) -> bool:
+    """Whether the last of the variables are those that close the way."""
+    return [*variables.items()][len(variables) - len(closing) :] == [*closing.items()]
+
+
+# --- Values ------------------------------------------------------------------------------------------------------
+
+
+def _without_needs(reader: Reader, values: Values, *, has_monitoring: bool) -> dict[str, Any]:
+    """Return the values less what gpuplan adds to them for pools: those are not there yet when this is read."""
+    found = deepcopy(dict(values))
+    _keep(found, ("migManager", "env"), [item for item in _list(found, "migManager", "env") if not is_reboot(item)])
+    _drop_needed(reader, found, ("daemonsets", "tolerations"), OPERAND_TOLERATIONS)
+    _drop_needed(reader, found, (NFD, "worker", "tolerations"), NFD_WORKER_TOLERATIONS)
+    namespaces = {key.partition("/")[0] for key in (*reader.label_keys, POOL_LABEL) if "/" in key} | {"nvidia.com"}
+    route = (NFD, "master", "config", "extraLabelNs")
+    _keep(found, route, [item for item in _list(found, *route) if text(item) not in namespaces])
+    if part(found, NFD, "master", "config", "enableTaints") is True:
+        _keep(found, (NFD, "master", "config", "enableTaints"), None)
+    if (
+        bool(reader.dump.of_kind("nvidia.com", "NVIDIADriver"))
+        and mapping(part(found, "driver", "nvidiaDriverCRD")) == _BY_POOL
+    ):
+        _keep(found, ("driver", "nvidiaDriverCRD"), None)
+    if reader.has_claims and part(found, "devicePlugin", "enabled") is False:
+        _keep(found, ("devicePlugin", "enabled"), None)
+    if has_monitoring:
+        _drop_exporter_needs(found)
+    return found
+
+
+_BY_POOL: Final = {"enabled": True, "deployDefaultCR": False}
+
+
+def _drop_exporter_needs(values: dict[str, Any]) -> None:
+    env = _list(values, "dcgmExporter", "env")
+    _keep(values, ("dcgmExporter", "env"), [item for item in env if str(mapping(item).get("name")) not in _EXPORTERS])
+    route = ("dcgmExporter", "serviceMonitor", "relabelings")
+    _keep(values, route, [item for item in _list(values, *route) if item != NODE_RELABELING])
+    if {"name": VIRTUAL_GPUS, "value": "true"} in env:
+        _keep(values, ("dcgmExporter", "hostPID"), None)
+        _keep(values, ("dcgmExporter", "enablePodUID"), None)
+
+
+_EXPORTERS: Final = (RESOURCE_NAMES, VIRTUAL_GPUS)
+
+
+def _drop_needed(reader: Reader, values: dict[str, Any], route: tuple[str, ...], usual: Sequence[Toleration]) -> None:
+    """Tolerations of the taints that pools have, at the end; and those that hold anyway, where no others are left."""
+    listed = _list(values, *route)
+    while listed and _is_needed(reader, listed[-1]) and listed[-1] not in usual:
+        listed = listed[:-1]
+    _keep(values, route, [] if listed == [*map(dict, usual)] else listed)
+
+
+def _is_needed(reader: Reader, listed: object) -> bool:
+    toleration = mapping(listed)
+    place = text(toleration.get("key")), text(toleration.get("effect"))
+    return toleration == {"key": place[0], "operator": "Exists", "effect": place[1]} and place in reader.taints
+
+
+def _list(values: Values, *route: str) -> list[Any]:
+    return list(sequence(part(values, *route)))
+
+
+def _keep(values: dict[str, Any], route: tuple[str, ...], value: object) -> None:
+    """Set what is at a route, or take it away where there is nothing, with what is empty then."""
+    key, rest = route[0], route[1:]
+    if key not in values:
+        return
+    if rest:
+        inner = values[key]
+        if isinstance(inner, dict):
+            _keep(inner, rest, value)
+        if inner != {}:
+            return
+    elif value:
+        values[key] = value
+        return
+    del values[key]

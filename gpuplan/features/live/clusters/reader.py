@@ -9,7 +9,7 @@ from typing import Any, Final
 from gpuplan.compiler import catalog
 from gpuplan.compiler.admission.policies import CLAIMS_POLICY
 from gpuplan.compiler.base.credentials import holds_credential
-from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Origin, Path, Severity
+from gpuplan.compiler.base.diagnostics import Origin, Path
 from gpuplan.compiler.base.plain import mapping, sequence, text
 from gpuplan.compiler.documents import Document, read_text
 from gpuplan.compiler.manifests import to_yaml
@@ -19,7 +19,7 @@ from gpuplan.compiler.planning.sync_names import FLUX_SSA, SYNC_OPTIONS
 from gpuplan.compiler.policy import parse
 from gpuplan.compiler.policy.models import API_VERSION
 from gpuplan.features.live.dump import Dump, Item
-from gpuplan.features.live.rules import CLUSTER_NOT_TOLD, CLUSTER_SETTING_NOT_SAID
+from gpuplan.features.live.findings import Reports
 
 Spec = dict[str, Any]
 
@@ -27,41 +27,28 @@ ARGOCD: Final = "argoproj.io"
 FLUX: Final = "kustomize.toolkit.fluxcd.io"
 HELM: Final = "helm.toolkit.fluxcd.io"
 ABOUT_PROJECT: Final = "GPU configuration of the cluster "
-"""What an AppProject of gpuplan says of itself."""
+"""The beginning of the description of an AppProject that gpuplan writes."""
 
 
 class Reader:
-    """What readers of one cluster share; ``cluster`` is the name that its own objects have."""
+    """A dump, read for one cluster; ``cluster`` is the name that gpuplan's own objects give it."""
 
     def __init__(self, dump: Dump, cluster: str) -> None:
         self.dump = dump
         self.cluster = cluster
-        self.diagnostics: list[Diagnostic] = []
-        self.remarks: dict[str, None] = {}
+        self.reports = Reports()
         self.sources: dict[str, None] = {}
 
-    def use(self, *found: Item | Document) -> None:
-        """What the cluster's document comes from."""
-        for item in found:
+    def use(self, *sources: Item | Document) -> None:
+        """Note the sources of the cluster's document."""
+        for item in sources:
             source = item.source if isinstance(item, Item) else item.file.path
             self.sources[source] = None
 
-    def leave_out(self, at: Origin, what: str, help_: str, why: str = "") -> None:
-        """What is not said of a place in the dump, for a reason."""
-        self.remarks[f"{what}{f', since {why}' if why else ''}"] = None
-        notes = (why,) if why else ()
-        self.diagnostics.append(
-            CLUSTER_SETTING_NOT_SAID.report(Finding(at, f"{what} is not said", notes=notes, help=help_))
-        )
-
-    def miss(
-        self, message: str, remark: str, help_: str, at: Origin | None = None, severity: Severity | None = None
-    ) -> None:
-        """What the dump does not say; without a place of its own it is said where the dump begins."""
-        self.remarks[remark] = None
+    def say(self, row: str, at: Origin | None = None, **values: object) -> None:
+        """Report a row of `findings.yaml` at a place, or at the beginning of the dump."""
         places = (at, *(item.at for item in self.dump.objects[:1]), *(item.origin for item in self.dump.others[:1]))
-        if (place := next(filter(None, places), None)) is not None:
-            self.diagnostics.append(CLUSTER_NOT_TOLD.report(Finding(place, message, help=help_, severity=severity)))
+        self.reports.say(row, next(filter(None, places), None), "Cluster", **values)
 
     @cached_property
     def documents(self) -> tuple[tuple[Document, Mapping[str, Any]], ...]:
@@ -135,11 +122,11 @@ class Reader:
         """Whether gpuplan has pods claim devices."""
         return any(item.name == CLAIMS_POLICY for item in self.dump.objects)
 
-    def is_own_project(self, item: Item) -> bool:
-        return part(item.body, "spec", "description") == f"{ABOUT_PROJECT}{self.cluster}"
+    def is_own_project(self, project: Item) -> bool:
+        return part(project.body, "spec", "description") == f"{ABOUT_PROJECT}{self.cluster}"
 
     def applications(self) -> Iterator[tuple[Item, Mapping[str, Any], list[Mapping[str, Any]]]]:
-        """What Argo CD syncs: each Application with its spec and its sources, ApplicationSets by their template."""
+        """Yield each Application with its spec and its sources, and ApplicationSets by their template."""
         for item in self.dump.of_kind(ARGOCD, "Application", "ApplicationSet"):
             spec = mapping(item.body.get("spec"))
             if item.kind == "ApplicationSet":
@@ -148,7 +135,7 @@ class Reader:
             yield item, spec, [source for source in sources if source]
 
     def config_map(self, start: str) -> Item | None:
-        """The ConfigMap of gpuplan's own whose name is this, or begins so and ends in a digest."""
+        """Return the ConfigMap of gpuplan's own whose name is this, or begins so and ends in a digest."""
         found = (item for item in self.dump.of_kind("", "ConfigMap") if is_named(item.name, start))
         return next(found, None)
 
@@ -165,14 +152,14 @@ def is_named(name: str, start: str) -> bool:
 
 
 def part(body: object, *route: str) -> object:
-    """What is at a route, None where nothing is."""
+    """Return the value at a route, or None."""
     for key in route:
         body = mapping(body).get(key)
     return body
 
 
 def rules_in(items: Iterable[Item]) -> Iterator[Mapping[str, Any]]:
-    """The rules of Prometheus in objects."""
+    """Yield the rules of Prometheus in objects."""
     for item in items:
         for group in sequence(part(item.body, "spec", "groups")):
             yield from map(mapping, sequence(part(group, "rules")))
@@ -187,13 +174,13 @@ def cleaned(labels: object) -> dict[str, str]:
 _OF_TOOLS: Final = ("argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "app.kubernetes.io/instance")
 
 
-def differing(found: Mapping[str, object], usual: Mapping[str, object]) -> Spec:
-    """The fields that are given and are not what holds anyway."""
-    return {key: value for key, value in found.items() if value is not None and value != usual.get(key)}
+def differing(fields: Mapping[str, tuple[object, object]]) -> Spec:
+    """Return the fields whose first value is given and is not the second one, which holds without the field."""
+    return {key: value for key, (value, usual) in fields.items() if value is not None and value != usual}
 
 
 def less(values: Mapping[str, Any], expected: Mapping[str, Any]) -> Spec:
-    """What of the values is not as expected."""
+    """Return the values that differ from those expected."""
     found: Spec = {}
     for key, value in values.items():
         if key not in expected:
@@ -207,7 +194,7 @@ def less(values: Mapping[str, Any], expected: Mapping[str, Any]) -> Spec:
 
 
 def plan_of(spec: Mapping[str, Any], cluster: str) -> Plan | None:
-    """The plan of a cluster without pools and tenants, to see what a back end makes of a document."""
+    """Return the plan of a cluster without pools and tenants, to see what a back end makes of a document."""
     body = {"apiVersion": API_VERSION, "kind": "Cluster", "metadata": {"name": cluster}, "spec": dict(spec)}
     documents, _ = read_text("cluster.yaml", to_yaml(body))
     found = [parse(document) for document in documents]
@@ -215,7 +202,7 @@ def plan_of(spec: Mapping[str, Any], cluster: str) -> Plan | None:
 
 
 def credentials_in(value: object, route: Path = ()) -> Iterator[Path]:
-    """The routes of texts that look like credentials."""
+    """Yield the routes of texts that look like credentials."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from credentials_in(inner, (*route, str(key)))
@@ -238,12 +225,12 @@ def without(value: Any, route: Path) -> Any:  # noqa: ANN401 - plain data
     return value
 
 
-def is_written(item: Item | None) -> bool:
+def is_written(obj: Item | None) -> bool:
     """Whether gpuplan wrote an object that holds others: whoever deletes it is asked."""
-    return item is not None and "Delete=confirm" in item.annotations.get(SYNC_OPTIONS, "")
+    return obj is not None and "Delete=confirm" in obj.annotations.get(SYNC_OPTIONS, "")
 
 
 def only(values: Iterable[str]) -> str:
-    """The value, if it is one and the same."""
+    """Return the value, if it is one and the same."""
     found = set(values) - {""}
     return found.pop() if len(found) == 1 else ""

@@ -1,29 +1,32 @@
-"""The scheduler that divides a cluster's GPUs: which one, its release, and what it is told."""
+"""The scheduler that divides a cluster's GPUs: which one, its release, its settings, and what caps tenants."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from gpuplan.compiler.admission.policies import FRAMEWORKS_POLICY
 from gpuplan.compiler.backends import kai, kueue
+from gpuplan.compiler.backends.namespaces import QUOTA
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import mapping, read_text, sequence, text
+from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog.charts import SchedulerChart, find_scheduler_chart
 from gpuplan.compiler.catalog.frameworks import known_to_kueue
 from gpuplan.compiler.documents import Document
+from gpuplan.compiler.manifests import parse_quantity
 from gpuplan.compiler.manifests.bodies import merged
 from gpuplan.compiler.planning.capping import chosen_cap
 from gpuplan.compiler.planning.kueue import ROOT_COHORT
 from gpuplan.compiler.planning.kueue_settings import UNCOUNTED, WAIT_FOR_PODS_READY, decided
-from gpuplan.compiler.planning.plan import Plan, Stage
+from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan, Stage
 from gpuplan.compiler.planning.schedulers import traits_of
 from gpuplan.compiler.planning.sync_names import folder_name, sync_name
-from gpuplan.compiler.policy.models import Framework, Scheduler, SchedulerInstall, SchedulerKind
-from gpuplan.features.live.clusters.capping import cap
-from gpuplan.features.live.clusters.own_values import without_credentials
+from gpuplan.compiler.policy.models import Cap, Framework, Scheduler, SchedulerInstall, SchedulerKind
+from gpuplan.features.live.clusters.operators import without_credentials
 from gpuplan.features.live.clusters.reader import HELM, Reader, Spec, is_written, less, only, part, plan_of
 from gpuplan.features.live.dump import Item
 from gpuplan.features.live.queues import root_cohort
@@ -47,9 +50,12 @@ def kind(reader: Reader) -> SchedulerKind:
 
 
 def read(reader: Reader, beside: Mapping[str, Any]) -> Spec:
-    """Its part of the policy; ``beside`` is what else is known of the cluster."""
+    """Return the scheduler of the cluster; ``beside`` are the other parts of the cluster's spec."""
     found = kind(reader)
-    _name_others(reader, found)
+    group = {SchedulerKind.KUEUE: (KAI, "Queue"), SchedulerKind.RUNAI: (KUEUE, "ClusterQueue")}.get(found)
+    for item in reader.dump.of_kind(*group)[:1] if group else ():
+        others = "KAI-Scheduler" if found is SchedulerKind.KUEUE else "Kueue"
+        reader.say("queues-of-another-scheduler", item.at, scheduler=others, item=item)
     spec: Spec = {} if found is SchedulerKind.KUBERNETES else {"kind": found.value}
     chart = find_scheduler_chart(found.value)
     if chart is not None:
@@ -57,35 +63,20 @@ def read(reader: Reader, beside: Mapping[str, Any]) -> Spec:
     usual = chosen_cap(Scheduler.model_construct(kind=found), text(beside["kubernetes"]))
     if capped := cap(reader, usual):
         spec["cap"] = capped.value
-    if found is SchedulerKind.RUNAI and (cluster := only(_cluster_ids(reader))):
+    if found is SchedulerKind.RUNAI and (cluster := only(text(data.get("clusterId")) for data in _requests(reader))):
         spec["runai"] = {"clusterId": cluster}
     order = ("kind", "cap", "version", "runai", "kueue", "install", "chartRepoURL", "values")
     return {key: spec[key] for key in order if key in spec}
-
-
-def _name_others(reader: Reader, chosen: SchedulerKind) -> None:
-    """Queues of another scheduler, which nothing is made of."""
-    group = {SchedulerKind.KUEUE: (KAI, "Queue"), SchedulerKind.RUNAI: (KUEUE, "ClusterQueue")}.get(chosen)
-    for item in reader.dump.of_kind(*group)[:1] if group else ():
-        others = "KAI-Scheduler" if chosen is SchedulerKind.KUEUE else "Kueue"
-        what = f"what {others} shares out, such as {item.title},"
-        reader.leave_out(
-            item.at, what, "write `scheduler: {kind: ...}` for the other one", "a cluster has one scheduler"
-        )
 
 
 # --- Run:ai ------------------------------------------------------------------------------------------------------
 
 
 def _requests(reader: Reader) -> Iterator[Mapping[str, Any]]:
-    """The bodies of requests that gpuplan writes for its API."""
+    """Yield the bodies of requests that gpuplan writes for its API."""
     for _, data in reader.documents:
         if {"labelKey", "labelValue"} <= set(data) or {"requestedNamespace", "resources"} <= set(data):
             yield data
-
-
-def _cluster_ids(reader: Reader) -> Iterator[str]:
-    return (text(data.get("clusterId")) for data in _requests(reader))
 
 
 # --- Its chart ---------------------------------------------------------------------------------------------------
@@ -99,7 +90,7 @@ def names_chart(document: Document) -> bool:
 
 
 def _installed(reader: Reader, scheduler: SchedulerKind, chart: SchedulerChart, beside: Mapping[str, Any]) -> Spec:
-    """What gpuplan has Argo CD or Flux install, or else the release that runs, and what Kueue is told."""
+    """Return what gpuplan has Argo CD or Flux install, or else the release that runs, with the settings of Kueue."""
     version, repository, values, at = _own_chart(reader, chart)
     spec: Spec = {"kind": scheduler.value}
     if values is not None or version:
@@ -180,19 +171,19 @@ _RELEASE: Final = regex(r"v?\d+\.\d+\.\d+$")
 
 
 def _running(reader: Reader, scheduler: SchedulerKind) -> Iterator[str]:
-    """By the labels of its Deployments, or the tags of their images."""
+    """Yield the releases in the labels of its Deployments, or in the tags of their images."""
     for item in reader.dump.of_kind("apps", "Deployment"):
         if item.name in _DEPLOYMENTS.get(scheduler, ()):
-            for said in _said(item):
+            for said in _texts_of_release(item):
                 if found := _RELEASE.search(said):
                     reader.use(item)
                     yield f"v{found[0].removeprefix('v')}"
 
 
-def _said(item: Item) -> Iterator[str]:
-    yield item.labels.get("app.kubernetes.io/version", "")
-    yield item.labels.get("helm.sh/chart", "")
-    for container in sequence(part(item.body, "spec", "template", "spec", "containers")):
+def _texts_of_release(deployment: Item) -> Iterator[str]:
+    yield deployment.labels.get("app.kubernetes.io/version", "")
+    yield deployment.labels.get("helm.sh/chart", "")
+    for container in sequence(part(deployment.body, "spec", "template", "spec", "containers")):
         yield text(mapping(container).get("image"))
 
 
@@ -203,9 +194,9 @@ _MANAGER: Final = ("kueue-manager-config", "controller_manager_config.yaml")
 
 
 def _configuration(reader: Reader, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What Kueue reads when it starts: in its chart's values, in gpuplan's file, or in its ConfigMap.
+    """Return Kueue's configuration: of its chart's values, of gpuplan's file, or of its ConfigMap.
 
-    Of that last one only what matters to a plan: gpuplan merges its own into it, and leaves the rest as it is.
+    Of the ConfigMap only what matters to a plan is returned: gpuplan merges its own into it and leaves the rest.
     """
     if inner := _inner(part(values, "managerConfig", "controllerManagerConfigYaml")):
         return inner
@@ -227,9 +218,9 @@ def _inner(written: object) -> Mapping[str, Any]:
     return next((mapping(body) for body in read_text(written)), {})
 
 
-def _kueue(reader: Reader, told: Mapping[str, Any], beside: Mapping[str, Any], chart: SchedulerChart) -> Spec:
-    """The frameworks that it knows, and what it is told that gpuplan does not tell it by itself."""
-    listed = sequence(part(told, "integrations", "frameworks"))
+def _kueue(reader: Reader, configured: Mapping[str, Any], beside: Mapping[str, Any], chart: SchedulerChart) -> Spec:
+    """Return Kueue's frameworks, and its settings that gpuplan does not write by itself."""
+    listed = sequence(part(configured, "integrations", "frameworks"))
     known = {found.integration: found.kind for found in known_to_kueue() if found.kind in _FRAMEWORKS}
     told_of = {known[name] for name in map(text, listed) if name in known} | {*_held(reader)}
     frameworks = [found.kind for found in known_to_kueue() if found.kind in told_of]
@@ -241,13 +232,17 @@ def _kueue(reader: Reader, told: Mapping[str, Any], beside: Mapping[str, Any], c
     usual = decided(plan)
     if scheduler.get("install") == SchedulerInstall.HELM:
         usual = merged(chart.defaults, usual)
-    more = _added(told, usual)
+    more = _added(configured, usual)
     if more.get("waitForPodsReady") == WAIT_FOR_PODS_READY:
         del more["waitForPodsReady"]
     resources = mapping(more.get("resources"))
     left = {
         **resources,
-        "deviceClassMappings": [item for item in sequence(resources.get(_MAPPINGS)) if not _is_own(item)],
+        "deviceClassMappings": [
+            item
+            for item in sequence(resources.get(_MAPPINGS))
+            if not text(mapping(item).get("name")).startswith("gpuplan.dev/")
+        ],
         "excludeResourcePrefixes": [item for item in sequence(resources.get(_PREFIXES)) if item not in UNCOUNTED],
     }
     kept = {**more, "resources": {key: value for key, value in left.items() if value}}
@@ -256,7 +251,7 @@ def _kueue(reader: Reader, told: Mapping[str, Any], beside: Mapping[str, Any], c
 
 
 def _held(reader: Reader) -> Iterator[str]:
-    """The kinds that gpuplan's admission policy holds to their queues as a whole."""
+    """Yield the kinds that gpuplan's admission policy holds to their queues as a whole."""
     found = reader.dump.find("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", FRAMEWORKS_POLICY)
     kinds = {(known.api.partition("/")[0], known.resource): known.kind for known in known_to_kueue()}
     rules = sequence(part(found.body, "spec", "matchConstraints", "resourceRules")) if found else ()
@@ -272,15 +267,10 @@ _MAPPINGS: Final = "deviceClassMappings"
 _PREFIXES: Final = "excludeResourcePrefixes"
 
 
-def _is_own(item: object) -> bool:
-    """Whether a DeviceClass is mapped to a name that gpuplan counts it by."""
-    return text(mapping(item).get("name")).startswith("gpuplan.dev/")
-
-
-def _added(told: Mapping[str, Any], usual: Mapping[str, Any]) -> Spec:
-    """What is in one and not in the other; of lists the items that are added."""
+def _added(configured: Mapping[str, Any], usual: Mapping[str, Any]) -> Spec:
+    """Return the values that one mapping has and the other lacks, and the items that a list adds."""
     found: Spec = {}
-    for key, value in told.items():
+    for key, value in configured.items():
         there = usual.get(key)
         if there is None:
             found[key] = value
@@ -293,3 +283,70 @@ def _added(told: Mapping[str, Any], usual: Mapping[str, Any]) -> Spec:
         elif value != there:
             found[key] = value
     return found
+
+
+_REQUESTS: Final = "requests."
+_OF_GPUS: Final = "requests.nvidia.com/"
+
+
+class _Bound(NamedTuple):
+    """A number of units of a resource that a tenant may use in its only namespace."""
+
+    tenant: str
+    namespace: str
+    resource: str
+    amount: int
+
+
+def cap(reader: Reader, usual: Cap) -> Cap | None:
+    """Return what caps the tenants, or None if it is the usual bound or nothing tells.
+
+    Queues leave ResourceQuotas without numbers, unless a quota is split. So tenants of one namespace tell. Whether a
+    number is a guarantee or a limit shows in a queue that has both.
+    """
+    bounds = [*_bounds(reader)]
+    if not bounds:
+        return None
+    found = (
+        Cap.GUARANTEED
+        if any(
+            any(guaranteed == bound.amount != limit for guaranteed, limit in _by_queue(reader, bound))
+            for bound in bounds
+        )
+        else Cap.LIMIT
+    )
+    return None if found is usual else found
+
+
+def _bounds(reader: Reader) -> Iterator[_Bound]:
+    namespaces = [item for item in reader.dump.of_kind("", "Namespace") if TENANT_LABEL in item.labels]
+    counts = Counter(item.labels[TENANT_LABEL] for item in namespaces)
+    tenants = {item.name: item.labels[TENANT_LABEL] for item in namespaces if counts[item.labels[TENANT_LABEL]] == 1}
+    for item in reader.dump.of_kind("", "ResourceQuota"):
+        if item.name == QUOTA and item.namespace in tenants:
+            for key, value in mapping(part(item.body, "spec", "hard")).items():
+                if key.startswith(_OF_GPUS) and (amount := _amount(value)):
+                    yield _Bound(tenants[item.namespace], item.namespace, key.removeprefix(_REQUESTS), amount)
+
+
+def _amount(value: object) -> int:
+    found = parse_quantity(str(value)) if isinstance(value, str | int) else None
+    return int(found) if found else 0
+
+
+def _by_queue(reader: Reader, bound: _Bound) -> Iterator[tuple[int, int | None]]:
+    """Yield the guarantee and the limit of each ClusterQueue that is open to the namespace."""
+    for item in reader.dump.of_kind("kueue.x-k8s.io", "ClusterQueue"):
+        terms = map(mapping, sequence(part(item.body, "spec", "namespaceSelector", "matchExpressions")))
+        if any(sequence(term.get("values")) == [bound.namespace] for term in terms):
+            quotas = [found for found in _quotas(item.body) if found.get("name") == bound.resource]
+            nominal = sum(_amount(found.get("nominalQuota")) for found in quotas)
+            borrowed = sum(_amount(found.get("borrowingLimit")) for found in quotas)
+            is_bounded = all("borrowingLimit" in found for found in quotas)
+            yield nominal, nominal + borrowed if is_bounded else None
+
+
+def _quotas(queue: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for group in sequence(part(queue, "spec", "resourceGroups")):
+        for flavor in sequence(part(group, "flavors")):
+            yield from map(mapping, sequence(part(flavor, "resources")))

@@ -1,4 +1,4 @@
-"""Who syncs a cluster's folders: gpuplan's own Applications of Argo CD, or Kustomizations of Flux."""
+"""The tool that syncs a cluster's folders: gpuplan's own Applications of Argo CD, or Kustomizations of Flux."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from posixpath import normpath
 from typing import Any, Final
 
 from gpuplan.compiler.base.credentials import holds_credential
-from gpuplan.compiler.base.diagnostics import Severity
 from gpuplan.compiler.base.plain import mapping, sequence, text
 from gpuplan.compiler.planning.plan import Stage
 from gpuplan.compiler.planning.sync_names import CONTENT, fit, folder_name, root_name, sync_name
@@ -29,43 +28,35 @@ _IN_CLUSTER: Final = "https://kubernetes.default.svc"
 
 
 def names(dump: Dump) -> Iterator[str]:
-    """The names of the clusters that gpuplan's objects for Argo CD or Flux are about."""
+    """Yield the names of the clusters that gpuplan's objects for Argo CD or Flux are about."""
     for item in dump.of_kind(ARGOCD, "AppProject"):
         about = text(part(item.body, "spec", "description"))
         if about.startswith(ABOUT_PROJECT):
             yield about.removeprefix(ABOUT_PROJECT)
     for item in dump.of_kind(FLUX, "Kustomization"):
         *_, cluster, folder = ["", "", *text(part(item.body, "spec", "path")).split("/")]
-        if folder == Stage.GPU_OPERATOR and item.name in (folder_name(cluster, folder), _subscriptions(cluster)):
+        if folder == Stage.GPU_OPERATOR and item.name in (
+            folder_name(cluster, folder),
+            fit(f"gpu-subscriptions-{cluster}"),
+        ):
             yield cluster
 
 
-def _subscriptions(cluster: str) -> str:
-    return fit(f"gpu-subscriptions-{cluster}")
-
-
 def read(reader: Reader, platform: Platform, usual: Approval) -> Spec:
-    """The tool that syncs the cluster; ``usual`` is the approval of the operator where none is stated.
+    """Return the tool that syncs the cluster; ``usual`` is the approval of the operator where none is stated.
 
     An Argo CD or a Flux that syncs other things alone tells nothing of where the policies' output will be.
     """
     by_argocd, by_flux = argocd(reader, platform, usual), flux(reader, usual)
     if by_argocd is not None:
         for item, _ in [*_kustomizations(reader)][:1]:
-            what, help_ = "that Flux syncs the cluster as well", "remove the Kustomizations of one of the two"
-            reader.leave_out(item.at, what, help_, "one tool syncs a cluster")
+            reader.say("two-tools-sync", item.at)
         return {"argocd": by_argocd}
     if by_flux is not None:
         return {"flux": by_flux}
     for tool, kind, field in _TOOLS:
         for item in reader.dump.of_kind(*kind)[:1]:
-            reader.miss(
-                f"the dump does not say which repository {tool} will have the policies' output from",
-                f"{tool} runs, and no tool is said to sync what is built",
-                f"add {field} to the Cluster, or apply `out/` in another way",
-                item.at,
-                Severity.NOTE,
-            )
+            reader.say("unknown-repository", item.at, tool=tool, field=field)
             return {}
     return {}
 
@@ -80,8 +71,8 @@ _TOOLS: Final = (
 
 
 def argocd(reader: Reader, platform: Platform, usual: Approval) -> Spec | None:
-    """What gpuplan's AppProject and Applications say; ``usual`` is the approval that holds where none is stated."""
-    project = _project(reader)
+    """Return the settings of gpuplan's AppProject and Applications; ``usual`` is the approval if none is stated."""
+    project = next(filter(reader.is_own_project, reader.dump.of_kind(ARGOCD, "AppProject")), None)
     if project is None:
         return None
     reader.use(project)
@@ -98,56 +89,44 @@ def argocd(reader: Reader, platform: Platform, usual: Approval) -> Spec | None:
         "repoURL": _address(reader, project, repository),
         **differing(
             {
-                "revision": text(source.get("targetRevision")) or None,
-                "path": _out(text(source.get("path")), name),
-                "namespace": project.namespace or None,
-                "project": project.name,
-                "destination": _destination(spec),
-                "labels": cleaned(project.labels),
-                "root": root_name(name) in applications,
-                "operatorApproval": stated,
-            },
-            {
-                "revision": "main",
-                "path": "out",
-                "namespace": "openshift-gitops" if platform is Platform.OPENSHIFT else "argocd",
-                "project": f"gpuplan-{name}",
-                "destination": {"server": _IN_CLUSTER},
-                "labels": {},
-                "root": False,
-                "operatorApproval": usual.value,
-            },
+                "revision": (text(source.get("targetRevision")) or None, "main"),
+                "path": (_out(text(source.get("path")), name), "out"),
+                "namespace": (project.namespace or None, _ARGOCDS_NAMESPACE.get(platform, "argocd")),
+                "project": (project.name, f"gpuplan-{name}"),
+                "destination": (_destination(spec), {"server": _IN_CLUSTER}),
+                "labels": (cleaned(project.labels), {}),
+                "root": (root_name(name) in applications, False),
+                "operatorApproval": (stated, usual.value),
+            }
         ),
     }
 
 
+_ARGOCDS_NAMESPACE: Final = {Platform.OPENSHIFT: "openshift-gitops"}
+
+
 def _address(reader: Reader, project: Item, url: str) -> str:
-    """The repository without a password: Argo CD has those in a Secret of its own."""
+    """Return the repository without a password: Argo CD has those in a Secret of its own."""
     if not holds_credential(url):
         return url
     scheme, _, rest = url.partition("://")
-    what = "the password in the repository's address"
-    reader.leave_out(project.at / ("spec", "sourceRepos", 0), what, "give Argo CD a Secret of the repository")
+    reader.say("password-in-address", project.at / ("spec", "sourceRepos", 0))
     return f"{scheme}://{rest.partition('@')[2]}"
 
 
-def _project(reader: Reader) -> Item | None:
-    return next(filter(reader.is_own_project, reader.dump.of_kind(ARGOCD, "AppProject")), None)
-
-
 def _git_source(reader: Reader, repository: str) -> Mapping[str, Any]:
-    """What an Application of one folder has of the repository."""
+    """Return the source in the repository of an Application of one folder."""
     for item, _, sources in reader.applications():
         for source in sources:
             path = text(source.get("path"))
-            is_own = item.name == sync_name(reader.cluster, path.rpartition("/")[2]) if _is_stage(path) else False
+            is_own = (
+                item.name == sync_name(reader.cluster, path.rpartition("/")[2])
+                if (path.rpartition("/")[2] in (stage.value for stage in Stage))
+                else False
+            )
             if is_own and source.get("repoURL") == repository:
                 return source
     return {}
-
-
-def _is_stage(path: str) -> bool:
-    return path.rpartition("/")[2] in (stage.value for stage in Stage)
 
 
 def _out(path: str, cluster: str) -> str | None:
@@ -167,7 +146,10 @@ def _destination(spec: Mapping[str, Any]) -> Spec | None:
 
 
 def _approval(operator: Item, spec: Mapping[str, Any]) -> str:
-    """What a root syncs by itself has no automated sync, and a digest of what it applies."""
+    """Return the approval of the operator's folder.
+
+    An Application that a root syncs has no automated sync, and a digest of its content.
+    """
     is_automatic = "automated" in mapping(spec.get("syncPolicy")) or CONTENT in operator.annotations
     return (Approval.AUTOMATIC if is_automatic else Approval.MANUAL).value
 
@@ -176,7 +158,7 @@ def _approval(operator: Item, spec: Mapping[str, Any]) -> str:
 
 
 def flux(reader: Reader, usual: Approval) -> Spec | None:
-    """What gpuplan's Kustomizations say."""
+    """Return the settings of gpuplan's Kustomizations."""
     found = [*_kustomizations(reader)]
     if not found:
         return None
@@ -185,35 +167,27 @@ def flux(reader: Reader, usual: Approval) -> Spec | None:
     spec = mapping(item.body.get("spec"))
     source = mapping(spec.get("sourceRef"))
     defaults = Flux.model_construct()
-    by_name = {name: text(source.get(name)) or None for name in ("kind", "name", "namespace")}
     usual_source = FluxSource.model_construct()
     of_source = {"kind": usual_source.kind.value, "name": usual_source.name}
-    named = {} if (different := differing(by_name, of_source)) == {} else different
+    stated = {name: text(source.get(name)) or None for name in ("kind", "name", "namespace")}
+    named = differing({name: (value, of_source.get(name)) for name, value in stated.items()})
     path = text(spec.get("path")).removesuffix(f"/{folder}") + "/x"
     return differing(
         {
-            "source": named,
-            "path": _out(path, reader.cluster),
-            "namespace": item.namespace,
-            "interval": _short(text(spec.get("interval"))) or None,
-            "serviceAccountName": text(spec.get("serviceAccountName")) or None,
-            "kubeConfigSecret": text(part(spec, "kubeConfig", "secretRef", "name")) or None,
-            "labels": cleaned(item.labels),
-            "operatorApproval": _approval_of_flux(reader),
-        },
-        {
-            "source": {},
-            "path": defaults.path,
-            "namespace": defaults.namespace,
-            "interval": defaults.interval,
-            "labels": {},
-            "operatorApproval": usual.value,
-        },
+            "source": (named, {}),
+            "path": (_out(path, reader.cluster), defaults.path),
+            "namespace": (item.namespace, defaults.namespace),
+            "interval": (_short(text(spec.get("interval"))) or None, defaults.interval),
+            "serviceAccountName": (text(spec.get("serviceAccountName")) or None, None),
+            "kubeConfigSecret": (text(part(spec, "kubeConfig", "secretRef", "name")) or None, None),
+            "labels": (cleaned(item.labels), {}),
+            "operatorApproval": (_approval_of_flux(reader), usual.value),
+        }
     )
 
 
 def _kustomizations(reader: Reader) -> Iterator[tuple[Item, str]]:
-    """Those of the cluster's folders, with the folder."""
+    """Yield those of the cluster's folders, with the folder."""
     for item in reader.dump.of_kind(FLUX, "Kustomization"):
         _, found, folder = f"/{text(part(item.body, 'spec', 'path'))}".rpartition(f"/{reader.cluster}/")
         is_stage = found and folder.partition("/")[0] in (stage.value for stage in Stage)
@@ -222,7 +196,8 @@ def _kustomizations(reader: Reader) -> Iterator[tuple[Item, str]]:
 
 
 def _approval_of_flux(reader: Reader) -> str | None:
-    """A release of the chart is suspended, or else the folder's Kustomization."""
+    """Return the approval of the operator's folder: manual if its HelmRelease, or else its Kustomization, is
+    suspended."""
     name = folder_name(reader.cluster, Stage.GPU_OPERATOR)
     found = [item for item in reader.dump.of_kind(HELM, "HelmRelease") if item.name == name]
     found = found or [item for item in reader.dump.of_kind(FLUX, "Kustomization") if item.name == name]
@@ -233,7 +208,7 @@ def _approval_of_flux(reader: Reader) -> str | None:
 
 
 def _short(duration: str) -> str:
-    """A duration as people write it: Go prints `10m0s`."""
+    """Return a duration as people write it: Go prints `10m0s`."""
     for end in ("m0s", "h0m"):
         if duration.endswith(end):
             duration = duration[: 1 - len(end)]

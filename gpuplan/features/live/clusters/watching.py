@@ -1,4 +1,4 @@
-"""What watches a cluster, by the rules and dashboards that gpuplan wrote."""
+"""The monitoring of a cluster, by the rules and dashboards that gpuplan wrote."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from gpuplan.compiler.catalog.exporters import exporter_traits
 from gpuplan.compiler.manifests.templates import rows_for
 from gpuplan.compiler.planning.alerts import AlertName
 from gpuplan.compiler.policy.models import Collect, Platform
+from gpuplan.features.live.clusters.kubernetes import CONSOLE
 from gpuplan.features.live.clusters.reader import (
     ARGOCD,
     Reader,
@@ -30,7 +31,6 @@ from gpuplan.features.live.clusters.reader import (
     plan_of,
     rules_in,
 )
-from gpuplan.features.live.clusters.versions import CONSOLE
 from gpuplan.features.live.dump import Item
 
 _METRICS: Final = "gpuplan-dcgm-metrics"
@@ -38,8 +38,11 @@ _PREFIX: Final = "gpuplan-"
 _ALERTS: Final = "gpuplan-alerts"
 
 
-def read(reader: Reader, platform: Platform, operator: Mapping[str, str], told: Iterable[object]) -> Spec | None:
-    """The part on monitoring; ``told`` is what the operator is told, as values and as a ClusterPolicy.
+def read(
+    reader: Reader, platform: Platform, operator: Mapping[str, str], settings_of_operator: Iterable[object]
+) -> Spec | None:
+    """Return the part on monitoring; ``settings_of_operator`` is what the operator is told, as values and as a
+    ClusterPolicy.
 
     ``operator`` has its namespace and its version.
     """
@@ -52,27 +55,19 @@ def read(reader: Reader, platform: Platform, operator: Mapping[str, str], told: 
     namespace = only(item.namespace for item in rules)
     usual = operator["namespace"] if is_openshift else "monitoring"
     alerts = {text(rule.get("alert")): rule for rule in rules_in(rules) if "alert" in rule}
-    settings = [mapping(part(values, "dcgmExporter", "serviceMonitor")) for values in told]
+    settings = [mapping(part(values, "dcgmExporter", "serviceMonitor")) for values in settings_of_operator]
+    disabled = [*_disabled(reader, rules, operator["version"], is_basic=is_basic)]
     return differing(
         {
-            "namespace": namespace or None,
-            "labels": cleaned(rules[0].labels) if rules else {},
-            "honorLabels": any(found.get("honorLabels") is True for found in settings),
-            "alertLabels": _labels(alerts.values()),
-            "disabledAlerts": [*_disabled(reader, rules, operator["version"], is_basic=is_basic)],
-            "runbookUrl": _runbook(alerts),
-            "collect": (Collect.BASIC if is_basic else Collect.HEALTH).value,
-            "dashboards": _dashboards(reader, namespace or usual, is_openshift=is_openshift),
-        },
-        {
-            "namespace": usual,
-            "labels": {},
-            "honorLabels": False,
-            "alertLabels": {},
-            "disabledAlerts": [],
-            "collect": Collect.HEALTH.value,
-            "dashboards": {},
-        },
+            "namespace": (namespace or None, usual),
+            "labels": (cleaned(rules[0].labels) if rules else {}, {}),
+            "honorLabels": (any(found.get("honorLabels") is True for found in settings), False),
+            "alertLabels": (_labels(alerts.values()), {}),
+            "disabledAlerts": (disabled, []),
+            "runbookUrl": (_runbook(alerts), None),
+            "collect": ((Collect.BASIC if is_basic else Collect.HEALTH).value, Collect.HEALTH.value),
+            "dashboards": (_dashboards(reader, namespace or usual, is_openshift=is_openshift), {}),
+        }
     )
 
 
@@ -80,12 +75,10 @@ def read(reader: Reader, platform: Platform, operator: Mapping[str, str], told: 
 
 
 def _labels(alerts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """What every alert has beside how severe it is."""
-    return next(({key: value for key, value in _own(rule) if key != "severity"} for rule in alerts), {})
-
-
-def _own(rule: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
-    return mapping(rule.get("labels")).items()
+    """Return the labels of every alert, without its severity."""
+    return next(
+        ({key: value for key, value in mapping(rule.get("labels")).items() if key != "severity"} for rule in alerts), {}
+    )
 
 
 def _runbook(alerts: Mapping[str, Mapping[str, Any]]) -> str | None:
@@ -98,7 +91,9 @@ def _is_basic(reader: Reader, rules: Sequence[Item]) -> bool:
     metrics = reader.config_map(_METRICS)
     if metrics is None:
         alerts = {text(rule.get("alert")) for rule in rules_in(rules)}
-        return bool(rules) and not any(name in alerts for name in _of_health())
+        return bool(rules) and not any(
+            name in alerts for name in (name for name in _alerts_where({"health"}) if name not in _alerts_where(()))
+        )
     plan = plan_of({**_ANY, "monitoring": {"collect": Collect.BASIC.value}}, reader.cluster)
     return plan is not None and mapping(metrics.body.get("data")) == exporter_metrics(plan)
 
@@ -107,13 +102,8 @@ _ANY: Final = {"kubernetes": "1.34", "gpuOperator": {"install": "helm", "version
 """A cluster whose list of metrics is as short as on any other."""
 
 
-def _of_health() -> Iterator[str]:
-    """Alerts that are there where more is collected, and not otherwise."""
-    return (name for name in _alerts_where({"health"}) if name not in _alerts_where(()))
-
-
 def _disabled(reader: Reader, rules: Sequence[Item], version: str, *, is_basic: bool) -> Iterator[str]:
-    """The alerts that would be there if the policy left them on."""
+    """Yield the alerts that would be there if the policy left them on."""
     if not rules:
         return
     there = {text(rule.get("alert")) for rule in rules_in(rules)}
@@ -128,23 +118,28 @@ def _alerts_where(facts: Collection[str]) -> list[str]:
 
 
 def _facts(reader: Reader, rules: Sequence[Item]) -> Iterator[str]:
-    """What alerts depend on, by the series that are recorded of the plan."""
+    """Yield the facts that alerts depend on, by the series that rules record of the plan."""
     recorded = [(text(rule.get("record")), mapping(rule.get("labels"))) for rule in rules_in(rules) if "record" in rule]
     names = {name for name, _ in recorded}
     facts = {POOL_PLANNED_NODES: "pools", POOL_PLANNED_UNITS: "units", POOL_MIG_CONFIG: "partitioned"}
     facts |= {NAMESPACE_TENANT: "namespaces", QUEUE_TENANT: "queue-metrics"}
     yield from (fact for series, fact in facts.items() if series in names)
     planned = [labels for name, labels in recorded if name == POOL_PLANNED_UNITS]
-    if len({text(labels.get("resource")) for labels in planned if _is_of_mig(labels)}) > 1:
+    if (
+        len(
+            {
+                text(labels.get("resource"))
+                for labels in planned
+                if text(labels.get("resource")).startswith("nvidia_com_mig_")
+            }
+        )
+        > 1
+    ):
         yield "sizes"
     if POOL_PLANNED_NODES in names and POOL_PLANNED_UNITS not in names and reader.has_claims:
         yield "claims"
     if any(reader.is_own_project(item) for item in reader.dump.of_kind(ARGOCD, "AppProject")):
         yield "argocd"
-
-
-def _is_of_mig(labels: Mapping[str, Any]) -> bool:
-    return text(labels.get("resource")).startswith("nvidia_com_mig_")
 
 
 # --- Dashboards --------------------------------------------------------------------------------------------------
@@ -163,12 +158,8 @@ def _dashboards(reader: Reader, usual_namespace: str, *, is_openshift: bool) -> 
         return {}
     return differing(
         {
-            "namespace": board.namespace or None,
-            "labels": cleaned(board.labels),
-            "folder": board.annotations.get(_FOLDER),
-        },
-        {
-            "namespace": CONSOLE if is_openshift else usual_namespace,
-            "labels": _CONSOLE_LABELS if is_openshift else {"grafana_dashboard": "1"},
-        },
+            "namespace": (board.namespace or None, CONSOLE if is_openshift else usual_namespace),
+            "labels": (cleaned(board.labels), _CONSOLE_LABELS if is_openshift else {"grafana_dashboard": "1"}),
+            "folder": (board.annotations.get(_FOLDER), None),
+        }
     )

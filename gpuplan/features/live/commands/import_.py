@@ -75,7 +75,7 @@ def command(
 
 
 def _beside(root: Path) -> dict[str, str]:
-    """What a new platform has for Git and for editors, as far as it is not there; nothing where policies are."""
+    """Return the files for Git and editors that a new platform lacks; none if there are policies."""
     if any(os.path.lexists(root / name) for name in ("policies", "overlays")):
         return {}
     from gpuplan.terminal.schemas import beside_policies

@@ -13,11 +13,13 @@ from gpuplan.compiler.pipeline import Report, report_on
 from gpuplan.compiler.pipeline.findings import tidy
 from gpuplan.compiler.pipeline.loading import OVERLAYS, load
 from gpuplan.compiler.planning.plan import Plan
-from gpuplan.features.live.drifting.comparing import compare, compare_nodes, count_nodes, leftovers, opponents
-from gpuplan.features.live.drifting.model import Comparison, Differs, Drift, Drifting, NextSync
-from gpuplan.features.live.drifting.planned import planned
+from gpuplan.features.live.clusters import name_of
+from gpuplan.features.live.drifting.foreign import opponents
+from gpuplan.features.live.drifting.model import Comparison, Differs, Drift, Drifting, NextSync, planned
+from gpuplan.features.live.drifting.nodes import compare_nodes, count_nodes
+from gpuplan.features.live.drifting.objects import compare, leftovers
 from gpuplan.features.live.drifting.telling import Telling
-from gpuplan.features.live.readers import Dump, name_of, read_dump
+from gpuplan.features.live.dump import Dump, read_dump
 
 __all__ = ["Comparison", "Differs", "Drift", "Drifting", "NextSync", "compare_with", "drift"]
 
@@ -25,11 +27,11 @@ __all__ = ["Comparison", "Differs", "Drift", "Drifting", "NextSync", "compare_wi
 def drift(
     dumps: Mapping[str, bytes], root: str | PathLike[str] = ".", cluster: str = "", *, kustomize: str = ""
 ) -> Drifting:
-    """What runs, as dumps show it, contents by name, beside what the policies at ``root`` build for a cluster.
+    """Compare what runs, as dumps by name show it, with what the policies at ``root`` build for a cluster.
 
-    Without a ``cluster`` it is the only one, or the one that the dumps say; trouble where they say another one, or show
-    nothing of it. ``kustomize`` is as in `validate`: without it, what hand-written Components make of objects is not
-    known, and they are not compared.
+    Without a ``cluster`` it is the only one, or the one that the dumps name. Trouble if they name another cluster, or
+    show nothing of it. ``kustomize`` is as in `validate`: without it, objects that hand-written Components change are
+    not compared.
     """
     root = Path(root)
     dump, found = read_dump(dumps)
@@ -66,7 +68,7 @@ def _cluster(root: Path, wish: str, dump: Dump) -> str:
 
 
 def compare_with(plan: Plan, dump: Dump, root: Path = Path(), *, kustomize: str = "") -> Comparison:
-    """What runs beside a plan, which may be made in memory; ``root`` is where its Components are, if it has any."""
+    """Compare a dump with a plan, which may be made in memory; ``root`` is the folder of its Components."""
     platform = planned(plan, root, kustomize)
     telling = Telling(platform)
     shown = platform.shown_by(dump)
@@ -74,11 +76,11 @@ def compare_with(plan: Plan, dump: Dump, root: Path = Path(), *, kustomize: str 
     found = [drift for item in compared.differing for drift in telling.differing(item)]
     found += map(telling.missing, compared.missing)
     charts = [applier for applier, folder in telling.folders.items() if chart_of(plan, folder)]
-    found += map(telling.left, leftovers(dump, platform.known, telling.folders, platform.kinds, charts))
+    found += map(telling.leftover, leftovers(dump, platform.known, telling.folders, platform.kinds, charts))
     found += map(telling.node, compare_nodes(plan, dump))
     found.sort(key=lambda drift: (-drift.change_class.rank, drift.title, drift.path))
     told = tuple(drift for drift in found if drift.next_sync is not NextSync.LEAVES)
     left = tuple(drift for drift in found if drift.next_sync is NextSync.LEAVES)
     unjudged = (*compared.unjudged, *platform.unjudged)
-    number = len(compared.found) + count_nodes(plan, dump)
+    number = len(compared.compared) + count_nodes(plan, dump)
     return Comparison(told, left, unjudged, tuple(opponents(plan, dump, platform.known, shown)), number)

@@ -11,7 +11,9 @@ from gpuplan.compiler.base.confidential import confidential_in
 from gpuplan.compiler.base.diagnostics import Path as Route
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.base.plain import value_at
+from gpuplan.compiler.base.trees import ABSENT
 from gpuplan.compiler.manifests import Identity, gvk_of
+from gpuplan.compiler.manifests.merging.applied import Difference, as_found, with_left
 from gpuplan.compiler.manifests.provenance import How, Link
 from gpuplan.compiler.manifests.shapes import shape_of
 from gpuplan.compiler.pipeline.loading import OUT
@@ -21,18 +23,9 @@ from gpuplan.compiler.planning.plan import Stage
 from gpuplan.compiler.planning.sync_names import FLUX_PRUNE, SYNC_OPTIONS, folder_name, root_name, sync_name
 from gpuplan.compiler.policy.models import NodeLabels
 from gpuplan.features.changes import class_of_labels, compare_objects, locked_fields
-from gpuplan.features.live.drifting.comparing import (
-    ABSENT,
-    Difference,
-    Differing,
-    Leftover,
-    NodeDifference,
-    as_found,
-    find_owner,
-    with_left,
-)
-from gpuplan.features.live.drifting.model import Differs, Drift, NextSync
-from gpuplan.features.live.drifting.planned import Planned, Platform
+from gpuplan.features.live.drifting.model import Differs, Drift, NextSync, Planned, Platform
+from gpuplan.features.live.drifting.nodes import NodeDifference
+from gpuplan.features.live.drifting.objects import Differing, Leftover, find_owner
 from gpuplan.features.tracing import Leaf, Places, Source, Traced, spelled, trace_artifact, values_of
 
 
@@ -54,113 +47,102 @@ class Telling:
 
     # --- Differences ---------------------------------------------------------------------------------------------
 
-    def differing(self, item: Differing) -> Iterator[Drift]:
-        """Each field of an object that is not as it is written."""
-        one = self.platform.objects[item.identity]
+    def differing(self, differing: Differing) -> Iterator[Drift]:
+        """Report each field of an object that differs from what is written."""
+        one = self.platform.objects[differing.identity]
         shape = shape_of(gvk_of(one.body), self.plan.cluster.spec.kubernetes)
-        found = with_left(as_found(one.body, item.item.body, shape), item.differences)
-        change_class = self._class_of(item.identity, found, one.body)
-        locked = locked_fields(item.identity, found, one.body)
+        found = with_left(as_found(one.body, differing.live.body, shape), differing.differences)
+        change_class = self._class_of(differing.identity, found, one.body)
+        locked = locked_fields(differing.identity, found, one.body)
         applier = self._applier(one)
-        written, live = (confidential_in("", body) for body in (one.body, item.item.body))
-        for difference, sources in self._with_sources(item.identity, item.differences):
+        written, live = (confidential_in("", body) for body in (one.body, differing.live.body))
+        for difference, sources in self._with_sources(differing.identity, differing.differences):
             is_fixed = any(_is_below(difference.route, route) for route in locked)
-            is_left = self._is_left_alone(item.identity, one, difference.route)
+            is_left = bool(one.tool) and any(
+                group == differing.identity.group
+                and kind in ("*", differing.identity.kind)
+                and _is_below(difference.route, pointer)
+                for group, kind, pointer in self._ignored
+            )
             yield Drift(
                 self.plan.cluster.name,
                 Differs.FIELD,
-                _title(item.identity),
-                spelled(difference.route),
-                difference.line,
-                written.shown(live.shown(_plain(difference.written))),
-                live.shown(written.shown(_plain(difference.live))),
+                _title(differing.identity),
+                path=spelled(difference.route),
+                line=difference.line,
+                written=written.shown(live.shown(_plain(difference.written))),
+                live=live.shown(written.shown(_plain(difference.live))),
                 is_written=difference.written is not ABSENT,
                 has_live=difference.live is not ABSENT,
                 file=f"{OUT}/{one.path}",
-                dump=item.item.file,
+                dump=differing.live.file,
                 sources=sources,
-                owner=find_owner(item.item.body, difference.live_route),
+                owner=find_owner(differing.live.body, difference.live_route),
                 next_sync=NextSync.LEAVES if is_left else _synced(one, applier, is_fixed=is_fixed),
                 applier=applier,
                 change_class=change_class,
             )
 
     def missing(self, identity: Identity) -> Drift:
-        """An object that the cluster does not have."""
+        """Report an object that the cluster does not have."""
         one = self.platform.objects[identity]
         applier = self._applier(one)
         return Drift(
             self.plan.cluster.name,
             Differs.MISSING,
             _title(identity),
-            "",
-            0,
-            None,
-            None,
             is_written=True,
-            has_live=False,
             file=f"{OUT}/{one.path}",
-            dump="",
             sources=self._sources_of(identity, one),
-            owner=None,
             next_sync=NextSync.CREATES if applier or one.tool else NextSync.NOTHING,
             applier=applier,
             change_class=self._class_of(identity, None, one.body),
         )
 
-    def left(self, item: Leftover) -> Drift:
-        """An object that is written no more."""
-        live, identity = item.item, item.item.identity
-        folder = self.folders.get(item.applier, "")
+    def leftover(self, leftover: Leftover) -> Drift:
+        """Report an object that is written no more."""
+        live, identity = leftover.live, leftover.live.identity
+        folder = self.folders.get(leftover.applier, "")
         applier = find_applier(self.plan, folder) if folder else None
         return Drift(
             self.plan.cluster.name,
             Differs.LEFT,
             _title(identity),
-            "",
-            0,
-            None,
-            None,
-            is_written=False,
             has_live=True,
-            file="",
             dump=live.file,
-            sources=(),
             owner=find_owner(live.body, ()),
-            next_sync=_pruning(live.annotations, applier, is_kept=item.is_kept),
+            next_sync=_pruning(live.annotations, applier, is_kept=leftover.is_kept),
             applier=applier,
             change_class=self._class_of(identity, live.body, None, folder),
-            note="it was left for what names it, and nothing does any more" if item.is_kept else "",
+            note="it was left for what names it, and nothing does any more" if leftover.is_kept else "",
         )
 
-    def node(self, item: NodeDifference) -> Drift:
-        """What a node has otherwise than its pool says; or nodes of a pool that are not there."""
-        sources = tuple(self._places.source(link) for link in once(written(item.links)))
+    def node(self, difference: NodeDifference) -> Drift:
+        """Report a node that differs from its pool, or nodes of a pool that are missing."""
+        sources = tuple(self._places.source(link) for link in once(written(difference.links)))
         labels = self.plan.cluster.spec.node_labels
         return Drift(
             self.plan.cluster.name,
             Differs.NODE,
-            f"Node {item.name}" if item.name else f"Pool {item.pool.name}" if item.pool else "",
-            spelled(item.route),
-            0,
-            _plain(item.written),
-            _plain(item.live),
-            is_written=item.written is not ABSENT,
-            has_live=item.live is not ABSENT,
-            file="",
-            dump=item.item.file if item.item else "",
+            f"Node {difference.name}" if difference.name else f"Pool {difference.pool.name}" if difference.pool else "",
+            path=spelled(difference.route),
+            written=_plain(difference.written),
+            live=_plain(difference.live),
+            is_written=difference.written is not ABSENT,
+            has_live=difference.live is not ABSENT,
+            dump=difference.node.file if difference.node else "",
             sources=sources,
-            owner=find_owner(item.item.body, item.route) if item.item else None,
-            next_sync=NextSync.RELABELS if item.is_labelled and labels is NodeLabels.NFD else NextSync.NOTHING,
+            owner=find_owner(difference.node.body, difference.route) if difference.node else None,
+            next_sync=NextSync.RELABELS if difference.is_labelled and labels is NodeLabels.NFD else NextSync.NOTHING,
             applier=None,
-            change_class=_class_of_label(item) if item.is_labelled else ChangeClass.NONE,
-            note=item.note,
+            change_class=_class_of_label(difference) if difference.is_labelled else ChangeClass.NONE,
+            note=difference.note,
         )
 
     def _class_of(
         self, identity: Identity, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, folder: str = ""
     ) -> ChangeClass:
-        """What `diff` says of a change of this object alone."""
+        """Return the class that `diff` gives a change of this object alone."""
         name, one = self.plan.cluster.name, self.platform.objects.get(identity)
         key = (one.tool or one.folder) if one else folder, identity
         old, new = ({name: {key: body} if body is not None else {}} for body in (before, after))
@@ -170,12 +152,12 @@ class Telling:
     # --- Where it comes from -------------------------------------------------------------------------------------
 
     def _with_sources(
-        self, identity: Identity, found: Iterable[Difference]
+        self, identity: Identity, differences: Iterable[Difference]
     ) -> Iterator[tuple[Difference, tuple[Source, ...]]]:
-        """Each with the lines that its field comes from: of a policy, or of a hand-written file."""
+        """Yield each with the lines that its field comes from: of a policy, or of a hand-written file."""
         one = self.platform.objects[identity]
         traced = trace_artifact(self.plan, one.path, one.artifact) if one.artifact is not None else None
-        for difference in found:
+        for difference in differences:
             is_by_hand = one.by_hand is not None and not _is_generated(one, difference.route)
             if traced is None or is_by_hand:
                 yield difference, self._by_hand(identity, one, difference.route)
@@ -183,7 +165,7 @@ class Telling:
                 yield difference, self._traced(traced, difference.route)
 
     def _traced(self, traced: Traced, route: Route) -> tuple[Source, ...]:
-        """Those of the leaves at a route, or of the nearest around it."""
+        """Return those of the leaves at a route, or of the nearest around it."""
         leaves = _leaves_at(traced.leaves, route)
         values = values_of(traced, [(leaf, 0) for leaf in leaves], self._places)
         found = dict.fromkeys(source for value in values for source in value.sources)
@@ -205,13 +187,6 @@ class Telling:
     def _applier(self, one: Planned) -> Applier | None:
         return None if one.tool else find_applier(self.plan, one.folder)
 
-    def _is_left_alone(self, identity: Identity, one: Planned, route: Route) -> bool:
-        """Whether the Application that syncs an object of Argo CD is told to leave a field of it alone."""
-        return bool(one.tool) and any(
-            group == identity.group and kind in ("*", identity.kind) and _is_below(route, pointer)
-            for group, kind, pointer in self._ignored
-        )
-
     @cached_property
     def _ignored(self) -> Sequence[tuple[str, str, Route]]:
         objects = self.platform.objects.items()
@@ -225,7 +200,7 @@ class Telling:
 
 
 def _synced(one: Planned, applier: Applier | None, *, is_fixed: bool) -> NextSync:
-    """What a sync does about a field; nothing where nobody syncs the folder."""
+    """Return the effect of a sync on a field: none if nobody syncs the folder."""
     if applier is None and not one.tool:
         return NextSync.NOTHING
     return NextSync.FAILS if is_fixed else NextSync.OVERWRITES
@@ -243,16 +218,16 @@ def _is_generated(one: Planned, route: Route) -> bool:
 
 
 def _unescaped(part: str) -> str:
-    """A part of a JSON pointer (RFC 6901)."""
+    """Return a part of a JSON pointer (RFC 6901)."""
     return part.replace("~1", "/").replace("~0", "~")
 
 
-def _class_of_label(item: NodeDifference) -> ChangeClass:
-    """What it disturbs to set a label, or a taint, of a node to what its pool says."""
-    if item.route[0] == "spec":
+def _class_of_label(difference: NodeDifference) -> ChangeClass:
+    """Return the class of a change that sets a label or a taint of a node to what its pool says."""
+    if difference.route[0] == "spec":
         return ChangeClass.TAINT
-    key = str(item.route[-1])
-    sides = ({} if value is ABSENT else {key: value} for value in (item.live, item.written))
+    key = str(difference.route[-1])
+    sides = ({} if value is ABSENT else {key: value} for value in (difference.live, difference.written))
     return class_of_labels(*sides)
 
 
@@ -282,7 +257,7 @@ def _is_below(route: Route, above: Iterable[object]) -> bool:
 
 
 def _leaves_at(leaves: Sequence[Leaf], route: Route) -> Sequence[Leaf]:
-    """The leaves at a route: below it, or the one that it leads into, or else the nearest beside it."""
+    """Return the leaves at a route: below it, or the one that it leads into, or else the nearest beside it."""
     for length in range(len(route), -1, -1):
         found = [leaf for leaf in leaves if _is_below(leaf.path, route[:length]) and len(leaf.path) >= length]
         found = found or [leaf for leaf in leaves if leaf.path == route[: len(leaf.path)] and leaf.path]
@@ -295,7 +270,7 @@ _MOST_LEAVES: Final = 8
 
 
 def _pruning(annotations: Mapping[str, str], applier: Applier | None, *, is_kept: bool) -> NextSync:
-    """What becomes of an object that is written no more, by what it says itself."""
+    """Return the effect of a sync on an object that is written no more, by its annotations."""
     if applier is None or is_kept:
         return NextSync.NOTHING
     if applier.kind == KUSTOMIZATION:
@@ -307,4 +282,5 @@ def _pruning(annotations: Mapping[str, str], applier: Applier | None, *, is_kept
 
 
 _NEVER_PRUNED: Final = (Stage.GPU_OPERATOR, Stage.SCHEDULER)
-"""What Argo CD leaves to a person there, among what their charts install (`gpuplan.compiler.delivery.argocd`)."""
+"""Folders in which Argo CD leaves objects to a person, since charts install more there
+(`gpuplan.compiler.delivery.argocd`)."""

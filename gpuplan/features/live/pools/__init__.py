@@ -1,15 +1,205 @@
-"""Read the pools of a cluster, and what they name: layouts, GPU models, what is retained."""
+"""Make drafts of pools of what a dump says of their nodes, with the layouts, models and files that these name."""
 
 from __future__ import annotations
 
-from gpuplan.features.live.draft import Found
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, count as numbers
+from typing import Any, Final
+
+from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL
+from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, MIG_MANAGER_LABEL, POOL_LABEL
+from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL
+from gpuplan.compiler.policy.models import NodeLabels
+from gpuplan.features.live.clusters import node_labels
+from gpuplan.features.live.clusters.reader import Reader
+from gpuplan.features.live.drafts import Draft, Found
 from gpuplan.features.live.dump import Dump
+from gpuplan.features.live.findings import Reports
+from gpuplan.features.live.operator import Operator, read_operator
+from gpuplan.features.live.pools.divisions import Entry, read_entries
+from gpuplan.features.live.pools.files import DEVICE_PLUGIN, MIG_MANAGER, read_files
+from gpuplan.features.live.pools.grouping import Group, board_of, group, unknown_models
+from gpuplan.features.live.pools.nodes import Kept, Taint, is_of_mig_devices, read_claims, read_machines
+from gpuplan.features.live.pools.observing import (
+    tell_of_drivers,
+    tell_of_flavor,
+    tell_of_gke,
+    tell_of_mixtures,
+    tell_of_published,
+    tell_of_unknown,
+    tell_of_unserved,
+)
+from gpuplan.features.live.pools.sharing import Keys, Shared, Sharing
+from gpuplan.features.live.pools.surroundings import Surroundings, read_disruption
 
-__all__ = ["read"]
+Spec = dict[str, Any]
 
 
-def read(dump: Dump, cluster: str) -> Found:  # noqa: ARG001 - as all readers of the cluster
-    """Drafts of `Pool`, `MigLayout`, `Gpu` and `Retained`."""
-    from gpuplan.features.live.pools.reading import read_pools  # which asks readers of the cluster
+def read(dump: Dump) -> Found:
+    """Return drafts of `Pool`, `MigLayout`, `Gpu` and `Retained`."""
+    return _Reading(dump).drafts()
 
-    return read_pools(dump)
+
+class _Reading:
+    """The parts of a dump that are read first, and the drafts that are made of them."""
+
+    def __init__(self, dump: Dump) -> None:
+        self.dump, self.reports = dump, Reports()
+        operator, machines = read_operator(dump), read_machines(dump)
+        live = tuple(machines.live.values())
+        claims, self.kept = read_claims(dump, machines)
+        self.surroundings = Surroundings(dump, live)
+        is_external = node_labels(Reader(dump, "")) is NodeLabels.EXTERNAL
+        flavors = self.surroundings.flavors_of_nodes
+        groups = group(claims, live, flavors, are_labelled_by_others=is_external)
+        self.groups = tuple(found for found in groups if not tell_of_gke(found, self.reports))
+        self.boards = {found.pool: board_of(found) for found in self.groups}
+        files = read_files(dump, operator, DEVICE_PLUGIN, self.reports)
+        self.sharing = Sharing(
+            operator, files, self._entries(operator), self.groups, self.boards, self.surroundings, self.reports
+        )
+
+    def _entries(self, operator: Operator) -> dict[str, Entry]:
+        """Return the entries of the MIG manager's files; what it refuses of them is told."""
+        entries, others = read_entries(read_files(self.dump, operator, MIG_MANAGER, self.reports))
+        for file, problem in (
+            *others,
+            *((entry.file, found) for entry in entries.values() for found in entry.problems),
+        ):
+            self.reports.say("mig-file-refused", file.place(*problem.route), problem=problem)
+        return dict(entries)
+
+    def drafts(self) -> Found:
+        tell_of_mixtures(self.groups, self.reports)
+        tell_of_unserved(self.groups, self.reports)
+        shared = {found.pool: self.sharing.of_pool(found) for found in self.groups}
+        keys = Keys(self.sharing, shared)
+        pools = [self._pool(found, shared[found.pool], keys) for found in self.groups]
+        drafts = [
+            *unknown_models(self.groups, self.boards, self.reports),
+            *self.sharing.layouts.rest(),
+            *filter(None, pools),
+            *keys.retained(),
+            *map(_retained_nodes, self.kept),
+        ]
+        drafts = [*_once(drafts)]
+        keys.tell()
+        tell_of_drivers(self.dump, self.reports)
+        remarked = (replace(draft, remarks=(*draft.remarks, *self.reports.remarks(draft.title))) for draft in drafts)
+        return Found(tuple(remarked), tuple(self.reports.diagnostics))
+
+    # --- Pools ---
+
+    def _pool(self, group: Group, shared: Sequence[Shared], keys: Keys) -> Draft | None:
+        board = self.boards[group.pool]
+        if board is None:
+            tell_of_unknown(group, self.reports)
+            return None
+        first = group.claim.first
+        names = keys.kept(group)
+        names |= self.surroundings.flavor_name(group.pool, group.machines)
+        if flavor := self.surroundings.fixed_flavor(group.pool, group.machines):
+            tell_of_flavor(group, flavor, self.reports)
+        spec: Spec = {"gpu": board.name, "nodes": self._nodes(group, shared[0]), "sharing": shared[0].spec}
+        given = {
+            "names": names,
+            "nodeLabels": {label: value for label, value in sorted(first.labels.items()) if label not in _OWN_LABELS}
+            if group.is_claimed
+            else {},
+            "taints": [_taint(taint) for taint in first.taints],
+            "allocation": "dra" if first.labels.get(DRA_PLUGIN_LABEL) == "true" else None,
+            **self.surroundings.of_pool(group.pool, group.machines),
+            "disruption": read_disruption(self.dump, group.pool),
+            "rollout": self._rollout(group, shared),
+        }
+        spec |= {field: value for field, value in given.items() if value}
+        sources = [part.source for part in group.claim.parts]
+        sources += [machine.source for machine in group.machines[:1] if group.is_claimed]
+        read = [self.sharing.read_by(part) for part in shared]
+        sources += [self.sharing.files[key].source for key in read if key in self.sharing.files]
+        tell_of_published(group, board, spec, shared[0], self.reports)
+        return Draft("Pool", group.pool, spec, tuple(dict.fromkeys(sources)))
+
+    def _nodes(self, group: Group, shared: Shared) -> Spec:
+        parts = group.claim.parts
+        pattern, selector = parts[0].pattern, dict(parts[0].selector)
+        is_open = bool(pattern or selector) or (parts[0].asks_for_boards and not parts[0].names)
+        names = [] if is_open else sorted({name for part in parts for name in part.names})
+        number = sum(part.count for part in parts) or len(names) or len(group.machines) or 1
+        nodes: Spec = {"count": number, "gpusPerNode": self._gpus_per_node(group, shared)}
+        if pattern:
+            nodes["namePattern"] = pattern
+        elif names:
+            nodes["names"] = names
+        if selector:
+            nodes["selector"] = selector
+        if any(part.asks_for_boards for part in parts):
+            nodes["matchBoards"] = True
+        return nodes | self.surroundings.per_node(group.pool, group.machines, number)
+
+    def _gpus_per_node(self, group: Group, shared: Shared) -> int:
+        """Return the GPUs of a node: stated by the table, counted by labels, or worked out of the MIG devices."""
+        if stated := max((part.gpus_per_node for part in group.claim.parts), default=0):
+            return stated
+        whole = [machine.counted for machine in group.machines if not is_of_mig_devices(machine.product)]
+        if counted := Counter(filter(None, whole)).most_common(1):
+            return counted[0][0]
+        per_gpu = 1
+        match shared.spec:
+            case {"timeSlicing": {"replicas": int(shares)}} | {"mps": {"replicas": int(shares)}}:
+                per_gpu = shares
+            case {"mig": _}:
+                per_gpu = sum(shared.division.get("instances", {}).values()) or 1
+            case _:
+                pass
+        seen = max((machine.counted or sum(machine.published.values()) for machine in group.machines), default=0)
+        return max(seen // per_gpu, 1)
+
+    def _rollout(self, group: Group, shared: Sequence[Shared]) -> Spec | None:
+        if len(shared) < _WITH_ROLLOUT:
+            return None
+        return {"sharing": shared[1].spec, "nodes": sorted(group.claim.parts[1].names)}
+
+
+_WITH_ROLLOUT: Final = 2
+
+_OWN_LABELS: Final = frozenset(
+    (
+        POOL_LABEL,
+        DEVICE_PLUGIN_CONFIG_LABEL,
+        MIG_CONFIG_LABEL,
+        MIG_MANAGER_LABEL,
+        DRA_PLUGIN_LABEL,
+        NODE_POOL_LABEL,
+    )
+)
+
+
+def _once(drafts: Iterable[Draft]) -> Iterator[Draft]:
+    """Documents under names of their own: keys and entries that differ may become one name."""
+    taken: set[str] = set()
+    for draft in drafts:
+        others = (f"{draft.name}-{number}" for number in numbers(2))
+        name = next(found for found in chain((draft.name,), others) if f"{draft.kind} {found}" not in taken)
+        taken.add(f"{draft.kind} {name}")
+        yield draft if name == draft.name else replace(draft, name=name)
+
+
+def _taint(taint: Taint) -> dict[str, str]:
+    key, effect, value = taint
+    return {"key": key, **({"value": value} if value else {}), "effect": effect}
+
+
+def _retained_nodes(kept: Kept) -> Draft:
+    part = kept.part
+    pool = part.labels.get(POOL_LABEL, "")
+    nodes: Spec = (
+        {"pool": pool, "namePattern": part.pattern} if part.pattern else {"pool": pool, "names": list(part.names)}
+    )
+    if part.except_names:
+        nodes["exceptNames"] = list(part.except_names)
+    nodes["labels"] = dict(part.labels)
+    until = f"`kubectl get nodes -l {POOL_LABEL}={pool} -o name` prints none of these nodes."
+    return Draft("Retained", kept.name, {"nodes": nodes, "until": until}, (part.source,))

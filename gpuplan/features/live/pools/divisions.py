@@ -1,8 +1,7 @@
-"""The MIG manager's entries, and what each of them makes of the GPUs of one model."""
+"""The MIG manager's entries, what each of them makes of the GPUs of a model, and which of them nodes have."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -12,18 +11,21 @@ from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.catalog import Gpu, load, parse_profile, resource_suffix
 from gpuplan.compiler.checks.formats import Problem
 from gpuplan.compiler.checks.formats.faults import mig_errors
-from gpuplan.compiler.planning.layouts import content_hash, entry_of, make_layout
+from gpuplan.compiler.planning.layouts import entry_of, make_layout
 from gpuplan.compiler.planning.placement.placing import fits
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, Layout
+from gpuplan.compiler.planning.plan import GPU_RESOURCE, MIG_CONFIG_LABEL, Layout
 from gpuplan.compiler.policy.models import Devices, MigStrategy
+from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.pools.files import ConfigFile
+from gpuplan.features.live.pools.grouping import Group
+from gpuplan.features.live.pools.nodes import is_of_mig_devices, profile_of_product
 
 Spec = dict[str, Any]
 """`instances` or `devices`, as a policy has them."""
 
 
 class Item(NamedTuple):
-    """What an entry says of some GPUs: ``gpus`` is None for all, ``filters`` are empty for boards of any model."""
+    """A part of an entry: ``gpus`` is None for all GPUs, ``filters`` are empty for boards of any model."""
 
     gpus: tuple[int, ...] | None
     is_enabled: bool
@@ -42,7 +44,7 @@ class Entry(Value):
 
 
 def read_entries(files: Iterable[ConfigFile]) -> tuple[Mapping[str, Entry], tuple[tuple[ConfigFile, Problem], ...]]:
-    """The entries by name, the first of each; and problems of files as such."""
+    """Return the entries by name, the first of each; and problems of files as such."""
     found: dict[str, Entry] = {}
     others: list[tuple[ConfigFile, Problem]] = []
     for file in files:
@@ -53,14 +55,14 @@ def read_entries(files: Iterable[ConfigFile]) -> tuple[Mapping[str, Entry], tupl
             else:
                 others.append((file, problem))
         for name, written in mapping(file.body.get("mig-configs")).items():
-            items = tuple(filter(None, map(_item, sequence(written))))
+            items = tuple(filter(None, map(_part_of, sequence(written))))
             entry = Entry(name, file.place("mig-configs", name), file, items, tuple(by_entry.get(name, ())))
             found.setdefault(name, entry)
     return found, tuple(others)
 
 
-def _item(written: object) -> Item | None:
-    """An item as far as it can be read: `mig-devices` without what stands for nothing."""
+def _part_of(written: object) -> Item | None:
+    """Return an item as far as it can be read: `mig-devices` without what stands for nothing."""
     body = mapping(written)
     devices, enabled = body.get("devices"), body.get("mig-enabled")
     if not isinstance(enabled, bool) or not (devices == "all" or isinstance(devices, list)):
@@ -78,9 +80,9 @@ def _item(written: object) -> Item | None:
 
 
 class Division(NamedTuple):
-    """What an entry makes of a model's GPUs; ``fault`` says why no policy does, and is empty where one does.
+    """The division of a model's GPUs by an entry; ``fault`` is why no policy can say it, or empty.
 
-    ``works`` is whether mig-parted does it all the same. ``loss`` is what of the entry the spec does not say.
+    ``works`` is whether mig-parted divides GPUs so all the same. ``loss`` is what the spec leaves out.
     """
 
     spec: Spec
@@ -94,7 +96,7 @@ _EMPTY: Final = Division({}, _IS_EMPTY, works=True)
 
 
 def divide(entry: Entry, gpu: Gpu) -> Division:
-    """The items that are for boards of the model, as a policy says them."""
+    """Return the items that are for boards of the model, as a policy says them."""
     items = [item for item in entry.items if _is_meant(item, gpu)]
     if not items:
         return Division({}, f"has no item for boards of {gpu.id}")
@@ -115,14 +117,14 @@ def divide(entry: Entry, gpu: Gpu) -> Division:
 
 
 def divide_instances(instances: Mapping[str, int], gpu: Gpu) -> Division:
-    """The same for instances that every GPU has."""
+    """Return the same for instances that every GPU has."""
     fault = _fault(Item(None, True, instances, ()), gpu)  # noqa: FBT003 - as the file says it
     return Division({}, fault) if fault else Division({"instances": dict(instances)})
 
 
-def _is_meant(item: Item, gpu: Gpu) -> bool:
+def _is_meant(part: Item, gpu: Gpu) -> bool:
     own = {device.filter.lower() for device in gpu.pci}
-    return not item.filters or any(found.partition(":")[0] in own for found in item.filters)
+    return not part.filters or any(found.partition(":")[0] in own for found in part.filters)
 
 
 def other_boards(entry: Entry) -> tuple[str, ...]:
@@ -133,21 +135,21 @@ def other_boards(entry: Entry) -> tuple[str, ...]:
 
 
 def _is_doubled(items: Sequence[Item]) -> bool:
-    """Of two items for one GPU mig-parted takes the later one, and fails where only one switches MIG on."""
+    """Whether two items name one GPU: mig-parted takes the later one, and fails if only one switches MIG on."""
     if any(item.gpus is None for item in items):
         return len(items) > 1
     indexes = [index for item in items for index in item.gpus or ()]
     return len(indexes) != len(set(indexes))
 
 
-def _fault(item: Item, gpu: Gpu) -> str:
+def _fault(part: Item, gpu: Gpu) -> str:
     """Why no board of the model can be divided so; of one whose profiles nobody knows all is taken for possible."""
-    if not item.is_enabled or not gpu.is_complete:
+    if not part.is_enabled or not gpu.is_complete:
         return ""
     if not gpu.supports_mig:
         return f"switches MIG on, which {gpu.id} does not have"
     wanted: dict[str, int] = {}
-    for name, count in item.instances.items():
+    for name, count in part.instances.items():
         parsed = parse_profile(name)
         if parsed is None or parsed.is_compute_instance:
             return f"has `{name}`, which is no GPU instance"
@@ -156,7 +158,7 @@ def _fault(item: Item, gpu: Gpu) -> str:
             return f"has `{name}`, which {gpu.id} does not have"
         wanted[own] = wanted.get(own, 0) + count
     if wanted and not fits(gpu, wanted):
-        spelt = ", ".join(f"{count}x `{name}`" for name, count in item.instances.items())
+        spelt = ", ".join(f"{count}x `{name}`" for name, count in part.instances.items())
         return f"cannot be placed on {gpu.id}: {spelt}"
     return ""
 
@@ -166,53 +168,19 @@ def _spelt(name: str) -> str:
     return parsed.gpu_instance if parsed is not None and parsed.is_long_spelling else name
 
 
-def _devices(item: Item) -> Spec:
-    gpus: object = "all" if item.gpus is None else list(item.gpus)
-    return {"gpus": gpus, "instances": dict(item.instances)} if item.instances else {"gpus": gpus, "enabled": False}
-
-
-# --- Names -------------------------------------------------------------------------------------------------------
-
-_OWN: Final = re.compile(r"([a-z0-9][-a-z0-9]*)-([0-9a-f]{8})")
-
-
-class OwnName(NamedTuple):
-    """The layout that gpuplan named an entry after, as the policy had it.
-
-    ``gpus_per_node`` is how many GPUs the nodes have for which gpuplan added those that the layout does not name.
-    """
-
-    layout: str
-    spec: Spec
-    gpus_per_node: int = 0
-
-
-def find_own(entry: Entry, gpu: Gpu) -> OwnName | None:
-    """What a policy said of which gpuplan made the entry; None where its name holds no hash of what it says.
-
-    gpuplan adds an item for GPUs that a layout does not name: it is not in the hash.
-    """
-    match = _OWN.fullmatch(entry.name)
-    if match is None or entry.problems:
-        return None
-    spec = divide(entry, gpu).spec
-    devices = spec.get("devices", ())
-    added = devices[-1]["gpus"] if len(devices) > 1 else []
-    shorter = {"devices": devices[:-1]} if added and added != "all" else {}
-    for written, size in ((spec, 0), (shorter, max(added, default=0) + 1 if shorter else 0)):
-        if written and content_hash(layout_of(entry.at, match[1], gpu, written).entries) == match[2]:
-            return OwnName(match[1], written, size)
-    return None
+def _devices(part: Item) -> Spec:
+    gpus: object = "all" if part.gpus is None else list(part.gpus)
+    return {"gpus": gpus, "instances": dict(part.instances)} if part.instances else {"gpus": gpus, "enabled": False}
 
 
 def profiles_of(spec: Spec) -> list[str]:
-    """The names of profiles in a layout, each once."""
+    """Return the names of profiles in a layout, each once."""
     instances = [spec.get("instances", {}), *(part.get("instances", {}) for part in spec.get("devices", ()))]
     return list(dict.fromkeys(name for part in instances for name in part))
 
 
 def renamed(spec: Spec, names: Mapping[str, str]) -> Spec:
-    """A layout with other names of profiles."""
+    """Return a layout with other names of profiles."""
     found: Spec = {}
     for field, part in spec.items():
         if field == "devices":
@@ -229,7 +197,7 @@ def layout_of(at: Origin, name: str, gpu: Gpu, spec: Spec) -> Layout:
 
 
 def published_by(at: Origin, gpu: Gpu, spec: Spec, gpus: int, strategy: str) -> dict[str, int]:
-    """The resources of a node with so many GPUs that are divided so."""
+    """Return the resources of a node with so many GPUs that are divided so."""
     layout = layout_of(at, "", gpu, spec)
     found: dict[str, int] = {}
     for index in range(gpus):
@@ -242,11 +210,6 @@ def published_by(at: Origin, gpu: Gpu, spec: Spec, gpus: int, strategy: str) -> 
     return found
 
 
-def policy_name(name: str) -> str:
-    """A name that a document may have, as near as can be to one that the cluster has."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50].strip("-") or "layout"
-
-
 # --- What NVIDIA's operator brings -------------------------------------------------------------------------------
 
 _BALANCED: Final[Mapping[int, Mapping[int, int]]] = {7: {1: 2, 2: 1, 3: 1}, 4: {1: 2, 2: 1}}
@@ -257,10 +220,10 @@ NVIDIA/mig-parted v0.14.0). The file that earlier releases bring says the same o
 
 
 def find_stock(name: str, gpu: Gpu) -> Division | None:
-    """What an entry of NVIDIA's own file makes of a model: the MIG manager makes that file on the node.
+    """Return the division of a model by an entry of NVIDIA's own file, which the MIG manager makes on the node.
 
-    It has `all-enabled`, `all-balanced`, and for each profile as many instances as there can be (`buildMigConfigSpec`
-    in `pkg/mig/builder/builder.go` there).
+    The file has `all-enabled`, `all-balanced`, and for each profile as many instances as fit (`buildMigConfigSpec` in
+    `pkg/mig/builder/builder.go` there).
     """
     if name == "all-enabled":
         return _EMPTY
@@ -286,3 +249,73 @@ def _balanced(gpu: Gpu) -> Iterator[tuple[str, int]]:
     }
     if all(chosen.values()):
         yield from ((profile.name, formula[slices]) for slices, profile in chosen.items() if profile)
+
+
+_NODE_SIZES: Final = (8, 4, 2, 1, 16)
+"""The numbers of GPUs that a node may have if nothing counts them, the usual ones first."""
+
+
+class Seen(NamedTuple):
+    """The entry that divides GPUs into what nodes publish; or the same as a pool says it, where there is none."""
+
+    entry: str = ""
+    spec: Spec = {}  # noqa: RUF012 - never changed
+
+
+_NOTHING: Final = Seen()
+
+
+def read_unlabelled(group: Group, gpu: Gpu, entries: Mapping[str, Entry], reports: Reports) -> Seen:
+    """Nothing for nodes with a label that names an entry, and for those without MIG devices."""
+    if group.is_claimed or MIG_CONFIG_LABEL in group.claim.first.labels or not group.machines:
+        return _NOTHING
+    first = group.machines[0]
+    is_single = is_of_mig_devices(first.product)
+    if not is_single and not first.has_mig_devices:
+        return _NOTHING
+    seen = next(_alike(group, gpu, entries.values(), is_single=is_single), _NOTHING)
+    label = "they lose their partitions by the first sync"
+    help_ = "write what they have into `sharing.mig` of the pool"
+    if seen.spec:
+        spelt = ", ".join(f"{number}x `{name}`" for name, number in seen.spec["instances"].items())
+        label, help_ = f"taken for {spelt} on each GPU", "`nvidia-smi mig -lgi` on a node shows whether that is so"
+    elif seen.entry:
+        label = f"`{seen.entry}` has what they publish"
+        help_ = f"say so before the first sync: `kubectl label nodes NODE {MIG_CONFIG_LABEL}={seen.entry}`"
+    reports.say(
+        "unlabelled-mig-devices",
+        first.at / "metadata" / "labels",
+        f"Pool {group.pool}",
+        found=group,
+        help=help_,
+        label=label,
+    )
+    return seen
+
+
+def _alike(group: Group, gpu: Gpu, entries: Iterable[Entry], *, is_single: bool) -> Iterator[Seen]:
+    first = group.machines[0]
+    strategy = MigStrategy.SINGLE if is_single else MigStrategy.MIXED
+    profile = profile_of_product(first.product, gpu) if is_single else None
+    sizes = (first.counted,) if first.counted and not is_single else _NODE_SIZES
+
+    def is_right(division: Division) -> bool:
+        spec = division.spec
+        if division.fault or not spec or (profile and profiles_of(spec) != [profile.name]):
+            return False
+        return any(published_by(first.at, gpu, spec, size, strategy) == first.published for size in sizes)
+
+    for entry in entries:
+        if not entry.problems and is_right(divide(entry, gpu)):
+            yield Seen(entry.name)
+    each = {profile.name: profile.max_instances} if profile else _even(first.published, gpu, first.counted)
+    if each and is_right(divide_instances(each, gpu)):
+        yield Seen(spec={"instances": each})
+
+
+def _even(published: Mapping[str, int], gpu: Gpu, gpus: int) -> Mapping[str, int]:
+    """Return the instances of each GPU, where all have the same; nothing where that cannot be."""
+    by_suffix = {f"nvidia.com/mig-{profile.resource_suffix}": profile.name for profile in gpu.profiles}
+    if not gpus or not published.keys() <= by_suffix.keys() or any(number % gpus for number in published.values()):
+        return {}
+    return {by_suffix[name]: number // gpus for name, number in published.items()}

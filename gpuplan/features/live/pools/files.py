@@ -1,18 +1,23 @@
-"""The files that the MIG manager and the device plugin read, in ConfigMaps, in Helm values and beside them."""
+"""The files of the MIG manager and the device plugin, and what each of the plugin's makes of a pool's devices."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from gpuplan.compiler.backends.gpu_operator import device_plugin
-from gpuplan.compiler.base.diagnostics import Origin, Rule, Severity
-from gpuplan.compiler.base.plain import inside, is_yaml, mapping, read_text
+from gpuplan.compiler.base.diagnostics import Origin, Path, Rule
+from gpuplan.compiler.base.plain import inside, is_yaml, mapping, read_text, sequence, text
 from gpuplan.compiler.base.values import NamedTuple, Value
+from gpuplan.compiler.catalog import resource_suffix
+from gpuplan.compiler.checks.formats import find_problems
+from gpuplan.compiler.checks.formats.faults import plugin_errors, unmatched_names
 from gpuplan.compiler.checks.formats.files import is_config
+from gpuplan.compiler.planning.plan import GPU_RESOURCE
+from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.features.live.dump import Dump, Item
-from gpuplan.features.live.pools.operator import Operator, is_settings
-from gpuplan.features.live.pools.telling import Told
+from gpuplan.features.live.findings import Reports
+from gpuplan.features.live.operator import Operator, is_settings
 from gpuplan.features.live.rules import LAYOUT_NOT_SAID, SHARING_NOT_SAID
 
 
@@ -69,16 +74,16 @@ DEVICE_PLUGIN: Final = Operand(
 )
 
 
-def read_files(dump: Dump, operator: Operator, operand: Operand, told: Told) -> tuple[ConfigFile, ...]:
-    """The files of an operand: those of the ConfigMap that the operator is told of, else all that look like one.
+def read_files(dump: Dump, operator: Operator, operand: Operand, reports: Reports) -> tuple[ConfigFile, ...]:
+    """Return the files of an operand: those of the ConfigMap that the operator is told of, else all that look like one.
 
     What is meant to be one and cannot be parsed is a finding.
     """
-    return tuple(_Files(operator, operand, told).read(dump))
+    return tuple(_Files(operator, operand, reports).read(dump))
 
 
 OPERATORS_OWN: Final = "default-mig-parted-config"
-"""What the GPU Operator calls the file that it brings (`MigPartedDefaultConfigMapName` in its `object_controls.go`)."""
+"""The name of the file that the GPU Operator brings (`MigPartedDefaultConfigMapName` in its `object_controls.go`)."""
 _OF_ONE_NODE: Final = "nvidia.com/node-name"
 """The label of a ConfigMap in which the MIG manager of a node shows the file that it has made there.
 
@@ -92,13 +97,15 @@ class _Files(NamedTuple):
 
     operator: Operator
     operand: Operand
-    told: Told
+    reports: Reports
 
     def read(self, dump: Dump) -> Iterator[ConfigFile]:
         wanted, maps = self.operator.text(self.operand.section, "config", "name"), dump.of_kind("", "ConfigMap")
         if any(_OF_ONE_NODE in item.labels for item in maps):
             maps = tuple(item for item in maps if _OF_ONE_NODE not in item.labels and item.name != OPERATORS_OWN)
-        named = [item for item in maps if self._is_named(item, wanted)]
+        named = [
+            item for item in maps if (item.name == wanted if wanted else item.name.startswith(self.operand.config_map))
+        ]
         for item in named or maps:
             yield from self._of_map(item, is_named=bool(named))
         for part in self.operator.settings:
@@ -116,14 +123,11 @@ class _Files(NamedTuple):
                     f"file of the {self.operand.called} ({path})",
                 )
 
-    def _is_named(self, item: Item, wanted: str) -> bool:
-        return item.name == wanted if wanted else item.name.startswith(self.operand.config_map)
-
-    def _of_map(self, item: Item, *, is_named: bool) -> Iterator[ConfigFile]:
-        for key, value in inside(item.body, "data").items():
+    def _of_map(self, config_map: Item, *, is_named: bool) -> Iterator[ConfigFile]:
+        for key, value in inside(config_map.body, "data").items():
             is_read = is_named and self.operand.key in ("", key)
             if is_read or self._may_be(value):
-                yield from self._parsed(item.at / "data" / key, key, value, item.source, item.name)
+                yield from self._parsed(config_map.at / "data" / key, key, value, config_map.source, config_map.name)
 
     def _may_be(self, value: object) -> bool:
         """Whether a text of some ConfigMap is meant to be such a file."""
@@ -141,12 +145,131 @@ class _Files(NamedTuple):
             bodies = read_text(value)
             yield ConfigFile(at, key, mapping(bodies[0]) if bodies else {}, source, owner, is_inline=True)
         elif isinstance(value, str):
-            self.told.say(
-                self.operand.rule,
-                at,
-                f"the file `{key}` of {source} cannot be parsed",
-                label="no YAML",
-                notes=("the program that reads it fails, and with it all nodes that name the file",),
-                help="correct it, and import again",
-                severity=Severity.ERROR,
-            )
+            self.reports.say("file-not-parsed", at, rule=self.operand.rule.code, key=key, source=source)
+
+
+_METHODS: Final = ("mps", "timeSlicing")
+"""MPS wins where both are there (`api/config/v1` of NVIDIA/k8s-device-plugin)."""
+
+
+class Loss(NamedTuple):
+    """Yield the parts of a file that no policy says; NVIDIA's program refuses or drops some of them by itself."""
+
+    route: Path
+    message: str
+    instead: str
+    is_inert: bool = False
+
+
+class Method(Value):
+    """The way in which a file divides devices: ``kind`` as a policy calls it, and the shares by resource."""
+
+    kind: str
+    renames: bool
+    fails: bool
+    replicas: Mapping[str, int]
+    route: Path
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of a policy beside the shares that are not as usual."""
+        found: dict[str, Any] = {} if self.renames else {"rename": False}
+        if self.kind == "timeSlicing" and not self.fails:
+            found["failRequestsGreaterThanOne"] = False
+        return found
+
+
+class Configuration(Value):
+    """A file: the strategy that it names, how it divides devices, and what of it no policy says."""
+
+    strategy: str
+    method: Method | None
+    losses: tuple[Loss, ...]
+
+    def of_mig(self, profiles: Sequence[str], strategy: str) -> dict[str, Any]:
+        """Return the `timeSlicing` of a pool with MIG; MPS shares no MIG devices."""
+        method = self.method
+        if method is None or method.kind == "mps":
+            return {}
+        if strategy == MigStrategy.SINGLE:
+            shares = method.replicas.get(GPU_RESOURCE)
+            return {"timeSlicing": {"replicas": shares, **method.fields()}} if shares else {}
+        names = {f"nvidia.com/mig-{resource_suffix(profile)}": profile for profile in profiles}
+        by_profile = {names[name]: count for name, count in method.replicas.items() if name in names}
+        if not by_profile:
+            return {}
+        same = set(by_profile.values())
+        shares_of: object = by_profile
+        if len(same) == 1 and len(by_profile) == len(names):
+            [shares_of] = same
+        return {"timeSlicing": {"replicas": shares_of, **method.fields()}}
+
+    def of_gpus(self) -> dict[str, Any]:
+        """Return the sharing of a pool of whole GPUs; nothing where they are not divided."""
+        method = self.method
+        shares = method.replicas.get(GPU_RESOURCE) if method else None
+        return {method.kind: {"replicas": shares, **method.fields()}} if method and shares else {}
+
+
+def read_configuration(file: ConfigFile, overriding: ClusterMigStrategy) -> Configuration:
+    """``overriding`` is the strategy that the cluster has for all nodes, if it has one."""
+    body = file.body
+    method = next(filter(None, (_method(body, kind) for kind in _METHODS)), None)
+    return Configuration(text(inside(body, "flags").get("migStrategy")), method, tuple(_losses(body, overriding)))
+
+
+def _method(body: Mapping[str, object], kind: str) -> Method | None:
+    written = inside(body, "sharing").get(kind)
+    if not isinstance(written, Mapping):
+        return None
+    part = mapping(written)
+    replicas: dict[str, int] = {}
+    for resource in map(mapping, sequence(part.get("resources"))):
+        name, count = text(resource.get("name")), resource.get("replicas")
+        full = name if "/" in name else f"nvidia.com/{name}"  # `NewResourceName` in api/config/v1/resources.go there
+        if name and type(count) is int and count > 1:
+            replicas.setdefault(full, count)
+    fails = part.get("failRequestsGreaterThanOne")
+    return Method(
+        kind=kind,
+        renames=part.get("renameByDefault") is True,
+        fails=fails is True if kind == "timeSlicing" else fails is not False,
+        replicas=replicas,
+        route=("sharing", kind),
+    )
+
+
+# --- What is lost ------------------------------------------------------------------------------------------------
+
+_SAID: Final = ("version", "flags", "sharing")
+_USUAL: Final[Mapping[str, object]] = {
+    "failOnInitError": True,
+    "nvidiaDriverRoot": "/",
+    "plugin": {"passDeviceSpecs": False, "deviceListStrategy": "envvar", "deviceIDStrategy": "uuid"},
+}
+"""The values without a file; a variable of its environment comes before both ("Configuring the NVIDIA device plugin
+binary" in `README.md` of NVIDIA/k8s-device-plugin at cb6e45ec3577)."""
+
+
+def _is_usual(value: object, usual: object) -> bool:
+    if isinstance(value, Mapping) and isinstance(usual, Mapping):
+        return all(key in usual and part == usual[key] for key, part in value.items())
+    return usual is not None and value == usual
+
+
+def _losses(body: Mapping[str, object], overriding: ClusterMigStrategy) -> Iterator[Loss]:
+    """Yield the parts of a file that no policy says; NVIDIA's program refuses or drops some of them itself."""
+    refused = (*plugin_errors(body, overriding),)
+    dropped = (*find_problems("device-plugin-ignored", body), *unmatched_names(body, overriding))
+    for problem in {found.route: found for found in (*dropped, *refused)}.values():
+        yield Loss(problem.route, problem.message, problem.help, is_inert=True)
+    for flag, value in inside(body, "flags").items():
+        if flag != "migStrategy" and not _is_usual(value, _USUAL.get(flag)):
+            message = f"the flag `{flag}` of the device plugin is not said in a policy"
+            yield Loss(("flags", flag), message, "set it for the cluster, in `gpuOperator.values` or `gpuOperator.env`")
+    if mapping(body.get("imex")):
+        message = "`imex` of the device plugin is not said in a policy"
+        yield Loss(("imex",), message, "IMEX channels are handed out by NVIDIA's driver for DRA")
+    mps = mapping(inside(body, "sharing").get("mps"))
+    if mps.get("failRequestsGreaterThanOne") is False:
+        route = ("sharing", "mps", "failRequestsGreaterThanOne")
+        yield Loss(route, "containers that ask for several shares of MPS will be refused", "ask for one share")

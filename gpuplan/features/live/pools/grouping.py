@@ -1,4 +1,4 @@
-"""Which nodes make a pool: those that something claims for it, else nodes that are alike."""
+"""The pools that nodes make: those that something claims, and else nodes that are alike."""
 
 from __future__ import annotations
 
@@ -7,14 +7,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count
 from typing import Final
 
-from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.base.values import NamedTuple, Value
+from gpuplan.compiler.catalog import Gpu, load
 from gpuplan.compiler.planning.node_pools import NODE_POOL_LABELS
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL
 from gpuplan.compiler.planning.schedulers.kai import NODE_POOL_LABEL as SHARD_LABEL
-from gpuplan.features.live.pools.boards import bare_product, is_of_mig_devices
-from gpuplan.features.live.pools.claims import Claim, Part
-from gpuplan.features.live.pools.divisions import policy_name
-from gpuplan.features.live.pools.machines import Machine
+from gpuplan.features.live.drafts import Draft, policy_name
+from gpuplan.features.live.findings import Reports
+from gpuplan.features.live.pools.nodes import (
+    Claim,
+    Machine,
+    Part,
+    bare_product,
+    described,
+    find_by_pci,
+    find_by_product,
+    gpu_name,
+    is_of_mig_devices,
+)
 
 
 class Group(Value):
@@ -46,7 +56,11 @@ def group(
     left: list[Machine] = []
     by_name = {name: claim.pool for claim in reversed(claims) for part in claim.parts for name in part.names}
     for machine in machines:
-        pool = by_name.get(machine.name) or (machine.pool if machine.pool in members else _find_claim(claims, machine))
+        pool = by_name.get(machine.name) or (
+            machine.pool
+            if machine.pool in members
+            else next((claim.pool for claim in claims if any(part.has(machine) for part in claim.parts)), "")
+        )
         members.get(pool, left).append(machine)
     yield from (Group(claim.pool, claim, tuple(members[claim.pool]), is_claimed=True) for claim in claims)
     alike: dict[tuple[object, ...], list[Machine]] = {}
@@ -60,11 +74,6 @@ def group(
         yield Group(name, Claim(name, (_part(found, is_selected=are_labelled_by_others),)), tuple(found))
 
 
-def _find_claim(claims: Sequence[Claim], machine: Machine) -> str:
-    """The pool that a node is one of by its name or its labels; empty where there is none."""
-    return next((claim.pool for claim in claims if any(part.has(machine) for part in claim.parts)), "")
-
-
 def _key(machine: Machine, flavors: tuple[str, ...]) -> tuple[object, ...]:
     if machine.pool:
         return (machine.pool,)
@@ -75,7 +84,7 @@ def _key(machine: Machine, flavors: tuple[str, ...]) -> tuple[object, ...]:
 
 
 def _unlabelled(machine: Machine) -> tuple[object, ...]:
-    """The MIG devices of a node that names no entry: what it is divided into is all that one knows of it."""
+    """Return the MIG devices of a node that names no entry: what it is divided into is all that one knows of it."""
     if machine.labels.get(MIG_CONFIG_LABEL):
         return ()
     mode = machine.product.removesuffix("-SHARED") if is_of_mig_devices(machine.product) else ""
@@ -83,12 +92,12 @@ def _unlabelled(machine: Machine) -> tuple[object, ...]:
 
 
 def selector_of(machine: Machine) -> dict[str, str]:
-    """The label by which a managed service tells the nodes of one group."""
+    """Return the label by which a managed service tells the nodes of one group."""
     return next(({label: machine.labels[label]} for label in NODE_POOL_LABELS if machine.labels.get(label)), {})
 
 
 def _part(machines: Sequence[Machine], *, is_selected: bool) -> Part:
-    """What nodes that are alike are told: their own labels, so far as a program of NVIDIA reads them."""
+    """Return the labels and taints that alike nodes share."""
     first = machines[0]
     taints = Counter(taint for machine in machines for taint in machine.taints)
     selector = selector_of(first) if is_selected else {}
@@ -130,3 +139,69 @@ def _name(machine: Machine) -> str:
 def _free(name: str, taken: set[str]) -> str:
     tries = chain((name,), (f"{name}-{number}" for number in count(2)))
     return next(found for found in tries if found not in taken)
+
+
+# --- Models --------------------------------------------------------------------------------------------------------
+
+
+class Board(NamedTuple):
+    """A pool's model by its name; ``gpu`` is None where the catalog lacks it."""
+
+    name: str
+    gpu: Gpu | None
+
+
+def board_of(group: Group) -> Board | None:
+    """Return the model that the table names, or most nodes have."""
+    stated = next(filter(None, (part.gpu for part in group.claim.parts)), "")
+    if gpu := load().find(stated):
+        return Board(gpu.id, gpu)
+    products = Counter(bare_product(machine.product) for machine in group.machines if machine.product)
+    devices = frozenset(device for machine in group.machines for device in machine.devices)
+    for product, _ in products.most_common(1):
+        gpu = find_by_product(product) or find_by_pci(devices)
+        return Board(gpu.id, gpu) if gpu else Board(stated or gpu_name(product), None)
+    if gpu := find_by_pci(devices):
+        return Board(gpu.id, gpu)
+    return Board(stated, None) if stated else None
+
+
+def unknown_models(groups: Sequence[Group], boards: Mapping[str, Board | None], reports: Reports) -> Iterator[Draft]:
+    """Yield a document for each model that the catalog lacks."""
+    unknown: dict[str, list[Group]] = {}
+    for found in groups:
+        board = boards[found.pool]
+        if board is not None and board.gpu is None:
+            unknown.setdefault(board.name, []).append(found)
+    for name, pools in sorted(unknown.items()):
+        machines = [machine for found in pools for machine in found.machines]
+        whole = [machine for machine in machines if machine.product and not is_of_mig_devices(machine.product)]
+        labels = whole[0].labels if whole else {}
+        products = {bare_product(machine.product) for machine in machines if machine.product}
+        devices = {device for machine in machines for device in machine.devices}
+        devices |= {device for found in pools for part in found.claim.parts for device in part.devices}
+        spec = dict(described(labels, products, devices))
+        draft = Draft("Gpu", name, spec, tuple(machine.source for machine in machines[:1]))
+        _tell_of_model(draft, machines, reports)
+        yield draft
+
+
+def _tell_of_model(draft: Draft, machines: Sequence[Machine], reports: Reports) -> None:
+    missing = [field for field in ("memoryMiB", "computeCapability", "products", "pci") if field not in draft.spec]
+    if not missing or not machines:
+        return
+    first = machines[0]
+    help_ = "".join(
+        (
+            "`pci` is what `lspci -nn -d 10de:` prints there; " if "pci" in missing else "",
+            f"write {', '.join(f'`{field}`' for field in missing)} into policies/gpus/{draft.name}.yaml",
+        )
+    )
+    reports.say(
+        "model-in-part",
+        first.at / "metadata" / "labels",
+        draft.title,
+        fields=" and no ".join(f"`{field}`" for field in missing),
+        first=first,
+        help=help_,
+    )

@@ -12,26 +12,22 @@ from gpuplan.compiler.base.wording import count, joined
 from gpuplan.compiler.catalog import Gpu, load
 from gpuplan.compiler.checks.wording import gpu_numbers
 from gpuplan.compiler.planning.layouts import content_hash
-from gpuplan.compiler.planning.plan import MIG_CONFIG_LABEL
 from gpuplan.compiler.planning.pools import ALL_DISABLED
-from gpuplan.features.live.draft import Draft
+from gpuplan.features.live.drafts import Draft, policy_name
+from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.pools.divisions import (
     Division,
     Entry,
     Spec,
     divide,
     divide_instances,
-    find_own,
     find_stock,
     layout_of,
     other_boards,
-    policy_name,
     profiles_of,
     renamed,
 )
-from gpuplan.features.live.pools.files import OPERATORS_OWN
-from gpuplan.features.live.pools.telling import Told
-from gpuplan.features.live.rules import LAYOUT_NOT_SAID
+from gpuplan.features.live.pools.files import MIG_MANAGER, OPERATORS_OWN
 
 
 class Use(Value):
@@ -51,23 +47,20 @@ class Use(Value):
 
 
 class _Meaning(NamedTuple):
-    """What an entry is for a model, and where it says so."""
+    """The division that an entry stands for on a model, and its source."""
 
     spec: Spec
     source: str
-    name: str = ""
-    is_inline: bool = False
     keeps_name: bool = True
 
 
 class Layouts:
     """Finds what each pool is divided into; the drafts are those of all that were asked for."""
 
-    def __init__(self, entries: Mapping[str, Entry], uses: Sequence[Use], told: Told) -> None:
-        self._entries, self._uses, self._told = entries, uses, told
+    def __init__(self, entries: Mapping[str, Entry], uses: Sequence[Use], reports: Reports) -> None:
+        self._entries, self._uses, self._reports = entries, uses, reports
         self._drafts: dict[str, Draft] = {}
         self._written: dict[str, str] = {}
-        self._pools = {use.pool for use in uses}
         self._used = {use.entry for use in uses}
         self._models = list(dict.fromkeys(use.gpu.id for use in uses))
         self._meanings: dict[tuple[str, str], _Meaning | None] = {}
@@ -79,25 +72,17 @@ class Layouts:
                 self._keeper.setdefault(use.entry, self._hash(meaning, use))
 
     def mig_of(self, use: Use) -> dict[str, Any] | None:
-        """What a pool says of its layout; None where nothing is known that its GPUs could be divided into."""
+        """Return a pool's reference to its layout, or None if nothing says how its GPUs are divided."""
         meaning = self._meaning(use)
         if meaning is None:
             return None
-        if meaning.is_inline:
-            return dict(meaning.spec)
         keeps = not meaning.keeps_name or self._keeper[use.entry] == self._hash(meaning, use)
         if not keeps:
-            self._told.say(
-                LAYOUT_NOT_SAID,
+            self._reports.say(
+                "one-name-for-several-divisions",
                 self._entries[use.entry].at if use.entry in self._entries else use.at,
-                f"entry `{use.entry}` divides boards of {use.gpu.id} otherwise than those of other pools",
-                label="one name for several divisions",
-                notes=(
-                    "a layout is for one model, and its name stands for one division",
-                    "the MIG manager starts again with gpuplan's file, and fails on nodes that are not relabelled",
-                ),
-                help=f"the nodes of pool `{use.pool}` get another `nvidia.com/mig.config`: drain them before the sync",
-                drafts=(f"Pool {use.pool}",),
+                f"Pool {use.pool}",
+                use=use,
             )
         return {"layout": self._draft(use, meaning, keeps=keeps)}
 
@@ -112,18 +97,25 @@ class Layouts:
     def _find(self, use: Use) -> _Meaning | None:
         entry = self._entries.get(use.entry)
         if entry is not None:
-            if own := find_own(entry, use.gpu):
-                is_inline = own.layout == use.pool
-                return _Meaning(own.spec, entry.file.source, own.layout, is_inline, keeps_name=False)
             division = divide(entry, use.gpu)
             if not division.fault:
-                self._tell_of_others(use, entry)
+                if boards := other_boards(entry):
+                    self._reports.say(
+                        "entry-for-boards-without-mig",
+                        entry.at,
+                        f"Pool {use.pool}",
+                        boards=joined([f"`{item}`" for item in boards]),
+                        entry=entry,
+                        use=use,
+                    )
                 spec = self._covering(use, entry, self._renamed(use, entry, division.spec))
                 if division.loss:
-                    self._tell_loss(use, entry, division.loss)
+                    self._reports.say(
+                        "entry-in-part", entry.at, f"Pool {use.pool}", entry=entry, division=division, use=use
+                    )
                 return _Meaning(spec, entry.file.source, keeps_name=not division.loss)
             if entry.problems:  # which say it better
-                self._told.remark(f"Pool {use.pool}", f"entry `{use.entry}` {division.fault}")
+                self._reports.remark(f"Pool {use.pool}", f"entry `{use.entry}` {division.fault}")
             else:
                 self._tell_fault(use, entry.at, division)
         elif stock := find_stock(use.entry, use.gpu):
@@ -133,42 +125,18 @@ class Layouts:
             return self._as_published(use, is_known=True)
         return self._as_published(use, is_known=entry is not None)
 
-    def _tell_of_others(self, use: Use, entry: Entry) -> None:
-        if boards := other_boards(entry):
-            self._told.say(
-                LAYOUT_NOT_SAID,
-                entry.at,
-                f"entry `{entry.name}` is also for boards that have no MIG: {joined([f'`{item}`' for item in boards])}",
-                label=f"on nodes of pool `{use.pool}`",
-                notes=("a layout of gpuplan is for all GPUs of a node, and mig-parted fails where one has no MIG",),
-                help="name the GPUs that have MIG in the layout's `devices`, so that it says nothing of others",
-                drafts=(f"Pool {use.pool}",),
-            )
-
-    def _tell_loss(self, use: Use, entry: Entry, loss: str) -> None:
-        self._told.say(
-            LAYOUT_NOT_SAID,
-            entry.at,
-            f"entry `{entry.name}` {loss}",
-            label="left whole",
-            notes=("what has another meaning has another name: the nodes get a new `nvidia.com/mig.config`",),
-            help=f"drain the nodes of pool `{use.pool}` before the first sync, or give these GPUs instances before",
-            drafts=(f"Pool {use.pool}",),
-        )
-
     def _renamed(self, use: Use, entry: Entry, spec: Spec) -> Spec:
         """With the names that profiles have today, unless the nodes publish those of another driver."""
         old = [name for name in profiles_of(spec) if name in use.gpu.legacy_names and name not in use.old_names]
         if not old:
             return spec
-        self._told.say(
-            LAYOUT_NOT_SAID,
+        self._reports.say(
+            "names-of-some-drivers",
             entry.at,
-            f"entry `{entry.name}` has names that only some drivers use: {joined([f'`{it}`' for it in old])}",
-            label=f"written as {joined([f'`{use.gpu.current_name(it)}`' for it in old])}",
-            notes=("mig-parted fails where the driver uses another name: `MIG profile not found on this GPU`",),
-            help="`nvidia-smi mig -lgip` on a node shows its names; pin the driver with `gpuOperator.driver.version`",
-            drafts=(f"Pool {use.pool}",),
+            f"Pool {use.pool}",
+            current=joined([f"`{use.gpu.current_name(it)}`" for it in old]),
+            entry=entry,
+            old=joined([f"`{it}`" for it in old]),
         )
         return renamed(spec, {name: use.gpu.current_name(name) for name in old})
 
@@ -181,43 +149,33 @@ class Layouts:
         missing = sorted(set(range(size)) - {index for gpus in named for index in gpus})
         if not missing:
             return spec
-        self._told.say(
-            LAYOUT_NOT_SAID,
-            entry.at,
-            f"entry `{entry.name}` says nothing of {gpu_numbers(missing)}",
-            label="left whole",
-            notes=("mig-parted reports success only when it knows every GPU of the node",),
-            help="give them instances in the layout, if they are to have some",
-            drafts=(f"Pool {use.pool}",),
-        )
+        self._reports.say("gpus-without-a-word", entry.at, f"Pool {use.pool}", entry=entry, gpus=gpu_numbers(missing))
         return {"devices": [*spec["devices"], {"gpus": missing, "enabled": False}]}
 
     def _tell_fault(self, use: Use, at: Origin, division: Division) -> None:
-        self._told.say(
-            LAYOUT_NOT_SAID,
+        self._reports.say(
+            "entry-is-no-layout",
             at,
-            f"entry `{use.entry}` {division.fault}",
-            label=f"not on nodes of pool `{use.pool}`",
+            f"Pool {use.pool}",
             notes=() if division.works else ("the MIG manager fails on these nodes, and leaves them as they were",),
-            help="write what they are to have into `sharing.mig` of the pool; now the first sync switches MIG off",
             severity=None if division.works else Severity.ERROR,
-            drafts=(f"Pool {use.pool}",),
+            division=division,
+            use=use,
         )
 
     def _as_published(self, use: Use, *, is_known: bool) -> _Meaning | None:
-        """What the nodes have now, where it is the same on each GPU of a node."""
+        """Return the division that nodes publish, if it is the same on each GPU of a node."""
         found = {name: number // max(use.gpus_per_node, 1) for name, number in use.published.items()}
         is_even = all(number % max(use.gpus_per_node, 1) == 0 for number in use.published.values())
         division = divide_instances(found, use.gpu) if found and is_even else None
         is_usable = division is not None and not division.fault
         if not is_known:
-            self._told.say(
-                LAYOUT_NOT_SAID,
+            self._reports.say(
+                "entry-in-no-file",
                 use.at,
-                f"no file of the dump has the entry `{use.entry}` that nodes of pool `{use.pool}` name",
+                f"Pool {use.pool}",
                 label="what they publish is taken for it" if is_usable else "nothing says what it divides GPUs into",
-                help="import the ConfigMap of the MIG manager, too",
-                drafts=(f"Pool {use.pool}",),
+                use=use,
             )
         file = use.at.locate().file.path
         return _Meaning(division.spec, f"what its nodes publish ({file})") if division and is_usable else None
@@ -231,52 +189,41 @@ class Layouts:
         key = f"{use.entry} {use.gpu.id}"
         if key in self._written:
             return self._written[key]
-        name = meaning.name or self._free(policy_name(use.entry), use.gpu)
+        name = self._free(policy_name(use.entry), use.gpu)
         kept = {"configName": use.entry} if meaning.keeps_name and keeps else {}
         self._written[key] = name
         self._drafts[name] = Draft("MigLayout", name, {"gpu": use.gpu.id, **kept, **meaning.spec}, (meaning.source,))
         return name
 
     def _free(self, name: str, gpu: Gpu) -> str:
-        """A name that no other layout has, and that means nothing to the operator."""
+        """Return a name that no other layout has, and that means nothing to the operator."""
         longer = f"{name}-{policy_name(gpu.id)}"[:_LONGEST].strip("-")
         tries = chain((name, longer), (f"{name}-{number}" for number in numbers(2)))
         return next(found for found in tries if found not in self._drafts and found not in _OF_MIG_MANAGER)
 
     def spec_of(self, layout: str) -> Spec:
-        """What a layout says that was asked for."""
+        """Return the instances of a layout that was asked for."""
         return {field: part for field, part in self._drafts[layout].spec.items() if field in ("instances", "devices")}
 
     def rest(self) -> Iterator[Draft]:
-        """Drafts of all layouts: those that were asked for, and those that gpuplan wrote and nobody uses now.
-
-        One name has one division; others of it, which nodes may still name, are retained.
-        """
-        written = {draft.name for draft in self._drafts.values()}
+        """Yield the drafts of all layouts that were asked for, and of those in gpuplan's file that no node names."""
         unused: list[Entry] = []
         for name in sorted(self._entries.keys() - self._used - {ALL_DISABLED}):
             entry = self._entries[name]
-            found = self._own(entry)
-            if found is None:
+            gpu = self._model_of(entry) if entry.file.owner.startswith(MIG_MANAGER.config_map) else None
+            if gpu is None:
                 unused.append(entry)
                 continue
-            gpu, own = found
-            if own.layout in written or own.layout in self._pools or own.gpus_per_node:
-                size = {"gpusPerNode": own.gpus_per_node} if own.gpus_per_node else {}
-                yield _retained(name, {"configName": name, "gpu": gpu.id, **size, **own.spec}, entry)
-            else:
-                written.add(own.layout)
-                yield Draft("MigLayout", own.layout, {"gpu": gpu.id, **own.spec}, (entry.file.source,))
+            layout = self._free(policy_name(name), gpu)
+            spec = {"gpu": gpu.id, "configName": name, **divide(entry, gpu).spec}
+            self._drafts[layout] = Draft("MigLayout", layout, spec, (entry.file.source,))
         yield from self._drafts.values()
         self._tell_unused(unused)
 
-    def _own(self, entry: Entry) -> tuple[Gpu, Any] | None:
-        """The model and the layout of an entry that gpuplan made: a model of the dump's pools where one fits."""
-        ids = dict.fromkeys((*self._models, *load().ids()))
-        for gpu in filter(None, map(load().find, ids)):
-            if gpu.supports_mig and (own := find_own(entry, gpu)):
-                return gpu, own
-        return None
+    def _model_of(self, entry: Entry) -> Gpu | None:
+        """Return the first model that an entry divides: one of the dump's pools, if it can."""
+        gpus = filter(None, map(load().find, dict.fromkeys((*self._models, *load().ids()))))
+        return next((gpu for gpu in gpus if gpu.supports_mig and divide(entry, gpu).spec), None)
 
     def _tell_unused(self, entries: Sequence[Entry]) -> None:
         entries = [entry for entry in entries if entry.file.owner != OPERATORS_OWN]
@@ -284,14 +231,8 @@ class Layouts:
             return
         first, more = entries[0], len(entries) - 3
         names = [f"`{entry.name}`" for entry in entries[:3]] + ([f"{more} more"] if more > 0 else [])
-        self._told.say(
-            LAYOUT_NOT_SAID,
-            first.at,
-            f"no node names {count(len(entries), 'entry', 'entries')} of the MIG manager's file",
-            label="left out",
-            notes=(f"these are {joined(names)}",),
-            help="a pool that wants one of them says the same with `sharing: {mig: {instances: ...}}`",
-            severity=Severity.NOTE,
+        self._reports.say(
+            "unused-entries", first.at, entries=count(len(entries), "entry", "entries"), names=joined(names)
         )
 
 
@@ -300,8 +241,3 @@ _OF_MIG_MANAGER: Final = (ALL_DISABLED, "all-enabled", "all-balanced")
 
 _LONGEST: Final = 54
 """Behind a layout's name comes a hash, and both are the value of a label."""
-
-
-def _retained(name: str, spec: Spec, entry: Entry) -> Draft:
-    until = f"`kubectl get nodes -l {MIG_CONFIG_LABEL}={name} -o name` prints nothing."
-    return Draft("Retained", f"mig-{policy_name(name)}", {"migLayout": spec, "until": until}, (entry.file.source,))

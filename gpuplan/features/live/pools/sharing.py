@@ -1,36 +1,35 @@
-"""How the nodes of pools are shared: by the layout and by the file of the device plugin that they name."""
+"""The sharing of the nodes of pools, and the file of the device plugin that each pool keeps."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from gpuplan.compiler.backends.gpu_operator import device_plugin
 from gpuplan.compiler.base.values import Value
+from gpuplan.compiler.base.wording import count, joined
 from gpuplan.compiler.catalog import Gpu, resource_suffix
 from gpuplan.compiler.planning.dra import DRA_PLUGIN_LABEL
-from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, MIG_CONFIG_LABEL, MIG_MANAGER_LABEL
-from gpuplan.compiler.planning.pools import ALL_DISABLED
+from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, GPU_RESOURCE, MIG_CONFIG_LABEL, MIG_MANAGER_LABEL
+from gpuplan.compiler.planning.plugin_configs import pool_of
+from gpuplan.compiler.planning.pools import ALL_DISABLED, ROLLOUT_SUFFIX
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
-from gpuplan.features.live.pools.boards import is_of_mig_devices
-from gpuplan.features.live.pools.claims import Part
-from gpuplan.features.live.pools.divisions import Entry, profiles_of
-from gpuplan.features.live.pools.files import ConfigFile
-from gpuplan.features.live.pools.grouping import Group
+from gpuplan.features.live.drafts import Draft, policy_name
+from gpuplan.features.live.findings import Reports
+from gpuplan.features.live.operator import Operator
+from gpuplan.features.live.pools.divisions import Entry, profiles_of, read_unlabelled
+from gpuplan.features.live.pools.files import ConfigFile, Configuration, read_configuration
+from gpuplan.features.live.pools.grouping import Board, Group
 from gpuplan.features.live.pools.layouts import Layouts, Use
-from gpuplan.features.live.pools.machines import Machine
-from gpuplan.features.live.pools.models import Board
-from gpuplan.features.live.pools.operator import Operator
-from gpuplan.features.live.pools.plugin import Configuration, read_configuration
+from gpuplan.features.live.pools.nodes import Machine, Part, is_of_mig_devices
 from gpuplan.features.live.pools.surroundings import Surroundings
-from gpuplan.features.live.pools.telling import Told
-from gpuplan.features.live.pools.unlabelled import read_unlabelled
-from gpuplan.features.live.rules import LAYOUT_NOT_SAID, SHARING_NOT_SAID
 
 Spec = dict[str, Any]
 
 
 class Shared(Value):
-    """How nodes are shared, as a policy has it; ``key`` is the device plugin's file that their label names.
+    """The sharing of nodes, as a policy has it; ``key`` is the device plugin's file that their label names.
 
     ``division`` and ``strategy`` are of a pool with MIG.
     """
@@ -56,31 +55,31 @@ class Sharing:
         groups: Sequence[Group],
         boards: Mapping[str, Board | None],
         surroundings: Surroundings,
-        told: Told,
+        reports: Reports,
     ) -> None:
-        self.operator, self.surroundings, self.told = operator, surroundings, told
+        self.operator, self.surroundings, self.reports = operator, surroundings, reports
         self.groups, self.boards = groups, boards
         known = {strategy.value for strategy in ClusterMigStrategy}
         overriding = ClusterMigStrategy(operator.strategy if operator.strategy in known else "perPool")
         self.files: dict[str, ConfigFile] = {file.key: file for file in reversed(files)}
         self.configurations = {key: read_configuration(file, overriding) for key, file in self.files.items()}
         self._unlabelled = {
-            found.pool: read_unlabelled(found, board.gpu, entries, told)
+            found.pool: read_unlabelled(found, board.gpu, entries, reports)
             for found in groups
             if (board := boards[found.pool]) and board.gpu
         }
         uses = tuple(self._uses())
         self._by_entry = {(use.pool, use.entry): use for use in uses}
-        self.layouts = Layouts(entries, uses, told)
+        self.layouts = Layouts(entries, uses, reports)
 
-    def of_pool(self, found: Group) -> tuple[Shared, ...]:
-        """How its nodes are shared; of a pool that a rollout divides, those that are left and those moved."""
-        board = self.boards[found.pool]
+    def of_pool(self, group: Group) -> tuple[Shared, ...]:
+        """Return the sharing of a pool's nodes, and of those that a rollout moved."""
+        board = self.boards[group.pool]
         gpu = board.gpu if board else None
-        return tuple(self._of_part(found, part, gpu) for part in found.claim.parts)
+        return tuple(self._of_part(group, part, gpu) for part in group.claim.parts)
 
     def read_by(self, shared: Shared) -> str:
-        """The key of the file that the nodes read: that of all nodes, where no label of theirs names one."""
+        """Return the key of the file that the nodes read: that of all nodes, where no label of theirs names one."""
         return shared.key or self.operator.default_key
 
     def _uses(self) -> Iterator[Use]:
@@ -103,76 +102,59 @@ class Sharing:
                         at=part.at / "labels" if found.is_claimed else part.at / "metadata" / "labels",
                     )
 
-    def _entry_of(self, found: Group, part: Part) -> str:
-        """The entry that nodes name, or that has what they publish."""
-        unlabelled = self._unlabelled.get(found.pool)
+    def _entry_of(self, group: Group, part: Part) -> str:
+        """Return the entry that nodes name, or that has what they publish."""
+        unlabelled = self._unlabelled.get(group.pool)
         return _config_name(part) or (unlabelled.entry if unlabelled else "")
 
-    def _of_part(self, found: Group, part: Part, gpu: Gpu | None) -> Shared:
+    def _of_part(self, group: Group, part: Part, gpu: Gpu | None) -> Shared:
         named = part.labels.get(DEVICE_PLUGIN_CONFIG_LABEL, "")
         key = named or self.operator.default_key
         config = self.configurations.get(key, _NONE)
         if named and named not in self.files and self.files:
-            self._tell_of_missing_file(found, part, named)
+            self.reports.say("no-such-file", part.at, f"Pool {group.pool}", found=group, key=named)
         is_on_demand = part.labels.get(MIG_MANAGER_LABEL) == "false" and part.labels.get(DRA_PLUGIN_LABEL) == "true"
         if is_on_demand and gpu and (profiles := self.surroundings.claimed_profiles(gpu)):
             return Shared({"dynamicMig": {"profiles": profiles}}, named)
-        name = self._entry_of(found, part)
-        if name and gpu is None and self.boards[found.pool] is not None:
-            self._tell_of_unlisted(found, part, name)
-        use = self._by_entry.get((found.pool, name))
-        unlabelled = self._unlabelled.get(found.pool)
+        name = self._entry_of(group, part)
+        if name and gpu is None and self.boards[group.pool] is not None:
+            board = self.boards[group.pool]
+            called = board.name if board else ""
+            self.reports.say(
+                "entry-on-unknown-model",
+                part.at,
+                f"Pool {group.pool}",
+                f"Gpu {called}",
+                called=called,
+                found=group,
+                name=name,
+            )
+        use = self._by_entry.get((group.pool, name))
+        unlabelled = self._unlabelled.get(group.pool)
         mig = self.layouts.mig_of(use) if use else (unlabelled and unlabelled.spec) or None
         if mig is not None and gpu is not None:
-            return self._mig(found, mig, config, named)
+            strategy = self._strategy(group, config)
+            division = self.layouts.spec_of(mig["layout"]) if "layout" in mig else mig
+            sliced = config.of_mig(profiles_of(division), strategy)
+            told = {} if strategy == MigStrategy.MIXED else {"strategy": strategy}
+            return Shared({"mig": {**mig, **told, **sliced}}, named, strategy, division)
         if whole := config.of_gpus():
             return Shared(whole, named)
-        if self.surroundings.is_fraction(found.pool):
+        if self.surroundings.is_fraction(group.pool):
             return Shared({"fraction": {}}, named)
         return Shared({"exclusive": {}}, named)
 
-    def _mig(self, found: Group, mig: Spec, config: Configuration, key: str) -> Shared:
-        strategy = self._strategy(found, config)
-        division = self.layouts.spec_of(mig["layout"]) if "layout" in mig else mig
-        sliced = config.of_mig(profiles_of(division), strategy)
-        told = {} if strategy == MigStrategy.MIXED else {"strategy": strategy}
-        return Shared({"mig": {**mig, **told, **sliced}}, key, strategy, division)
-
-    def _strategy(self, found: Group, config: Configuration) -> str:
-        """The file's, unless the cluster has one for all nodes; else GPU Feature Discovery shows it."""
+    def _strategy(self, group: Group, config: Configuration) -> str:
+        """Return the file's, unless the cluster has one for all nodes; else GPU Feature Discovery shows it."""
         known = {strategy.value for strategy in MigStrategy}
         stated = self.operator.strategy if self.operator.strategy in known else config.strategy
         if stated in known:
             return stated
-        labels = {machine.labels.get("nvidia.com/mig.strategy", "") for machine in found.machines}
+        labels = {machine.labels.get("nvidia.com/mig.strategy", "") for machine in group.machines}
         if labels & known:
             return min(labels & known)
-        is_single = any(is_of_mig_devices(machine.product) for machine in found.machines)
+        is_single = any(is_of_mig_devices(machine.product) for machine in group.machines)
         return MigStrategy.SINGLE.value if is_single else MigStrategy.MIXED.value
-
-    def _tell_of_unlisted(self, found: Group, part: Part, name: str) -> None:
-        board = self.boards[found.pool]
-        called = board.name if board else ""
-        self.told.say(
-            LAYOUT_NOT_SAID,
-            part.at,
-            f"nobody knows which instances `{called}` may have, of which nodes of pool `{found.pool}` name `{name}`",
-            label="no model of the catalog",
-            notes=("no label of a node says where the instances of a board may be placed",),
-            help=f"give the Gpu `{called}` its `mig`, as `nvidia-smi mig` prints it, and the pool a layout",
-            drafts=(f"Pool {found.pool}", f"Gpu {called}"),
-        )
-
-    def _tell_of_missing_file(self, found: Group, part: Part, key: str) -> None:
-        self.told.say(
-            SHARING_NOT_SAID,
-            part.at,
-            f"no file of the device plugin is called `{key}`, which nodes of pool `{found.pool}` name",
-            label="taken for whole GPUs",
-            notes=("the device plugin of such a node does not start, and the node publishes no GPUs",),
-            help=f"correct the label `{DEVICE_PLUGIN_CONFIG_LABEL}`, or import the ConfigMap that has the file",
-            drafts=(f"Pool {found.pool}",),
-        )
 
 
 _NONE: Final = Configuration("", None, ())
@@ -183,13 +165,13 @@ def _config_name(part: Part) -> str:
     return "" if name == ALL_DISABLED else name
 
 
-def _counted(found: Group) -> int:
-    stated = max((part.gpus_per_node for part in found.claim.parts), default=0)
-    return stated or max((machine.counted for machine in found.machines), default=0)
+def _counted(group: Group) -> int:
+    stated = max((part.gpus_per_node for part in group.claim.parts), default=0)
+    return stated or max((machine.counted for machine in group.machines), default=0)
 
 
 def _instances(gpu: Gpu, machine: Machine) -> dict[str, int]:
-    """The MIG devices that a node publishes, by profile."""
+    """Return the MIG devices that a node publishes, by profile."""
     by_suffix = {f"nvidia.com/mig-{profile.resource_suffix}": profile.name for profile in gpu.profiles}
     return {by_suffix[name]: number for name, number in machine.published.items() if name in by_suffix}
 
@@ -199,3 +181,113 @@ def _old_names(gpu: Gpu, machine: Machine) -> frozenset[str]:
     return frozenset(
         name for name in gpu.legacy_names if f"nvidia.com/mig-{resource_suffix(name)}" in machine.published
     )
+
+
+class Keys:
+    """The keys that nodes name, of pools that are ``shared`` so."""
+
+    def __init__(self, sharing: Sharing, shared: Mapping[str, tuple[Shared, ...]]) -> None:
+        self.sharing, self.shared = sharing, shared
+        self.groups, self.files, self.reports = sharing.groups, sharing.files, sharing.reports
+        sizes: dict[str, Counter[object]] = {}
+        for found in self.groups:
+            first = self.shared[found.pool][0]
+            if self._is_foreign(found.pool, first.key):
+                number = len(found.machines) or len(found.claim.first.names)
+                sizes.setdefault(first.key, Counter())[_content(first)] += number
+        self._meanings = {key: found.most_common(1)[0][0] for key, found in sizes.items()}
+
+    def kept(self, group: Group) -> dict[str, Any]:
+        """Return the name that a pool's file keeps, where nodes know it by another one than gpuplan would give it."""
+        shared = self.shared[group.pool][0]
+        if not self._is_foreign(group.pool, shared.key):
+            return {}
+        if self._meanings.get(shared.key) == _content(shared):
+            return {"devicePluginConfig": shared.key}
+        file = self.files.get(shared.key)
+        self.reports.say(
+            "one-file-for-several-ways",
+            file.at if file else group.claim.first.at,
+            f"Pool {group.pool}",
+            found=group,
+            shared=shared,
+        )
+        return {}
+
+    def _is_foreign(self, pool: str, key: str) -> bool:
+        """Whether nodes name a file otherwise than gpuplan calls it.
+
+        gpuplan adds a hash if the ConfigMap keeps its name, or if the pool's own name stands for something else.
+        """
+        is_hashed = pool in self.files or any(file.owner == device_plugin.CONFIG_MAP for file in self.files.values())
+        return bool(key) and (pool_of(key) if is_hashed else key) != pool
+
+    def retained(self) -> Iterator[Draft]:
+        """Yield files that gpuplan wrote and no pool has now: nodes may still name them."""
+        used = {part.key for parts in self.shared.values() for part in parts}
+        moved = {pool: parts[1].key for pool, parts in self.shared.items() if len(parts) > 1}
+        used -= {pool for pool, key in moved.items() if key not in (pool, f"{pool}{ROLLOUT_SUFFIX}")}  # told by a hash
+        for key, file in sorted(self.files.items()):
+            if key in used or not file.owner.startswith(device_plugin.CONFIG_MAP):
+                continue
+            until = f"`kubectl get nodes -l {DEVICE_PLUGIN_CONFIG_LABEL}={key} -o name` prints nothing."
+            spec = {"devicePluginConfig": {"key": key, "config": dict(file.body)}, "until": until}
+            yield Draft("Retained", f"plugin-{policy_name(key)}", spec, (file.source,))
+
+    def tell(self) -> None:
+        """Report what is lost of files that nodes name, and how many files no node names."""
+        pools: dict[str, list[str]] = {}
+        for pool, parts in self.shared.items():
+            for part in parts:
+                pools.setdefault(self.sharing.read_by(part), []).append(f"Pool {pool}")
+        unused: list[ConfigFile] = []
+        for key, file in sorted(self.files.items()):
+            if key in pools:
+                for loss in self.sharing.configurations[key].losses:
+                    label = "never had an effect" if loss.is_inert else "not said in a policy"
+                    at = file.place(*loss.route)
+                    self.reports.say("plugin-setting-not-said", at, *pools[key], key=key, loss=loss, label=label)
+                shared = [part for parts in self.shared.values() for part in parts]
+                method = self.sharing.configurations[key].method
+                readers = [part for part in shared if (self.sharing.read_by(part)) == key]
+                used = {resource for part in readers for resource in _divided(part)}
+                left = [resource for resource in (method.replicas if method else {}) if resource not in used]
+                if left and method is not None:
+                    self.reports.say(
+                        "undivided-resources",
+                        file.place(*method.route, "resources"),
+                        *[
+                            f"Pool {found.pool}"
+                            for found in self.groups
+                            if found.claim.first.labels.get(DEVICE_PLUGIN_CONFIG_LABEL) == key
+                        ],
+                        key=key,
+                        resources=joined([f"`{name}`" for name in left]),
+                    )
+            elif not file.owner.startswith(device_plugin.CONFIG_MAP):
+                unused.append(file)
+        if unused:
+            files = count(len(unused), "file")
+            self.reports.say("unused-plugin-files", unused[0].at, files=files, first=unused[0])
+
+
+def _content(shared: Shared) -> object:
+    """Return what decides the file that gpuplan writes for a pool."""
+    if shared.kind == "mig":
+        sliced = shared.spec["mig"].get("timeSlicing")
+        return repr((shared.strategy, sliced, sorted(profiles_of(shared.division)) if sliced else ()))
+    return repr(shared.spec) if shared.kind in _DIVIDED else ""
+
+
+_DIVIDED: Final = ("timeSlicing", "mps")
+
+
+def _divided(shared: Shared) -> Iterator[str]:
+    """Yield the resources that a pool has divided, by the names that they have before they are renamed."""
+    sliced = shared.spec["mig"].get("timeSlicing") if shared.kind == "mig" else None
+    if shared.kind in _DIVIDED or (sliced and shared.strategy == MigStrategy.SINGLE):
+        yield GPU_RESOURCE
+    elif sliced:
+        replicas = sliced["replicas"]
+        profiles = profiles_of(shared.division) if isinstance(replicas, int) else list(replicas)
+        yield from (f"nvidia.com/mig-{resource_suffix(profile)}" for profile in profiles)

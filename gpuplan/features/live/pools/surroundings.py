@@ -1,7 +1,8 @@
-"""What schedulers, drivers and DRA know of a cluster's pools: flavors, shards, topologies, NVIDIADrivers, classes."""
+"""The settings of pools in objects of schedulers, drivers, DRA, Argo CD and Flux."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
@@ -15,10 +16,11 @@ from gpuplan.compiler.manifests.quantities import byte_quantity, quantity
 from gpuplan.compiler.planning.dra import class_name
 from gpuplan.compiler.planning.grants import FRACTION
 from gpuplan.compiler.planning.hand_files import is_zero
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, POOL_LABEL, WORKLOAD_LABEL, Counted
+from gpuplan.compiler.planning.plan import GPU_RESOURCE, POOL_LABEL, WORKLOAD_LABEL, Counted, Stage
+from gpuplan.compiler.planning.sync_names import REVISION
 from gpuplan.features.live.dump import Dump, Item
-from gpuplan.features.live.pools.machines import Machine
-from gpuplan.features.live.queues.cohorts import root_cohort
+from gpuplan.features.live.pools.nodes import Machine
+from gpuplan.features.live.queues.model import root_cohort
 
 _KUEUE: Final = "kueue.x-k8s.io"
 _KAI: Final = "kai.scheduler"
@@ -35,7 +37,6 @@ class Surroundings:
             for item in self._flavors
         }
         self._granted = _granted(dump)
-        self._counted = _counted(dump)
         self._fallbacks = dict(_fallbacks(dump))
 
     # --- Kueue ---
@@ -61,7 +62,7 @@ class Surroundings:
         return found
 
     def _find_flavor(self, pool: str, machines: Sequence[Machine]) -> Item | None:
-        """The flavor that is for the nodes of a pool and for no others."""
+        """Return the flavor that is for the nodes of a pool and for no others."""
         for item in self._flavors:
             if inside(item.body, "spec", "nodeLabels").get(POOL_LABEL) == pool:
                 return item
@@ -74,7 +75,7 @@ class Surroundings:
         return {"resourceFlavor": found.name} if found is not None and is_kept else {}
 
     def fixed_flavor(self, pool: str, machines: Sequence[Machine]) -> Item | None:
-        """The flavor of a pool, where the API server would refuse what gpuplan writes into it.
+        """Return the flavor of a pool, where the API server would refuse what gpuplan writes into it.
 
         One that names a topology keeps that, its labels and its tolerations for good (rules of
         `apis/kueue/v1beta2/resourceflavor_types.go` of Kueue v0.19.2).
@@ -85,7 +86,8 @@ class Surroundings:
         return None if is_ours or not text(spec.get("topologyName")) else found
 
     def per_node(self, pool: str, machines: Sequence[Machine], nodes: int) -> dict[str, str]:
-        """The CPU and memory of a node, where the cohort above all others has what nobody is guaranteed of a pool's.
+        """Return the CPU and memory of a node, where the cohort above all others has what nobody is guaranteed of a
+        pool's.
 
         Guarantees of queues and what is left to cohorts add up to what all nodes have for pods of tenants.
         """
@@ -140,16 +142,14 @@ class Surroundings:
         return {}
 
     def claimed_profiles(self, gpu: Gpu) -> list[str]:
-        """The profiles of a model that pods may claim."""
+        """Return the profiles of a model that pods may claim."""
         classes = {item.name for item in self._dump.of_kind("resource.k8s.io", "DeviceClass")}
         return [profile.name for profile in gpu.profiles if class_name(gpu, profile.name) in classes]
 
     # --- Fractions ---
 
     def is_fraction(self, pool: str) -> bool:
-        """Whether GPUs of a pool are handed out in parts: counted so, or granted, or granted to nobody as a whole."""
-        if counted := self._counted.get(pool):
-            return FRACTION in counted
+        """Whether GPUs of a pool are handed out in parts: granted so, or granted to nobody as a whole."""
         granted = self._granted.get(pool, frozenset())
         if FRACTION in granted:
             return True
@@ -173,24 +173,12 @@ def _selects(flavor: Item, machine: Machine) -> bool:
     return wanted.items() <= dict(machine.labels).items()
 
 
-def _counted(dump: Dump) -> Mapping[str, frozenset[str]]:
-    """What gpuplan's rules of Prometheus count of each pool."""
-    found: dict[str, frozenset[str]] = {}
-    for item in dump.of_kind("monitoring.coreos.com", "PrometheusRule"):
-        for group in map(mapping, sequence(inside(item.body, "spec").get("groups"))):
-            for rule in map(mapping, sequence(group.get("rules"))):
-                pool, unit = (text(inside(rule, "labels").get(label)) for label in ("pool", "unit"))
-                if pool and unit:
-                    found[pool] = found.get(pool, frozenset()) | {unit}
-    return found
-
-
 _PLENTY: Final = {"cpu": PLENTY[Counted.CPU] // 1000, "memory": PLENTY[Counted.MEMORY]}
 """In CPUs and bytes, as Kueue's objects have them."""
 
 
 def _nominal(holder: Item, flavor: str, resource: str) -> Iterator[Decimal]:
-    """What a queue or a cohort has of a resource; not what stands for plenty, since no tenant bounds it."""
+    """Yield the quotas of a queue or a cohort on a resource, but for the number that stands for plenty."""
     for group in map(mapping, sequence(inside(holder.body, "spec").get("resourceGroups"))):
         for part in map(mapping, sequence(group.get("flavors"))):
             for cell in map(mapping, sequence(part.get("resources"))) if part.get("name") == flavor else ():
@@ -213,7 +201,7 @@ def _fallbacks(dump: Dump) -> Iterator[tuple[str, str]]:
 
 
 def _granted(dump: Dump) -> Mapping[str, frozenset[str]]:
-    """What namespaces may use of each pool, of the parameters of gpuplan's admission policies."""
+    """Return by pool the units that parameters of gpuplan's admission policies grant to namespaces."""
     found: dict[str, frozenset[str]] = {}
     for pool, what in _grants(dump):
         found[pool] = found.get(pool, frozenset()) | {what}
@@ -226,3 +214,63 @@ def _grants(dump: Dump) -> Iterator[tuple[str, str]]:
             words = line.split()
             if len(words) > 1 and item.name.startswith("grants-"):
                 yield words[0], words[1]
+
+
+_ARGOCD: Final = "argoproj.io"
+_GUARD: Final = "gpuplan-guard"
+_NAME_LABEL: Final = "app.kubernetes.io/name"
+
+
+def read_disruption(dump: Dump, pool: str) -> dict[str, Any]:
+    """Return the `disruption` of a pool, so far as it is not the usual one. The path says which pool an object
+    applies."""
+    folder = f"/{Stage.PARTITIONS}/{pool}"
+    found: dict[str, Any] = {}
+    for item in dump.of_kind(_ARGOCD, "Application"):
+        if text(value_at(item.body, ("spec", "source", "path"))).endswith(folder):
+            is_ordered = REVISION in item.annotations  # a root starts its syncs
+            if is_ordered or isinstance(value_at(item.body, ("spec", "syncPolicy", "automated")), Mapping):
+                found["approval"] = "automatic"
+            if windows := [*_windows(dump, item)]:
+                found["windows"] = windows
+    for item in dump.of_kind("kustomize.toolkit.fluxcd.io", "Kustomization"):
+        is_open = value_at(item.body, ("spec", "suspend")) is not True
+        if text(value_at(item.body, ("spec", "path"))).endswith(folder) and is_open:
+            found["approval"] = "automatic"
+    return found | _guard(dump, pool)
+
+
+def _windows(dump: Dump, application: Item) -> Iterator[dict[str, Any]]:
+    """Yield those that are for this Application alone; others are the project's own."""
+    name = text(value_at(application.body, ("spec", "project")))
+    for project in dump.of_kind(_ARGOCD, "AppProject"):
+        if project.name != name:
+            continue
+        for window in map(mapping, sequence(inside(project.body, "spec").get("syncWindows"))):
+            if window.get("applications") == [application.name] and window.get("kind") == "allow":
+                zone = text(window.get("timeZone")) or "UTC"
+                times = {"schedule": text(window.get("schedule")), "duration": text(window.get("duration"))}
+                yield times | ({"timeZone": zone} if zone != "UTC" else {})
+
+
+def _guard(dump: Dump, pool: str) -> dict[str, Any]:
+    for job in dump.of_kind("batch", "Job"):
+        if job.labels.get(_NAME_LABEL) != _GUARD or job.labels.get(POOL_LABEL) != pool:
+            continue
+        route = ("spec", "template", "spec", "containers", 0, "image")
+        image, seconds = text(value_at(job.body, route)), _timeout(dump, pool)
+        timeout = {"timeout": f"{seconds}s" if seconds % 60 else f"{seconds // 60}m"} if seconds else {}
+        return {"guard": {"image": image, **timeout}} if image else {}
+    return {}
+
+
+def _timeout(dump: Dump, pool: str) -> int:
+    for item in dump.of_kind("", "ConfigMap"):
+        if item.labels.get(_NAME_LABEL) == _GUARD and item.labels.get(POOL_LABEL) == pool:
+            try:
+                settings = mapping(json.loads(text(inside(item.body, "data").get("settings.json"))))
+            except (ValueError, RecursionError):
+                continue
+            seconds = settings.get("timeoutSeconds")
+            return seconds if type(seconds) is int and seconds > 0 else 0
+    return 0

@@ -11,36 +11,32 @@ from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan
 from gpuplan.compiler.planning.schedulers.kai import KAI
 from gpuplan.compiler.planning.schedulers.runai import RUNAI
 from gpuplan.features.live.dump import Dump
-from gpuplan.features.live.queues.cohorts import KUEUE_GROUP, root_cohort
-from gpuplan.features.live.queues.model import Queue
+from gpuplan.features.live.queues import kai, kueue
+from gpuplan.features.live.queues.model import KUEUE_GROUP, Queue, root_cohort
 
 __all__ = ["Queue", "read", "root_cohort"]
 
 
 def read(dump: Dump, plan: Plan) -> tuple[tuple[Queue, ...], tuple[Diagnostic, ...]]:
-    """A `Queue` for each tenant that has queues, each after the one that it is part of.
+    """Return a `Queue` for each tenant that has queues, each after the one that it is part of.
 
     Run:ai makes queues of KAI-Scheduler's group by itself: its projects say what they are of.
     """
     if plan.scheduler is RUNAI:
         return (), ()
     if dump.of_kind(KUEUE_GROUP, "ClusterQueue") and plan.scheduler is not KAI:
-        from gpuplan.features.live.queues import kueue
-
-        found, told = kueue.read(dump, plan)
+        found, reports = kueue.read(dump, plan)
     else:
-        from gpuplan.features.live.queues import kai
-
-        found, told = kai.read(dump, plan)
+        found, reports = kai.read(dump, plan)
     used = _used([queue for queue, _ in found], frozenset(_labelled(dump)))
     for queue, item in found:
         if queue.tenant not in used and item is not None:
-            told.unused(item)
-    return tuple(queue for queue, _ in found if queue.tenant in used), tuple(told.diagnostics)
+            reports.about("unused-queue", item)
+    return tuple(queue for queue, _ in found if queue.tenant in used), tuple(reports.diagnostics)
 
 
 def _used(queues: Iterable[Queue], labelled: frozenset[str]) -> set[str]:
-    """The tenants that have namespaces, and those above them."""
+    """Return the tenants that have namespaces, and those above them."""
     above = {queue.tenant: queue.parent for queue in queues}
     found: set[str] = set()
     for queue in queues:
@@ -52,7 +48,7 @@ def _used(queues: Iterable[Queue], labelled: frozenset[str]) -> set[str]:
 
 
 def _labelled(dump: Dump) -> Iterator[str]:
-    """The tenants that namespaces, or the parameters of gpuplan's admission, name."""
+    """Yield the tenants that namespaces, or the parameters of gpuplan's admission, name."""
     yield from (item.labels.get(TENANT_LABEL, "") for item in dump.of_kind("", "Namespace"))
     for item in dump.of_kind("", "ConfigMap"):
         if item.namespace == SYSTEM_NAMESPACE:

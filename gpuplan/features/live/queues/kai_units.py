@@ -13,25 +13,25 @@ from gpuplan.compiler.planning.plan import Amount, Pool, Unit
 
 
 class Bounds(NamedTuple):
-    """What a queue has, in GPUs: ``quota`` is None for all that is within it, ``limit`` where unbounded."""
+    """The numbers of a queue, in GPUs: ``quota`` is None for all that is within it, ``limit`` if unbounded."""
 
     quota: Ratio | None
     limit: Ratio | None
 
 
 class UnitBounds(NamedTuple):
-    """What a tenant has of one unit."""
+    """The numbers of a tenant on one unit."""
 
     guaranteed: Amount
     limit: Amount | None
 
 
 Found = Mapping[str, UnitBounds]
-"""By the names of units."""
+"""Bounds by the names of units."""
 
 
 class Capped(NamedTuple):
-    """What ResourceQuotas give a tenant's namespaces together, by unit: its limits, or else its guarantees."""
+    """The caps of ResourceQuotas on a tenant's namespaces together, by unit: its limits, or else its guarantees."""
 
     amounts: Mapping[str, Amount]
     are_limits: bool
@@ -50,7 +50,7 @@ def own_bounds(
     capped: Capped = UNCAPPED,
     may_be_none: bool = True,
 ) -> Found | None:
-    """The quotas of a tenant that its queue and, if it has its own work as well, the queue of that come of.
+    """Return the quotas of a tenant that its queue and, if it has its own work as well, the queue of that come of.
 
     ``below`` is what lies within, by unit. ``units`` are those that it is known to be granted. What is ``capped`` tells
     how GPUs are divided among units, where it comes to the same number. None where no quotas in whole units come to
@@ -68,7 +68,7 @@ def own_bounds(
 def _as_said(
     pool: Pool, chosen: Sequence[str], whole: Bounds, rest: Bounds | None, below: Found, capped: Capped
 ) -> Found | None:
-    """The quotas on these units; None where they come to other numbers."""
+    """Return the quotas on these units; None where they come to other numbers."""
     others = {name: part for name, part in below.items() if name not in chosen}
     within = gpus_of(pool, {name: part for name, part in below.items() if name in chosen})
     beside, other_limit = gpus_of(pool, others), _limit_of(pool, others)
@@ -101,11 +101,11 @@ def _as_said(
 
 
 def _as_capped(
-    pool: Pool, inner: Mapping[str, Amount], left: Ratio, limit: Ratio | None, capped: Capped
+    pool: Pool, inner: Mapping[str, Amount], remainder: Ratio, limit: Ratio | None, capped: Capped
 ) -> Found | None:
-    """The quotas that caps tell; None where they do not tell all, or come to other numbers.
+    """Return the quotas that caps tell; None where they do not tell all, or come to other numbers.
 
-    ``inner`` is what lies within, ``left`` the GPUs that are guaranteed beside that.
+    ``inner`` is what lies within, ``remainder`` the GPUs that are guaranteed beside that.
     """
     if not inner.keys() <= capped.amounts.keys():
         return None
@@ -115,12 +115,12 @@ def _as_capped(
         beside = {name: caps[name] - number for name, number in inner.items()}
         if limit is None or not _is_same(gpus, limit) or min(beside.values()) < 0:
             return None
-        parts = divide(pool, [*inner], left, beside)
+        parts = divide(pool, [*inner], remainder, beside)
         if parts is None:
             return None
         return {name: UnitBounds(parts[name] + inner[name], cap) for name, cap in caps.items()}
     within = sum((_cost(pool, name) * Ratio(number) for name, number in inner.items()), Ratio(0))
-    if not _is_same(gpus, left + within):
+    if not _is_same(gpus, remainder + within):
         return None
     beyond = None if limit is None else divide(pool, [*inner], limit - gpus)
     if limit is not None and beyond is None:
@@ -129,7 +129,7 @@ def _as_capped(
 
 
 def gpus_of(pool: Pool, bounds: Found) -> Ratio:
-    """What guarantees come to."""
+    """Return the GPUs that guarantees add up to."""
     return sum((_cost(pool, name) * Ratio(part.guaranteed) for name, part in bounds.items()), Ratio(0))
 
 
@@ -160,12 +160,15 @@ def divide(
     """
     units = [unit for name in names if (unit := pool.find_unit(name))]
     divisions = _divisions(pool, units, gpus, [_MOST_STEPS])
-    found = next((parts for parts in divisions if most is None or _are_within(units, parts, most)), None)
+    found = next(
+        (
+            parts
+            for parts in divisions
+            if most is None or all(number <= most[unit.name] for unit, number in zip(units, parts, strict=True))
+        ),
+        None,
+    )
     return None if found is None else {unit.name: amount for unit, amount in zip(units, found, strict=True)}
-
-
-def _are_within(units: Sequence[Unit], parts: Sequence[Amount], most: Mapping[str, Amount]) -> bool:
-    return all(number <= most[unit.name] for unit, number in zip(units, parts, strict=True))
 
 
 def _around(usual: int, most: int) -> Iterator[int]:

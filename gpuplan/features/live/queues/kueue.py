@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Any, Final
 
 from gpuplan.compiler.backends.kueue.cells import PLENTY, Cell, Cells, Key
-from gpuplan.compiler.base.diagnostics import Finding
+from gpuplan.compiler.base.diagnostics import Severity
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.manifests import parse_quantity
@@ -16,28 +16,35 @@ from gpuplan.compiler.planning.kueue import DEFAULT_QUEUE
 from gpuplan.compiler.planning.plan import Amount, Counted, Plan, Unit
 from gpuplan.compiler.planning.preemption import evict_each_other
 from gpuplan.features.live.dump import Dump, Item
-from gpuplan.features.live.queues.cohorts import KUEUE_GROUP, cohort_of, parents, root_cohort
-from gpuplan.features.live.queues.faults import tell_faults
+from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.kueue_cells import CellReader, node_labels, units_of
-from gpuplan.features.live.queues.kueue_namespaces import NamespaceReader
-from gpuplan.features.live.queues.kueue_settings import tell_settings
-from gpuplan.features.live.queues.matching import Matching
-from gpuplan.features.live.queues.model import Queue
-from gpuplan.features.live.queues.naming import Names
-from gpuplan.features.live.queues.shares import Share, UnitShare, quotas
-from gpuplan.features.live.queues.told import Read, Told
+from gpuplan.features.live.queues.kueue_settings import NamespaceReader, tell_settings
+from gpuplan.features.live.queues.model import (
+    KUEUE_GROUP,
+    Matching,
+    Names,
+    Queue,
+    Read,
+    Share,
+    UnitShare,
+    cohort_of,
+    parents,
+    quotas,
+    root_cohort,
+    tell_faults,
+)
 
 
-def read(dump: Dump, plan: Plan) -> tuple[tuple[Read, ...], Told]:
-    """The tenants that ClusterQueues and Cohorts stand for, each after the one that it is part of."""
+def read(dump: Dump, plan: Plan) -> tuple[tuple[Read, ...], Reports]:
+    """Return the tenants that ClusterQueues and Cohorts stand for, each after the one that it is part of."""
     reader = _Reader(dump, plan)
-    return tuple(reader.queues()), reader.told
+    return tuple(reader.queues()), reader.reports
 
 
 class _Holder(Value):
     """A tenant that is to be: a ClusterQueue, a cohort that others are in, or both.
 
-    ``own`` are the cells of the queue, ``shared`` those of the cohort. ``is_apart`` says that it gets nothing from
+    ``cells`` are the cells of the queue, ``shared`` those of the cohort. ``is_apart`` says that it gets nothing from
     others outside, and gives them nothing; ``borrows`` is false where a queue is in no cohort.
     """
 
@@ -46,7 +53,7 @@ class _Holder(Value):
     queue: Item | None = None
     cohort: Item | None = None
     is_divided: bool = False
-    own: Cells = field(default_factory=dict)
+    cells: Cells = field(default_factory=dict)
     shared: Cells = field(default_factory=dict)
     is_apart: bool = False
     borrows: bool = True
@@ -57,21 +64,21 @@ class _Holder(Value):
 
     @property
     def keys(self) -> tuple[Key, ...]:
-        return tuple(dict.fromkeys((*self.own, *self.shared)))
+        return tuple(dict.fromkeys((*self.cells, *self.shared)))
 
 
 class _Reader:
-    """What there is of Kueue's in a dump, on its way to tenants."""
+    """The queues and cohorts of Kueue in a dump, and the tenants that they become."""
 
     def __init__(self, dump: Dump, plan: Plan) -> None:
-        self.dump, self.plan, self.told = dump, plan, Told()
+        self.dump, self.plan, self.reports = dump, plan, Reports()
         self.root, self.parents = root_cohort(dump), parents(dump)
         is_ours = any(item.namespace == SYSTEM_NAMESPACE for item in dump.of_kind("", "ConfigMap"))
         self.will_evict = None if is_ours else evict_each_other(plan.priority_classes)
         """Whether queues will evict for work of a higher class; None where tenants have classes of their own."""
-        tell_faults(dump, plan, self.told)
+        tell_faults(dump, plan, self.reports)
         self.matching = Matching(dump, plan)
-        cells = CellReader(dump, plan, self.matching, self.told)
+        cells = CellReader(dump, plan, self.matching, self.reports)
         found = [(item, cells.read(item)) for item in dump.of_kind(KUEUE_GROUP, "ClusterQueue")]
         self.counting = {item.name: (item, read) for item, read in found if any(self.units(key) for key in read)}
         for item, _ in found:
@@ -80,7 +87,7 @@ class _Reader:
         self.root_cells = cells.read(root) if (root := dump.find(KUEUE_GROUP, "Cohort", self.root)) else {}
         if root:
             self._tell_of_others(root)
-        self.namespaces = NamespaceReader(dump, [item for item, _ in self.counting.values()], self.told)
+        self.namespaces = NamespaceReader(dump, [item for item, _ in self.counting.values()], self.reports)
         self.cohorts = {
             name: (item, cells.read(item) if item else {})
             for name in self._used()
@@ -115,7 +122,7 @@ class _Reader:
     # --- The tree
 
     def _used(self) -> Iterable[str]:
-        """The cohorts but the root that queues are in, and those above them, the upper ones first."""
+        """Return the cohorts but the root that queues are in, and those above them, the upper ones first."""
         used: dict[str, None] = {}
         for item, _ in self.counting.values():
             way, above = [], cohort_of(item)
@@ -144,7 +151,7 @@ class _Reader:
                 self.counting[rest][0] if rest else None,
                 item,
                 is_divided=True,
-                own=self.counting[rest][1] if rest else {},
+                cells=self.counting[rest][1] if rest else {},
                 shared=shared,
                 is_apart=not above,
             )
@@ -154,7 +161,7 @@ class _Reader:
                 above = cohort_of(item)
                 parent, is_apart = called.get(above, ""), not above and several
                 name_of_it = names.give(tenants[name])
-                yield _Holder(name_of_it, parent, item, own=own, is_apart=is_apart, borrows=bool(above))
+                yield _Holder(name_of_it, parent, item, cells=own, is_apart=is_apart, borrows=bool(above))
 
     def _is_rest(self, queue: str, cohort: str) -> bool:
         """Whether a queue has what its cohort leaves: bounds are the cohort's alone, and so are numbers the queue's."""
@@ -174,30 +181,36 @@ class _Reader:
     def _shares(
         self, holder: _Holder, below: Sequence[Mapping[Key, Amount]], holders: Mapping[str, _Holder]
     ) -> Mapping[Key, Share]:
-        """What a tenant has by its own quotas, in the order of its flavors; ``below`` is what is within it."""
+        """Return a tenant's own quotas, in the order of its flavors; ``below`` are the sums of its children."""
         if not holder.is_divided:
-            granted = self._granted(holder.own, _GAP if holder.borrows else _OPEN, _GAP)
-            found = {key: self._own(holder, key) for key in granted}
-            compute = {key: self._own(holder, key) for key in holder.own if self._is_counted(holder, key, holders)}
+            granted = self._granted(holder.cells, _GAP if holder.borrows else _OPEN, _GAP)
+            found = {key: self._share_of(holder, key) for key in granted}
+            compute = {
+                key: self._share_of(holder, key) for key in holder.cells if self._is_counted(holder, key, holders)
+            }
             return found | compute
         keys: Iterable[Key] = holder.keys
         if holder.is_apart:
             keys = {key: None for part in (holder.keys, *below) for key in part}
             granted = [key for key in keys if self.units(key)]
         elif holder.queue:
-            granted = self._granted(holder.own, _GAP, _GAP)
+            granted = self._granted(holder.cells, _GAP, _GAP)
         else:
             granted = self._granted(holder.shared, _OPEN, _OPEN)
         counted = [
             key
             for key in keys
             if key[1] in _COUNTED
-            and (holder.is_apart or holder.shared.get(key, _OPEN) != _OPEN or _left(holder.own.get(key, _OPEN), key))
+            and (
+                holder.is_apart
+                or holder.shared.get(key, _OPEN) != _OPEN
+                or _quota_of_rest(holder.cells.get(key, _OPEN), key)
+            )
         ]
         return {key: self._within(holder, key, below) for key in (*granted, *counted)}
 
-    def _own(self, holder: _Holder, key: Key) -> Share:
-        nominal, borrowing, lending = holder.own[key]
+    def _share_of(self, holder: _Holder, key: Key) -> Share:
+        nominal, borrowing, lending = holder.cells[key]
         if not holder.borrows:
             return Share(nominal, nominal, 0 if holder.is_apart else nominal)
         return Share(
@@ -205,16 +218,17 @@ class _Reader:
         )
 
     def _within(self, holder: _Holder, key: Key, below: Sequence[Mapping[Key, Amount]]) -> Share:
-        """What a parent has: what it has itself, and all that is within it."""
-        shared, own = holder.shared.get(key, _OPEN), holder.own.get(key, _OPEN)
-        guaranteed = shared.nominal + _left(own, key) + sum(part.get(key, 0) for part in below)
+        """Return the quota of a parent: its own and those of its children."""
+        shared, own = holder.shared.get(key, _OPEN), holder.cells.get(key, _OPEN)
+        guaranteed = shared.nominal + _quota_of_rest(own, key) + sum(part.get(key, 0) for part in below)
         if holder.is_apart:
             return Share(guaranteed, guaranteed, 0)
         limit = None if shared.borrowing is None else guaranteed + shared.borrowing
         return Share(guaranteed, limit, guaranteed if shared.lending is None else shared.lending)
 
     def _granted(self, cells: Cells, *gaps: Cell) -> Sequence[Key]:
-        """The cells that quotas stand for: those that are no gaps, and what gives every flavor and resource one."""
+        """Return the cells that quotas stand for: those that are no gaps, and what gives every flavor and resource
+        one."""
         keys = [key for key in cells if self.units(key)]
         chosen = {key for key in keys if cells[key] not in gaps}
         for key in keys:
@@ -227,7 +241,7 @@ class _Reader:
 
     def _is_counted(self, holder: _Holder, key: Key, holders: Mapping[str, _Holder]) -> bool:
         """Whether a queue's cell of CPU, memory or pods bounds them; else it is there since all queues have one."""
-        cell = holder.own[key]
+        cell = holder.cells[key]
         if key[1] not in _COUNTED or cell == Cell(PLENTY[_COUNTED[key[1]]], None, 0):
             return False
         if cell != _OPEN:
@@ -255,7 +269,7 @@ class _Reader:
         if names:
             spec["names"] = names
         for item in holder.items:
-            tell_settings(item, self.told, will_evict=self.will_evict)
+            tell_settings(item, self.reports, will_evict=self.will_evict)
         flavors = {pool: None for pool, _ in shares}
         return Queue(
             holder.name,
@@ -264,11 +278,11 @@ class _Reader:
             quotas([*self._units_of(shares)], self._compute(shares, flavors)),
             spec,
             tuple(item.source for item in (*holder.items, *(found.sources if found else ()))),
-            self.told.remarks((*holder.items, *(found.sources if found else ()))),
+            self.reports.remarks(*(item.identity for item in (*holder.items, *(found.sources if found else ())))),
         )
 
     def _units_of(self, shares: Mapping[Key, Share]) -> Iterator[UnitShare]:
-        """A resource that two units of a pool have, as under strategy `single`, is the one's that there is more of."""
+        """Yield the share of each unit; a resource of two units, as under strategy `single`, is of the larger one."""
         for key, share in shares.items():
             pool, units = self.plan.find_pool(key[0]), self.units(key)
             if pool and units:
@@ -277,7 +291,9 @@ class _Reader:
     def _compute(self, shares: Mapping[Key, Share], pools: Iterable[str]) -> Mapping[str, Mapping[Counted, Share]]:
         return {
             pool: {
-                _COUNTED[resource]: share for (name, resource), share in shares.items() if _is_of(name, resource, pool)
+                _COUNTED[resource]: share
+                for (name, resource), share in shares.items()
+                if (name == pool and resource in _COUNTED)
             }
             for pool in pools
         }
@@ -294,14 +310,10 @@ class _Reader:
             if not self.units(key) or max(free, 0) == had or not items:
                 continue
             item = self.dump.find(KUEUE_GROUP, "Cohort", self.root) or items[0]
-            finding = Finding(
-                item.at / "spec",
-                f"nobody is guaranteed {max(free, 0)} of `{key[1]}` in pool `{key[0]}`",
-                label=f"cohort `{self.root}` has {had} of them now",
-                notes=("tenants may borrow what nobody is guaranteed, within their limits",),
-                help="write a smaller `limit` in the quotas that are to borrow less",
+            severity, free = Severity.NOTE if free > had else None, max(free, 0)
+            self.reports.about(
+                "free-units", item, "spec", severity=severity, free=free, had=had, key=key, root=self.root
             )
-            (self.told.otherwise if free > had else self.told.lost)(item, finding)
 
     def _may_borrow(
         self, name: str, key: Key, holders: Mapping[str, _Holder], shares: Mapping[str, Mapping[Key, Share]]
@@ -313,44 +325,39 @@ class _Reader:
         return found is not None and not name
 
     def _tell_of_others(self, root: Item) -> None:
-        """What the root has for queues that stay beside (`ResourceGroups` in `apis/kueue/v1beta2/cohort_types.go`)."""
+        """Report quota of the root for queues that stay beside (`ResourceGroups` in
+        `apis/kueue/v1beta2/cohort_types.go`)."""
         for index, group in enumerate(map(mapping, sequence(inside(root.body, "spec").get("resourceGroups")))):
             for number, part in enumerate(map(mapping, sequence(group.get("flavors")))):
                 flavor = self.dump.find(KUEUE_GROUP, "ResourceFlavor", text(part.get("name")))
                 if flavor is None or self.matching.pools_of(node_labels(flavor)):
                     continue
-                finding = Finding(
-                    root.at / "spec" / "resourceGroups" / index / "flavors" / number / "name",
-                    f"{root.title} has quota of flavor `{flavor.name}`, which is of no pool",
-                    label="no policy says it",
-                    notes=(
-                        "groups of a cohort are applied as a whole, once gpuplan writes what is left of its pools",
-                        "queues that stay beside its own borrow this no more from then on",
-                    ),
-                    help="move these queues, and this quota, to a cohort of their own",
+                self.reports.about(
+                    "flavor-of-others",
+                    root,
+                    "spec",
+                    "resourceGroups",
+                    index,
+                    "flavors",
+                    number,
+                    "name",
+                    flavor=flavor,
+                    root=root,
                 )
-                self.told.lost(root, finding)
 
-    def _tell_idle(self, item: Item, why: str) -> None:
-        finding = Finding(
-            item.at,
-            f"{item.title} {why}",
-            label="no tenant was made of it",
-            notes=("gpuplan does not touch it: it may stay beside gpuplan's own",),
-            help="keep it as a Component in `overlays/<cluster>/kustomize/scheduling/`",
-        )
-        self.told.otherwise(item, finding)
+    def _tell_idle(self, holder: Item, why: str) -> None:
+        self.reports.about("idle-queue", holder, why=why)
 
 
 _COUNTED: Final[Mapping[str, Counted]] = {item.value: item for item in Counted}
 _GAP: Final = Cell(0, 0)
-"""What fills the gaps of a queue's group."""
+"""The cell that fills the gaps of a queue's group."""
 _OPEN: Final = Cell(0)
-"""What fills those of a cohort's."""
+"""The cell that fills the gaps of a cohort's group."""
 
 
-def _weight(item: Item | None) -> int | float:
-    value = inside(item.body, "spec", "fairSharing").get("weight") if item else None
+def _weight(holder: Item | None) -> int | float:
+    value = inside(holder.body, "spec", "fairSharing").get("weight") if holder else None
     number = None if value is None else parse_quantity(str(value))
     if number is None or number < 0:
         return 1
@@ -361,22 +368,18 @@ def _borrows(share: Share) -> bool:
     return share.limit is None or share.limit > share.guaranteed
 
 
-def _left(own: Cell, key: Key) -> Amount:
-    """What a parent's own queue has; where nothing bounds it, it has no quota."""
-    is_filled = key[1] in _COUNTED and own == Cell(PLENTY[_COUNTED[key[1]]], None, 0)
-    return 0 if is_filled else own.nominal
+def _quota_of_rest(cell: Cell, key: Key) -> Amount:
+    """Return the quota of a parent's own queue, or 0 if nothing bounds that queue."""
+    is_filled = key[1] in _COUNTED and cell == Cell(PLENTY[_COUNTED[key[1]]], None, 0)
+    return 0 if is_filled else cell.nominal
 
 
 def _is_new(key: Key, chosen: Iterable[Key]) -> bool:
     return not any(key[1] == resource for _, resource in chosen)
 
 
-def _is_of(name: str, resource: str, pool: str) -> bool:
-    return name == pool and resource in _COUNTED
-
-
 def _upward(children: Mapping[str, Sequence[_Holder]]) -> Iterator[_Holder]:
-    """Each after those that are part of it."""
+    """Yield each after those that are part of it."""
     downward, waiting = [], [*children.get("", ())]
     while waiting:
         holder = waiting.pop()

@@ -8,50 +8,44 @@ from typing import Any
 from gpuplan.compiler.base.plain import mapping, text
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.live import queues
-from gpuplan.features.live.draft import Draft, Found
+from gpuplan.features.live.drafts import Draft, Found
 from gpuplan.features.live.dump import Dump
+from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.teams.access import allowed, containers_of, members_of, network_resources
-from gpuplan.features.live.teams.asked import asked_by
-from gpuplan.features.live.teams.caps import judge_quotas, offers_of
-from gpuplan.features.live.teams.model import Team, Told
-from gpuplan.features.live.teams.orgs import read_orgs
+from gpuplan.features.live.teams.caps import asked_by, judge_quotas, offers_of
+from gpuplan.features.live.teams.model import Team
 from gpuplan.features.live.teams.owners import find_spaces, find_teams
-from gpuplan.features.live.teams.projects import queues_of
+from gpuplan.features.live.teams.projects import queues_of, read_orgs
 from gpuplan.features.live.teams.quotas import quotas_of
-from gpuplan.features.live.teams.recorded import read_recorded, recorded_namespaces
 
 
 def read(dump: Dump, plan: Plan) -> Found:
-    """A tenant for each team. Queues say what it has and what it is part of, all else its namespaces say."""
-    queued, found = queues.read(dump, plan)
+    """Return a tenant for each team.
+
+    Queues say what a tenant has and what it is part of, and its namespaces say the rest.
+    """
+    queued, diagnostics = queues.read(dump, plan)
+    reports = Reports(in_full=True)
     offers, spaces = offers_of(plan), find_spaces(dump)
-    projects, lost = queues_of(read_orgs(dump), offers, spaces) if plan.scheduler.has_projects else ((), ())
-    order = (*recorded_namespaces(dump), *(namespace for queue in projects for namespace in queue.namespaces))
-    teams, left_alone = find_teams(dump, plan, spaces, offers, (*queued, *projects), order)
-    asked = asked_by(dump, teams, offers)
-    granted, unclear = quotas_of(teams, plan, offers, read_recorded(dump, plan.cluster.cap), asked)
+    projects = queues_of(read_orgs(dump), offers, spaces, reports) if plan.scheduler.has_projects else ()
+    order = tuple(namespace for queue in projects for namespace in queue.namespaces)
+    teams = find_teams(dump, plan, spaces, offers, (*queued, *projects), order, reports)
+    judge_quotas(dump, teams, offers, reports)
+    granted = quotas_of(teams, plan, offers, asked_by(dump, teams, offers), reports)
     network = network_resources(teams, frozenset(offers))
-    said = [*lost, *left_alone, *judge_quotas(dump, teams, offers), *unclear]
     drafts = []
     for team in teams:
-        spec, more = _spec(team, plan, granted[team.name], network)
-        said += more
-        remarks = (
-            *(team.queue.remarks if team.queue else ()),
-            *(item.remark for item in said if team.name in item.teams),
-        )
+        spec = _spec(team, plan, granted[team.name], network, reports)
+        remarks = (*(team.queue.remarks if team.queue else ()), *reports.remarks(team.name))
         drafts.append(Draft("Tenant", team.name, spec, team.sources, tuple(dict.fromkeys(remarks))))
-    return Found(tuple(drafts), (*found, *(item.diagnostic for item in said)))
+    return Found(tuple(drafts), (*diagnostics, *reports.diagnostics))
 
 
 def _spec(
-    team: Team, plan: Plan, quotas: Sequence[Mapping[str, Any]], network: Mapping[str, frozenset[str]]
-) -> tuple[dict[str, Any], tuple[Told, ...]]:
-    """What it says, in the order in which `explain` shows its fields; what says nothing is left out."""
+    team: Team, plan: Plan, quotas: Sequence[Mapping[str, Any]], network: Mapping[str, frozenset[str]], reports: Reports
+) -> dict[str, Any]:
+    """Return a tenant's fields in the order of `explain`, without those that say nothing."""
     queue = team.queue
-    members, unsaid_members = members_of(team)
-    allow, unsaid_allow = allowed(team, plan, network)
-    containers, unsaid_limits = containers_of(team)
     fields = {
         "namespaces": list(team.namespaces),
         "labelledNamespaces": team.labelled is not None,
@@ -59,16 +53,15 @@ def _spec(
         "priorityClasses": _priority_classes(team, plan, quotas),
         "quotas": list(quotas),
         **(queue.spec if queue else {}),
-        "members": members,
-        "allow": allow,
-        "containers": containers,
+        "members": members_of(team, reports),
+        "allow": allowed(team, plan, network, reports),
+        "containers": containers_of(team, reports),
     }
-    spec = {field: value for field, value in fields.items() if value}
-    return spec or {"namespaces": []}, (*unsaid_members, *unsaid_allow, *unsaid_limits)
+    return {field: value for field, value in fields.items() if value} or {"namespaces": []}
 
 
 def _priority_classes(team: Team, plan: Plan, quotas: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Those that gpuplan's parameters name; where nobody bounds them, pods may name any."""
+    """Return the classes that gpuplan's parameters name, or all if nobody bounds them."""
     parameters = [*(space.parameters for space in team.spaces), team.labelled]
     stated = [text(mapping(item.body.get("data")).get("priorityClasses")).split() for item in parameters if item]
     known = [found.name for found in sorted(plan.priority_classes, key=lambda found: -found.spec.value)]

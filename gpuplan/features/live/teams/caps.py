@@ -1,4 +1,4 @@
-"""Read what ResourceQuotas cap."""
+"""The caps of ResourceQuotas, and what work asks for that none of them caps."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction as Ratio
 from typing import Final
 
-from gpuplan.compiler.base.diagnostics import Finding, Origin, Severity
-from gpuplan.compiler.base.plain import inside, mapping, sequence, text
+from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.plain import inside, mapping, parts_with, sequence, text
 from gpuplan.compiler.base.values import NamedTuple, Value
-from gpuplan.compiler.base.wording import listing, misspelling
+from gpuplan.compiler.base.wording import joined, listing, misspelling
 from gpuplan.compiler.manifests import exact_quantity
 from gpuplan.compiler.planning.dra import quota_key
 from gpuplan.compiler.planning.grants import FRACTION
-from gpuplan.compiler.planning.hand_files import HandFiles, Object
+from gpuplan.compiler.planning.hand_files import HandFiles, Object, is_zero
 from gpuplan.compiler.planning.plan import Counted, Plan, Pool, Unit, UnitKey
 from gpuplan.features.components import inert_quota_key
 from gpuplan.features.live.dump import Dump, Item
-from gpuplan.features.live.rules import QUOTA_CAPS_NOTHING, TEAM_SAID_IN_PART
-from gpuplan.features.live.teams.model import Team, Told, told
+from gpuplan.features.live.findings import Reports
+from gpuplan.features.live.rules import QUOTA_CAPS_NOTHING
+from gpuplan.features.live.teams.model import Team
 
 # --- What pools hand out -----------------------------------------------------------------------------------------
 
@@ -35,7 +36,7 @@ class Offer(NamedTuple):
 
     @property
     def counted_as(self) -> str:
-        """What a ResourceQuota counts it by; no key of one is called as what stands for fractions."""
+        """The key by which a ResourceQuota counts the unit; no key is called as the one for fractions."""
         if self.unit.device_class:
             return quota_key(self.unit.device_class)
         return f"requests.{self.unit.resource}" if self.unit.resource else FRACTION
@@ -59,7 +60,7 @@ def offers_of(plan: Plan) -> Offers:
 
 
 def grants_in(parameters: Item | None) -> Iterator[tuple[str, str, str]]:
-    """What gpuplan's parameters grant: a pool, a resource, and how many of it a container may ask for."""
+    """Yield the grants of gpuplan's parameters: a pool, a resource, and how many a container may ask for."""
     lines = text(mapping(parameters.body.get("data")).get("grants")).splitlines() if parameters else ()
     for line in lines:
         if len(words := line.split()) == _WORDS_OF_A_GRANT:
@@ -70,7 +71,7 @@ _WORDS_OF_A_GRANT: Final = 3
 
 
 def offers_in(parameters: Item | None, offers: Offers) -> Iterator[Offer]:
-    """The units that gpuplan's parameters grant, in their order."""
+    """Yield the units that gpuplan's parameters grant, in their order."""
     by_grant = {
         (offer.pool.name, offer.unit.asked_as or FRACTION): offer for known in offers.values() for offer in known
     }
@@ -88,14 +89,14 @@ class Cap(NamedTuple):
 
 
 class Caps(Value):
-    """What the ResourceQuotas of a namespace cap, by their keys: of all pods, and of those of a priority class."""
+    """The caps of a namespace's ResourceQuotas by key: on all pods, and on those of a priority class."""
 
     plain: Mapping[str, Cap] = {}
     by_class: Mapping[str, Mapping[str, Cap]] = {}
 
 
 def read_caps(quotas: Iterable[Item]) -> Caps:
-    """Each of several quotas of a namespace holds, so that the lowest cap does."""
+    """Return the lowest cap of a namespace's quotas by key, since each of them holds."""
     plain: dict[str, Cap] = {}
     by_class: dict[str, dict[str, Cap]] = {}
     for item in quotas:
@@ -106,10 +107,10 @@ def read_caps(quotas: Iterable[Item]) -> Caps:
     return Caps(plain, by_class)
 
 
-def _scope(item: Item) -> str | None:
+def _scope(quota: Item) -> str | None:
     """Empty where it counts all pods, the priority class whose pods it counts, or None where it counts others."""
-    scopes = sequence(value_of(item, "scopes"))
-    terms = [mapping(term) for term in sequence(inside(item.body, "spec", "scopeSelector").get("matchExpressions"))]
+    scopes = sequence(value_of(quota, "scopes"))
+    terms = [mapping(term) for term in sequence(inside(quota.body, "spec", "scopeSelector").get("matchExpressions"))]
     if not scopes and not terms:
         return ""
     values = [text(value) for value in sequence(terms[0].get("values"))] if len(terms) == 1 and not scopes else []
@@ -117,19 +118,19 @@ def _scope(item: Item) -> str | None:
     return values[0] or None if is_class else None
 
 
-def value_of(item: Item, field: str) -> object:
-    return inside(item.body, "spec").get(field)
+def value_of(quota: Item, field: str) -> object:
+    return inside(quota.body, "spec").get(field)
 
 
-def _hard(item: Item) -> Mapping[str, object]:
-    return inside(item.body, "spec", "hard")
+def _hard(quota: Item) -> Mapping[str, object]:
+    return inside(quota.body, "spec", "hard")
 
 
-def _caps(item: Item) -> Iterator[tuple[str, Cap]]:
-    for key, value in _hard(item).items():
+def _caps(quota: Item) -> Iterator[tuple[str, Cap]]:
+    for key, value in _hard(quota).items():
         amount = _amount(value)
         if amount is not None:
-            yield _NAMES.get(key, key), Cap(item.at / "spec" / "hard" / key, amount)
+            yield _NAMES.get(key, key), Cap(quota.at / "spec" / "hard" / key, amount)
 
 
 _NAMES: Final = {"cpu": "requests.cpu", "memory": "requests.memory", "count/pods": "pods"}
@@ -145,130 +146,119 @@ def _amount(value: object) -> Ratio | None:
     return None if amount is None or amount < 0 else amount
 
 
-def counts_gpus(item: Item, offers: Offers) -> bool:
+def counts_gpus(quota: Item, offers: Offers) -> bool:
     """Whether it lets pods have GPUs, and says how many."""
-    return _scope(item) is not None and any(key in offers and cap.amount >= 1 for key, cap in _caps(item))
+    return _scope(quota) is not None and any(key in offers and cap.amount >= 1 for key, cap in _caps(quota))
 
 
 # --- What they do not cap, or a policy cannot say ----------------------------------------------------------------
 
 
-def judge_quotas(dump: Dump, teams: Iterable[Team], offers: Offers) -> Iterator[Told]:
-    """gpuplan's own say nothing that no policy says."""
+def judge_quotas(dump: Dump, teams: Iterable[Team], offers: Offers, reports: Reports) -> None:
+    """Report what quotas do not cap, and what they say that no policy does; gpuplan's own say nothing else."""
     owners = {space.name: (team, space.owner) for team in teams for space in team.spaces}
     for item in dump.of_kind("", "ResourceQuota"):
-        whose, owner = owners.get(item.namespace, (None, ""))
-        team = whose.name if whose else ""
-        if whose and whose.queue and not owner and counts_gpus(item, offers):
-            yield told(team, TEAM_SAID_IN_PART, _beside_queue(item, team))
-        yield from (told(team, QUOTA_CAPS_NOTHING, finding) for finding in _capping_nothing(item, offers))
+        team, owner = owners.get(item.namespace, (None, ""))
+        name = team.name if team else ""
+        if team and team.queue and not owner and counts_gpus(item, offers):
+            reports.say("cap-beside-queue", item.at / "spec" / "hard", name, item=item, team=name)
+        _capping_nothing(name, item, offers, reports)
         if not owner and any(_is_of_gpus(key, offers) for key in _hard(item)):
-            yield from (told(team, TEAM_SAID_IN_PART, finding) for finding in _unsaid(item, offers))
+            _not_imported(name, item, offers, reports)
     for item in dump.of_kind("quota.openshift.io", "ClusterResourceQuota"):
         for key in inside(item.body, "spec", "quota", "hard"):
             if _is_of_gpus(key, offers):
-                finding = Finding(
-                    (item.at / "spec" / "quota" / "hard" / key).key,
-                    f"`{key}` in {item.title} caps several namespaces together",
-                    label="not imported",
-                    notes=("gpuplan writes a quota for each namespace",),
-                    help="write a Tenant with these namespaces, and a `split` of its quota",
-                )
-                yield told("", TEAM_SAID_IN_PART, finding)
-
-
-def _beside_queue(item: Item, team: str) -> Finding:
-    return Finding(
-        item.at / "spec" / "hard",
-        f"{item.title} caps GPUs beside the queue of tenant `{team}`",
-        label="not imported",
-        notes=("a ResourceQuota refuses pods one by one, so that of two gangs each may get a part",),
-        help="remove its keys for GPUs where the queue is to cap them; else it goes on to hold",
-        severity=Severity.NOTE,
-    )
+                at = item.at / "spec" / "quota" / "hard" / key
+                reports.say("cap-of-several-namespaces", at.key, "", item=item, key=key)
 
 
 def _is_of_gpus(key: str, offers: Offers) -> bool:
     return key in offers or "nvidia" in key
 
 
-def _capping_nothing(item: Item, offers: Offers) -> Iterator[Finding]:
+def _capping_nothing(team: str, item: Item, offers: Offers, reports: Reports) -> None:
     hard, at = _hard(item), item.at / "spec" / "hard"
     mistyped = {key: meant for key in hard if (meant := _meant(key, offers))}
     for key, meant in mistyped.items():
-        yield Finding(
-            (at / key).key,
-            f"`{key}` in {item.title} caps nothing",
-            label=f"did you mean `{meant}`",
-            notes=(f"nothing is called `{key.removeprefix('requests.')}`",),
-            help=f"say it as a quota of the Tenant: {_said(hard[key], offers[meant])}",
-        )
+        resource, offer = key.removeprefix("requests."), offers[meant][0]
+        amount = int(_amount(hard[key]) or 0)
+        quota = f"`{{pool: {offer.pool.name}, unit: {offer.unit.name}, guaranteed: {amount}}}`"
+        at_key = (at / key).key
+        reports.say("mistyped-cap", at_key, team, item=item, key=key, meant=meant, resource=resource, quota=quota)
     body = {**item.body, "spec": {"hard": {key: value for key, value in hard.items() if key not in mistyped}}}
-    yield from inert_quota_key.find(HandFiles(objects=(Object(item.at, body, item.file, ""),)))
+    for finding in inert_quota_key.find(HandFiles(objects=(Object(item.at, body, item.file, ""),))):
+        reports.add(QUOTA_CAPS_NOTHING.report(finding), team)
+    known = [f"pools hand out {listing([name.removeprefix('requests.') for name in offers])}"] if offers else []
     for key, value in hard.items():
-        amount = _amount(value)
-        if key in mistyped or not key.startswith("requests.nvidia.com/") or amount == 0:
+        cap = _amount(value)
+        if key in mistyped or not key.startswith("requests.nvidia.com/") or cap == 0:
             continue
-        if amount is None:
-            yield Finding(
-                at / key,
-                f"`{key}` in {item.title} is no number",
-                label="no quantity",
-                help="write a whole number of devices",
-                severity=Severity.ERROR,
-            )
+        if cap is None:
+            reports.say("cap-is-no-number", at / key, team, item=item, key=key)
         elif key not in offers:
-            yield Finding(
-                (at / key).key,
-                f"`{key}` in {item.title} caps what no pool hands out",
-                label="no node of a pool publishes it",
-                notes=(f"pools hand out {listing([name.removeprefix('requests.') for name in offers])}",)
-                if offers
-                else (),
-                help="import the nodes that publish it, or leave it out",
-            )
-        elif amount < 1:
-            yield Finding(
-                at / key,
-                f"`{key}` in {item.title} lets no pod have one",
-                label="a part of a device",
-                help="write a whole number of devices",
-            )
+            reports.say("cap-of-nothing", (at / key).key, team, notes=known, item=item, key=key)
+        elif cap < 1:
+            reports.say("cap-below-one", at / key, team, item=item, key=key)
 
 
 def _meant(key: str, offers: Offers) -> str | None:
-    """The key that a misspelt one is meant to be."""
+    """Return the key that a misspelt one is meant to be."""
     is_known = key in offers or key.startswith("limits.") or f"requests.{key}" in offers
     return None if is_known or not _is_of_gpus(key, offers) else misspelling(key, offers)
 
 
-def _said(value: object, offers: tuple[Offer, ...]) -> str:
-    offer = offers[0]
-    amount = _amount(value)
-    return f"`{{pool: {offer.pool.name}, unit: {offer.unit.name}, guaranteed: {int(amount or 0)}}}`"
-
-
-def _unsaid(item: Item, offers: Offers) -> Iterator[Finding]:
-    """What stands beside GPUs in a quota, and quotas of pods that no policy can tell apart."""
-    at = item.at / "spec"
-    if _scope(item) is None:
-        yield Finding(
-            at / ("scopes" if value_of(item, "scopes") else "scopeSelector"),
-            f"{item.title} counts some pods alone, and no quota of a tenant can",
-            label="not imported",
-            notes=("a tenant's quota counts all pods, and its `classLimits` those of one priority class",),
-            help="leave it in the namespace: it holds beside what gpuplan writes",
-        )
+def _not_imported(team: str, quota: Item, offers: Offers, reports: Reports) -> None:
+    """Report what stands beside GPUs in a quota, or that the quota counts some pods alone."""
+    at = quota.at / "spec"
+    if _scope(quota) is None:
+        field = "scopes" if value_of(quota, "scopes") else "scopeSelector"
+        reports.say("quota-of-some-pods", at / field, team, item=quota)
         return
-    others = [key for key in _hard(item) if not _is_of_gpus(_NAMES.get(key, key), offers) and key not in _SAID]
+    others = [key for key in _hard(quota) if not _is_of_gpus(_NAMES.get(key, key), offers) and key not in _SAID]
     if others:
-        yield Finding(
-            (at / "hard" / others[0]).key,
-            f"{item.title} also caps {listing(others)}, which no policy says",
-            label="not imported",
-            help="leave it in the namespace: it holds beside what gpuplan writes",
-            severity=Severity.NOTE,
-        )
+        reports.say("caps-beside-gpus", (at / "hard" / others[0]).key, team, item=quota, keys=listing(others))
 
 
 _SAID: Final = frozenset((*COMPUTE_KEYS, *_NAMES))
+
+
+Place = tuple[Origin, Item]
+"""Where something is asked for, and by what."""
+Asked = Mapping[str, Mapping[str, Place]]
+"""The keys by which a ResourceQuota counts what a team asks for, with the first place that asks, by team."""
+
+
+def asked_by(dump: Dump, teams: Iterable[Team], offers: Offers) -> Asked:
+    """Return what teams that are no tenants yet ask for, of what pools hand out."""
+    owners = {space.name: team.name for team in teams if not team.is_own for space in team.spaces}
+    found: dict[str, dict[str, Place]] = {}
+    for item in dump.objects if owners else ():
+        team = owners.get(item.namespace)
+        if team and text(inside(item.body, "status").get("phase")) not in ("Succeeded", "Failed"):
+            for at, resource in _resources(item):
+                if (key := f"requests.{resource}") in offers:
+                    found.setdefault(team, {}).setdefault(key, (at, item))
+    return found
+
+
+def _resources(obj: Item) -> Iterator[tuple[Origin, str]]:
+    for route, part in parts_with(obj.body, "containers", "initContainers"):
+        for field in ("containers", "initContainers"):
+            for index, container in enumerate(map(mapping, sequence(part.get(field)))):
+                for kind in ("limits", "requests"):
+                    for resource, amount in inside(container, "resources", kind).items():
+                        if not is_zero(amount):
+                            yield obj.at / route / field / index / "resources" / kind / resource, resource
+
+
+def tell_uncapped(team: Team, key: str, place: Place, offers: Offers, reports: Reports) -> None:
+    at, item = place
+    reports.say(
+        "asked-without-cap",
+        at.key,
+        team.name,
+        item=item,
+        resource=key.removeprefix("requests."),
+        team=team,
+        units=joined([offer.title for offer in offers[key]]),
+    )

@@ -1,9 +1,8 @@
-"""What a dump has of a team: its namespaces, and the objects in each that say what the team may do."""
+"""A team as a dump shows it: its namespaces, and the objects in each that say what the team may do."""
 
 from __future__ import annotations
 
-from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Rule
-from gpuplan.compiler.base.values import NamedTuple, Value
+from gpuplan.compiler.base.values import Value
 from gpuplan.features.live.dump import Item
 from gpuplan.features.live.queues.model import Queue
 
@@ -30,7 +29,7 @@ class Space(Value):
 
 
 class Team(Value):
-    """Who becomes a tenant. ``labelled`` are gpuplan's parameters for namespaces that are its by their label."""
+    """A tenant to be. ``labelled`` are gpuplan's parameters for namespaces that have the tenant's label."""
 
     name: str
     spaces: tuple[Space, ...] = ()
@@ -50,19 +49,3 @@ class Team(Value):
     def sources(self) -> tuple[str, ...]:
         items = (*((self.labelled,) if self.labelled else ()), *(item for space in self.spaces for item in space.items))
         return (*(item.source for item in items), *(self.queue.sources if self.queue else ()))
-
-
-class Told(NamedTuple):
-    """A finding about teams, which their drafts repeat."""
-
-    teams: tuple[str, ...]
-    diagnostic: Diagnostic
-
-    @property
-    def remark(self) -> str:
-        finding = self.diagnostic.shown
-        return "; ".join(filter(None, (finding.message, *finding.notes, finding.help)))
-
-
-def told(team: str, rule: Rule, finding: Finding) -> Told:
-    return Told((team,), rule.report(finding))

@@ -5,26 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from gpuplan.compiler.base.diagnostics import Finding
 from gpuplan.compiler.base.plain import mapping, text
 from gpuplan.compiler.planning.grants import SYSTEM_NAMESPACE
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan
 from gpuplan.features.live.dump import Dump, Item
+from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.model import Queue
-from gpuplan.features.live.rules import TEAM_SAID_IN_PART
 from gpuplan.features.live.teams.caps import Offers, counts_gpus
-from gpuplan.features.live.teams.model import Space, Team, Told, told
+from gpuplan.features.live.teams.model import Space, Team
 
 RBAC: Final = "rbac.authorization.k8s.io"
 _LISTED: Final = "grants-"
-"""How the name of gpuplan's parameters begins for a namespace that a tenant lists; the namespace follows."""
+"""The beginning of the name of gpuplan's parameters for a namespace that a tenant lists."""
 _LABELLED: Final = "grants."
 """The same for all that are a tenant's by their label; the tenant follows."""
 
 
 def find_spaces(dump: Dump) -> Mapping[str, Space]:
-    """The namespaces of which a dump says something, each with its owner where gpuplan's own objects say it."""
-    own = _own(dump, labelled_parameters(dump))
+    """Return the namespaces of which a dump says something, each with its owner where gpuplan's own objects say it."""
+    own = _owners_of(dump, labelled_parameters(dump))
     by_namespace: dict[str, list[Item]] = {name: [] for name in own}
     for item in (*dump.of_kind("", "ResourceQuota", "LimitRange"), *dump.of_kind(RBAC, "RoleBinding")):
         if item.namespace:
@@ -38,24 +37,25 @@ def find_teams(
     spaces: Mapping[str, Space],
     offers: Offers,
     queues: Sequence[Queue],
-    order: Sequence[str] = (),
-) -> tuple[tuple[Team, ...], tuple[Told, ...]]:
-    """By name. A namespace is whose label says so, or whose queue it uses, or is a team of its own that has a quota.
+    order: Sequence[str],
+    reports: Reports,
+) -> tuple[Team, ...]:
+    """Return the teams by name, and report namespaces that are left alone.
 
-    Where a scheduler counts tenants, all that a tenant's pods ask for goes through queues: one that has none is left
-    alone. So is one of the cluster itself. Namespaces of a team are in ``order`` as far as that names them.
+    A namespace belongs to the tenant of its label, or of its queue. Any other with a quota is a team of its own. If the
+    scheduler counts tenants, a namespace without a queue is left alone, as are those of the cluster. Namespaces of a
+    team are in ``order`` as far as that names them.
     """
     labelled = labelled_parameters(dump)
     queued = {namespace: queue.tenant for queue in queues for namespace in queue.namespaces}
     own = {name: space.owner for name, space in spaces.items() if space.owner}
     capped: dict[str, str] = {}
-    unsaid: list[Told] = []
     for name, space in spaces.items():
         quota = next((item for item in space.quotas if counts_gpus(item, offers)), None)
         if quota is None or name in own or name in queued:
             continue
         if plan.scheduler.counts_tenants or _is_of_cluster(name, plan):
-            unsaid.append(_left_alone(quota, plan))
+            _leave_alone(quota, plan, reports)
         else:
             capped[name] = name
     found: dict[str, list[Space]] = {}
@@ -72,27 +72,20 @@ def find_teams(
         )
         for name in sorted({*found, *labelled, *by_tenant} - {""})
     )
-    return tuple(teams), tuple(unsaid)
+    return tuple(teams)
 
 
 def _is_of_cluster(namespace: str, plan: Plan) -> bool:
     return namespace.startswith("kube-") or namespace == plan.cluster.gpu_operator.namespace
 
 
-def _left_alone(quota: Item, plan: Plan) -> Told:
+def _leave_alone(quota: Item, plan: Plan, reports: Reports) -> None:
     if _is_of_cluster(quota.namespace, plan):
         label, notes = "the cluster's own namespace", ("in a tenant's namespace pods are held to its quotas",)
     else:
         label = "no queue takes its work"
         notes = (f"pods of a tenant that ask for GPUs go through a queue of {plan.scheduler.title}",)
-    finding = Finding(
-        quota.at / "spec" / "hard",
-        f"namespace `{quota.namespace}` has a quota on GPUs and is made no tenant",
-        label=label,
-        notes=notes,
-        help=f"write a Tenant with `namespaces: [{quota.namespace}]` if it is meant to be one",
-    )
-    return told("", TEAM_SAID_IN_PART, finding)
+    reports.say("quota-of-no-tenant", quota.at / "spec" / "hard", "", notes=notes, label=label, quota=quota)
 
 
 def labelled_parameters(dump: Dump) -> Mapping[str, Item]:
@@ -100,7 +93,7 @@ def labelled_parameters(dump: Dump) -> Mapping[str, Item]:
     return {text(_data(item).get("tenant")): item for item in _parameters(dump, _LABELLED)}
 
 
-def _own(dump: Dump, labelled: Mapping[str, Item]) -> dict[str, str]:
+def _owners_of(dump: Dump, labelled: Mapping[str, Item]) -> dict[str, str]:
     """Namespaces that gpuplan wrote, or that its label gives to a tenant by name."""
     found: dict[str, str] = {}
     for item in dump.of_kind("", "Namespace"):
@@ -119,8 +112,8 @@ def _parameters(dump: Dump, prefix: str) -> Iterable[Item]:
             yield item
 
 
-def _data(item: Item) -> Mapping[str, object]:
-    return mapping(item.body.get("data"))
+def _data(parameters: Item) -> Mapping[str, object]:
+    return mapping(parameters.body.get("data"))
 
 
 def _space(dump: Dump, name: str, owner: str, items: Sequence[Item]) -> Space:

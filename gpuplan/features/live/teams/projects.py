@@ -1,4 +1,4 @@
-"""Make tenants of Run:ai's projects, which are namespaces of theirs, and of departments, which they are part of."""
+"""Run:ai's departments and projects, as requests to its API or answers of it, and the tenants that they are."""
 
 from __future__ import annotations
 
@@ -8,23 +8,184 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction as Ratio
 from typing import Any, Final, TypeVar
 
-from gpuplan.compiler.base.diagnostics import Finding, Severity
-from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.backends.runai import SCHEDULING_RULES
+from gpuplan.compiler.base.diagnostics import Origin, Severity
+from gpuplan.compiler.base.plain import inside, mapping, sequence, text
+from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import listing
+from gpuplan.compiler.documents import Document
 from gpuplan.compiler.planning.amounts import amount_text
 from gpuplan.compiler.planning.plan import Counted, UnitKey
-from gpuplan.compiler.planning.projects import seconds
+from gpuplan.compiler.planning.projects import DEFAULT_RANK, RANKS, seconds
+from gpuplan.features.live.dump import Dump
+from gpuplan.features.live.findings import Reports
 from gpuplan.features.live.queues.model import Queue
-from gpuplan.features.live.rules import TEAM_SAID_IN_PART
 from gpuplan.features.live.teams.caps import Offer, Offers, offers_in, read_caps
-from gpuplan.features.live.teams.model import Space, Told, told
-from gpuplan.features.live.teams.orgs import NOTHING, Bounds, Org, Orgs, spelt
+from gpuplan.features.live.teams.model import Space
 
 
-def queues_of(orgs: Orgs, offers: Offers, spaces: Mapping[str, Space]) -> tuple[tuple[Queue, ...], tuple[Told, ...]]:
-    """What each tenant has, as if they were its queues. ``spaces`` are those that gpuplan wrote, with their tenant."""
+class Bounds(NamedTuple):
+    """GPUs, or millicores or bytes; ``limit`` is None where unbounded."""
+
+    deserved: Ratio
+    limit: Ratio | None
+
+    def plus(self, other: Bounds) -> Bounds:
+        bounds = (self.limit, other.limit)
+        known = [limit for limit in bounds if limit is not None]
+        return Bounds(self.deserved + other.deserved, sum(known, Ratio(0)) if len(known) == len(bounds) else None)
+
+
+NOTHING: Final = Bounds(Ratio(0), Ratio(0))
+
+
+class Org(Value):
+    """A project, which has a ``namespace``, or a department. What it has is by node pool.
+
+    ``order`` are the node pools that its work is sent to. ``others`` are fields that say something else.
+    """
+
+    at: Origin
+    name: str
+    namespace: str
+    parent: str
+    order: tuple[str, ...]
+    gpus: Mapping[str, Bounds]
+    compute: Mapping[tuple[str, Counted], Bounds]
+    weight: Ratio
+    rank: int
+    times: Mapping[str, Mapping[str, str]]
+    others: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        return f"project `{self.name}`" if self.namespace else f"department `{self.name}`"
+
+    @property
+    def source(self) -> str:
+        return f"{self.title} ({self.at.locate().file.path})"
+
+
+class Orgs(Value):
+    """``run_times`` are how long work is safe from eviction, by node pool."""
+
+    projects: tuple[Org, ...]
+    departments: tuple[Org, ...]
+    run_times: Mapping[str, str]
+
+
+def read_orgs(dump: Dump) -> Orgs:
+    """Return the projects, departments and node pools of a dump.
+
+    A project has a namespace, and a node pool the label of its nodes.
+    """
+    bodies = [found for document in dump.others for found in _bodies(document.origin, mapping(document.data))]
+    names = {text(body.get("id")): text(body.get("name")) for _, body in bodies if text(body.get("id"))}
+    projects: list[Org] = []
+    departments: list[Org] = []
+    run_times: dict[str, str] = {}
+    for at, body in bodies:
+        if "labelKey" in body:
+            run_times[text(body.get("name"))] = text(
+                inside(body, "schedulingConfiguration").get("minGuaranteedRuntime")
+            )
+        elif (org := _org(at, body, names)).name:
+            (projects if org.namespace else departments).append(org)
+    return Orgs(tuple(projects), tuple(departments), {pool: time for pool, time in run_times.items() if time})
+
+
+def has_orgs(document: Document) -> bool:
+    """Whether a document has a project, a department or a node pool in it."""
+    return any(_bodies(document.origin, mapping(document.data)))
+
+
+_LISTS: Final = ("projects", "departments", "nodePools")
+
+
+def _bodies(at: Origin, data: Mapping[str, Any]) -> Iterator[tuple[Origin, Mapping[str, Any]]]:
+    for key in _LISTS:
+        for index, body in enumerate(sequence(data.get(key))):
+            yield from _bodies(at / key / index, mapping(body))
+    if isinstance(data.get("name"), str) and ("resources" in data or "labelKey" in data):
+        yield at, data
+
+
+_KNOWN: Final = frozenset(
+    (
+        *("clusterId", "createdAt", "createdBy", "defaultNodePools", "description", "id", "name", "parent", "parentId"),
+        *("phase", "requestedNamespace", "resources", "schedulingRules", "status", "totalResources", "updatedAt"),
+        *("updatedBy", "effective", "overtimeData", "parents", "tenantId", "updatedBy"),
+    )
+)
+
+
+def _org(at: Origin, body: Mapping[str, Any], names: Mapping[str, str]) -> Org:
+    name = text(body.get("name"))
+    resources = [mapping(item) for item in sequence(body.get("resources"))]
+    by_pool = {text(inside(item, "nodePool").get("name")): item for item in resources}
+    weights = [mapping(item.get("gpu")).get("overQuotaWeight") for item in resources]
+    ranks = [text(item.get("rank")) for item in resources if item.get("rank") in RANKS]
+    return Org(
+        at,
+        name,
+        text(body.get("requestedNamespace")) or text(inside(body, "status").get("namespace"))
+        if ("requestedNamespace" in body or "defaultNodePools" in body or "namespace" in inside(body, "status"))
+        else "",
+        text(inside(body, "parent").get("name")) or names.get(text(body.get("parentId")), ""),
+        tuple(text(pool) for pool in sequence(body.get("defaultNodePools"))),
+        {pool: _bounds(item.get("gpu")) for pool, item in by_pool.items()},
+        {
+            (pool, counted): _bounds(item.get(counted.value), 1 if counted is Counted.CPU else 1_000_000)
+            for pool, item in by_pool.items()
+            for counted in (Counted.CPU, Counted.MEMORY)
+            if mapping(item.get(counted.value))
+        },
+        max((_ratio(weight) or Ratio(0) for weight in weights), default=Ratio(1)),
+        RANKS.index(ranks[0]) - DEFAULT_RANK if ranks else 0,
+        _times(mapping(body.get("schedulingRules"))),
+        tuple(sorted(key for key, value in body.items() if key not in _KNOWN and value)),
+    )
+
+
+def _bounds(value: object, one: int = 1) -> Bounds:
+    """Return the bounds of a resource, in GPUs, millicores or bytes."""
+    amounts = mapping(value)
+    deserved, limit = _ratio(amounts.get("deserved")) or Ratio(0), _ratio(amounts.get("limit"))
+    return Bounds(deserved * one, None if limit is None else limit * one)
+
+
+def _ratio(value: object) -> Ratio | None:
+    """As it is written: of a fraction of GPUs all digits were printed."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MOST:
+        return None
+    return Ratio(str(value))
+
+
+_MOST: Final = 10**15
+
+
+def _times(rules: Mapping[str, Any]) -> Mapping[str, Mapping[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for (work, field), name in SCHEDULING_RULES.items():
+        seconds = rules.get(name)
+        if isinstance(seconds, int) and 0 < seconds < _MOST:
+            found.setdefault(work, {})[field] = spelt(seconds)
+    return found
+
+
+def spelt(seconds: int) -> str:
+    """Return a duration as policies have it."""
+    for length, unit in ((3600, "h"), (60, "m")):
+        if seconds % length == 0:
+            return f"{seconds // length}{unit}"
+    return f"{seconds}s"
+
+
+def queues_of(orgs: Orgs, offers: Offers, spaces: Mapping[str, Space], reports: Reports) -> tuple[Queue, ...]:
+    """Return a `Queue` for each tenant of Run:ai; ``spaces`` are namespaces that gpuplan wrote, with their tenant."""
     reader = _Reader(orgs, offers, spaces)
-    return tuple(reader.queues()), tuple(reader.unsaid())
+    reader.tell(reports)
+    return tuple(reader.queues())
 
 
 class _Team:
@@ -55,18 +216,23 @@ class _Reader:
         for offer in (offer for known in offers.values() for offer in known):
             self._by_pool.setdefault(offer.pool.name, []).append(offer)
         self._departments = {org.name: org for org in orgs.departments}
-        self._teams = self._grouped()
-
-    # --- Who is there
-
-    def _grouped(self) -> Mapping[str, _Team]:
         teams: dict[str, _Team] = {}
         for project in self._orgs.projects:
             space = self._spaces.get(project.namespace)
             name = space.owner if space and space.owner else project.name
             teams.setdefault(name, _Team(name)).projects.append(project)
         for team in teams.values():
-            team.projects = _in_order(team.projects)
+            bounds = {
+                pool: [project.gpus.get(pool, NOTHING) for project in team.projects] for pool in team.projects[0].gpus
+            }
+            even = [
+                pool for pool, found in bounds.items() if len({part.limit for part in found}) == 1 and found[0].limit
+            ]
+            more = {
+                id(project): sum((project.gpus.get(pool, NOTHING).deserved for pool in even), Ratio(0))
+                for project in team.projects
+            }
+            team.projects = sorted(team.projects, key=lambda project: (-more[id(project)], project.name))
             team.quotas = self._own_quotas(team)
         for team in teams.values():
             if team.name not in self._departments:
@@ -77,11 +243,15 @@ class _Reader:
         for name, department in self._departments.items():
             if name in teams:
                 self._add_whole(teams[name], department, [team for team in teams.values() if team.parent == name])
-        return teams
+        self._teams = teams
+
+    # --- Who is there
 
     def _likely_parent(self, team: _Team, teams: Mapping[str, _Team]) -> str:
-        """A request names the department by an id that Run:ai gives: it is one that has as much, of those without
-        projects of their own if there are any."""
+        """Return a department that has as much as a team, first one without projects.
+
+        A request names the department by an id that Run:ai gives.
+        """
         fitting = [
             name
             for name, found in self._departments.items()
@@ -92,7 +262,7 @@ class _Reader:
     # --- What they have
 
     def _units(self, team: _Team, pool: str) -> list[Offer]:
-        """What its namespaces may use there; what the pool hands out, where nothing says that."""
+        """Return the units of a pool that a team's namespaces may use, or else all of the pool's."""
         spaces = [self._spaces[item.namespace] for item in team.projects if item.namespace in self._spaces]
         if any(space.parameters for space in spaces):
             found = {offer.key: offer for space in spaces for offer in offers_in(space.parameters, self._offers)}
@@ -106,7 +276,16 @@ class _Reader:
         for pool in team.order:
             units = self._units(team, pool)
             bounds = team.gpus.get(pool, NOTHING)
-            caps = self._caps(team, units, bounds.limit)
+            spaces = [self._spaces[item.namespace] for item in team.projects if item.namespace in self._spaces]
+            by_unit = [
+                [cap.amount for space in spaces if (cap := read_caps(space.quotas).plain.get(offer.counted_as))]
+                for offer in units
+            ]
+            whole = [sum(caps, Ratio(0)) for caps in by_unit]
+            each = [max(caps, default=Ratio(0)) for caps in by_unit]
+            off = [abs(_cost(caps, units) - (bounds.limit or Ratio(0))) for caps in (whole, each)]
+            nearest = each if off[1] < off[0] else whole
+            caps = [cap if known else None for cap, known in zip(nearest, by_unit, strict=True)]
             limits = _limits(bounds.limit, units, caps)
             parts = [_Part(offer, _most(offer, limits[index])) for index, offer in enumerate(units)]
             deserved = _divided(bounds.deserved, parts)
@@ -117,19 +296,6 @@ class _Reader:
             if len(team.projects) > 1 and len(units) == 1:
                 found[units[0].key] |= _split(team, units[0])
         return found
-
-    def _caps(self, team: _Team, units: Sequence[Offer], total: Ratio | None) -> list[Ratio | None]:
-        """What ResourceQuotas let it have of each unit: of all namespaces together, or what holds in each of them."""
-        spaces = [self._spaces[item.namespace] for item in team.projects if item.namespace in self._spaces]
-        by_unit = [
-            [cap.amount for space in spaces if (cap := read_caps(space.quotas).plain.get(offer.counted_as))]
-            for offer in units
-        ]
-        whole = [sum(caps, Ratio(0)) for caps in by_unit]
-        each = [max(caps, default=Ratio(0)) for caps in by_unit]
-        off = [abs(_cost(caps, units) - (total or Ratio(0))) for caps in (whole, each)]
-        nearest = each if off[1] < off[0] else whole
-        return [cap if known else None for cap, known in zip(nearest, by_unit, strict=True)]
 
     def _add_whole(self, team: _Team, department: Org, parts: Sequence[_Team]) -> None:
         """A department has what is its own and what those have that are part of it."""
@@ -166,7 +332,14 @@ class _Reader:
         for name, team in sorted(self._teams.items()):
             department = self._departments.get(name)
             orgs = (*team.projects, *((department,) if department else ()))
-            spec = _spec(orgs, self._run_time(team))
+            times = [self._orgs.run_times.get(pool, "") for pool in dict.fromkeys(pool for pool, _ in team.quotas)]
+            run_time = min((_go(time) for time in times), key=seconds, default="") if times and all(times) else ""
+            first = orgs[0]
+            weight = _number(first.weight)
+            surplus = {**({"weight": weight} if weight != 1 else {}), **({"rank": first.rank} if first.rank else {})}
+            protect = {"preempt": run_time, "reclaim": run_time} if run_time else {}
+            fields = {"surplus": surplus, "protect": protect, "timeLimits": dict(first.times)}
+            spec = {name: value for name, value in fields.items() if value}
             yield Queue(
                 name,
                 team.parent,
@@ -176,46 +349,34 @@ class _Reader:
                 tuple(org.source for org in orgs),
             )
 
-    def _run_time(self, team: _Team) -> str:
-        """What is protected in all of its pools: a node pool protects as long as its longest tenant asks for."""
-        times = [self._orgs.run_times.get(pool, "") for pool in dict.fromkeys(pool for pool, _ in team.quotas)]
-        return min((_go(time) for time in times), key=seconds, default="") if times and all(times) else ""
-
-    def unsaid(self) -> Iterator[Told]:
+    def tell(self, reports: Reports) -> None:
         for name, team in sorted(self._teams.items()):
             for project in team.projects:
                 lost = [pool for pool, found in project.gpus.items() if found.limit != 0 and pool not in self._by_pool]
                 if lost:
-                    yield _unsaid(name, project, f"has GPUs of {listing(lost)}, which is no pool", Severity.WARNING)
+                    reason = f"has GPUs of {listing(lost)}, which is no pool"
+                    _tell(reports, name, project, reason, Severity.WARNING)
                 if project.others:
-                    yield _unsaid(name, project, f"says {listing(project.others)}, which no policy does", Severity.NOTE)
+                    reason = f"says {listing(project.others)}, which no policy does"
+                    _tell(reports, name, project, reason, Severity.NOTE)
         for name, department in sorted(self._departments.items()):
             if name not in self._teams:
-                yield _unsaid("", department, "has no project", Severity.NOTE)
+                _tell(reports, "", department, "has no project", Severity.NOTE)
 
 
-def _unsaid(team: str, org: Org, what: str, severity: Severity) -> Told:
-    finding = Finding(
+def _tell(reports: Reports, team: str, org: Org, reason: str, severity: Severity) -> None:
+    reports.say(
+        "runai-not-imported",
         org.at / "name",
-        f"{org.title} of Run:ai {what}",
-        label="not imported",
-        help="change it in Run:ai, or in the Tenant" if severity is Severity.WARNING else "leave it to Run:ai",
+        team,
         severity=severity,
+        help="change it in Run:ai, or in the Tenant" if severity is Severity.WARNING else "leave it to Run:ai",
+        org=org,
+        what=reason,
     )
-    return told(team, TEAM_SAID_IN_PART, finding)
 
 
 # --- Numbers -----------------------------------------------------------------------------------------------------
-
-
-def _in_order(projects: Sequence[Org]) -> list[Org]:
-    """Of equal parts, the first namespaces of a tenant have what cannot be divided evenly."""
-    bounds = {pool: [project.gpus.get(pool, NOTHING) for project in projects] for pool in projects[0].gpus}
-    even = [pool for pool, found in bounds.items() if len({part.limit for part in found}) == 1 and found[0].limit]
-    more = {
-        id(project): sum((project.gpus.get(pool, NOTHING).deserved for pool in even), Ratio(0)) for project in projects
-    }
-    return sorted(projects, key=lambda project: (-more[id(project)], project.name))
 
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -239,7 +400,7 @@ def _together(amounts: Mapping[UnitKey, tuple[Ratio, Ratio | None]], offers: Seq
 
 
 _Below = Mapping[UnitKey, tuple[Ratio, Ratio | None]]
-"""What those have of a unit that are part of a tenant: what is guaranteed to them, and at most."""
+"""The guarantees and limits of those that are part of a tenant, by unit."""
 
 
 def _of_department(bounds: Bounds, units: Sequence[Offer], below: _Below) -> dict[UnitKey, dict[str, Any]]:
@@ -260,7 +421,7 @@ def _limits(total: Ratio | None, units: Sequence[Offer], caps: Sequence[Ratio | 
 
 
 def _most(offer: Offer, limit: Ratio | None) -> Ratio:
-    """Of a guarantee: no more than may be used, and than there is."""
+    """Return the most that may be guaranteed: no more than the limit and the capacity."""
     capacity = Ratio(offer.unit.capacity)
     return capacity if limit is None else min(limit, capacity)
 
@@ -299,7 +460,7 @@ def _units(total: Ratio, part: _Part) -> Ratio:
 
 
 def _exact(total: Ratio, parts: Sequence[_Part]) -> list[Ratio] | None:
-    """The solution that is nearest to the hint of the first part, then of the second and so on."""
+    """Return the solution that is nearest to the hint of the first part, then of the second and so on."""
     part, rest = parts[0], parts[1:]
     units = _units(total, part)
     if not rest:
@@ -317,7 +478,7 @@ def _exact(total: Ratio, parts: Sequence[_Part]) -> list[Ratio] | None:
 
 
 _REACH: Final = defaultdict(lambda: 1, {1: 500, 2: 20, 3: 5})
-"""How far from its hint a number is looked for, by how many other units there are to be tried with each."""
+"""The distance from its hint at which a number is looked for, by the number of other units."""
 _TOLERANCE: Final = Ratio(1, 1000)
 
 
@@ -339,7 +500,7 @@ def _limit(quota: Mapping[str, Any]) -> Ratio | None:
 
 
 def _raise(quota: dict[str, Any], more: Ratio) -> None:
-    """What lies within a guarantee is part of it."""
+    """Raise a guarantee by what lies within it."""
     limit = _limit(quota)
     guaranteed = Ratio(str(quota["guaranteed"])) + more
     quota["guaranteed"] = _number(guaranteed)
@@ -350,7 +511,7 @@ def _raise(quota: dict[str, Any], more: Ratio) -> None:
 
 
 def _split(team: _Team, offer: Offer) -> dict[str, Any]:
-    """How a quota is divided among projects: each has its part."""
+    """Return the `split` of a quota among projects, or nothing if it is even."""
     bounds = {project.namespace: project.gpus.get(offer.pool.name, NOTHING) for project in team.projects}
     gpus = {name: found.deserved if found.limit is None else found.limit for name, found in bounds.items()}
     part = _Part(offer)
@@ -371,17 +532,8 @@ def _compute(compute: Mapping[tuple[str, Counted], Bounds], pool: str) -> dict[s
 # --- Times -------------------------------------------------------------------------------------------------------
 
 
-def _spec(orgs: Sequence[Org], run_time: str) -> dict[str, Any]:
-    first = orgs[0]
-    weight = _number(first.weight)
-    surplus = {**({"weight": weight} if weight != 1 else {}), **({"rank": first.rank} if first.rank else {})}
-    protect = {"preempt": run_time, "reclaim": run_time} if run_time else {}
-    fields = {"surplus": surplus, "protect": protect, "timeLimits": dict(first.times)}
-    return {name: value for name, value in fields.items() if value}
-
-
 def _go(time: str) -> str:
-    """A length of days, hours and minutes in hours and minutes."""
+    """Return a length of days, hours and minutes in hours and minutes."""
     found = re.fullmatch(r"(?:([0-9]{1,4})d)?(?:([0-9]{1,4})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,6})s)?", time)
     if not found:
         return ""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction as Ratio
 from math import ceil, floor
-from typing import Any, Final
+from typing import Any
 
-from gpuplan.compiler.base.diagnostics import Finding, Label, Origin, Severity
+from gpuplan.compiler.base.diagnostics import Label, Origin
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.planning.amounts import amount_text
@@ -15,17 +15,27 @@ from gpuplan.compiler.planning.grants import FRACTION
 from gpuplan.compiler.planning.plan import Counted, Plan, UnitKey
 from gpuplan.compiler.planning.portions import portion_of
 from gpuplan.compiler.policy.models import Cap as CappedBy
-from gpuplan.features.live.rules import TEAM_SAID_IN_PART
-from gpuplan.features.live.teams.asked import Asked, Place, uncapped
-from gpuplan.features.live.teams.caps import COMPUTE_KEYS, Cap, Caps, Offer, Offers, grants_in, offers_in, read_caps
-from gpuplan.features.live.teams.model import Space, Team, Told, told
-from gpuplan.features.live.teams.recorded import Bounds, Recorded
+from gpuplan.features.live.findings import Reports
+from gpuplan.features.live.teams.caps import (
+    COMPUTE_KEYS,
+    Asked,
+    Cap,
+    Caps,
+    Offer,
+    Offers,
+    Place,
+    grants_in,
+    offers_in,
+    read_caps,
+    tell_uncapped,
+)
+from gpuplan.features.live.teams.model import Space, Team
 
 
 class Share(Value):
-    """What a team has of a unit; ``at`` is where a quota caps it. ``classes`` are caps of priority classes.
+    """The caps of a team on a unit, by namespace; None if nothing caps it.
 
-    Caps are by namespace, and None where nothing caps it.
+    ``at`` is the place of a quota that caps it. ``classes`` are caps of priority classes.
     """
 
     team: str
@@ -49,41 +59,30 @@ class Share(Value):
 
 
 def quotas_of(
-    teams: Sequence[Team], plan: Plan, offers: Offers, recorded: Recorded, asked: Asked
-) -> tuple[Mapping[str, tuple[Mapping[str, Any], ...]], tuple[Told, ...]]:
-    """The entries of `spec.quotas` of each team: what its queues say, else what ResourceQuotas cap."""
+    teams: Sequence[Team], plan: Plan, offers: Offers, asked: Asked, reports: Reports
+) -> Mapping[str, tuple[Mapping[str, Any], ...]]:
+    """Return the entries of `spec.quotas` by team, from its queues if it has any, else from its ResourceQuotas."""
     queued = {team.name: _with_units(team.queue.quotas, plan) for team in teams if team.queue and has_queue(team)}
-    divider = Divider(offers, recorded.with_quotas(queued))
+    divider = Divider(offers, {name: _caps_of(quotas, plan.cluster.cap) for name, quotas in queued.items()})
     shares: dict[str, tuple[Share, ...]] = {}
-    unsaid: list[Told] = []
     for team in teams:
-        shares[team.name], unclear = shares_of(team, divider, asked.get(team.name, {}))
-        unsaid += () if has_queue(team) else unclear
-    unknown = [
-        share
-        for team in teams
-        for share in shares[team.name]
-        if not has_queue(team) and not recorded.find(team.name, share.offer.key)
-    ]
-    own, beyond = guarantees(unknown)
-    unsaid += beyond
+        unclear = Reports() if has_queue(team) else reports
+        shares[team.name] = shares_of(team, divider, asked.get(team.name, {}), unclear)
+    own = guarantees((share for team in teams if not has_queue(team) for share in shares[team.name]), reports)
     found: dict[str, tuple[Mapping[str, Any], ...]] = {}
     for team in teams:
         if team.name in queued:
-            known = _as_recorded(queued[team.name], recorded.bounds.get(team.name, {}))
-            found[team.name] = tuple(_completed(team, quota, shares[team.name], plan.cluster.cap) for quota in known)
+            completed = (_completed(team, quota, shares[team.name], plan.cluster.cap) for quota in queued[team.name])
+            found[team.name] = tuple(completed)
             continue
-        quotas = [
-            quota_of(team, share, own.get(share.place, 0), recorded, plan.cluster.cap) for share in shares[team.name]
-        ]
-        compute, undivided = ({}, ()) if plan.scheduler.counts_tenants else compute_of(team, quotas)
-        unsaid += undivided
+        quotas = [quota_of(team, share, own.get(share.place, 0), plan.cluster.cap) for share in shares[team.name]]
+        compute = {} if plan.scheduler.counts_tenants else compute_of(team, quotas, reports)
         found[team.name] = tuple({**quota, **compute.get(index, {})} for index, quota in enumerate(quotas))
-    return found, tuple(unsaid)
+    return found
 
 
 def _with_units(quotas: Iterable[Mapping[str, Any]], plan: Plan) -> tuple[Mapping[str, Any], ...]:
-    """A quota need not name the only unit of its pool."""
+    """Return the quotas with the only unit of each pool, which a quota need not name."""
     only = {pool.name: pool.units[0].name for pool in plan.pools if len(pool.units) == 1}
     return tuple(
         {"pool": pool, "unit": only[pool], **quota}
@@ -93,27 +92,19 @@ def _with_units(quotas: Iterable[Mapping[str, Any]], plan: Plan) -> tuple[Mappin
     )
 
 
-def _as_recorded(
-    quotas: Sequence[Mapping[str, Any]], recorded: Mapping[UnitKey, Bounds]
-) -> Sequence[Mapping[str, Any]]:
-    """With the units that gpuplan recorded, if it did: queues count GPUs, and do not tell one kind from another."""
-    by_unit = {(quota.get("pool"), quota.get("unit")): quota for quota in quotas}
-    firsts = {quota.get("pool"): quota for quota in reversed(quotas)}
-    found: list[Mapping[str, Any]] = []
-    for (pool, unit), bounds in recorded.items():
-        of_pool = firsts.pop(pool, {})
-        more = {field: value for field, value in of_pool.items() if field in _OF_POOL}
-        rest = {field: value for field, value in by_unit.get((pool, unit), {}).items() if field not in _BOUNDS}
-        found.append({**_bounded(pool, unit, bounds.guaranteed, bounds.limit), **rest, **more})
-    return found or quotas
-
-
-_OF_POOL: Final = ("cpu", "memory")
-_BOUNDS: Final = ("guaranteed", "limit")
+def _caps_of(quotas: Iterable[Mapping[str, Any]], capped_by: CappedBy) -> Mapping[UnitKey, Ratio]:
+    """Return by unit what a ResourceQuota has of each quota of a queue that has a number."""
+    found: dict[UnitKey, Ratio] = {}
+    for quota in quotas:
+        guaranteed = quota.get("guaranteed")
+        cap = guaranteed if capped_by is CappedBy.GUARANTEED else quota.get("limit", guaranteed)
+        if isinstance(cap, int | float):
+            found[str(quota.get("pool", "")), str(quota.get("unit", ""))] = Ratio(str(cap))
+    return found
 
 
 def _bounded(pool: str, unit: str, guaranteed: float, limit: float | None) -> dict[str, Any]:
-    """A limit that is the guarantee is not stated."""
+    """Return the entry of a quota, without a limit that is the guarantee."""
     entry: dict[str, Any] = {"pool": pool, "unit": unit, "guaranteed": guaranteed}
     if limit != guaranteed:
         entry["limit"] = "none" if limit is None else limit
@@ -168,23 +159,23 @@ class Divider:
     It goes where most is left, so that the guarantees fit into the pools if they can.
     """
 
-    def __init__(self, offers: Offers, recorded: Recorded) -> None:
+    def __init__(self, offers: Offers, queued: Mapping[str, Mapping[UnitKey, Ratio]]) -> None:
         self.offers = offers
-        self.recorded = recorded
+        self._queued = queued
         self._left = {offer.key: offer.unit.capacity for found in offers.values() for offer in found}
         self._given: dict[tuple[str, UnitKey], int] = {}
 
     def divide(self, team: str, amount: int, offers: Sequence[Offer]) -> Mapping[UnitKey, int]:
-        """Each gets one at least, for one that gets none could not be used any more."""
-        parts = self._by_records(team, amount, offers) or self._by_room(amount, offers)
+        """Divide an amount, with at least one for each unit: a unit without any could not be used."""
+        parts = self._by_queues(team, amount, offers) or self._by_room(amount, offers)
         for key, part in parts.items():
             self._left[key] -= part
         return parts
 
-    def _by_records(self, team: str, amount: int, offers: Sequence[Offer]) -> Mapping[UnitKey, int]:
-        """By what gpuplan recorded, or queues say, of each: as much where that is all of it, else of what is left."""
-        found = {offer.key: self.recorded.cap(team, offer.key) for offer in offers}
-        caps = {key: Ratio(str(cap)) for key, cap in found.items() if cap is not None}
+    def _by_queues(self, team: str, amount: int, offers: Sequence[Offer]) -> Mapping[UnitKey, int]:
+        """Divide as the team's queues do: their numbers if these add up to the amount, else by what remains of them."""
+        queued = self._queued.get(team, {})
+        caps = {offer.key: queued[offer.key] for offer in offers if offer.key in queued}
         if len(caps) < len(offers):
             return {}
         rest = {key: cap - self._given.get((team, key), 0) for key, cap in caps.items()}
@@ -207,13 +198,12 @@ class Divider:
         return {key: part + more[key] for key, part in parts.items()}
 
 
-def shares_of(team: Team, divider: Divider, asked: Mapping[str, Place]) -> tuple[tuple[Share, ...], tuple[Told, ...]]:
-    """What ResourceQuotas give the team, and what nobody can tell of it."""
+def shares_of(team: Team, divider: Divider, asked: Mapping[str, Place], reports: Reports) -> tuple[Share, ...]:
+    """Return the shares that ResourceQuotas give a team, and findings on what they do not tell."""
     caps: dict[UnitKey, dict[str, int | None]] = {}
     classes: dict[UnitKey, dict[str, dict[str, int]]] = {}
     offers: dict[UnitKey, Offer] = {}
     places: dict[UnitKey, Origin | None] = {}
-    unclear: list[Told] = []
     for space in team.spaces:
         found = read_caps(space.quotas)
         for key, candidates in _candidates(space, found, divider.offers).items():
@@ -228,13 +218,13 @@ def shares_of(team: Team, divider: Divider, asked: Mapping[str, Place]) -> tuple
                     for offer_key, part in _class_parts(int(limit.amount), parts).items():
                         classes.setdefault(offer_key, {}).setdefault(name, {})[space.name] = part
             if at and not space.parameters and len(candidates) > 1:
-                unclear.append(_ambiguous(team, at, key, parts, candidates))
+                _tell_ambiguous(team, at, key, parts, candidates, reports)
     for offer in offers_in(team.labelled, divider.offers) if not team.spaces else ():
         offers[offer.key], places[offer.key] = offer, None
         caps[offer.key] = {"": None}  # nothing caps namespaces that are the tenant's by label
     for key, place in asked.items():
         if not any(offer.counted_as == key for offer in offers.values()):
-            unclear.append(uncapped(team, key, place, divider.offers))
+            tell_uncapped(team, key, place, divider.offers, reports)
             for offer in divider.offers[key]:
                 offers[offer.key], places[offer.key] = offer, None
                 caps[offer.key] = dict.fromkeys(team.namespaces, None)
@@ -242,23 +232,11 @@ def shares_of(team: Team, divider: Divider, asked: Mapping[str, Place]) -> tuple
         Share(team.name, offers[key], places[key], dict.fromkeys(team.namespaces, 0) | caps[key], classes.get(key, {}))
         for key in caps
     )
-    return (*_ordered(team, shares, divider),), tuple(unclear)
-
-
-def _ordered(team: Team, shares: Iterable[Share], divider: Divider) -> Iterator[Share]:
-    """In the order that gpuplan recorded, with what was recorded and nobody may use; else by pool and unit."""
-    found = {share.offer.key: share for share in sorted(shares, key=lambda share: share.offer.key)}
-    units = {offer.key: offer for known in divider.offers.values() for offer in known}
-    for key in divider.recorded.bounds.get(team.name, {}):
-        if key in found:
-            yield found.pop(key)
-        elif key in units and team.spaces and not has_queue(team):
-            yield Share(team.name, units[key], None, dict.fromkeys(team.namespaces, 0), {})
-    yield from found.values()
+    return tuple(sorted(shares, key=lambda share: share.offer.key))
 
 
 def _candidates(space: Space, caps: Caps, offers: Offers) -> Mapping[str, tuple[Offer, ...]]:
-    """The units that a namespace may use, by what a quota counts them by.
+    """Return the units that a namespace may use, by what a quota counts them by.
 
     gpuplan's parameters say it, else its quotas do.
     """
@@ -278,82 +256,71 @@ def _parts(team: Team, cap: Cap | None, candidates: Sequence[Offer], divider: Di
 
 
 def _class_parts(amount: int, parts: Mapping[UnitKey, int | None]) -> Mapping[UnitKey, int]:
-    """The same part of each of its units."""
+    """Return the same part of each of its units."""
     weights = {key: Ratio(1 if part is None else part) for key, part in parts.items()}
     whole = sum(weights.values(), Ratio(0))
     return portion_of(amount, weights, whole) if whole else {}
 
 
-def _ambiguous(
-    team: Team, at: Origin, key: str, parts: Mapping[UnitKey, int | None], candidates: Sequence[Offer]
-) -> Told:
+def _tell_ambiguous(
+    team: Team,
+    at: Origin,
+    key: str,
+    parts: Mapping[UnitKey, int | None],
+    candidates: Sequence[Offer],
+    reports: Reports,
+) -> None:
     resource = key.removeprefix("requests.")
     taken = joined([f"{parts[offer.key]} of {offer.title}" for offer in candidates if parts[offer.key]])
     unused = [offer.title for offer in candidates if parts[offer.key] == 0]
-    finding = Finding(
-        at.key,
-        f"`{resource}` is handed out by {len(candidates)} pools, and a ResourceQuota does not say which is meant",
-        label=f"{listing([offer.pool.name for offer in candidates])}",
-        notes=(
-            f"tenant `{team.name}` got {taken}, so that the sum stays what it is"
-            if taken
-            else f"tenant `{team.name}` may use all of them",
-            *((f"it may use none of {joined(unused)} any more",) if unused else ()),
-        ),
-        help="divide the number among the pools that the team is meant to use",
-    )
-    return told(team.name, TEAM_SAID_IN_PART, finding)
+    notes = [f"tenant `{team.name}` got {taken}, so that the sum stays what it is"]
+    if not taken:
+        notes = [f"tenant `{team.name}` may use all of them"]
+    if unused:
+        notes.append(f"it may use none of {joined(unused)} any more")
+    pools = listing([offer.pool.name for offer in candidates])
+    number = len(candidates)
+    reports.say("several-pools-hand-out", at.key, team.name, notes=notes, resource=resource, number=number, pools=pools)
 
 
 # --- One quota ---------------------------------------------------------------------------------------------------
 
 
-def guarantees(shares: Iterable[Share]) -> tuple[Mapping[tuple[str, UnitKey], int], tuple[Told, ...]]:
-    """What is each team's own, by team and unit: as much as its cap, or where all caps together are too many, its part.
+def guarantees(shares: Iterable[Share], reports: Reports) -> Mapping[tuple[str, UnitKey], int]:
+    """Return each team's guarantee by team and unit: its cap, or its part of the capacity if caps are too many.
 
-    A ResourceQuota promises nothing: with caps beyond what there is, who comes first has it.
+    A ResourceQuota promises nothing: with caps beyond the capacity, the first to come has it.
     """
     by_unit: dict[UnitKey, list[Share]] = {}
     for share in shares:
         by_unit.setdefault(share.offer.key, []).append(share)
     found: dict[tuple[str, UnitKey], int] = {}
-    beyond: list[Told] = []
     for key, whose in by_unit.items():
         caps = {share.team: share.total or 0 for share in whose}
         promised, capacity = sum(caps.values()), whose[0].offer.unit.capacity
         if promised > capacity:
             weights = {team: Ratio(cap) for team, cap in caps.items()}
-            beyond += _beyond([share for share in whose if share.total], promised)
+            _tell_beyond([share for share in whose if share.total], promised, reports)
             caps = dict(portion_of(capacity, weights, Ratio(promised)))
         found |= {(team, key): cap for team, cap in caps.items()}
-    return found, tuple(beyond)
+    return found
 
 
-def _beyond(shares: Sequence[Share], promised: int) -> Iterator[Told]:
+def _tell_beyond(shares: Sequence[Share], promised: int, reports: Reports) -> None:
     places = {share.team: share.at for share in shares if share.at}
-    offer, first = shares[0].offer, next(iter(places.values()), None)
-    if first is None:
-        return
-    capacity = offer.unit.capacity
-    finding = Finding(
-        first,
-        f"quotas on {offer.title} add up to {promised} of {capacity}",
-        label=f"`{shares[0].team}` may use so many",
-        related=tuple(Label(at, f"and `{team}` so many") for team, at in [*places.items()][1:]),
-        notes=(f"the caps stay, as `limit`, and each is guaranteed its part of {capacity}",),
-        help="set `guaranteed` in the Tenants to what each is meant to have at any time",
-    )
-    yield Told(tuple(share.team for share in shares), TEAM_SAID_IN_PART.report(finding))
+    first, offer = next(iter(places.values()), None), shares[0].offer
+    if first is not None:
+        related = tuple(Label(at, f"and `{team}` so many") for team, at in [*places.items()][1:])
+        teams = [share.team for share in shares]
+        reports.say(
+            "caps-beyond-capacity", first, *teams, related=related, offer=offer, promised=promised, team=teams[0]
+        )
 
 
-def quota_of(team: Team, share: Share, guaranteed: int, recorded: Recorded, capped_by: CappedBy) -> dict[str, Any]:
-    """An entry of `spec.quotas`."""
-    known, total = recorded.find(team.name, share.offer.key), share.total
-    if known:
-        entry = _bounded(*share.offer.key, known.guaranteed, known.limit)
-    else:
-        own = (total or 0) if capped_by is CappedBy.GUARANTEED else guaranteed
-        entry = _bounded(*share.offer.key, own, total)
+def quota_of(team: Team, share: Share, guaranteed: int, capped_by: CappedBy) -> dict[str, Any]:
+    """Return an entry of `spec.quotas`."""
+    total = share.total
+    entry = _bounded(*share.offer.key, (total or 0) if capped_by is CappedBy.GUARANTEED else guaranteed, total)
     if total is not None and (len(team.namespaces) > 1 or is_withheld(team, share.offer)):
         entry["split"] = {name: cap for name, cap in share.caps.items() if cap is not None}
     return {**entry, **_class_limits(share)}
@@ -362,15 +329,12 @@ def quota_of(team: Team, share: Share, guaranteed: int, recorded: Recorded, capp
 # --- CPU, memory and pods ----------------------------------------------------------------------------------------
 
 
-def compute_of(
-    team: Team, quotas: Sequence[Mapping[str, Any]]
-) -> tuple[Mapping[int, dict[str, Any]], tuple[Told, ...]]:
-    """What quotas say of CPU, memory and pods, by the index of each.
+def compute_of(team: Team, quotas: Sequence[Mapping[str, Any]], reports: Reports) -> Mapping[int, dict[str, Any]]:
+    """Return what quotas say of CPU, memory and pods, by the index of each.
 
     A ResourceQuota counts them in all pools at once: the first quota in each pool gets a part of it.
     """
     found: dict[int, dict[str, Any]] = {}
-    unsaid: list[Told] = []
     firsts = {quota["pool"]: index for index, quota in reversed([*enumerate(quotas)])}
     caps = {space.name: read_caps(space.quotas).plain for space in team.spaces}
     for key, counted in COMPUTE_KEYS.items():
@@ -381,17 +345,17 @@ def compute_of(
         amounts = {name: ceil(cap.amount * one) for name, cap in stated.items()}
         whole = _whole(amounts, quotas[min(firsts.values())].get("split"), team.namespaces)
         if whole is None:
-            unsaid.append(_undivided(team, key, stated))
+            _tell_undivided(team, key, stated, reports)
             whole = sum(amounts.values())
         weights = dict.fromkeys(sorted(firsts), Ratio(1))
         for pool, part in portion_of(whole, weights, Ratio(len(weights))).items():
             entry = found.setdefault(firsts[pool], {})
             entry[counted.value] = part if counted is Counted.PODS else amount_text(counted, part)
-    return found, tuple(unsaid)
+    return found
 
 
 def _whole(amounts: Mapping[str, int], split: Mapping[str, int] | None, namespaces: Sequence[str]) -> int | None:
-    """What is divided among namespaces into these amounts, by the parts of ``split``; None where nothing is."""
+    """Return the amount that ``split`` divides among namespaces into these amounts, or None if there is none."""
     if split is None:
         return next(iter(amounts.values())) if len(set(amounts.values())) == 1 else None
     all_parts = sum(split.values())
@@ -403,15 +367,13 @@ def _whole(amounts: Mapping[str, int], split: Mapping[str, int] | None, namespac
     return whole if is_exact else None
 
 
-def _undivided(team: Team, key: str, stated: Mapping[str, Cap]) -> Told:
+def _tell_undivided(team: Team, key: str, stated: Mapping[str, Cap], reports: Reports) -> None:
     first = next(iter(stated.values()))
-    finding = Finding(
+    reports.say(
+        "other-parts-than-gpus",
         first.at.key,
-        f"namespaces of tenant `{team.name}` have caps on `{key}` in other parts than on GPUs",
-        label="the sum is kept",
+        team.name,
         related=tuple(Label(cap.at.key, f"namespace `{name}`") for name, cap in list(stated.items())[1:]),
-        notes=("a `split` divides GPUs, CPU and memory by the same parts",),
-        help="make a Tenant of each namespace where that matters",
-        severity=Severity.WARNING,
+        key=key,
+        team=team,
     )
-    return told(team.name, TEAM_SAID_IN_PART, finding)

@@ -1,17 +1,18 @@
-"""What runs otherwise than the policies say, for a terminal, a merge request or programs."""
+"""The differences between what runs and the policies, for a terminal, a merge request or programs."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from textwrap import fill
 from typing import Any, Final
 
 from gpuplan.compiler.base.wording import count, listing
 from gpuplan.compiler.manifests.provenance import How
 from gpuplan.compiler.planning.appliers import Applier
 from gpuplan.features.live.drifting import Differs, Drift, Drifting, NextSync
-from gpuplan.features.live.drifting.comparing import Owner
+from gpuplan.features.live.drifting.objects import Owner
 from gpuplan.features.tracing import Source
 from gpuplan.terminal.json_findings import diagnostic_as_data, json_text
 from gpuplan.terminal.markdown import code, escape, fitting, markdown_table, prose
@@ -21,49 +22,49 @@ from gpuplan.terminal.text import Style, Theme, cells, cropped, literal, pad, pr
 FORMAT_VERSION: Final = "1.0"
 """A minor step only adds keys; lists are never null or absent."""
 MOST_SOURCES: Final = 3
-"""How many lines of policies are shown to people for one difference; JSON has all."""
+"""The number of lines of policies that people see for one difference; JSON has all."""
 MOST_KINDS: Final = 8
-"""How many kinds are named that were not compared."""
+"""The number of kinds that are named as not compared."""
 
 
-def shown_drift(found: Drifting, format_: str, theme: Theme) -> str:
-    """The differences as ``table``, ``markdown`` or ``json``."""
+def shown_drift(drifting: Drifting, format_: str, theme: Theme) -> str:
+    """Return the differences as ``table``, ``markdown`` or ``json``."""
     match format_:
         case "json":
-            return json_text(drift_as_data(found, theme))
+            return json_text(drift_as_data(drifting, theme))
         case "markdown":
-            return drift_markdown(found, theme)
+            return drift_markdown(drifting, theme)
         case _:
-            return drift_page(found, theme)
+            return drift_page(drifting, theme)
 
 
 # --- What is said ------------------------------------------------------------------------------------------------
 
 
-def verdict(found: Drifting) -> str:
+def verdict(drifting: Drifting) -> str:
     """``prod: 3 differences in 2 objects; 142 compared``."""
-    compared = f"{count(found.compared, 'object')} compared"
-    if not found.drifts:
-        return f"{found.cluster}: nothing differs; {compared}"
-    objects = len({drift.title for drift in found.drifts})
-    return f"{found.cluster}: {count(len(found.drifts), 'difference')} in {count(objects, 'object')}; {compared}"
+    compared = f"{count(drifting.compared, 'object')} compared"
+    if not drifting.drifts:
+        return f"{drifting.cluster}: nothing differs; {compared}"
+    objects = len({drift.title for drift in drifting.drifts})
+    return f"{drifting.cluster}: {count(len(drifting.drifts), 'difference')} in {count(objects, 'object')}; {compared}"
 
 
-def notes(found: Drifting) -> Iterator[str]:
-    """What a reader has to know of the dump, and of what was not compared."""
-    if found.told_name not in ("", found.cluster):
-        yield f"the dump is of cluster `{found.told_name}`, as gpuplan's own objects in it say"
-    for why, group in groupby(sorted(found.unjudged, key=lambda item: item.why), key=lambda item: item.why):
+def notes(drifting: Drifting) -> Iterator[str]:
+    """Yield notes on the dump and on what was not compared."""
+    if drifting.told_name not in ("", drifting.cluster):
+        yield f"the dump is of cluster `{drifting.told_name}`, as gpuplan's own objects in it say"
+    for why, group in groupby(sorted(drifting.unjudged, key=lambda item: item.why), key=lambda item: item.why):
         kinds = listing([f"{item.kind.partition('.')[0]} ({item.number})" for item in group], MOST_KINDS)
         yield f"not compared, since {why}: {kinds}"
-    if found.left_alone:
-        paths = Counter(drift.path for drift in found.left_alone)
+    if drifting.left_alone:
+        paths = Counter(drift.path for drift in drifting.left_alone)
         told = ", ".join(f"`{path}` of {count(number, 'object')}" for path, number in paths.items())
         yield f"left alone, as `ignoreDifferences` says: {told}"
 
 
-def what(drift: Drift) -> str:
-    """What is the matter with the whole of it; empty where a field differs."""
+def problem_of(drift: Drift) -> str:
+    """Describe what is wrong with a whole object, or nothing if a field differs."""
     match drift.differs:
         case Differs.MISSING:
             return "is not in the cluster"
@@ -76,7 +77,7 @@ def what(drift: Drift) -> str:
 
 
 def coming(drift: Drift) -> str:
-    """What the next sync does, and who starts it."""
+    """Describe the next sync's action and who starts the sync."""
     is_more = drift.next_sync is NextSync.OVERWRITES and not drift.is_written
     does, applier = "takes it away" if is_more else _DOES[drift.next_sync], drift.applier
     if drift.differs is Differs.NODE and drift.next_sync is NextSync.NOTHING:
@@ -111,7 +112,7 @@ def by_whom(owner: Owner) -> str:
 
 
 def policy_lines(drift: Drift) -> Sequence[Source]:
-    """The lines of policies that a value comes from, or else the page that tells the rule."""
+    """Return the lines of policies that a value comes from, or else the page that tells the rule."""
     lines = [source for source in drift.sources if source.how is not How.RULE]
     own = [source for source in lines if not source.is_of_object]
     return own or lines or drift.sources
@@ -127,8 +128,8 @@ def _where(source: Source, theme: Theme) -> str:
 # --- For a terminal ----------------------------------------------------------------------------------------------
 
 
-def drift_page(found: Drifting, theme: Theme) -> str:
-    parts = [_object(list(group), theme) for _, group in groupby(found.drifts, key=lambda drift: drift.title)]
+def drift_page(drifting: Drifting, theme: Theme) -> str:
+    parts = [_object(list(group), theme) for _, group in groupby(drifting.drifts, key=lambda drift: drift.title)]
     return "\n".join(parts)
 
 
@@ -136,47 +137,40 @@ def _object(drifts: Sequence[Drift], theme: Theme) -> str:
     """One object, what it would take to bring it back, and each of its fields that differ."""
     first = drifts[0]
     heading = theme.paint(printable(first.title), Style.STRONG)
-    said = f" {what(first)}" if what(first) else ""
+    said = f" {problem_of(first)}" if problem_of(first) else ""
     text = f"{heading}{said}  [{first.change_class}]\n"
     if cells(f"{printable(first.title)}{said}  [{first.change_class}]") > theme.width:
         text = f"{heading}\n {said}  [{first.change_class}]\n"
     for drift in drifts:
-        text += _field(drift, theme)
+        if drift.path:
+            line = f", line {drift.line}" if drift.line else ""
+            text += f"  {theme.paint(printable(drift.path), Style.NOTE)}{line}\n"
+            text += _row("policy", literal(drift.written) if drift.is_written else "says nothing", theme)
+        shown = policy_lines(drift)
+        for source in shown[:MOST_SOURCES]:
+            text += _row("", f"{_where(source, theme)}  {source.title} {source.path}".rstrip(), theme)
+        if drift.path:
+            live = (
+                theme.paint(cropped(literal(drift.live), max(theme.width - 4 - _WORDS, _LEAST)), Style.WARNING)
+                if drift.has_live
+                else "has none"
+            )
+            text += f"    {pad('cluster', _WORDS)}{live}\n"
+        if drift.owner is not None:
+            text += _row("by", by_whom(drift.owner), theme)
+        text += _row("note", drift.note, theme) if drift.note else ""
     nexts = dict.fromkeys(coming(drift) for drift in drifts)
     return text + "".join(_row("next", line, theme) for line in nexts)
 
 
-def _field(drift: Drift, theme: Theme) -> str:
-    text = ""
-    if drift.path:
-        line = f", line {drift.line}" if drift.line else ""
-        text += f"  {theme.paint(printable(drift.path), Style.NOTE)}{line}\n"
-        text += _row("policy", literal(drift.written) if drift.is_written else "says nothing", theme)
-    shown = policy_lines(drift)
-    for source in shown[:MOST_SOURCES]:
-        text += _row("", f"{_where(source, theme)}  {source.title} {source.path}".rstrip(), theme)
-    if drift.path:
-        live = theme.paint(_cell(literal(drift.live), theme), Style.WARNING) if drift.has_live else "has none"
-        text += f"    {pad('cluster', _WORDS)}{live}\n"
-    if drift.owner is not None:
-        text += _row("by", by_whom(drift.owner), theme)
-    return text + (_row("note", drift.note, theme) if drift.note else "")
-
-
 _WORDS: Final = 9
-
-
-def _cell(text: str, theme: Theme) -> str:
-    return cropped(text, max(theme.width - 4 - _WORDS, _LEAST))
 
 
 _LEAST: Final = 16
 
 
 def _row(word: str, text: str, theme: Theme) -> str:
-    """A line, or more where it does not fit into one."""
-    from textwrap import fill
-
+    """Return a line, or more where it does not fit into one."""
     shown = printable(text)
     if cells(shown) <= theme.width - 4 - _WORDS:
         return f"    {pad(word, _WORDS)}{shown}\n"
@@ -190,13 +184,13 @@ def _row(word: str, text: str, theme: Theme) -> str:
 _LIMIT: Final = 900_000
 
 
-def drift_markdown(found: Drifting, theme: Theme) -> str:
-    """A verdict, and a table of what differs."""
-    rows = [_cells(drift, theme) for drift in found.drifts]
-    head = f"### {escape(verdict(found))}\n\n"
+def drift_markdown(drifting: Drifting, theme: Theme) -> str:
+    """Return a verdict, and a table of what differs."""
+    rows = [_cells(drift, theme) for drift in drifting.drifts]
+    head = f"### {escape(verdict(drifting))}\n\n"
     table = markdown_table(_HEADINGS, rows) if rows else ""
     shown = "".join(fitting(table.splitlines(keepends=True), _LIMIT))
-    rest = "".join(f"- {prose(note)}\n" for note in notes(found))
+    rest = "".join(f"- {prose(note)}\n" for note in notes(drifting))
     return head + shown + (f"\n{rest}" if rest else "")
 
 
@@ -205,7 +199,7 @@ _HEADINGS: Final = ("object", "field", "policy", "cluster", "by", "next sync", "
 
 def _cells(drift: Drift, theme: Theme) -> Iterator[str]:
     yield code(drift.title)
-    yield code(drift.path) if drift.path else escape(what(drift))
+    yield code(drift.path) if drift.path else escape(problem_of(drift))
     lines = ", ".join(_where(source, theme) for source in policy_lines(drift)[:MOST_SOURCES])
     yield f"{code(literal(drift.written)) if drift.path and drift.is_written else ''} {escape(lines)}".strip()
     yield (code(literal(drift.live)) if drift.has_live else "none") if drift.path else ""
@@ -217,16 +211,16 @@ def _cells(drift: Drift, theme: Theme) -> Iterator[str]:
 # --- For programs ------------------------------------------------------------------------------------------------
 
 
-def drift_as_data(found: Drifting, theme: Theme) -> dict[str, Any]:
-    """A contract, `drift.schema.json`."""
+def drift_as_data(drifting: Drifting, theme: Theme) -> dict[str, Any]:
+    """Return the differences as the contract `drift.schema.json` has them."""
     return {
         "format_version": FORMAT_VERSION,
-        "cluster": found.cluster,
-        "compared": found.compared,
-        "differences": [_as_data(drift, theme) for drift in found.drifts],
-        "left_alone": [_as_data(drift, theme) for drift in found.left_alone],
-        "not_compared": [{"kind": item.kind, "count": item.number, "why": item.why} for item in found.unjudged],
-        "findings": [diagnostic_as_data(diagnostic, theme) for diagnostic in found.report.diagnostics],
+        "cluster": drifting.cluster,
+        "compared": drifting.compared,
+        "differences": [_as_data(drift, theme) for drift in drifting.drifts],
+        "left_alone": [_as_data(drift, theme) for drift in drifting.left_alone],
+        "not_compared": [{"kind": item.kind, "count": item.number, "why": item.why} for item in drifting.unjudged],
+        "findings": [diagnostic_as_data(diagnostic, theme) for diagnostic in drifting.report.diagnostics],
     }
 
 
@@ -243,7 +237,9 @@ def _as_data(drift: Drift, theme: Theme) -> dict[str, Any]:
         "policies": [_source_as_data(source, theme) for source in drift.sources],
         "owner": _owner_as_data(drift.owner) if drift.owner else None,
         "next_sync": drift.next_sync.value,
-        "applied_by": _applier_as_data(drift.applier) if drift.applier else None,
+        "applied_by": {"kind": drift.applier.kind, "name": drift.applier.name, "approval": drift.applier.approval.value}
+        if drift.applier
+        else None,
         "class": drift.change_class.value,
         "note": drift.note,
     }
@@ -269,7 +265,3 @@ def _owner_as_data(owner: Owner) -> dict[str, Any]:
         "subresource": owner.subresource,
         "owns_field": not owner.is_last,
     }
-
-
-def _applier_as_data(applier: Applier) -> dict[str, str]:
-    return {"kind": applier.kind, "name": applier.name, "approval": applier.approval.value}

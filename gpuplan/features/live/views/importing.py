@@ -1,4 +1,4 @@
-"""What an import made of a dump, in words."""
+"""The result of an import, in words."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from gpuplan.compiler.base.wording import count, count_kinds
+from gpuplan.compiler.manifests.kinds.imported import COLLECTED
 from gpuplan.features.live.drifting import Differs, NextSync
 from gpuplan.terminal.text import cropped, literal, printable
 
@@ -14,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def files(imported: Import) -> str:
-    """The files that would be written, as one stream of documents, each below its path."""
+    """Return the files that would be written, as one stream of documents, each below its path."""
     return "---\n".join(f"# {path}\n{text}" for path, text in imported.files.items())
 
 
 def summary(imported: Import, *, dry: bool) -> str:
-    """What was made, what is left as it is, and what comes next."""
+    """Describe what was made, what is left as it is, and what comes next."""
     if not imported.drafts:
         return "nothing was made: a part of the dump cannot be read\n"
     lines = [f"{'would create' if dry else 'created'} {path}" for path in imported.files]
@@ -34,11 +35,11 @@ def summary(imported: Import, *, dry: bool) -> str:
 
 
 _MOST: Final = 20
-"""How many fields that the first sync would change are shown; `gpuplan drift` shows all."""
+"""The number of fields shown that the first sync changes; `gpuplan drift` shows all."""
 
 
 def _first_sync(imported: Import) -> Iterator[str]:
-    """What the first sync of what the policies build would change of what the dump shows."""
+    """Yield lines on what the first sync of the policies changes of the dump."""
     found = imported.first_sync
     if found is None:
         yield "the policies have errors, so nothing is known of a sync"
@@ -74,9 +75,7 @@ def _made(imported: Import) -> str:
 
 
 def commands() -> str:
-    """The commands of kubectl that collect a dump, each with where it is of use."""
-    from gpuplan.compiler.manifests.kinds.imported import COLLECTED
-
+    """Return the commands of kubectl that collect a dump, each with where it is of use."""
     lines = [f"{item.command}{f'  # where {item.where} is' if item.where else ''}\n" for item in COLLECTED]
     return _HEAD + "".join(lines)
 

@@ -1,4 +1,4 @@
-"""What Jobs, JobSets and TrainJobs say of the work that they are: training, batch or a workspace."""
+"""Jobs, JobSets and TrainJobs as training, batch or a workspace."""
 
 from __future__ import annotations
 
@@ -13,24 +13,30 @@ from gpuplan.compiler.planning.plan import Plan, Tenant
 from gpuplan.compiler.planning.workspaces import SETTINGS
 from gpuplan.compiler.policy.models import TrainingKind
 from gpuplan.features.live.dump import Item
-from gpuplan.features.live.work.groups import (
+from gpuplan.features.live.work.pods import (
     JOB,
     MAKERS,
     SERVICE,
     TRAINING_RUNTIME,
     Group,
+    duration,
+    files,
+    find_pool,
+    given,
     kind_of,
     main_container,
     named,
+    number,
     template_of,
+    variables_of,
+    volume,
 )
-from gpuplan.features.live.work.pods import duration, files, find_pool, given, number, said, volume
 
 Spec = dict[str, Any]
 
 
 def ending(plan: Plan, group: Group, tenant: Tenant, maker: Item) -> Iterator[Spec]:
-    """What it may be, the likeliest first."""
+    """Yield what the work may be, the likeliest first."""
     if kind_of(maker) == JOB and (port := _port_of_workspace(group, maker)):
         yield {"workspace": _workspace(group, maker, port)}
         return
@@ -45,7 +51,7 @@ def ending(plan: Plan, group: Group, tenant: Tenant, maker: Item) -> Iterator[Sp
 
 
 def _job_of(maker: Item) -> tuple[Mapping[str, object], object]:
-    """What a Job of the maker is, and how often a set of it starts again."""
+    """Return the spec of a maker's Job, and how often a set of it starts again."""
     route = MAKERS[kind_of(maker)][:-1]
     job = mapping(value_at(maker.body, route))
     if kind_of(maker) == JOB:
@@ -54,7 +60,7 @@ def _job_of(maker: Item) -> tuple[Mapping[str, object], object]:
 
 
 _BELOW_SET: Final = len(("replicatedJobs", 0, "template", "spec"))
-"""How deep in a set its Job is."""
+"""The depth of a Job in a set."""
 
 _KINDS: Final = {"Job": TrainingKind.JOB, "JobSet": TrainingKind.JOB_SET, "TrainingRuntime": TrainingKind.TRAIN_JOB}
 
@@ -88,7 +94,7 @@ def _batch(job: Mapping[str, object]) -> Spec:
 
 
 def _tries(job: Mapping[str, object], retries: object, training: Spec) -> Iterator[Spec]:
-    """How often it is tried: tries of each pod are also what an elastic training writes for those of all."""
+    """Yield the limits on retries that the policy may have: an elastic training writes its limit for each pod, too."""
     if retries is not None:
         yield {"backoffLimit": retries}
         return
@@ -105,10 +111,10 @@ def _tries(job: Mapping[str, object], retries: object, training: Spec) -> Iterat
 
 
 def _meeting(group: Group, maker: Item, job: Mapping[str, object]) -> Spec:
-    """What only a training says."""
+    """Return the fields that only a training has."""
     template = template_of(maker)
     container = main_container(template)
-    variables = said(container)
+    variables = variables_of(container)
     least, is_range, _ = str(variables.get("PET_NNODES", "")).partition(":")
     is_elastic = bool(inside(job, "successPolicy")) and bool(is_range)
     around = annotations_of(maker)
@@ -125,13 +131,13 @@ def _meeting(group: Group, maker: Item, job: Mapping[str, object]) -> Spec:
 
 
 def annotations_of(maker: Item) -> Mapping[str, object]:
-    """Those of what makes the pods: a runtime has them where those of its JobSets are."""
+    """Return the annotations of a maker; a TrainingRuntime has them at the template of its JobSet."""
     own = inside(maker.body, "spec", "template") if kind_of(maker) == TRAINING_RUNTIME else maker.body
     return inside(own, "metadata", "annotations")
 
 
 def topology(*annotations: Mapping[str, object]) -> Spec | None:
-    """The level that pods share."""
+    """Return the level that pods share."""
     for found in annotations:
         for field, keys in _PLACEMENTS.items():
             for key in keys:

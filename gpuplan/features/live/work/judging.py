@@ -1,12 +1,12 @@
-"""What of a guess is right: the work is written as gpuplan would, and compared with what is there."""
+"""Whether a guess is right: work is written as gpuplan does, patched, and compared with what is there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from gpuplan.compiler.admission.policies import known_rules
 from gpuplan.compiler.backends.workloads import objects, render
@@ -17,16 +17,23 @@ from gpuplan.compiler.checks.generated import PATCH_CHECKS, Generated, Generated
 from gpuplan.compiler.checks.registry import run_all
 from gpuplan.compiler.manifests import Gvk, Identity, identity_of
 from gpuplan.compiler.manifests.merging.shape import Shape
+from gpuplan.compiler.manifests.merging.strategic import DIRECTIVE
 from gpuplan.compiler.manifests.shapes import shape_of, shape_of_pods
 from gpuplan.compiler.planning.plan import Plan, Workload
 from gpuplan.compiler.planning.resolve import resolve_workload
 from gpuplan.compiler.policy import models
 from gpuplan.compiler.policy.models import API_VERSION
 from gpuplan.features.live.dump import Item
-from gpuplan.features.live.work.groups import INFERENCE_SERVICE, MAKERS, Group, kind_of, main_container, template_of
-from gpuplan.features.live.work.likeness import difference
-from gpuplan.features.live.work.patching import patch_between
-from gpuplan.features.live.work.pods import said
+from gpuplan.features.live.work.likeness import difference, is_added
+from gpuplan.features.live.work.pods import (
+    INFERENCE_SERVICE,
+    MAKERS,
+    Group,
+    kind_of,
+    main_container,
+    template_of,
+    variables_of,
+)
 
 Spec = dict[str, Any]
 
@@ -34,7 +41,7 @@ Spec = dict[str, Any]
 class Judged(Value):
     """A guess and what is known of it.
 
-    ``route`` is the first place of ``item`` that would be written in another way; None where all would be as it is.
+    ``route`` is the first place of ``obj`` that would be written in another way; None where all would be as it is.
     ``lacking`` is an object that would be written beside, and is not there. ``problem`` is why no work can be made of
     the guess at all. ``written`` are the objects that would be.
     """
@@ -42,7 +49,7 @@ class Judged(Value):
     spec: Spec
     workload: Workload | None = None
     problem: str = ""
-    item: Item | None = None
+    obj: Item | None = None
     route: Path | None = None
     lacking: Identity | None = None
     written: tuple[Identity, ...] = ()
@@ -53,26 +60,29 @@ class Judged(Value):
 
     @property
     def rank(self) -> tuple[bool, bool, int]:
-        """How near it is, to tell of the nearest."""
+        """The nearness to what is there, to report the nearest guess."""
         return self.is_right, self.workload is not None, len(self.route or ())
 
 
 class _Drafted(Value, eq=False):
     """Stands for a policy that is not there yet; whatever is said of it, is said at the object it came from."""
 
-    item: Item
+    obj: Item
     title: str
 
     def locate(self, path: Path, *, on_key: bool = False) -> Location:  # noqa: ARG002 - a `Source`
-        return self.item.at.locate()
+        return self.obj.at.locate()
 
 
 def judge(plan: Plan, group: Group, maker: Item, guess: Spec) -> Judged:
-    """The guess with the variables that it lacks, and with a patch of its pods for what no field says."""
+    """Return the guess with the variables that it lacks, and with a patch of its pods for what no field says."""
     bare = _made(plan, group, maker, guess)
     if bare.workload is None:
         return bare
-    variables = _variables(maker, _maker_of(plan, bare.workload, maker))
+    written = _maker_of(plan, bare.workload, maker)
+    ours = variables_of(main_container(template_of(Item(maker.at, written))))
+    stated = variables_of(main_container(template_of(maker)))
+    variables = {name: value for name, value in stated.items() if ours.get(name) != value}
     named = _made(plan, group, maker, {**guess, "env": variables}) if variables else bare
     if named.workload is None:
         return named
@@ -86,8 +96,8 @@ def judge(plan: Plan, group: Group, maker: Item, guess: Spec) -> Judged:
     if patched.workload is None:
         return patched
     if problem := _refused(plan, patched.workload):
-        return max(found, Judged(patched.spec, problem=problem), key=lambda item: item.rank)
-    return max(found, _compared(plan, group, patched), key=lambda item: item.rank)
+        return max(found, Judged(patched.spec, problem=problem), key=lambda guess: guess.rank)
+    return max(found, _compared(plan, group, patched), key=lambda guess: guess.rank)
 
 
 def _refused(plan: Plan, workload: Workload) -> str:
@@ -103,34 +113,32 @@ def _refused(plan: Plan, workload: Workload) -> str:
 
 
 def _made(plan: Plan, group: Group, maker: Item, guess: Spec) -> Judged:
-    """The work that a guess is, with its fields in their order and without defaults."""
+    """Return the work that a guess is, with its fields in their order and without defaults."""
     document = {"apiVersion": API_VERSION, "kind": "Workload", "metadata": {"name": group.name}, "spec": guess}
     try:
         policy = models.Workload.model_validate(document)
     except ValidationError as error:
         route = error.errors(include_url=False, include_context=False, include_input=False)[0]["loc"]
         return Judged(guess, problem=f"no policy can say its `{'.'.join(map(str, route[1:]))}`")
-    spec = _tidy(policy.spec, guess)
+    found: Spec = policy.spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    for kind in ("training", "batch"):
+        if _EACH in guess.get(kind, {}) and _ALL in guess[kind]:
+            found[kind] = {**found[kind], _ALL: guess[kind][_ALL]}
+    spec = found
     policy = models.Workload.model_validate({**document, "spec": spec})
     at = Origin(_Drafted(maker, f"Workload {group.name}"), ("spec",))
     workload, diagnostics = resolve_workload(plan, at, policy)
     return Judged(spec, workload, "; ".join(found.finding.message for found in diagnostics))
 
 
-def _tidy(model: BaseModel, guess: Spec) -> Spec:
-    """The same without what is so anyway; but a number of tries counts for being said."""
-    found: Spec = model.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    for kind in ("training", "batch"):
-        if _EACH in guess.get(kind, {}) and _ALL in guess[kind]:
-            found[kind] = {**found[kind], _ALL: guess[kind][_ALL]}
-    return found
-
-
 _ALL, _EACH = "backoffLimit", "backoffLimitPerIndex"
 
 
 def _maker_of(plan: Plan, workload: Workload, like: Item) -> Mapping[str, object]:
-    """What would make its pods, under the name that it has in the dump: a digest follows from all that it is."""
+    """Return the object that gpuplan writes to make the pods, under its name in the dump.
+
+    A digest in the name follows from the whole content.
+    """
     for _, body, _ in objects(plan, workload):
         identity = identity_of(body)
         if (identity.group, identity.kind) == kind_of(like) and _is_maker(like, body):
@@ -144,7 +152,7 @@ def _is_maker(like: Item, body: Mapping[str, Any]) -> bool:
 
 
 def _renamed(value: Any, name: str, other: str) -> Any:  # noqa: ANN401 - any part of an object
-    """A part of an object with another name of the object in its texts."""
+    """Return a part of an object with another name of the object in its texts."""
     if isinstance(value, Mapping):
         return {key: _renamed(item, name, other) for key, item in value.items()}
     if isinstance(value, list):
@@ -152,15 +160,8 @@ def _renamed(value: Any, name: str, other: str) -> Any:  # noqa: ANN401 - any pa
     return value.replace(name, other) if isinstance(value, str) and name != other else value
 
 
-def _variables(maker: Item, written: Mapping[str, object]) -> Spec:
-    """Those that somebody has said: gpuplan would not write them by itself, or in another way."""
-    ours = said(main_container(template_of(Item(maker.at, written))))
-    found = said(main_container(template_of(maker)))
-    return {name: value for name, value in found.items() if ours.get(name) != value}
-
-
 def _patch(plan: Plan, maker: Item, written: Mapping[str, object]) -> Spec:
-    """What makes the pods that would be written those that are there."""
+    """Return the patch that makes the pods that gpuplan writes those in the dump."""
     shape = shape_of_pods(plan.cluster.spec.kubernetes)
     have, want = template_of(Item(maker.at, written)), template_of(maker)
     if kind_of(maker) == INFERENCE_SERVICE or kind_of(maker) not in MAKERS:
@@ -173,7 +174,7 @@ def _patch(plan: Plan, maker: Item, written: Mapping[str, object]) -> Spec:
 
 
 def _compared(plan: Plan, group: Group, made: Judged) -> Judged:
-    """The first difference between what is there and what would be written."""
+    """Return the first difference between what is there and what would be written."""
     if made.workload is None:
         return made
     by_identity = {item.identity: item for item in group.items}
@@ -185,12 +186,12 @@ def _compared(plan: Plan, group: Group, made: Judged) -> Judged:
         if item is None:
             lacking = lacking or identity
         elif (route := difference(body, item.body, _shape(plan, body))) is not None:
-            return Judged(made.spec, made.workload, item=item, route=route, written=written)
+            return Judged(made.spec, made.workload, obj=item, route=route, written=written)
     if lacking is None:
         return Judged(made.spec, made.workload, written=written)
-    like = _like(lacking, group.items, written)
+    like = next((item for item in group.items if kind_of(item) == lacking[:2] and item.identity not in written), None)
     route = _NAME if like else None
-    return Judged(made.spec, made.workload, item=like, route=route, lacking=lacking, written=written)
+    return Judged(made.spec, made.workload, obj=like, route=route, lacking=lacking, written=written)
 
 
 def _shape(plan: Plan, body: Mapping[str, Any]) -> Shape:
@@ -201,6 +202,45 @@ def _shape(plan: Plan, body: Mapping[str, Any]) -> Shape:
 _NAME: Final = ("metadata", "name")
 
 
-def _like(identity: Identity, items: Iterable[Item], written: tuple[Identity, ...]) -> Item | None:
-    """What has another name in the place of an object, if anything has."""
-    return next((item for item in items if kind_of(item) == identity[:2] and item.identity not in written), None)
+def patch_between(have: object, want: object, shape: Shape, route: Path = ()) -> dict[str, Any]:
+    """Return a patch that may make one mapping the other; only applying it shows whether it does."""
+    there, wanted = mapping(have), mapping(want)
+    patch: dict[str, Any] = {}
+    for key, value in wanted.items():
+        place = (*route, key)
+        if key not in there:
+            if not is_added(value, shape.field(key), place):
+                patch[key] = value
+        elif difference(there[key], value, shape.field(key), place) is not None:
+            patch[key] = _change(there[key], value, shape.field(key), place)
+    gone = (key for key, value in there.items() if key not in wanted and value not in ("", [], {}, None))
+    patch |= dict.fromkeys(gone)
+    return patch
+
+
+def _change(have: object, want: object, shape: Shape, route: Path) -> object:
+    if isinstance(have, Mapping) and isinstance(want, Mapping):
+        return patch_between(have, want, shape, route)
+    if isinstance(have, list) and isinstance(want, list) and (key := shape.merge_key):
+        return [*_items(have, want, key, shape.items, route)]
+    return want
+
+
+def _items(have: list[object], want: list[object], key: str, shape: Shape, route: Path) -> list[object]:
+    """Return the items that are other ones, or new; and those that go."""
+    by_key = {_named(item, key): item for item in have}
+    found: list[object] = []
+    for index, item in enumerate(want):
+        name = _named(item, key)
+        if name not in by_key:
+            found.append(item)
+        elif change := patch_between(by_key[name], item, shape, (*route, index)):
+            found.append({key: mapping(item).get(key), **change})
+    names = [_named(item, key) for item in want]
+    gone = (item for name, item in by_key.items() if name not in names)
+    return [*found, *({DIRECTIVE: "delete", key: mapping(item).get(key)} for item in gone)]
+
+
+def _named(entry: object, key: str) -> str:
+    """Return the value that tells an item from others."""
+    return str(mapping(entry).get(key))

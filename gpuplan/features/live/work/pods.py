@@ -1,8 +1,8 @@
-"""What a workload's pods say of it: where they run, what they ask for, and what their container is."""
+"""The objects that are one workload, and what its pods say of it: their pool, their devices and their container."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 from typing import Any, Final
@@ -10,29 +10,157 @@ from typing import Any, Final
 from gpuplan.compiler.backends.workloads.bodies import MAIN
 from gpuplan.compiler.backends.workloads.kserve import CONTAINER
 from gpuplan.compiler.backends.workloads.terms import FRACTION, GPU_MEMORY, MEMORY_LIMIT, PORTION_LIMIT
+from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text, value_at
+from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.planning.dra import device_class_name
-from gpuplan.compiler.planning.plan import POOL_LABEL, Plan, Pool, Tenant, Unit
+from gpuplan.compiler.planning.plan import MAIN_CONTAINER, POOL_LABEL, TENANT_LABEL, WORKLOAD_LABEL, Plan, Pool, Tenant
 from gpuplan.compiler.planning.workspaces import SETTINGS
-from gpuplan.features.live.work.groups import (
-    CLAIM,
-    CONFIG_MAP,
+from gpuplan.features.live.dump import Dump, Item
+
+Kind = tuple[str, str]
+"""A group and a kind."""
+
+DEPLOYMENT: Final = ("apps", "Deployment")
+LEADER_WORKER_SET: Final = ("leaderworkerset.x-k8s.io", "LeaderWorkerSet")
+INFERENCE_SERVICE: Final = ("serving.kserve.io", "InferenceService")
+JOB: Final = ("batch", "Job")
+JOB_SET: Final = ("jobset.x-k8s.io", "JobSet")
+TRAINING_RUNTIME: Final = ("trainer.kubeflow.org", "TrainingRuntime")
+TRAIN_JOB: Final = ("trainer.kubeflow.org", "TrainJob")
+SERVICE: Final = ("", "Service")
+CONFIG_MAP: Final = ("", "ConfigMap")
+CLAIM: Final = ("", "PersistentVolumeClaim")
+AUTOSCALER: Final = ("autoscaling", "HorizontalPodAutoscaler")
+SCALED_OBJECT: Final = ("keda.sh", "ScaledObject")
+HTTP_ROUTE: Final = ("gateway.networking.k8s.io", "HTTPRoute")
+INGRESS: Final = ("networking.k8s.io", "Ingress")
+
+MAKERS: Final[Mapping[Kind, Path]] = {
+    INFERENCE_SERVICE: ("spec", "predictor"),
+    LEADER_WORKER_SET: ("spec", "leaderWorkerTemplate", "leaderTemplate"),
+    DEPLOYMENT: ("spec", "template"),
+    TRAINING_RUNTIME: ("spec", "template", "spec", "replicatedJobs", 0, "template", "spec", "template"),
+    JOB_SET: ("spec", "replicatedJobs", 0, "template", "spec", "template"),
+    JOB: ("spec", "template"),
+}
+"""The kinds that make the pods of a workload, with the route to the pod template of each."""
+
+_BESIDE: Final = (
+    TRAIN_JOB,
     SERVICE,
-    Group,
-    main_container,
-    named,
-    template_of,
-    texts,
+    CONFIG_MAP,
+    CLAIM,
+    AUTOSCALER,
+    SCALED_OBJECT,
+    HTTP_ROUTE,
+    INGRESS,
 )
+KINDS: Final = (*MAKERS, *_BESIDE)
+"""All that the objects of workloads are. Others with their labels are made of them by controllers."""
+
+
+class Group(Value):
+    """The objects with a workload's label in one namespace; ``tenant`` is what their other label says."""
+
+    name: str
+    namespace: str
+    tenant: str
+    items: tuple[Item, ...]
+
+    @property
+    def makers(self) -> tuple[Item, ...]:
+        """The objects that may make its pods, the newest first: a replaced Job stays until somebody prunes it."""
+        found = [item for item in self.items if kind_of(item) in MAKERS and not self._is_beside(item)]
+        return tuple(sorted(found, key=_age, reverse=True))
+
+    def _is_beside(self, obj: Item) -> bool:
+        """A Job that downloads, or what makes the pods of a canary."""
+        container = main_container(template_of(obj))
+        return container.get("name") == DOWNLOAD or obj.name == f"{self.name}-canary"
+
+    def of(self, *kinds: Kind) -> Iterator[Item]:
+        return (item for item in self.items if kind_of(item) in kinds)
+
+    def find(self, kind: Kind, name: str) -> Item | None:
+        return next((item for item in self.of(kind) if item.name == name), None)
+
+    @property
+    def download(self) -> Item | None:
+        """The Job that fills a volume."""
+        return next((item for item in self.of(JOB) if main_container(template_of(item)).get("name") == DOWNLOAD), None)
+
+
+DOWNLOAD: Final = "download"
+"""The name of the container of a Job that fills a model's volume."""
+
+_CONTAINERS: Final = (MAIN_CONTAINER, CONTAINER)
+"""The names of the container that a workload is about, the second one by KServe."""
+
+
+def groups_of(dump: Dump) -> tuple[Group, ...]:
+    """Return the workloads whose labels objects have, but for what controllers own."""
+    found: dict[tuple[str, str], list[Item]] = {}
+    for item in dump.objects:
+        name = item.labels.get(WORKLOAD_LABEL)
+        if name and kind_of(item) in KINDS and not is_owned(item):
+            found.setdefault((item.namespace, name), []).append(item)
+    return tuple(
+        Group(name, namespace, next((item.labels.get(TENANT_LABEL, "") for item in items), ""), tuple(items))
+        for (namespace, name), items in sorted(found.items())
+    )
+
+
+def is_owned(obj: Item) -> bool:
+    """Whether a controller made it of another object."""
+    owners = sequence(inside(obj.body, "metadata").get("ownerReferences"))
+    return any(mapping(owner).get("controller") is True for owner in owners)
+
+
+def kind_of(obj: Item) -> Kind:
+    return obj.group, obj.kind
+
+
+def template_of(obj: Item) -> Mapping[str, object]:
+    """Return the pod template of an object, or nothing if it is no maker."""
+    route = MAKERS.get(kind_of(obj))
+    found = mapping(value_at(obj.body, route)) if route else {}
+    if kind_of(obj) != INFERENCE_SERVICE:
+        return found
+    metadata = {field: found[field] for field in ("labels", "annotations") if field in found}
+    return {"metadata": metadata, "spec": found}
+
+
+def main_container(template: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the container that the work is about: that of gpuplan's name, or the first one."""
+    containers = [mapping(item) for item in sequence(inside(template, "spec").get("containers"))]
+    named = (item for item in containers if str(item.get("name")) in _CONTAINERS)
+    return next(named, containers[0] if containers else {})
+
+
+def texts(value: object) -> list[str]:
+    """Return the texts of a list."""
+    return [item for item in sequence(value) if isinstance(item, str)]
+
+
+def named(items: Sequence[object], name: str) -> Mapping[str, object]:
+    """Return the item of a list that has a name."""
+    return next((mapping(item) for item in items if mapping(item).get("name") == name), {})
+
+
+def _age(obj: Item) -> str:
+    """When it was made, as the API server writes it: it sorts as it is."""
+    return text(inside(obj.body, "metadata").get("creationTimestamp"))
+
 
 Template = Mapping[str, object]
 Spec = dict[str, Any]
 
 
 def common(plan: Plan, group: Group, tenant: Tenant, template: Template) -> Iterator[Spec]:
-    """What every workload may say, but for what it is and its variables; once for each unit that it may mean.
+    """Yield the fields of any workload, without its kind and its variables, once for each unit that it may mean.
 
-    Nothing where its pods name no pool that there is, or ask for nothing that the pool hands out.
+    Nothing is yielded if the pods name no pool, or ask for nothing that the pool hands out.
     """
     pool = find_pool(plan, template)
     container = main_container(template)
@@ -60,7 +188,7 @@ def common(plan: Plan, group: Group, tenant: Tenant, template: Template) -> Iter
 
 
 def find_pool(plan: Plan, template: Template) -> Pool | None:
-    """The pool that pods name; of several the first, which is the workload's own."""
+    """Return the pool that pods name; of several the first, which is the workload's own."""
     name = inside(template, "spec", "nodeSelector").get(POOL_LABEL)
     terms = inside(template, "spec", "affinity", "nodeAffinity", _REQUIRED).get("nodeSelectorTerms")
     for item in sequence(value_at(terms, (0, "matchExpressions"))):
@@ -76,7 +204,7 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def _asked(pool: Pool, template: Template, container: Mapping[str, object]) -> Iterator[Spec]:
-    """The units, and how many; or the part of a GPU."""
+    """Yield the units, and how many; or the part of a GPU."""
     if (part := _fraction(template, container)) is not None:
         yield {"fraction": part}
         return
@@ -85,11 +213,10 @@ def _asked(pool: Pool, template: Template, container: Mapping[str, object]) -> I
     for unit in pool.units:
         count = claims.count(device_class_name(pool, unit)) or number(limits.get(unit.resource or ""))
         if count:
-            yield {**_named(pool, unit), **({} if count == 1 else {"count": count})}
-
-
-def _named(pool: Pool, unit: Unit) -> Spec:
-    return {"unit": unit.name} if len(pool.units) > 1 or len(pool.parts[0].units) > 1 else {}
+            yield {
+                **({"unit": unit.name} if len(pool.units) > 1 or len(pool.parts[0].units) > 1 else {}),
+                **({} if count == 1 else {"count": count}),
+            }
 
 
 def _fraction(template: Template, container: Mapping[str, object]) -> object:
@@ -103,7 +230,7 @@ def _fraction(template: Template, container: Mapping[str, object]) -> object:
 
 
 def _limit_of(template: Template, container: Mapping[str, object]) -> object:
-    """The most of a GPU that a container may use: the variable says what the annotation may not."""
+    """Return the most of a GPU that a container may use: the variable says what the annotation may not."""
     annotations = inside(template, "metadata", "annotations")
     by_kserve = PORTION_LIMIT.replace(f".{MAIN}.", f".{CONTAINER}.")
     by_name = annotations.get(PORTION_LIMIT) or annotations.get(by_kserve)
@@ -133,7 +260,7 @@ def _amount(value: object) -> str | None:
 
 
 def respelled(specs: Iterable[Spec], *, is_named_by_content: bool) -> Iterator[Spec]:
-    """The same with amounts as a policy may have said them: `1500m` is what the API server makes of `1.5`.
+    """Yield the same with amounts as a policy may have said them: `1500m` is what the API server makes of `1.5`.
 
     It matters where a digest of what was written is in the name of an object, as that of a Job.
     """
@@ -171,7 +298,7 @@ _ABOVE: Final = {
 
 
 def files(group: Group, template: Template) -> dict[str, object]:
-    """Those of the ConfigMap that its pods mount as the workload's."""
+    """Return those of the ConfigMap that its pods mount as the workload's."""
     volume = named(_pod(template, "volumes"), "config")
     found = group.find(CONFIG_MAP, text(inside(volume, "configMap").get("name")))
     return dict(mapping(found.body.get("data"))) if found else {}
@@ -185,7 +312,7 @@ def _config(group: Group, template: Template) -> dict[str, object]:
 
 
 def volume(group: Group, container: Mapping[str, object], name: str) -> Spec | None:
-    """A volume of the workload's own, of which its claim says the size."""
+    """Return a volume of the workload's own, of which its claim says the size."""
     claim = group.find(CLAIM, f"{group.name}-{name}")
     if claim is None:
         return None
@@ -209,7 +336,7 @@ def _model(group: Group, container: Mapping[str, object]) -> Spec | None:
         image=loading.get("image"),
         command=texts(loading.get("command")),
         args=texts(loading.get("args")),
-        env=said(loading),
+        env=variables_of(loading),
     )
     return {**found, "download": download}
 
@@ -217,8 +344,8 @@ def _model(group: Group, container: Mapping[str, object]) -> Spec | None:
 # --- Variables -------------------------------------------------------------------------------------------------------
 
 
-def said(container: Mapping[str, object]) -> dict[str, Any]:
-    """The variables of a container, those that a policy can say; the API server leaves out an empty value."""
+def variables_of(container: Mapping[str, object]) -> dict[str, Any]:
+    """Return the variables of a container, those that a policy can say; the API server leaves out an empty value."""
     found: dict[str, Any] = {}
     for item in sequence(container.get("env")):
         variable = mapping(item)

@@ -1,4 +1,4 @@
-"""What Deployments, LeaderWorkerSets and InferenceServices say of the service that they are."""
+"""Deployments, LeaderWorkerSets and InferenceServices as services."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpuplan.compiler.planning.serving import GPU_METRIC, MAIN_PORT, PROBE_PERIO
 from gpuplan.compiler.policy.models import AutoscalerKind, Autoscaling, ServingKind
 from gpuplan.features.live.dump import Item
 from gpuplan.features.live.work.ending import annotations_of, topology
-from gpuplan.features.live.work.groups import (
+from gpuplan.features.live.work.pods import (
     AUTOSCALER,
     DEPLOYMENT,
     HTTP_ROUTE,
@@ -23,20 +23,28 @@ from gpuplan.features.live.work.groups import (
     SCALED_OBJECT,
     SERVICE,
     Group,
+    duration,
+    given,
     kind_of,
     main_container,
+    number,
     template_of,
     texts,
+    variables_of,
 )
-from gpuplan.features.live.work.pods import duration, given, number, said
 
 Spec = dict[str, Any]
 
 
 def serving(group: Group, maker: Item) -> Iterator[Spec]:
-    """What the service may be, the likeliest first."""
+    """Yield what the service may be, the likeliest first."""
     container = main_container(template_of(maker))
-    ports = _ports(container)
+    found: dict[str, int] = {}
+    for item in sequence(container.get("ports")):
+        name, port = mapping(item).get("name"), number(mapping(item).get("containerPort"))
+        if isinstance(name, str) and port is not None:
+            found[name] = port
+    ports = found
     spec = given(
         kind=ServingKind.INFERENCE_SERVICE.value if kind_of(maker) == INFERENCE_SERVICE else None,
         **_pods(maker),
@@ -50,16 +58,15 @@ def serving(group: Group, maker: Item) -> Iterator[Spec]:
         spec["probe"] = probe
     for route in _routes(group):
         for scaling in _scalings(group):
-            yield {**spec, **_begun_with(scaling), **given(route=route, autoscaling=scaling)}
-
-
-def _begun_with(scaling: Spec | None) -> Spec:
-    """With how many it begins: nobody says it beside an autoscaler, and it is what that would make of it."""
-    return {} if scaling is None else {"replicas": max(number(scaling.get("minReplicas")) or 1, 1)}
+            yield {
+                **spec,
+                **({} if scaling is None else {"replicas": max(number(scaling.get("minReplicas")) or 1, 1)}),
+                **given(route=route, autoscaling=scaling),
+            }
 
 
 def _pods(maker: Item) -> Spec:
-    """How many, and of replicas of several pods what these are beside the leader."""
+    """Return the number of replicas, and for replicas of several pods their size and topology."""
     spec = inside(maker.body, "spec")
     if kind_of(maker) == INFERENCE_SERVICE:
         return {"replicas": inside(spec, "predictor").get("minReplicas")}
@@ -75,7 +82,7 @@ def _pods(maker: Item) -> Spec:
 
 
 def _worker(maker: Item) -> Spec:
-    """What workers run, where it is not what the leader does: their arguments are never the leader's."""
+    """Return the command of workers that differs from the leader's; the leader's arguments are never theirs."""
     if kind_of(maker) != LEADER_WORKER_SET:
         return {}
     sets = inside(maker.body, "spec", "leaderWorkerTemplate")
@@ -89,23 +96,13 @@ def _worker(maker: Item) -> Spec:
 # --- Ports and probes ------------------------------------------------------------------------------------------------
 
 
-def _ports(container: Mapping[str, object]) -> dict[str, int]:
-    """Those of the container by name, in their order."""
-    found: dict[str, int] = {}
-    for item in sequence(container.get("ports")):
-        name, port = mapping(item).get("name"), number(mapping(item).get("containerPort"))
-        if isinstance(name, str) and port is not None:
-            found[name] = port
-    return found
-
-
 def _ports_said(ports: Mapping[str, int]) -> Spec:
     others = {name: port for name, port in ports.items() if name != MAIN_PORT}
     return {"port": ports.get(MAIN_PORT, "none"), "ports": others}
 
 
 def _probe(value: object, ports: Mapping[str, int]) -> object:
-    """A probe as a policy says it; None where there is none."""
+    """Return a probe as a policy says it; None where there is none."""
     probe = mapping(value)
     timeout = duration(probe.get("timeoutSeconds")) if probe.get("timeoutSeconds") != 1 else None
     by_number = {port: name for name, port in reversed(tuple(ports.items()))}
@@ -128,7 +125,7 @@ def _unless_main(name: object) -> object:
 
 
 def _startup(maker: Item, container: Mapping[str, object]) -> str | None:
-    """A Deployment says it to the second; a probe counts how often it is asked."""
+    """Return the time to start, which a Deployment says to the second and a probe by its number of tries."""
     probe = inside(container, "startupProbe")
     if not probe:
         return None
@@ -159,13 +156,15 @@ def _reach(group: Group, ports: Mapping[str, int]) -> Spec | None:
 
 
 def _routes(group: Group) -> Iterator[Spec | None]:
-    """What leads from outside to it, its kind said or not."""
+    """Yield the route from outside, with and without its kind."""
     found = _http_route(group) or _ingress(group)
     if found is None:
         yield None
         return
     kind, route = found
-    grpc = _spoken(group)
+    service = group.find(SERVICE, group.name)
+    ports = sequence(inside(service.body, "spec").get("ports")) if service else ()
+    grpc = next((text(mapping(port).get("name")) for port in ports if "appProtocol" in mapping(port)), None)
     port = _unless_main(grpc or route.pop("port", None))
     spec = {**route, **given(port=port), **({"grpc": True} if grpc else {})}
     yield spec
@@ -201,19 +200,12 @@ def _ingress(group: Group) -> tuple[str, Spec] | None:
     )
 
 
-def _spoken(group: Group) -> str | None:
-    """The port that speaks gRPC."""
-    service = group.find(SERVICE, group.name)
-    ports = sequence(inside(service.body, "spec").get("ports")) if service else ()
-    return next((text(mapping(port).get("name")) for port in ports if "appProtocol" in mapping(port)), None)
-
-
 def _canary(group: Group, container: Mapping[str, object]) -> Spec | None:
     item, route = group.find(DEPLOYMENT, canary_name(group.name)), next(group.of(HTTP_ROUTE), None)
     if item is None or route is None:
         return None
     other = main_container(template_of(item))
-    own, variables = said(container), said(other)
+    own, variables = variables_of(container), variables_of(other)
     backends = sequence(value_at(route.body, ("spec", "rules", 0, "backendRefs")))
     weights = [mapping(found) for found in backends if mapping(found).get("name") == item.name]
     return {
@@ -235,7 +227,7 @@ def _canary(group: Group, container: Mapping[str, object]) -> Spec | None:
 
 
 def _scalings(group: Group) -> Iterator[Spec | None]:
-    """What the number of pods follows, its kind said or not; a query of Prometheus may be one of gpuplan's own."""
+    """Yield the autoscaling, with and without its kind; a query of Prometheus may be one of gpuplan's own."""
     item = next(group.of(AUTOSCALER, SCALED_OBJECT), None)
     if item is None:
         yield None
@@ -261,7 +253,7 @@ def _metrics(spec: Mapping[str, object]) -> Iterator[Spec]:
 
 
 def _measures(metric: str, each: Decimal | None, *, is_counted: bool | None) -> Iterator[Spec]:
-    """What a metric of pods is called in a policy; its own name is left out where it is the usual one."""
+    """Yield the fields of a policy that a metric of pods may stand for, without the usual metric's name."""
     if each is None:
         return
     if metric == GPU_METRIC:
@@ -277,7 +269,7 @@ _USUAL: Final = {
     for measure in ("requestsPerSecond", "waitingRequests")
     for kind in AutoscalerKind
 }
-"""What is measured where a policy does not say the metric, by its name."""
+"""The measures by the metric that stands for them if a policy names none."""
 
 
 def _triggers(spec: Mapping[str, object]) -> Iterator[Spec]:
@@ -296,7 +288,7 @@ def _triggers(spec: Mapping[str, object]) -> Iterator[Spec]:
 
 
 _OF_PODS: Final = regex(r"sum\((?P<rate>rate\()?(?P<metric>[a-zA-Z_:][a-zA-Z0-9_:]*)\{.*\}(\[2m\]\))?\)")
-"""What gpuplan asks Prometheus of the pods of a service."""
+"""The query of Prometheus that gpuplan writes for the pods of a service."""
 
 
 def _whole(value: Decimal) -> int | float:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from gpuplan.compiler.base.disturbance import ChangeClass
 from gpuplan.compiler.pipeline import Report
+from gpuplan.features.live.drafts import Draft
 from gpuplan.features.live.drifting import Differs, Drift, NextSync
 from gpuplan.features.live.importing import Difference, Import
-from gpuplan.features.live.readers import Draft
 from gpuplan.features.live.views.importing import files, summary
 
 CHANGED = Drift(

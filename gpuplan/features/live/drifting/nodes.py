@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text
@@ -14,12 +14,12 @@ from gpuplan.compiler.base.wording import count, listing
 from gpuplan.compiler.checks.gpus import SHARED_ENDING
 from gpuplan.compiler.manifests import Identity, parse_quantity
 from gpuplan.compiler.manifests.provenance import Links, chosen, copied
-from gpuplan.compiler.planning.plan import GPU_RESOURCE, MIG_CONFIG_LABEL, POOL_LABEL, DynamicMig, Plan, Pool, Taint
+from gpuplan.compiler.planning.plan import GPU_RESOURCE, MIG_CONFIG_LABEL, POOL_LABEL, DynamicMig, Plan, Pool
 from gpuplan.compiler.planning.pool_nodes import has_node
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.planning.sources import default_taint_of, label_of, name_of, node_of
 from gpuplan.compiler.policy.models import Allocation, NodeLabels
-from gpuplan.features.live.drifting.comparing.objects import Scope
+from gpuplan.features.live.drifting.objects import Scope
 from gpuplan.features.live.dump import Dump, Item
 
 PRODUCT: Final = "nvidia.com/gpu.product"
@@ -28,14 +28,14 @@ _SUCCESS: Final = "success"
 
 
 class NodeDifference(NamedTuple):
-    """A node that is not as its pool says; ``item`` is None where the node, or some of the pool's, is not there.
+    """A node that is not as its pool says; ``node`` is None where the node, or some of the pool's, is not there.
 
     ``route`` leads to the field in the node. ``pool`` is None for a node that is in none. What ``is_labelled`` is set
     again by what labels nodes. ``links`` are the places of the policy that say it.
     """
 
     name: str
-    item: Item | None
+    node: Item | None
     pool: Pool | None
     route: Path
     written: object
@@ -46,7 +46,7 @@ class NodeDifference(NamedTuple):
 
 
 def compare_nodes(plan: Plan, dump: Dump) -> Iterator[NodeDifference]:
-    """What the nodes of a dump have otherwise than the plan; nothing where the dump has no nodes."""
+    """Yield the differences of a dump's nodes from a plan; none if the dump has no nodes."""
     items = {item.name: item for item in dump.of_kind("", "Node")}
     if not items:
         return
@@ -60,35 +60,46 @@ def compare_nodes(plan: Plan, dump: Dump) -> Iterator[NodeDifference]:
             yield from _differences(plan, part, item)
     if Scope(dump).is_whole(Identity("", "Node", "", "")):
         for pool in plan.pools:
-            yield from _missing(pool, of[pool.name])
+            found = of[pool.name]
+            there = {item.name for item in found}
+            if pool.nodes.names:
+                for name in pool.nodes.names:
+                    if name not in there:
+                        yield NodeDifference(name, None, pool, (), name, ABSENT, node_of(pool, name))
+            elif len(there) != pool.nodes.count:
+                links = (*copied(pool.at / "nodes" / "count"), *chosen(name_of(pool)))
+                note = f"pool `{pool.name}` has {count(len(there), 'node')} in the cluster, not {pool.nodes.count}"
+                if len(there) > pool.nodes.count:
+                    note += f": {listing(sorted(there))}"
+                yield NodeDifference("", None, pool, (), pool.nodes.count, len(there), links, note)
 
 
 def count_nodes(plan: Plan, dump: Dump) -> int:
-    """How many nodes are compared with their pool; those that gpuplan writes are compared as objects, too."""
+    """Return how many nodes are compared with their pool, without those that are compared as objects."""
     if plan.cluster.spec.node_labels is NodeLabels.NODE:
         return 0
     return len({item.name for item in dump.of_kind("", "Node") if _home(plan, item)})
 
 
-def _home(plan: Plan, item: Item) -> Pool | None:
-    """The pool, or the part of one, that a node belongs to."""
-    return next((part for part in plan.parts if _is_in(part, item)), None)
+def _home(plan: Plan, node: Item) -> Pool | None:
+    """Return the pool, or the part of one, that a node belongs to."""
+    return next((part for part in plan.parts if _is_in(part, node)), None)
 
 
-def _is_in(part: Pool, item: Item) -> bool:
+def _is_in(part: Pool, node: Item) -> bool:
     nodes = part.nodes
-    if any(item.labels.get(key) != value for key, value in nodes.selector.items()) or item.name in nodes.moved:
+    if any(node.labels.get(key) != value for key, value in nodes.selector.items()) or node.name in nodes.moved:
         return False
     if nodes.names or nodes.name_pattern is not None:
-        return has_node(nodes, item.name)
+        return has_node(nodes, node.name)
     if nodes.are_by_board:
-        return _product(item) in _products(part)
-    return bool(nodes.selector) or item.labels.get(POOL_LABEL) == part.name
+        return _product(node) in _products(part)
+    return bool(nodes.selector) or node.labels.get(POOL_LABEL) == part.name
 
 
-def _product(item: Item) -> str:
-    """The board's product label, whatever GPU Feature Discovery has added for how it is shared."""
-    return SHARED_ENDING.sub("", item.labels.get(PRODUCT, ""))
+def _product(node: Item) -> str:
+    """Return the board's product label, whatever GPU Feature Discovery has added for how it is shared."""
+    return SHARED_ENDING.sub("", node.labels.get(PRODUCT, ""))
 
 
 def _products(pool: Pool) -> Sequence[str]:
@@ -98,32 +109,32 @@ def _products(pool: Pool) -> Sequence[str]:
 # --- One node ----------------------------------------------------------------------------------------------------
 
 
-def _strays(plan: Plan, item: Item) -> Iterator[NodeDifference]:
-    """A node that no pool has, and that says that it is of one."""
-    if POOL_LABEL in item.labels:
+def _strays(plan: Plan, node: Item) -> Iterator[NodeDifference]:
+    """Yield a node that no pool has, and that says that it is of one."""
+    if POOL_LABEL in node.labels:
         route: Path = ("metadata", "labels", POOL_LABEL)
-        named = item.labels[POOL_LABEL]
+        named = node.labels[POOL_LABEL]
         known = next((pool for pool in plan.pools if pool.name == named), None)
         note = f"pool `{named}` does not take a node of this name" if known else f"there is no pool `{named}`"
         links = copied(known.at / "nodes") if known else ()
-        yield NodeDifference(item.name, item, known, route, ABSENT, named, links, note)
+        yield NodeDifference(node.name, node, known, route, ABSENT, named, links, note)
 
 
-def _differences(plan: Plan, part: Pool, item: Item) -> Iterator[NodeDifference]:
+def _differences(plan: Plan, part: Pool, node: Item) -> Iterator[NodeDifference]:
     if plan.cluster.spec.node_labels is not NodeLabels.NODE:  # those are objects that are written
-        yield from _labels(plan, part, item)
-    yield from _taints(part, item)
-    if PRODUCT in item.labels and _product(item) not in _products(part):
+        yield from _labels(plan, part, node)
+    yield from _taints(part, node)
+    if PRODUCT in node.labels and _product(node) not in _products(part):
         links = chosen(part.at / "gpu")
-        wanted, live = " or ".join(_products(part)), item.labels[PRODUCT]
+        wanted, live = " or ".join(_products(part)), node.labels[PRODUCT]
         note = f"the board is no {part.gpu.id}"
-        yield NodeDifference(item.name, item, part, ("metadata", "labels", PRODUCT), wanted, live, links, note)
-    state = item.labels.get(MIG_STATE, _SUCCESS)
+        yield NodeDifference(node.name, node, part, ("metadata", "labels", PRODUCT), wanted, live, links, note)
+    state = node.labels.get(MIG_STATE, _SUCCESS)
     if MIG_CONFIG_LABEL in part.labels and state != _SUCCESS:
         links = label_of(plan, part, MIG_CONFIG_LABEL)
         route: Path = ("metadata", "labels", MIG_STATE)
-        yield NodeDifference(item.name, item, part, route, _SUCCESS, state, links, _STATES.get(state, ""))
-    yield from _units(part, item)
+        yield NodeDifference(node.name, node, part, route, _SUCCESS, state, links, _STATES.get(state, ""))
+    yield from _units(part, node)
 
 
 _STATES: Final = {
@@ -133,15 +144,15 @@ _STATES: Final = {
 }
 
 
-def _labels(plan: Plan, part: Pool, item: Item) -> Iterator[NodeDifference]:
+def _labels(plan: Plan, part: Pool, node: Item) -> Iterator[NodeDifference]:
     for key, value in part.labels.items():
-        live = item.labels.get(key, ABSENT)
+        live = node.labels.get(key, ABSENT)
         if live == value:
             continue
         note = _note_on_layout(plan, live) if key == MIG_CONFIG_LABEL else ""
         route: Path = ("metadata", "labels", key)
         links = label_of(plan, part, key)
-        yield NodeDifference(item.name, item, part, route, value, live, links, note, is_labelled=True)
+        yield NodeDifference(node.name, node, part, route, value, live, links, note, is_labelled=True)
 
 
 def _note_on_layout(plan: Plan, live: object) -> str:
@@ -150,35 +161,38 @@ def _note_on_layout(plan: Plan, live: object) -> str:
     return "" if live in known or live is ABSENT else "no entry of the MIG manager's file is called so"
 
 
-def _taints(part: Pool, item: Item) -> Iterator[NodeDifference]:
+def _taints(part: Pool, node: Item) -> Iterator[NodeDifference]:
     """Taints are told apart by key and effect; others may have set more."""
-    live = [mapping(taint) for taint in sequence(inside(item.body, "spec").get("taints"))]
+    live = [mapping(taint) for taint in sequence(inside(node.body, "spec").get("taints"))]
     for index, taint in enumerate(part.taints):
-        same = next((n for n, other in enumerate(live) if _is_same_taint(taint, other)), None)
+        same = next(
+            (
+                n
+                for n, other in enumerate(live)
+                if ((taint.key, taint.effect.value) == (other.get("key"), other.get("effect")))
+            ),
+            None,
+        )
         links = default_taint_of(part, taint) if taint.is_default else copied(part.at / "taints" / index)
         written = f"{taint.key}={taint.value}:{taint.effect.value}" if taint.value else f"{taint.key}:{taint.effect}"
         if same is None:
             route: Path = ("spec", "taints")
-            yield NodeDifference(item.name, item, part, route, written, ABSENT, links, is_labelled=True)
+            yield NodeDifference(node.name, node, part, route, written, ABSENT, links, is_labelled=True)
         elif text(live[same].get("value")) != taint.value:
             found = text(live[same].get("value"))
             route = ("spec", "taints", same, "value")
-            yield NodeDifference(item.name, item, part, route, taint.value, found, links, is_labelled=True)
+            yield NodeDifference(node.name, node, part, route, taint.value, found, links, is_labelled=True)
 
 
-def _is_same_taint(taint: Taint, live: Mapping[str, Any]) -> bool:
-    return (taint.key, taint.effect.value) == (live.get("key"), live.get("effect"))
-
-
-def _units(part: Pool, item: Item) -> Iterator[NodeDifference]:
-    """What a node publishes; partitions that are made on demand, and claimed devices, are no resources."""
+def _units(part: Pool, node: Item) -> Iterator[NodeDifference]:
+    """Compare the resources that a node publishes, but for partitions on demand and claimed devices."""
     if isinstance(part.sharing, DynamicMig) or part.spec.allocation is Allocation.DRA:
         return
     planned: Counter[str] = Counter()
     for unit in part.units:
         if unit.device_class is None:
             planned[unit.resource or GPU_RESOURCE] += unit.per_node
-    status = inside(item.body, "status")
+    status = inside(node.body, "status")
     capacity, allocatable = ({**mapping(status.get(key))} for key in ("capacity", "allocatable"))
     others = {key for key in allocatable if key.startswith(_RESOURCES) and _number(allocatable[key])}
     for resource in sorted(planned.keys() | others) if allocatable else ():
@@ -189,7 +203,7 @@ def _units(part: Pool, item: Item) -> Iterator[NodeDifference]:
             note = "the rest is not healthy, or not set up" if field == "allocatable" and planned[resource] else ""
             links = copied(part.at / "sharing", part.at / "nodes" / "gpusPerNode")
             written = planned[resource] or ABSENT
-            yield NodeDifference(item.name, item, part, ("status", field, resource), written, live, links, note)
+            yield NodeDifference(node.name, node, part, ("status", field, resource), written, live, links, note)
 
 
 _RESOURCES: Final = "nvidia.com/"
@@ -201,18 +215,3 @@ def _number(value: object) -> int:
 
 
 # --- Nodes that are not there ------------------------------------------------------------------------------------
-
-
-def _missing(pool: Pool, found: Sequence[Item]) -> Iterator[NodeDifference]:
-    """Nodes that a pool names, or as many as it counts."""
-    there = {item.name for item in found}
-    if pool.nodes.names:
-        for name in pool.nodes.names:
-            if name not in there:
-                yield NodeDifference(name, None, pool, (), name, ABSENT, node_of(pool, name))
-    elif len(there) != pool.nodes.count:
-        links = (*copied(pool.at / "nodes" / "count"), *chosen(name_of(pool)))
-        note = f"pool `{pool.name}` has {count(len(there), 'node')} in the cluster, not {pool.nodes.count}"
-        if len(there) > pool.nodes.count:
-            note += f": {listing(sorted(there))}"
-        yield NodeDifference("", None, pool, (), pool.nodes.count, len(there), links, note)

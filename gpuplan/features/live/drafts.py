@@ -1,27 +1,59 @@
-"""Drafts of policies as files: where each stands, and its text below comments on what it is from."""
+"""Drafts of policies: documents that are to be written, with what each comes from, and their text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
-from typing import Final
+from typing import Any, Final
 
+from gpuplan.compiler.base.diagnostics import Diagnostic
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.base.wording import joined
 from gpuplan.compiler.manifests import to_yaml
 from gpuplan.compiler.pipeline.loading import DEFAULT_BASES, OVERLAYS
 from gpuplan.compiler.pipeline.writing import document
 from gpuplan.compiler.policy.models import API_VERSION
-from gpuplan.features.live.readers import Draft
+
+
+class Draft(Value):
+    """A policy document: ``spec`` is plain data in the order in which it is to be written.
+
+    ``sources`` are the objects that it came from (`Item.source`). ``remarks`` are sentences about what of them it does
+    not say, one for each finding, so that whoever reads the policy sees what is not in it.
+    """
+
+    kind: str
+    name: str
+    spec: Mapping[str, Any]
+    sources: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+class Found(Value):
+    """The drafts that a reader made of a dump, and its findings."""
+
+    drafts: tuple[Draft, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    def __add__(self, other: Found) -> Found:
+        return Found((*self.drafts, *other.drafts), (*self.diagnostics, *other.diagnostics))
+
 
 _SHARED: Final = {"Gpu": "gpus", "MigLayout": "layouts", "PriorityClass": "priority-classes"}
-"""What clusters may have in common, with the folder that it stands in."""
+"""The kinds that clusters may share, with the folder of each."""
 _OWN: Final = {"Pool": "pools", "Tenant": "tenants", "Workload": "workloads", "Retained": "retained"}
 _WIDTH: Final = 118
 
 
 def files_of(drafts: Iterable[Draft], cluster: str, *, shares: bool) -> dict[str, str]:
-    """The text of each draft by the path of its file; with ``shares`` what clusters may share is in `policies/`."""
+    """Return the text of each draft by the path of its file; with ``shares`` what clusters may share is in
+    `policies/`."""
     found: dict[str, str] = {}
     for draft in drafts:
         is_shared = shares and draft.kind in _SHARED
@@ -34,11 +66,11 @@ def files_of(drafts: Iterable[Draft], cluster: str, *, shares: bool) -> dict[str
 
 
 _UNFIT: Final = regex(r"[^-_.A-Za-z0-9]")
-"""What no file is called by: the names of a dump are whatever somebody wrote."""
+"""Characters that no file's name has: the names of a dump may be any text."""
 
 
 def text_of(draft: Draft) -> str:
-    """A document below comments on where it is from and what it does not say."""
+    """Return a document below comments on its sources and on what it does not say."""
     return "".join(_comments(draft)) + to_yaml(document(draft.kind, draft.name, draft.spec))
 
 
@@ -46,7 +78,7 @@ _MOST_SOURCES: Final = 8
 
 
 def _comments(draft: Draft) -> Iterator[str]:
-    """A line for each file that it came from, with the objects there, and one for each remark.
+    """Yield a line for each file that it came from, with the objects there, and one for each remark.
 
     Of a file that the user named from the root of the disk only the name is told: policies are committed.
     """
@@ -64,7 +96,7 @@ def _comments(draft: Draft) -> Iterator[str]:
 
 
 _INSTRUCTIONS: Final = ("gpuplan:", "$schema=")
-"""What makes a comment an instruction, to gpuplan or to an editor: a dump gives none."""
+"""Beginnings of comments that are instructions to gpuplan or to an editor: a dump gives none."""
 
 
 def _comment(text: str, indent: str) -> Iterator[str]:
@@ -76,10 +108,15 @@ def _comment(text: str, indent: str) -> Iterator[str]:
 
 
 def text_of_deletions(documents: Sequence[tuple[str, str]]) -> str:
-    """What takes documents of the bases away from a cluster that has none of them."""
+    """Return patches that delete documents of the bases from a cluster that has none of them."""
     head = "# What the bases have and this cluster has not.\n"
     texts = [
         to_yaml({"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name, "$patch": "delete"}})
         for kind, name in documents
     ]
     return head + "---\n".join(texts)
+
+
+def policy_name(name: str) -> str:
+    """Return a name that a document may have, as near as can be to a name in the cluster."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50].strip("-") or "layout"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set as AbstractSet
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, field_path
+from gpuplan.compiler.base.diagnostics import Diagnostic, Label, field_path
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text, value_at
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import listing
@@ -14,7 +15,7 @@ from gpuplan.compiler.manifests import Identity
 from gpuplan.compiler.manifests.selectors import matches
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Plan, Tenant
 from gpuplan.features.live.dump import Dump, Item
-from gpuplan.features.live.rules import ACTS_AGAINST_POLICY
+from gpuplan.features.live.findings import report
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 _KUEUE: Final = "kueue.x-k8s.io"
@@ -26,13 +27,15 @@ def opponents(
     ours: AbstractSet[Identity],
     written: Mapping[Identity, Mapping[str, Any]] = MappingProxyType({}),
 ) -> Iterator[Diagnostic]:
-    """What acts against a plan: objects of a dump, none of ours, and fields that others added to what is written."""
+    """Yield findings on what acts against a plan: objects of others, and fields that others added to ours."""
     around = _Around(plan, dump, {*ours})
     for check in (_quotas, _node_rules, _cluster_policies, _cluster_queues, _local_queues, _role_bindings):
-        for finding in check(around):
-            yield Diagnostic(ACTS_AGAINST_POLICY, finding, (plan.cluster.name,))
-    for finding in _additions(dump, written):
-        yield Diagnostic(ACTS_AGAINST_POLICY, finding, (plan.cluster.name,))
+        yield from (replace(diagnostic, clusters=(plan.cluster.name,)) for diagnostic in check(around))
+    yield from (replace(diagnostic, clusters=(plan.cluster.name,)) for diagnostic in _additions(dump, written))
+
+
+def _said_by(tenant: Tenant) -> tuple[Label, ...]:
+    return (Label(tenant.at, "what the tenant may have is said here"),)
 
 
 class _Around(NamedTuple):
@@ -46,7 +49,7 @@ class _Around(NamedTuple):
         return (item for item in self.dump.of_kind(group, kind) if item.identity not in self.ours)
 
     def tenant_of(self, namespace: str) -> Tenant | None:
-        """The tenant that a namespace belongs to, by name or by its label."""
+        """Return the tenant that a namespace belongs to, by name or by its label."""
         named = next((tenant for tenant in self.plan.tenants if namespace in tenant.spec.namespaces), None)
         item = self.dump.find("", "Namespace", namespace)
         label = item.labels.get(TENANT_LABEL, "") if item else ""
@@ -54,7 +57,7 @@ class _Around(NamedTuple):
         return named or next(labelled, None)
 
     def labels_of(self, namespace: str, tenant: Tenant) -> Mapping[str, str]:
-        """The labels of a namespace: those that it has, or else those that it is given."""
+        """Return the labels of a namespace: those that it has, or else those that it is given."""
         item = self.dump.find("", "Namespace", namespace)
         given = {TENANT_LABEL: tenant.name} if item is None else item.labels
         return {"kubernetes.io/metadata.name": namespace, **given}
@@ -93,26 +96,21 @@ _ADDITIONS: Final = (
 )
 
 
-def _additions(dump: Dump, written: Mapping[Identity, Mapping[str, Any]]) -> Iterator[Finding]:
+def _additions(dump: Dump, written: Mapping[Identity, Mapping[str, Any]]) -> Iterator[Diagnostic]:
     for addition in _ADDITIONS:
         for item in dump.of_kind(addition.group, addition.kind):
             found = value_at(item.body, addition.route)
             body = written.get(item.identity)
             if body is None or not found or found == addition.idle or value_at(body, addition.route) is not None:
                 continue
-            yield Finding(
-                item.at / addition.route,
-                f"{item.title} has `{field_path(addition.route)}`, which no policy writes",
-                label=addition.effect,
-                notes=("a sync leaves fields alone that others added",),
-                help="take it out; where the API server refuses that, delete the object: the next sync creates it",
-            )
+            field = field_path(addition.route)
+            yield report("added-field", item.at / addition.route, item=item, field=field, addition=addition)
 
 
 # --- Quotas ------------------------------------------------------------------------------------------------------
 
 
-def _quotas(around: _Around) -> Iterator[Finding]:
+def _quotas(around: _Around) -> Iterator[Diagnostic]:
     counted = {unit.asked_as for pool in around.plan.pools for unit in pool.units if unit.asked_as}
     for item in around.others("", "ResourceQuota"):
         tenant = around.tenant_of(item.namespace)
@@ -120,26 +118,19 @@ def _quotas(around: _Around) -> Iterator[Finding]:
         asked = {key: key.removeprefix(_REQUESTS) for key in hard if key.startswith(_REQUESTS)}
         keys = [key for key, resource in asked.items() if resource in counted or resource.startswith("nvidia.com/")]
         if tenant and keys:
-            yield Finding(
-                item.at / "spec" / "hard" / keys[0],
-                f"{item.title} caps `{keys[0]}` beside gpuplan's quota",
-                label=f"{listing(keys)} of tenant `{tenant.name}`",
-                related=(Label(tenant.at, "what the tenant may have is said here"),),
-                notes=("of two quotas that count the same, the tighter one holds",),
-                help=f"delete it, or set the quota in Tenant `{tenant.name}`",
-            )
+            at, related = item.at / "spec" / "hard" / keys[0], _said_by(tenant)
+            yield report("quota-beside", at, related=related, item=item, keys=keys, all=listing(keys), tenant=tenant)
 
 
 _REQUESTS: Final = "requests."
-"""How all keys begin that count extended resources (`isExtendedResourceNameForQuota` in
-`pkg/quota/v1/evaluator/core/pods.go` of kubernetes/kubernetes); others of them cap nothing.
-"""
+"""The beginning of all keys that count extended resources (`isExtendedResourceNameForQuota` in
+`pkg/quota/v1/evaluator/core/pods.go` of kubernetes/kubernetes); others of them cap nothing."""
 
 
 # --- Nodes -------------------------------------------------------------------------------------------------------
 
 
-def _node_rules(around: _Around) -> Iterator[Finding]:
+def _node_rules(around: _Around) -> Iterator[Diagnostic]:
     given = {key: part for part in around.plan.parts for key in part.labels}
     for item in around.dump.objects:
         if item.kind != "NodeFeatureRule" or item.identity in around.ours:
@@ -147,34 +138,24 @@ def _node_rules(around: _Around) -> Iterator[Finding]:
         for index, rule in enumerate(sequence(inside(item.body, "spec").get("rules"))):
             for key, value in mapping(mapping(rule).get("labels")).items():
                 if key in given:
-                    yield Finding(
-                        item.at / "spec" / "rules" / index / "labels" / key,
-                        f"{item.title} gives nodes the label `{key}`, which pools give them",
-                        label=f"`{value}`" if isinstance(value, str) else "",
-                        related=(Label(given[key].at, f"pool `{given[key].name}` gives it"),),
-                        notes=("of two rules that give a node one label, the one whose name comes later holds",),
-                        help="take the label out of the rule",
-                    )
+                    at, pool = item.at / "spec" / "rules" / index / "labels" / key, given[key]
+                    related, shown = (Label(pool.at, f"pool `{pool.name}` gives it"),), f"`{value}`"
+                    shown = shown if isinstance(value, str) else ""
+                    yield report("label-by-another-rule", at, related=related, item=item, key=key, value=shown)
 
 
-def _cluster_policies(around: _Around) -> Iterator[Finding]:
+def _cluster_policies(around: _Around) -> Iterator[Diagnostic]:
     name = around.plan.cluster.gpu_operator.cluster_policy
     for item in around.others("nvidia.com", "ClusterPolicy"):
         if item.name != name:
-            yield Finding(
-                item.at / "metadata" / "name",
-                f"{item.title} is a second one beside `{name}`",
-                label="the GPU Operator obeys one: the oldest from v26.7.0 on, before the first that it sees",
-                related=(Label(around.plan.cluster.gpu_operator.at, f"the policy is about `{name}`"),),
-                notes=("it writes no `status.state` of the others (`Reconcile` in its `clusterpolicy_controller.go`)",),
-                help="delete the one that is not in use",
-            )
+            related = (Label(around.plan.cluster.gpu_operator.at, f"the policy is about `{name}`"),)
+            yield report("second-cluster-policy", item.at / "metadata" / "name", related=related, item=item, name=name)
 
 
 # --- Queues ------------------------------------------------------------------------------------------------------
 
 
-def _cluster_queues(around: _Around) -> Iterator[Finding]:
+def _cluster_queues(around: _Around) -> Iterator[Diagnostic]:
     for item in around.others(_KUEUE, "ClusterQueue"):
         spec = inside(item.body, "spec")
         selector = spec.get("namespaceSelector")
@@ -185,52 +166,40 @@ def _cluster_queues(around: _Around) -> Iterator[Finding]:
             if isinstance(selector, Mapping) and matches(selector, around.labels_of(namespace, tenant)) is True
         ]
         if open_to:
-            yield Finding(
-                item.at / "spec" / "namespaceSelector",
-                f"{item.title} takes work of tenants' namespaces",
-                label=f"of {listing(open_to)}",
-                notes=("what it admits, no quota of theirs counts",),
-                help="let its `namespaceSelector` leave these namespaces out",
-            )
+            at = item.at / "spec" / "namespaceSelector"
+            yield report("queue-takes-tenants", at, item=item, namespaces=listing(open_to))
 
 
-def _local_queues(around: _Around) -> Iterator[Finding]:
+def _local_queues(around: _Around) -> Iterator[Diagnostic]:
     queues = {identity.name for identity in around.ours if identity.kind == "ClusterQueue"}
     for item in around.others(_KUEUE, "LocalQueue"):
         tenant = around.tenant_of(item.namespace)
         queue = text(inside(item.body, "spec").get("clusterQueue"))
         if tenant and queue and queue not in queues:
-            yield Finding(
-                item.at / "spec" / "clusterQueue",
-                f"{item.title} leads to a ClusterQueue that is not gpuplan's",
-                label=f"`{queue}` admits what the quota of tenant `{tenant.name}` does not count",
-                related=(Label(tenant.at, "what the tenant may have is said here"),),
-                help="delete it",
-            )
+            at, related = item.at / "spec" / "clusterQueue", _said_by(tenant)
+            yield report("leads-to-another-queue", at, related=related, item=item, queue=queue, tenant=tenant)
 
 
 # --- Rights ------------------------------------------------------------------------------------------------------
 
 
-def _role_bindings(around: _Around) -> Iterator[Finding]:
+def _role_bindings(around: _Around) -> Iterator[Diagnostic]:
     for item in around.others(_RBAC, "RoleBinding"):
         tenant = around.tenant_of(item.namespace)
         role = mapping(item.body.get("roleRef"))
         spaces = {item.namespace, *(tenant.spec.namespaces if tenant else ())}
         named = [who for subject in sequence(item.body.get("subjects")) if (who := _who(mapping(subject), spaces))]
         if tenant and named and _writes_quotas(around.dump, role, item.namespace):
-            yield Finding(
-                item.at / "roleRef" / "name",
-                f"{item.title} lets others write quotas of tenant `{tenant.name}`",
-                label=f"{listing(named)} may, as `{text(role.get('name'))}`",
-                related=(Label(tenant.at, "what the tenant may have is said here"),),
-                notes=("who may write a ResourceQuota can lift it",),
-                help="bind `edit` or `admin`, which leave quotas alone, or name the members in the Tenant",
+            at, related = item.at / "roleRef" / "name", _said_by(tenant)
+            who, role_name = listing(named), text(role.get("name"))
+            yield report(
+                "binding-writes-quotas", at, related=related, item=item, tenant=tenant, who=who, role=role_name
             )
 
 
 def _who(subject: Mapping[str, Any], namespaces: AbstractSet[str]) -> str:
-    """A person, a group, or an account of the tenant's own namespaces; empty for Kubernetes' own and other programs."""
+    """Return a person, a group, or an account of the tenant's own namespaces; empty for Kubernetes' own and other
+    programs."""
     name = text(subject.get("name"))
     if subject.get("kind") == "ServiceAccount":
         return name if subject.get("namespace") in namespaces else ""

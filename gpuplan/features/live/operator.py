@@ -1,4 +1,4 @@
-"""What the GPU Operator is told of its operands, in a ClusterPolicy or in Helm values."""
+"""The settings of the GPU Operator, in a ClusterPolicy or in Helm values."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Settings(NamedTuple):
 
 
 class Operator(Value):
-    """What the operator is told, in all parts of the dump together."""
+    """The settings of the operator, in all parts of the dump together."""
 
     settings: tuple[Settings, ...]
 
     def text(self, *route: str) -> str:
-        """The first text that is told at a route."""
+        """Return the first text that is told at a route."""
         return next(filter(None, (text(value_at(part.body, route)) for part in self.settings)), "")
 
     @property
@@ -47,12 +47,13 @@ def is_settings(body: Mapping[str, object]) -> bool:
 
 
 def read_operator(dump: Dump) -> Operator:
-    """The ClusterPolicy first: it is what the operator reads, whoever has written it."""
+    """Return all settings of the operator, those of the ClusterPolicy that it obeys first."""
     return Operator((*_policies(dump), *_values(dump)))
 
 
 def obeyed_policy(dump: Dump) -> Item | None:
-    """The ClusterPolicy that the operator works by: it writes the status of no other. Without one it is the oldest.
+    """Return the ClusterPolicy that the operator works by: it writes the status of no other. Without one it is the
+    oldest.
 
     (`Reconcile` in `controllers/clusterpolicy_controller.go` of NVIDIA/gpu-operator, from v24.6.2:122 to v26.7.0:128,
     gives the others the state `ignored` in its memory, and returns.)
@@ -60,9 +61,9 @@ def obeyed_policy(dump: Dump) -> Item | None:
     return min(dump.of_kind("nvidia.com", "ClusterPolicy"), key=_order, default=None)
 
 
-def _order(item: Item) -> tuple[bool, str, str]:
-    state = text(value_at(item.body, ("status", "state")))
-    return state in ("", "ignored"), text(value_at(item.body, ("metadata", "creationTimestamp"))), item.name
+def _order(policy: Item) -> tuple[bool, str, str]:
+    state = text(value_at(policy.body, ("status", "state")))
+    return state in ("", "ignored"), text(value_at(policy.body, ("metadata", "creationTimestamp"))), policy.name
 
 
 def _policies(dump: Dump) -> Iterator[Settings]:

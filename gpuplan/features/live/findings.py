@@ -1,0 +1,84 @@
+"""Findings of an import, whose texts are rows of `findings.yaml`, and remarks on the drafts of policies."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin, Severity
+from gpuplan.compiler.manifests.templates import read_rows
+from gpuplan.features.live.rules import RULES
+
+if TYPE_CHECKING:
+    from gpuplan.features.live.dump import Item
+
+ROWS: Final = Path(__file__).with_name("findings.yaml")
+_BY_CODE: Final = {rule.code: rule for rule in RULES}
+
+
+def report(
+    row: str,
+    at: Origin,
+    *,
+    related: tuple[Label, ...] = (),
+    notes: Sequence[str] = (),
+    severity: Severity | None = None,
+    rule: str = "",
+    **values: Any,  # noqa: ANN401 - whatever a text names
+) -> Diagnostic:
+    """Return the finding of a row at a place, with values for the names in its texts and further notes."""
+    texts = read_rows(ROWS)[row]
+    fields = {field: texts.get(field, "").format_map(values) for field in ("message", "label", "help")}
+    filled = (note.format_map(values) for note in texts.get("notes", ()))
+    severity = severity or (Severity(texts["severity"]) if "severity" in texts else None)
+    finding = Finding(at, related=related, notes=tuple(filter(None, (*filled, *notes))), severity=severity, **fields)
+    return _BY_CODE[rule or texts["rule"]].report(finding)
+
+
+class Reports:
+    """The findings of a reader in their order, and remarks by subject: a draft, an object or a team.
+
+    A remark is the message of a finding, ``in_full`` with its notes and its help.
+    """
+
+    def __init__(self, *, in_full: bool = False) -> None:
+        self._in_full = in_full
+        self.diagnostics: list[Diagnostic] = []
+        self._remarks: dict[Hashable, dict[str, None]] = {}
+
+    def say(self, row: str, at: Origin | None, *subjects: Hashable, **values: Any) -> None:  # noqa: ANN401 - as above
+        """Report a row of `findings.yaml`, with a remark on each subject; without a place there are remarks alone."""
+        texts = read_rows(ROWS)[row]
+        if at is None or "remark" in texts:
+            for subject in subjects:
+                self.remark(subject, texts.get("remark", texts["message"]).format_map(values))
+        if at is not None:
+            self.add(report(row, at, **values), *(() if "remark" in texts else subjects))
+
+    def about(
+        self,
+        row: str,
+        item: Item,
+        *route: str | int,
+        at: Origin | None = None,
+        also: Iterable[Item] = (),
+        **values: Any,  # noqa: ANN401 - as above
+    ) -> None:
+        """Report a row about an object, at a place in it unless ``at`` is given, with remarks on it and on others."""
+        identities = (item.identity, *(other.identity for other in also))
+        self.say(row, at or item.at / route, *identities, item=item, **values)
+
+    def add(self, diagnostic: Diagnostic, *subjects: Hashable) -> None:
+        self.diagnostics.append(diagnostic)
+        finding = diagnostic.shown
+        texts = (finding.message, *finding.notes, finding.help) if self._in_full else (finding.message,)
+        for subject in subjects:
+            self.remark(subject, "; ".join(filter(None, texts)))
+
+    def remark(self, subject: Hashable, text: str) -> None:
+        self._remarks.setdefault(subject, {})[text] = None
+
+    def remarks(self, *subjects: Hashable) -> tuple[str, ...]:
+        """Return the remarks on some subjects, each once."""
+        return tuple(dict.fromkeys(text for subject in subjects for text in self._remarks.get(subject, ())))

@@ -1,0 +1,442 @@
+"""The nodes of a dump that have NVIDIA GPUs, their models, and what says which pool they are in and what they get."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache, lru_cache
+from typing import Any, Final
+
+from gpuplan.compiler.backends.partitions import is_kept
+from gpuplan.compiler.base.diagnostics import Origin
+from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.plain import inside, mapping, sequence, text
+from gpuplan.compiler.base.values import NamedTuple, Value
+from gpuplan.compiler.catalog import Gpu, Profile, load
+from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, GPU_RESOURCE, MIG_CONFIG_LABEL, POOL_LABEL
+from gpuplan.compiler.planning.pools import ROLLOUT_SUFFIX
+from gpuplan.compiler.policy.models import Effect
+from gpuplan.features.live.dump import Dump, Item
+
+PRODUCT_LABEL: Final = "nvidia.com/gpu.product"
+COUNT_LABEL: Final = "nvidia.com/gpu.count"
+
+_SHARED: Final = "-SHARED"
+_MIG: Final = "-MIG-"
+"""The endings that GPU Feature Discovery adds to a product's name if its GPUs are shared, and if MIG devices are
+published as GPUs (`productLabel` in `internal/lm/resource.go` of NVIDIA/k8s-device-plugin)."""
+
+
+def bare_product(label: str) -> str:
+    """Return the product of whole GPUs that a value of the label is about."""
+    return label.removesuffix(_SHARED).partition(_MIG)[0]
+
+
+def is_of_mig_devices(label: str) -> bool:
+    """Whether the label counts MIG devices, and says what one of these has."""
+    return _MIG in label
+
+
+@cache
+def _products() -> Mapping[str, str]:
+    return {product.label: gpu.id for gpu in load().all() for product in gpu.products}
+
+
+def find_by_product(label: str) -> Gpu | None:
+    return load().find(_products().get(bare_product(label), ""))
+
+
+def find_by_pci(devices: Iterable[str]) -> Gpu | None:
+    """Return the one model of the catalog that has all these ids, as `lspci -nn` prints them."""
+    wanted = set(devices)
+    found = [gpu for gpu in load().all() if wanted and wanted <= {device.spelt for device in gpu.pci}]
+    return found[0] if len(found) == 1 else None
+
+
+def profile_of_product(label: str, gpu: Gpu) -> Profile | None:
+    """Return the profile of the MIG devices that the label counts; None where it counts whole GPUs."""
+    suffix = label.removesuffix(_SHARED).partition(_MIG)[2]
+    return next((profile for profile in gpu.profiles if profile.resource_suffix == suffix), None)
+
+
+# --- What NFD found ----------------------------------------------------------------------------------------------
+
+_NFD: Final = "nfd.k8s-sigs.io"
+_NODE_OF_FEATURE: Final = "nfd.node.kubernetes.io/node-name"
+_LABEL: Final = regex(r"feature\.node\.kubernetes\.io/pci-(?:[0-9a-f]{4}_)?10de_([0-9a-f]{4})(?:_[0-9a-f_]*)?\.present")
+"""Where NFD was told to name devices by more than class and vendor (`deviceLabelFields` of its source `pci`)."""
+_ID: Final = regex(r"[0-9a-f]{4}")
+
+
+def devices_by_node(dump: Dump) -> Mapping[str, frozenset[str]]:
+    """Return the PCI ids of NVIDIA's graphics boards by node, of NFD's own objects."""
+    found: dict[str, frozenset[str]] = {}
+    for item in dump.of_kind(_NFD, "NodeFeature"):
+        node = item.labels.get(_NODE_OF_FEATURE, item.name)
+        parts = inside(item.body, "spec", "features", "instances", "pci.device")
+        elements = [inside(mapping(element), "attributes") for element in sequence(parts.get("elements"))]
+        found[node] = frozenset(filter(None, map(_device, elements)))
+    return found
+
+
+def _device(attributes: Mapping[str, object]) -> str:
+    vendor, device = text(attributes.get("vendor")), text(attributes.get("device"))
+    is_board = text(attributes.get("class")).startswith("03")
+    return f"10de:{device}" if is_board and vendor == "10de" and _ID.fullmatch(device) else ""
+
+
+def devices_of_labels(labels: Iterable[str]) -> frozenset[str]:
+    return frozenset(f"10de:{match[1]}" for label in labels if (match := _LABEL.fullmatch(label)))
+
+
+# --- Models that the catalog lacks -------------------------------------------------------------------------------
+
+
+def gpu_name(product: str) -> str:
+    """Return a name for a model that a platform describes itself."""
+    short = re.sub(r"^nvidia-", "", product.lower())
+    return re.sub(r"[^a-z0-9]+", "-", short).strip("-")[:40].strip("-") or "gpu"
+
+
+def described(
+    labels: Mapping[str, str], products: Iterable[str], devices: Iterable[str]
+) -> Iterator[tuple[str, object]]:
+    """Yield the fields of a `Gpu`, as far as a node with whole GPUs says them."""
+    memory = labels.get("nvidia.com/gpu.memory", "")
+    if memory.isdigit():
+        yield "memoryMiB", int(memory)
+    major, minor = (labels.get(f"nvidia.com/gpu.compute.{part}", "") for part in ("major", "minor"))
+    if major.isdigit() and minor.isdigit():
+        yield "computeCapability", f"{major}.{minor}"
+    yield "products", sorted(set(products))
+    if found := sorted(set(devices)):
+        yield "pci", found
+
+
+Taint = tuple[str, str, str]
+"""Key, effect and value."""
+
+
+class Machine(Value):
+    """A node. ``published`` are NVIDIA's resources that it has for pods; nothing of an object without a status.
+
+    ``is_partial`` says that the object is what somebody applies to the node, and not the node.
+    """
+
+    at: Origin
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    published: Mapping[str, int]
+    devices: frozenset[str]
+    source: str
+    is_partial: bool = False
+
+    @property
+    def product(self) -> str:
+        return self.labels.get(PRODUCT_LABEL, "")
+
+    @property
+    def pool(self) -> str:
+        return self.labels.get(POOL_LABEL, "")
+
+    @property
+    def counted(self) -> int:
+        """The number in the label: of GPUs, or of MIG devices that are published as GPUs."""
+        count = self.labels.get(COUNT_LABEL, "")
+        return int(count) if count.isdigit() and len(count) < _DIGITS else 0
+
+    @property
+    def has_mig_devices(self) -> bool:
+        """Whether it publishes MIG devices under names of their own."""
+        return any(name.startswith(_MIG_RESOURCES) for name in self.published)
+
+    @property
+    def has_gpus(self) -> bool:
+        marks = (PRODUCT_LABEL, POOL_LABEL, MIG_CONFIG_LABEL, DEVICE_PLUGIN_CONFIG_LABEL)
+        is_present = self.labels.get("nvidia.com/gpu.present") == "true"
+        return is_present or bool(self.published or self.devices) or any(self.labels.get(mark) for mark in marks)
+
+
+_DIGITS: Final = 5
+_MIG_RESOURCES: Final = "nvidia.com/mig-"
+
+
+class Machines(NamedTuple):
+    """The nodes with GPUs by name, and what Git applies to some of them."""
+
+    live: Mapping[str, Machine]
+    applied: Mapping[str, Machine]
+
+
+def read_machines(dump: Dump) -> Machines:
+    """Return the nodes with GPUs; of a node that is there twice the first."""
+    live: dict[str, Machine] = {}
+    applied: dict[str, Machine] = {}
+    devices = devices_by_node(dump)
+    for item in dump.of_kind("", "Node"):
+        machine = _machine(item, devices.get(item.name, frozenset()))
+        if machine.has_gpus and machine.name:
+            (applied if machine.is_partial else live).setdefault(machine.name, machine)
+    return Machines(dict(sorted(live.items())), dict(sorted(applied.items())))
+
+
+def _machine(node: Item, devices: frozenset[str]) -> Machine:
+    status = inside(node.body, "status")
+    resources = mapping(status.get("allocatable")) or mapping(status.get("capacity"))
+    return Machine(
+        at=node.at,
+        name=node.name,
+        labels=node.labels,
+        taints=tuple(sorted(_taints(inside(node.body, "spec").get("taints")))),
+        published={key: count for key, value in resources.items() if (count := _count(key, value))},
+        devices=devices or devices_of_labels(node.labels),
+        source=node.source,
+        is_partial="status" not in node.body,
+    )
+
+
+def _count(resource: str, value: object) -> int:
+    is_ours = resource == GPU_RESOURCE or resource.startswith((f"{GPU_RESOURCE}.", _MIG_RESOURCES))
+    written = str(value)
+    return int(written) if is_ours and written.isdigit() and len(written) < _DIGITS else 0
+
+
+_OTHERS_TAINTS: Final = (
+    "node.kubernetes.io/",
+    "node.cloudprovider.kubernetes.io/",
+    "node.cilium.io/",
+    "karpenter.sh/",
+    "ToBeDeletedByClusterAutoscaler",
+    "DeletionCandidateOfClusterAutoscaler",
+    "cloud.google.com/gke-quick-remove",
+    "cloud.google.com/impending-node-termination",
+)
+"""Beginnings of the keys of taints that come and go by themselves."""
+
+
+def _taints(written: object) -> Iterator[Taint]:
+    effects = {effect.value for effect in Effect}
+    for part in map(mapping, sequence(written)):
+        key, effect = text(part.get("key")), text(part.get("effect"))
+        if key and effect in effects and not key.startswith(_OTHERS_TAINTS):
+            yield key, effect, text(part.get("value"))
+
+
+def read_taints(written: object) -> tuple[Taint, ...]:
+    """Return the taints of an object that says which ones nodes are to have."""
+    return tuple(_taints(written))
+
+
+Labels = Mapping[str, str]
+
+
+class Part(Value):
+    """Nodes that get the same: all of a pool, or those that a rollout has moved or left.
+
+    ``names`` are those that it lists; ``except_names`` those that the pattern matches and that are not meant. ``count``
+    is 0 where it does not say how many there are. ``devices`` are PCI ids that it asks for.
+    """
+
+    at: Origin
+    source: str
+    labels: Labels
+    taints: tuple[Taint, ...] = ()
+    names: tuple[str, ...] = ()
+    pattern: str = ""
+    except_names: tuple[str, ...] = ()
+    selector: Labels = {}  # noqa: RUF012 - never changed
+    count: int = 0
+    gpus_per_node: int = 0
+    gpu: str = ""
+    devices: frozenset[str] = frozenset()
+
+    @property
+    def asks_for_boards(self) -> bool:
+        return bool(self.devices)
+
+    def has(self, machine: Machine) -> bool:
+        """Whether a node is one of them."""
+        if self.names:
+            return machine.name in self.names
+        if machine.name in self.except_names:
+            return False
+        return (bool(self.pattern) and _matches(self.pattern, machine.name)) or (
+            bool(self.selector) and self.selector.items() <= machine.labels.items()
+        )
+
+
+class Claim(Value):
+    """A pool that something writes for: its ``parts``, of which a rollout has two, the nodes that are moved last."""
+
+    pool: str
+    parts: tuple[Part, ...]
+
+    @property
+    def first(self) -> Part:
+        return self.parts[0]
+
+
+class Kept(NamedTuple):
+    """Labels that nodes keep which a pool has let go."""
+
+    name: str
+    part: Part
+
+
+def _matches(pattern: str, name: str) -> bool:
+    compiled = _compiled(pattern)
+    return compiled is not None and compiled.fullmatch(name) is not None
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    """Return a pattern of RE2, where Python can read it, too."""
+    try:
+        return re.compile(pattern)
+    except (re.error, RecursionError, OverflowError):
+        return None
+
+
+def read_claims(dump: Dump, machines: Machines) -> tuple[tuple[Claim, ...], tuple[Kept, ...]]:
+    """One claim for each pool; a table says most, then come rules, then what Git applies to nodes."""
+    claims: list[Claim] = []
+    kept: list[Kept] = []
+    for item in (found for group in _RULE_GROUPS for found in dump.of_kind(group, "NodeFeatureRule")):
+        rules = [*_rules(item)]
+        if is_kept(item.name):
+            kept += [Kept(name, part) for name, part in rules]
+            continue
+        parts = sorted(rules, key=lambda rule: rule[0].endswith(ROLLOUT_SUFFIX))
+        for pool in dict.fromkeys(part.labels[POOL_LABEL] for _, part in parts if POOL_LABEL in part.labels):
+            own = [(name, part) for name, part in parts if part.labels.get(POOL_LABEL) == pool]
+            left = [] if not own[0][0].endswith(ROLLOUT_SUFFIX) else [Part(own[0][1].at, own[0][1].source, {})]
+            claims.append(Claim(pool, (*left, *(part for _, part in own[:2]))))
+
+    found: dict[str, Claim] = {}
+    for claim in (*_of_tables(dump), *claims, *_of_nodes(machines.applied.values())):
+        found.setdefault(claim.pool, claim)
+    return tuple(found[name] for name in sorted(found)), tuple(kept)
+
+
+# --- Rules -------------------------------------------------------------------------------------------------------
+
+_RULE_GROUPS: Final = ("nfd.k8s-sigs.io", "nfd.openshift.io")
+_ANCHORS: Final = ("^(?:", ")$")
+
+
+def _rules(obj: Item) -> Iterator[tuple[str, Part]]:
+    for index, written in enumerate(sequence(inside(obj.body, "spec").get("rules"))):
+        rule = mapping(written)
+        part = Part(
+            at=obj.at / "spec" / "rules" / index,
+            source=obj.source,
+            labels=_texts(rule.get("labels")),
+            taints=read_taints(rule.get("taints")),
+        )
+        features = [mapping(feature) for feature in sequence(rule.get("matchFeatures"))]
+        choices = [mapping(choice) for choice in sequence(rule.get("matchAny"))]
+        features += [mapping(part) for choice in choices for part in sequence(choice.get("matchFeatures"))]
+        for feature in features:
+            part = _narrowed(part, feature)
+        yield text(rule.get("name")), part
+
+
+def _narrowed(part: Part, feature: Mapping[str, object]) -> Part:
+    """Return the part with what one term says of its nodes."""
+    expressions = inside(feature, "matchExpressions")
+    if feature.get("feature") == "pci.device":
+        return replace(part, devices=part.devices | frozenset(_devices(expressions)))
+    name = inside(expressions, "nodename")
+    values = tuple(value for value in sequence(name.get("value")) if isinstance(value, str))
+    match name.get("op"):
+        case "In":
+            return replace(part, names=values)
+        case "NotIn":
+            return replace(part, except_names=values)
+        case "InRegexp" if values:
+            return replace(part, pattern=values[0].removeprefix(_ANCHORS[0]).removesuffix(_ANCHORS[1]))
+        case _:
+            return part
+
+
+def _devices(expressions: Mapping[str, object]) -> Iterator[str]:
+    """Yield the boards that a term asks for, as `lspci -nn` prints their ids."""
+    vendor, model = (
+        next(iter(_names(inside(expressions, f"subsystem_{part}").get("value"))), "") for part in ("vendor", "device")
+    )
+    behind = f"/{vendor}:{model}" if vendor and model else ""
+    yield from (f"10de:{device}{behind}" for device in _names(inside(expressions, "device").get("value")))
+
+
+# --- Tables ------------------------------------------------------------------------------------------------------
+
+
+def _of_tables(dump: Dump) -> Iterator[Claim]:
+    rows: dict[str, list[Part]] = {}
+    for document in dump.others:
+        for index, written in enumerate(sequence(mapping(document.data).get("nodeGroups"))):
+            row = mapping(written)
+            if pool := text(row.get("pool")):
+                at = document.origin / "nodeGroups" / index
+                rows.setdefault(pool, []).append(_row(at, f"table of node groups ({document.file.path})", row))
+    for pool, parts in rows.items():
+        yield Claim(pool, tuple(parts[:2]))
+
+
+def _row(at: Origin, source: str, row: Mapping[str, object]) -> Part:
+    return Part(
+        at=at,
+        source=source,
+        labels=_texts(row.get("labels")),
+        taints=read_taints(row.get("taints")),
+        names=_names(row.get("names")),
+        pattern=text(row.get("namePattern")),
+        except_names=_names(row.get("exceptNames")),
+        selector=_texts(row.get("selector")),
+        count=_number(row.get("nodes")),
+        gpus_per_node=_number(row.get("gpusPerNode")),
+        gpu=text(row.get("gpu")),
+    )
+
+
+# --- Nodes -------------------------------------------------------------------------------------------------------
+
+
+def _of_nodes(machines: Iterable[Machine]) -> Iterator[Claim]:
+    """Yield the claims of nodes that Git applies, by the pool in their label."""
+    pools: dict[str, dict[tuple[tuple[str, str], ...], list[Machine]]] = {}
+    for machine in machines:
+        if machine.pool:
+            marks = tuple(sorted(machine.labels.items()))
+            pools.setdefault(machine.pool, {}).setdefault(marks, []).append(machine)
+    for pool, groups in pools.items():
+        parts = [_part_of(found) for found in groups.values()]
+        yield Claim(pool, tuple(sorted(parts, key=lambda part: _is_moved(pool, part)))[:2])
+
+
+def _is_moved(pool: str, part: Part) -> bool:
+    key = part.labels.get(DEVICE_PLUGIN_CONFIG_LABEL, "")
+    return key.endswith(ROLLOUT_SUFFIX) or (key != pool and not part.labels.get(MIG_CONFIG_LABEL))
+
+
+def _part_of(machines: list[Machine]) -> Part:
+    first = machines[0]
+    names = tuple(machine.name for machine in machines)
+    return Part(first.at, first.source, first.labels, first.taints, names)
+
+
+# --- Any shape ---------------------------------------------------------------------------------------------------
+
+
+def _texts(value: object) -> dict[str, str]:
+    return {key: part for key, part in mapping(value).items() if isinstance(part, str)}
+
+
+def _names(value: object) -> tuple[str, ...]:
+    return tuple(part for part in sequence(value) if isinstance(part, str))
+
+
+def _number(value: Any) -> int:  # noqa: ANN401 - plain data
+    return value if isinstance(value, int) and value > 0 else 0

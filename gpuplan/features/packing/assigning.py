@@ -10,7 +10,7 @@ from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.planning.node_patterns import NodePattern, count_names, find_common_name, parse
 from gpuplan.compiler.planning.plan import Plan, Pool
 from gpuplan.compiler.policy.models import NodeLabels
-from gpuplan.features.packing.fleet import Fleet, cut_of, key_of
+from gpuplan.features.packing.fleet import Fleet, cut_of
 from gpuplan.features.packing.sizing.answers import Answer, Cut, Group, NodeType, Way
 
 
@@ -34,7 +34,7 @@ class Place(Value):
     @property
     def is_recut(self) -> bool:
         today = cut_of(self.source)
-        return self.is_new or today is None or key_of(today) != key_of(self.cut)
+        return self.is_new or today is None or today.key != self.cut.key
 
     def units(self) -> Mapping[str, int]:
         """What it hands out, by unit."""
@@ -169,7 +169,7 @@ class _Assigning:
         """Make a pool's nodes a group's, under the pool's own name."""
         taken, names = source.take(number)
         today = cut_of(source.pool)
-        same = today if today is not None and key_of(today) == key_of(cut) else cut
+        same = today if today is not None and today.key == cut.key else cut
         self.places.append(Place(source.pool.name, source.pool, index, same, taken, names))
         self._taken.add(source.pool.name)
         return taken
@@ -179,7 +179,7 @@ class _Assigning:
         for source in self._sources:
             today = cut_of(source.pool)
             if source.pool.name in self._kept and today is not None:
-                alike = [index for index, cut in cuts.items() if key_of(cut) == key_of(today)]
+                alike = [index for index, cut in cuts.items() if cut.key == today.key]
                 mine = wanted.get(source.pool.name)
                 index = mine if mine in alike else next(iter(alike), -1)
                 taken = self._place(source, index, today, source.left)
@@ -193,7 +193,7 @@ class _Assigning:
             key=lambda found: (-self._work_of(found.pool.name), found.pool.name not in wanted, -found.left),
         ):
             today = cut_of(source.pool)
-            found = [index for index, cut in cuts.items() if today and key_of(cut) == key_of(today) and needed[index]]
+            found = [index for index, cut in cuts.items() if today and cut.key == today.key and needed[index]]
             if found:
                 name = source.pool.name
                 index = max(found, key=lambda at: (wanted.get(name) == at, self._pull.get((at, name), 0), needed[at]))

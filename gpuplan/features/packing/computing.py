@@ -18,10 +18,11 @@ from gpuplan.compiler.documents import DiskTree, Document, find_folders
 from gpuplan.compiler.documents.filetree import Written
 from gpuplan.compiler.pipeline import Report, report_on
 from gpuplan.compiler.pipeline.loading import OVERLAYS, Repository, load, load_tree
+from gpuplan.compiler.pipeline.writing import write_all
 from gpuplan.compiler.planning.plan import Isolation, Plan
 from gpuplan.features.changes import Platform, Side, SideKind, compare_platforms
 from gpuplan.features.packing.assigning import assign
-from gpuplan.features.packing.fleet import Fleet, Wish, fleet_of, key_of
+from gpuplan.features.packing.fleet import Fleet, Wish, fleet_of
 from gpuplan.features.packing.granting import Moved, flows_of, item_of, rewritten, seats
 from gpuplan.features.packing.judging import in_the_way, unmet, unnamed
 from gpuplan.features.packing.model import Numbers, Packing, Variant, Variation
@@ -29,27 +30,23 @@ from gpuplan.features.packing.patching import overlay_texts, packed_path, patche
 from gpuplan.features.packing.pricing import insist_on_prices
 from gpuplan.features.packing.proposing import documents_of, teams_of
 from gpuplan.features.packing.sizing.answers import Answer, Objective, Way
+from gpuplan.features.packing.sizing.choosing import choose, highs
+from gpuplan.features.packing.sizing.demand import from_files, from_plan
 from gpuplan.features.packing.sizing.demand.basis import MARGIN, PERCENTILE, Basis, Measured
 from gpuplan.features.packing.sizing.needs import Need
-from gpuplan.features.packing.surplus import lending_surplus
 
 __all__ = ["Numbers", "Packing", "Question", "Variant", "Variation", "pack", "write_packing"]
 
 
 class Question(NamedTuple):
-    """What is asked for beside the demand; ``alternatives`` whether others are looked for beside the answer.
+    """What is asked for beside the demand; ``basis`` is what of the platform counts if the demand names nobody."""
 
-    ``tolerance`` is the part by which each need may be off, up or down; None where nobody asks how an answer holds.
-    ``basis`` is what of the platform counts where the demand names nobody.
-    """
-
-    objective: Objective = Objective.GPUS
-    wish: Wish = Wish()
-    most_layouts: int | None = None
-    alternatives: bool = True
-    tolerance: float | None = None
-    measured: Measured = Measured()
-    basis: Basis = Basis.GUARANTEED
+    objective: Objective
+    wish: Wish
+    most_layouts: int | None
+    alternatives: bool
+    measured: Measured
+    basis: Basis
 
 
 def pack(
@@ -63,72 +60,57 @@ def pack(
     most_layouts: int | None = None,
     nodes_at_most: Mapping[str, int] = MappingProxyType({}),
     alternatives: bool = True,
-    tolerance: float | None = None,
     percentile: float = PERCENTILE,
     margin: Fraction = MARGIN,
     basis: str = Basis.GUARANTEED.value,
     begin: Callable[[Variation], None] | None = None,
 ) -> Packing:
-    """How the GPUs of a cluster are best cut for a demand; nothing is written.
+    """Compute how the GPUs of a cluster are best cut for a demand. Nothing is written.
 
     ``demand`` is contents of files by name: `Demand` documents, tables, or what Prometheus answered. Without, it is
     what the platform itself says, by ``basis``: what quotas guarantee, what they allow, or what workloads run. Of what
     Prometheus measured, a need is the ``percentile`` of samples, above 0 and at most 100, and a ``margin`` on top of
-    it, 1/5 for a fifth. With a ``tolerance`` from 0 to 1 it is said how each answer holds when each need is off by up
-    to that part. Each answer may take seconds: ``begin`` is told which one is looked for next.
+    it, 1/5 for a fifth. Each answer may take seconds: ``begin`` is called with the next one before each search.
     """
-    if tolerance is not None and not 0 <= tolerance <= 1:
-        raise GpuplanError(f"a need cannot be off by {tolerance} of it", "use a part from 0 to 1, such as 0.3")
     wish = Wish(tuple(pools), tuple(keep), dict(nodes_at_most))
     measured = Measured(percentile, margin)
-    question = Question(Objective(objective), wish, most_layouts, alternatives, tolerance, measured, Basis(basis))
-    return answer(Path(root), demand, cluster, question, begin)
-
-
-def answer(
-    root: Path,
-    demand: Mapping[str, bytes],
-    cluster: str,
-    question: Question,
-    begin: Callable[[Variation], None] | None = None,
-) -> Packing:
-    from gpuplan.features.packing.sizing.choosing import highs
-
-    name = _cluster(root, cluster)
-    repository = load(root, (name,))
+    question = Question(Objective(objective), wish, most_layouts, alternatives, measured, Basis(basis))
+    folder = Path(root)
+    known = find_folders(folder, OVERLAYS)
+    if not cluster and len(known) > 1:
+        raise GpuplanError(f"there are {len(known)} clusters", f"choose with `--cluster` among {listing(known)}")
+    name = cluster or next(iter(known), "")
+    repository = load(folder, (name,))
     report = report_on(repository)
     if not report.is_valid or not report.plans:
         return Packing(name, question.objective, report, None)
     plan = report.plans[0]
-    asking = _Asking(root, repository, report, plan, question)
-    needs, found = asking.needs(demand)
+    asking = _Asking(folder, repository, report, plan, question)
+    needs, remarks = asking.needs(demand)
     packing = Packing(
         name,
         question.objective,
         report,
         plan,
         needs,
-        found,
+        remarks,
         is_from_quotas=not demand,
         basis=question.basis,
         has_solver=highs.is_there(),
         texts=asking.texts,
     )
-    if has_errors(found):
+    if has_errors(remarks):
         return packing
     if not any(need.pods or need.service for need in needs):
         raise GpuplanError(
             f"nobody asks for GPUs of cluster `{name}`: no tenant is guaranteed any in the pools in question",
             "give a demand, such as `gpuplan pack teams.csv`; `gpuplan schema demand` says what one holds",
         )
-    variants = tuple(asking.variants(needs, begin))
-    return replace(packing, variants=variants)
+    return replace(packing, variants=tuple(asking.variants(needs, begin)))
 
 
 def write_packing(packing: Packing, root: str | PathLike[str] = ".", alternative: int = 0) -> tuple[str, ...]:
     """Write the policies of the answer, or of an alternative, counted from 1; all files or none."""
-    from gpuplan.compiler.pipeline.writing import write_all
-
     if not 0 <= alternative < max(len(packing.variants), 1):
         count = len(packing.alternatives)
         raise GpuplanError(
@@ -148,15 +130,6 @@ def write_packing(packing: Packing, root: str | PathLike[str] = ".", alternative
 def _text_of(path: Path) -> str | None:
     """What stands in a file now, with its byte order mark; None where there is none."""
     return path.read_bytes().decode("utf-8", "replace") if path.is_file() else None
-
-
-def _cluster(root: Path, wish: str) -> str:
-    known = find_folders(root, OVERLAYS)
-    if wish or not known:
-        return wish
-    if len(known) > 1:
-        raise GpuplanError(f"there are {len(known)} clusters", f"choose with `--cluster` among {listing(known)}")
-    return known[0]
 
 
 class _Asking:
@@ -181,8 +154,6 @@ class _Asking:
 
     def needs(self, demand: Mapping[str, bytes]) -> tuple[tuple[Need, ...], tuple[Diagnostic, ...]]:
         """The demand that is given, and what those are guaranteed whom it does not name."""
-        from gpuplan.features.packing.sizing.demand import from_files
-
         fleet = fleet_of(self._plan, self._question.wish)
         if not fleet.pools:
             raise GpuplanError(
@@ -206,8 +177,6 @@ class _Asking:
 
     def _own(self, pools: Sequence[str]) -> tuple[tuple[Need, ...], tuple[Diagnostic, ...]]:
         """What the platform asks for itself; who has no workloads keeps what is guaranteed."""
-        from gpuplan.features.packing.sizing.demand import from_plan
-
         own, found = from_plan(self._plan, pools, self._question.basis)
         if self._question.basis is not Basis.WORKLOADS:
             return own, found
@@ -247,32 +216,20 @@ class _Asking:
             yield Variation.SHARED, wish._replace(shares=shares), objective, self._question.most_layouts
         if objective is not Objective.CHANGES:
             yield Variation.FEWEST_CHANGES, wish, Objective.CHANGES, self._question.most_layouts
-        if objective is not Objective.ACCEPTED and self._question.tolerance is not None:
-            yield Variation.MOST_ACCEPTED, wish, Objective.ACCEPTED, self._question.most_layouts
 
     def variant(
         self, variation: Variation, needs: Sequence[Need], wish: Wish, objective: Objective, most_layouts: int | None
     ) -> Variant:
-        """An answer, the policies that it makes, and what these change."""
-        from gpuplan.features.packing.sizing.choosing import choose, highs
-        from gpuplan.features.packing.sizing.holding import hold, law_of
-
-        wish = wish._replace(with_media=any(need.engines for need in needs))
-        fleet = fleet_of(self._plan, wish)
-        tolerance = self._question.tolerance or 0.0
-        found = choose(needs, fleet.node_types, objective, most_layouts=most_layouts, tolerance=tolerance)
+        """Return an answer, the policies that it makes, and what these change."""
+        fleet = fleet_of(self._plan, wish._replace(with_media=any(need.engines for need in needs)))
+        chosen = choose(needs, fleet.node_types, objective, most_layouts=most_layouts)
         if not highs.is_there() and most_layouts is None and objective in (Objective.GPUS, Objective.PRICE):
-            found = self._no_worse_than_today(found, needs, fleet)
-        enough = self._enough(needs, fleet, most_layouts) if found.unmet and variation is Variation.ASKED else {}
-        variant = self.as_variant(variation, fleet, found, enough)
-        if self._question.objective is Objective.ACCEPTED or self._question.tolerance is not None:
-            variant = replace(variant, holding=hold(found, needs, tolerance, law_of(self._question.objective)))
-        return variant
+            chosen = self._no_worse_than_today(chosen, needs, fleet)
+        enough = self._enough(needs, fleet, most_layouts) if chosen.unmet and variation is Variation.ASKED else {}
+        return self.as_variant(variation, fleet, chosen, enough)
 
     def _no_worse_than_today(self, found: Answer, needs: Sequence[Need], fleet: Fleet) -> Answer:
         """Without a solver, all as it is cut today where that does as well: nothing is drained for no gain."""
-        from gpuplan.features.packing.sizing.choosing import choose
-
         stay = [
             replace(item, pools=tuple(replace(today, is_kept=True) for today in item.pools))
             for item in fleet.node_types
@@ -286,8 +243,6 @@ class _Asking:
 
     def _enough(self, needs: Sequence[Need], fleet: Fleet, most_layouts: int | None) -> dict[str, int]:
         """How many nodes of each type would do for all; empty where that is not found."""
-        from gpuplan.features.packing.sizing.choosing import choose
-
         types = [replace(node_type, nodes=None) for node_type in fleet.node_types]
         try:
             found = choose(needs, types, Objective.GPUS, most_layouts=most_layouts)
@@ -308,8 +263,6 @@ class _Asking:
         grants = rewritten(plan, fleet.names, assignment, flows)
         teams = teams_of(plan, flows)
         drafted = {name: [item_of(flow) for flow in mine] for name, mine in teams.items()}
-        if found.objective is Objective.ACCEPTED:
-            grants, drafted = lending_surplus(plan, assignment, grants, drafted)
         seated = tuple(seats(plan, fleet.names, grants.quotas, assignment))
         wanted = documents_of(plan, fleet, assignment, grants, seated, drafted)
         texts = patched(self._cluster, self._documents, self._texts, wanted)
@@ -352,7 +305,7 @@ def _layouts(variant: Variant) -> int:
     """The layouts that an answer chooses: those of pools that are kept are not its own."""
     kept = {item.pool for item in variant.fleet.kept}
     own = [group for group in variant.answer.groups if group.cut.way is Way.MIG and group.pool not in kept]
-    return len({(group.node_type.gpu.id, key_of(group.cut)) for group in own})
+    return len({(group.node_type.gpu.id, group.cut.key) for group in own})
 
 
 def _shares(needs: Iterable[Need]) -> tuple[Way, ...]:

@@ -13,7 +13,7 @@ from gpuplan.compiler.catalog.operators import DriverEffect, driver_defects
 from gpuplan.compiler.checks.mig import unmet_requirements
 from gpuplan.compiler.planning.drivers import stated_driver
 from gpuplan.compiler.planning.layouts import entry_of
-from gpuplan.compiler.planning.placement.arrangement import InstanceCounts, Key, as_key
+from gpuplan.compiler.planning.placement.arrangement import InstanceCounts
 from gpuplan.compiler.planning.plan import Exclusive, Fraction, Mig, Mps, Plan, Pool, TimeSlicing
 from gpuplan.compiler.planning.prices import node_price
 from gpuplan.compiler.policy.models import Allocation, MigStrategy, Platform
@@ -164,14 +164,6 @@ def _instances(gpu: Gpu, counts: InstanceCounts) -> dict[str, int]:
         if count > 0:
             found[gpu.current_name(name)] = found.get(gpu.current_name(name), 0) + count
     return found
-
-
-CutKey = tuple[Way, tuple[Key, ...], int]
-
-
-def key_of(cut: Cut) -> CutKey:
-    """What tells two cuts apart, wherever in the node a GPU is."""
-    return cut.way, tuple(sorted(as_key(counts) for counts in cut.per_gpu)), cut.replicas
 
 
 # --- Node types --------------------------------------------------------------------------------------------------

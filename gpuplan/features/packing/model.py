@@ -14,11 +14,10 @@ from gpuplan.compiler.planning.plan import Mig, Plan, Pool
 from gpuplan.compiler.planning.prices import Cost, cost_of
 from gpuplan.features.changes import CostChange, Diff
 from gpuplan.features.packing.assigning import Assignment
-from gpuplan.features.packing.fleet import Fleet
+from gpuplan.features.packing.fleet import Fleet, cut_of
 from gpuplan.features.packing.granting import Moved, Seat
 from gpuplan.features.packing.sizing.answers import Answer, Objective
 from gpuplan.features.packing.sizing.demand.basis import Basis
-from gpuplan.features.packing.sizing.holding import Holding
 from gpuplan.features.packing.sizing.needs import Need
 
 
@@ -35,8 +34,6 @@ class Variation(StrEnum):
     """GPUs shared without isolation by hardware too, for those who need none."""
     FEWEST_CHANGES = "fewest-changes"
     """As few nodes as can be are cut in another way than today."""
-    MOST_ACCEPTED = "most-accepted"
-    """The fewest pods turned away as they come and go, on all nodes."""
 
 
 class Numbers(NamedTuple):
@@ -57,8 +54,7 @@ class Variant(Value):
 
     ``files`` are to be written, by path below the root; None for one that goes. ``plan`` is the cluster as these
     policies have it, ``diff`` what they change; both are None where the policies have errors, which ``report`` has.
-    ``findings`` are why it cannot be written, or does not meet the demand; ``holding`` is how it holds when demand is
-    not as planned, where that was asked for.
+    ``findings`` are why it cannot be written, or does not meet the demand.
     """
 
     variation: Variation
@@ -72,7 +68,6 @@ class Variant(Value):
     plan: Plan | None = None
     diff: Diff | None = None
     findings: tuple[Diagnostic, ...] = ()
-    holding: Holding | None = None
 
     @property
     def is_valid(self) -> bool:
@@ -97,22 +92,15 @@ class Variant(Value):
 
 
 def numbers_of(plan: Plan | None, pools: tuple[Pool, ...], drained: int) -> Numbers:
-    """The sums over some pools of a plan."""
+    """Return the sums over some pools of a plan; a MIG layout of no known cut is told by its pool."""
+    divided = [(pool, cut_of(pool)) for pool in pools if isinstance(pool.sharing, Mig)]
     return Numbers(
         sum(pool.gpu_count for pool in pools),
         sum(pool.nodes.count for pool in pools),
-        len({(pool.gpu.id, _layout(pool)) for pool in pools if isinstance(pool.sharing, Mig)}),
+        len({(pool.gpu.id, cut.key if cut else pool.name) for pool, cut in divided}),
         drained,
         cost_of(plan, pools) if plan else None,
     )
-
-
-def _layout(pool: Pool) -> object:
-    """What tells the MIG layout of a pool from others: what it divides GPUs into, else the pool."""
-    from gpuplan.features.packing.fleet import cut_of, key_of
-
-    cut = cut_of(pool)
-    return key_of(cut) if cut is not None else pool.name
 
 
 class Packing(Value):

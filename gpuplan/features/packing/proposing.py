@@ -13,7 +13,7 @@ from gpuplan.compiler.planning.plan import Mig, Plan, Pool
 from gpuplan.compiler.planning.prices import node_type
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.features.packing.assigning import Assignment, Place
-from gpuplan.features.packing.fleet import Fleet, cut_of, key_of
+from gpuplan.features.packing.fleet import Fleet, cut_of
 from gpuplan.features.packing.granting import Flow, Flows, Grants, Item, Seat
 from gpuplan.features.packing.patching import Wanted
 from gpuplan.features.packing.pricing import prices_with
@@ -97,7 +97,7 @@ def _billed_as(plan: Plan, source: Pool) -> Spec:
 
 def _is_cut_so(pool: Pool, cut: Cut) -> bool:
     today = cut_of(pool)
-    return today is not None and key_of(today) == key_of(cut)
+    return today is not None and today.key == cut.key
 
 
 def _is_lost(pool: Pool, assignment: Assignment, fleet: Fleet) -> bool:
@@ -153,7 +153,7 @@ class _Layouts:
         self.added: list[Wanted] = []
 
     def name_of(self, pool: Pool, cut: Cut) -> str:
-        key = (pool.gpu.id, key_of(cut), len(cut.per_gpu))
+        key = (pool.gpu.id, cut.key, len(cut.per_gpu))
         if key not in self._made:
             self._made[key] = self._there(pool, cut) or self._add(pool, cut)
         return self._made[key]
@@ -166,7 +166,7 @@ class _Layouts:
                 names = [{pool.gpu.current_name(name): number for name, number in counts.items()} for counts in found]
                 covers = all(entry is not None for entry in entries)
                 stays = all(_covered(entry.gpus, len(cut.per_gpu)) for entry in layout.entries)
-                if covers and stays and key_of(Cut(Way.MIG, tuple(names))) == key_of(cut):
+                if covers and stays and Cut(Way.MIG, tuple(names)).key == cut.key:
                     return layout.name
         return None
 
@@ -208,7 +208,7 @@ def _title(pool: Pool, cut: Cut) -> str:
         name = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in name)
         if len(name) <= _LONGEST:
             return name
-    digest = sha256(repr(key_of(cut)).encode()).hexdigest()[:6]
+    digest = sha256(repr(cut.key).encode()).hexdigest()[:6]
     return f"{model[: _LONGEST - 13]}-packed-{digest}"
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.catalog import Gpu
-from gpuplan.compiler.planning.placement.arrangement import InstanceCounts
+from gpuplan.compiler.planning.placement.arrangement import InstanceCounts, Key, as_key
 from gpuplan.features.packing.sizing.needs import Need
 
 
@@ -20,8 +19,6 @@ class Objective(StrEnum):
     """The fewest GPUs, in whole nodes; then the fewest layouts."""
     PRICE = "price"
     """The lowest price."""
-    ACCEPTED = "accepted"
-    """The fewest pods turned away as they come and go, on all nodes that there are; what is asked for has room."""
     CHANGES = "changes"
     """The fewest nodes that are cut in another way than today, then the fewest GPUs."""
 
@@ -45,6 +42,11 @@ class Cut(Value):
     way: Way
     per_gpu: tuple[InstanceCounts, ...]
     replicas: int = 1
+
+    @property
+    def key(self) -> tuple[Way, tuple[Key, ...], int]:
+        """A value that two cuts share if they differ only in which GPU of the node is which."""
+        return self.way, tuple(sorted(as_key(counts) for counts in self.per_gpu)), self.replicas
 
 
 class NodeType(Value):
@@ -97,10 +99,6 @@ class Grant(Value):
 class Proof(StrEnum):
     """Why there cannot be fewer."""
 
-    PRICES = "prices"
-    """Prices by profile that no GPU can hold more than 1 of: what is asked for costs more than one GPU less."""
-    SEARCH = "search"
-    """All that is smaller was tried."""
     SOLVER = "solver"
     """HiGHS closed the gap."""
     NONE = "none"
@@ -108,14 +106,10 @@ class Proof(StrEnum):
 
 
 class Bound(Value):
-    """What no answer can do with less than: ``least`` in the unit of the objective (GPUs, money, nodes changed).
-
-    ``prices`` are by profile where they prove it.
-    """
+    """A lower limit of all answers: ``least`` is in the unit of the objective (GPUs, money, nodes cut again)."""
 
     least: Fraction
     proof: Proof
-    prices: Mapping[str, Fraction] | None = None
 
 
 class Answer(Value):

@@ -52,24 +52,6 @@ class Frontier(Value, eq=False):
     def vector(self, counts: Mapping[str, int]) -> Vector:
         return tuple(counts.get(name, 0) for name in self.profiles)
 
-    def take(self, demand: Vector, gpus: int, layout: Vector, most: int | None = None) -> tuple[int, Vector]:
-        """On how many of the GPUs a layout can be, and what remains of the demand then.
-
-        So many that the prices allow the rest on the others, each holds something that was asked for, and there are
-        at most ``most`` of them.
-        """
-        times, limit = 0, gpus if most is None else min(most, gpus)
-        while times < limit and any(held := tuple(map(min, layout, demand))):
-            more = min(limit - times, *(count // one for count, one in zip(demand, held, strict=True) if one))
-            for prices in self.prices:
-                if unused := prices.gpu - prices.cost(held):
-                    more = min(more, (prices.gpu * (gpus - times) - prices.cost(demand)) // unused)
-            if more < 1:
-                break
-            times += more
-            demand = tuple(count - more * one for count, one in zip(demand, held, strict=True))
-        return times, demand
-
     def by_profile(self, prices: Prices) -> Mapping[str, Fraction]:
         """The part of a GPU that each profile costs."""
         costs = zip(self.profiles, prices.each, strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil
 from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Diagnostic
@@ -16,10 +16,8 @@ from gpuplan.features.changes import cost_change_as_data, costs_of
 from gpuplan.features.packing.granting import Moved
 from gpuplan.features.packing.idle import idle_of, rounding_of
 from gpuplan.features.packing.model import Numbers, Packing, Variant, Variation
-from gpuplan.features.packing.sizing.answers import Bound, Objective, Proof
+from gpuplan.features.packing.sizing.answers import Objective, Proof
 from gpuplan.features.packing.sizing.demand.basis import Basis
-from gpuplan.features.packing.sizing.holding import Holding, Shares
-from gpuplan.features.packing.sizing.overflow import Law
 from gpuplan.features.packing.steps import commands_of, tasks_of
 from gpuplan.terminal.costs import hour_text, money_as_data, month_text
 from gpuplan.terminal.fitting import Table, folded, folded_commands
@@ -29,7 +27,7 @@ from gpuplan.terminal.plan import sharing_of
 from gpuplan.terminal.plan_json import plan_as_data
 from gpuplan.terminal.text import PLAIN, Style, Theme, printable, section
 
-FORMAT_VERSION: Final = "1.2"
+FORMAT_VERSION: Final = "2.0"
 """A minor step only adds keys; lists are never null or absent."""
 
 FORMATS: Final = ("table", "json", "markdown", "diff")
@@ -164,7 +162,6 @@ def _facts(packing: Packing, variant: Variant) -> Iterator[str]:
     yield f"demand: {count(pods, 'pod')} of {count(len({need.team for need in packing.needs}), 'team')}, from {source}"
     if not variant.answer.unmet:
         yield bound_text(packing, variant)
-    yield from _holding_text(variant.holding)
 
 
 _BASES: Final = {
@@ -175,24 +172,15 @@ _BASES: Final = {
 
 
 def bound_text(packing: Packing, variant: Variant) -> str:
-    """What no answer can do with less than, and why, in plain words."""
-    bound = variant.answer.bound
-    least = _least(packing, variant)
+    """Return in plain words a lower limit of all answers, and whether it is proven."""
+    bound, objective, cost = variant.answer.bound, variant.answer.objective, packing.today.cost
+    if objective is Objective.PRICE and cost:
+        least = f"{month_text(bound.least, cost.currency)} {cost.currency} a month"
+    else:
+        least = f"{ceil(bound.least)} {_UNITS[objective]}"
     match bound.proof:
-        case Proof.PRICES:
-            prices = joined([f"{_number(price)} for {name}" for name, price in (bound.prices or {}).items() if price])
-            why = (
-                f": no GPU holds more than 1 of these prices, {prices}, and the demand costs that much"
-                if prices
-                else ""
-            )
-            return f"no answer takes less than {least}{why}"
-        case Proof.SEARCH:
-            return f"no answer takes less than {least}: all that is smaller was tried"
         case Proof.SOLVER:
             return f"no answer takes less than {least}: the solver has proved it"
-        case Proof.NONE if variant.answer.objective is Objective.ACCEPTED:
-            return "all nodes are used; nothing proves that no other cut turns fewer pods away"
         case Proof.NONE:
             search = "" if packing.has_solver else ": `pip install gpuplan[solver]` brings what searches for it"
             return (
@@ -200,59 +188,11 @@ def bound_text(packing: Packing, variant: Variant) -> str:
             )
 
 
-def _holding_text(holding: Holding | None) -> Iterator[str]:
-    """How an answer holds: where pods keep to their own units, and if they could take larger ones."""
-    if holding is None:
-        return
-    own, larger = holding.own, holding.larger
-    if holding.law is Law.BY_CHANCE:
-        yield f"as pods come and go, {_find_room(own.planned, larger.planned)}"
-    if holding.tolerance:
-        off = f"{100 * holding.tolerance:g}%"
-        yield f"with each need off by up to {off}, {_find_room(own.off, larger.off, ' on average')}"
-        worst = min(holding.teams, key=lambda team: holding.teams[team], default=None)
-        least = _percent(holding.teams[worst]) if worst else ""
-        told = f"; fewest of `{worst}`: {least}" if least and least != _percent(own.most) else ""
-        yield f"with {off} more of every need, {_find_room(own.most, larger.most)}{told}"
-
-
-def _find_room(own: float, larger: float, when: str = "") -> str:
-    wide = f" ({_percent(larger)} if they could take larger units)" if _percent(larger) != _percent(own) else ""
-    of = " " if _percent(own) == _ALL else " of "
-    return f"{_percent(own)}{of}pods find room{when}{wide}"
-
-
-_ALL: Final = "all"
-
-
-def _percent(share: float) -> str:
-    """Never all where some have none."""
-    return _ALL if share > 1 - 1e-9 else f"{min(floor(share * 1000) / 10, 99.9):.1f}%"
-
-
-def _least(packing: Packing, variant: Variant) -> str:
-    """The bound in the unit of the answer's objective."""
-    least, objective, cost = variant.answer.bound.least, variant.answer.objective, packing.today.cost
-    if objective is Objective.PRICE and cost:
-        return f"{month_text(least, cost.currency)} {cost.currency} a month"
-    return f"{ceil(least)} {_UNITS[objective]}"
-
-
 _UNITS: Final = {
     Objective.GPUS: "GPUs",
     Objective.PRICE: "an hour",
-    Objective.ACCEPTED: "pods turned away",
     Objective.CHANGES: "nodes cut in another way",
 }
-
-
-def _number(value: Fraction) -> str:
-    if value.denominator == 1:
-        return str(value.numerator)
-    return f"{value.numerator}/{value.denominator}" if value.denominator <= _SHORT else f"{float(value):.2f}"
-
-
-_SHORT: Final = 100
 
 
 POOLS: Final = ("POOL", "GPU", "NODES", "GPUS", "SHARING", "TODAY")
@@ -322,7 +262,7 @@ def _idle(variant: Variant) -> Iterator[str]:
         if units or slices:
             yield f"{idle.pool}: {'; '.join(filter(None, (units and f'{units} that nobody is guaranteed', slices)))}"
     for model, gpus in rounding_of(variant.plan, variant.pools).items():
-        if gpus and variant.answer.objective is not Objective.ACCEPTED:
+        if gpus:
             yield f"{model}: {count(gpus, 'GPU')} because nodes are whole"
     for item in variant.assignment.departures:
         names = f": {joined(item.names)}" if item.names else ""
@@ -354,8 +294,7 @@ def cost_text(variant: Variant) -> Iterator[str]:
 def others(packing: Packing) -> tuple[str, ...]:
     """The headings of the alternatives."""
     cost = packing.today.cost
-    holds = any(variant.holding for variant in packing.variants)
-    return (*OTHERS, *(["FIND ROOM"] if holds else []), *([f"{cost.currency} A MONTH"] if cost else []))
+    return (*OTHERS, *([f"{cost.currency} A MONTH"] if cost else []))
 
 
 OTHERS: Final = ("", "ANSWER", "GPUS", "NODES", "LAYOUTS", "TO DRAIN")
@@ -365,30 +304,22 @@ NAMES: Final = {
     Variation.ONE_LAYOUT: "one layout for all",
     Variation.SHARED: "shared without hardware isolation too",
     Variation.FEWEST_CHANGES: "fewest nodes cut otherwise",
-    Variation.MOST_ACCEPTED: "fewest pods turned away, on all nodes",
 }
 
 
 def other_rows(packing: Packing) -> list[tuple[str, ...]]:
     if not packing.alternatives:
         return []
-    holds = any(variant.holding for variant in packing.variants)
-    rows = [("today", "as it is", *_cells(packing.today, ["-"] if holds else []))]
+    rows = [("today", "as it is", *_cells(packing.today))]
     for index, variant in enumerate(packing.variants):
-        room = [_room(variant.holding)] if variant.holding else []
-        found = _cells(variant.numbers, room) if variant.plan else ("-",) * (len(rows[0]) - 2)
-        rows.append((str(index or ""), NAMES[variant.variation], *found))
+        cells = _cells(variant.numbers) if variant.plan else ("-",) * (len(rows[0]) - 2)
+        rows.append((str(index or ""), NAMES[variant.variation], *cells))
     return rows
 
 
-def _room(holding: Holding) -> str:
-    own, larger = _percent(holding.own.off), _percent(holding.larger.off)
-    return own if own == larger else f"{own} ({larger})"
-
-
-def _cells(numbers: Numbers, room: Sequence[str]) -> tuple[str, ...]:
+def _cells(numbers: Numbers) -> tuple[str, ...]:
     money = [_month(numbers.cost)] if numbers.cost else []
-    return (str(numbers.gpus), str(numbers.nodes), str(numbers.layouts), str(numbers.drained_nodes), *room, *money)
+    return (str(numbers.gpus), str(numbers.nodes), str(numbers.layouts), str(numbers.drained_nodes), *money)
 
 
 # --- For a merge request -----------------------------------------------------------------------------------------
@@ -467,8 +398,7 @@ def _variant(variant: Variant, theme: Theme) -> dict[str, Any]:
         "objective": variant.answer.objective.value,
         "valid": variant.is_valid,
         **_numbers(variant.numbers),
-        "bound": _bound(bound),
-        "holding": _holding(variant.holding),
+        "bound": {"least": str(bound.least), "proof": bound.proof.value},
         "pools": [pool for pool in plan_as_data(plan)["pools"] if pool["name"] in names] if plan else [],
         "idle": [item._asdict() | {"unused": dict(item.unused)} for item in idle_of(plan, variant.pools)]
         if plan
@@ -500,31 +430,6 @@ def _variant(variant: Variant, theme: Theme) -> dict[str, Any]:
         "commands": list(commands_of(variant)),
         "findings": _findings((*variant.findings, *(diff.findings if diff else ())), theme),
     }
-
-
-def _holding(holding: Holding | None) -> dict[str, Any] | None:
-    if holding is None:
-        return None
-    return {
-        "law": holding.law.value,
-        "tolerance": holding.tolerance,
-        "own": _shares(holding.own),
-        "larger": _shares(holding.larger),
-        "teams": {team: _rounded(share) for team, share in holding.teams.items()},
-    }
-
-
-def _shares(shares: Shares) -> dict[str, float]:
-    return {name: _rounded(share) for name, share in shares._asdict().items()}
-
-
-def _rounded(share: float) -> float:
-    return round(share, 4)
-
-
-def _bound(bound: Bound) -> dict[str, Any]:
-    prices = {name: str(price) for name, price in (bound.prices or {}).items()}
-    return {"least": str(bound.least), "proof": bound.proof.value, "prices": prices}
 
 
 def _key(key: UnitKey | None) -> dict[str, str] | None:

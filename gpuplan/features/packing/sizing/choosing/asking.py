@@ -52,17 +52,17 @@ class Wish(NamedTuple):
     least: frozenset[Place]
 
 
-def asks(needs: Sequence[Need], types: Sequence[NodeType], ways: Iterable[Way], there: Iterable[Place]) -> list[Ask]:
-    """All needs, each in the ask of those like it; ``there`` are the parts of nodes that are cut already."""
-    allowed, standing = set(ways), frozenset(there)
-    offered = _shares(needs, types, allowed)
+def asks(needs: Sequence[Need], types: Sequence[NodeType], standing: Iterable[Place]) -> list[Ask]:
+    """All needs, each in the ask of those like it; ``standing`` are the parts of nodes that are cut already."""
+    places = frozenset(standing)
+    offered = _shares(needs, types)
     like: dict[object, list[Wish]] = {}
     wishes: dict[object, tuple[Mapping[Place, Fraction], frozenset[Place]]] = {}
     for number, need in enumerate(needs):
         kind = _kind(need, number)
         if kind not in wishes:
-            least = frozenset(_least(need, types, allowed, offered))
-            held = sorted(least | {place for place in standing if holds(place[1], need)}, key=_order)
+            least = frozenset(_least(need, types, offered))
+            held = sorted(least | {place for place in places if holds(place[1], need)}, key=_order)
             wishes[kind] = {place: _worth(need, place[1]) for place in held}, least
         worth, least = wishes[kind]
         key = number if need.service else (tuple(worth), least)
@@ -102,14 +102,12 @@ def _order(place: Place) -> tuple[object, ...]:
     return number, part.way is not Way.MIG, *size, part.way is Way.MPS
 
 
-def _least(
-    need: Need, types: Sequence[NodeType], ways: set[Way], shares: Mapping[tuple[int, Way], Sequence[int]]
-) -> Iterable[Place]:
+def _least(need: Need, types: Sequence[NodeType], shares: Mapping[tuple[int, Way], Sequence[int]]) -> Iterable[Place]:
     for number, node_type in enumerate(types):
-        gpu, usable = node_type.gpu, ways & set(node_type.ways)
-        profiles = smallest_profiles(gpu, need, node_type.profiles) if Way.MIG in usable else ()
+        gpu = node_type.gpu
+        profiles = smallest_profiles(gpu, need, node_type.profiles) if Way.MIG in node_type.ways else ()
         yield from ((number, instance(gpu, profile)) for profile in profiles)
-        if Way.WHOLE in usable and _wants_whole(need, node_type, has_profiles=bool(profiles)):
+        if Way.WHOLE in node_type.ways and _wants_whole(need, node_type, has_profiles=bool(profiles)):
             yield number, whole(gpu, max(need.gpus, 1))
         for way in (Way.TIME_SLICING, Way.MPS):
             for replicas in shares.get((number, way), ()):
@@ -125,15 +123,13 @@ def _wants_whole(need: Need, node_type: NodeType, *, has_profiles: bool) -> bool
     return not has_profiles or need.service is not None or node_type.is_equal_within_node
 
 
-def _shares(
-    needs: Sequence[Need], types: Sequence[NodeType], ways: set[Way]
-) -> Mapping[tuple[int, Way], Sequence[int]]:
+def _shares(needs: Sequence[Need], types: Sequence[NodeType]) -> Mapping[tuple[int, Way], Sequence[int]]:
     """Numbers of shares that are worth a thought: the most that some need can do with."""
     kinds = {_kind(need, number): need for number, need in enumerate(needs)}
     found: dict[tuple[int, Way], Sequence[int]] = {}
     for number, node_type in enumerate(types):
         for way in (Way.TIME_SLICING, Way.MPS):
-            if way in ways and way in node_type.ways:
+            if way in node_type.ways:
                 most = {most_shares(node_type.gpu, way, need) for need in kinds.values()}
                 found[number, way] = sorted(most - {0})
     return found

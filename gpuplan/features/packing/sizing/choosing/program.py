@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import ceil
 
 from gpuplan.compiler.base.values import Value
-from gpuplan.features.packing.sizing.answers import Bound, Cut, NodeType
+from gpuplan.features.packing.sizing.answers import Bound, Cut, NodeType, Way
 from gpuplan.features.packing.sizing.choosing.asking import Ask, Place
 from gpuplan.features.packing.sizing.choosing.forms import GpuForm, NodeForm, cut_forms, gpu_forms, node_forms
 from gpuplan.features.packing.sizing.choosing.highs import INFINITE, Program, Solution
@@ -34,7 +34,15 @@ class Choice:
     ``cuts`` are more ways to cut the nodes of a type than those of `forms`.
     """
 
-    def __init__(self, types: Sequence[NodeType], asked: Sequence[Ask], cuts: Sequence[tuple[int, Cut]] = ()) -> None:
+    def __init__(
+        self,
+        types: Sequence[NodeType],
+        asked: Sequence[Ask],
+        amounts: Sequence[Fraction] = (),
+        *,
+        cuts: Sequence[tuple[int, Cut]] = (),
+        most_layouts: int | None = None,
+    ) -> None:
         self.types, self.asked = types, asked
         self.program = Program()
         self.node_forms: dict[int, NodeForm] = {}
@@ -51,6 +59,9 @@ class Choice:
             forms = [form for cut, today in given for form in cut_forms(number, node_type, cut, today, held)]
             self._add_type(number, node_type, wanted, forms)
         self._add_asks()
+        self.demand(amounts)
+        if most_layouts is not None:
+            self._limit_layouts(most_layouts)
 
     def _add_type(
         self,
@@ -130,9 +141,24 @@ class Choice:
         """How much of an ask is answered: the sum of what each part is worth to it."""
         return {index: float(self.asked[at].worth[place]) for place, index in self.parts[at].items()}
 
-    def demand(self, at: int, amount: Fraction) -> None:
-        if amount:
-            self.program.row(float(amount), self.answers(at), INFINITE)
+    def demand(self, amounts: Sequence[Fraction]) -> None:
+        """Demand an amount of each ask."""
+        for at, amount in enumerate(amounts):
+            if amount:
+                self.program.row(float(amount), self.answers(at), INFINITE)
+
+    def _limit_layouts(self, most: int) -> None:
+        """Allow at most so many different layouts beside those of pools that are kept."""
+        alike: dict[object, list[int]] = defaultdict(list)
+        for index, form in self.node_forms.items():
+            if form.cut and form.cut.way is Way.MIG and not (form.today and form.today.is_kept):
+                alike[self.types[form.number].gpu.id, form.cut.key].append(index)
+        used, most_nodes = [], self.most_nodes
+        for indexes in alike.values():
+            is_used = self.program.number(1)
+            self.program.row(0, {**dict.fromkeys(indexes, -1), is_used: most_nodes}, INFINITE)
+            used.append(is_used)
+        self.program.row(0, dict.fromkeys(used, 1), most)
 
     def solve(self, costs: Costs, *, step: float, time_limit_s: float) -> Solution:
         return self.program.solve(costs, step=step, time_limit_s=time_limit_s)
@@ -160,7 +186,3 @@ class Choice:
     def answered(self, at: int, solution: Solution) -> Fraction:
         worth = self.asked[at].worth
         return sum((worth[place] * solution.values[index] for place, index in self.parts[at].items()), Fraction(0))
-
-
-Maker = Callable[[Sequence[Fraction]], Choice]
-"""Makes a choice that answers so much of each ask."""

@@ -23,7 +23,7 @@ from gpuplan.compiler.planning.plan import Isolation, Plan
 from gpuplan.features.changes import Platform, Side, SideKind, compare_platforms
 from gpuplan.features.packing.assigning import assign
 from gpuplan.features.packing.fleet import Fleet, Wish, fleet_of
-from gpuplan.features.packing.granting import Moved, flows_of, item_of, rewritten, seats
+from gpuplan.features.packing.granting import Moved, flows_of, rewritten, seats
 from gpuplan.features.packing.judging import in_the_way, unmet, unnamed
 from gpuplan.features.packing.model import Numbers, Packing, Variant, Variation
 from gpuplan.features.packing.patching import overlay_texts, packed_path, patched
@@ -262,9 +262,8 @@ class _Asking:
         flows = flows_of(plan, found, assignment)
         grants = rewritten(plan, fleet.names, assignment, flows)
         teams = teams_of(plan, flows)
-        drafted = {name: [item_of(flow) for flow in mine] for name, mine in teams.items()}
         seated = tuple(seats(plan, fleet.names, grants.quotas, assignment))
-        wanted = documents_of(plan, fleet, assignment, grants, seated, drafted)
+        wanted = documents_of(plan, fleet, assignment, grants, seated, teams)
         texts = patched(self._cluster, self._documents, self._texts, wanted)
         files = {path: text and self._as_file(path, text) for path, text in texts.items()}
         findings = (*unmet(plan, fleet, found, enough), *unnamed(plan, assignment), *in_the_way(seated, assignment))

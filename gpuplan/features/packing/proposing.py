@@ -14,7 +14,7 @@ from gpuplan.compiler.planning.prices import node_type
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.features.packing.assigning import Assignment, Place
 from gpuplan.features.packing.fleet import Fleet, cut_of
-from gpuplan.features.packing.granting import Flow, Flows, Grants, Item, Seat
+from gpuplan.features.packing.granting import Flow, Flows, Grants, Seat, WrittenQuota
 from gpuplan.features.packing.patching import Wanted
 from gpuplan.features.packing.pricing import prices_with
 from gpuplan.features.packing.sizing.answers import Cut, Way
@@ -28,9 +28,9 @@ def documents_of(
     assignment: Assignment,
     grants: Grants,
     seats: Sequence[Seat],
-    new_teams: Mapping[str, Sequence[Item]],
+    new_teams: Mapping[str, Sequence[Flow]],
 ) -> list[Wanted]:
-    """What the policies are to say, document by document; the rest of them stays."""
+    """Return what the policies are to say, document by document; the rest of them stays."""
     layouts = _Layouts(plan)
     pools = [_pool(plan, place, layouts, assignment, fleet) for place in assignment.places]
     served = _served_anew(plan, grants, {wanted.name: wanted.spec or {} for wanted in pools})
@@ -43,7 +43,14 @@ def documents_of(
         for tenant in plan.tenants
         if tenant.name in grants.quotas
     ]
-    drafted = [Wanted("Tenant", name, _new_tenant(name, items)) for name, items in new_teams.items()]
+    drafted = [
+        Wanted(
+            "Tenant",
+            name,
+            {"namespaces": [name], "quotas": [WrittenQuota(*flow.key, flow.units).as_data() for flow in flows]},
+        )
+        for name, flows in new_teams.items()
+    ]
     work = [
         Wanted("Workload", seat.workload.name, {**_spec(seat.workload), "pool": seat.key[0], "unit": seat.key[1]})
         for seat in seats
@@ -222,10 +229,6 @@ def _fresh(name: str, taken: Iterable[str]) -> str:
 
 
 # --- Tenants -----------------------------------------------------------------------------------------------------
-
-
-def _new_tenant(name: str, items: Sequence[Item]) -> Spec:
-    return {"namespaces": [name], "quotas": [*items]}
 
 
 def _served_anew(plan: Plan, grants: Grants, pools: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:

@@ -14,8 +14,7 @@ from gpuplan.cli.main import main
 from gpuplan.features.packing.commands import pack
 from gpuplan.features.packing.commands.pack import BASES, OBJECTIVES
 from gpuplan.features.packing.sizing.answers import Objective
-from gpuplan.features.packing.sizing.demand import Basis
-from gpuplan.features.packing.sizing.demand.basis import Measured
+from gpuplan.features.packing.sizing.needs import Basis, Measured
 from tests.cli.runs import run
 from tests.plans import a_cluster
 from tests.platforms import pool, tenant

@@ -27,13 +27,11 @@ from gpuplan.features.packing.granting import Moved, flows_of, rewritten, seats
 from gpuplan.features.packing.judging import in_the_way, unmet, unnamed
 from gpuplan.features.packing.model import Numbers, Packing, Variant, Variation
 from gpuplan.features.packing.patching import overlay_texts, packed_path, patched
-from gpuplan.features.packing.pricing import insist_on_prices
-from gpuplan.features.packing.proposing import documents_of, teams_of
+from gpuplan.features.packing.proposing import documents_of, insist_on_prices, teams_of
 from gpuplan.features.packing.sizing.answers import Answer, Objective, Way
 from gpuplan.features.packing.sizing.choosing import choose, highs
 from gpuplan.features.packing.sizing.demand import from_files, from_plan
-from gpuplan.features.packing.sizing.demand.basis import MARGIN, PERCENTILE, Basis, Measured
-from gpuplan.features.packing.sizing.needs import Need
+from gpuplan.features.packing.sizing.needs import MARGIN, PERCENTILE, Basis, Measured, Need
 
 __all__ = ["Numbers", "Packing", "Question", "Variant", "Variation", "pack", "write_packing"]
 

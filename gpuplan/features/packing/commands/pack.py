@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -16,26 +17,26 @@ from gpuplan.terminal.session import Terminal
 from gpuplan.terminal.verbs import completing, format_option, option, verb
 
 if TYPE_CHECKING:
-    from gpuplan.features.packing.computing import Packing
+    from gpuplan.features.packing import Packing
 
 OBJECTIVES = ("gpus", "changes", "price")
-"""Of `gpuplan.features.packing.sizing.answers.Objective`, which help must not load."""
+"""The values of `gpuplan.features.packing.sizing.answers.Objective`, which help must not load."""
 
 PERCENTILE = 95.0
 MARGIN = "20%"
-"""Of `gpuplan.features.packing.sizing.demand.basis`."""
+"""The defaults of `gpuplan.features.packing.sizing.needs`."""
 
 BASES = ("guaranteed", "limit", "workloads")
-"""Of `gpuplan.features.packing.sizing.demand.Basis`."""
+"""The values of `gpuplan.features.packing.sizing.needs.Basis`."""
 
 _MOST = regex(r"([A-Za-z0-9][A-Za-z0-9.-]*)=([0-9]{1,5})")
 
 
 def _read_most(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, int]:
-    found = [_MOST.fullmatch(text) for text in texts]
-    if not all(found):
+    matches = [_MOST.fullmatch(text) for text in texts]
+    if not all(matches):
         raise click.BadParameter("use a GPU model and a number of nodes, such as A100-80GB=12.", param=parameter)
-    return {match[1]: int(match[2]) for match in found if match}
+    return {match[1]: int(match[2]) for match in matches if match}
 
 
 def _read_margin(_: click.Context, parameter: click.Parameter, text: str) -> Fraction:
@@ -179,7 +180,7 @@ def command(
       gpuplan pack -c prod --keep a100-mixed --write
     """
     from gpuplan.compiler.base.diagnostics import GpuplanError
-    from gpuplan.features.packing.computing import pack
+    from gpuplan.features.packing import pack
     from gpuplan.features.packing.sizing.demand import queries as asked_of_prometheus
     from gpuplan.features.packing.views.packing import NAMES, shown_packing
 
@@ -216,30 +217,28 @@ def command(
 
 
 def _demand(names: Sequence[str]) -> dict[str, bytes]:
-    """The files of a demand, with the tables that they name."""
+    """Return the files of a demand by name, with the tables that they name."""
     if not names:
         return {}
     from gpuplan.compiler.documents.text import MAX_BYTES
     from gpuplan.features.packing.sizing.demand import tables_beside
 
-    found = dict(contents(names, "a Demand document, or a table"))
-    tables = {table.place: content_below(table.folder, table.path, MAX_BYTES + 1) for table in tables_beside(found)}
-    return {**found, **{place: content for place, content in tables.items() if content is not None}}
+    files = dict(contents(names, "a Demand document, or a table"))
+    tables = {table.place: content_below(table.folder, table.path, MAX_BYTES + 1) for table in tables_beside(files)}
+    return {**files, **{place: content for place, content in tables.items() if content is not None}}
 
 
 def _end(terminal: Terminal, packing: Packing, number: int, *, write: bool) -> int:
-    """Say what was found and written, and with which code to end."""
-    from dataclasses import replace
-
-    from gpuplan.features.packing.computing import write_packing
+    """Print findings and what was written, and return the exit code."""
+    from gpuplan.features.packing import write_packing
     from gpuplan.features.packing.views.packing import written
 
     variant = packing.variants[number] if packing.variants else None
-    errors = tuple(item for item in packing.report.diagnostics if item.is_error)
-    found = (*errors, *packing.diagnostics, *(variant.findings if variant else ()))
-    if found:
-        write_findings(terminal, replace(packing.report, diagnostics=found), (), to_stderr=True)
-    if variant is None or not variant.is_valid or any(item.is_error for item in found):
+    errors = tuple(one for one in packing.report.diagnostics if one.is_error)
+    findings = (*errors, *packing.diagnostics, *(variant.findings if variant else ()))
+    if findings:
+        write_findings(terminal, replace(packing.report, diagnostics=findings), (), to_stderr=True)
+    if variant is None or not variant.is_valid or any(one.is_error for one in findings):
         if write:
             terminal.insist("nothing was written\n")
         return 1

@@ -1,4 +1,4 @@
-"""How GPUs are best cut for a demand: for people, for a merge request, as a patch, or for programs."""
+"""Shows how GPUs are best cut for a demand: to people, in a merge request, as a patch, or for programs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from gpuplan.compiler.planning.plan import Pool, UnitKey
 from gpuplan.compiler.planning.prices import HOURS_PER_MONTH, Cost
 from gpuplan.features.changes import cost_change_as_data, costs_of
 from gpuplan.features.packing.granting import Moved
-from gpuplan.features.packing.idle import idle_of, rounding_of
-from gpuplan.features.packing.model import Numbers, Packing, Variant, Variation
+from gpuplan.features.packing.model import Numbers, Packing, Variant, Variation, idle_of, rounding_of
 from gpuplan.features.packing.sizing.answers import Objective, Proof
-from gpuplan.features.packing.sizing.demand.basis import Basis
+from gpuplan.features.packing.sizing.needs import Basis
 from gpuplan.features.packing.steps import commands_of, tasks_of
 from gpuplan.terminal.costs import hour_text, money_as_data, month_text
 from gpuplan.terminal.fitting import Table, folded, folded_commands
@@ -34,9 +33,9 @@ FORMATS: Final = ("table", "json", "markdown", "diff")
 
 
 def shown_packing(packing: Packing, format_: str, theme: Theme, number: int = 0) -> str:
-    """An answer in one of `FORMATS`; ``number`` is the alternative that is meant, 0 for what was asked for.
+    """Return an answer in one of `FORMATS`; ``number`` is the alternative, 0 for what was asked for.
 
-    Nothing where there is no answer, and no patch of one that must not be written: the findings say why.
+    Return nothing if there is no answer, and no patch of an answer that must not be written: the findings say why.
     """
     if format_ == "json":
         return json_text(packing_as_data(packing, theme))
@@ -46,7 +45,10 @@ def shown_packing(packing: Packing, format_: str, theme: Theme, number: int = 0)
         case "diff":
             variant = packing.variants[number]
             patch = patch_text(variant, packing.texts) if variant.is_valid else ""
-            return "".join(map(_shown, _lines_of(patch))) if theme.is_fitted else patch
+            if not theme.is_fitted:
+                return patch
+            # a terminal obeys characters that a patch must keep
+            return "".join(f"{printable(line.removesuffix(chr(10)))}\n" for line in _lines_of(patch))
         case "markdown":
             return _markdown(packing, number)
         case _:
@@ -54,7 +56,7 @@ def shown_packing(packing: Packing, format_: str, theme: Theme, number: int = 0)
 
 
 def patch_text(variant: Variant, texts: Mapping[str, str]) -> str:
-    """What the answer changes of files, as `patch` and `git apply` read it."""
+    """Return the changes of files as `patch` and `git apply` read them."""
     parts: list[str] = []
     for path, text in sorted(variant.files.items()):
         before, after = texts.get(path), text
@@ -65,11 +67,6 @@ def patch_text(variant: Variant, texts: Mapping[str, str]) -> str:
     return "".join(parts)
 
 
-def _shown(line: str) -> str:
-    """A line on a terminal, which obeys characters that a patch must keep."""
-    return f"{printable(line.removesuffix(chr(10)))}\n"
-
-
 def _lines_of(text: str | None) -> list[str]:
     return (text or "").splitlines(keepends=True)
 
@@ -78,39 +75,26 @@ def _lines_of(text: str | None) -> list[str]:
 
 
 def _page(packing: Packing, theme: Theme, number: int) -> str:
-    variant = packing.variants[number]
+    variant, narrow = packing.variants[number], theme.indented()
+
+    def table(heading: str, headings: tuple[str, ...], rows: list[tuple[str, ...]], right: Iterable[int] = ()) -> str:
+        return section(heading, Table(headings, rows, right=right).shown(narrow) if rows else "", theme)
+
+    def lines(heading: str, texts: Iterable[str]) -> str:
+        return section(heading, folded(_text(texts), narrow), theme)
+
     heading = theme.paint(printable(_headline(packing, variant)), Style.STRONG)
     parts = [
         folded(f"{heading}\n{_text(_facts(packing, variant))}", theme),
-        section(
-            "Pools",
-            Table(POOLS, rows, right=(2, 3)).shown(theme.indented()) if (rows := pool_rows(variant)) else "",
-            theme,
-        ),
-        section(
-            "Quotas that move",
-            Table(QUOTAS, rows).shown(theme.indented()) if (rows := quota_rows(variant)) else "",
-            theme,
-        ),
-        section(
-            "Workloads that move",
-            Table(WORK, rows).shown(theme.indented()) if (rows := work_rows(variant)) else "",
-            theme,
-        ),
-        section("Idle", folded(_text(_idle(variant)), theme.indented()), theme),
-        section("Cost", folded(_text(cost_text(variant)), theme.indented()), theme),
-        section(
-            "Left as they are", Table(LEFT, rows).shown(theme.indented()) if (rows := left_rows(variant)) else "", theme
-        ),
-        section(
-            "Alternatives",
-            Table(others(packing), rows, right=range(2, 8)).shown(theme.indented())
-            if (rows := other_rows(packing))
-            else "",
-            theme,
-        ),
-        section("To do by hand", folded(_text(tasks_of(variant)), theme.indented()), theme),
-        section("How to get there", folded_commands(_text(commands_of(variant)), theme.indented()), theme),
+        table("Pools", POOLS, pool_rows(variant), (2, 3)),
+        table("Quotas that move", QUOTAS, quota_rows(variant)),
+        table("Workloads that move", WORK, work_rows(variant)),
+        lines("Idle", _idle(variant)),
+        lines("Cost", cost_text(variant)),
+        table("Left as they are", ("POOL", "WHY"), [*variant.fleet.kept, *variant.fleet.left_alone]),
+        table("Alternatives", others(packing), other_rows(packing), range(2, 8)),
+        lines("To do by hand", tasks_of(variant)),
+        section("How to get there", folded_commands(_text(commands_of(variant)), narrow), theme),
     ]
     return "\n".join(part for part in parts if part)
 
@@ -126,22 +110,17 @@ def _headline(packing: Packing, variant: Variant) -> str:
         return f"Cluster {packing.cluster}: {count(pods, 'pod')} {'finds' if pods == 1 else 'find'} no room"
     if not variant.diff:
         return f"Cluster {packing.cluster}: no policies can be made of the answer"
-    changed = "nothing changes" if not variant.files else _against(now, then)
+    change, nodes = then.gpus - now.gpus, count(now.nodes, "node")
+    less = f"{abs(change)} {'fewer' if change < 0 else 'more'} than today's {now.gpus} in {nodes}"
+    against = f"{less if change else f'as many as today, in {nodes}'}; {count(then.drained_nodes, 'node')} to drain"
     return (
         f"Cluster {packing.cluster}: {count(then.gpus, 'GPU')} in {count(then.nodes, 'node')} "
-        f"with {count(then.layouts, 'MIG layout')}; {changed}{_money(variant)}"
+        f"with {count(then.layouts, 'MIG layout')}; {against if variant.files else 'nothing changes'}{_money(variant)}"
     )
 
 
-def _against(now: Numbers, then: Numbers) -> str:
-    change = then.gpus - now.gpus
-    as_many = f"as many as today, in {count(now.nodes, 'node')}"
-    less = f"{abs(change)} {'fewer' if change < 0 else 'more'} than today's {now.gpus} in {count(now.nodes, 'node')}"
-    return f"{less if change else as_many}; {count(then.drained_nodes, 'node')} to drain"
-
-
 def _money(variant: Variant) -> str:
-    """What it costs in a month, and how much more or less than today; empty where nobody says prices."""
+    """Return the costs of a month and how they change from today, or nothing if no document says prices."""
     cost, change = variant.numbers.cost, variant.cost_change
     if cost is None:
         return ""
@@ -155,11 +134,11 @@ def _month(cost: Cost) -> str:
 
 
 def _facts(packing: Packing, variant: Variant) -> Iterator[str]:
-    """What is asked for, why it cannot be less, and how it holds."""
-    pods = sum(need.pods for need in packing.needs)
-    own = _BASES[packing.basis]
-    source = own if packing.is_from_quotas else f"the files, and for other teams {own}"
-    yield f"demand: {count(pods, 'pod')} of {count(len({need.team for need in packing.needs}), 'team')}, from {source}"
+    """Yield the size of the demand, and why the answer cannot be less."""
+    pods, teams = sum(need.pods for need in packing.needs), len({need.team for need in packing.needs})
+    basis = _BASES[packing.basis]
+    source = basis if packing.is_from_quotas else f"the files, and for other teams {basis}"
+    yield f"demand: {count(pods, 'pod')} of {count(teams, 'team')}, from {source}"
     if not variant.answer.unmet:
         yield bound_text(packing, variant)
 
@@ -202,19 +181,11 @@ def pool_rows(variant: Variant) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for pool in variant.pools:
         was = variant.fleet.find(pool.name)
-        rows.append(
-            (pool.name, pool.gpu.id, str(pool.nodes.count), str(pool.gpu_count), sharing_of(pool), _before(was, pool))
-        )
-    there = {pool.name for pool in variant.pools}
-    gone = [was for was in variant.fleet.pools if was.name not in there] if variant.plan else []
-    rows += [(was.name, was.gpu.id, "0", "0", "goes", _today(was)) for was in gone]
-    return rows
-
-
-def _before(was: Pool | None, pool: Pool) -> str:
-    if was is None:
-        return "new"
-    return "the same" if _today(was) == _today(pool) else _today(was)
+        today = "new" if was is None else "the same" if _today(was) == _today(pool) else _today(was)
+        rows.append((pool.name, pool.gpu.id, str(pool.nodes.count), str(pool.gpu_count), sharing_of(pool), today))
+    names = {pool.name for pool in variant.pools}
+    gone = [was for was in variant.fleet.pools if was.name not in names] if variant.plan else []
+    return rows + [(was.name, was.gpu.id, "0", "0", "goes", _today(was)) for was in gone]
 
 
 def _today(pool: Pool) -> str:
@@ -225,7 +196,7 @@ QUOTAS: Final = ("TENANT", "FROM", "TO")
 
 
 def quota_rows(variant: Variant) -> list[tuple[str, ...]]:
-    """Nothing where the demand is not met: no quota moves then."""
+    """Return the quotas that move: none if the demand is not met."""
     return [
         (moved.tenant, _unit(moved.before), ", ".join(f"{flow.units} {_unit(flow.key)}" for flow in moved.after) or "-")
         for moved in (() if variant.answer.unmet else moves_of(variant))
@@ -233,7 +204,7 @@ def quota_rows(variant: Variant) -> list[tuple[str, ...]]:
 
 
 def moves_of(variant: Variant) -> list[Moved]:
-    """The quotas that are not on the unit on which they were."""
+    """Return the quotas that are not on the unit on which they were."""
     return [moved for moved in variant.moved if [flow.key for flow in moved.after] != [moved.before]]
 
 
@@ -245,7 +216,10 @@ WORK: Final = ("WORKLOAD", "FROM", "TO")
 
 
 def work_rows(variant: Variant) -> list[tuple[str, ...]]:
-    """Workloads that stay are not among them, though their policy names the unit now that their pool has several."""
+    """Return the workloads that move.
+
+    The policy of a workload that stays may name its unit now, if its pool has several: that is no move.
+    """
     return [
         (seat.workload.name, _unit(seat.workload.key), _unit(seat.key) if seat.key else "no room")
         for seat in (() if variant.answer.unmet else variant.seats)
@@ -264,20 +238,13 @@ def _idle(variant: Variant) -> Iterator[str]:
     for model, gpus in rounding_of(variant.plan, variant.pools).items():
         if gpus:
             yield f"{model}: {count(gpus, 'GPU')} because nodes are whole"
-    for item in variant.assignment.departures:
-        names = f": {joined(item.names)}" if item.names else ""
-        yield f"{count(item.nodes, 'node')} of {item.pool} {'is' if item.nodes == 1 else 'are'} not needed{names}"
-
-
-LEFT: Final = ("POOL", "WHY")
-
-
-def left_rows(variant: Variant) -> list[tuple[str, ...]]:
-    return [*map(tuple, variant.fleet.kept), *map(tuple, variant.fleet.left_alone)]
+    for gone in variant.assignment.departures:
+        names = f": {joined(gone.names)}" if gone.names else ""
+        yield f"{count(gone.nodes, 'node')} of {gone.pool} {'is' if gone.nodes == 1 else 'are'} not needed{names}"
 
 
 def cost_text(variant: Variant) -> Iterator[str]:
-    """What the pools cost by the hour and month, and what `gpuplan diff` says of it; nothing without prices."""
+    """Yield the costs of the pools by the hour and month, and how `gpuplan diff` says they change."""
     cost = variant.numbers.cost
     if cost is None or variant.diff is None or variant.plan is None:
         return
@@ -292,7 +259,6 @@ def cost_text(variant: Variant) -> Iterator[str]:
 
 
 def others(packing: Packing) -> tuple[str, ...]:
-    """The headings of the alternatives."""
     cost = packing.today.cost
     return (*OTHERS, *([f"{cost.currency} A MONTH"] if cost else []))
 
@@ -359,7 +325,7 @@ def _markdown(packing: Packing, number: int) -> str:
 def packing_as_data(packing: Packing, theme: Theme = PLAIN) -> dict[str, Any]:
     """The contract of `gpuplan schema pack`."""
     chosen = packing.chosen
-    findings = (*(item for item in packing.report.diagnostics if item.is_error), *packing.diagnostics)
+    findings = (*(one for one in packing.report.diagnostics if one.is_error), *packing.diagnostics)
     return {
         "format_version": FORMAT_VERSION,
         "cluster": packing.cluster,
@@ -372,21 +338,17 @@ def packing_as_data(packing: Packing, theme: Theme = PLAIN) -> dict[str, Any]:
             "pods": sum(need.pods for need in packing.needs),
         },
         "today": _numbers(packing.today),
-        "kept": [item._asdict() for item in chosen.fleet.kept] if chosen else [],
-        "left_alone": [item._asdict() for item in chosen.fleet.left_alone] if chosen else [],
+        "kept": [one._asdict() for one in chosen.fleet.kept] if chosen else [],
+        "left_alone": [one._asdict() for one in chosen.fleet.left_alone] if chosen else [],
         "answers": [_variant(variant, theme) for variant in packing.variants],
         "findings": _findings(findings, theme),
     }
 
 
 def _numbers(numbers: Numbers) -> dict[str, Any]:
-    return {**numbers._asdict(), "cost": _cost(numbers.cost)}
-
-
-def _cost(cost: Cost | None) -> dict[str, Any] | None:
-    if cost is None:
-        return None
-    return {"currency": cost.currency, **money_as_data(cost.amount), "unpriced_pools": list(cost.unpriced)}
+    cost = numbers.cost
+    money = {"currency": cost.currency, **money_as_data(cost.amount)} if cost else {}
+    return {**numbers._asdict(), "cost": {**money, "unpriced_pools": list(cost.unpriced)} if cost else None}
 
 
 def _variant(variant: Variant, theme: Theme) -> dict[str, Any]:
@@ -400,11 +362,11 @@ def _variant(variant: Variant, theme: Theme) -> dict[str, Any]:
         **_numbers(variant.numbers),
         "bound": {"least": str(bound.least), "proof": bound.proof.value},
         "pools": [pool for pool in plan_as_data(plan)["pools"] if pool["name"] in names] if plan else [],
-        "idle": [item._asdict() | {"unused": dict(item.unused)} for item in idle_of(plan, variant.pools)]
+        "idle": [{**idle._asdict(), "unused": dict(idle.unused)} for idle in idle_of(plan, variant.pools)]
         if plan
         else [],
         "rounding": dict(rounding_of(plan, variant.pools)) if plan else {},
-        "not_needed": [item._asdict() for item in variant.assignment.departures],
+        "not_needed": [one._asdict() for one in variant.assignment.departures],
         "quotas": [
             {
                 "tenant": moved.tenant,
@@ -436,15 +398,15 @@ def _key(key: UnitKey | None) -> dict[str, str] | None:
     return None if key is None else {"pool": key[0], "unit": key[1]}
 
 
-def _findings(found: Iterable[Diagnostic], theme: Theme) -> list[dict[str, Any]]:
-    return [diagnostic_as_data(item, theme) for item in found]
+def _findings(diagnostics: Iterable[Diagnostic], theme: Theme) -> list[dict[str, Any]]:
+    return [diagnostic_as_data(one, theme) for one in diagnostics]
 
 
 # --- For stderr --------------------------------------------------------------------------------------------------
 
 
 def written(packing: Packing, variant: Variant, done: Sequence[str], theme: Theme) -> str:
-    """What was written, or how to write it."""
+    """Return which files were written, or how to write them."""
     if not variant.files:
         return "nothing to write: the policies say so already\n"
     if not done:

@@ -22,8 +22,7 @@ from gpuplan.compiler.planning.plan import (
 )
 from gpuplan.compiler.planning.pools import gpu_memory_mib
 from gpuplan.features.packing.rules import DEMAND_ASSUMED
-from gpuplan.features.packing.sizing.demand.basis import Basis
-from gpuplan.features.packing.sizing.needs import Need
+from gpuplan.features.packing.sizing.needs import Basis, Need
 
 
 def from_plan(

@@ -77,59 +77,59 @@ class _Failure(Enum):
     GAVE_UP = auto()
 
 
-def _take(found: Frontier, demand: Vector, gpus: int) -> Sequence[int] | _Failure:
+def _take(known: Frontier, demand: Vector, gpus: int) -> Sequence[int] | _Failure:
     """Return how often each layout is taken to hold so many instances on so many GPUs.
 
     If layouts taken one after the other leave a rest, the rest is searched together with some GPUs of each layout. A
     search that fails with some GPUs says nothing about all of them.
     """
-    left = [*demand, *(prices.gpu * gpus - prices.cost(demand) for prices in found.prices)]
+    rest = [*demand, *(prices.gpu * gpus - prices.cost(demand) for prices in known.prices)]
     times = []
-    for layout in found.layouts:
-        count = min([left[at] // amount for at, amount in layout.takes])
+    for layout in known.layouts:
+        count = min([rest[at] // amount for at, amount in layout.takes])
         times.append(count)
         for at, amount in layout.takes if count else ():
-            left[at] -= amount * count
-    if not any(left[: len(demand)]):
+            rest[at] -= amount * count
+    if not any(rest[: len(demand)]):
         return times
     back = [min(count, MOST_BACK) for count in times]
-    for layout, count in zip(found.layouts, back, strict=True):
+    for layout, count in zip(known.layouts, back, strict=True):
         for at, amount in layout.takes:
-            left[at] += amount * count
-    outcome = _search(found, tuple(left))
+            rest[at] += amount * count
+    outcome = _search(known, tuple(rest))
     if isinstance(outcome, _Failure):
         return outcome if back == times else _Failure.GAVE_UP
     return [count - less + outcome[at] for at, (count, less) in enumerate(zip(times, back, strict=True))]
 
 
-def _search(found: Frontier, left: Vector) -> Mapping[int, int] | _Failure:
+def _search(known: Frontier, rest: Vector) -> Mapping[int, int] | _Failure:
     """Return how often each layout is taken so that nothing of the demand remains, from a search of all states.
 
     Some GPU holds the first profile that is asked for, and it holds no less of anything than it could. The search gives
     up after `MOST_STATES`.
     """
-    profiles = len(found.profiles)
-    states: list[tuple[Vector, tuple[int, ...]]] = [(left, ())]
+    profiles = len(known.profiles)
+    states: list[tuple[Vector, tuple[int, ...]]] = [(rest, ())]
     seen = set()
     while states:
-        left, taken = states.pop()
-        if not any(left[:profiles]):
+        rest, taken = states.pop()
+        if not any(rest[:profiles]):
             return Counter(taken)
-        if left in seen:
+        if rest in seen:
             continue
-        seen.add(left)
+        seen.add(rest)
         if len(seen) > MOST_STATES:
             return _Failure.GAVE_UP
-        first = next(index for index, count in enumerate(left) if count)
+        first = next(index for index, count in enumerate(rest) if count)
         fitting = [
             (at, layout)
-            for at, layout in enumerate(found.layouts)
-            if layout.vector[first] and all(left[index] >= amount for index, amount in layout.takes)
+            for at, layout in enumerate(known.layouts)
+            if layout.vector[first] and all(rest[index] >= amount for index, amount in layout.takes)
         ]
         for at, layout in fitting:
             if not any(layout is not other and all(map(ge, other.vector, layout.vector)) for _, other in fitting):
-                rest = list(left)
+                after = list(rest)
                 for index, amount in layout.takes:
-                    rest[index] -= amount
-                states.append((tuple(rest), (*taken, at)))
+                    after[index] -= amount
+                states.append((tuple(after), (*taken, at)))
     return _Failure.NONE_FITS

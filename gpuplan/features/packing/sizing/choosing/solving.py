@@ -16,7 +16,7 @@ from gpuplan.features.packing.sizing.choosing.asking import Ask
 from gpuplan.features.packing.sizing.choosing.assembling import assemble, layouts
 from gpuplan.features.packing.sizing.choosing.forms import UNCUT, cut_of
 from gpuplan.features.packing.sizing.choosing.highs import INFINITE, Outcome, Solution
-from gpuplan.features.packing.sizing.choosing.program import Choice, Costs, Found
+from gpuplan.features.packing.sizing.choosing.program import Choice, Costs, Solved
 
 _GIB = 1024
 _NEARLY = 1000
@@ -42,7 +42,7 @@ class Goal(NamedTuple):
 class Settled(NamedTuple):
     """A solution that no goal can better, how much of each ask it answers, and what it costs by each goal."""
 
-    found: Found
+    solved: Solved
     amounts: Sequence[Fraction]
     costs: tuple[float, ...]
 
@@ -53,7 +53,7 @@ def solve(
     objective: Objective,
     most_layouts: int | None,
     time_limit_s: float,
-) -> Found | None:
+) -> Solved | None:
     """Return the best answer and its bound, or None if HiGHS found none in time.
 
     The answer has few layouts if that costs nothing. Few layouts are looked for among nodes whose GPUs are all alike
@@ -64,24 +64,24 @@ def solve(
     if free is None:
         return None
 
-    number = len(layouts(types, free.found.nodes, free.found.gpus))
+    number = len(layouts(types, free.solved.nodes, free.solved.gpus))
     is_too_many = most_layouts is not None and number > most_layouts
     if number < 2 and not is_too_many:
-        return free.found
+        return free.solved
     alike = [replace(node_type, is_equal_within_node=True) for node_type in types]
-    limited = partial(Choice, alike, asked, cuts=list(_candidates(asked, types, free.found, time_limit_s)))
+    limited = partial(Choice, alike, asked, cuts=list(_candidates(asked, types, free.solved, time_limit_s)))
     if is_too_many:
         few = _settle(partial(limited, most_layouts=most_layouts), asked, objective, time_limit_s)
         if few is None or all(node_type.is_equal_within_node or node_type.gpus_per_node == 1 for node_type in types):
-            return few and few.found
-        proven = free.found.bound if few.amounts == free.amounts else Bound(Fraction(0), Proof.NONE)
-        is_least = few.found.bound.least == proven.least
-        return replace(few.found, bound=proven if is_least else replace(proven, proof=Proof.NONE))
+            return few and few.solved
+        proven = free.solved.bound if few.amounts == free.amounts else Bound(Fraction(0), Proof.NONE)
+        is_least = few.solved.bound.least == proven.least
+        return replace(few.solved, bound=proven if is_least else replace(proven, proof=Proof.NONE))
     for most in range(1, min(number, _FEW + 1)):
         few = _settle(partial(limited, most_layouts=most), asked, objective, time_limit_s)
         if few and few[1:] == free[1:]:
-            return replace(few.found, bound=free.found.bound)
-    return free.found
+            return replace(few.solved, bound=free.solved.bound)
+    return free.solved
 
 
 def _settle(make: Maker, asked: Sequence[Ask], objective: Objective, time_limit_s: float) -> Settled | None:
@@ -98,11 +98,11 @@ def _settle(make: Maker, asked: Sequence[Ask], objective: Objective, time_limit_
         return None
     bound = _bound(goals[0], solution)
     for goal, after in pairwise(goals):
-        choice.limit(goal.costs, _cost(goal.costs, solution) + goal.step / 2)
+        choice.program.row(-INFINITE, goal.costs, _cost(goal.costs, solution) + goal.step / 2)
         better = _least(choice, after, time_limit_s)
         solution = better if better.values and choice.holds(better, amounts) else solution
     costs = tuple(_cost(goal.costs, solution) for goal in goals)
-    return Settled(choice.found(_smaller(choice, goals[-1], solution, amounts), bound), amounts, costs)
+    return Settled(choice.solved(_smaller(choice, goals[-1], solution, amounts), bound), amounts, costs)
 
 
 def _smaller(choice: Choice, last: Goal, solution: Solution, amounts: Sequence[Fraction]) -> Solution:
@@ -112,7 +112,7 @@ def _smaller(choice: Choice, last: Goal, solution: Solution, amounts: Sequence[F
         for parts in choice.parts
         for place, index in parts.items()
     }
-    choice.limit(last.costs, _cost(last.costs, solution) + last.step / 2)
+    choice.program.row(-INFINITE, last.costs, _cost(last.costs, solution) + last.step / 2)
     step = max(_cost(memory, solution) // _NEARLY, 1)
     better = choice.solve(memory, step=step, time_limit_s=_A_WHILE)
     return better if better.values and choice.holds(better, amounts) else solution
@@ -211,13 +211,13 @@ def _affordable(make: Maker, asked: Sequence[Ask], time_limit_s: float) -> list[
 
 
 def _candidates(
-    asked: Sequence[Ask], types: Sequence[NodeType], found: Found, time_limit_s: float
+    asked: Sequence[Ask], types: Sequence[NodeType], free: Solved, time_limit_s: float
 ) -> Iterator[tuple[int, Cut]]:
     """Yield the cuts of the answer without a limit, and for each type some with which few nodes do for all.
 
     A type whose nodes can only be cut alike needs none: the choice has all its cuts.
     """
-    known = assemble(types, found.nodes, found.gpus)
+    known = assemble(types, free.nodes, free.gpus)
     yield from ((one.number, one.cut) for one in known if one.today is None and one.cut.way is Way.MIG)
     for number, node_type in enumerate(types):
         if node_type.is_equal_within_node or node_type.gpus_per_node == 1:

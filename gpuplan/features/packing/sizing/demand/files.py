@@ -90,9 +90,9 @@ class Beside(NamedTuple):
         return normpath(join(self.folder, self.path))
 
 
-def _paths(item: Asked, folder: str) -> Iterator[tuple[str, str]]:
+def _paths(asked: Asked, folder: str) -> Iterator[tuple[str, str]]:
     """The table that an item names, as it names it and by its path."""
-    return ((path, Beside(folder, path).place) for _, path in tables_named([item]))
+    return ((path, Beside(folder, path).place) for _, path in tables_named([asked]))
 
 
 class _Read:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from gpuplan.compiler.base.diagnostics import Origin, Path
 from gpuplan.compiler.base.plain import text
+from gpuplan.compiler.base.trees import leaves
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.manifests import Identity, Manifest
 from gpuplan.compiler.manifests.provenance import How
@@ -45,21 +46,9 @@ def objects_of(plan: Plan) -> Iterator[tuple[Identity, tuple[HandValue, ...]]]:
 
 def _values(written: Object) -> Iterator[HandValue]:
     """Yield values in the order of the file. A kind that a patch does not say is empty, and no value."""
-    values = [HandValue(route, value, written.place(*route)) for route, value in leaves_of(written.body, ())]
+    values = [HandValue(route, value, written.place(*route)) for route, value in leaves(written.body)]
     values.sort(key=lambda value: value.at.locate().span.start.line)
     yield from (value for value in values if value.value or value.route != ("kind",))
-
-
-def leaves_of(value: object, route: Path) -> Iterator[tuple[Path, object]]:
-    """Yield the values that are no mapping and no list, or an empty one, with their routes."""
-    if isinstance(value, Mapping) and value:
-        for key, item in value.items():
-            yield from leaves_of(item, (*route, str(key)))
-    elif isinstance(value, list) and value:
-        for index, item in enumerate(value):
-            yield from leaves_of(item, (*route, index))
-    else:
-        yield route, value
 
 
 def traced(plan: Plan, title: str, hand: HandValue) -> TracedValue:

@@ -11,14 +11,15 @@ from typing import Any, Final
 from gpuplan.compiler.base.confidential import Confidential, confidential_in
 from gpuplan.compiler.base.diagnostics import GpuplanError, Path
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.trees import ABSENT, leaves
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.documents.printed import Printed, is_json, objects_in, read_json, read_plain
 from gpuplan.compiler.manifests import Identity, Manifest, gvk_of, identity_of, is_object
-from gpuplan.compiler.manifests.applied import find_live, is_same
-from gpuplan.compiler.manifests.shapes import ABSENT, shape_of
+from gpuplan.compiler.manifests.merging.applied import find_live, is_same
+from gpuplan.compiler.manifests.shapes import shape_of
 from gpuplan.compiler.planning.plan import Plan
-from gpuplan.features.tracing.by_hand import HandValue, leaves_of, objects_of, patches_of, traced
+from gpuplan.features.tracing.by_hand import HandValue, objects_of, patches_of, traced
 from gpuplan.features.tracing.engine import Written, trace_artifact, written_for
 from gpuplan.features.tracing.forward import Places, text_of, values_of
 from gpuplan.features.tracing.lines import Lines
@@ -152,7 +153,7 @@ def _of_object(
     chosen = tuple(value for route, value in traced_at.items() if not path or leads_to(path, route))
     known = {route[:end] for route in traced_at for end in range(len(route) + 1)}  # a text may be traced by line
     groups: defaultdict[str, list[str]] = defaultdict(list)
-    for route, _ in leaves_of(body, ()):
+    for route, _ in leaves(body):
         if route not in known and (not path or leads_to(path, route)):
             groups[_group(route)].append(spelled(route))
     return _Answer(
@@ -166,10 +167,10 @@ def _compared(
     """Yield each value that is written, by its route in the live object."""
     artifact = trace_artifact(plan, written.path, written.artifact)
     lines = Lines(text_of(written.artifact))
-    leaves = [(leaf, lines.find(leaf.path).first) for leaf in artifact.leaves]
+    at_lines = [(leaf, lines.find(leaf.path).first) for leaf in artifact.leaves]
     shape = shape_of(gvk_of(body), plan.cluster.spec.kubernetes)
     ours = artifact.artifact.body if isinstance(artifact.artifact, Manifest) else {}
-    for (leaf, _), value in zip(leaves, values_of(artifact, leaves, places), strict=True):
+    for (leaf, _), value in zip(at_lines, values_of(artifact, at_lines, places), strict=True):
         live = find_live(ours, body, shape, leaf.path)
         yield live.route, value if is_same(leaf.value, live.live, live.shape) else _differing(value, hidden, live.live)
 

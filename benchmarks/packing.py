@@ -104,7 +104,7 @@ def report_openb() -> None:
         return
     pods = shared_pods(folder)
     packing = pack(load().get("A100-40GB"), {PROFILES_OF_OPENB[slices]: count for slices, count in pods.items()})
-    print(f"openb: {pods.total()} shared pods on {packing.gpus} A100, no fewer than {packing.bound.least}")
+    print(f"openb: {pods.total()} shared pods on {packing.gpus} A100, no fewer than {packing.least}")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from gpuplan.compiler.policy.models import Document, GpuModel, Metadata, Model, 
 
 
 class DemandedIsolation(StrEnum):
-    """What has to keep a pod apart from others on its GPU, strongest first."""
+    """The isolation of a pod from others on its GPU, strongest first."""
 
     WHOLE_GPU = "wholeGpu"
     HARDWARE = "hardware"
@@ -46,7 +46,7 @@ class MediaEngines(Model):
 
 
 class MeasuredThroughput(Model):
-    """What one partition reached in a measurement."""
+    """The measured throughput of one partition."""
 
     size: (
         Annotated[int, Field(ge=1, le=8)]
@@ -60,7 +60,7 @@ class MeasuredThroughput(Model):
     requests_per_second: Rate
     """Requests a second that all processes answered together."""
     latency: texts.Latency
-    """How long an answer took, such as `35ms`."""
+    """The time that an answer took, such as `35ms`."""
 
 
 class DemandedService(Model):
@@ -69,16 +69,16 @@ class DemandedService(Model):
     requests_per_second: Rate
     """Requests a second at the busiest time."""
     latency: texts.Latency | None = None
-    """How late an answer may be, such as `200ms`. Absent: as late as it was measured."""
+    """The latest that an answer may be, such as `200ms`. Absent: as late as it was measured."""
     throughput: Annotated[
         Annotated[list[MeasuredThroughput], Field(min_length=1)] | texts.TableBeside, Judged("GPU824"), ESSENTIAL
     ]
-    """What partitions reached: a list, or a CSV file beside this one with the columns `Mig instance`, `Batch size`,
-    `Workload Number`, `Throughput` (requests a second of each process) and `Latency` (in seconds).
+    """The throughput of partitions: a list, or a CSV file beside this one with the columns `Mig instance`,
+    `Batch size`, `Workload Number`, `Throughput` (requests a second of each process) and `Latency` (in seconds).
     """
     max_processes: Processes = 1
-    """How many processes of a pod may share its partition, by an MPS server that the pod starts itself: the device
-    plugin starts none where MIG is on.
+    """The number of processes of a pod that may share its partition, by an MPS server that the pod starts itself: the
+    device plugin starts none where MIG is on.
     """
 
 
@@ -86,13 +86,13 @@ class DemandedWork(Model):
     """Equal pods of a team that run at once, or a service."""
 
     team: Annotated[texts.Line, Field(min_length=1)]
-    """Who asks for it."""
+    """The team that asks for it."""
     tenant: Annotated[names.TenantName | None, ESSENTIAL] = None
     """The tenant of the platform that it belongs to. Absent: the one that is called as the team."""
     name: texts.Line = ""
-    """What it is, in a word, such as `notebooks`."""
+    """A word for it, such as `notebooks`."""
     pods: Annotated[Positive | None, ESSENTIAL] = None
-    """How many run at once."""
+    """The number of pods that run at once."""
     service: Annotated[DemandedService | None, ESSENTIAL] = None
     """Requests to answer, in place of a number of pods."""
     memory: Annotated[texts.Quantity | None, ESSENTIAL] = None
@@ -106,7 +106,7 @@ class DemandedWork(Model):
     same part is enough, too.
     """
     gpus: Annotated[Annotated[int, Field(ge=1, le=1024)] | None, Words("GPUs"), ESSENTIAL] = None
-    """How many whole GPUs each pod needs. Absent: a part of one is enough."""
+    """The number of whole GPUs that each pod needs. Absent: a part of one is enough."""
     isolation: Annotated[DemandedIsolation | None, Field(strict=False), ESSENTIAL] = None
     """The weakest that will do: `hardware` (a MIG partition), `mps` (its memory is limited by CUDA MPS), `none` (GPUs
     may be shared in turns) or `wholeGpu`. Default `hardware`; `wholeGpu` with `gpus`.
@@ -116,26 +116,26 @@ class DemandedWork(Model):
     models: Annotated[list[GpuModel], Words("GPU models"), ESSENTIAL] = Field(default_factory=list)
     """The GPU models that will do. Absent: all."""
     growth: Annotated[Growth | None, ESSENTIAL] = None
-    """What to plan for beyond today: `20%` more, or a factor such as `1.2`. Absent: as the document has it."""
+    """The growth to plan for: `20%` more than today, or a factor such as `1.2`. Absent: as the document has it."""
     burst: Annotated[Positive | None, ESSENTIAL] = None
-    """How many pods run at once at the worst time. There is then room for so many in place of `pods`: leave it out
-    where a burst may wait, or borrow what others leave idle.
+    """The number of pods that run at once at the worst time. There is then room for so many in place of `pods`: leave
+    it out where a burst may wait, or borrow what others leave idle.
     """
 
     _one_amount = exactly_one("pods", "service", "what a team asks for")
 
 
 class DemandSpec(Model):
-    """What teams ask for."""
+    """The needs of teams."""
 
     growth: Annotated[Growth | None, ESSENTIAL] = None
-    """What to plan for beyond today, for all that says nothing of its own: `20%` more, or a factor such as `1.2`."""
+    """The growth to plan for in all needs that say none: `20%` more than today, or a factor such as `1.2`."""
     needs: Annotated[list[DemandedWork], Field(min_length=1), INDEPENDENT]
-    """What each team asks for."""
+    """The needs of each team."""
 
 
 class Demand(Document):
-    """What teams ask for: pods that run at once, and what each needs. It is given to `gpuplan pack`."""
+    """The needs of teams: pods that run at once, and what each needs. It is given to `gpuplan pack`."""
 
     kind: Literal["Demand"]
     """Always `Demand`."""

@@ -1,19 +1,18 @@
-"""What of a cluster may be cut: its pools as node types, and why others are left alone."""
+"""The pools of a cluster that may be cut, as node types, and why others are left alone."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
 
 from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.base.wording import listing, misspelling
-from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.catalog.operators import DriverEffect, driver_defects
 from gpuplan.compiler.checks.mig import unmet_requirements
 from gpuplan.compiler.planning.drivers import stated_driver
 from gpuplan.compiler.planning.layouts import entry_of
-from gpuplan.compiler.planning.placement.arrangement import InstanceCounts, Key, as_key
+from gpuplan.compiler.planning.placement.arrangement import InstanceCounts
 from gpuplan.compiler.planning.plan import Exclusive, Fraction, Mig, Mps, Plan, Pool, TimeSlicing
 from gpuplan.compiler.planning.prices import node_price
 from gpuplan.compiler.policy.models import Allocation, MigStrategy, Platform
@@ -21,14 +20,14 @@ from gpuplan.features.packing.sizing.answers import Cut, NodeType, Today, Way
 
 
 class LeftAlone(NamedTuple):
-    """A pool that is no part of the question, and why."""
+    """A pool that is no part of the question, with the reason."""
 
     pool: str
     why: str
 
 
 class Kept(NamedTuple):
-    """A pool that stays cut as it is, and why."""
+    """A pool that stays cut as it is, with the reason."""
 
     pool: str
     why: str
@@ -51,9 +50,9 @@ class Fleet(Value):
 
 
 class Wish(NamedTuple):
-    """What is asked for of the fleet: ``pools`` alone, ``keep`` these pools and layouts, so many nodes of a model.
+    """A restriction of the fleet: to ``pools`` alone, with these pools and layouts kept, and so many nodes of a model.
 
-    ``shares`` are ways of sharing without isolation that may be used where no pool has them.
+    ``shares`` are ways of sharing without isolation that may be used even if no pool has them.
     """
 
     pools: tuple[str, ...] = ()
@@ -64,48 +63,32 @@ class Wish(NamedTuple):
 
 
 def fleet_of(plan: Plan, wish: Wish) -> Fleet:
-    """The fleet of a cluster as it is; trouble where a wish names what is not there."""
-    _know(plan, wish)
-    scope: list[Pool] = []
-    kept: list[Kept] = []
-    left: list[LeftAlone] = []
-    for pool in plan.pools:
-        if why := _why_not(pool, wish):
-            left.append(LeftAlone(pool.name, why))
-            continue
-        scope.append(pool)
-        if found := _why_kept(pool, wish):
-            kept.append(Kept(pool.name, found))
-    stays = {item.pool for item in kept}
-    return Fleet(tuple(scope), tuple(_node_types(plan, scope, stays, wish)), tuple(kept), tuple(left))
-
-
-def _know(plan: Plan, wish: Wish) -> None:
+    """Return the fleet of a cluster as it is; trouble if a wish names something that the cluster does not have."""
     pools, layouts = {pool.name for pool in plan.pools}, {layout.name for layout in plan.layouts}
-    models = {pool.gpu.id for pool in plan.pools}
-    for name in wish.pools:
-        if name not in pools:
-            raise _unknown("pool", name, pools)
-    for name in wish.keep:
-        if name not in pools | layouts:
-            raise _unknown("pool or layout", name, pools | layouts)
-    for name in wish.most_nodes:
-        if name not in models:
-            raise _unknown("GPU model in this cluster's pools", name, models)
+    _check_names("pool", wish.pools, pools)
+    _check_names("pool or layout", wish.keep, pools | layouts)
+    _check_names("GPU model in this cluster's pools", wish.most_nodes, {pool.gpu.id for pool in plan.pools})
+    reasons = {pool.name: _why_not(pool, wish) for pool in plan.pools}
+    scope = [pool for pool in plan.pools if not reasons[pool.name]]
+    kept = [Kept(pool.name, why) for pool in scope if (why := _why_kept(pool, wish))]
+    types = _node_types(plan, scope, {one.pool for one in kept}, wish)
+    alone = (LeftAlone(name, why) for name, why in reasons.items() if why)
+    return Fleet(tuple(scope), tuple(types), tuple(kept), tuple(alone))
 
 
-def _unknown(what: str, name: str, known: Iterable[str]) -> GpuplanError:
-    close = misspelling(name, sorted(known))
-    return GpuplanError(f"there is no {what} `{name}`", f"did you mean `{close}`?" if close else _there(known))
-
-
-def _there(known: Iterable[str]) -> str:
-    names = sorted(known)
-    return f"there {'is' if len(names) == 1 else 'are'} {listing(names)}" if names else "the cluster has none"
+def _check_names(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
+    listed = sorted(known)
+    for name in names:
+        if name not in listed:
+            close = misspelling(name, listed)
+            all_ = (
+                f"there {'is' if len(listed) == 1 else 'are'} {listing(listed)}" if listed else "the cluster has none"
+            )
+            raise GpuplanError(f"there is no {kind} `{name}`", f"did you mean `{close}`?" if close else all_)
 
 
 def _why_not(pool: Pool, wish: Wish) -> str:
-    """Why a pool is left as it is, with its quotas; empty where it is in scope."""
+    """Return why a pool is left as it is, with its quotas, or nothing if the pool is in scope."""
     if wish.pools and pool.name not in wish.pools:
         return "not asked for"
     if pool.rollout is not None:
@@ -139,7 +122,7 @@ def _why_kept(pool: Pool, wish: Wish) -> str:
 
 
 def cut_of(pool: Pool) -> Cut | None:
-    """How the GPUs of the pool's nodes are cut today; None where that is no cut that an answer could have."""
+    """Return how the GPUs of the pool's nodes are cut today, or None if no answer could cut them so."""
     gpus = pool.nodes.gpus_per_node
     whole: tuple[InstanceCounts, ...] = ({},) * gpus
     match pool.sharing:
@@ -151,92 +134,77 @@ def cut_of(pool: Pool) -> Cut | None:
             return Cut(Way.MPS, whole, pool.sharing.spec.replicas)
         case Mig():
             entries = [entry_of(pool.sharing.layout, index) for index in range(gpus)]
-            found = tuple(_instances(pool.gpu, entry.instances) if entry else {} for entry in entries)
+            per_gpu = [Counter[str]() for _ in entries]
+            for instances, entry in zip(per_gpu, entries, strict=True):
+                for name, number in entry.instances.items() if entry else ():
+                    instances[pool.gpu.current_name(name)] += max(number, 0)
             known = {profile.name for profile in pool.gpu.profiles}
-            return Cut(Way.MIG, found) if all(known >= counts.keys() for counts in found) else None
+            counts = tuple({name: number for name, number in instances.items() if number} for instances in per_gpu)
+            return Cut(Way.MIG, counts) if all(known >= held.keys() for held in counts) else None
         case _:
             return None
-
-
-def _instances(gpu: Gpu, counts: InstanceCounts) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for name, count in counts.items():
-        if count > 0:
-            found[gpu.current_name(name)] = found.get(gpu.current_name(name), 0) + count
-    return found
-
-
-CutKey = tuple[Way, tuple[Key, ...], int]
-
-
-def key_of(cut: Cut) -> CutKey:
-    """What tells two cuts apart, wherever in the node a GPU is."""
-    return cut.way, tuple(sorted(as_key(counts) for counts in cut.per_gpu)), cut.replicas
 
 
 # --- Node types --------------------------------------------------------------------------------------------------
 
 
 def _node_types(plan: Plan, pools: Sequence[Pool], kept: set[str], wish: Wish) -> Iterator[NodeType]:
-    """Pools whose nodes could stand for one another are of one type."""
+    """Yield a type for all pools whose nodes could stand for one another."""
     groups: dict[object, list[Pool]] = {}
     for pool in pools:
-        groups.setdefault(_alike(plan, pool), []).append(pool)
-    by_model: dict[str, int] = {}
-    for members in groups.values():
-        by_model[members[0].gpu.id] = by_model.get(members[0].gpu.id, 0) + 1
-    for name, most in wish.most_nodes.items() if groups else ():
-        if name not in by_model:
-            raise GpuplanError(f"no pool in question has nodes of `{name}`", f"they have {listing(sorted(by_model))}")
-        if by_model[name] > 1:
+        groups.setdefault(_kind_of(plan, pool), []).append(pool)
+    by_model = Counter(members[0].gpu.id for members in groups.values())
+    for model, most in wish.most_nodes.items() if groups else ():
+        if model not in by_model:
+            raise GpuplanError(f"no pool in question has nodes of `{model}`", f"they have {listing(sorted(by_model))}")
+        if by_model[model] > 1:
             raise GpuplanError(
-                f"`--nodes-at-most {name}={most}` is about {by_model[name]} kinds of nodes",
+                f"`--nodes-at-most {model}={most}` is about {by_model[model]} kinds of nodes",
                 "choose those of one kind with `--pool`",
             )
     for members in groups.values():
-        first = members[0]
-        there = sum(pool.nodes.count for pool in members)
-        todays = tuple(
+        first, model = members[0], members[0].gpu.id
+        today = tuple(
             Today(pool.name, pool.nodes.count, cut, pool.name in kept) for pool in members if (cut := cut_of(pool))
         )
-        _leave_kept(todays, wish.most_nodes.get(first.gpu.id), first.gpu.id)
+        most = wish.most_nodes.get(model, sum(pool.nodes.count for pool in members))
+        staying = [one for one in today if one.is_kept]
+        if most < (nodes := sum(one.nodes for one in staying)):
+            raise GpuplanError(
+                f"`--nodes-at-most {model}={most}` is fewer than the nodes of "
+                f"{listing([one.pool for one in staying])}, which stay as they are",
+                f"allow {nodes}: `--nodes-at-most {model}={nodes}`; or let these pools be cut again",
+            )
         profiles = _profiles(plan, first, wish)
+        shares = [
+            way
+            for way in (Way.TIME_SLICING, Way.MPS)
+            if any(one.cut.way is way for one in today) or (way in wish.shares and may_share(plan, members))
+        ]
         yield NodeType(
-            name=first.gpu.id if by_model[first.gpu.id] == 1 else f"{first.gpu.id} like {first.name}",
+            name=model if by_model[model] == 1 else f"{model} like {first.name}",
             gpu=first.gpu,
             gpus_per_node=first.nodes.gpus_per_node,
-            nodes=wish.most_nodes.get(first.gpu.id, there),
+            nodes=most,
             price=price.per_node_hour if (price := node_price(plan, first)) else None,
             profiles=profiles,
-            ways=tuple(_ways(plan, members, profiles, wish)),
-            pools=todays,
+            ways=(Way.WHOLE, *([Way.MIG] if profiles else []), *shares),
+            pools=today,
             is_equal_within_node=_is_single(first)
             or not plan.scheduler.uses_whole_gpus_beside_mig
             or _has(plan, first, DriverEffect.NO_MIG_BESIDE_WHOLE_GPUS),
         )
 
 
-def _leave_kept(todays: Iterable[Today], most: int | None, model: str) -> None:
-    """Trouble where there may be fewer nodes than the pools have that are kept."""
-    kept = [today for today in todays if today.is_kept]
-    nodes = sum(today.nodes for today in kept)
-    if most is not None and most < nodes:
-        raise GpuplanError(
-            f"`--nodes-at-most {model}={most}` is fewer than the nodes of {listing([today.pool for today in kept])}, "
-            f"which stay as they are",
-            f"allow {nodes}: `--nodes-at-most {model}={nodes}`; or let these pools be cut again",
-        )
-
-
-def _alike(plan: Plan, pool: Pool) -> object:
+def _kind_of(plan: Plan, pool: Pool) -> object:
     nodes, spec = pool.nodes, pool.spec
     driver = spec.driver.model_dump_json() if spec.driver else ""
     is_by_label = bool(nodes.selector) and not nodes.names and nodes.name_pattern is None
     price = node_price(plan, pool)
-    own = pool.name if is_by_label or nodes.are_by_board else ""
+    by_itself = pool.name if is_by_label or nodes.are_by_board else ""
     return (
         *(pool.gpu.id, nodes.gpus_per_node, nodes.millicores, nodes.memory_bytes, spec.allocation, driver),
-        *(_is_single(pool), stated_driver(plan, pool)[0], own, price and price.per_node_hour),
+        *(_is_single(pool), stated_driver(plan, pool)[0], by_itself, price and price.per_node_hour),
     )
 
 
@@ -246,39 +214,26 @@ def _is_single(pool: Pool) -> bool:
 
 def _has(plan: Plan, pool: Pool, effect: DriverEffect) -> bool:
     driver, _ = stated_driver(plan, pool)
-    return driver is not None and any(item.effect is effect and item.has(driver) for item in driver_defects())
+    return driver is not None and any(one.effect is effect and one.has(driver) for one in driver_defects())
 
 
 def _profiles(plan: Plan, pool: Pool, wish: Wish) -> tuple[str, ...]:
-    """The profiles that the scheduler counts and the pool's driver can make; of a pair that it cannot, neither."""
+    """Return the profiles that the scheduler counts and the driver can make; of a pair that it cannot, neither."""
     gpu = pool.gpu
     if not gpu.supports_mig or not gpu.is_complete or _has(plan, pool, DriverEffect.NO_MIG):
         return ()
     driver, _ = stated_driver(plan, pool)
     names = frozenset(profile.name for profile in gpu.profiles)
-    too_new = {what for what, _ in unmet_requirements(driver, gpu, (names,))} if driver else set()
+    too_new = {feature for feature, _ in unmet_requirements(driver, gpu, (names,))} if driver else set()
     if "MIG" in too_new:
         return ()
-    out = {name for what in too_new for name in what.split(" + ")}
+    out = {name for feature in too_new for name in feature.split(" + ")}
     is_counted = not plan.scheduler.reads_sizes_from_names
     chosen = gpu.profiles if wish.with_media and is_counted else gpu.plain_profiles
     return tuple(profile.name for profile in chosen if profile.name not in out)
 
 
-def _ways(plan: Plan, pools: Sequence[Pool], profiles: Sequence[str], wish: Wish) -> Iterator[Way]:
-    yield Way.WHOLE
-    if profiles:
-        yield Way.MIG
-    today = {cut.way for pool in pools if (cut := cut_of(pool))}
-    for way in _SHARES:
-        if way in today or (way in wish.shares and may_share(plan, pools)):
-            yield way
-
-
-_SHARES: Final = (Way.TIME_SLICING, Way.MPS)
-
-
 def may_share(plan: Plan, pools: Iterable[Pool]) -> bool:
-    """Whether GPUs that no pool shares so today may be time-sliced, or shared by MPS."""
+    """Whether GPUs may be time-sliced, or shared by MPS, that no pool shares so today."""
     is_claimed = any(pool.spec.allocation is Allocation.DRA for pool in pools)
     return not plan.scheduler.has_fractions and not is_claimed and plan.cluster.spec.platform is not Platform.OPENSHIFT

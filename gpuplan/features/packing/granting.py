@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
+from dataclasses import replace
 from fractions import Fraction as Ratio
 from math import floor
-from typing import Any, Final
+from typing import Any
 
-from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.documents import Document
 from gpuplan.compiler.planning.amounts import amount_text
 from gpuplan.compiler.planning.plan import Counted, Plan, Quota, Tenant, UnitKey, Workload
 from gpuplan.features.packing.assigning import Assignment
 from gpuplan.features.packing.sizing.answers import Answer, Cut, Grant, Way
 
-Item = dict[str, Any]
+Data = Mapping[str, Any]
 """A quota as the policy writes it."""
 
 
 class Flow(NamedTuple):
-    """So many units of a pool, as it is to be."""
+    """A number of units of a pool, as the pool is to be."""
 
     key: UnitKey
     units: int
 
 
 class Moved(NamedTuple):
-    """A quota on a unit and what comes of it; ``after`` is empty where nothing is left to grant."""
+    """A quota on a unit and what becomes of it; ``after`` is empty if nothing is left to grant."""
 
     tenant: str
     before: UnitKey | None
@@ -38,182 +38,347 @@ class Moved(NamedTuple):
 class Grants(NamedTuple):
     """The quotas of each tenant that change, as the policy writes them, and which quota became which."""
 
-    quotas: Mapping[str, list[Item]]
+    quotas: Mapping[str, Sequence[Data]]
     moved: tuple[Moved, ...]
 
 
 Flows = Mapping[tuple[str, UnitKey | None], Sequence[Flow]]
-"""The units of each tenant's needs by the quota that counts them today, None for one that no quota does."""
+"""The units of each tenant's needs by the quota that counts them today, None for those that no quota counts."""
 
 
 def flows_of(plan: Plan, answer: Answer, assignment: Assignment) -> Flows:
-    """Who gets units of which pool.
+    """Return who gets units of which pool.
 
-    An answer says of which group they are; one of another group is as good where the model, the way of sharing and the
-    unit are the same. What runs stays in its pool first, then whoever is in it today, and then the fewest are divided.
+    An answer names the group that units are of; a unit of another group is as good if the model, the way of sharing and
+    the unit are the same. First each workload keeps its pool, then each need, and then the fewest needs are divided.
     """
     taking = _Taking(assignment)
-    left = [(grant, grant.units) for grant in answer.grants]
+    open_grants = [(grant, grant.units) for grant in answer.grants]
     running: Counter[tuple[str, UnitKey]] = Counter()
     for workload in plan.workloads:
         running[workload.tenant.name, workload.key] += _amount(workload)
     for at_most in (running, None):
         after = []
-        for grant, units in left:
+        for grant, units in open_grants:
             today = grant.need.today
             wanted = units if at_most is None or today is None else min(units, at_most[grant.need.team, today])
             home = (today[0], grant.unit) if today else ("", "")
             after.append((grant, units - taking.take(grant, home, wanted)))
-        left = after
-    for grant, units in sorted(left, key=lambda item: -item[1]):
+        open_grants = after
+    for grant, units in sorted(open_grants, key=lambda pair: -pair[1]):
         taking.take_anywhere(grant, units)
-    return {key: [Flow(unit, number) for unit, number in found.items()] for key, found in taking.found.items()}
+    return {key: [Flow(unit, number) for unit, number in taken.items()] for key, taken in taking.taken.items()}
 
 
 Sort = tuple[str, Way, int, str]
-"""What makes units equal: model, way of sharing, shares, unit."""
+"""The model, way of sharing, number of shares and name by which units are equal."""
+
+
+def _sort_of(model: str, cut: Cut, unit: str) -> Sort:
+    is_shared = unit == "shared"
+    return model, cut.way if is_shared else Way.MIG, cut.replicas if is_shared else 1, unit
 
 
 class _Taking:
     """The units that pools hand out, on their way to tenants."""
 
     def __init__(self, assignment: Assignment) -> None:
-        self._left: dict[UnitKey, int] = {}
+        self._free: dict[UnitKey, int] = {}
         self._sorts: defaultdict[Sort, list[UnitKey]] = defaultdict(list)
         for place in assignment.places:
             for unit, number in place.units().items():
-                self._left[place.pool, unit] = number
-                self._sorts[sort_of(place.source.gpu.id, place.cut, unit)].append((place.pool, unit))
-        self.found: defaultdict[tuple[str, UnitKey | None], Counter[UnitKey]] = defaultdict(Counter)
+                self._free[place.pool, unit] = number
+                self._sorts[_sort_of(place.source.gpu.id, place.cut, unit)].append((place.pool, unit))
+        self.taken: defaultdict[tuple[str, UnitKey | None], Counter[UnitKey]] = defaultdict(Counter)
 
     def take(self, grant: Grant, key: UnitKey, wanted: int) -> int:
-        taken = min(wanted, self._left.get(key, 0)) if key in self._alike(grant) else 0
+        taken = min(wanted, self._free.get(key, 0)) if key in self._alike(grant) else 0
         if taken:
-            self._left[key] -= taken
-            self.found[grant.need.team, grant.need.today][key] += taken
+            self._free[key] -= taken
+            self.taken[grant.need.team, grant.need.today][key] += taken
         return taken
 
     def take_anywhere(self, grant: Grant, wanted: int) -> None:
-        """Of the pool that has least of those that have enough, else of the one that has most, and so on."""
+        """Take units of the smallest pool that has enough, else of the one that has most, and so on."""
         while wanted:
-            rest = [(self._left[key], key) for key in self._alike(grant) if self._left[key]]
+            rest = [(self._free[key], key) for key in self._alike(grant) if self._free[key]]
             if not rest:
                 return
-            key = min((item for item in rest if item[0] >= wanted), default=max(rest))[1]
+            key = min((pair for pair in rest if pair[0] >= wanted), default=max(rest))[1]
             wanted -= self.take(grant, key, wanted)
 
     def _alike(self, grant: Grant) -> Sequence[UnitKey]:
-        return self._sorts.get(sort_of(grant.group.node_type.gpu.id, grant.group.cut, grant.unit), ())
+        return self._sorts.get(_sort_of(grant.group.node_type.gpu.id, grant.group.cut, grant.unit), ())
 
 
-def sort_of(model: str, cut: Cut, unit: str) -> Sort:
-    is_shared = unit == "shared"
-    return model, cut.way if is_shared else Way.MIG, cut.replicas if is_shared else 1, unit
+# --- One quota ---------------------------------------------------------------------------------------------------
 
 
-# --- Quotas ------------------------------------------------------------------------------------------------------
+class WrittenQuota(Value):
+    """A quota in whole numbers, on its way to how the policy writes it; a field that the policy leaves out is None.
+
+    The parts of ``split`` add up to what the quota may use at most. ``order`` holds the names of fields as they stood.
+    """
+
+    pool: str
+    unit: str | None
+    guaranteed: int
+    limit: int | str | None = None
+    lendable: int | None = None
+    split: Mapping[str, int] | None = None
+    class_limits: Mapping[str, int] | None = None
+    cpu: object = None
+    memory: object = None
+    pods: int | None = None
+    order: tuple[str, ...] = ()
+
+    @property
+    def cap(self) -> int | str:
+        """The most that it may use, or `none`."""
+        return self.guaranteed if self.limit is None else self.limit
+
+    def as_data(self) -> Data:
+        values = {
+            "pool": self.pool,
+            "unit": self.unit,
+            "guaranteed": self.guaranteed,
+            "limit": self.limit,
+            "lendable": self.lendable,
+            "split": self.split,
+            "classLimits": self.class_limits,
+            "cpu": self.cpu,
+            "memory": self.memory,
+            "pods": self.pods,
+        }
+        return {name: values[name] for name in dict.fromkeys((*self.order, *values)) if values.get(name) is not None}
+
+    def with_whole_split(self) -> WrittenQuota:
+        """Divide what rounding has left over, so that the parts are the whole."""
+        if not self.split or isinstance(self.cap, str):
+            return self
+        parts, names = dict(self.split), list(self.split)
+        for index in range(max(self.cap - sum(parts.values()), 0)):
+            parts[names[index % len(names)]] += 1
+        while sum(parts.values()) > self.cap:
+            parts[max(names, key=lambda name: parts[name])] -= 1
+        return replace(self, split=parts)
+
+    def raised(self, units: int) -> WrittenQuota:
+        """Guarantee so many units more, with a pod for each, for any class; what it may borrow stays."""
+        return replace(
+            self,
+            guaranteed=self.guaranteed + units,
+            limit=self.limit + units if isinstance(self.limit, int) else self.limit,
+            pods=None if self.pods is None else self.pods + units,
+            class_limits=self.class_limits and {name: number + units for name, number in self.class_limits.items()},
+        ).with_whole_split()
+
+    def joined(self, other: WrittenQuota) -> WrittenQuota:
+        """Make one quota of two on the same unit. Limits of classes stay if both have some."""
+        limit, lendable = self.limit, self.lendable
+        if limit is not None or other.limit is not None:
+            is_endless = isinstance(self.cap, str) or isinstance(other.cap, str)
+            limit = "none" if is_endless else int(self.cap) + int(other.cap)
+        if lendable is not None or other.lendable is not None:
+            parts = (one.guaranteed if one.lendable is None else one.lendable for one in (self, other))
+            lendable = sum(parts)
+        return replace(
+            self,
+            guaranteed=self.guaranteed + other.guaranteed,
+            limit=limit,
+            lendable=lendable,
+            split=_sums(self.split or {}, other.split or {}) if self.split or other.split else self.split,
+            class_limits=_sums(self.class_limits, other.class_limits)
+            if self.class_limits is not None and other.class_limits is not None
+            else None,
+            cpu=_sum_of_bounds(self.cpu, other.cpu),
+            memory=_sum_of_bounds(self.memory, other.memory),
+            pods=None if self.pods is None or other.pods is None else self.pods + other.pods,
+        ).with_whole_split()
+
+    def held_within(self, capacity: int) -> WrittenQuota:
+        """Lower a limit beyond what there is: nobody could use it."""
+        if not isinstance(self.limit, int) or not self.limit > capacity >= self.guaranteed:
+            return self
+        classes = self.class_limits and {name: min(number, capacity) for name, number in self.class_limits.items()}
+        return replace(self, limit=capacity, class_limits=classes).with_whole_split()
+
+
+def _sums(one: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int]:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in dict.fromkeys((*one, *other))}
+
+
+def _sum_of_bounds(one: object, other: object) -> object:
+    """Return the sum of two numbers of CPUs, or what both say; texts are not added up."""
+    if isinstance(one, int) and isinstance(other, int):
+        return one + other
+    return one if one == other else None
+
+
+def _part_of(data: Data, quota: Quota, flow: Flow, part: Ratio, *, is_alone: bool) -> WrittenQuota:
+    """Return a quota as it was, on another unit: its other numbers keep their relation to what is guaranteed.
+
+    ``is_alone`` is whether the pool hands out that unit alone: the policy need not name it then.
+    """
+    before = Ratio(quota.guaranteed)
+
+    def moved(number: object) -> int:
+        return flow.units + floor((Ratio(str(number)) - before) * part)
+
+    limit, lendable, pods = data.get("limit"), data.get("lendable"), data.get("pods")
+    if lendable is not None:
+        lendable = min(floor(Ratio(str(lendable)) * Ratio(flow.units) / before) if before else 0, flow.units)
+    needs_no_unit = "unit" not in data and flow.key == quota.key and is_alone
+    return WrittenQuota(
+        pool=flow.key[0],
+        unit=None if needs_no_unit else flow.key[1],
+        guaranteed=flow.units,
+        limit=limit if limit is None or isinstance(limit, str) else moved(limit),
+        lendable=lendable,
+        split={name: floor(Ratio(str(number)) * part) for name, number in data["split"].items()}
+        if "split" in data
+        else None,
+        class_limits={name: max(moved(number), 0) for name, number in data["classLimits"].items()}
+        if "classLimits" in data
+        else None,
+        cpu=_bounds(data, "cpu", quota, Counted.CPU, part),
+        memory=_bounds(data, "memory", quota, Counted.MEMORY, part),
+        pods=None if pods is None else max(moved(pods), 1),
+        order=tuple(data),
+    ).with_whole_split()
+
+
+def _bounds(data: Data, name: str, quota: Quota, counted: Counted, part: Ratio) -> object:
+    """Return a part of what the quota's pods may have of CPU or memory."""
+    if name not in data or part == 1:
+        return data.get(name)
+    whole = quota.find_compute(counted)
+    if whole is None:
+        return {"guaranteed": "0"}
+    step = 1 if counted is Counted.CPU else 1 << 20
+    least = amount_text(counted, floor(whole.guaranteed * part / step) * step)
+    most = "none" if whole.limit is None else amount_text(counted, floor(whole.limit * part / step) * step)
+    return {"guaranteed": least, "limit": most}
+
+
+# --- All quotas --------------------------------------------------------------------------------------------------
+
+
+def rewritten(plan: Plan, scope: frozenset[str], assignment: Assignment, flows: Flows) -> Grants:
+    """Return the quotas of all tenants that have some on the pools in scope, or get some there, if they change."""
+    rewriting = _Rewriting(plan, scope, assignment, flows)
+    new = rewriting.all()
+    changed = {tenant.name: new[tenant.name] for tenant in plan.tenants if new[tenant.name] != _written(tenant)}
+    return Grants(changed, tuple(rewriting.moved))
+
+
+def _written(tenant: Tenant) -> list[Data]:
+    source = tenant.at.source
+    if not isinstance(source, Document):
+        raise TypeError(source)
+    return list((source.data.get("spec") or {}).get("quotas") or ())
 
 
 class _Rewriting:
     """All quotas of a plan on their way to the pools as they are to be."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        scope: frozenset[str],
-        assignment: Assignment,
-        flows: Flows,
-    ) -> None:
+    def __init__(self, plan: Plan, scope: frozenset[str], assignment: Assignment, flows: Flows) -> None:
         self._plan = plan
         self._scope = scope
-        self._own = flows
+        self._flows = flows
+        self._assignment = assignment
         self._nested: defaultdict[tuple[str, UnitKey], list[tuple[str, UnitKey]]] = defaultdict(list)
         for part in plan.tree.nested_quotas:
             self._nested[part.holder.name, part.quota.key].append((part.tenant.name, part.quota.key))
         self._capacity = {
             (place.pool, unit): number for place in assignment.places for unit, number in place.units().items()
         }
-        self._assignment = assignment
         self._for_itself: Counter[tuple[str, UnitKey]] = Counter()
         for (tenant, _), mine in flows.items():
             for flow in mine:
                 self._for_itself[tenant, flow.key] += flow.units
         self._children: defaultdict[str, list[str]] = defaultdict(list)
-        for item in plan.tenants:
-            self._children[item.parent or ""].append(item.name)
-        self._merged: dict[str, dict[UnitKey, Item]] = {}
+        for one in plan.tenants:
+            self._children[one.parent or ""].append(one.name)
+        self._quotas: dict[tuple[str, UnitKey], WrittenQuota] = {}
         self.moved: list[Moved] = []
 
-    def flows(self, tenant: str, key: UnitKey) -> list[Flow]:
-        """What a quota becomes: its own units, and those of the quotas that lie within it."""
-        found: Counter[UnitKey] = Counter()
-        for flow in self._own.get((tenant, key), ()):
-            found[flow.key] += flow.units
+    def all(self) -> dict[str, list[Data]]:
+        """Return the quotas of each tenant, as the policy writes them."""
+        slots = {tenant.name: [*self._slots(tenant)] for tenant in self._plan.tenants}
+        for tenant, key in self._quotas:
+            self._promise(tenant, key)
+        capped = {
+            (tenant, key): quota.held_within(self._capacity.get(key, 0)).as_data()
+            for (tenant, key), quota in self._quotas.items()
+        }
+        return {
+            tenant: [capped[tenant, slot] if isinstance(slot, tuple) else slot for slot in mine]
+            for tenant, mine in slots.items()
+        }
+
+    def _slots(self, tenant: Tenant) -> Iterator[UnitKey | Data]:
+        """Rewrite a tenant's quotas; yield each one out of scope as it is written, and the unit of each other one."""
+        resolved = {quota.at.path[-1]: quota for quota in tenant.quotas}
+        first_flows = self._flows.get((tenant.name, None), ())
+        for index, data in enumerate(_written(tenant)):
+            quota = resolved.get(index)
+            if quota is None or quota.pool.name not in self._scope:
+                yield data
+                continue
+            flows = self._flows_of(tenant.name, quota.key)
+            if not flows and any(flow.key == quota.key for flow in first_flows):
+                flows = [Flow(quota.key, 0)]
+            elif not flows and quota.guaranteed == 0:
+                flows = [Flow(key, 0)] if (key := self._instead(quota)) else []
+            self.moved.append(Moved(tenant.name, quota.key, tuple(flows)))
+            units = sum(flow.units for flow in flows)
+            for flow in flows:
+                part = Ratio(flow.units, units) if units else Ratio(1, len(flows))
+                is_alone = sum(pool == flow.key[0] for pool, _ in self._capacity) == 1
+                new = _part_of(data, quota, flow, part, is_alone=is_alone)
+                known = self._quotas.get((tenant.name, flow.key))
+                self._quotas[tenant.name, flow.key] = known.joined(new) if known else new
+                if known is None:
+                    yield flow.key
+        for flow in first_flows:
+            known = self._quotas.get((tenant.name, flow.key))
+            self._quotas[tenant.name, flow.key] = known.raised(flow.units) if known else self._first(tenant, flow)
+            if known is None:
+                yield flow.key
+            self.moved.append(Moved(tenant.name, None, (flow,)))
+
+    def _first(self, tenant: Tenant, flow: Flow) -> WrittenQuota:
+        """Return a first quota on a unit, divided evenly if each namespace is counted by itself."""
+        names = tenant.spec.namespaces
+        split = dict.fromkeys(names, 0) if len(names) > 1 and not self._plan.scheduler.counts_tenants else None
+        return WrittenQuota(*flow.key, flow.units, split=split).with_whole_split()
+
+    def _flows_of(self, tenant: str, key: UnitKey) -> list[Flow]:
+        """Return what a quota becomes: its own units, and those of the quotas that lie within it."""
+        units: Counter[UnitKey] = Counter()
+        for flow in self._flows.get((tenant, key), ()):
+            units[flow.key] += flow.units
         for child, same in self._nested.get((tenant, key), ()):
-            for flow in self.flows(child, same):
-                found[flow.key] += flow.units
-        return [Flow(unit, number) for unit, number in found.items()]
+            for flow in self._flows_of(child, same):
+                units[flow.key] += flow.units
+        return [Flow(unit, number) for unit, number in units.items()]
 
-    def all(self) -> dict[str, list[Item]]:
-        """The quotas of each tenant, as the policy writes them."""
-        found = {tenant.name: self._of(tenant, _written(tenant)) for tenant in self._plan.tenants}
-        for tenant in self._plan.tenants:
-            for key in self._merged[tenant.name]:
-                self._promised(tenant.name, key)
-        for merged in self._merged.values():
-            for key, item in merged.items():
-                _hold_within(item, self._capacity.get(key, 0))
-        return found
-
-    def _promised(self, tenant: str, key: UnitKey) -> int:
-        """How many units a tenant and those below it are guaranteed: a quota has room for all that lies within it.
+    def _promise(self, tenant: str, key: UnitKey) -> int:
+        """Return how many units a tenant and those below it are guaranteed, after its quota has room for all of them.
 
         Quotas that were on two units may be on one now, and then one lies within the other.
         """
-        below = sum(self._promised(child, key) for child in self._children[tenant])
-        item = self._merged[tenant].get(key)
-        if item is None:
+        below = sum(self._promise(child, key) for child in self._children[tenant])
+        quota = self._quotas.get((tenant, key))
+        if quota is None:
             return below
-        _raise(item, max(self._for_itself[tenant, key] + below - item["guaranteed"], 0))
-        return int(item["guaranteed"])
-
-    def _of(self, tenant: Tenant, written: Sequence[Item]) -> list[Item]:
-        resolved = {quota.at.path[-1]: quota for quota in tenant.quotas}
-        out: list[Item] = []
-        merged = self._merged[tenant.name] = {}
-        for index, item in enumerate(written):
-            quota = resolved.get(index)
-            if quota is None or quota.pool.name not in self._scope:
-                out.append(dict(item))
-                continue
-            for key, new in self._items(tenant, quota, item):
-                if key in merged:
-                    _add(merged[key], new)
-                else:
-                    merged[key] = new
-                    out.append(new)
-        for flow in self._own.get((tenant.name, None), ()):
-            if flow.key in merged:
-                _raise(merged[flow.key], flow.units)
-            else:
-                merged[flow.key] = new_item(self._plan, tenant, flow)
-                out.append(merged[flow.key])
-            self.moved.append(Moved(tenant.name, None, (flow,)))
-        return out
-
-    def _items(self, tenant: Tenant, quota: Quota, item: Item) -> Iterator[tuple[UnitKey, Item]]:
-        flows = self.flows(tenant.name, quota.key)
-        if not flows and any(flow.key == quota.key for flow in self._own.get((tenant.name, None), ())):
-            flows = [Flow(quota.key, 0)]
-        elif not flows and quota.guaranteed == 0:
-            flows = [Flow(key, 0)] if (key := self._instead(quota)) else []
-        self.moved.append(Moved(tenant.name, quota.key, tuple(flows)))
-        for flow, part in zip(flows, _parts(flows), strict=True):
-            is_alone = sum(pool == flow.key[0] for pool, _ in self._capacity) == 1
-            yield flow.key, _part_of(item, quota, flow, part, is_alone=is_alone)
+        lacking = self._for_itself[tenant, key] + below - quota.guaranteed
+        self._quotas[tenant, key] = quota.raised(max(lacking, 0))
+        return self._quotas[tenant, key].guaranteed
 
     def _instead(self, quota: Quota) -> UnitKey | None:
-        """The unit on which a quota that guarantees nothing may borrow: its own, or the smallest that holds as much."""
+        """Return where a quota that guarantees nothing may borrow: its own unit, or the smallest that holds as much."""
         if quota.key in self._capacity:
             return quota.key
         same = [key for key in self._capacity if key[1] == quota.unit.name]
@@ -230,233 +395,67 @@ class _Rewriting:
         return same[0] if same else min(fitting)[1:] if fitting else None
 
 
-def rewritten(
-    plan: Plan,
-    scope: frozenset[str],
-    assignment: Assignment,
-    flows: Flows,
-) -> Grants:
-    """The quotas of all tenants that have some on the pools in scope, or get some there."""
-    rewriting = _Rewriting(plan, scope, assignment, flows)
-    new = rewriting.all()
-    changed = {tenant.name: new[tenant.name] for tenant in plan.tenants if new[tenant.name] != _written(tenant)}
-    return Grants(changed, tuple(rewriting.moved))
-
-
-def item_of(flow: Flow) -> Item:
-    return {"pool": flow.key[0], "unit": flow.key[1], "guaranteed": flow.units}
-
-
-def new_item(plan: Plan, tenant: Tenant, flow: Flow) -> Item:
-    """A first quota on a unit, divided evenly where each namespace is counted by itself."""
-    item = item_of(flow)
-    names = tenant.spec.namespaces
-    if len(names) > 1 and not plan.scheduler.counts_tenants:
-        item["split"] = dict.fromkeys(names, 0)
-        fill(item["split"], flow.units)
-    return item
-
-
-def items_of(tenant: Tenant, quotas: Mapping[str, list[Item]]) -> list[Item]:
-    """The quotas of a tenant as they are to be: those that change, which may be none, else those that are written."""
-    return quotas[tenant.name] if tenant.name in quotas else _written(tenant)
-
-
-def _written(tenant: Tenant) -> list[Item]:
-    source = tenant.at.source
-    if not isinstance(source, Document):
-        raise TypeError(source)
-    spec = source.data.get("spec") or {}
-    return [dict(item) for item in spec.get("quotas") or ()]
-
-
-# --- One quota ---------------------------------------------------------------------------------------------------
-
-
-def _parts(flows: Sequence[Flow]) -> list[Ratio]:
-    """The part of the whole that each flow is."""
-    whole = sum(flow.units for flow in flows)
-    return [Ratio(flow.units, whole) if whole else Ratio(1, len(flows)) for flow in flows]
-
-
-def _part_of(item: Item, quota: Quota, flow: Flow, part: Ratio, *, is_alone: bool) -> Item:
-    """A quota as it was, on another unit: what belongs to it keeps its relation to what is guaranteed."""
-    pool, unit = flow.key
-    new: Item = {"pool": pool, "unit": unit, "guaranteed": flow.units}
-    before = Ratio(quota.guaranteed)
-    for name, value in item.items():
-        if name in new:
-            continue
-        if name == "limit" and not isinstance(value, str):
-            new[name] = flow.units + floor((Ratio(str(value)) - before) * part)
-        elif name == "lendable":
-            new[name] = min(floor(Ratio(str(value)) * Ratio(flow.units) / before) if before else 0, flow.units)
-        elif name == "classLimits":
-            beyond = {key: floor((Ratio(str(number)) - before) * part) for key, number in value.items()}
-            new[name] = {key: max(flow.units + number, 0) for key, number in beyond.items()}
-        elif name == "split":
-            new[name] = {key: floor(Ratio(str(number)) * part) for key, number in value.items()}
-        elif name in _COUNTED and part != 1:
-            new[name] = _scaled(quota, _COUNTED[name], part)
-        elif name == "pods":
-            new[name] = max(flow.units + floor((value - before) * part), 1)
-        else:
-            new[name] = value
-    if "split" in new:
-        cap = new.get("limit", flow.units)
-        if not isinstance(cap, str):
-            fill(new["split"], int(cap))
-    if "unit" not in item and flow.key == quota.key and is_alone:
-        del new["unit"]
-    return {name: new[name] for name in dict.fromkeys((*item, *new)) if name in new}
-
-
-_COUNTED: Final = {"cpu": Counted.CPU, "memory": Counted.MEMORY}
-
-
-def _scaled(quota: Quota, counted: Counted, part: Ratio) -> Item | str:
-    found = quota.find_compute(counted)
-    if found is None:
-        return {"guaranteed": "0"}
-    step = 1 if counted is Counted.CPU else 1 << 20
-    least = amount_text(counted, floor(found.guaranteed * part / step) * step)
-    if found.limit is None:
-        return {"guaranteed": least, "limit": "none"}
-    return {"guaranteed": least, "limit": amount_text(counted, floor(found.limit * part / step) * step)}
-
-
-def fill(split: dict[str, Any], cap: int) -> None:
-    """Divide what rounding has left over, so that the parts are the whole."""
-    names = list(split)
-    for index in range(max(cap - sum(split.values()), 0)):
-        split[names[index % len(names)]] += 1
-    while names and sum(split.values()) > cap:
-        most = max(names, key=lambda name: split[name])
-        split[most] -= 1
-
-
-def cap_of(item: Item) -> Any:  # noqa: ANN401 - a number, or `none`
-    """What it may use at most."""
-    return item.get("limit", item["guaranteed"])
-
-
-def _lendable(item: Item) -> int:
-    return int(item["lendable"] if "lendable" in item else item["guaranteed"])
-
-
-def _raise(item: Item, units: int) -> None:
-    """Let a quota have so many more guaranteed, with a pod for each, for any class; what it may borrow stays."""
-    item["guaranteed"] += units
-    for name in ("limit", "pods"):
-        if isinstance(item.get(name), int):
-            item[name] += units
-    if "classLimits" in item:
-        item["classLimits"] = {name: number + units for name, number in item["classLimits"].items()}
-    if "split" in item and not isinstance(cap_of(item), str):
-        fill(item["split"], int(cap_of(item)))
-
-
-def _add(item: Item, other: Item) -> None:
-    """Make one quota of two on the same unit."""
-    caps, lendable = [cap_of(item), cap_of(other)], _lendable(item) + _lendable(other)
-    item["guaranteed"] += other["guaranteed"]
-    if "limit" in item or "limit" in other:
-        item["limit"] = "none" if any(isinstance(cap, str) for cap in caps) else sum(caps)
-    if "lendable" in item or "lendable" in other:
-        item["lendable"] = lendable
-    for name in ("split", "classLimits"):
-        if name in item and name in other:
-            names = dict.fromkeys((*item[name], *other[name]))
-            item[name] = {key: item[name].get(key, 0) + other[name].get(key, 0) for key in names}
-        elif name == "classLimits":
-            item.pop(name, None)
-    if "split" not in item and "split" in other:
-        item["split"] = dict(other["split"])
-    if "split" in item and not isinstance(cap_of(item), str):
-        fill(item["split"], int(cap_of(item)))
-    for name in ("cpu", "memory", "pods"):
-        if name in item and name in other and isinstance(item[name], int) and isinstance(other[name], int):
-            item[name] += other[name]
-        elif name in item and item[name] != other.get(name):
-            item.pop(name)
-
-
-def _hold_within(item: Item, capacity: int) -> None:
-    """No limit beyond what there is: nobody could use it."""
-    if isinstance(item.get("limit"), int | float | Decimal) and item["limit"] > capacity >= item["guaranteed"]:
-        item["limit"] = capacity
-        if "split" in item:
-            fill(item["split"], capacity)
-        for name, number in (item.get("classLimits") or {}).items():
-            item["classLimits"][name] = min(number, capacity)
-
-
-def key_in(assignment: Assignment, item: Item) -> UnitKey:
-    """The unit that a quota is on; a pool with one unit need not be told which."""
-    place = assignment.find(item["pool"])
-    return item["pool"], item.get("unit") or (next(iter(place.units()), "") if place else "")
-
-
 # --- Work --------------------------------------------------------------------------------------------------------
 
 
 class Seat(NamedTuple):
-    """Where a workload is to run; ``key`` is None where no quota of its tenant has room for its pods."""
+    """The unit on which a workload is to run; ``key`` is None if no quota of its tenant has room for its pods."""
 
     workload: Workload
     key: UnitKey | None
 
 
 def seats(
-    plan: Plan, scope: frozenset[str], quotas: Mapping[str, list[Item]], assignment: Assignment
+    plan: Plan, scope: frozenset[str], quotas: Mapping[str, Sequence[Data]], assignment: Assignment
 ) -> Iterator[Seat]:
-    """The unit of each workload in scope whose own goes, or has no room for it any more.
+    """Yield the unit of each workload in scope whose own goes, or has no room for it any more.
 
     Services have to fit at once, and each job beside them. Those that can stay do so before others come.
     """
-    left = dict(_rooms(plan, quotas, assignment))
-    work = [item for item in plan.workloads if item.pool.name in scope and item.fraction is None]
-    stays = {item.name for item in work if _rooms_of(item, left).get(item.key, 0) >= _amount(item)}
-    for workload in sorted(work, key=lambda item: (item.ends, item.name not in stays, -_amount(item))):
-        wanted, mine = _amount(workload), _rooms_of(workload, left)
+    free = dict(_rooms(plan, quotas, assignment))
+
+    def rooms_of(workload: Workload) -> dict[UnitKey, int]:
+        names = ("", workload.namespace)
+        return {key: room for (who, name, key), room in free.items() if who == workload.tenant.name and name in names}
+
+    work = [one for one in plan.workloads if one.pool.name in scope and one.fraction is None]
+    stays = {one.name for one in work if rooms_of(one).get(one.key, 0) >= _amount(one)}
+    for workload in sorted(work, key=lambda one: (one.ends, one.name not in stays, -_amount(one))):
+        wanted, rooms = _amount(workload), rooms_of(workload)
         place = assignment.find(workload.pool.name)
-        is_told = workload.spec.unit is not None or (place is not None and len(place.units()) == 1)
-        found = workload.key if mine.get(workload.key, 0) >= wanted else _seat(mine, workload, wanted)
-        if found is not None and not workload.ends:
+        names_unit = workload.spec.unit is not None or (place is not None and len(place.units()) == 1)
+        key: UnitKey | None = workload.key
+        if rooms.get(workload.key, 0) < wanted:
+            fitting = [
+                (key[1] != workload.unit.name, key[0] != workload.pool.name, key)
+                for key in rooms
+                if rooms[key] >= wanted
+            ]
+            key = min(fitting)[2] if fitting else None
+        if key is not None and not workload.ends:
             for namespace in ("", workload.namespace):
-                if (workload.tenant.name, namespace, found) in left:
-                    left[workload.tenant.name, namespace, found] -= wanted
-        if found != workload.key or not is_told:
-            yield Seat(workload, found)
+                if (workload.tenant.name, namespace, key) in free:
+                    free[workload.tenant.name, namespace, key] -= wanted
+        if key != workload.key or not names_unit:
+            yield Seat(workload, key)
 
 
 Room = tuple[str, str, UnitKey]
-"""A tenant's quota on a unit: all of it, or where it is divided, the part of one namespace."""
+"""A tenant's quota on a unit: all of it, or the part of one namespace if the quota is divided."""
 
 
-def _rooms(plan: Plan, quotas: Mapping[str, list[Item]], assignment: Assignment) -> Iterator[tuple[Room, int]]:
-    """How many units pods may have at once, of all quotas on pools in scope; no limit makes a pool larger."""
+def _rooms(plan: Plan, quotas: Mapping[str, Sequence[Data]], assignment: Assignment) -> Iterator[tuple[Room, int]]:
+    """Yield how many units pods may have at once, of all quotas on pools in scope; no limit makes a pool larger."""
     for tenant in plan.tenants:
-        for item in items_of(tenant, quotas):
-            place = assignment.find(item["pool"])
-            units, key, cap = place.units() if place else {}, key_in(assignment, item), cap_of(item)
-            room = min(units[key[1]], units[key[1]] if isinstance(cap, str) else floor(cap)) if key[1] in units else 0
-            for namespace, part in (item.get("split") or {"": room}).items():
-                yield (tenant.name, namespace, key), min(floor(part), room)
-
-
-def _rooms_of(workload: Workload, rooms: Mapping[Room, int]) -> dict[UnitKey, int]:
-    return {
-        key: room
-        for (tenant, namespace, key), room in rooms.items()
-        if tenant == workload.tenant.name and namespace in ("", workload.namespace)
-    }
+        for data in quotas[tenant.name] if tenant.name in quotas else _written(tenant):
+            place = assignment.find(data["pool"])
+            units = place.units() if place else {}
+            unit = data.get("unit") or next(iter(units), "")
+            cap, capacity = data.get("limit", data["guaranteed"]), units.get(unit, 0)
+            room = capacity if isinstance(cap, str) else min(capacity, floor(cap))
+            for namespace, part in (data.get("split") or {"": room}).items():
+                yield (tenant.name, namespace, (data["pool"], unit)), min(floor(part), room)
 
 
 def _amount(workload: Workload) -> int:
     return workload.most_pods * workload.spec.count
-
-
-def _seat(mine: Mapping[UnitKey, int], workload: Workload, wanted: int) -> UnitKey | None:
-    fitting = [key for key, room in mine.items() if room >= wanted]
-    return min(fitting, key=lambda key: (key[1] != workload.unit.name, key[0] != workload.pool.name, key), default=None)

@@ -1,11 +1,13 @@
-"""What an answer to a demand comes to: the policies as they would be, and what is said of them."""
+"""The answer to a demand: the policies as they would be, what they take, and what of it is idle."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from functools import cached_property
+from math import ceil
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, has_errors
 from gpuplan.compiler.base.values import NamedTuple, Value
@@ -14,19 +16,18 @@ from gpuplan.compiler.planning.plan import Mig, Plan, Pool
 from gpuplan.compiler.planning.prices import Cost, cost_of
 from gpuplan.features.changes import CostChange, Diff
 from gpuplan.features.packing.assigning import Assignment
-from gpuplan.features.packing.fleet import Fleet
+from gpuplan.features.packing.fleet import Fleet, cut_of
 from gpuplan.features.packing.granting import Moved, Seat
-from gpuplan.features.packing.sizing.answers import Answer, Objective
-from gpuplan.features.packing.sizing.demand.basis import Basis
-from gpuplan.features.packing.sizing.holding import Holding
-from gpuplan.features.packing.sizing.needs import Need
+from gpuplan.features.packing.sizing.answers import Answer, Objective, Way
+from gpuplan.features.packing.sizing.needs import Basis, Need
+from gpuplan.features.packing.sizing.packing import pack
 
 
 class Variation(StrEnum):
-    """What an answer was asked for beside the demand."""
+    """A question beside the demand."""
 
     ASKED = "asked"
-    """What the user asked for."""
+    """The question of the user."""
     FEWER_LAYOUTS = "fewer-layouts"
     """One layout less."""
     ONE_LAYOUT = "one-layout"
@@ -35,14 +36,12 @@ class Variation(StrEnum):
     """GPUs shared without isolation by hardware too, for those who need none."""
     FEWEST_CHANGES = "fewest-changes"
     """As few nodes as can be are cut in another way than today."""
-    MOST_ACCEPTED = "most-accepted"
-    """The fewest pods turned away as they come and go, on all nodes."""
 
 
 class Numbers(NamedTuple):
-    """What an answer takes, of the pools in scope, as the patched plan and its diff say it.
+    """The GPUs, nodes and so on of the pools in scope, as the patched plan and its diff count them.
 
-    ``layouts`` are MIG layouts, as `--most-layouts` counts them; ``cost`` is None where nobody says prices.
+    ``layouts`` are MIG layouts, as `--most-layouts` counts them; ``cost`` is None if no document says prices.
     """
 
     gpus: int
@@ -55,10 +54,9 @@ class Numbers(NamedTuple):
 class Variant(Value):
     """One answer, and the policies that it makes.
 
-    ``files`` are to be written, by path below the root; None for one that goes. ``plan`` is the cluster as these
-    policies have it, ``diff`` what they change; both are None where the policies have errors, which ``report`` has.
-    ``findings`` are why it cannot be written, or does not meet the demand; ``holding`` is how it holds when demand is
-    not as planned, where that was asked for.
+    ``files`` are to be written, by path below the root, with None for a file that goes. ``plan`` is the cluster as
+    these policies have it, and ``diff`` has what they change. If the policies have errors, both are None, and
+    ``report`` has the errors. ``findings`` say why it cannot be written, or does not meet the demand.
     """
 
     variation: Variation
@@ -72,7 +70,6 @@ class Variant(Value):
     plan: Plan | None = None
     diff: Diff | None = None
     findings: tuple[Diagnostic, ...] = ()
-    holding: Holding | None = None
 
     @property
     def is_valid(self) -> bool:
@@ -92,34 +89,27 @@ class Variant(Value):
 
     @property
     def cost_change(self) -> CostChange | None:
-        """What it costs more or less than today; None where it costs what it did, or nobody says prices."""
+        """The change of costs from today; None if there is none, or no document says prices."""
         return self.diff.costs.get(self.plan.cluster.name) if self.diff and self.plan else None
 
 
 def numbers_of(plan: Plan | None, pools: tuple[Pool, ...], drained: int) -> Numbers:
-    """The sums over some pools of a plan."""
+    """Return the sums over some pools of a plan; a MIG layout of no known cut is told by its pool."""
+    divided = [(pool, cut_of(pool)) for pool in pools if isinstance(pool.sharing, Mig)]
     return Numbers(
         sum(pool.gpu_count for pool in pools),
         sum(pool.nodes.count for pool in pools),
-        len({(pool.gpu.id, _layout(pool)) for pool in pools if isinstance(pool.sharing, Mig)}),
+        len({(pool.gpu.id, cut.key if cut else pool.name) for pool, cut in divided}),
         drained,
         cost_of(plan, pools) if plan else None,
     )
 
 
-def _layout(pool: Pool) -> object:
-    """What tells the MIG layout of a pool from others: what it divides GPUs into, else the pool."""
-    from gpuplan.features.packing.fleet import cut_of, key_of
-
-    cut = cut_of(pool)
-    return key_of(cut) if cut is not None else pool.name
-
-
 class Packing(Value):
-    """How the demand is met: the answer that was asked for, and others beside it.
+    """The answer that was asked for, and alternatives beside it.
 
-    ``before`` is the cluster as it is; ``diagnostics`` are what was found of the demand. ``variants`` is empty where
-    the policies or the demand have errors.
+    ``before`` is the cluster as it is, and ``diagnostics`` are on the demand. ``variants`` is empty if the
+    policies or the demand have errors. ``texts`` has the cluster's files of policies as they are, by path.
     """
 
     cluster: str
@@ -133,7 +123,6 @@ class Packing(Value):
     basis: Basis = Basis.GUARANTEED
     has_solver: bool = True
     texts: Mapping[str, str] = field(default_factory=dict)
-    """The cluster's files of policies as they are, by path."""
 
     @property
     def chosen(self) -> Variant | None:
@@ -151,5 +140,55 @@ class Packing(Value):
 
     @cached_property
     def today(self) -> Numbers:
-        """What the pools in scope take as they are."""
+        """The numbers of the pools in scope as they are."""
         return numbers_of(self.before, self.chosen.fleet.pools, 0) if self.chosen else Numbers(0, 0, 0, 0)
+
+
+# --- What is idle ----------------------------------------------------------------------------------------------------
+
+
+class Idle(NamedTuple):
+    """The ``unused`` units of a pool, on which nobody has a guarantee, and its memory slices in no instance."""
+
+    pool: str
+    unused: Mapping[str, int]
+    slices: int
+
+
+def idle_of(plan: Plan, pools: Sequence[Pool]) -> Iterator[Idle]:
+    """Yield what lies idle in each of some pools, as the plan has it."""
+    for pool in pools:
+        guaranteed, cut, slices = _guaranteed(plan, pool), cut_of(pool), 0
+        if cut is not None and cut.way is Way.MIG:
+            sizes = {profile.name: profile.memory_slices for profile in pool.gpu.profiles}
+            for counts in filter(None, cut.per_gpu):
+                slices += pool.gpu.memory_slices - sum(sizes[name] * number for name, number in counts.items())
+        unused = {unit.name: unit.capacity - guaranteed.get(unit.name, 0) for unit in pool.units}
+        yield Idle(pool.name, unused, slices * pool.nodes.count)
+
+
+def _guaranteed(plan: Plan, pool: Pool) -> dict[str, int]:
+    return {total.unit.name: ceil(total.guaranteed) for total in plan.totals if total.pool.name == pool.name}
+
+
+def rounding_of(plan: Plan, pools: Sequence[Pool]) -> Mapping[str, int]:
+    """Return by model how many GPUs are in use only because nodes are whole and all nodes of a pool are cut alike."""
+    gpus: Counter[str] = Counter()
+    needed: Counter[str] = Counter()
+    instances: dict[str, Counter[str]] = {}
+    models = {pool.gpu.id: pool.gpu for pool in pools}
+    for pool in pools:
+        cut, guaranteed = cut_of(pool), _guaranteed(plan, pool)
+        gpus[pool.gpu.id] += pool.gpu_count
+        if cut is None:
+            needed[pool.gpu.id] += pool.gpu_count
+        elif cut.way is Way.MIG:
+            parts = {name: number for name, number in guaranteed.items() if name != "gpu"}
+            instances.setdefault(pool.gpu.id, Counter()).update(parts)
+            needed[pool.gpu.id] += guaranteed.get("gpu", 0)
+        else:
+            needed[pool.gpu.id] += ceil(sum(guaranteed.values()) / cut.replicas)
+    for model, counts in instances.items():
+        known = {profile.name for profile in models[model].plain_profiles}
+        needed[model] += pack(models[model], counts).gpus if known >= counts.keys() else gpus[model] - needed[model]
+    return {model: gpus[model] - needed[model] for model in gpus}

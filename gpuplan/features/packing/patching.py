@@ -17,7 +17,7 @@ Data = Mapping[str, Any]
 
 
 class Wanted(NamedTuple):
-    """What a document is to say in the cluster; ``spec`` is None where it goes."""
+    """A document as it is to be in the cluster; ``spec`` is None if the document goes."""
 
     kind: str
     name: str
@@ -25,62 +25,65 @@ class Wanted(NamedTuple):
 
 
 def packed_path(cluster: str) -> str:
-    """The file that has what is changed of documents that clusters share, and what is new."""
+    """Return the path of the file with new documents, and with changes of those that clusters share."""
     return f"{OVERLAYS}/{cluster}/packed.yaml"
 
 
 def patched(
     cluster: str, documents: Sequence[Document], texts: Mapping[str, str], wanted: Iterable[Wanted]
 ) -> dict[str, str | None]:
-    """The files that make the cluster's ``documents`` what is wanted, by path; None for one that goes.
+    """Return the files that make the cluster's ``documents`` as wanted, by path, with None for a file that goes.
 
-    ``texts`` are those of the cluster's overlay. What already says what is wanted is left out.
+    ``texts`` are those of the cluster's overlay. A document that is as wanted already is left out.
     """
-    known = {(item.kind, item.name): item for item in documents}
+    known = {(document.kind, document.name): document for document in documents}
     edits: dict[str, list[tuple[Layer, str]]] = {}
     added: list[str] = []
-    for item in wanted:
-        there = known.get((item.kind, item.name))
-        if there is None:
-            if item.spec is not None:
-                added.append(to_yaml(document(item.kind, item.name, _plain(item.spec))))
-        elif item.spec != there.data.get("spec"):
-            layer = _own_layer(there, cluster)
-            base = None if layer is there.layers[0] else there.layers[0].data
-            said = _said(item, base)
-            if layer is not None:
-                edits.setdefault(layer.file.path, []).append((layer, _rewritten(layer, said)))
-            elif said is not None:
-                added.append(to_yaml(said))
-    files = {path: _replaced(texts[path], found) for path, found in edits.items()}
+    for new in wanted:
+        today = known.get((new.kind, new.name))
+        if today is None:
+            if new.spec is not None:
+                added.append(to_yaml(document(new.kind, new.name, _plain(new.spec))))
+        elif new.spec != today.data.get("spec"):
+            layer = today.layers[-1]
+            is_of_cluster = layer.file.path.startswith(f"{OVERLAYS}/{cluster}/")
+            data = _overlay_data(new, None if is_of_cluster and len(today.layers) == 1 else today.layers[0].data)
+            if is_of_cluster:
+                edits.setdefault(layer.file.path, []).append((layer, _rewritten(layer, data)))
+            elif data is not None:
+                added.append(to_yaml(data))
+    files: dict[str, str] = {}
+    for path, stretches in edits.items():
+        text = texts[path]
+        for layer, stretch in sorted(stretches, key=lambda edit: -edit[0].start):
+            text = text[: layer.start] + stretch + text[layer.end :]
+        files[path] = text
     if added:
         path = packed_path(cluster)
-        files[path] = _with_added(files.get(path, texts.get(path, "")), added)
-    return {path: text if _says_something(text) else None for path, text in files.items()}
+        text = files.get(path, texts.get(path, ""))
+        has_data = _has_data(text)
+        begun = text if has_data else _ABOUT
+        begun += "" if begun.endswith("\n") else "\n"
+        files[path] = begun + ("---\n" if has_data else "") + "---\n".join(added)
+    return {path: text if _has_data(text) else None for path, text in files.items()}
 
 
-def _own_layer(there: Document, cluster: str) -> Layer | None:
-    """What the cluster's own overlay says of a document."""
-    layer = there.layers[-1]
-    return layer if layer.file.path.startswith(f"{OVERLAYS}/{cluster}/") else None
-
-
-def _said(item: Wanted, base: Data | None) -> dict[str, Any] | None:
-    """What the overlay has to say, above what the bases do; None where it has nothing to say."""
-    if item.spec is None:
-        metadata = {"name": item.name, "$patch": "delete"}
-        return None if base is None else {"apiVersion": API_VERSION, "kind": item.kind, "metadata": metadata}
-    spec = _plain(item.spec)
+def _overlay_data(new: Wanted, base: Data | None) -> dict[str, Any] | None:
+    """Return what the overlay has to add to the base so that a document is as wanted, or None if nothing."""
+    if new.spec is None:
+        metadata = {"name": new.name, "$patch": "delete"}
+        return None if base is None else {"apiVersion": API_VERSION, "kind": new.kind, "metadata": metadata}
+    spec = _plain(new.spec)
     patch = spec if base is None else merge_patch(base.get("spec") or {}, spec)
-    return document(item.kind, item.name, patch) if patch else None
+    return document(new.kind, new.name, patch) if patch else None
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - plain data
-    """The same with dicts and lists, which YAML is written of."""
+    """Return the same in dicts and lists, of which YAML is written."""
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_plain(inner) for inner in value]
     return value
 
 
@@ -89,37 +92,31 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - plain data
 _ABOUT: Final = "# What `gpuplan pack` has changed for this cluster alone, and what it has added.\n"
 
 
-def _says_something(text: str) -> bool:
+def _has_data(text: str) -> bool:
     return any(line.strip() and not line.startswith(("#", "---")) for line in text.splitlines())
 
 
-def _replaced(text: str, edits: Sequence[tuple[Layer, str]]) -> str:
-    """The text of a file with other stretches; all else stays byte by byte."""
-    for layer, new in sorted(edits, key=lambda edit: -edit[0].start):
-        text = text[: layer.start] + new + text[layer.end :]
-    return text
+def _rewritten(layer: Layer, data: Data | None) -> str:
+    """Return the stretch of a document with other data. Comments stay with the fields that stay.
 
-
-def _with_added(text: str, added: Sequence[str]) -> str:
-    begun = text if _says_something(text) else _ABOUT
-    if begun and not begun.endswith("\n"):
-        begun += "\n"
-    joined = "---\n".join(added)
-    return f"{begun}---\n{joined}" if _says_something(text) else begun + joined
-
-
-def _rewritten(layer: Layer, said: Data | None) -> str:
-    """The stretch of a document as it is to be; comments stay with the fields that do."""
+    If the document is not in block style, its lines of data are written anew as a whole.
+    """
     text = layer.file.text[layer.start : layer.end]
-    if said is None:
+    if data is None:
         return ""
-    edited = _edited(text, layer.data, said)
-    if edited is not None and _reads_as(edited, said):
-        return edited
     lines = text.splitlines(keepends=True)
-    data = [index for index, line in enumerate(lines) if not _NO_DATA.match(line)] or [0]
-    before, after = "".join(lines[: data[0]]), "".join(lines[data[-1] + 1 :])
-    return before + _with_line_ends(to_yaml(_plain(said)), text) + after
+    of_data = [index for index, line in enumerate(lines) if not _NO_DATA.match(line)]
+    if of_data and lines[-1].endswith("\n"):
+        body = _edited_mapping(lines[of_data[0] :], 0, layer.data, data)
+        if body is not None:
+            dumped = _with_line_ends("".join(body), text).replace("\r\r\n", "\r\n")
+            edited = "".join(lines[: of_data[0]]) + dumped
+            documents, problems = read_text("", edited)
+            if not problems and len(documents) == 1 and documents[0].data == data:
+                return edited
+    first, last = (of_data[0], of_data[-1]) if of_data else (0, 0)
+    before, after = "".join(lines[:first]), "".join(lines[last + 1 :])
+    return before + _with_line_ends(to_yaml(_plain(data)), text) + after
 
 
 _NO_DATA: Final = re.compile(r"---[ \t]*(#.*)?\r?$|[ \t]*(#.*)?\r?$")
@@ -129,26 +126,8 @@ def _with_line_ends(text: str, like: str) -> str:
     return text.replace("\n", "\r\n") if "\r\n" in like else text
 
 
-def _reads_as(text: str, said: Data) -> bool:
-    found, problems = read_text("", text)
-    return not problems and len(found) == 1 and found[0].data == said
-
-
-def _edited(text: str, old: Data, new: Data) -> str | None:
-    """The text with those lines exchanged that say something else; None where it is not in block style."""
-    lines = text.splitlines(keepends=True)
-    first = next((index for index, line in enumerate(lines) if not _NO_DATA.match(line)), None)
-    if first is None or (lines and not lines[-1].endswith("\n")):
-        return None
-    body = _edited_mapping(lines[first:], 0, old, new)
-    return (
-        None
-        if body is None
-        else "".join(lines[:first]) + _with_line_ends("".join(body), text).replace("\r\r\n", "\r\n")
-    )
-
-
 def _edited_mapping(lines: Sequence[str], indent: int, old: Data, new: Data) -> list[str] | None:
+    """Return the lines of a mapping with those exchanged that differ, or None if it is not in block style."""
     parts = _parts(lines, indent)
     if [key for key, _ in parts if key] != list(old):
         return None
@@ -157,15 +136,11 @@ def _edited_mapping(lines: Sequence[str], indent: int, old: Data, new: Data) -> 
         if not key or (key in new and old[key] == new[key] and type(old[key]) is type(new[key])):
             out += part
         elif key in new:
-            out += _inner(part, indent, old[key], new[key]) or _dumped(key, new[key], indent)
-    for key in new:
-        if key not in old:
-            out += _dumped(key, new[key], indent)
-    return out
+            out += _edited_value(part, indent, old[key], new[key]) or _dumped(key, new[key], indent)
+    return out + [line for key in new if key not in old for line in _dumped(key, new[key], indent)]
 
 
-def _inner(part: Sequence[str], indent: int, old: object, new: object) -> list[str] | None:
-    """The lines of a mapping in block style with those exchanged that differ."""
+def _edited_value(part: Sequence[str], indent: int, old: object, new: object) -> list[str] | None:
     if not (isinstance(old, Mapping) and isinstance(new, Mapping) and old and new and _OPENS.match(part[0])):
         return None
     depth = next((len(line) - len(line.lstrip(" ")) for line in part[1:] if not _NO_DATA.match(line)), 0)
@@ -174,7 +149,7 @@ def _inner(part: Sequence[str], indent: int, old: object, new: object) -> list[s
 
 
 def _parts(lines: Sequence[str], indent: int) -> list[tuple[str, list[str]]]:
-    """Each key of a block mapping with its lines, and without a key the comments and blank lines between them."""
+    """Return each key of a block mapping with its lines; comments and blank lines between them have no key."""
     parts: list[tuple[str, list[str]]] = [("", [])]
     between: list[str] = []
     for line in lines:
@@ -200,8 +175,8 @@ def _dumped(key: str, value: object, indent: int) -> list[str]:
 
 
 def overlay_texts(documents: Iterable[Document], cluster: str) -> Iterator[tuple[str, str]]:
-    """The texts of the cluster's own files that say something of its documents, by path."""
-    for item in documents:
-        for layer in item.layers:
+    """Yield the texts of the cluster's own files that say something of its documents, by path."""
+    for one in documents:
+        for layer in one.layers:
             if layer.file.path.startswith(f"{OVERLAYS}/{cluster}/"):
                 yield layer.file.path, layer.file.text

@@ -1,22 +1,23 @@
-"""An answer as documents of the policy: pools, layouts, tenants and workloads as they are to be."""
+"""Makes documents of the policy of an answer: pools, layouts, tenants, workloads and prices as they are to be."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
+from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.wording import joined, listing
 from gpuplan.compiler.documents import Document
 from gpuplan.compiler.planning.layouts import entry_of
 from gpuplan.compiler.planning.plan import Mig, Plan, Pool
-from gpuplan.compiler.planning.prices import node_type
+from gpuplan.compiler.planning.prices import node_price, node_type, rates_for
 from gpuplan.compiler.policy.models import ClusterMigStrategy, MigStrategy
 from gpuplan.features.packing.assigning import Assignment, Place
-from gpuplan.features.packing.fleet import Fleet, cut_of, key_of
-from gpuplan.features.packing.granting import Flow, Flows, Grants, Item, Seat
+from gpuplan.features.packing.fleet import Fleet, cut_of
+from gpuplan.features.packing.granting import Flow, Flows, Grants, Seat, WrittenQuota
 from gpuplan.features.packing.patching import Wanted
-from gpuplan.features.packing.pricing import prices_with
 from gpuplan.features.packing.sizing.answers import Cut, Way
 
 Spec = dict[str, Any]
@@ -28,33 +29,49 @@ def documents_of(
     assignment: Assignment,
     grants: Grants,
     seats: Sequence[Seat],
-    new_teams: Mapping[str, Sequence[Item]],
+    new_teams: Mapping[str, Sequence[Flow]],
 ) -> list[Wanted]:
-    """What the policies are to say, document by document; the rest of them stays."""
+    """Return what the policies are to say, document by document; the rest of them stays."""
     layouts = _Layouts(plan)
     pools = [_pool(plan, place, layouts, assignment, fleet) for place in assignment.places]
     served = _served_anew(plan, grants, {wanted.name: wanted.spec or {} for wanted in pools})
-    pools = [wanted._replace(spec=_serving(wanted.spec or {}, served.get(wanted.name, ()))) for wanted in pools]
+    for at, wanted in enumerate(pools):
+        spec = wanted.spec or {}
+        if kinds := served.get(wanted.name):
+            types = [*dict.fromkeys((*(spec.get("workloadTypes") or ()), *kinds))]
+            pools[at] = wanted._replace(spec={**spec, "workloadTypes": types})
     there = {place.pool for place in assignment.places}
     gone = [Wanted("Pool", pool.name, None) for pool in fleet.pools if pool.name not in there]
-    others = [*_without_fallback(plan, fleet, {wanted.name for wanted in gone})]
+    removed = {wanted.name for wanted in gone}
+    others = [
+        Wanted("Pool", pool.name, {key: value for key, value in _spec(pool).items() if key != "fallback"})
+        for pool in plan.pools
+        if pool.name not in fleet.names and pool.spec.fallback in removed
+    ]
     tenants = [
         Wanted("Tenant", tenant.name, {**_spec(tenant), "quotas": grants.quotas[tenant.name]})
         for tenant in plan.tenants
         if tenant.name in grants.quotas
     ]
-    drafted = [Wanted("Tenant", name, _new_tenant(name, items)) for name, items in new_teams.items()]
+    drafted = [
+        Wanted(
+            "Tenant",
+            name,
+            {"namespaces": [name], "quotas": [WrittenQuota(*flow.key, flow.units).as_data() for flow in flows]},
+        )
+        for name, flows in new_teams.items()
+    ]
     work = [
         Wanted("Workload", seat.workload.name, {**_spec(seat.workload), "pool": seat.key[0], "unit": seat.key[1]})
         for seat in seats
         if seat.key is not None
     ]
-    prices = prices_with(plan, assignment.places, {wanted.name for wanted in gone})
+    prices = _prices_with(plan, assignment.places, removed)
     return [*layouts.added, *pools, *gone, *others, *tenants, *drafted, *work, *prices]
 
 
 def _spec(part: Any) -> Spec:  # noqa: ANN401 - any part of a plan with a place
-    """What the policy says of a part of the plan, as it is written."""
+    """Return the spec of a part of the plan, as the policy writes it."""
     source = part.at.source
     if not isinstance(source, Document):
         raise TypeError(source)
@@ -75,45 +92,21 @@ def _pool(plan: Plan, place: Place, layouts: _Layouts, assignment: Assignment, f
         nodes |= {"names": list(place.names)} if place.names else {}
         nodes |= {"namePattern": place.pattern} if place.pattern else {}
         spec = {key: value for key, value in spec.items() if key not in ("names", "rollout")}
-        spec |= _billed_as(plan, source)
+        # a pool that does not choose nodes by their label says their type, if they have a price by it
+        name = node_type(source)
+        if not source.spec.billing.node_type and plan.prices is not None and name in plan.prices.spec.node_types:
+            spec["billing"] = {**(spec.get("billing") or {}), "nodeType": name}
     spec["nodes"] = nodes
-    if place.is_recut and not _is_cut_so(source, place.cut):
+    today = cut_of(source)
+    if place.is_recut and (today is None or today.key != place.cut.key):
         spec["sharing"] = _sharing(plan, place, layouts)
-    least = source.spec.memory_per_unit
-    if least is not None and place.is_recut:
+    if source.spec.memory_per_unit is not None and place.is_recut:
         spec.pop("memoryPerUnitMiB", None)
-    if place.is_new or (place.is_recut and "fallback" in spec) or _is_lost(source, assignment, fleet):
+    fallback = assignment.find(source.spec.fallback or "")
+    is_lost = source.spec.fallback in fleet.names and (fallback is None or fallback.is_recut)
+    if place.is_new or place.is_recut or is_lost:
         spec.pop("fallback", None)
     return Wanted("Pool", place.pool, spec)
-
-
-def _billed_as(plan: Plan, source: Pool) -> Spec:
-    """The type of nodes that have a price by it, which a pool says that does not choose them by their label."""
-    name = node_type(source)
-    if source.spec.billing.node_type or plan.prices is None or name not in plan.prices.spec.node_types:
-        return {}
-    return {"billing": {**(_spec(source).get("billing") or {}), "nodeType": name}}
-
-
-def _is_cut_so(pool: Pool, cut: Cut) -> bool:
-    today = cut_of(pool)
-    return today is not None and key_of(today) == key_of(cut)
-
-
-def _is_lost(pool: Pool, assignment: Assignment, fleet: Fleet) -> bool:
-    """Whether the pool that another one falls back to goes, or hands out something else."""
-    if pool.spec.fallback is None or pool.spec.fallback not in fleet.names:
-        return False
-    place = assignment.find(pool.spec.fallback)
-    return place is None or place.is_recut
-
-
-def _without_fallback(plan: Plan, fleet: Fleet, gone: Iterable[str]) -> Iterator[Wanted]:
-    """Pools out of scope that fall back to one that goes."""
-    names = set(gone)
-    for pool in plan.pools:
-        if pool.name not in fleet.names and pool.spec.fallback in names:
-            yield Wanted("Pool", pool.name, {key: value for key, value in _spec(pool).items() if key != "fallback"})
 
 
 def _sharing(plan: Plan, place: Place, layouts: _Layouts) -> Spec:
@@ -126,17 +119,13 @@ def _sharing(plan: Plan, place: Place, layouts: _Layouts) -> Spec:
             return {cut.way.value: {**before, "replicas": cut.replicas}}
         case Way.MIG:
             mig: Spec = {"layout": layouts.name_of(place.source, cut)}
-            strategy = _strategy(plan, place)
-            return {"mig": mig if strategy is MigStrategy.MIXED else {**mig, "strategy": strategy.value}}
-
-
-def _strategy(plan: Plan, place: Place) -> MigStrategy:
-    """The pool's own where it can be: `single` knows instances of one profile, on every GPU."""
-    kinds = {profile for counts in place.cut.per_gpu for profile in (counts or {"gpu": 1})}
-    sharing = place.source.sharing
-    is_single = isinstance(sharing, Mig) and sharing.spec.strategy is MigStrategy.SINGLE
-    is_single |= plan.cluster.gpu_operator.spec.mig_strategy is ClusterMigStrategy.SINGLE
-    return MigStrategy.SINGLE if is_single and len(kinds) == 1 else MigStrategy.MIXED
+            sharing = place.source.sharing
+            is_single = isinstance(sharing, Mig) and sharing.spec.strategy is MigStrategy.SINGLE
+            is_single |= plan.cluster.gpu_operator.spec.mig_strategy is ClusterMigStrategy.SINGLE
+            # `single` knows instances of one profile, on every GPU
+            if is_single and len({profile for counts in cut.per_gpu for profile in (counts or {"gpu": 1})}) == 1:
+                mig["strategy"] = MigStrategy.SINGLE.value
+            return {"mig": mig}
 
 
 # --- Layouts -----------------------------------------------------------------------------------------------------
@@ -153,36 +142,32 @@ class _Layouts:
         self.added: list[Wanted] = []
 
     def name_of(self, pool: Pool, cut: Cut) -> str:
-        key = (pool.gpu.id, key_of(cut), len(cut.per_gpu))
+        """Return the name of a layout that divides GPUs so: one that the platform has, or a new one."""
+        key = (pool.gpu.id, cut.key, len(cut.per_gpu))
         if key not in self._made:
-            self._made[key] = self._there(pool, cut) or self._add(pool, cut)
+            name = self._find(pool, cut)
+            if name is None:
+                name = _fresh(_title(pool, cut), self._names)
+                self._names.add(name)
+                self.added.append(Wanted("MigLayout", name, {"gpu": pool.gpu.id, **_division(cut)}))
+            self._made[key] = name
         return self._made[key]
 
-    def _there(self, pool: Pool, cut: Cut) -> str | None:
+    def _find(self, pool: Pool, cut: Cut) -> str | None:
+        number = len(cut.per_gpu)
         for layout in self._plan.layouts:
             if layout.gpu is pool.gpu:
-                entries = [entry_of(layout, index) for index in range(len(cut.per_gpu))]
-                found = [dict(entry.instances) if entry and entry.mig_enabled else {} for entry in entries]
-                names = [{pool.gpu.current_name(name): number for name, number in counts.items()} for counts in found]
-                covers = all(entry is not None for entry in entries)
-                stays = all(_covered(entry.gpus, len(cut.per_gpu)) for entry in layout.entries)
-                if covers and stays and key_of(Cut(Way.MIG, tuple(names))) == key_of(cut):
+                entries = [entry_of(layout, index) for index in range(number)]
+                per_gpu = [dict(entry.instances) if entry and entry.mig_enabled else {} for entry in entries]
+                names = [{pool.gpu.current_name(name): count for name, count in held.items()} for held in per_gpu]
+                fits = all(entry.gpus is None or max(entry.gpus, default=-1) < number for entry in layout.entries)
+                if None not in entries and fits and Cut(Way.MIG, tuple(names)).key == cut.key:
                     return layout.name
         return None
 
-    def _add(self, pool: Pool, cut: Cut) -> str:
-        name = _fresh(_title(pool, cut), self._names)
-        self._names.add(name)
-        self.added.append(Wanted("MigLayout", name, {"gpu": pool.gpu.id, **_division(cut)}))
-        return name
-
-
-def _covered(gpus: Sequence[int] | None, number: int) -> bool:
-    return gpus is None or all(index < number for index in gpus)
-
 
 def _division(cut: Cut) -> Spec:
-    """The instances of each GPU: once where all are cut alike."""
+    """Return the instances of each GPU, or of all GPUs if they are cut alike."""
     kinds: dict[object, list[int]] = {}
     for index, counts in enumerate(cut.per_gpu):
         kinds.setdefault(tuple(sorted(counts.items())), []).append(index)
@@ -199,7 +184,7 @@ _LONGEST: Final = 50
 
 
 def _title(pool: Pool, cut: Cut) -> str:
-    """A name that says what a GPU is divided into, where that is short enough."""
+    """Return a name that says what a GPU is divided into, if that is short enough."""
     model = pool.gpu.id.lower()
     distinct = {tuple(sorted(counts.items())) for counts in cut.per_gpu}
     if len(distinct) == 1:
@@ -208,68 +193,98 @@ def _title(pool: Pool, cut: Cut) -> str:
         name = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in name)
         if len(name) <= _LONGEST:
             return name
-    digest = sha256(repr(key_of(cut)).encode()).hexdigest()[:6]
+    digest = sha256(repr(cut.key).encode()).hexdigest()[:6]
     return f"{model[: _LONGEST - 13]}-packed-{digest}"
 
 
 def _fresh(name: str, taken: Iterable[str]) -> str:
     known = set(taken)
-    return (
-        name
-        if name not in known
-        else next(found for number in range(2, len(known) + 3) if (found := f"{name}-{number}") not in known)
-    )
+    names = (name, *(f"{name}-{number}" for number in range(2, len(known) + 3)))
+    return next(one for one in names if one not in known)
 
 
 # --- Tenants -----------------------------------------------------------------------------------------------------
 
 
-def _new_tenant(name: str, items: Sequence[Item]) -> Spec:
-    return {"namespaces": [name], "quotas": [*items]}
-
-
 def _served_anew(plan: Plan, grants: Grants, pools: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
-    """What a pool has to be meant for now: work of a tenant that has left the pools which were."""
-    found: dict[str, list[str]] = {}
+    """Return the types of work that pools are to be meant for now, by pool.
+
+    A tenant that has left the pools which were meant for its work takes that with it, to the pool of its largest quota.
+    """
+    new: dict[str, list[str]] = {}
     known = {pool.name: list(pool.spec.workload_types) for pool in plan.pools}
     known |= {name: list(spec.get("workloadTypes") or ()) for name, spec in pools.items()}
     for tenant in plan.tenants:
-        items = grants.quotas.get(tenant.name)
-        if items is None:
-            continue
+        quotas = grants.quotas.get(tenant.name, ())
         was = {kind for quota in tenant.quotas for kind in quota.pool.spec.workload_types}
-        serving = {kind for item in items for kind in known.get(item["pool"], ())}
-        mine = [item for item in items if item["pool"] in pools]
+        serving = {kind for quota in quotas for kind in known.get(quota["pool"], ())}
+        mine = [quota for quota in quotas if quota["pool"] in pools]
         for kind in tenant.spec.workload_types:
             if kind in was and kind not in serving and mine:
-                most = max(mine, key=lambda item: item["guaranteed"])["pool"]
+                most = max(mine, key=lambda quota: quota["guaranteed"])["pool"]
                 known[most].append(kind)
-                found.setdefault(most, []).append(kind)
-    return found
-
-
-def _serving(spec: Mapping[str, Any], kinds: Sequence[str]) -> Mapping[str, Any]:
-    if not kinds:
-        return spec
-    return {**spec, "workloadTypes": [*dict.fromkeys((*(spec.get("workloadTypes") or ()), *kinds))]}
+                new.setdefault(most, []).append(kind)
+    return new
 
 
 def teams_of(plan: Plan, flows: Flows) -> dict[str, list[Flow]]:
-    """The teams of a demand that no tenant is, by the name that each gets as one, with what they get."""
+    """Return what teams get that are no tenants, by the name that each gets as a tenant.
+
+    `ML Team` is `ml-team`: a tenant's namespace has its name.
+    """
     known = {tenant.name for tenant in plan.tenants}
     taken = {*known, *(name for kind, name in plan.removed if kind == "Tenant")}
     taken |= {namespace for tenant in plan.tenants for namespace in tenant.spec.namespaces}
     names: dict[str, str] = {}
-    found: dict[str, list[Flow]] = {}
+    teams: dict[str, list[Flow]] = {}
     for (team, _), mine in flows.items():
         if team not in known:
             if team not in names:
-                names[team] = _fresh(_as_label(team), taken)
+                label = regex(r"[^a-z0-9]+").sub("-", team.lower())[:_LONGEST].strip("-")
+                names[team] = _fresh(label or "team", taken)
                 taken.add(names[team])
-            found.setdefault(names[team], []).extend(mine)
-    return found
+            teams.setdefault(names[team], []).extend(mine)
+    return teams
 
 
-def _as_label(team: str) -> str:
-    """A team as a namespace may be called: `ML Team` is `ml-team`."""
-    return regex(r"[^a-z0-9]+").sub("-", team.lower())[:_LONGEST].strip("-") or "team"
+# --- Prices ----------------------------------------------------------------------------------------------------------
+
+
+def insist_on_prices(plan: Plan, fleet: Fleet) -> None:
+    """Raise trouble if a pool in scope has no price: no sum says then which answer costs least."""
+    unpriced = [pool for pool in fleet.pools if node_price(plan, pool) is None]
+    if not unpriced:
+        return
+    if plan.prices is None:
+        rates = ", ".join(f"{model}: {{perGpuHour: ...}}" for model in _models(unpriced))
+        raise GpuplanError(
+            "the lowest price cannot be found: no `Prices` document says what nodes cost",
+            f"add one with `spec: {{currency: EUR, gpus: {{{rates}}}}}`, with your currency and numbers",
+        )
+    have = "has" if len(unpriced) == 1 else "have"
+    rated = [pool for pool in unpriced if any(rates_for(plan.prices, pool))]
+    terms = sorted({f"`{pool.spec.billing.term.value}` to its prices of {pool.gpu.id}" for pool in rated})
+    unrated = _models(pool for pool in unpriced if pool not in rated)
+    models = (f"`gpus: {{{model}: {{perGpuHour: ...}}}}`" for model in unrated)
+    raise GpuplanError(
+        f"the lowest price cannot be found: {listing([pool.name for pool in unpriced])} {have} no price "
+        f"in `{plan.prices.name}`",
+        f"add to the `Prices` document `{plan.prices.name}`: {joined([*terms, *models])}; "
+        f"or choose pools with `--pool`",
+    )
+
+
+def _models(pools: Iterable[Pool]) -> list[str]:
+    return sorted({pool.gpu.id for pool in pools})
+
+
+def _prices_with(plan: Plan, places: Iterable[Place], gone: Collection[str]) -> Iterator[Wanted]:
+    """Yield the list of prices without pools that go; new pools cost what the pools do that they are made like."""
+    if plan.prices is None or not isinstance(plan.prices.at.source, Document):
+        return
+    spec: dict[str, Any] = dict(plan.prices.at.source.data["spec"])
+    today = dict(spec.get("pools") or {})
+    new = {place.pool: today[place.source.name] for place in places if place.is_new and place.source.name in today}
+    pools = {name: rate for name, rate in {**today, **new}.items() if name not in gone}
+    if pools != today:
+        yield Wanted("Prices", plan.prices.name, {**spec, "pools": pools})

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gpuplan.compiler.base.diagnostics import GpuplanError
-from gpuplan.compiler.pipeline.loading import Repository, load
+from gpuplan.compiler.pipeline import report_on
+from gpuplan.compiler.pipeline.loading import load
 from gpuplan.features.tracing.forward import trace_file, trace_object
 from gpuplan.features.tracing.inverse import trace_by_hand, trace_place
 from gpuplan.features.tracing.live import trace_live
 from gpuplan.features.tracing.model import Tracing
 from gpuplan.features.tracing.targets import Target, TargetKind, read_target
-
-if TYPE_CHECKING:
-    from gpuplan.compiler.pipeline import Report
-
 
 STDIN: Final = "-"
 _OBJECTS: Final = {"PriorityClass": "scheduling.k8s.io"}
@@ -27,7 +24,7 @@ _OBJECTS: Final = {"PriorityClass": "scheduling.k8s.io"}
 def trace(
     root: str | PathLike[str], target: str, path: str = "", clusters: Sequence[str] = (), *, objects: str = ""
 ) -> Tracing:
-    """Where what is written comes from, or what depends on what a policy says, in the clusters named, or in all.
+    """Return where written values come from, or which values depend on a policy, in the clusters named, or in all.
 
     ``target`` is a file below `out/` or of the policies, with a line or without; an object as `Kind/namespace/name`, or
     a document as `Kind/name`; or `-` for ``objects``, a text as kubectl prints it. ``path`` is that of a field in it.
@@ -36,15 +33,15 @@ def trace(
     if target == STDIN:
         repository = load(root, clusters)
         values, unwritten, notes = trace_live(repository.plans, objects, path)
-        return Tracing(_report(repository), values, unwritten=unwritten, notes=notes)
+        return Tracing(report_on(repository), values, unwritten=unwritten, notes=notes)
     meant = read_target(root, target)
     repository = load(root, _clusters(meant, clusters))
-    report = _report(repository)
-    if meant.what is TargetKind.HAND_WRITTEN:
+    report = report_on(repository)
+    if meant.subject is TargetKind.HAND_WRITTEN:
         places, notes = trace_by_hand(root, repository, meant, path)
         return Tracing(report, places=places, notes=notes, is_of_policy=True)
-    if meant.what in (TargetKind.OUTPUT, TargetKind.OBJECT):
-        ask = trace_file if meant.what is TargetKind.OUTPUT else trace_object
+    if meant.subject in (TargetKind.OUTPUT, TargetKind.OBJECT):
+        ask = trace_file if meant.subject is TargetKind.OUTPUT else trace_object
         values, notes = ask(root, repository.plans, meant, path)
         return Tracing(report, values, notes=notes)
     places, notes = trace_place(root, repository, meant, path)
@@ -54,16 +51,10 @@ def trace(
 
 
 def _clusters(target: Target, clusters: Sequence[str]) -> Sequence[str]:
-    """A path may belong to one cluster."""
-    if target.what is TargetKind.OUTPUT and target.cluster and clusters and target.cluster not in clusters:
+    """Return the clusters to look at: a path may belong to one cluster."""
+    if target.subject is TargetKind.OUTPUT and target.cluster and clusters and target.cluster not in clusters:
         raise GpuplanError(
             f"`{target.file}` is of cluster `{target.cluster}`, which `--cluster` does not name",
             "leave that option out: the path says which cluster it is",
         )
     return clusters or ((target.cluster,) if target.cluster else ())
-
-
-def _report(repository: Repository) -> Report:
-    from gpuplan.compiler.pipeline import report_on
-
-    return report_on(repository)

@@ -1,4 +1,4 @@
-"""What hand-written Components say of objects: values in patches, and objects of their own."""
+"""The values that hand-written Components give to objects: by patches, or in objects that they add."""
 
 from __future__ import annotations
 
@@ -28,39 +28,36 @@ class HandValue(NamedTuple):
 
 
 def patches_of(plan: Plan, components: Sequence[Component], manifest: Manifest) -> tuple[HandValue, ...]:
-    """What the Components of an object's folder change in it, as far as their patches say so by themselves."""
+    """Return the values that patches of the Components of an object's folder give it, as far as they say so alone."""
     if not components:
         return ()
     folder = Folder(manifest.folder, tuple(components), (manifest,))
     parts = Patched(plan, (folder,)).parts(folder, manifest.identity)
-    return tuple(value for part in parts for value in _said(part) if value.route not in _NAMES)
+    return tuple(value for part in parts for value in _values(part) if value.route not in _NAMES)
 
 
 def objects_of(plan: Plan) -> Iterator[tuple[Identity, tuple[HandValue, ...]]]:
-    """The objects that Components add."""
-    for item in Patched(plan, ()).files.objects:
-        if not item.is_patch and item.name:
-            identity = Identity(item.group, item.kind, text(item.metadata.get("namespace")), item.name)
-            yield identity, tuple(_said(item))
+    """Yield the objects that Components add, with their values."""
+    for added in Patched(plan, ()).files.objects:
+        if not added.is_patch and added.name:
+            identity = Identity(added.group, added.kind, text(added.metadata.get("namespace")), added.name)
+            yield identity, tuple(_values(added))
 
 
-def _said(item: Object) -> Iterator[HandValue]:
-    """In the order of the file; an empty kind is one that a patch does not say."""
-    found = [HandValue(route, value, item.place(*route)) for route, value in leaves(item.body)]
-    found.sort(key=lambda value: value.at.locate().span.start.line)
-    yield from (value for value in found if value.value or value.route != ("kind",))
+def _values(written: Object) -> Iterator[HandValue]:
+    """Yield values in the order of the file. A kind that a patch does not say is empty, and no value."""
+    values = [HandValue(route, value, written.place(*route)) for route, value in leaves(written.body)]
+    values.sort(key=lambda value: value.at.locate().span.start.line)
+    yield from (value for value in values if value.value or value.route != ("kind",))
 
 
-def traced(plan: Plan, title: str, found: HandValue) -> TracedValue:
-    """A value that a Component says, as one that comes from its file."""
-    source = source_of(found)
-    cluster, value = plan.cluster.name, found.at.locate().file.confidential.shown(found.value)
-    return TracedValue(
-        cluster, title, source.file, source.line, spelled(found.route), value, (source,), is_by_hand=True
-    )
+def traced(plan: Plan, title: str, hand: HandValue) -> TracedValue:
+    """Return a value of a Component, as one that comes from its file."""
+    source = source_of(hand)
+    cluster, value = plan.cluster.name, hand.at.locate().file.confidential.shown(hand.value)
+    return TracedValue(cluster, title, source.file, source.line, spelled(hand.route), value, (source,), is_by_hand=True)
 
 
-def source_of(found: HandValue) -> Source:
-    location = found.at.locate()
-    title = found.at.source.title
-    return Source(How.COPIED, location.file.path, location.span.start.line, spelled(found.at.path), title)
+def source_of(hand: HandValue) -> Source:
+    location, title = hand.at.locate(), hand.at.source.title
+    return Source(How.COPIED, location.file.path, location.span.start.line, spelled(hand.at.path), title)

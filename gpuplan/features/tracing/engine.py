@@ -18,13 +18,13 @@ from gpuplan.compiler.manifests.merging.applied import parsed
 from gpuplan.compiler.manifests.provenance import How, Links, Routes, choosing, chosen, copied
 from gpuplan.compiler.pipeline.loading import OUT
 from gpuplan.compiler.pipeline.output import cluster_of
-from gpuplan.compiler.pipeline.rendering import Part, render_cluster
+from gpuplan.compiler.pipeline.rendering import render_cluster
 from gpuplan.compiler.planning.linking import Linked, find_written, once, written
 from gpuplan.compiler.planning.plan import Component, Plan, Stage
 from gpuplan.compiler.planning.sources import because_of, name_of
 
 _NAMES: tuple[Path, ...] = (("metadata", "name"), ("metadata", "namespace"))
-"""What decides which object it is, and so where each of its leaves is."""
+"""The fields that decide which object it is, and so where each of its leaves is."""
 
 
 class Leaf(NamedTuple):
@@ -63,26 +63,31 @@ class Written(NamedTuple):
 
 
 def trace_plan(plan: Plan, out: str = OUT) -> Iterator[Traced]:
-    """Everything that is written of a cluster, with its links."""
-    for item in written_for(plan, out):
-        yield trace_artifact(plan, item.path, item.artifact)
+    """Yield everything that is written of a cluster, with its links."""
+    for one in written_for(plan, out):
+        yield trace_artifact(plan, one.path, one.artifact)
 
 
 def written_for(plan: Plan, out: str = OUT, root: str = "/") -> Iterator[Written]:
-    """Everything that is written of a cluster, by path below the output folder: what lists others comes last."""
+    """Yield everything that is written of a cluster; files that list others come last."""
     by_folder = {component.folder: component for component in plan.components}
     for part in render_cluster(plan, out).parts:
         top = posixpath.join(part.tool, plan.cluster.name)
-        found = {object_path(item): item for item in part.manifests} | {item.path: item for item in part.files}
-        for path, artifact in found.items():
+        manifests = {object_path(manifest): manifest for manifest in part.manifests}
+        artifacts: _Artifacts = {**manifests, **{file.path: file for file in part.files}}
+        for path, artifact in artifacts.items():
             included = part.components.get(artifact.folder, ()) if isinstance(artifact, Manifest) else ()
             yield Written(f"{top}/{path}", artifact, tuple(by_folder[folder] for folder in included))
-        for path, file in _kustomizations(part, plan, top, found, out, root):
-            yield Written(f"{top}/{path}", file, ())
+        about, reasons = (Subject("Cluster", plan.cluster.name),), _Reasons(plan, artifacts)
+        folders = {posixpath.dirname(file.path) for file in part.files}
+        for path, data in render_kustomizations(top, manifests, folders, part.components, out, root, part.apart):
+            folder = posixpath.dirname(path)
+            trace = partial(_listed, reasons, folder, data, part.components.get(folder, ()))
+            yield Written(f"{top}/{path}", File(path, data, about=about, trace=trace), ())
 
 
 def indexes_of(plans: Sequence[Plan], tool: str) -> Iterator[Written]:
-    """The lists of the clusters that a tool syncs; none where it syncs none."""
+    """Yield the lists of the clusters that a tool syncs."""
     synced = [plan for plan in plans if tool in {part.tool for part in render_cluster(plan).parts}]
     for index in indexes(tool, synced) if synced else ():
         data = render_index(index.resources, index.comment)[FILE_NAME]
@@ -92,17 +97,13 @@ def indexes_of(plans: Sequence[Plan], tool: str) -> Iterator[Written]:
 
 
 def _indexed(index: Index, synced: Sequence[Plan]) -> Routes:
-    """Which list a cluster is in follows from where its Argo CD runs, and where those of others do."""
+    """Yield links of a list: the Argo CD that a cluster has, and those of others, decide in which list it is."""
     if index.comment or "/" in index.folder:
-        yield (), tuple(link for plan in synced for link in _installation(plan))
+        places = [plan.cluster.at / "argocd" for plan in synced]
+        yield (), tuple(link for at in places for link in chosen(at / "namespace", at / "destination"))
     named = sorted(index.clusters, key=lambda plan: plan.cluster.name)
     for position, cluster in enumerate(plan.cluster for plan in named):
         yield ("resources", position), (*copied(name_of(cluster)), *chosen(cluster.at / "argocd", cluster.at / "flux"))
-
-
-def _installation(plan: Plan) -> Links:
-    at = plan.cluster.at / "argocd"
-    return chosen(at / "namespace", at / "destination")
 
 
 # --- Lists of what a folder applies ------------------------------------------------------------------------------
@@ -111,26 +112,27 @@ _Artifacts = Mapping[str, Manifest | File]
 
 
 class _Reasons:
-    """Why the artifacts of a cluster are there: each is asked once, and only if a list is, however many lead to it."""
+    """The links of a cluster's artifacts as wholes: each is computed once, and only if a list is asked for."""
 
-    def __init__(self, plan: Plan, found: _Artifacts) -> None:
+    def __init__(self, plan: Plan, artifacts: _Artifacts) -> None:
         self.plan = plan
-        self.found = found
+        self.artifacts = artifacts
         self._known: dict[str, Links] = {}
 
     def of(self, path: str) -> Links:
         if path not in self._known:
-            self._known[path] = why(self.plan, self.found[path])
+            artifact = self.artifacts[path]
+            self._known[path] = _whole(self.plan, artifact, Linked(artifact.trace))
         return self._known[path]
 
     def below(self, folder: str) -> list[Links]:
-        """Of everything in a folder, and in those in it."""
+        """Return the links of everything in a folder, and in folders in it."""
         return [self.of(path) for path in self._below[folder]]
 
     @cached_property
     def _below(self) -> Mapping[str, Sequence[str]]:
         below: defaultdict[str, list[str]] = defaultdict(list)
-        for path in self.found:
+        for path in self.artifacts:
             folder = path
             while folder:
                 folder = posixpath.dirname(folder)
@@ -138,27 +140,15 @@ class _Reasons:
         return below
 
 
-def _kustomizations(
-    part: Part, plan: Plan, top: str, found: _Artifacts, out: str, root: str
-) -> Iterator[tuple[str, File]]:
-    applied = {path: item for path, item in found.items() if isinstance(item, Manifest)}
-    folders = {posixpath.dirname(path) for path in found.keys() - applied.keys()}
-    about, reasons = (Subject("Cluster", plan.cluster.name),), _Reasons(plan, found)
-    for path, data in render_kustomizations(top, applied, folders, part.components, out, root, part.apart):
-        folder = posixpath.dirname(path)
-        trace = partial(_listed, reasons, folder, data, part.components.get(folder, ()))
-        yield path, File(path, data, about=about, trace=trace)
-
-
 def _listed(reasons: _Reasons, folder: str, data: bytes, included: Sequence[str]) -> Routes:
-    """A file is listed as long as it is there, a folder as long as anything in it is."""
+    """Yield links of a list: a file is listed as long as it exists, a folder as long as anything in it does."""
     yield (), _reason(reasons, folder)
     listed = read_data(data.decode())
     for index, entry in enumerate(listed.get("replacements", ())):
         yield ("replacements", index, "path"), choosing(reasons.of(posixpath.join(folder, entry["path"])))
     for index, name in enumerate(listed["resources"]):
         path = posixpath.join(folder, name)
-        yield ("resources", index), choosing(reasons.of(path)) if path in reasons.found else _reason(reasons, path)
+        yield ("resources", index), choosing(reasons.of(path)) if path in reasons.artifacts else _reason(reasons, path)
     places = {component.folder: component.at for component in reasons.plan.components}
     for index, component in enumerate(included):
         at = places.get(component) or Origin(WholeFile(SourceFile(component, "")))
@@ -169,38 +159,34 @@ _BY_POOL: Final = tuple(stage.value for stage in Stage if stage.is_by_pool)
 
 
 def _reason(reasons: _Reasons, folder: str) -> Links:
-    """What all in a folder needs, and the name of the pool that the folder is for: not all objects in it have that.
+    """Return the links that all artifacts of a folder share, and those to the name of the pool that it is for.
 
-    What objects say is no reason for their folder, though it may be for their names.
+    Some objects of a pool's folder do not depend on that name. The content of objects decides their names, but not that
+    their folder exists.
     """
     stage, _, part = folder.partition("/")
     pools = [pool for pool in reasons.plan.pools if stage in _BY_POOL and pool.name == part]
-    shared = _shared(reasons.plan, reasons.below(folder))
-    return once((*because_of(*pools), *choosing(link for link in shared if link.how is not How.HASH)))
-
-
-def _shared(plan: Plan, wholes: Sequence[Links]) -> Links:
-    """What all of these have in common."""
+    wholes = reasons.below(folder)
     places = set.intersection(*({link.at for link in whole} for whole in wholes)) if wholes else set()
-    places.discard(name_of(plan.cluster))  # which is where all of it is
-    return tuple(link for link in wholes[0] if link.at in places) if wholes else ()
+    places.discard(name_of(reasons.plan.cluster))  # all of it is in that cluster
+    shared = [link for link in wholes[0] if link.at in places] if wholes else []
+    return once((*because_of(*pools), *choosing(link for link in shared if link.how is not How.HASH)))
 
 
 # --- One artifact ------------------------------------------------------------------------------------------------
 
 
 def trace_artifact(plan: Plan, path: str, artifact: Manifest | File) -> Traced:
-    """One artifact with its links."""
+    """Return one artifact with its links."""
     known = Linked(artifact.trace)
     body: object = artifact.body if isinstance(artifact, Manifest) else parsed(artifact.data.decode())
-    leaves = tuple(_leaf(route, value, known) for route, value in _leaves(body, (), known))
+    leaves = []
+    for route, value in _leaves(body, (), known):
+        links = known.below_top(route)
+        left_out = tuple(link for link in links if find_written(link) is None)
+        leaves.append(Leaf(route, value, tuple(written(links)), left_out))
     whole = _whole(plan, artifact, known) if cluster_of(path) else ()
-    return Traced(plan, path, artifact, whole, leaves)
-
-
-def why(plan: Plan, artifact: Manifest | File) -> Links:
-    """The links of an artifact as a whole."""
-    return _whole(plan, artifact, Linked(artifact.trace))
+    return Traced(plan, path, artifact, whole, tuple(leaves))
 
 
 def _whole(plan: Plan, artifact: Manifest | File, known: Linked) -> Links:
@@ -208,20 +194,14 @@ def _whole(plan: Plan, artifact: Manifest | File, known: Linked) -> Links:
     return once(written((*known.of(()), *choosing(named), *chosen(name_of(plan.cluster)))))
 
 
-def _leaf(route: Path, value: object, known: Linked) -> Leaf:
-    links = known.below_top(route)
-    own = tuple(written(links))
-    return Leaf(route, value, own, tuple(link for link in links if find_written(link) is None))
-
-
 def _leaves(value: object, route: Path, known: Linked) -> Iterator[tuple[Path, object]]:
     if isinstance(value, str) and known.leads_below(route):
         value = parsed(value)
     if isinstance(value, Mapping) and value:
-        for key, item in value.items():
-            yield from _leaves(item, (*route, key), known)
+        for key, inner in value.items():
+            yield from _leaves(inner, (*route, key), known)
     elif isinstance(value, Sequence) and value and not isinstance(value, str | bytes):
-        for index, item in enumerate(value):
-            yield from _leaves(item, (*route, index), known)
+        for index, inner in enumerate(value):
+            yield from _leaves(inner, (*route, index), known)
     else:
         yield route, value

@@ -5,28 +5,30 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path as DiskPath
+from typing import Final
 
 from gpuplan.compiler.base import handles
 from gpuplan.compiler.base.confidential import Confidential, confidential_in
-from gpuplan.compiler.base.diagnostics import GpuplanError, Origin, Path
+from gpuplan.compiler.base.diagnostics import GpuplanError, Origin
 from gpuplan.compiler.base.wording import closest, count, listing
 from gpuplan.compiler.catalog.places import CatalogFile
 from gpuplan.compiler.delivery import TOOLS
 from gpuplan.compiler.manifests import HEADER, File, Identity, Manifest, to_yaml
+from gpuplan.compiler.manifests.kustomization import FILE_NAME
 from gpuplan.compiler.manifests.provenance import How, Link
 from gpuplan.compiler.outtree.disk import STATE
 from gpuplan.compiler.pipeline.loading import OUT
 from gpuplan.compiler.pipeline.output import cluster_of
 from gpuplan.compiler.planning.plan import Plan
+from gpuplan.compiler.policy.parse import document_of
 from gpuplan.features.tracing.engine import Leaf, Traced, Written, indexes_of, trace_artifact, written_for
 from gpuplan.features.tracing.lines import Lines
 from gpuplan.features.tracing.model import Source, TracedValue
-from gpuplan.features.tracing.pages import default_source, rule_source
 from gpuplan.features.tracing.routes import leads_to, spelled
 from gpuplan.features.tracing.targets import Target
 
 _VALUES = frozenset((How.COPIED, How.SUM, How.PRODUCT, How.HASH, How.FACT))
-"""What a leaf has its value from; the rest decides whether and where it is."""
+"""The links that give a leaf its value; others decide whether and where it is."""
 
 
 class Places:
@@ -36,61 +38,52 @@ class Places:
         self._known: dict[Origin, tuple[str, int, str, str, str]] = {}
 
     def source(self, link: Link, *, is_of_object: bool = False) -> Source:
-        found = self._known.get(link.at)
-        if found is None:
-            found = self._known[link.at] = _place(link.at)
-        file, line, path, title, citation = found
+        at = link.at
+        if at not in self._known:
+            location = at.locate()
+            citation = at.source.citation(at.path) if isinstance(at.source, CatalogFile) else ""
+            place = location.file.path, location.span.start.line, spelled(at.path), at.source.title, citation
+            self._known[at] = place
+        file, line, path, title, citation = self._known[at]
         return Source(link.how, file, line, path, title, citation=citation, is_of_object=is_of_object)
 
 
-def _place(at: Origin) -> tuple[str, int, str, str, str]:
-    location = at.locate()
-    citation = at.source.citation(at.path) if isinstance(at.source, CatalogFile) else ""
-    return location.file.path, location.span.start.line, spelled(at.path), at.source.title, citation
-
-
 def text_of(artifact: Manifest | File) -> str:
-    """What is written of it."""
+    """Return the text that is written of an artifact."""
     return HEADER + to_yaml(artifact.body) if isinstance(artifact, Manifest) else artifact.data.decode()
 
 
 def confidential_of(artifact: Manifest | File) -> Confidential:
-    """What of it nobody may be shown."""
+    """Return the values of an artifact that nobody may be shown."""
     if isinstance(artifact, Manifest):
         return confidential_in("", artifact.body)
     return confidential_in(artifact.data.decode())
 
 
 def title_of(artifact: Manifest | File) -> str:
-    """What an object is called: ``ResourceQuota research/gpuplan``; empty for a file that holds none."""
+    """Return the title of an object, such as ``ResourceQuota research/gpuplan``, or nothing for another file."""
     return str(artifact.identity._replace(group="")) if isinstance(artifact, Manifest) else ""
 
 
 def values_of(traced: Traced, leaves: Iterable[tuple[Leaf, int]], places: Places) -> Iterator[TracedValue]:
-    """What is said of leaves, each with its line."""
+    """Yield leaves with their lines and sources."""
     cluster, title = cluster_of(traced.path), title_of(traced.artifact)
     hidden = confidential_of(traced.artifact)
     whole = [places.source(link, is_of_object=True) for link in traced.whole]
     for leaf, line in leaves:
-        own = list(_own(traced, leaf, places))
-        said = {(source.file, source.line, source.path) for source in own}
-        rest = [source for source in whole if (source.file, source.line, source.path) not in said]
-        path = spelled(leaf.path)
-        yield TracedValue(
-            cluster,
-            title,
-            f"{OUT}/{traced.path}",
-            line,
-            path,
-            hidden.shown(leaf.value),
-            tuple(dict.fromkeys((*own, *rest))),
-        )
+        sources = list(_sources_of(traced, leaf, places))
+        known = {(source.file, source.line, source.path) for source in sources}
+        rest = [source for source in whole if (source.file, source.line, source.path) not in known]
+        unique = tuple(dict.fromkeys((*sources, *rest)))
+        shown = hidden.shown(leaf.value)
+        yield TracedValue(cluster, title, f"{OUT}/{traced.path}", line, spelled(leaf.path), shown, unique)
 
 
-def _own(traced: Traced, leaf: Leaf, places: Places) -> Iterator[Source]:
-    """Where a leaf comes from; a default where the policy leaves out what decides its value, else a rule.
+def _sources_of(traced: Traced, leaf: Leaf, places: Places) -> Iterator[Source]:
+    """Yield the sources of a leaf, those of its value first.
 
-    What says the value comes before what chooses it.
+    If the policy leaves out the field that decides the value, its default is a source. A leaf without any source
+    follows a rule of gpuplan.
     """
     yield from (places.source(link) for link in sorted(leaf.own, key=lambda link: link.how not in _VALUES))
     if any(link.how in _VALUES for link in leaf.own):
@@ -108,7 +101,7 @@ def _own(traced: Traced, leaf: Leaf, places: Places) -> Iterator[Source]:
 def trace_file(
     root: DiskPath, plans: Sequence[Plan], target: Target, path: str
 ) -> tuple[tuple[TracedValue, ...], tuple[str, ...]]:
-    """The values of a file, or of one line or path in it, and what else is to be known."""
+    """Return the values of a file, or of one line or path in it, and notes."""
     wanted = target.file.removeprefix(f"{OUT}/")
     if wanted.startswith(f"{STATE}/"):
         raise GpuplanError(
@@ -119,29 +112,21 @@ def trace_file(
             return _values(root, plans[0], index, target.line, path)
     for plan in plans:
         known: list[str] = []
-        for item in written_for(plan, OUT, str(root.resolve())):
-            if item.path == wanted:
-                return _values(root, plan, item, target.line, path)
-            known.append(item.path)
-    raise _no_file(root, target, [f"{OUT}/{path}" for path in known] if plans else [])
-
-
-def _no_file(root: DiskPath, target: Target, known: Sequence[str]) -> GpuplanError:
-    near = closest(target.file, known)
-    if os.path.lexists(root / target.file):
-        return GpuplanError(
-            f"`{target.file}` is not written by gpuplan, as the policies are now",
-            f"did you mean `{near}`?" if near else "`gpuplan build` says what becomes of it",
-        )
-    return GpuplanError(
-        f"`{target.file}` is not written", f"did you mean `{near}`?" if near else "look in `out/` for its name"
-    )
+        for written in written_for(plan, OUT, str(root.resolve())):
+            if written.path == wanted:
+                return _values(root, plan, written, target.line, path)
+            known.append(written.path)
+    near = closest(target.file, [f"{OUT}/{path}" for path in known] if plans else [])
+    is_there = os.path.lexists(root / target.file)
+    by_policies = " by gpuplan, as the policies are now" if is_there else ""
+    hint = "`gpuplan build` says what becomes of it" if is_there else "look in `out/` for its name"
+    raise GpuplanError(f"`{target.file}` is not written{by_policies}", f"did you mean `{near}`?" if near else hint)
 
 
 def _values(
-    root: DiskPath, plan: Plan, item: Written, line: int, path: str
+    root: DiskPath, plan: Plan, written: Written, line: int, path: str
 ) -> tuple[tuple[TracedValue, ...], tuple[str, ...]]:
-    traced = trace_artifact(plan, item.path, item.artifact)
+    traced = trace_artifact(plan, written.path, written.artifact)
     text = text_of(traced.artifact)
     lines = Lines(text)
     file = f"{OUT}/{traced.path}"
@@ -149,44 +134,34 @@ def _values(
     if line > lines.count:
         raise GpuplanError(f"`{file}` has {count(lines.count, 'line')}, and no line {line}", "lines count from 1")
     leaves = [leaf for leaf in traced.leaves if not path or leads_to(path, leaf.path)]
-    hand = () if line else tuple(_by_hand(plan, item, path))
+    hand = () if line else tuple(_by_hand(plan, written, path))
     if path and not leaves and not hand:
         raise _no_path(path, file, traced)
     chosen = _on_line(leaves, lines, line) if line else leaves
     if line and not chosen:
         notes = (*notes, f"line {line} of `{file}` holds no value: {_what_else(lines, line)}")
-    found = [(leaf, lines.find(leaf.path).first) for leaf in chosen]
-    if line:
-        found = [(leaf, line if lines.find(leaf.path).holds(line) else first) for leaf, first in found]
-    return (*values_of(traced, found, Places()), *hand), notes
+    stretches = [(leaf, lines.find(leaf.path)) for leaf in chosen]
+    at_lines = [(leaf, line if line and stretch.holds(line) else stretch.first) for leaf, stretch in stretches]
+    return (*values_of(traced, at_lines, Places()), *hand), notes
 
 
-def _by_hand(plan: Plan, item: Written, path: str) -> Iterator[TracedValue]:
-    """What Components make of an object when its folder is built: it is in their files, and in none of ours."""
-    if isinstance(item.artifact, Manifest) and item.components:
+def _by_hand(plan: Plan, written: Written, path: str) -> Iterator[TracedValue]:
+    """Yield the values that Components give an object when its folder is built: no file of the output has them."""
+    if isinstance(written.artifact, Manifest) and written.components:
         from gpuplan.features.tracing.by_hand import patches_of, traced
 
-        for value in patches_of(plan, item.components, item.artifact):
+        for value in patches_of(plan, written.components, written.artifact):
             if not path or leads_to(path, value.route):
-                yield traced(plan, title_of(item.artifact), value)
+                yield traced(plan, title_of(written.artifact), value)
 
 
 def _on_line(leaves: Sequence[Leaf], lines: Lines, line: int) -> list[Leaf]:
-    """The leaves on a line, or those of the mapping or list that begins there."""
-    if found := [leaf for leaf in leaves if lines.find(leaf.path).holds(line)]:
-        return found
-    starts: dict[Path, bool] = {}
-    return [leaf for leaf in leaves if any(_starts(lines, leaf.path[:end], line, starts) for end in _ends(leaf))]
-
-
-def _ends(leaf: Leaf) -> range:
-    return range(1, len(leaf.path))
-
-
-def _starts(lines: Lines, route: Path, line: int, known: dict[Path, bool]) -> bool:
-    if route not in known:
-        known[route] = lines.find(route).first == line
-    return known[route]
+    """Return the leaves on a line, or those of the mapping or list that begins there."""
+    if on_line := [leaf for leaf in leaves if lines.find(leaf.path).holds(line)]:
+        return on_line
+    outer = {leaf.path[:end] for leaf in leaves for end in range(1, len(leaf.path))}
+    begun = {route for route in outer if lines.find(route).first == line}
+    return [leaf for leaf in leaves if any(leaf.path[:end] in begun for end in range(1, len(leaf.path)))]
 
 
 def _what_else(lines: Lines, line: int) -> str:
@@ -197,7 +172,7 @@ def _what_else(lines: Lines, line: int) -> str:
 
 
 def _staleness(root: DiskPath, name: str, text: str) -> Iterator[str]:
-    """Lines are those of what would be written now."""
+    """Yield a note if the file is not as it would be written now: lines are traced of that."""
     written = text.encode()
     try:
         data = handles.read(root, name.split("/"), len(written) + 1)
@@ -221,23 +196,23 @@ def _no_path(path: str, where: str, traced: Traced) -> GpuplanError:
 def trace_object(
     root: DiskPath, plans: Sequence[Plan], target: Target, path: str
 ) -> tuple[tuple[TracedValue, ...], tuple[str, ...]]:
-    """The values of an object in each cluster that has it, and the path in it."""
+    """Return the values of an object in each cluster that has it, and notes."""
     values: list[TracedValue] = []
     notes: list[str] = []
     missing: list[GpuplanError] = []
     known: set[Identity] = set()
     for plan in plans:
-        for item in written_for(plan):
-            if isinstance(item.artifact, Manifest):
-                known.add(item.artifact.identity)
-                if is_meant(target, item.artifact.identity):
+        for written in written_for(plan):
+            if isinstance(written.artifact, Manifest):
+                known.add(written.artifact.identity)
+                if is_meant(target, written.artifact.identity):
                     try:
-                        found = _values(root, plan, item, 0, path)
+                        more, remarks = _values(root, plan, written, 0, path)
                     except GpuplanError as error:
                         missing.append(error)
                     else:
-                        values += found[0]
-                        notes += found[1]
+                        values += more
+                        notes += remarks
         values += _added(plan, target, path, known)
     if not values:
         raise missing[0] if missing else no_object(target, known, [plan.cluster.name for plan in plans])
@@ -245,15 +220,15 @@ def trace_object(
 
 
 def _added(plan: Plan, target: Target, path: str, known: set[Identity]) -> Iterator[TracedValue]:
-    """The values of an object that Components add."""
+    """Yield the values of an object that Components add."""
     if plan.hand_written:
         from gpuplan.features.tracing.by_hand import objects_of, traced
 
-        for identity, found in objects_of(plan):
+        for identity, mine in objects_of(plan):
             known.add(identity)
             if is_meant(target, identity):
                 title = str(identity._replace(group=""))
-                yield from (traced(plan, title, value) for value in found if not path or leads_to(path, value.route))
+                yield from (traced(plan, title, value) for value in mine if not path or leads_to(path, value.route))
 
 
 def is_meant(target: Target, identity: Identity) -> bool:
@@ -268,20 +243,58 @@ def is_meant(target: Target, identity: Identity) -> bool:
 
 
 def no_object(target: Target, known: Iterable[Identity], clusters: Sequence[str]) -> GpuplanError:
-    names = {_typed(identity): identity for identity in sorted(known)}
+    names = {"/".join(filter(None, (one.kind, one.namespace, one.name))): one for one in sorted(known)}
     wanted = "/".join(filter(None, (target.kind, target.namespace, target.name)))
-    same = [name for name, item in names.items() if item.kind.lower() == target.kind.partition(".")[0].lower()]
+    same = [name for name, one in names.items() if one.kind.lower() == target.kind.partition(".")[0].lower()]
     named = [name for name in same if names[name].name == target.name]
     near = closest(wanted, named, likeness=0) or closest(wanted, same or names)
     where = f"in cluster {listing(clusters, None)}" if clusters else "anywhere"
-    hint = f"did you mean `{near}`?" if near else f"there are {listing(same)}" if same else _kinds(names.values())
+    kinds = sorted({identity.kind for identity in names.values()})
+    all_ = f"the kinds that are written are {listing(kinds, None)}" if kinds else "`gpuplan show` says what there is"
+    hint = f"did you mean `{near}`?" if near else f"there are {listing(same)}" if same else all_
     return GpuplanError(f"no `{wanted}` is written {where}", hint)
 
 
-def _kinds(known: Iterable[Identity]) -> str:
-    kinds = sorted({identity.kind for identity in known})
-    return f"the kinds that are written are {listing(kinds, None)}" if kinds else "`gpuplan show` says what there is"
+# --- Pages of the documentation --------------------------------------------------------------------------------------
+
+DOCS: Final = "docs"
+"""The folder of the pages in gpuplan's own repository; the site has them without it."""
+RULES: Final = f"{DOCS}/explanation/what-is-written.md"
+
+SECTIONS: Final = {
+    "gpu-operator": "the-gpu-operator",
+    "scheduler": "the-scheduler",
+    "partitions": "partitions",
+    "scheduling": "scheduling",
+    "queues": "queues",
+    "namespaces": "namespaces",
+    "workloads": "workloads",
+    "monitoring": "monitoring",
+    "runai": "runai",
+    "argocd": "argo-cd",
+    "flux": "flux",
+    FILE_NAME: "kustomizationyaml",
+}
+"""The part of the page on rules for each folder of a cluster, for each tool that syncs it, and for lists of files."""
 
 
-def _typed(identity: Identity) -> str:
-    return "/".join(filter(None, (identity.kind, identity.namespace, identity.name)))
+def rule_source(path: str) -> Source:
+    """Return the rule for values of an artifact that nothing else says; ``path`` is below the output folder."""
+    first, _, rest = path.partition("/")
+    stage = rest.partition("/")[0]
+    name = path.rpartition("/")[2]
+    key = next((key for key in (name, first, stage) if key in SECTIONS), "")
+    section = SECTIONS.get(key, "")
+    return Source(How.RULE, RULES, 1, section, page=f"{RULES}#{section}" if section else RULES)
+
+
+def default_source(link: Link) -> Source | None:
+    """Return the default of a field that the policy leaves out."""
+    document = document_of(link.at)
+    if document is None or not document.kind:
+        return None
+    route = tuple(part for part in link.at.path if isinstance(part, str))
+    path = ".".join((document.kind, *route))
+    section = "".join((document.kind, *route[:-1])).lower()
+    file = f"{DOCS}/fields/{document.kind}.md"
+    return Source(How.RULE, file, 1, path, title=document.title, page=f"{file}#{section}")

@@ -1,4 +1,4 @@
-"""The lines in which a text that was written holds its values, those of texts inside of it too."""
+"""Finds the lines in which a text that was written holds its values, also those of texts inside of it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Stretch(NamedTuple):
 
 
 class Lines:
-    """Says where in a text values are, by their routes; ``above`` is how many lines stand above the text.
+    """The lines of values in a text, by their routes; ``above`` is how many lines stand above the text.
 
     A text that is no document is a list of its lines.
     """
@@ -45,7 +45,7 @@ class Lines:
         return self._lines[line - self._above - 1]
 
     def find(self, route: Path) -> Stretch:
-        """The lines of a value, or of the key of a mapping or list."""
+        """Return the lines of a value, or of the key of a mapping or list."""
         if self._tree is None:
             line = self._above + 1 + (route[0] if route and isinstance(route[0], int) else 0)
             return Stretch(line, line)
@@ -54,21 +54,21 @@ class Lines:
             child = find_node(node, (part,))
             if child is None:
                 return self._find_inside(route[:index], route[index:], node, str(data))
-            node, data = child, _item(data, part)
+            node, data = child, _child(data, part)
         start = node.key.start.line
         return Stretch(start, start + len(str(data).splitlines()) if self._is_block(node) else node.shown.end.line)
 
     def find_nearest(self, route: Path) -> int:
-        """The line of a value, or where it is not written, that of the innermost thing it would be in."""
+        """Return the line of a value, or if it is not written, that of the innermost thing it would be in."""
         data = self._data
         for length, part in enumerate(route):
             if not (part in data if isinstance(data, dict) else isinstance(data, list) and part in range(len(data))):
                 return self.find(route[:length]).first
-            data = _item(data, part)
+            data = _child(data, part)
         return self.find(route).first
 
     def _find_inside(self, outer: Path, inner: Path, node: Node, text: str) -> Stretch:
-        """In a text of several lines every value has its own; one that is quoted stands in one line."""
+        """Return the lines of a value in a text. Only in a block of lines does each value have its own."""
         if not self._is_block(node):
             return Stretch(node.key.start.line, node.key.start.line)
         if outer not in self._inner:
@@ -82,7 +82,7 @@ class Lines:
         return _BLOCK.fullmatch(self.text_at(node.key.start.line).rpartition(" ")[2]) is not None
 
 
-def _item(data: object, part: str | int) -> object:
+def _child(data: object, part: str | int) -> object:
     if isinstance(data, Mapping):
         return data.get(part)
     if isinstance(data, Sequence) and isinstance(part, int) and not isinstance(data, str):

@@ -1,4 +1,4 @@
-"""What is said of the values that are written, and of the lines that they come from."""
+"""The values of an answer: what is written with the places it comes from, and lines with what depends on them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from gpuplan.compiler.planning.appliers import Applier
 
 
 class Source(NamedTuple):
-    """A place that a value comes from, and what it has of it.
+    """A place that a value comes from; ``how`` is the way in which the value depends on it.
 
-    ``title`` is the document there. ``page`` is where the documentation tells the rule, and ``citation`` who says a
-    fact. What ``is_of_object`` holds for all values of the object: it decides that the object is there.
+    ``title`` is that of the document there, ``page`` the documentation of a rule, ``citation`` the source of a fact.
+    A source that ``is_of_object`` decides that the object exists, and so holds for all values of the object.
     """
 
     how: How
@@ -26,10 +26,10 @@ class Source(NamedTuple):
 
 
 class TracedValue(NamedTuple):
-    """A value that is written, and where it comes from; ``object_title`` is empty in a file that holds none.
+    """A value that is written, and its sources; ``object_title`` is empty in a file that holds no object.
 
-    ``live`` is what was found in its place in an object of a cluster, where that is something else; None where nothing
-    was. What ``is_by_hand`` is in no file of the output: a hand-written Component says it.
+    If an object of a cluster ``differs``, ``live`` is the value there, or None if it has none. A value that
+    ``is_by_hand`` is in no file of the output: a hand-written Component has it.
     """
 
     cluster: str
@@ -45,7 +45,7 @@ class TracedValue(NamedTuple):
 
 
 class Use(NamedTuple):
-    """A value that depends on a line of a policy, and what applies it, if anything does."""
+    """A value that depends on a line of a policy, and its applier, if it has one."""
 
     how: How
     value: TracedValue
@@ -54,7 +54,7 @@ class Use(NamedTuple):
 
 
 class Elsewhere(NamedTuple):
-    """Why a line says nothing in a cluster: another one sets the value there, or takes the document away."""
+    """A line that sets the value of another line in a cluster, or takes its document away there."""
 
     cluster: str
     file: str
@@ -63,10 +63,7 @@ class Elsewhere(NamedTuple):
 
 
 class TracedPlace(NamedTuple):
-    """A value in a policy, and all that depends on it, by cluster, applier and object.
-
-    Where nothing does, ``note`` says why.
-    """
+    """A value in a policy, and all that depends on it, or a ``note`` why nothing does."""
 
     file: str
     line: int
@@ -79,7 +76,7 @@ class TracedPlace(NamedTuple):
 
 
 class Unwritten(NamedTuple):
-    """Values of an object in a cluster that gpuplan does not write, summed up."""
+    """The paths of values of one sort that an object of a cluster has and gpuplan does not write."""
 
     cluster: str
     object_title: str
@@ -88,9 +85,9 @@ class Unwritten(NamedTuple):
 
 
 class Tracing(Value):
-    """The answer: of a file or an object its ``values``, of a policy its ``places``.
+    """The answer: ``values`` of a file or an object, or ``places`` of a policy.
 
-    ``notes`` are what a reader has to know besides. The ``report`` is on the clusters that were looked at.
+    ``notes`` are for the reader. The ``report`` is on the clusters that were looked at.
     """
 
     report: Report

@@ -1,4 +1,4 @@
-"""What somebody asks about: a file that is written, an object, a line of a policy, or objects of a cluster."""
+"""Reads the subject of a question: a file that is written, an object, or a line or document of the policies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ENDINGS: Final = (".yaml", ".yml", ".json", ".md")
 
 
 class TargetKind(Enum):
-    """What is asked about."""
+    """A kind of subject."""
 
     OUTPUT = auto()
     OBJECT = auto()
@@ -37,12 +37,12 @@ class TargetKind(Enum):
 
 
 class Target(NamedTuple):
-    """What is asked about: a ``file`` of the repository and its ``line``, 0 for all of them; or something by its names.
+    """A ``file`` of the repository and its ``line``, 0 for all lines, or an object or document by its names.
 
-    ``kind`` is a kind's as it was typed, with its group where that was said.
+    ``kind`` is the kind as it was typed, with its group if that was typed.
     """
 
-    what: TargetKind
+    subject: TargetKind
     file: str = ""
     line: int = 0
     kind: str = ""
@@ -53,7 +53,7 @@ class Target(NamedTuple):
     def cluster(self) -> str:
         """The one cluster that a path belongs to; empty where there may be several."""
         parts = self.file.split("/")
-        if self.what is TargetKind.OUTPUT:
+        if self.subject is TargetKind.OUTPUT:
             from gpuplan.compiler.pipeline.output import cluster_of
 
             return "" if parts[1:2] == [STATE] else cluster_of("/".join(parts[1:]))
@@ -61,7 +61,7 @@ class Target(NamedTuple):
 
 
 def read_target(root: Path, text: str) -> Target:
-    """Tell what is meant; trouble where it is nothing of that."""
+    """Return the subject that a text names; trouble if it names none."""
     match = _PLACE.fullmatch(text)
     if match is None:
         raise GpuplanError(f"`{text}` names nothing", FORMS)
@@ -88,11 +88,13 @@ def _is_path(root: Path, text: str, *, has_line: bool) -> bool:
 
 
 def _file(root: Path, text: str, line: int) -> Target:
-    """A file below the root, which is where the reader is, or where paths in the repository begin."""
+    """Return a file below the root; the path begins in the current folder, or at the root."""
     path = _relative(root, text)
     parts = path.split("/")
     if os.path.isdir(root / path):  # noqa: PTH112 - as it was typed
-        raise GpuplanError(f"`{text}` is a folder", f"name a file in it, such as {_example(root, path)}")
+        files = sorted(file.relative_to(root).as_posix() for file in (root / path).rglob("*.yaml"))
+        example = listing(files[:1], 1) if files else "`kustomization.yaml`"
+        raise GpuplanError(f"`{text}` is a folder", f"name a file in it, such as {example}")
     if parts[0] == OUT:
         return Target(TargetKind.OUTPUT, path, line)
     if parts[0] == OVERLAYS and parts[2:3] == [KUSTOMIZE]:
@@ -101,7 +103,7 @@ def _file(root: Path, text: str, line: int) -> Target:
 
 
 def _relative(root: Path, text: str) -> str:
-    """As the reader's folder has it where that is in the repository, else from the root."""
+    """Return a path from the root: a text is read from the current folder if a file is there, else from the root."""
     top = os.path.realpath(root)
     here = os.path.relpath(os.path.join(os.path.realpath("."), text), top)  # noqa: PTH118 - links stay as typed
     is_inside = here.split("/", 1)[0] != ".."
@@ -115,13 +117,8 @@ def _relative(root: Path, text: str) -> str:
     return Path(here).as_posix()
 
 
-def _example(root: Path, folder: str) -> str:
-    files = sorted(path.relative_to(root).as_posix() for path in (root / folder).rglob("*.yaml"))
-    return listing(files[:1], 1) if files else "`kustomization.yaml`"
-
-
 def _named(kind: str, *names: str) -> Target:
-    """A document of the policy where its kind is one of those; the group tells apart what is called alike."""
+    """Return a document of the policy if the kind is one of the policy, else an object; a group tells them apart."""
     plain, _, group = kind.partition(".")
     known = {name.lower(): name for name in KINDS}
     is_of_policy = group in ("", POLICY_GROUP) and plain.lower() in known and len(names) == 1

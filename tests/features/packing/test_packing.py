@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Collection
 from fractions import Fraction as Ratio
 from pathlib import Path
-from shutil import copytree
 
 import jsonschema
 import pytest
 import yaml
 
-from gpuplan.compiler.base.diagnostics import GpuplanError, Severity
+from gpuplan.compiler.base.diagnostics import GpuplanError
 from gpuplan.compiler.pipeline import build, validate
 from gpuplan.compiler.planning.prices import Cost, costs
 from gpuplan.features.changes.comparing import compare
 from gpuplan.features.packing.computing import Packing, pack, write_packing
-from gpuplan.features.packing.views.packing import moves_of, packing_as_data, patch_text, shown_packing, work_rows
+from gpuplan.features.packing.views.packing import moves_of, packing_as_data, patch_text, shown_packing
 from gpuplan.terminal.plan_json import plans_as_data
 from gpuplan.terminal.schemas import schema
 from gpuplan.terminal.text import PLAIN, Theme
@@ -130,13 +128,13 @@ def test_two_pools_that_are_cut_alike_are_both_kept_and_no_node_is_added(root: P
 
 
 def test_pools_that_are_cut_alike_stay_as_large_as_the_answer_has_them(root: Path) -> None:
-    """All nodes are used, and the team that the small pool serves asks for more than its node has."""
     own = root / "overlays" / "test" / "own.yaml"
     small = HALVES_AND_SEVENTHS.partition("---\n")[0].replace("halves", "few").replace("gpu-", "another-")
     small = small.replace("count: 2", "count: 1").replace(", another-2", "")
     team = HALVES_AND_SEVENTHS.replace("guaranteed: 2", "guaranteed: 1")
     own.write_text(f"{small}---\n{team.replace('pool: halves', 'pool: few')}", encoding="utf-8")
-    variant = pack(root, objective="accepted", alternatives=False).variants[0]
+    demand = {"teams.csv": b"team,pods,memory\nteam,6,30Gi\n"}
+    variant = pack(root, demand, alternatives=False).variants[0]
     assert {pool.name: pool.nodes.count for pool in variant.pools} == {"few": 1, "halves": 2}
 
 
@@ -156,136 +154,6 @@ def test_of_two_pools_that_would_do_the_one_stays_whose_tenants_are_there(root: 
     variant = pack(root).variants[0]
     assert [pool.name for pool in variant.pools] == ["halves"]
     assert moves_of(variant) == []
-
-
-def test_on_all_nodes_quotas_may_borrow_what_nobody_is_guaranteed(root: Path) -> None:
-    demand = {"teams.csv": b"team,pods,memory\nteam,3,9Gi\nothers,1,30Gi\n"}
-    (variant,) = pack(root, demand, objective="accepted", tolerance=0.3, alternatives=False).variants
-    assert variant.plan is not None
-    quotas = {
-        tenant.name: (quota.unit.name, quota.guaranteed, quota.limit, quota.unit.capacity)
-        for tenant in variant.plan.tenants
-        for quota in tenant.quotas
-    }
-    assert variant.numbers.nodes == 2
-    assert quotas == {"team": ("1g.10gb", 3, None, 8), "others": ("3g.40gb", 1, 2, 2)}
-
-
-TEAMS_OF_ONE_POOL = """\
-apiVersion: gpuplan.dev/v1
-kind: Cluster
-metadata: {name: test}
-spec:
-  kubernetes: "1.34"
-  gpuOperator: {install: helm, version: v26.7.0}
-  scheduler: {kind: SCHEDULER}
----
-apiVersion: gpuplan.dev/v1
-kind: Pool
-metadata: {name: small}
-spec:
-  gpu: A100-80GB
-  nodes: {count: 4, gpusPerNode: 1, names: [gpu-1, gpu-2, gpu-3, gpu-4]}
-  sharing: {mig: {instances: {1g.10gb: 7}}}
----
-apiVersion: gpuplan.dev/v1
-kind: Tenant
-metadata: {name: one}
-spec: {namespaces: [one], quotas: [{pool: small, guaranteed: 4}]}
----
-apiVersion: gpuplan.dev/v1
-kind: Tenant
-metadata: {name: two}
-spec: {namespaces: [two], quotas: [{pool: small, guaranteed: 8}]}
----
-apiVersion: gpuplan.dev/v1
-kind: Tenant
-metadata: {name: three}
-spec:
-  namespaces: [three-a, three-b]
-  quotas: [{pool: small, guaranteed: 6}]
-"""
-
-
-def test_each_team_may_borrow_all_that_nobody_is_guaranteed_where_guarantees_take_it_back(root: Path) -> None:
-    assert limits_of(root, TEAMS_OF_ONE_POOL.replace("SCHEDULER", "kueue")) == {"one": [14], "two": [18], "three": [16]}
-
-
-def test_what_nobody_is_guaranteed_is_divided_where_no_guarantee_takes_it_back(root: Path) -> None:
-    """On plain Kubernetes no guarantee would hold if caps added up to more than there is."""
-    text = TEAMS_OF_ONE_POOL.replace("SCHEDULER", "kubernetes")
-    text = text.replace("guaranteed: 6", "guaranteed: 6, split: {three-a: 3, three-b: 3}")
-    assert limits_of(root, text) == {"one": [6], "two": [13], "three": [9]}
-
-
-def test_nothing_is_lent_beside_a_team_without_a_limit_where_no_guarantee_takes_it_back(root: Path) -> None:
-    text = TEAMS_OF_ONE_POOL.replace("SCHEDULER", "kubernetes").replace("guaranteed: 4", "guaranteed: 4, limit: none")
-    text = text.replace("guaranteed: 6", "guaranteed: 6, split: {three-a: 3, three-b: 3}")
-    assert limits_of(root, text, warns_of={"GPU418"}) == {"one": [None], "two": [8], "three": [6]}
-
-
-def test_a_quota_within_a_tenant_that_has_none_of_the_unit_is_no_surplus(root: Path) -> None:
-    text = TEAMS_OF_ONE_POOL.replace("SCHEDULER", "kueue")
-    text = text.replace("namespaces: [two]", "namespaces: [two], parent: above")
-    text += "---\napiVersion: gpuplan.dev/v1\nkind: Tenant\nmetadata: {name: above}\nspec: {}\n"
-    assert limits_of(root, text) == {"above": [], "one": [14], "two": [18], "three": [16]}
-
-
-@pytest.mark.parametrize("scheduler", ["kubernetes", "kueue", "kai", "runai"])
-def test_units_of_a_pool_on_which_nobody_has_a_quota_are_for_who_has_the_same_of_another(
-    root: Path, scheduler: str
-) -> None:
-    """They are counted as room for their pods. A plain ResourceQuota cannot tell the two pools apart (GPU416)."""
-    other = TEAMS_OF_ONE_POOL.split("---\n")[1].replace("name: small", "name: more").replace("gpu-", "more-")
-    text = TEAMS_OF_ONE_POOL.replace("SCHEDULER", scheduler) + "---\n" + other
-    text = text.replace("guaranteed: 6", "guaranteed: 6, split: {three-a: 3, three-b: 3}")
-    is_plain = scheduler == "kubernetes"
-    limits = limits_of(root, text, warns_of={"GPU416"} if is_plain else (), keep=("small", "more"))
-    alone = {"one": [6, 6], "two": [13, 13], "three": [9, 9]}
-    assert limits == (alone if is_plain else {"one": [14, 28], "two": [18, 28], "three": [16, 28]})
-
-
-def test_a_team_gets_no_quota_that_allows_nothing(root: Path) -> None:
-    """One unit that nobody is guaranteed is for one of three teams."""
-    text = TEAMS_OF_ONE_POOL.replace("SCHEDULER", "kubernetes")
-    text = text.replace("guaranteed: 6", "guaranteed: 6, split: {three-a: 3, three-b: 3}")
-    other = TEAMS_OF_ONE_POOL.split("---\n")[1].replace("name: small", "name: more").replace("gpu-", "more-")
-    other = (
-        other.replace("count: 4", "count: 1")
-        .replace(", more-2, more-3, more-4", "")
-        .replace("1g.10gb: 7", "1g.10gb: 1")
-    )
-    limits = limits_of(root, f"{text}---\n{other}", warns_of={"GPU416"}, keep=("small", "more"))
-    assert limits == {"one": [6], "two": [13, 1], "three": [9]}
-
-
-def test_the_cut_that_turns_the_fewest_away_stays_once_it_is_written(tmp_path: Path) -> None:
-    """Of the platform that the repository has as its example: one more search starts where the nodes are."""
-    for folder in ("policies", "overlays"):
-        copytree(REPOSITORY / folder, tmp_path / folder)
-    packing = _accepting(tmp_path)
-    assert [work for work, before, after in work_rows(packing.variants[0]) if before == after] == []
-    write_packing(packing, tmp_path)
-    assert _accepting(tmp_path).variants[0].files == {}
-
-
-def _accepting(root: Path) -> Packing:
-    return pack(root, cluster="prod", objective="accepted", tolerance=0.3, alternatives=False)
-
-
-def limits_of(
-    root: Path, policies: str, warns_of: Collection[str] = (), keep: tuple[str, ...] = ()
-) -> dict[str, list[object]]:
-    """The limits of quotas where the most pods are accepted, which another run leaves as they are."""
-    overlay = root / "overlays" / "test"
-    overlay.joinpath("own.yaml").unlink()
-    overlay.joinpath("cluster.yaml").write_text(policies, encoding="utf-8")
-    write_packing(pack(root, objective="accepted", keep=keep, alternatives=False), root)
-    report = validate(root)
-    assert {item.code for item in report.diagnostics if item.severity is not Severity.NOTE} == set(warns_of)
-    assert pack(root, objective="accepted", keep=keep, alternatives=False).variants[0].files == {}
-    (plan,) = report.plans
-    return {tenant.name: [quota.limit for quota in tenant.quotas] for tenant in plan.tenants}
 
 
 def test_classes_may_use_what_a_quota_gains(root: Path) -> None:
@@ -313,27 +181,6 @@ def test_profiles_that_the_scheduler_does_not_count_are_not_made(root: Path, sch
     variant = pack(root, demand, alternatives=False).variants[0]
     assert variant.is_valid
     assert [grant.unit for grant in variant.answer.grants] == [unit]
-
-
-def test_how_an_answer_holds_is_said_where_it_is_asked_for(root: Path) -> None:
-    assert [variant.holding for variant in pack(root).variants] == [None]
-    packing = pack(root, tolerance=0.5)
-    asked, other = packing.variants
-    assert asked.holding is not None
-    assert asked.holding.own.planned == 1
-    assert asked.holding.own.most == pytest.approx(2 / 3)
-    assert (other.variation.value, other.numbers.nodes) == ("most-accepted", 2)
-    assert other.holding is not None
-    assert other.holding.own.most == 1
-    page = shown_packing(packing, "table", PLAIN)
-    assert "with 50% more of every need, 66.6% of pods find room\n" in page
-    assert "FIND ROOM" in page
-    assert "with 50% more of every need, all pods find room\n" in shown_packing(packing, "table", PLAIN, 1)
-
-
-def test_a_tolerance_is_said_as_it_was_asked_for(root: Path) -> None:
-    page = shown_packing(pack(root, tolerance=0.125), "table", PLAIN)
-    assert "with each need off by up to 12.5%, " in page
 
 
 SHARED = """\

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gpuplan.compiler.delivery import TOOLS
 from gpuplan.compiler.planning.plan import Stage
-from gpuplan.features.tracing.pages import RULES, SECTIONS, rule_source
+from gpuplan.features.tracing.forward import RULES, SECTIONS, rule_source
 
 REPOSITORY = Path(__file__).parents[3]
 

@@ -418,8 +418,6 @@ def _options(rng: random.Random, platform: Platform, demand: Mapping[str, bytes]
     _maybe(rng, 0.15, found, pools=tuple(rng.sample(pools, rng.randint(1, len(pools)))))
     if rng.random() < (0.6 if demand else 0.2):
         found["nodes_at_most"] = {rng.choice([*platform.pools.values()])["gpu"]: rng.randint(4, 20)}
-    _maybe(rng, 0.15, found, objective="accepted")
-    _maybe(rng, 0.2, found, tolerance=rng.choice((0, 0.1, 0.3, 1)))
     return found
 
 

@@ -2,53 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import click
 
 from gpuplan.compiler.base.patterns import regex
+from gpuplan.compiler.base.wording import listing
 from gpuplan.terminal.files import content_below, contents
 from gpuplan.terminal.options import cluster_option, pool_names, write_findings
 from gpuplan.terminal.session import Terminal
 from gpuplan.terminal.verbs import completing, format_option, option, verb
 
 if TYPE_CHECKING:
-    from gpuplan.features.packing.computing import Packing
+    from gpuplan.features.packing import Packing
 
-OBJECTIVES = ("gpus", "changes", "price", "accepted")
-"""Of `gpuplan.features.packing.sizing.answers.Objective`, which help must not load."""
+OBJECTIVES = ("gpus", "changes", "price")
+"""The values of `gpuplan.features.packing.sizing.answers.Objective`, which help must not load."""
 
 PERCENTILE = 95.0
 MARGIN = "20%"
-"""Of `gpuplan.features.packing.sizing.demand.basis`."""
+"""The defaults of `gpuplan.features.packing.sizing.needs`."""
 
 BASES = ("guaranteed", "limit", "workloads")
-"""Of `gpuplan.features.packing.sizing.demand.Basis`."""
+"""The values of `gpuplan.features.packing.sizing.needs.Basis`."""
 
 _MOST = regex(r"([A-Za-z0-9][A-Za-z0-9.-]*)=([0-9]{1,5})")
 
 
 def _read_most(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, int]:
-    found = [_MOST.fullmatch(text) for text in texts]
-    if not all(found):
+    matches = [_MOST.fullmatch(text) for text in texts]
+    if not all(matches):
         raise click.BadParameter("use a GPU model and a number of nodes, such as A100-80GB=12.", param=parameter)
-    return {match[1]: int(match[2]) for match in found if match}
+    return {match[1]: int(match[2]) for match in matches if match}
 
 
-def _read_part(*, most: int) -> Callable[[click.Context, click.Parameter, str | None], Fraction | None]:
-    def read(_: click.Context, parameter: click.Parameter, text: str | None) -> Fraction | None:
-        match = _PART.fullmatch(text) if text is not None else None
-        part = Fraction(match[1]) / (100 if match[2] else 1) if match else None
-        if text is not None and (part is None or part > most):
-            raise click.BadParameter(f"use a part such as 30% or 0.3, at most {100 * most}%.", param=parameter)
-        return part
-
-    return read
+def _read_margin(_: click.Context, parameter: click.Parameter, text: str) -> Fraction:
+    match = _PART.fullmatch(text)
+    part = Fraction(match[1]) / (100 if match[2] else 1) if match else None
+    if part is None or part > 10:
+        raise click.BadParameter("use a part such as 30% or 0.3, at most 1000%.", param=parameter)
+    return part
 
 
 _PART = regex(r"([0-9]{1,4}(?:\.[0-9]{1,6})?)(%?)")
+
+_PLAN_FOR_MORE = (
+    "To plan for more than today, write `growth: 30%` or `burst` in a `Demand` document, or use `--basis limit`."
+)
+
+
+class _Objective(click.Choice[str]):
+    """The objectives; who asks for the one that earlier versions had learns what to type."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value == "accepted":
+            self.fail(f"`accepted` is gone; use {listing(OBJECTIVES, None, 'or')}. {_PLAN_FOR_MORE}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def _refuse_tolerance(_: click.Context, __: click.Parameter, text: str | None) -> None:
+    if text is not None:
+        raise click.UsageError(f"there is no `--tolerance` any more. {_PLAN_FOR_MORE}")
 
 
 @verb("pack")
@@ -65,11 +82,10 @@ _PART = regex(r"([0-9]{1,4}(?:\.[0-9]{1,6})?)(%?)")
 )
 @option(
     "--objective",
-    type=click.Choice(OBJECTIVES),
+    type=_Objective(OBJECTIVES),
     default="gpus",
     section="Input",
-    help="What the answer is best in: fewest GPUs, fewest nodes cut otherwise, lowest price, or, on all nodes, fewest "
-    "pods turned away as they come and go [default: gpus].",
+    help="What the answer is best in: fewest GPUs, fewest nodes cut otherwise, or lowest price [default: gpus].",
 )
 @option(
     "--basis",
@@ -79,13 +95,7 @@ _PART = regex(r"([0-9]{1,4}(?:\.[0-9]{1,6})?)(%?)")
     help="What teams ask for that no file names: what their quotas guarantee, the limits of these, or what their "
     "workloads run [default: guaranteed].",
 )
-@option(
-    "--tolerance",
-    metavar="PERCENT",
-    section="Input",
-    callback=_read_part(most=1),
-    help="Say how the answer holds when each need is off by up to that, such as 30%; `accepted` plans for it.",
-)
+@option("--tolerance", hidden=True, expose_value=False, callback=_refuse_tolerance)
 @option(
     "--percentile",
     type=click.FloatRange(min=0, max=100, min_open=True),
@@ -99,7 +109,7 @@ _PART = regex(r"([0-9]{1,4}(?:\.[0-9]{1,6})?)(%?)")
     default=MARGIN,
     metavar="PERCENT",
     section="Input",
-    callback=_read_part(most=10),
+    callback=_read_margin,
     help=f"Of measured use, plan for so much more than that [default: {MARGIN}].",
 )
 @option(
@@ -146,7 +156,6 @@ def command(
     most_layouts: int | None,
     nodes_at_most: dict[str, int],
     basis: str,
-    tolerance: Fraction | None,
     percentile: float,
     margin: Fraction,
     alternative: int | None,
@@ -169,10 +178,9 @@ def command(
       gpuplan pack teams.yaml -c prod -o diff     # the policies for another demand
       gpuplan pack --queries                      # how to measure a demand
       gpuplan pack -c prod --keep a100-mixed --write
-      gpuplan pack -c prod --objective accepted --tolerance 30%
     """
     from gpuplan.compiler.base.diagnostics import GpuplanError
-    from gpuplan.features.packing.computing import pack
+    from gpuplan.features.packing import pack
     from gpuplan.features.packing.sizing.demand import queries as asked_of_prometheus
     from gpuplan.features.packing.views.packing import NAMES, shown_packing
 
@@ -191,7 +199,6 @@ def command(
             keep=keep,
             most_layouts=most_layouts,
             nodes_at_most=nodes_at_most,
-            tolerance=None if tolerance is None else float(tolerance),
             begin=lambda variation: terminal.doing(f"looking for an answer: {NAMES[variation]} ..."),
             basis=basis,
             percentile=percentile,
@@ -210,30 +217,28 @@ def command(
 
 
 def _demand(names: Sequence[str]) -> dict[str, bytes]:
-    """The files of a demand, with the tables that they name."""
+    """Return the files of a demand by name, with the tables that they name."""
     if not names:
         return {}
     from gpuplan.compiler.documents.text import MAX_BYTES
     from gpuplan.features.packing.sizing.demand import tables_beside
 
-    found = dict(contents(names, "a Demand document, or a table"))
-    tables = {table.place: content_below(table.folder, table.path, MAX_BYTES + 1) for table in tables_beside(found)}
-    return {**found, **{place: content for place, content in tables.items() if content is not None}}
+    files = dict(contents(names, "a Demand document, or a table"))
+    tables = {table.place: content_below(table.folder, table.path, MAX_BYTES + 1) for table in tables_beside(files)}
+    return {**files, **{place: content for place, content in tables.items() if content is not None}}
 
 
 def _end(terminal: Terminal, packing: Packing, number: int, *, write: bool) -> int:
-    """Say what was found and written, and with which code to end."""
-    from dataclasses import replace
-
-    from gpuplan.features.packing.computing import write_packing
+    """Print findings and what was written, and return the exit code."""
+    from gpuplan.features.packing import write_packing
     from gpuplan.features.packing.views.packing import written
 
     variant = packing.variants[number] if packing.variants else None
-    errors = tuple(item for item in packing.report.diagnostics if item.is_error)
-    found = (*errors, *packing.diagnostics, *(variant.findings if variant else ()))
-    if found:
-        write_findings(terminal, replace(packing.report, diagnostics=found), (), to_stderr=True)
-    if variant is None or not variant.is_valid or any(item.is_error for item in found):
+    errors = tuple(one for one in packing.report.diagnostics if one.is_error)
+    findings = (*errors, *packing.diagnostics, *(variant.findings if variant else ()))
+    if findings:
+        write_findings(terminal, replace(packing.report, diagnostics=findings), (), to_stderr=True)
+    if variant is None or not variant.is_valid or any(one.is_error for one in findings):
         if write:
             terminal.insist("nothing was written\n")
         return 1

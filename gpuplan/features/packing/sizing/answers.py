@@ -1,33 +1,30 @@
-"""What there is to cut, and how it is cut in the end: the values that an answer is made of."""
+"""The values that an answer is made of: nodes that may be used, and how their GPUs are cut in the end."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.catalog import Gpu
-from gpuplan.compiler.planning.placement.arrangement import InstanceCounts
+from gpuplan.compiler.planning.placement.arrangement import InstanceCounts, Key, as_key
 from gpuplan.features.packing.sizing.needs import Need
 
 
 class Objective(StrEnum):
-    """What an answer is best in."""
+    """The goal of an answer."""
 
     GPUS = "gpus"
     """The fewest GPUs, in whole nodes; then the fewest layouts."""
     PRICE = "price"
     """The lowest price."""
-    ACCEPTED = "accepted"
-    """The fewest pods turned away as they come and go, on all nodes that there are; what is asked for has room."""
     CHANGES = "changes"
     """The fewest nodes that are cut in another way than today, then the fewest GPUs."""
 
 
 class Way(StrEnum):
-    """How a GPU is shared."""
+    """A way to share a GPU."""
 
     WHOLE = "exclusive"
     MIG = "mig"
@@ -36,23 +33,28 @@ class Way(StrEnum):
 
 
 class Cut(Value):
-    """How the GPUs of one node are cut, in the order of their indices.
+    """A division of the GPUs of one node, in the order of their indices.
 
-    ``per_gpu`` holds instances by profile for each of them, empty where it stays whole; ``replicas`` is how many shares
-    a GPU has under time-slicing or MPS, else 1.
+    ``per_gpu`` holds instances by profile for each GPU, none for a GPU that stays whole. Under time-slicing or MPS
+    ``replicas`` is the number of shares of a GPU, else 1.
     """
 
     way: Way
     per_gpu: tuple[InstanceCounts, ...]
     replicas: int = 1
 
+    @property
+    def key(self) -> tuple[Way, tuple[Key, ...], int]:
+        """A value that two cuts share if they differ only in which GPU of the node is which."""
+        return self.way, tuple(sorted(as_key(counts) for counts in self.per_gpu)), self.replicas
+
 
 class NodeType(Value):
-    """Equal nodes that may be used: ``nodes`` of them at most, None for as many as it takes.
+    """Equal nodes that may be used: ``nodes`` at most, None for as many as it takes.
 
-    ``pools`` are the pools that such nodes are in today, with how many of them each has and how they are cut; ``price``
-    is that of a node for an hour, in the currency of all of them. ``profiles`` are the MIG profiles that may be made
-    there: what the driver or the strategy rules out is not among them. ``ways`` are those that the cluster allows.
+    ``pools`` are the pools that have such nodes today. ``price`` is that of a node for an hour, in one currency for all
+    types. ``profiles`` are the MIG profiles that the driver and the strategy allow, and ``ways`` those of sharing that
+    the cluster allows.
     """
 
     name: str
@@ -68,7 +70,7 @@ class NodeType(Value):
 
 
 class Today(Value):
-    """A pool as it is: so many nodes, cut so. It ``is_kept`` where the answer must leave it as it is."""
+    """A pool as it is. It ``is_kept`` if the answer must leave it as it is."""
 
     pool: str
     nodes: int
@@ -77,7 +79,7 @@ class Today(Value):
 
 
 class Group(Value):
-    """Nodes that an answer cuts alike; ``pool`` is the pool that becomes or stays so, empty for a new one."""
+    """Nodes that an answer cuts alike; ``pool`` is the one of today that has them then, empty for a new pool."""
 
     node_type: NodeType
     cut: Cut
@@ -86,7 +88,7 @@ class Group(Value):
 
 
 class Grant(Value):
-    """Units of a group for a need; the unit is a profile, or `gpu` or `shared` as a pool of that way has them."""
+    """Units of a group for a need; the unit is a profile, `gpu` or `shared`."""
 
     need: Need
     group: Group
@@ -95,12 +97,8 @@ class Grant(Value):
 
 
 class Proof(StrEnum):
-    """Why there cannot be fewer."""
+    """The reason why there cannot be fewer."""
 
-    PRICES = "prices"
-    """Prices by profile that no GPU can hold more than 1 of: what is asked for costs more than one GPU less."""
-    SEARCH = "search"
-    """All that is smaller was tried."""
     SOLVER = "solver"
     """HiGHS closed the gap."""
     NONE = "none"
@@ -108,18 +106,14 @@ class Proof(StrEnum):
 
 
 class Bound(Value):
-    """What no answer can do with less than: ``least`` in the unit of the objective (GPUs, money, nodes changed).
-
-    ``prices`` are by profile where they prove it.
-    """
+    """A lower limit of all answers: ``least`` is in the unit of the objective (GPUs, money, nodes cut again)."""
 
     least: Fraction
     proof: Proof
-    prices: Mapping[str, Fraction] | None = None
 
 
 class Answer(Value):
-    """How nodes are cut, who gets what of them, what remains ``unmet`` (need and pods), and how good that can be."""
+    """Nodes as they are cut, the units that needs get, what is ``unmet`` (need and pods), and how good it can be."""
 
     groups: tuple[Group, ...]
     grants: tuple[Grant, ...]

@@ -1,8 +1,8 @@
-"""What one GPU of a model can hold at most, as layouts and as the prices that no layout exceeds."""
+"""The most that one GPU of a model can hold, as layouts and as prices that no layout exceeds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain, combinations
@@ -17,13 +17,13 @@ from gpuplan.compiler.planning.placement.layouts import Vector, maximal_layouts,
 
 
 class Prices(NamedTuple):
-    """What an instance of each profile costs, in parts of which a GPU is worth ``gpu``; no layout costs more."""
+    """A list with a price of each profile. A GPU is worth ``gpu``, and no layout costs more."""
 
     gpu: int
     each: Vector
 
     def least_gpus(self, demand: Vector) -> int:
-        """No fewer GPUs can hold so many instances: all together cost more than one GPU less."""
+        """Return a number of GPUs so that no fewer hold the instances: they cost more than one GPU less is worth."""
         return -(-self.cost(demand) // self.gpu)
 
     def cost(self, instances: Vector) -> int:
@@ -31,7 +31,11 @@ class Prices(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """What a GPU can hold; ``takes`` is what that uses up of what is asked for, then of what each price leaves."""
+    """Instances that a GPU can hold.
+
+    ``takes`` holds pairs of an index and an amount that is not 0: the instances of each profile, then what each price
+    list leaves of the GPU.
+    """
 
     counts: InstanceCounts
     vector: Vector
@@ -39,10 +43,10 @@ class Layout(NamedTuple):
 
 
 class Frontier(Value, eq=False):
-    """All layouts of a model, the maximal ones first, and all prices that some demand is bound by.
+    """All layouts of a model, the maximal ones first, and all prices by which some demand is bound.
 
-    The prices are the facets of the convex hull of the layouts: a demand fits on so many GPUs in parts of layouts
-    exactly where no price says that it does not.
+    The prices are the facets of the convex hull of the layouts: a demand fits on some GPUs in parts of layouts if, and
+    only if, no price rules it out.
     """
 
     profiles: tuple[str, ...]
@@ -52,33 +56,15 @@ class Frontier(Value, eq=False):
     def vector(self, counts: Mapping[str, int]) -> Vector:
         return tuple(counts.get(name, 0) for name in self.profiles)
 
-    def take(self, demand: Vector, gpus: int, layout: Vector, most: int | None = None) -> tuple[int, Vector]:
-        """On how many of the GPUs a layout can be, and what remains of the demand then.
-
-        So many that the prices allow the rest on the others, each holds something that was asked for, and there are
-        at most ``most`` of them.
-        """
-        times, limit = 0, gpus if most is None else min(most, gpus)
-        while times < limit and any(held := tuple(map(min, layout, demand))):
-            more = min(limit - times, *(count // one for count, one in zip(demand, held, strict=True) if one))
-            for prices in self.prices:
-                if unused := prices.gpu - prices.cost(held):
-                    more = min(more, (prices.gpu * (gpus - times) - prices.cost(demand)) // unused)
-            if more < 1:
-                break
-            times += more
-            demand = tuple(count - more * one for count, one in zip(demand, held, strict=True))
-        return times, demand
-
     def by_profile(self, prices: Prices) -> Mapping[str, Fraction]:
-        """The part of a GPU that each profile costs."""
+        """Return the part of a GPU that each profile costs."""
         costs = zip(self.profiles, prices.each, strict=True)
         return MappingProxyType({name: Fraction(cost, prices.gpu) for name, cost in costs})
 
 
 @lru_cache(maxsize=64)
 def frontier(gpu: Gpu) -> Frontier:
-    """Computed once for each model, from its placements; profiles of which a GPU holds none are left out."""
+    """Return the frontier of a model, from its placements; profiles of which a GPU holds none are left out."""
     names = [profile.name for profile in largest_first(gpu.profiles)]
     valid = valid_layouts(gpu, names)
     profiles = tuple(name for name in names if any(name in layout for layout in valid))
@@ -86,13 +72,12 @@ def frontier(gpu: Gpu) -> Frontier:
     vectors = [tuple(layout.get(name, 0) for name in profiles) for layout in full]
     prices = _prices(vectors, len(profiles))
     ordered = (*full, *(layout for layout in valid if layout not in full))
-    return Frontier(profiles, tuple(_layout(layout, profiles, prices) for layout in ordered), prices)
-
-
-def _layout(counts: InstanceCounts, profiles: Sequence[str], prices: Sequence[Prices]) -> Layout:
-    vector = tuple(counts.get(name, 0) for name in profiles)
-    takes = (*vector, *(price.gpu - price.cost(vector) for price in prices))
-    return Layout(counts, vector, tuple((index, amount) for index, amount in enumerate(takes) if amount))
+    layouts = []
+    for counts in ordered:
+        vector = tuple(counts.get(name, 0) for name in profiles)
+        takes = (*vector, *(price.gpu - price.cost(vector) for price in prices))
+        layouts.append(Layout(counts, vector, tuple((at, amount) for at, amount in enumerate(takes) if amount)))
+    return Frontier(profiles, tuple(layouts), prices)
 
 
 # --- Prices ------------------------------------------------------------------------------------------------------
@@ -106,11 +91,11 @@ class _Ray(NamedTuple):
 
 
 def _prices(layouts: Sequence[Vector], profiles: int) -> tuple[Prices, ...]:
-    """The vertices of all p with ``p x layout <= 1``, those that no other exceeds: the double description method.
+    """Return the vertices of all p with ``p x layout <= 1`` that no other exceeds, by the double description method.
 
     Prices may be negative on the way. Every layout therefore counts with each part that leaves out whole profiles, and
-    of all vertices only those remain that no price can be raised at: for a model of seven slices 7, where prices from
-    zero up have 174. Begun with the limit of each profile alone: one vertex, and a ray down for each profile.
+    of all vertices only those remain at which no price can be raised: for a model of seven slices 7, while prices from
+    zero up have 174. It begins with the limit of each profile alone: one vertex, and a ray down for each profile.
     """
     if not layouts:
         return ()
@@ -121,45 +106,33 @@ def _prices(layouts: Sequence[Vector], profiles: int) -> tuple[Prices, ...]:
     rays = [_Ray((worth, *(worth // count for count in most)), alone)]
     rays += [_Ray((0, *(-one for one in row)), alone & ~(1 << index) | 1 << profiles) for index, row in enumerate(unit)]
     known = {tuple(count * one for one in row) for count, row in zip(most, unit, strict=True)}
-    limits = sorted({part for layout in layouts for part in _parts(layout)} - known, key=_by_size)
+    parts = {part for layout in layouts for part in _parts(layout)} - known
+    limits = sorted(parts, key=lambda part: (sum(map(bool, part)), part))
     for at, limit in enumerate(limits, start=profiles + 1):
         rays = list(_cut(rays, limit, 1 << at, profiles))
     return tuple(sorted(Prices(ray.values[0], ray.values[1:]) for ray in rays if ray.values[0]))
 
 
 def _parts(layout: Vector) -> Iterator[Vector]:
-    """The layout with each choice of its profiles, and none of the others."""
+    """Yield the layout with each choice of its profiles, and none of the others."""
     held = [index for index, count in enumerate(layout) if count]
     for kept in chain.from_iterable(combinations(held, size) for size in range(1, len(held) + 1)):
         yield tuple(count if index in kept else 0 for index, count in enumerate(layout))
 
 
-def _by_size(part: Vector) -> tuple[int, Vector]:
-    return sum(map(bool, part)), part
-
-
 def _cut(rays: Sequence[_Ray], limit: Vector, bit: int, profiles: int) -> Iterator[_Ray]:
-    """The rays of the cone below one more limit: those below it, and where an edge goes through it."""
+    """Yield the rays of the cone below one more limit: those below it, and those through which an edge goes."""
     slack = [ray.values[0] - sum(map(mul, limit, ray.values[1:])) for ray in rays]
-    below = [(ray, left) for ray, left in zip(rays, slack, strict=True) if left > 0]
-    above = [(ray, left) for ray, left in zip(rays, slack, strict=True) if left < 0]
-    for ray, left in zip(rays, slack, strict=True):
-        if left >= 0:
-            yield ray if left else _Ray(ray.values, ray.meets | bit)
-    for one, left in below:
+    below = [(ray, rest) for ray, rest in zip(rays, slack, strict=True) if rest > 0]
+    above = [(ray, rest) for ray, rest in zip(rays, slack, strict=True) if rest < 0]
+    for ray, rest in zip(rays, slack, strict=True):
+        if rest >= 0:
+            yield ray if rest else _Ray(ray.values, ray.meets | bit)
+    for one, rest in below:
         for other, lacks in above:
             meets = one.meets & other.meets
-            if meets.bit_count() >= profiles - 1 and _is_edge(meets, rays):
-                between = (left * b - lacks * a for a, b in zip(one.values, other.values, strict=True))
-                yield _Ray(_reduced(between), meets | bit)
-
-
-def _is_edge(meets: int, rays: Iterable[_Ray]) -> bool:
-    """Whether no third ray meets all that two do."""
-    return sum(ray.meets & meets == meets for ray in rays) == 2
-
-
-def _reduced(values: Iterable[int]) -> Vector:
-    found = tuple(values)
-    divisor = gcd(*found)
-    return tuple(value // divisor for value in found)
+            is_edge = meets.bit_count() >= profiles - 1 and sum(ray.meets & meets == meets for ray in rays) == 2
+            if is_edge:  # no third ray meets all that two do
+                between = [rest * b - lacks * a for a, b in zip(one.values, other.values, strict=True)]
+                divisor = gcd(*between)
+                yield _Ray(tuple(value // divisor for value in between), meets | bit)

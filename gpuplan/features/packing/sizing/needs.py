@@ -1,18 +1,41 @@
-"""What is asked for, before it is cut: pods of teams that run at once, and what each of them needs."""
+"""The demand before GPUs are cut for it: pods of teams that run at once, and what each of them needs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from enum import StrEnum
 from fractions import Fraction
+from typing import Final
 
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.values import NamedTuple, Value
 from gpuplan.compiler.planning.plan import Isolation, UnitKey
 
+PERCENTILE: Final = 95.0
+MARGIN: Final = Fraction(1, 5)
+
+
+class Measured(NamedTuple):
+    """``percentile`` is that of samples, above 0 and at most 100; ``margin`` is the part that comes on top of it."""
+
+    percentile: float = PERCENTILE
+    margin: Fraction = MARGIN
+
+
+class Basis(StrEnum):
+    """The part of a platform that counts as demand."""
+
+    GUARANTEED = "guaranteed"
+    """The guarantees of each tenant."""
+    LIMIT = "limit"
+    """The limits of each tenant; a tenant without a limit may use all that there is."""
+    WORKLOADS = "workloads"
+    """The pods of each workload, when there are most of them, as far as the limits of its tenant let them run."""
+
 
 class Throughput(NamedTuple):
-    """What one partition reaches: requests a second of all its processes together, each answered within a latency.
+    """The requests a second that all processes of a partition answer together, each within a latency.
 
     ``size`` is the number of compute slices of the partition, or a profile's name where that was measured.
     """
@@ -31,7 +54,7 @@ class Service(Value):
     latency_ms: float | None
     measured: tuple[Throughput, ...]
     max_processes: int = 1
-    """How many processes may share one partition, by MPS."""
+    """The number of processes that may share one partition, by MPS."""
 
 
 class Need(Value):

@@ -1,11 +1,11 @@
-"""How GPUs are best cut for a demand: for people, for a merge request, as a patch, or for programs."""
+"""Shows how GPUs are best cut for a demand: to people, in a merge request, as a patch, or for programs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil
 from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import Diagnostic
@@ -14,12 +14,9 @@ from gpuplan.compiler.planning.plan import Pool, UnitKey
 from gpuplan.compiler.planning.prices import HOURS_PER_MONTH, Cost
 from gpuplan.features.changes import cost_change_as_data, costs_of
 from gpuplan.features.packing.granting import Moved
-from gpuplan.features.packing.idle import idle_of, rounding_of
-from gpuplan.features.packing.model import Numbers, Packing, Variant, Variation
-from gpuplan.features.packing.sizing.answers import Bound, Objective, Proof
-from gpuplan.features.packing.sizing.demand.basis import Basis
-from gpuplan.features.packing.sizing.holding import Holding, Shares
-from gpuplan.features.packing.sizing.overflow import Law
+from gpuplan.features.packing.model import Numbers, Packing, Variant, Variation, idle_of, rounding_of
+from gpuplan.features.packing.sizing.answers import Objective, Proof
+from gpuplan.features.packing.sizing.needs import Basis
 from gpuplan.features.packing.steps import commands_of, tasks_of
 from gpuplan.terminal.costs import hour_text, money_as_data, month_text
 from gpuplan.terminal.fitting import Table, folded, folded_commands
@@ -29,16 +26,16 @@ from gpuplan.terminal.plan import sharing_of
 from gpuplan.terminal.plan_json import plan_as_data
 from gpuplan.terminal.text import PLAIN, Style, Theme, printable, section
 
-FORMAT_VERSION: Final = "1.2"
+FORMAT_VERSION: Final = "2.0"
 """A minor step only adds keys; lists are never null or absent."""
 
 FORMATS: Final = ("table", "json", "markdown", "diff")
 
 
 def shown_packing(packing: Packing, format_: str, theme: Theme, number: int = 0) -> str:
-    """An answer in one of `FORMATS`; ``number`` is the alternative that is meant, 0 for what was asked for.
+    """Return an answer in one of `FORMATS`; ``number`` is the alternative, 0 for what was asked for.
 
-    Nothing where there is no answer, and no patch of one that must not be written: the findings say why.
+    Return nothing if there is no answer, and no patch of an answer that must not be written: the findings say why.
     """
     if format_ == "json":
         return json_text(packing_as_data(packing, theme))
@@ -48,7 +45,10 @@ def shown_packing(packing: Packing, format_: str, theme: Theme, number: int = 0)
         case "diff":
             variant = packing.variants[number]
             patch = patch_text(variant, packing.texts) if variant.is_valid else ""
-            return "".join(map(_shown, _lines_of(patch))) if theme.is_fitted else patch
+            if not theme.is_fitted:
+                return patch
+            # a terminal obeys characters that a patch must keep
+            return "".join(f"{printable(line.removesuffix(chr(10)))}\n" for line in _lines_of(patch))
         case "markdown":
             return _markdown(packing, number)
         case _:
@@ -56,7 +56,7 @@ def shown_packing(packing: Packing, format_: str, theme: Theme, number: int = 0)
 
 
 def patch_text(variant: Variant, texts: Mapping[str, str]) -> str:
-    """What the answer changes of files, as `patch` and `git apply` read it."""
+    """Return the changes of files as `patch` and `git apply` read them."""
     parts: list[str] = []
     for path, text in sorted(variant.files.items()):
         before, after = texts.get(path), text
@@ -67,11 +67,6 @@ def patch_text(variant: Variant, texts: Mapping[str, str]) -> str:
     return "".join(parts)
 
 
-def _shown(line: str) -> str:
-    """A line on a terminal, which obeys characters that a patch must keep."""
-    return f"{printable(line.removesuffix(chr(10)))}\n"
-
-
 def _lines_of(text: str | None) -> list[str]:
     return (text or "").splitlines(keepends=True)
 
@@ -80,39 +75,26 @@ def _lines_of(text: str | None) -> list[str]:
 
 
 def _page(packing: Packing, theme: Theme, number: int) -> str:
-    variant = packing.variants[number]
+    variant, narrow = packing.variants[number], theme.indented()
+
+    def table(heading: str, headings: tuple[str, ...], rows: list[tuple[str, ...]], right: Iterable[int] = ()) -> str:
+        return section(heading, Table(headings, rows, right=right).shown(narrow) if rows else "", theme)
+
+    def lines(heading: str, texts: Iterable[str]) -> str:
+        return section(heading, folded(_text(texts), narrow), theme)
+
     heading = theme.paint(printable(_headline(packing, variant)), Style.STRONG)
     parts = [
         folded(f"{heading}\n{_text(_facts(packing, variant))}", theme),
-        section(
-            "Pools",
-            Table(POOLS, rows, right=(2, 3)).shown(theme.indented()) if (rows := pool_rows(variant)) else "",
-            theme,
-        ),
-        section(
-            "Quotas that move",
-            Table(QUOTAS, rows).shown(theme.indented()) if (rows := quota_rows(variant)) else "",
-            theme,
-        ),
-        section(
-            "Workloads that move",
-            Table(WORK, rows).shown(theme.indented()) if (rows := work_rows(variant)) else "",
-            theme,
-        ),
-        section("Idle", folded(_text(_idle(variant)), theme.indented()), theme),
-        section("Cost", folded(_text(cost_text(variant)), theme.indented()), theme),
-        section(
-            "Left as they are", Table(LEFT, rows).shown(theme.indented()) if (rows := left_rows(variant)) else "", theme
-        ),
-        section(
-            "Alternatives",
-            Table(others(packing), rows, right=range(2, 8)).shown(theme.indented())
-            if (rows := other_rows(packing))
-            else "",
-            theme,
-        ),
-        section("To do by hand", folded(_text(tasks_of(variant)), theme.indented()), theme),
-        section("How to get there", folded_commands(_text(commands_of(variant)), theme.indented()), theme),
+        table("Pools", POOLS, pool_rows(variant), (2, 3)),
+        table("Quotas that move", QUOTAS, quota_rows(variant)),
+        table("Workloads that move", WORK, work_rows(variant)),
+        lines("Idle", _idle(variant)),
+        lines("Cost", cost_text(variant)),
+        table("Left as they are", ("POOL", "WHY"), [*variant.fleet.kept, *variant.fleet.left_alone]),
+        table("Alternatives", others(packing), other_rows(packing), range(2, 8)),
+        lines("To do by hand", tasks_of(variant)),
+        section("How to get there", folded_commands(_text(commands_of(variant)), narrow), theme),
     ]
     return "\n".join(part for part in parts if part)
 
@@ -128,22 +110,17 @@ def _headline(packing: Packing, variant: Variant) -> str:
         return f"Cluster {packing.cluster}: {count(pods, 'pod')} {'finds' if pods == 1 else 'find'} no room"
     if not variant.diff:
         return f"Cluster {packing.cluster}: no policies can be made of the answer"
-    changed = "nothing changes" if not variant.files else _against(now, then)
+    change, nodes = then.gpus - now.gpus, count(now.nodes, "node")
+    less = f"{abs(change)} {'fewer' if change < 0 else 'more'} than today's {now.gpus} in {nodes}"
+    against = f"{less if change else f'as many as today, in {nodes}'}; {count(then.drained_nodes, 'node')} to drain"
     return (
         f"Cluster {packing.cluster}: {count(then.gpus, 'GPU')} in {count(then.nodes, 'node')} "
-        f"with {count(then.layouts, 'MIG layout')}; {changed}{_money(variant)}"
+        f"with {count(then.layouts, 'MIG layout')}; {against if variant.files else 'nothing changes'}{_money(variant)}"
     )
 
 
-def _against(now: Numbers, then: Numbers) -> str:
-    change = then.gpus - now.gpus
-    as_many = f"as many as today, in {count(now.nodes, 'node')}"
-    less = f"{abs(change)} {'fewer' if change < 0 else 'more'} than today's {now.gpus} in {count(now.nodes, 'node')}"
-    return f"{less if change else as_many}; {count(then.drained_nodes, 'node')} to drain"
-
-
 def _money(variant: Variant) -> str:
-    """What it costs in a month, and how much more or less than today; empty where nobody says prices."""
+    """Return the costs of a month and how they change from today, or nothing if no document says prices."""
     cost, change = variant.numbers.cost, variant.cost_change
     if cost is None:
         return ""
@@ -157,14 +134,13 @@ def _month(cost: Cost) -> str:
 
 
 def _facts(packing: Packing, variant: Variant) -> Iterator[str]:
-    """What is asked for, why it cannot be less, and how it holds."""
-    pods = sum(need.pods for need in packing.needs)
-    own = _BASES[packing.basis]
-    source = own if packing.is_from_quotas else f"the files, and for other teams {own}"
-    yield f"demand: {count(pods, 'pod')} of {count(len({need.team for need in packing.needs}), 'team')}, from {source}"
+    """Yield the size of the demand, and why the answer cannot be less."""
+    pods, teams = sum(need.pods for need in packing.needs), len({need.team for need in packing.needs})
+    basis = _BASES[packing.basis]
+    source = basis if packing.is_from_quotas else f"the files, and for other teams {basis}"
+    yield f"demand: {count(pods, 'pod')} of {count(teams, 'team')}, from {source}"
     if not variant.answer.unmet:
         yield bound_text(packing, variant)
-    yield from _holding_text(variant.holding)
 
 
 _BASES: Final = {
@@ -175,24 +151,15 @@ _BASES: Final = {
 
 
 def bound_text(packing: Packing, variant: Variant) -> str:
-    """What no answer can do with less than, and why, in plain words."""
-    bound = variant.answer.bound
-    least = _least(packing, variant)
+    """Return in plain words a lower limit of all answers, and whether it is proven."""
+    bound, objective, cost = variant.answer.bound, variant.answer.objective, packing.today.cost
+    if objective is Objective.PRICE and cost:
+        least = f"{month_text(bound.least, cost.currency)} {cost.currency} a month"
+    else:
+        least = f"{ceil(bound.least)} {_UNITS[objective]}"
     match bound.proof:
-        case Proof.PRICES:
-            prices = joined([f"{_number(price)} for {name}" for name, price in (bound.prices or {}).items() if price])
-            why = (
-                f": no GPU holds more than 1 of these prices, {prices}, and the demand costs that much"
-                if prices
-                else ""
-            )
-            return f"no answer takes less than {least}{why}"
-        case Proof.SEARCH:
-            return f"no answer takes less than {least}: all that is smaller was tried"
         case Proof.SOLVER:
             return f"no answer takes less than {least}: the solver has proved it"
-        case Proof.NONE if variant.answer.objective is Objective.ACCEPTED:
-            return "all nodes are used; nothing proves that no other cut turns fewer pods away"
         case Proof.NONE:
             search = "" if packing.has_solver else ": `pip install gpuplan[solver]` brings what searches for it"
             return (
@@ -200,59 +167,11 @@ def bound_text(packing: Packing, variant: Variant) -> str:
             )
 
 
-def _holding_text(holding: Holding | None) -> Iterator[str]:
-    """How an answer holds: where pods keep to their own units, and if they could take larger ones."""
-    if holding is None:
-        return
-    own, larger = holding.own, holding.larger
-    if holding.law is Law.BY_CHANCE:
-        yield f"as pods come and go, {_find_room(own.planned, larger.planned)}"
-    if holding.tolerance:
-        off = f"{100 * holding.tolerance:g}%"
-        yield f"with each need off by up to {off}, {_find_room(own.off, larger.off, ' on average')}"
-        worst = min(holding.teams, key=lambda team: holding.teams[team], default=None)
-        least = _percent(holding.teams[worst]) if worst else ""
-        told = f"; fewest of `{worst}`: {least}" if least and least != _percent(own.most) else ""
-        yield f"with {off} more of every need, {_find_room(own.most, larger.most)}{told}"
-
-
-def _find_room(own: float, larger: float, when: str = "") -> str:
-    wide = f" ({_percent(larger)} if they could take larger units)" if _percent(larger) != _percent(own) else ""
-    of = " " if _percent(own) == _ALL else " of "
-    return f"{_percent(own)}{of}pods find room{when}{wide}"
-
-
-_ALL: Final = "all"
-
-
-def _percent(share: float) -> str:
-    """Never all where some have none."""
-    return _ALL if share > 1 - 1e-9 else f"{min(floor(share * 1000) / 10, 99.9):.1f}%"
-
-
-def _least(packing: Packing, variant: Variant) -> str:
-    """The bound in the unit of the answer's objective."""
-    least, objective, cost = variant.answer.bound.least, variant.answer.objective, packing.today.cost
-    if objective is Objective.PRICE and cost:
-        return f"{month_text(least, cost.currency)} {cost.currency} a month"
-    return f"{ceil(least)} {_UNITS[objective]}"
-
-
 _UNITS: Final = {
     Objective.GPUS: "GPUs",
     Objective.PRICE: "an hour",
-    Objective.ACCEPTED: "pods turned away",
     Objective.CHANGES: "nodes cut in another way",
 }
-
-
-def _number(value: Fraction) -> str:
-    if value.denominator == 1:
-        return str(value.numerator)
-    return f"{value.numerator}/{value.denominator}" if value.denominator <= _SHORT else f"{float(value):.2f}"
-
-
-_SHORT: Final = 100
 
 
 POOLS: Final = ("POOL", "GPU", "NODES", "GPUS", "SHARING", "TODAY")
@@ -262,19 +181,11 @@ def pool_rows(variant: Variant) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for pool in variant.pools:
         was = variant.fleet.find(pool.name)
-        rows.append(
-            (pool.name, pool.gpu.id, str(pool.nodes.count), str(pool.gpu_count), sharing_of(pool), _before(was, pool))
-        )
-    there = {pool.name for pool in variant.pools}
-    gone = [was for was in variant.fleet.pools if was.name not in there] if variant.plan else []
-    rows += [(was.name, was.gpu.id, "0", "0", "goes", _today(was)) for was in gone]
-    return rows
-
-
-def _before(was: Pool | None, pool: Pool) -> str:
-    if was is None:
-        return "new"
-    return "the same" if _today(was) == _today(pool) else _today(was)
+        today = "new" if was is None else "the same" if _today(was) == _today(pool) else _today(was)
+        rows.append((pool.name, pool.gpu.id, str(pool.nodes.count), str(pool.gpu_count), sharing_of(pool), today))
+    names = {pool.name for pool in variant.pools}
+    gone = [was for was in variant.fleet.pools if was.name not in names] if variant.plan else []
+    return rows + [(was.name, was.gpu.id, "0", "0", "goes", _today(was)) for was in gone]
 
 
 def _today(pool: Pool) -> str:
@@ -285,7 +196,7 @@ QUOTAS: Final = ("TENANT", "FROM", "TO")
 
 
 def quota_rows(variant: Variant) -> list[tuple[str, ...]]:
-    """Nothing where the demand is not met: no quota moves then."""
+    """Return the quotas that move: none if the demand is not met."""
     return [
         (moved.tenant, _unit(moved.before), ", ".join(f"{flow.units} {_unit(flow.key)}" for flow in moved.after) or "-")
         for moved in (() if variant.answer.unmet else moves_of(variant))
@@ -293,7 +204,7 @@ def quota_rows(variant: Variant) -> list[tuple[str, ...]]:
 
 
 def moves_of(variant: Variant) -> list[Moved]:
-    """The quotas that are not on the unit on which they were."""
+    """Return the quotas that are not on the unit on which they were."""
     return [moved for moved in variant.moved if [flow.key for flow in moved.after] != [moved.before]]
 
 
@@ -305,7 +216,10 @@ WORK: Final = ("WORKLOAD", "FROM", "TO")
 
 
 def work_rows(variant: Variant) -> list[tuple[str, ...]]:
-    """Workloads that stay are not among them, though their policy names the unit now that their pool has several."""
+    """Return the workloads that move.
+
+    The policy of a workload that stays may name its unit now, if its pool has several: that is no move.
+    """
     return [
         (seat.workload.name, _unit(seat.workload.key), _unit(seat.key) if seat.key else "no room")
         for seat in (() if variant.answer.unmet else variant.seats)
@@ -322,22 +236,15 @@ def _idle(variant: Variant) -> Iterator[str]:
         if units or slices:
             yield f"{idle.pool}: {'; '.join(filter(None, (units and f'{units} that nobody is guaranteed', slices)))}"
     for model, gpus in rounding_of(variant.plan, variant.pools).items():
-        if gpus and variant.answer.objective is not Objective.ACCEPTED:
+        if gpus:
             yield f"{model}: {count(gpus, 'GPU')} because nodes are whole"
-    for item in variant.assignment.departures:
-        names = f": {joined(item.names)}" if item.names else ""
-        yield f"{count(item.nodes, 'node')} of {item.pool} {'is' if item.nodes == 1 else 'are'} not needed{names}"
-
-
-LEFT: Final = ("POOL", "WHY")
-
-
-def left_rows(variant: Variant) -> list[tuple[str, ...]]:
-    return [*map(tuple, variant.fleet.kept), *map(tuple, variant.fleet.left_alone)]
+    for gone in variant.assignment.departures:
+        names = f": {joined(gone.names)}" if gone.names else ""
+        yield f"{count(gone.nodes, 'node')} of {gone.pool} {'is' if gone.nodes == 1 else 'are'} not needed{names}"
 
 
 def cost_text(variant: Variant) -> Iterator[str]:
-    """What the pools cost by the hour and month, and what `gpuplan diff` says of it; nothing without prices."""
+    """Yield the costs of the pools by the hour and month, and how `gpuplan diff` says they change."""
     cost = variant.numbers.cost
     if cost is None or variant.diff is None or variant.plan is None:
         return
@@ -352,10 +259,8 @@ def cost_text(variant: Variant) -> Iterator[str]:
 
 
 def others(packing: Packing) -> tuple[str, ...]:
-    """The headings of the alternatives."""
     cost = packing.today.cost
-    holds = any(variant.holding for variant in packing.variants)
-    return (*OTHERS, *(["FIND ROOM"] if holds else []), *([f"{cost.currency} A MONTH"] if cost else []))
+    return (*OTHERS, *([f"{cost.currency} A MONTH"] if cost else []))
 
 
 OTHERS: Final = ("", "ANSWER", "GPUS", "NODES", "LAYOUTS", "TO DRAIN")
@@ -365,30 +270,22 @@ NAMES: Final = {
     Variation.ONE_LAYOUT: "one layout for all",
     Variation.SHARED: "shared without hardware isolation too",
     Variation.FEWEST_CHANGES: "fewest nodes cut otherwise",
-    Variation.MOST_ACCEPTED: "fewest pods turned away, on all nodes",
 }
 
 
 def other_rows(packing: Packing) -> list[tuple[str, ...]]:
     if not packing.alternatives:
         return []
-    holds = any(variant.holding for variant in packing.variants)
-    rows = [("today", "as it is", *_cells(packing.today, ["-"] if holds else []))]
+    rows = [("today", "as it is", *_cells(packing.today))]
     for index, variant in enumerate(packing.variants):
-        room = [_room(variant.holding)] if variant.holding else []
-        found = _cells(variant.numbers, room) if variant.plan else ("-",) * (len(rows[0]) - 2)
-        rows.append((str(index or ""), NAMES[variant.variation], *found))
+        cells = _cells(variant.numbers) if variant.plan else ("-",) * (len(rows[0]) - 2)
+        rows.append((str(index or ""), NAMES[variant.variation], *cells))
     return rows
 
 
-def _room(holding: Holding) -> str:
-    own, larger = _percent(holding.own.off), _percent(holding.larger.off)
-    return own if own == larger else f"{own} ({larger})"
-
-
-def _cells(numbers: Numbers, room: Sequence[str]) -> tuple[str, ...]:
+def _cells(numbers: Numbers) -> tuple[str, ...]:
     money = [_month(numbers.cost)] if numbers.cost else []
-    return (str(numbers.gpus), str(numbers.nodes), str(numbers.layouts), str(numbers.drained_nodes), *room, *money)
+    return (str(numbers.gpus), str(numbers.nodes), str(numbers.layouts), str(numbers.drained_nodes), *money)
 
 
 # --- For a merge request -----------------------------------------------------------------------------------------
@@ -428,7 +325,7 @@ def _markdown(packing: Packing, number: int) -> str:
 def packing_as_data(packing: Packing, theme: Theme = PLAIN) -> dict[str, Any]:
     """The contract of `gpuplan schema pack`."""
     chosen = packing.chosen
-    findings = (*(item for item in packing.report.diagnostics if item.is_error), *packing.diagnostics)
+    findings = (*(one for one in packing.report.diagnostics if one.is_error), *packing.diagnostics)
     return {
         "format_version": FORMAT_VERSION,
         "cluster": packing.cluster,
@@ -441,21 +338,17 @@ def packing_as_data(packing: Packing, theme: Theme = PLAIN) -> dict[str, Any]:
             "pods": sum(need.pods for need in packing.needs),
         },
         "today": _numbers(packing.today),
-        "kept": [item._asdict() for item in chosen.fleet.kept] if chosen else [],
-        "left_alone": [item._asdict() for item in chosen.fleet.left_alone] if chosen else [],
+        "kept": [one._asdict() for one in chosen.fleet.kept] if chosen else [],
+        "left_alone": [one._asdict() for one in chosen.fleet.left_alone] if chosen else [],
         "answers": [_variant(variant, theme) for variant in packing.variants],
         "findings": _findings(findings, theme),
     }
 
 
 def _numbers(numbers: Numbers) -> dict[str, Any]:
-    return {**numbers._asdict(), "cost": _cost(numbers.cost)}
-
-
-def _cost(cost: Cost | None) -> dict[str, Any] | None:
-    if cost is None:
-        return None
-    return {"currency": cost.currency, **money_as_data(cost.amount), "unpriced_pools": list(cost.unpriced)}
+    cost = numbers.cost
+    money = {"currency": cost.currency, **money_as_data(cost.amount)} if cost else {}
+    return {**numbers._asdict(), "cost": {**money, "unpriced_pools": list(cost.unpriced)} if cost else None}
 
 
 def _variant(variant: Variant, theme: Theme) -> dict[str, Any]:
@@ -467,14 +360,13 @@ def _variant(variant: Variant, theme: Theme) -> dict[str, Any]:
         "objective": variant.answer.objective.value,
         "valid": variant.is_valid,
         **_numbers(variant.numbers),
-        "bound": _bound(bound),
-        "holding": _holding(variant.holding),
+        "bound": {"least": str(bound.least), "proof": bound.proof.value},
         "pools": [pool for pool in plan_as_data(plan)["pools"] if pool["name"] in names] if plan else [],
-        "idle": [item._asdict() | {"unused": dict(item.unused)} for item in idle_of(plan, variant.pools)]
+        "idle": [{**idle._asdict(), "unused": dict(idle.unused)} for idle in idle_of(plan, variant.pools)]
         if plan
         else [],
         "rounding": dict(rounding_of(plan, variant.pools)) if plan else {},
-        "not_needed": [item._asdict() for item in variant.assignment.departures],
+        "not_needed": [one._asdict() for one in variant.assignment.departures],
         "quotas": [
             {
                 "tenant": moved.tenant,
@@ -502,44 +394,19 @@ def _variant(variant: Variant, theme: Theme) -> dict[str, Any]:
     }
 
 
-def _holding(holding: Holding | None) -> dict[str, Any] | None:
-    if holding is None:
-        return None
-    return {
-        "law": holding.law.value,
-        "tolerance": holding.tolerance,
-        "own": _shares(holding.own),
-        "larger": _shares(holding.larger),
-        "teams": {team: _rounded(share) for team, share in holding.teams.items()},
-    }
-
-
-def _shares(shares: Shares) -> dict[str, float]:
-    return {name: _rounded(share) for name, share in shares._asdict().items()}
-
-
-def _rounded(share: float) -> float:
-    return round(share, 4)
-
-
-def _bound(bound: Bound) -> dict[str, Any]:
-    prices = {name: str(price) for name, price in (bound.prices or {}).items()}
-    return {"least": str(bound.least), "proof": bound.proof.value, "prices": prices}
-
-
 def _key(key: UnitKey | None) -> dict[str, str] | None:
     return None if key is None else {"pool": key[0], "unit": key[1]}
 
 
-def _findings(found: Iterable[Diagnostic], theme: Theme) -> list[dict[str, Any]]:
-    return [diagnostic_as_data(item, theme) for item in found]
+def _findings(diagnostics: Iterable[Diagnostic], theme: Theme) -> list[dict[str, Any]]:
+    return [diagnostic_as_data(one, theme) for one in diagnostics]
 
 
 # --- For stderr --------------------------------------------------------------------------------------------------
 
 
 def written(packing: Packing, variant: Variant, done: Sequence[str], theme: Theme) -> str:
-    """What was written, or how to write it."""
+    """Return which files were written, or how to write them."""
     if not variant.files:
         return "nothing to write: the policies say so already\n"
     if not done:

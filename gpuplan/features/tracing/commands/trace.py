@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import click
 
 from gpuplan.terminal.options import cluster_option, write_findings
 from gpuplan.terminal.session import Terminal
 from gpuplan.terminal.verbs import format_option, verb
-
-if TYPE_CHECKING:
-    from gpuplan.features.tracing.model import Tracing
 
 STDIN = "-"
 
@@ -41,28 +37,17 @@ def command(terminal: Terminal, target: str, path: str, clusters: tuple[str, ...
     from gpuplan.features.tracing.views.trace import shown_tracing
     from gpuplan.terminal.text import printable
 
-    objects = _read_objects() if target == STDIN else ""
+    objects = ""
+    if target == STDIN:
+        from gpuplan.features.tracing.live import LIST
+        from gpuplan.terminal.lists import read_list
+
+        objects = read_list(STDIN, LIST).decode("utf-8-sig", errors="replace")
     tracing = trace(terminal.root, target, path, clusters, objects=objects)
-    is_summary = tracing.is_of_policy and not path and not _has_line(target)
+    is_summary = tracing.is_of_policy and not path and ":" not in target
     terminal.print(shown_tracing(tracing, format_, terminal.out_theme, is_summary=is_summary))
     for note in tracing.notes:
         terminal.say(f"{printable(note)}\n")
-    return _end(terminal, tracing)
-
-
-def _read_objects() -> str:
-    from gpuplan.features.tracing.live import LIST
-    from gpuplan.terminal.lists import read_list
-
-    return read_list(STDIN, LIST).decode("utf-8-sig", errors="replace")
-
-
-def _has_line(target: str) -> bool:
-    return ":" in target
-
-
-def _end(terminal: Terminal, tracing: Tracing) -> int:
-    """What has errors is traced as far as it could be planned."""
     report = tracing.report
     if report.is_valid:
         return 0

@@ -1,9 +1,10 @@
-"""Where what is written comes from, or what depends on a line, for people or for programs."""
+"""Shows where a value comes from, or what depends on a line, to people or for programs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from textwrap import fill
 from typing import Any, Final
 
 from gpuplan.compiler.base.values import NamedTuple
@@ -13,7 +14,7 @@ from gpuplan.compiler.manifests import to_yaml
 from gpuplan.compiler.manifests.provenance import How
 from gpuplan.compiler.planning.appliers import Applier
 from gpuplan.compiler.policy.models import Approval
-from gpuplan.features.tracing.model import Elsewhere, Source, TracedPlace, TracedValue, Tracing, Unwritten, Use
+from gpuplan.features.tracing.model import Source, TracedPlace, TracedValue, Tracing, Unwritten, Use
 from gpuplan.terminal.json_findings import json_text
 from gpuplan.terminal.text import Style, Theme, cells, cropped, indent, literal, pad, printable
 
@@ -22,11 +23,11 @@ FORMAT_VERSION: Final = "1.0"
 MOST_SOURCES: Final = 12
 MOST_VALUES: Final = 12
 MOST_OBJECTS: Final = 20
-"""How many are shown to people of one value's sources, one object's values and one place's objects; JSON has all."""
+"""The most sources of a value, values of an object and objects of a place that people are shown; JSON has all."""
 
 
 def shown_tracing(tracing: Tracing, format_: str, theme: Theme, *, is_summary: bool = False) -> str:
-    """The answer as ``table``, ``json`` or ``yaml``; a summary counts what depends on each line of a policy."""
+    """Return the answer as ``table``, ``json`` or ``yaml``; a summary counts what depends on each line of a policy."""
     match format_:
         case "json":
             return json_text(tracing_as_data(tracing, theme))
@@ -40,8 +41,8 @@ def _page(tracing: Tracing, theme: Theme, *, is_summary: bool) -> str:
     if not tracing.is_of_policy:
         files = groupby(tracing.values, key=lambda value: (value.cluster, value.file, value.object_title))
         text = "\n".join(_file(list(values), theme) for _, values in files)
-        rest = groupby(tracing.unwritten, key=lambda item: item.object_title)
-        return "\n".join(filter(None, (text, "".join(_unwritten(title, list(items), theme) for title, items in rest))))
+        rest = groupby(tracing.unwritten, key=lambda one: one.object_title)
+        return "\n".join(filter(None, (text, "".join(_unwritten(title, list(parts), theme) for title, parts in rest))))
     if is_summary:
         return _summary(tracing.places, theme)
     return "\n".join(_place(place, theme) for place in tracing.places)
@@ -51,7 +52,7 @@ def _page(tracing: Tracing, theme: Theme, *, is_summary: bool) -> str:
 
 
 def _file(values: Sequence[TracedValue], theme: Theme) -> str:
-    """One object, or a file that holds none: why it is there, and each of its values."""
+    """Return the text on an object or another file: why it exists, and each of its values."""
     first = values[0]
     heading = theme.paint(printable(theme.path(first.file)), Style.STRONG)
     title = f"  {printable(first.object_title)}" if first.object_title else ""
@@ -64,35 +65,38 @@ def _file(values: Sequence[TracedValue], theme: Theme) -> str:
 
 
 def _values(values: Sequence[TracedValue], theme: Theme) -> str:
-    """Values one by one, and those that gpuplan's own rules say together, unless there is nothing else."""
-    is_ruled = [len(values) > 1 and _is_ruled(value) for value in values]
-    ruled = [value for value, is_one in zip(values, is_ruled, strict=True) if is_one]
-    told = [value for value, is_one in zip(values, is_ruled, strict=True) if not is_one]
-    width = max((len(str(value.line)) for value in told), default=1)
-    text = "".join(_value(value, theme, width) for value in told)
-    pages = groupby(sorted(ruled, key=_page_of), key=_page_of)
-    return text + "".join(_ruled(page, list(group), theme) for page, group in pages)
+    """Return values one by one, and together those of gpuplan's own rules, unless there is just one value."""
+    ruled = [value for value in values if len(values) > 1 and _is_ruled(value)]
+    others = [value for value in values if len(values) == 1 or not _is_ruled(value)]
+    width = max((len(str(value.line)) for value in others), default=1)
+    by, text = " " * (width + 4), ""
+    for value in others:
+        text += _assigned(f"  {pad(str(value.line), width, right=True)}  ", value, theme, by)
+        if value.differs:
+            room = max(theme.width - 24, _LEAST)
+            has = "has none" if value.live is None else f"has {cropped(literal(value.live), room)}"
+            text += f"{by}{theme.paint(f'the cluster {has}', Style.WARNING)}\n"
+        text += _sources([source for source in value.sources if not source.is_of_object], theme, by)
+    for page, group in groupby(sorted(ruled, key=_page_of), key=_page_of):
+        names = list(dict.fromkeys(value.path for value in group))
+        more = len(names) - MOST_VALUES
+        shown = printable(", ".join(names[:MOST_VALUES]) + (f" and {more} more" if more > 0 else ""))
+        filled = fill(shown, max(theme.width - 6, _LEAST), break_long_words=False, break_on_hyphens=False)
+        text += f"  gpuplan's own rules, {page}\n{indent(filled, '      ')}\n"
+    return text
 
 
 def _is_ruled(value: TracedValue) -> bool:
-    own = [source for source in value.sources if not source.is_of_object]
-    return not value.differs and all(source.how is How.RULE and not source.title for source in own)
+    sources = [source for source in value.sources if not source.is_of_object]
+    return not value.differs and all(source.how is How.RULE and not source.title for source in sources)
 
 
 def _page_of(value: TracedValue) -> str:
     return next((source.page for source in value.sources if not source.is_of_object), "")
 
 
-def _value(value: TracedValue, theme: Theme, width: int) -> str:
-    line = pad(str(value.line), width, right=True)
-    own = [source for source in value.sources if not source.is_of_object]
-    by = " " * (width + 4)
-    told = _assigned(f"  {line}  ", value, theme, by)
-    return f"{told}{_live(value, theme, by)}{_sources(own, theme, by)}"
-
-
 def _assigned(start: str, value: TracedValue, theme: Theme, by: str) -> str:
-    """``path = value`` on one line, cropped to it, or on more where the path alone fills one."""
+    """Return ``path = value`` on one line, cropped to it, or on more if the path alone fills one."""
     path = printable(value.path)
     if cells(f"{start}{path}") > theme.width:
         start = f"{start.rstrip()}\n{by}"
@@ -104,26 +108,18 @@ def _assigned(start: str, value: TracedValue, theme: Theme, by: str) -> str:
     return f"{head}\n{by}= {cropped(shown, max(theme.width - cells(by) - 2, _LEAST))}\n"
 
 
-def _live(value: TracedValue, theme: Theme, by: str) -> str:
-    """What a cluster has instead of what is written."""
-    if not value.differs:
-        return ""
-    has = "has none" if value.live is None else f"has {cropped(literal(value.live), max(theme.width - 24, _LEAST))}"
-    return f"{by}{theme.paint(f'the cluster {has}', Style.WARNING)}\n"
-
-
 _WORDS: Final = max(len(how.value) for how in How)
 _LEAST: Final = 16
-"""Cells that a value has, however long its path is."""
+"""The fewest cells of a value, however long its path is."""
 
 
 def _sources(sources: Sequence[Source], theme: Theme, by: str) -> str:
-    """Each in a line, or in two where it is too long for one; what would be said twice only once."""
-    sources = list({(source.how, _where(source, theme), _what(source)): source for source in sources}.values())
+    """Return each source in a line, or in two if it is too long for one. Sources that look alike are shown once."""
+    sources = list({(source.how, _where(source, theme), _about(source)): source for source in sources}.values())
     shown = sources if len(sources) <= MOST_SOURCES else sources[: MOST_SOURCES - 1]
     text = ""
     for source in shown:
-        place, what = _where(source, theme), printable(_what(source))
+        place, what = _where(source, theme), printable(_about(source))
         line = f"{by}{pad(source.how.value, _WORDS)}  {place}"
         is_fitting = cells(line) + 2 + cells(what) <= theme.width
         text += f"{line}  {what}".rstrip() if is_fitting else f"{line}\n{by}{' ' * _WORDS}    {what}"
@@ -139,29 +135,18 @@ def _where(source: Source, theme: Theme) -> str:
     return printable(f"{file}:{source.line}")
 
 
-def _what(source: Source) -> str:
+def _about(source: Source) -> str:
     if source.how is How.RULE:
         return f"default of {source.path}" if source.title else ""
     return f"{source.title} {source.path} {f'({source.citation})' if source.citation else ''}".strip()
 
 
-def _ruled(page: str, values: Sequence[TracedValue], theme: Theme) -> str:
-    """``by gpuplan's own rules, page: kind, metadata.name``, in lines that fit."""
-    from textwrap import fill
-
-    names = list(dict.fromkeys(value.path for value in values))
-    more = len(names) - MOST_VALUES
-    shown = ", ".join(names[:MOST_VALUES]) + (f" and {more} more" if more > 0 else "")
-    text = fill(printable(shown), max(theme.width - 6, _LEAST), break_long_words=False, break_on_hyphens=False)
-    return f"  gpuplan's own rules, {page}\n{indent(text, '      ')}\n"
-
-
-def _unwritten(title: str, items: Sequence[Unwritten], theme: Theme) -> str:
-    """What an object of a cluster has beside what is written, in numbers."""
+def _unwritten(title: str, parts: Sequence[Unwritten], theme: Theme) -> str:
+    """Return the numbers of values that an object of a cluster has beside those that are written."""
     text = f"{theme.paint(printable(title), Style.STRONG)}: not written by gpuplan\n"
-    for item in items:
-        some = cropped(", ".join(item.paths), max(theme.width - cells(item.what) - 12, _LEAST))
-        text += f"  {len(item.paths)}  {item.what}: {printable(some)}\n" if item.paths else f"  {item.what}\n"
+    for one in parts:
+        some = cropped(", ".join(one.paths), max(theme.width - cells(one.what) - 12, _LEAST))
+        text += f"  {len(one.paths)}  {one.what}: {printable(some)}\n" if one.paths else f"  {one.what}\n"
     return text
 
 
@@ -179,37 +164,33 @@ def _place(place: TracedPlace, theme: Theme) -> str:
         if is_fitting and cells(f"{theme.path(place.file)}:{place.line}  {said}") <= theme.width
         else f"{where}\n  {said}\n"
     )
-    others = "".join(f"  cluster {other.cluster}: {_elsewhere(other, theme)}\n" for other in place.elsewhere)
-    note = f"{_wrapped(place.note, theme, '  ')}\n" if place.note else ""
+    for other in place.elsewhere:
+        does = "takes it away" if other.is_removed else "says it instead"
+        head += f"  cluster {other.cluster}: {printable(f'{theme.path(other.file)}:{other.line} {does}')}\n"
+    if place.note:
+        note = printable(place.note)
+        head += fill(note, theme.width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False) + "\n"
     clusters = groupby(place.uses, key=lambda use: use.value.cluster)
-    return head + others + note + "".join(_cluster(name, list(uses), theme) for name, uses in clusters)
-
-
-def _wrapped(text: str, theme: Theme, by: str) -> str:
-    from textwrap import fill
-
-    return fill(printable(text), theme.width, initial_indent=by, subsequent_indent=f"{by}  ", break_on_hyphens=False)
-
-
-def _elsewhere(other: Elsewhere, theme: Theme) -> str:
-    does = "takes it away" if other.is_removed else "says it instead"
-    return printable(f"{theme.path(other.file)}:{other.line} {does}")
+    return head + "".join(_cluster(name, list(uses), theme) for name, uses in clusters)
 
 
 def _cluster(name: str, uses: Sequence[Use], theme: Theme) -> str:
     text = f"  {theme.paint(printable(f'cluster {name}'), Style.STRONG)}\n"
     objects = 0
-    for applied, group in groupby(sorted(uses, key=_in_turn), key=_by_applier):
-        text += f"    {printable(_applied(applied))}\n"
-        for _, found in groupby(group, key=lambda use: (use.value.file, use.value.object_title)):
+    in_turn = sorted(uses, key=lambda use: (not _by_applier(use).kind, _by_applier(use)))
+    for applied, group in groupby(in_turn, key=_by_applier):
+        by_hand = f"whatever applies out/{applied.tool}/" if applied.tool else "nothing syncs it: by hand"
+        start = "a person starts it" if applied.is_manual else "by itself"
+        text += f"    {printable(f'{applied.kind} {applied.name}: {start}' if applied.kind else by_hand)}\n"
+        for _, of_object in groupby(group, key=lambda use: (use.value.file, use.value.object_title)):
             objects += 1
-            text += _object(list(found), theme) if objects <= MOST_OBJECTS else ""
+            text += _object(list(of_object), theme) if objects <= MOST_OBJECTS else ""
     more = objects - MOST_OBJECTS
     return text + (f"    and {count(more, 'more object', 'more objects')}\n" if more > 0 else "")
 
 
 class _Applied(NamedTuple):
-    """Who applies something, as it is sorted and said."""
+    """An applier as it is sorted and shown. Uses that nothing syncs have no kind, and come last."""
 
     kind: str
     name: str
@@ -225,43 +206,32 @@ def _by_applier(use: Use) -> _Applied:
     return _Applied(applier.kind, applier.name, applier.approval is Approval.MANUAL, "")
 
 
-def _in_turn(use: Use) -> tuple[bool, _Applied]:
-    """What nothing syncs comes last."""
-    applied = _by_applier(use)
-    return not applied.kind, applied
-
-
-def _applied(applied: _Applied) -> str:
-    if applied.kind:
-        return f"{applied.kind} {applied.name}: {'a person starts it' if applied.is_manual else 'by itself'}"
-    return f"whatever applies out/{applied.tool}/" if applied.tool else "nothing syncs it: by hand"
-
-
 def _object(uses: Sequence[Use], theme: Theme) -> str:
-    """The values of one object, or how many where all of it depends on the place."""
+    """Return the values of one object, or how many if all of it depends on the place."""
     first = uses[0].value
     title = printable(first.object_title or "file")
     file = printable(theme.path(first.file))
     is_fitting = cells(f"      {title}  {file}") <= theme.width
     text = f"      {title}  {file}\n" if is_fitting else f"      {title}\n        {file}\n"
-    own = [use for use in uses if not use.is_of_object]
-    shown = own if len(own) <= MOST_VALUES else own[: MOST_VALUES - 1]
+    some = [use for use in uses if not use.is_of_object]
+    shown = some if len(some) <= MOST_VALUES else some[: MOST_VALUES - 1]
     for use in shown:
         text += _assigned(f"        {use.how.value}  {use.value.line}  ", use.value, theme, " " * 10)
-    if len(own) > len(shown):
-        text += f"        and {len(own) - len(shown)} more\n"
-    whole = len(uses) - len(own)
-    return text + (f"        {uses[-1].how.value}  all of it, {count(whole, 'value')}\n" if whole and not own else "")
+    if len(some) > len(shown):
+        text += f"        and {len(some) - len(shown)} more\n"
+    if not some:
+        text += f"        {uses[-1].how.value}  all of it, {count(len(uses), 'value')}\n"
+    return text
 
 
 def _summary(places: Sequence[TracedPlace], theme: Theme) -> str:
-    """How much depends on each value of a file or a document."""
+    """Return how much depends on each value of a file or a document."""
     text = ""
     for (file, title), group in groupby(places, key=lambda place: (place.file, place.title)):
-        found = list(group)
+        of_file = list(group)
         text += f"{theme.paint(printable(theme.path(file)), Style.STRONG)}  {printable(title)}\n"
-        width = max(len(str(place.line)) for place in found)
-        for place in found:
+        width = max(len(str(place.line)) for place in of_file)
+        for place in of_file:
             start = f"  {pad(str(place.line), width, right=True)}  {printable(place.path or 'all of it')}"
             said = _counted(place)
             is_fitting = cells(f"{start}: {said}") <= theme.width
@@ -276,8 +246,8 @@ def _counted(place: TracedPlace) -> str:
     if not place.uses:
         return other or "nothing"
     objects = {use.value.file for use in place.uses}
-    found = f"{count(len(place.uses), 'value')} in {count(len(objects), 'file')} of {joined(list(clusters))}"
-    return f"{found}; {other}" if other else found
+    number = f"{count(len(place.uses), 'value')} in {count(len(objects), 'file')} of {joined(list(clusters))}"
+    return f"{number}; {other}" if other else number
 
 
 # --- For programs ------------------------------------------------------------------------------------------------
@@ -293,8 +263,8 @@ def tracing_as_data(tracing: Tracing, theme: Theme) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "lines": lines,
         "not_written": [
-            {"cluster": item.cluster, "object": item.object_title, "what": item.what, "paths": list(item.paths)}
-            for item in tracing.unwritten
+            {"cluster": one.cluster, "object": one.object_title, "what": one.what, "paths": list(one.paths)}
+            for one in tracing.unwritten
         ],
         "notes": list(tracing.notes),
     }
@@ -342,8 +312,8 @@ def _place_as_data(place: TracedPlace, theme: Theme) -> dict[str, Any]:
         "value": place.value,
         "to": [_use_as_data(use, theme) for use in place.uses],
         "elsewhere": [
-            {"cluster": item.cluster, "file": theme.path(item.file), "line": item.line, "removed": item.is_removed}
-            for item in place.elsewhere
+            {"cluster": other.cluster, "file": theme.path(other.file), "line": other.line, "removed": other.is_removed}
+            for other in place.elsewhere
         ],
         "note": place.note,
     }

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from gpuplan.compiler.planning.placement.placing import fits
-from gpuplan.features.packing.sizing.answers import Proof
 from gpuplan.features.packing.sizing.packing import Packing
 from tests.compiler.planning.placement.oracle import board, valid_vectors
 
@@ -17,14 +16,13 @@ def faults(packing: Packing, layouts: Iterable[Mapping[str, int]] | None = None)
 
     A GPU's layouts are those that brute force finds in the model's data file, unless they are given.
     """
-    bound = packing.bound
     found = not_held(packing)
-    if bound.proof is not Proof.PRICES or bound.prices is None or bound.least != packing.gpus:
-        return [*found, f"{bound.proof} for {bound.least} of {packing.gpus} GPUs"]
+    if packing.least != packing.gpus:
+        return [*found, f"{packing.least} of {packing.gpus} GPUs are certain"]
     all_layouts = catalogued(packing.gpu.id) if layouts is None else tuple(layouts)
-    found += [f"a GPU with {dict(layout)} costs too much" for layout in all_layouts if cost(bound.prices, layout) > 1]
-    if packing.gpus and cost(bound.prices, packing.counts) <= packing.gpus - 1:
-        found.append(f"{packing.counts} cost {cost(bound.prices, packing.counts)}")
+    found += [f"a GPU with {dict(layout)} costs too much" for layout in all_layouts if cost(packing.prices, layout) > 1]
+    if packing.gpus and cost(packing.prices, packing.counts) <= packing.gpus - 1:
+        found.append(f"{packing.counts} cost {cost(packing.prices, packing.counts)}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""The fewest GPUs, and the fewest layouts on these, by a solver that others wrote: for what is too large to try all."""
+"""The fewest GPUs, by a solver that others wrote: for what is too large to try all."""
 
 from __future__ import annotations
 
@@ -16,21 +16,6 @@ def fewest_gpus(model: str, demand: Vector) -> int:
     solver = _solver()
     times = _hold(solver, full_vectors(model), demand)
     return _least(solver, sum(on for _, on in times))
-
-
-def fewest_layouts(model: str, demand: Vector, gpus: int) -> int:
-    """Of the profiles that are asked for, on so many GPUs."""
-    solver = _solver()
-    asked = {
-        tuple(held if count else 0 for held, count in zip(layout, demand, strict=True))
-        for layout in full_vectors(model)
-    }
-    times = _hold(solver, sorted(asked), demand)
-    solver.addConstr(sum(on for _, on in times) <= gpus)
-    used = [solver.addBinary() for _ in times]
-    for (_, on), one in zip(times, used, strict=True):
-        solver.addConstr(on - gpus * one <= 0)
-    return _least(solver, sum(used))
 
 
 def _solver() -> highspy.Highs:

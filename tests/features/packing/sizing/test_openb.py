@@ -22,6 +22,6 @@ def test_shared_pods_of_openb_by_the_slices_that_they_need() -> None:
 def test_shared_pods_of_openb_need_2377_a100() -> None:
     packing = pack(load().get("A100-40GB"), {PROFILES[slices]: pods for slices, pods in SHARED_PODS.items()})
     assert SHARED_PODS.total() == 3078
-    assert packing.gpus == packing.bound.least == 2377
-    assert {name for name, price in (packing.bound.prices or {}).items() if price == 1} == {"4g.20gb", "7g.40gb"}
+    assert packing.gpus == packing.least == 2377
+    assert {name for name, price in packing.prices.items() if price == 1} == {"4g.20gb", "7g.40gb"}
     assert faults(packing) == []

@@ -10,12 +10,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gpuplan.compiler.catalog import Engines, Gpu, Placement, Profile, load
-from gpuplan.compiler.planning.placement.placing import fits
-from gpuplan.features.packing.sizing.answers import Proof
 from gpuplan.features.packing.sizing.frontier import frontier
-from gpuplan.features.packing.sizing.packing import Packing, keep_layouts, pack
+from gpuplan.features.packing.sizing.packing import Packing, pack
 from tests.compiler.planning.placement.test_placing import MIG_GPUS, each_mig_gpu
-from tests.features.packing.sizing.certificates import catalogued, faults, held_by, not_held
+from tests.features.packing.sizing.certificates import catalogued, cost, faults, not_held
 
 A100 = load().get("A100-40GB")
 A30 = load().get("A30-24GB")
@@ -71,10 +69,9 @@ def test_the_layouts_say_what_a_gpu_holds_and_on_how_many() -> None:
 
 
 def test_prices_prove_the_bound() -> None:
-    bound = pack(A30, {"2g.12gb": 3, "1g.6gb": 1}).bound
-    assert bound.least == 2
-    assert bound.proof is Proof.PRICES
-    assert bound.prices == {
+    packing = pack(A30, {"2g.12gb": 3, "1g.6gb": 1})
+    assert packing.least == 2
+    assert packing.prices == {
         "4g.24gb": 1,
         "2g.12gb": Fraction(1, 2),
         "2g.12gb+me": Fraction(1, 2),
@@ -108,61 +105,8 @@ def test_what_is_asked_for_alone_takes_as_many_gpus_as_its_maximum_says(gpu: Gpu
     assert alone == {profile.name: -(-100 // profile.max_instances) for profile in gpu.profiles}
 
 
-# --- Layouts in use ----------------------------------------------------------------------------------------------
-
-
-def test_layouts_in_use_are_kept() -> None:
-    packing = pack(A30, {"2g.12gb": 3, "1g.6gb": 5})
-    kept = keep_layouts(packing, [({"2g.12gb": 1, "1g.6gb": 2}, 2)])
-    assert by_layout(packing) == [({"2g.12gb": 2}, 1), ({"2g.12gb": 1, "1g.6gb": 2}, 1), ({"1g.6gb": 3}, 1)]
-    assert by_layout(kept) == [({"2g.12gb": 1, "1g.6gb": 2}, 2), ({"2g.12gb": 1, "1g.6gb": 1}, 1)]
-    assert kept.idle == {}
-
-
-def test_what_a_kept_layout_holds_beyond_is_idle() -> None:
-    kept = keep_layouts(pack(A30, {"1g.6gb": 6}), [({"1g.6gb": 4}, 5)])
-    assert by_layout(kept) == [({"1g.6gb": 4}, 2)]
-    assert kept.idle == {"1g.6gb": 2}
-
-
-def test_a_layout_that_would_cost_a_gpu_is_not_kept() -> None:
-    packing = pack(A30, {"2g.12gb": 4})
-    assert keep_layouts(packing, [({"2g.12gb": 1, "1g.6gb": 2}, 2)]) == packing
-
-
-def test_a_layout_that_the_model_cannot_have_is_passed_over() -> None:
-    packing = pack(A30, {"2g.12gb": 4})
-    assert keep_layouts(packing, [({"2g.12gb": 3}, 1), ({"3g.20gb": 2}, 1)]) == packing
-
-
-def test_where_the_rest_takes_a_gpu_more_nothing_is_kept() -> None:
-    packing = pack(OWN, {LARGE: 1, MEDIUM: 3, SMALL: 11})
-    assert packing.gpus == 3
-    assert keep_layouts(packing, [({SMALL: 1}, 1)]) == packing
-
-
-def test_a_layout_that_is_kept_and_chosen_too_is_named_once() -> None:
-    packing = pack(A30, {"2g.12gb": 4, "1g.6gb": 4})
-    assert by_layout(keep_layouts(packing, [({"2g.12gb": 2}, 1), ({"1g.6gb": 4}, 0)])) == [
-        ({"2g.12gb": 2}, 2),
-        ({"1g.6gb": 4}, 1),
-    ]
-
-
 def by_layout(packing: Packing) -> list[tuple[dict[str, int], int]]:
     return [(dict(layout), times) for layout, times in packing.layouts]
-
-
-@given(st.data())
-def test_keeping_costs_no_gpu(data: st.DataObject) -> None:
-    gpu = data.draw(st.sampled_from(MIG_GPUS))
-    counts = {profile.name: data.draw(st.integers(0, 9)) for profile in gpu.profiles}
-    layouts = data.draw(st.lists(st.sampled_from(catalogued(gpu.id)), max_size=3))
-    packing = pack(gpu, counts)
-    kept = keep_layouts(packing, [(layout, data.draw(st.integers(0, 4))) for layout in layouts])
-    assert kept.gpus == packing.gpus
-    assert not Counter(counts) - held_by(kept)
-    assert all(fits(gpu, layout) for layout, _ in kept.layouts)
 
 
 # --- A model whose prices do not settle it -----------------------------------------------------------------------
@@ -170,28 +114,28 @@ def test_keeping_costs_no_gpu(data: st.DataObject) -> None:
 
 def test_a_search_proves_what_prices_cannot() -> None:
     packing = pack(OWN, {LARGE: 2, MEDIUM: 3, SMALL: 6})
-    assert packing.gpus == packing.bound.least == 3
-    assert packing.bound.proof is Proof.SEARCH
+    assert packing.gpus == packing.least == 3
+    assert cost(packing.prices, packing.counts) <= 2
     assert not_held(packing) == []
 
 
 def test_a_search_reaches_what_layouts_one_after_the_other_do_not() -> None:
     packing = pack(a_model_of_decoders(115, 6, 48, 19, 12), {SMALL: 4, MEDIUM: 6, LARGE: 9})
-    assert packing.gpus == 4
-    assert packing.bound.proof is Proof.PRICES
+    assert packing.gpus == packing.least == 4
+    assert cost(packing.prices, packing.counts) > 3
     assert not_held(packing) == []
 
 
 def test_of_many_gpus_a_search_says_what_it_does_not_prove() -> None:
     packing = pack(OWN, {LARGE: 152, MEDIUM: 203, SMALL: 556})
-    assert (packing.gpus, int(packing.bound.least), packing.bound.proof) == (153, 152, Proof.NONE)
+    assert (packing.gpus, packing.least) == (153, 152)
     assert not_held(packing) == []
 
 
 def test_prices_still_prove_what_they_can() -> None:
     packing = pack(OWN, {LARGE: 2, MEDIUM: 3, SMALL: 5})
-    assert packing.gpus == 2
-    assert packing.bound.proof is Proof.PRICES
+    assert packing.gpus == packing.least == 2
+    assert cost(packing.prices, packing.counts) > 1
     assert not_held(packing) == []
 
 

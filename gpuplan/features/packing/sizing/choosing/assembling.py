@@ -1,22 +1,27 @@
-"""Nodes of few cuts, made of how many GPUs hold what."""
+"""Makes nodes of few cuts out of the forms that were chosen, and hands out what they have."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from itertools import accumulate
+from math import ceil
 
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.compiler.planning.placement.arrangement import InstanceCounts, Key, as_key
-from gpuplan.features.packing.sizing.answers import Cut, Group, NodeType, Today
-from gpuplan.features.packing.sizing.choosing.forms import UNCUT, GpuForm, NodeForm, cut_of
+from gpuplan.compiler.planning.placement.arrangement import Key, as_key
+from gpuplan.features.packing.sizing.answers import Cut, Grant, Group, NodeType, Today, Way
+from gpuplan.features.packing.sizing.choosing.asking import Ask, Place
+from gpuplan.features.packing.sizing.choosing.forms import UNCUT, GpuForm, NodeForm, cut_of, node_parts
+from gpuplan.features.packing.sizing.choosing.parts import Part, whole
+from gpuplan.features.packing.sizing.needs import Need
 
 Gangs = tuple[int, ...]
 
 
 class Assembled(NamedTuple):
-    """Nodes that are cut alike, and for how many of them which pods with several GPUs they have room for."""
+    """Nodes that are cut alike. ``gangs`` has how many of them have room for the same pods with several GPUs."""
 
     number: int
     cut: Cut
@@ -31,40 +36,43 @@ class Assembled(NamedTuple):
 def assemble(
     types: Sequence[NodeType], nodes: Sequence[tuple[NodeForm, int]], gpus: Sequence[tuple[GpuForm, int]]
 ) -> list[Assembled]:
-    """The nodes of an answer: those whose cut is given, and those that GPU forms are laid onto."""
-    found: dict[tuple[int, object, str], Assembled] = {}
+    """Return the nodes of an answer: those whose cut is given, and those onto which GPU forms are laid."""
+    made: dict[tuple[int, object, str], Assembled] = {}
     for number, node_type in enumerate(types):
-        left = Counter({as_key(form.instances): count for form, count in gpus if form.number == number})
+        free = Counter({as_key(form.instances): count for form, count in gpus if form.number == number})
         mine = [(form, count) for form, count in nodes if form.number == number]
-        for form, count in sorted(mine, key=lambda item: (item[0].cut is None, -len(item[0].gangs), item[0].gangs)):
-            if form.cut is not None:
-                _add(found, Assembled(number, form.cut, form.today, {form.gangs: count}))
-            else:
-                for per_gpu, times in _lay(left, form, count, node_type.gpus_per_node):
-                    _add(found, Assembled(number, cut_of(per_gpu), None, {form.gangs: times}))
-    return list(found.values())
+        for form, count in sorted(mine, key=lambda pair: (pair[0].cut is None, -len(pair[0].gangs), pair[0].gangs)):
+            laid = [(form.cut, count)] if form.cut else _lay(free, form, count, node_type.gpus_per_node)
+            for cut, times in laid:
+                key = number, cut.key, form.today.pool if form.today else ""
+                before = made[key].gangs if key in made else {}
+                made[key] = Assembled(number, cut, form.today, Counter(before) + Counter({form.gangs: times}))
+    return list(made.values())
 
 
-def _add(found: dict[tuple[int, object, str], Assembled], more: Assembled) -> None:
-    key = more.number, cut_key(more.cut), more.today.pool if more.today else ""
-    known = found.get(key)
-    gangs = Counter(known.gangs) + Counter(more.gangs) if known else more.gangs
-    found[key] = more._replace(gangs=gangs)
+def layouts(
+    types: Sequence[NodeType], nodes: Sequence[tuple[NodeForm, int]], gpus: Sequence[tuple[GpuForm, int]]
+) -> set[tuple[str, object]]:
+    """Return the layouts that an answer makes, but for those of kept pools."""
+    return {
+        (types[one.number].gpu.id, one.cut.key)
+        for one in assemble(types, nodes, gpus)
+        if one.cut.way is Way.MIG and not (one.today and one.today.is_kept)
+    }
 
 
-def cut_key(cut: Cut) -> tuple[object, ...]:
-    """Equal for cuts that are the same but for which GPU of the node is which."""
-    return cut.way, cut.replicas, tuple(sorted(as_key(counts) for counts in cut.per_gpu))
+def _lay(free: Counter[Key], form: NodeForm, nodes: int, gpus: int) -> list[tuple[Cut, int]]:
+    """Lay GPUs onto so many nodes, column by column of all nodes, so that nodes differ only at the end of a kind.
 
-
-def _lay(left: Counter[Key], form: NodeForm, nodes: int, gpus: int) -> list[tuple[list[InstanceCounts], int]]:
-    """GPUs laid onto so many nodes, column by column of all nodes, so that nodes differ only where one kind ends.
-
-    Kinds that many GPUs are of come first. What is spare goes to those that it fills a column of; the rest of it
-    repeats the last kind, or stays whole where there is none.
+    Kinds of many GPUs come first. Spare GPUs go to kinds of which they fill a column. The others repeat the last kind,
+    or stay whole if there is none. Pods with several GPUs get whole GPUs.
     """
     room = nodes * form.free
-    laid = _take(left, room, whole_first=bool(form.gangs))
+    laid: Counter[Key] = Counter()
+    for key in sorted(free, key=lambda key: (bool(key) is bool(form.gangs), -free[key], key)):
+        if count := min(free[key], room - laid.total()):
+            laid[key] = count
+            free[key] -= count
     spare = room - laid.total()
     for key in sorted(laid, key=lambda key: -laid[key] % nodes):
         if 0 < (lacks := -laid[key] % nodes) <= spare:
@@ -79,21 +87,11 @@ def _lay(left: Counter[Key], form: NodeForm, nodes: int, gpus: int) -> list[tupl
         row = (kinds[bisect_right(ends, first + column * nodes)] for column in range(form.free))
         rows[tuple(sorted(row))] += after - first
     rest = [UNCUT] * (gpus - form.free)
-    return [([dict(key) for key in row] + rest, times) for row, times in rows.items()]
-
-
-def _take(left: Counter[Key], room: int, *, whole_first: bool) -> Counter[Key]:
-    taken: Counter[Key] = Counter()
-    for key in sorted(left, key=lambda key: (bool(key) is whole_first, -left[key], key)):
-        count = min(left[key], room - taken.total())
-        if count:
-            taken[key] = count
-            left[key] -= count
-    return taken
+    return [(cut_of([*map(dict, row), *rest]), times) for row, times in rows.items()]
 
 
 def groups(types: Sequence[NodeType], assembled: Sequence[Assembled]) -> list[tuple[Group, Assembled]]:
-    """The groups of an answer, each with the pool that it stays or becomes.
+    """Return the groups of an answer, each with the pool that it stays or becomes.
 
     Nodes that are cut as a pool is today are that pool. Others are new pools of nodes that no pool has today, or become
     a pool that has no nodes left as it is, the one with the most nodes first: fewer pools come and go.
@@ -102,14 +100,14 @@ def groups(types: Sequence[NodeType], assembled: Sequence[Assembled]) -> list[tu
     named: list[tuple[Assembled, str]] = []
     strangers: dict[int, list[Assembled]] = defaultdict(list)
     for one in sorted(assembled, key=lambda one: (one.today is None, one.number, -one.nodes)):
-        today = one.today or next((t for t in pools[one.number] if cut_key(t.cut) == cut_key(one.cut)), None)
+        today = one.today or next((t for t in pools[one.number] if t.cut.key == one.cut.key), None)
         if today is None or today not in pools[one.number]:
             strangers[one.number].append(one)
             continue
         pools[one.number].remove(today)
         named.append((one._replace(cut=today.cut), today.pool))
     for number, others in strangers.items():
-        unused = _unused(types[number], [one for one, _ in named if one.number == number])
+        unused = _unused_nodes(types[number], [one for one, _ in named if one.number == number])
         free = iter(sorted((t for t in pools[number] if not t.is_kept), key=lambda t: (-t.nodes, t.pool)))
         for one in sorted(others, key=lambda one: -one.nodes):
             if one.nodes <= unused:
@@ -119,16 +117,105 @@ def groups(types: Sequence[NodeType], assembled: Sequence[Assembled]) -> list[tu
                 named.append((one, next((today.pool for today in free), "")))
     return [
         (Group(types[one.number], one.cut, one.nodes, pool), one)
-        for one, pool in sorted(named, key=lambda item: item[0].number)
+        for one, pool in sorted(named, key=lambda pair: pair[0].number)
     ]
 
 
-def _unused(node_type: NodeType, staying: Sequence[Assembled]) -> int:
-    """Nodes that no pool has today, less those that pools grow by which stay."""
+def _unused_nodes(node_type: NodeType, staying: Sequence[Assembled]) -> int:
+    """Return how many nodes no pool has today, less those by which pools grow that stay."""
     if node_type.nodes is None:
         return 0
-    nodes = {cut_key(today.cut): 0 for today in node_type.pools}
+    nodes: Counter[object] = Counter()
     for today in node_type.pools:
-        nodes[cut_key(today.cut)] += today.nodes
-    grown = sum(max(one.nodes - nodes.get(cut_key(one.cut), 0), 0) for one in staying)
-    return max(node_type.nodes - sum(nodes.values()) - grown, 0)
+        nodes[today.cut.key] += today.nodes
+    grown = sum(max(one.nodes - nodes[one.cut.key], 0) for one in staying)
+    return max(node_type.nodes - nodes.total() - grown, 0)
+
+
+# --- Who gets what of them -------------------------------------------------------------------------------------------
+
+
+class Granted:
+    """Parts of groups, handed out one need after another."""
+
+    def __init__(self, types: Sequence[NodeType], groups: Sequence[tuple[Group, Assembled]]) -> None:
+        self.grants: list[Grant] = []
+        self.unmet: list[tuple[Need, int]] = []
+        self._free: list[tuple[Group, int, Counter[Part]]] = []
+        for group, assembled in groups:
+            gpu = types[assembled.number].gpu
+            parts: Counter[Part] = Counter()
+            for gangs, nodes in assembled.gangs.items():
+                held = node_parts(types[assembled.number], assembled.cut)
+                held[whole(gpu)] -= sum(gangs)
+                held.update(whole(gpu, size) for size in gangs)
+                for part, count in held.items():
+                    parts[part] += count * nodes
+            self._free.append((group, assembled.number, parts))
+
+    def fitted(self, asked: Sequence[Ask], taken: Sequence[Mapping[Place, int]]) -> list[Mapping[Place, int]]:
+        """Return the parts that are taken, each exchanged for the smallest spare part that answers as much."""
+        spare: Counter[Place] = Counter()
+        for _, number, parts in self._free:
+            spare.update({(number, part): count for part, count in parts.items()})
+        fitting = [dict(places) for places in taken]
+        for places in fitting:
+            spare.subtract(places)
+        while sum(_shrink(ask, places, spare) for ask, places in zip(asked, fitting, strict=True)):
+            pass
+        return [{place: count for place, count in places.items() if count} for places in fitting]
+
+    def serve(self, ask: Ask, taken: Mapping[Place, int]) -> None:
+        """Serve needs in their order; of a need's parts first those that are worth the most to it."""
+        order = {place: at for at, place in enumerate(ask.worth)}
+        places = sorted(taken, key=lambda place: (-ask.worth[place], order[place]))
+        rest = Counter({place: taken[place] for place in places})
+        for need, amount in zip(ask.needs, ask.amounts, strict=True):
+            missing = amount
+            for place in places:
+                worth = ask.worth[place]
+                wanted = min(rest[place], ceil(missing / worth)) if missing > 0 else 0
+                rest[place] -= wanted
+                missing -= worth * self._hand_out(need, place, wanted)
+            if missing > 0:
+                self.unmet.append((need, pods_for(ask, missing)))
+
+    def _hand_out(self, need: Need, place: Place, wanted: int) -> int:
+        number, part = place
+        missing = wanted
+        for group, at, parts in self._free:
+            if at == number and (count := min(parts[part], missing)) > 0:
+                parts[part] -= count
+                missing -= count
+                self.grants.append(Grant(need, group, part.name, count * part.gpus))
+        return wanted - missing
+
+
+def _shrink(ask: Ask, places: dict[Place, int], spare: Counter[Place]) -> bool:
+    """Exchange parts for smaller ones that nobody has; return whether any was exchanged."""
+
+    def size(place: Place) -> tuple[int, Fraction]:
+        return place[1].memory_mib or 0, place[1].compute
+
+    def is_smaller(other: Place, place: Place) -> bool:
+        singles = other[0] == place[0] and other[1].gpus == place[1].gpus == 1
+        is_enough = singles and ask.worth[other] >= ask.worth[place]
+        return is_enough and size(other) < size(place) and other[1].compute <= place[1].compute
+
+    has_changed = False
+    for place in [place for place, count in places.items() if count]:
+        smaller = [other for other in ask.worth if spare[other] > 0 and is_smaller(other, place)]
+        for other in sorted(smaller, key=size):
+            count = min(places[place], spare[other])
+            if count > 0:
+                places[place] -= count
+                places[other] = places.get(other, 0) + count
+                spare[place] += count
+                spare[other] -= count
+                has_changed = True
+    return has_changed
+
+
+def pods_for(ask: Ask, amount: Fraction) -> int:
+    """Return how many more pods it takes: those of a service are counted as its best ones."""
+    return ceil(amount / max(ask.worth.values(), default=Fraction(1)))

@@ -1,4 +1,4 @@
-"""What one node, or one GPU of a node, can be made into: the columns that an answer is made of."""
+"""The forms that one node, or one GPU of a node, can have: the columns of which an answer is made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNCUT: InstanceCounts = MappingProxyType({})
 
 
 class GpuForm(Value, eq=False):
-    """One GPU: the instances on it, none where it stays whole, and what pods can have of it."""
+    """One GPU: the instances on it, none if it stays whole, and the parts that pods can have of it."""
 
     number: int
     instances: InstanceCounts
@@ -25,10 +25,10 @@ class GpuForm(Value, eq=False):
 
 
 class NodeForm(Value, eq=False):
-    """One node: ``free`` GPUs that are made into GPU forms, and what pods can have of the others.
+    """One node: ``free`` GPUs that are made into GPU forms, and the parts that pods can have of the others.
 
-    ``gangs`` are the pods with several GPUs that it has room for, by their GPUs. ``cut`` is how all its GPUs are cut
-    where none is free; ``today`` is the pool that such nodes are in.
+    ``gangs`` has a number of GPUs for each pod with several GPUs that the node has room for. If no GPU is free, ``cut``
+    is how all of them are cut; ``today`` is the pool that such nodes are in.
     """
 
     number: int
@@ -40,7 +40,7 @@ class NodeForm(Value, eq=False):
 
 
 def filled(node_type: NodeType, layout: InstanceCounts, names: Iterable[str]) -> InstanceCounts:
-    """The layout with all that fits beside it of what is asked for: it costs nothing."""
+    """Return the layout with all instances beside it that fit and are asked for: they cost nothing."""
     for full in maximal_layouts(node_type.gpu, set(names)):
         if all(full.get(name, 0) >= held for name, held in layout.items()):
             return full
@@ -48,7 +48,7 @@ def filled(node_type: NodeType, layout: InstanceCounts, names: Iterable[str]) ->
 
 
 def standing_places(types: Sequence[NodeType]) -> Iterator[Place]:
-    """What pods can have of nodes that are cut already, several whole GPUs of one among it."""
+    """Yield the parts that pods can have of nodes that are cut already, several whole GPUs of a node among them."""
     for number, node_type in enumerate(types):
         for today in node_type.pools:
             parts = node_parts(node_type, today.cut)
@@ -78,7 +78,7 @@ def gpu_parts(node_type: NodeType, counts: InstanceCounts) -> Mapping[Part, int]
 
 
 def gpu_forms(number: int, node_type: NodeType, wanted: Iterable[Place]) -> list[GpuForm]:
-    """All maximal layouts of the profiles that are asked for, and the whole GPU where one is."""
+    """Return all maximal layouts of the profiles that are asked for, and the whole GPU if one is asked for."""
     parts = [part for at, part in wanted if at == number]
     names = {part.name for part in parts if part.way is Way.MIG}
     layouts = maximal_layouts(node_type.gpu, names) if names else ()
@@ -89,12 +89,12 @@ def gpu_forms(number: int, node_type: NodeType, wanted: Iterable[Place]) -> list
 
 
 def node_forms(number: int, node_type: NodeType, wanted: Iterable[Place], forms: Sequence[GpuForm]) -> list[NodeForm]:
-    """Nodes that are cut as the answer wants: by GPU, or all their GPUs alike."""
+    """Return nodes that are cut as the answer wants: by GPU, or all their GPUs alike."""
     parts = [part for at, part in wanted if at == number]
     gangs = sorted({part.gpus for part in parts if part.gpus > 1}, reverse=True)
     gpus = node_type.gpus_per_node
     shares = [part for part in parts if part.way in (Way.TIME_SLICING, Way.MPS)]
-    found = [
+    nodes = [
         NodeForm(number, 0, {part: gpus * part.replicas}, cut=shared_cut(part.way, gpus, part.replicas))
         for part in dict.fromkeys(shares)
     ]
@@ -102,17 +102,14 @@ def node_forms(number: int, node_type: NodeType, wanted: Iterable[Place], forms:
         taken = {whole(node_type.gpu, size): count for size, count in Counter(group).items()}
         rest = gpus - sum(group)
         if not node_type.is_equal_within_node:
-            found.append(NodeForm(number, rest, taken, group))
+            nodes.append(NodeForm(number, rest, taken, group))
         elif group:
-            found.append(NodeForm(number, 0, taken | {whole(node_type.gpu): rest}, group, uncut(gpus)))
+            nodes.append(NodeForm(number, 0, taken | {whole(node_type.gpu): rest}, group, uncut(gpus)))
     if node_type.is_equal_within_node:
-        found += [_alike(form, gpus) for form in forms]
-    return found
-
-
-def _alike(form: GpuForm, gpus: int) -> NodeForm:
-    parts = {part: count * gpus for part, count in form.parts.items()}
-    return NodeForm(form.number, 0, parts, cut=cut_of((form.instances,) * gpus))
+        for form in forms:
+            alike = {part: count * gpus for part, count in form.parts.items()}
+            nodes.append(NodeForm(number, 0, alike, cut=cut_of((form.instances,) * gpus)))
+    return nodes
 
 
 def shared_cut(way: Way, gpus: int, replicas: int) -> Cut:
@@ -124,19 +121,19 @@ def uncut(gpus: int) -> Cut:
 
 
 def cut_of(per_gpu: Iterable[InstanceCounts]) -> Cut:
-    """The cut of a node whose GPUs hold that; their order is always the same, the fullest first."""
-    ordered = tuple(sorted(per_gpu, key=_by_instances))
+    """Return the cut of a node whose GPUs hold these instances, in one order: whole GPUs come last."""
+
+    def key(counts: InstanceCounts) -> tuple[bool, int, tuple[tuple[str, int], ...]]:
+        return not counts, sum(counts.values()), tuple(sorted(counts.items(), reverse=True))
+
+    ordered = tuple(sorted(per_gpu, key=key))
     return Cut(Way.MIG if any(ordered) else Way.WHOLE, ordered)
-
-
-def _by_instances(counts: InstanceCounts) -> tuple[bool, int, tuple[tuple[str, int], ...]]:
-    return not counts, sum(counts.values()), tuple(sorted(counts.items(), reverse=True))
 
 
 def cut_forms(
     number: int, node_type: NodeType, cut: Cut, today: Today | None, wanted: Iterable[Place]
 ) -> Iterator[NodeForm]:
-    """Nodes of that cut, with each choice of pods with several GPUs on its whole GPUs."""
+    """Yield nodes of that cut, with each choice of pods with several GPUs on its whole GPUs."""
     sizes = sorted({part.gpus for at, part in wanted if at == number and part.gpus > 1}, reverse=True)
     parts = node_parts(node_type, cut)
     one = whole(node_type.gpu)
@@ -147,7 +144,7 @@ def cut_forms(
 
 
 def _gangs(sizes: Sequence[int], gpus: int) -> Iterator[tuple[int, ...]]:
-    """Every choice of pods of several GPUs that have room on so many, none of them too."""
+    """Yield every choice of pods of several GPUs that have room on so many, also no pod."""
     if not sizes:
         yield ()
         return

@@ -1,8 +1,8 @@
-"""What a pod can have of a GPU, and which of it is enough for what a need asks."""
+"""The parts of a GPU that a pod can have, and whether a part is enough for what a need asks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from fractions import Fraction
 
 from gpuplan.compiler.base.values import NamedTuple
@@ -22,8 +22,8 @@ _STRENGTH = {isolation: strength for strength, isolation in enumerate(reversed(I
 class Part(NamedTuple):
     """A MIG instance, a share of a GPU, or ``gpus`` whole GPUs of one node.
 
-    ``name`` is that of the unit that a pool hands out. ``compute`` is the part of one GPU's; memory and engines that
-    nobody has read are None, and enough for no need that asks for any.
+    ``name`` is that of the unit that a pool hands out. ``compute`` is a part of one GPU's compute. Memory and engines
+    that the catalog does not know are None, and enough for no need that asks for any.
     """
 
     gpu: Gpu
@@ -56,24 +56,19 @@ def share(gpu: Gpu, way: Way, replicas: int) -> Part:
     return Part(gpu, way, SHARE, memory, Fraction(1, replicas), engines, isolation, replicas)
 
 
-def size(part: Part) -> tuple[object, ...]:
-    """What tells which of two parts is the smaller one."""
-    return part.gpus, part.memory_mib or 0, part.compute, part.isolation.value, part.gpu.id, part.name, -part.replicas
-
-
-def wants_whole(need: Need) -> bool:
+def _wants_whole(need: Need) -> bool:
     return need.gpus > 0 or need.isolation is Isolation.WHOLE_GPU
 
 
 def holds(part: Part, need: Need) -> bool:
-    """Whether a pod of the need can run there by what the catalog says; of a service, where it was measured in time.
+    """Whether a pod of the need can run there, by the catalog. A service must have been measured there, and in time.
 
     A whole GPU counts with all memory that the driver reports. The driver keeps about a hundredth of it to itself: CUDA
-    has 79.15 GiB of the 80 of an A100. What an instance has is what is left.
+    has 79.15 GiB of the 80 of an A100. The memory of an instance is what remains.
     """
     return (
         part.gpus == max(need.gpus, 1)
-        and (part.way is Way.WHOLE or not wants_whole(need))
+        and (part.way is Way.WHOLE or not _wants_whole(need))
         and _STRENGTH[part.isolation] >= _STRENGTH[need.isolation]
         and (not need.models or part.gpu.id in need.models)
         and (not need.memory_mib or (part.memory_mib is not None and need.memory_mib <= part.memory_mib))
@@ -85,12 +80,12 @@ def holds(part: Part, need: Need) -> bool:
 
 
 def _is_measured(need: Need) -> bool:
-    """How many pods can share a GPU is known only of those that say what each of them takes."""
+    """Whether the need says what each of its pods takes: only then is it known how many can share a GPU."""
     return need.memory_mib > 0 or need.compute > 0
 
 
 def find_point(service: Service, part: Part) -> Throughput | None:
-    """The batch and the number of processes that answer the most requests there, each of them in time."""
+    """Return the measurement there with the most requests, each of them answered in time, or None."""
     if part.name == SHARE or part.gpus > 1:
         return None
     slices = round(part.compute * part.gpu.compute_slices)
@@ -102,15 +97,11 @@ def find_point(service: Service, part: Part) -> Throughput | None:
         and point.processes <= service.max_processes
         and (service.latency_ms is None or point.latency_ms <= service.latency_ms)
     ]
-    return max(usable, key=_by_requests, default=None)
-
-
-def _by_requests(point: Throughput) -> tuple[float, int, int]:
-    return point.requests_per_second, -point.processes, -point.batch
+    return max(usable, key=lambda point: (point.requests_per_second, -point.processes, -point.batch), default=None)
 
 
 def requests(service: Service, part: Part) -> Fraction:
-    """What the service reaches there a second, to a millionth of a request: measurements are no more exact."""
+    """Return the requests a second that the service answers there; measurements are exact to a millionth."""
     point = find_point(service, part)
     return Fraction(0) if point is None else exact(point.requests_per_second)
 
@@ -123,11 +114,11 @@ def exact(requests_per_second: float) -> Fraction:
 
 
 def smallest_profiles(gpu: Gpu, need: Need, profiles: Iterable[str] | None = None) -> tuple[Profile, ...]:
-    """The profiles of the model that hold a pod of the need, without those in whose stead a smaller one does.
+    """Return the profiles of the model that hold a pod of the need, without those that a smaller one can replace.
 
-    One takes the place of another where it fits on any GPU that held the other, and a service reaches as much there.
-    What remains cannot be decided for the need alone, such as ``1g.10gb+me`` and ``1g.20gb`` for a video decoder.
-    ``profiles`` are those that may be made, all where None.
+    A profile replaces another if it fits on any GPU that held the other, and a service answers as much there. Other
+    needs decide among the rest, such as ``1g.10gb+me`` and ``1g.20gb`` for a video decoder. ``profiles`` are those that
+    may be made, all if None.
     """
     allowed = None if profiles is None else set(profiles)
     fitting = [
@@ -135,22 +126,13 @@ def smallest_profiles(gpu: Gpu, need: Need, profiles: Iterable[str] | None = Non
         for profile in gpu.profiles
         if (allowed is None or profile.name in allowed) and holds(instance(gpu, profile), need)
     ]
+    fitting.sort(key=lambda one: (one.memory_slices, one.compute_slices, sum(count or 0 for count in one.engines)))
+    reached = {one.name: requests(need.service, instance(gpu, one)) if need.service else 0 for one in fitting}
     kept: list[Profile] = []
-    for profile in sorted(fitting, key=_by_size):
-        if not any(_replaces(gpu, need, smaller, profile) for smaller in kept):
+    for profile in fitting:
+        if not any(is_no_larger(one, profile) and reached[one.name] >= reached[profile.name] for one in kept):
             kept.append(profile)
     return tuple(kept)
-
-
-def _by_size(profile: Profile) -> tuple[int, int, int]:
-    return profile.memory_slices, profile.compute_slices, sum(count or 0 for count in profile.engines)
-
-
-def _replaces(gpu: Gpu, need: Need, one: Profile, other: Profile) -> bool:
-    return is_no_larger(one, other) and (
-        need.service is None
-        or requests(need.service, instance(gpu, one)) >= requests(need.service, instance(gpu, other))
-    )
 
 
 def is_no_larger(one: Profile, other: Profile) -> bool:
@@ -158,35 +140,25 @@ def is_no_larger(one: Profile, other: Profile) -> bool:
     is_within = all(any(not place.mask & ~wider.mask for place in one.placements) for wider in other.placements)
     mine, others = one.engines, other.engines
     takes_no_more = all((a or 0) <= (b or 0) for a, b in zip(mine, others, strict=True))
-    return is_within and takes_no_more and one.max_instances >= _most_apart(one)
-
-
-def _most_apart(profile: Profile) -> int:
-    """How many placements of a profile there are side by side, were it alone and without a maximum."""
-    end = count = 0
-    for place in sorted(profile.placements, key=lambda place: place.end):
+    end = side_by_side = 0
+    for place in sorted(one.placements, key=lambda place: place.end):
         if place.start >= end:
-            end, count = place.end, count + 1
-    return count
+            end, side_by_side = place.end, side_by_side + 1
+    return is_within and takes_no_more and one.max_instances >= side_by_side
 
 
 # --- Shares ------------------------------------------------------------------------------------------------------
 
 
 def most_shares(gpu: Gpu, way: Way, need: Need) -> int:
-    """Into how many shares a GPU can be divided so that each is enough for a pod of the need; 0 where into none."""
-    if need.service is not None or wants_whole(need) or not _is_measured(need):
+    """Return the most shares of a GPU of which each is enough for a pod of the need, or 0 if there are none."""
+    if need.service is not None or _wants_whole(need) or not _is_measured(need):
         return 0
-    limits = [most_mps_clients(gpu) if way is Way.MPS else MANY_SHARES, *_ratios(gpu, need)]
+    limits = [most_mps_clients(gpu) if way is Way.MPS else MANY_SHARES]
+    if need.memory_mib:
+        limits.append(gpu_memory_mib(gpu) // need.memory_mib)
+    if need.compute:
+        limits.append(int(1 / need.compute))
+    limits += [(getattr(gpu.engines, engine) or 0) // count for engine, count in need.engines.items() if count]
     most = min(limits)
     return most if most > 1 and holds(share(gpu, way, most), need) else 0
-
-
-def _ratios(gpu: Gpu, need: Need) -> Iterator[int]:
-    if need.memory_mib:
-        yield gpu_memory_mib(gpu) // need.memory_mib
-    if need.compute:
-        yield int(1 / need.compute)
-    for engine, count in need.engines.items():
-        if count:
-            yield (getattr(gpu.engines, engine) or 0) // count

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import ceil
 
 from gpuplan.compiler.base.values import Value
-from gpuplan.features.packing.sizing.answers import Bound, Cut, NodeType
+from gpuplan.features.packing.sizing.answers import Bound, Cut, NodeType, Way
 from gpuplan.features.packing.sizing.choosing.asking import Ask, Place
 from gpuplan.features.packing.sizing.choosing.forms import GpuForm, NodeForm, cut_forms, gpu_forms, node_forms
 from gpuplan.features.packing.sizing.choosing.highs import INFINITE, Program, Solution
@@ -16,8 +16,8 @@ from gpuplan.features.packing.sizing.choosing.highs import INFINITE, Program, So
 Costs = Mapping[int, float]
 
 
-class Found(Value):
-    """How many nodes and GPUs of each form, and how many parts each ask has at each place."""
+class Solved(Value):
+    """The numbers of nodes and GPUs of each form, and of parts that each ask has at each place."""
 
     nodes: tuple[tuple[NodeForm, int], ...]
     gpus: tuple[tuple[GpuForm, int], ...]
@@ -28,13 +28,21 @@ class Found(Value):
 class Choice:
     """One program for all that is asked of a choice, one objective after another.
 
-    Numbers: nodes by form, GPUs by form, parts by ask and place, and of the pools of today how many nodes stay as they
-    are. Rows: GPUs of a node that are made into GPU forms, nodes of a type, parts that there are, what is asked for.
-    ``supply`` is how many of each part a node or GPU of each form has.
-    ``cuts`` are more ways to cut the nodes of a type than those of `forms`.
+    Its numbers are nodes by form, GPUs by form, parts by ask and place, and the nodes of today's pools that stay as
+    they are. Its rows are on GPUs that are made into GPU forms, nodes of a type, parts that exist, and amounts of asks.
+    ``supply`` is how many of each part a node or GPU of each form has. ``cuts`` are more ways to cut the nodes of
+    a type than those of `forms`; with ``most_layouts`` no more layouts are used, beside those of pools that are kept.
     """
 
-    def __init__(self, types: Sequence[NodeType], asked: Sequence[Ask], cuts: Sequence[tuple[int, Cut]] = ()) -> None:
+    def __init__(
+        self,
+        types: Sequence[NodeType],
+        asked: Sequence[Ask],
+        amounts: Sequence[Fraction] = (),
+        *,
+        cuts: Sequence[tuple[int, Cut]] = (),
+        most_layouts: int | None = None,
+    ) -> None:
         self.types, self.asked = types, asked
         self.program = Program()
         self.node_forms: dict[int, NodeForm] = {}
@@ -46,11 +54,14 @@ class Choice:
         wanted = list(dict.fromkeys(place for ask in asked for place in ask.worth if place in ask.least))
         held = list(dict.fromkeys(place for ask in asked for place in ask.worth))
         for number, node_type in enumerate(types):
-            own = [(cut, None) for at, cut in cuts if at == number]
-            given = [*own, *((today.cut, today) for today in node_type.pools)]
+            more = [(cut, None) for at, cut in cuts if at == number]
+            given = [*more, *((today.cut, today) for today in node_type.pools)]
             forms = [form for cut, today in given for form in cut_forms(number, node_type, cut, today, held)]
             self._add_type(number, node_type, wanted, forms)
         self._add_asks()
+        self.demand(amounts)
+        if most_layouts is not None:
+            self._limit_layouts(most_layouts)
 
     def _add_type(
         self,
@@ -80,7 +91,11 @@ class Choice:
         return index
 
     def _add_today(self, number: int, node_type: NodeType, nodes: Mapping[int, NodeForm]) -> None:
-        """Kept pools keep all their nodes; of others, nodes over those that stay and those in no pool are cut again."""
+        """Have kept pools keep all their nodes, and count the nodes of today's pools that stay and that are cut again.
+
+        Nodes that no pool has today are not cut again. If there may be any number of nodes, none is added while a node
+        of today has nothing to do.
+        """
         stays = []
         for today in node_type.pools:
             alike = [index for index, form in nodes.items() if form.today is today]
@@ -89,28 +104,22 @@ class Choice:
             stay = self.program.number(today.nodes)
             self.program.row(0, {**dict.fromkeys(alike, 1), stay: -1}, INFINITE)
             stays.append(stay)
-        if stays:
-            self.stays += stays
-            self._add_recut(number, node_type, nodes, stays)
-
-    def _add_recut(self, number: int, node_type: NodeType, nodes: Mapping[int, NodeForm], stays: Sequence[int]) -> None:
-        """Nodes of today that are cut again: all that do not stay, but for those that no pool has today.
-
-        Where there may be any number of nodes, none is added while one of today has nothing to do.
-        """
-        today = sum(pool.nodes for pool in node_type.pools)
+        if not stays:
+            return
+        self.stays += stays
+        in_pools = sum(pool.nodes for pool in node_type.pools)
         again = self.recut[number] = self.program.number()
         changed = {**dict.fromkeys(nodes, -1), **dict.fromkeys(stays, 1), again: 1}
         if node_type.nodes is not None:
-            self.program.row(min(today - node_type.nodes, 0), changed, INFINITE)
+            self.program.row(min(in_pools - node_type.nodes, 0), changed, INFINITE)
             return
         adds = self.program.number(1)
-        self.program.row(0, {**changed, adds: self.most_nodes + today}, INFINITE)
-        self.program.row(0, {**dict.fromkeys(stays, 1), again: 1, adds: -today}, INFINITE)
+        self.program.row(0, {**changed, adds: self._most_nodes + in_pools}, INFINITE)
+        self.program.row(0, {**dict.fromkeys(stays, 1), again: 1, adds: -in_pools}, INFINITE)
 
     @property
-    def most_nodes(self) -> int:
-        """More than any answer has use for: one for each part that is asked for, or all that there are."""
+    def _most_nodes(self) -> int:
+        """More nodes than any answer has use for: one for each part that is asked for, or all that there are."""
         asked = sum(ceil(ask.amount / min(ask.worth.values())) for ask in self.asked)
         return max([asked, *(node_type.nodes or 0 for node_type in self.types)])
 
@@ -127,29 +136,41 @@ class Choice:
     # --- What is asked of it ---
 
     def answers(self, at: int) -> Costs:
-        """How much of an ask is answered: the sum of what each part is worth to it."""
+        """Return the costs by which parts answer an ask: what each part is worth to it."""
         return {index: float(self.asked[at].worth[place]) for place, index in self.parts[at].items()}
 
-    def demand(self, at: int, amount: Fraction) -> None:
-        if amount:
-            self.program.row(float(amount), self.answers(at), INFINITE)
+    def demand(self, amounts: Sequence[Fraction]) -> None:
+        """Demand an amount of each ask."""
+        for at, amount in enumerate(amounts):
+            if amount:
+                self.program.row(float(amount), self.answers(at), INFINITE)
+
+    def _limit_layouts(self, most: int) -> None:
+        """Allow at most so many different layouts beside those of pools that are kept."""
+        alike: dict[object, list[int]] = defaultdict(list)
+        for index, form in self.node_forms.items():
+            if form.cut and form.cut.way is Way.MIG and not (form.today and form.today.is_kept):
+                alike[self.types[form.number].gpu.id, form.cut.key].append(index)
+        used, most_nodes = [], self._most_nodes
+        for indexes in alike.values():
+            is_used = self.program.number(1)
+            self.program.row(0, {**dict.fromkeys(indexes, -1), is_used: most_nodes}, INFINITE)
+            used.append(is_used)
+        self.program.row(0, dict.fromkeys(used, 1), most)
 
     def solve(self, costs: Costs, *, step: float, time_limit_s: float) -> Solution:
         return self.program.solve(costs, step=step, time_limit_s=time_limit_s)
 
-    def limit(self, costs: Costs, most: float) -> None:
-        self.program.row(-INFINITE, costs, most)
-
     def by_nodes(self, each: Mapping[int, float]) -> Costs:
-        """So much for each node of a type."""
+        """Return costs of so much for each node of a type."""
         return {index: each[form.number] for index, form in self.node_forms.items()}
 
-    def found(self, solution: Solution, bound: Bound) -> Found:
+    def solved(self, solution: Solution, bound: Bound) -> Solved:
         values = solution.values
         nodes = tuple((form, values[index]) for index, form in self.node_forms.items() if values[index])
         gpus = tuple((form, values[index]) for index, form in self.gpu_forms.items() if values[index])
         taken = tuple({place: values[index] for place, index in parts.items() if values[index]} for parts in self.parts)
-        return Found(nodes, gpus, taken, bound)
+        return Solved(nodes, gpus, taken, bound)
 
     def holds(self, solution: Solution, amounts: Sequence[Fraction]) -> bool:
         """Whether the rounded solution is one, and answers so much of each ask, in exact numbers."""
@@ -160,7 +181,3 @@ class Choice:
     def answered(self, at: int, solution: Solution) -> Fraction:
         worth = self.asked[at].worth
         return sum((worth[place] * solution.values[index] for place, index in self.parts[at].items()), Fraction(0))
-
-
-Maker = Callable[[Sequence[Fraction]], Choice]
-"""Makes a choice that answers so much of each ask."""

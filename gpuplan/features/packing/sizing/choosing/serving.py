@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from itertools import chain
 from math import ceil
 
 from gpuplan.compiler.planning.placement.arrangement import InstanceCounts
@@ -22,18 +23,18 @@ from gpuplan.features.packing.sizing.choosing.forms import (
     uncut,
 )
 from gpuplan.features.packing.sizing.choosing.parts import Part, whole
-from gpuplan.features.packing.sizing.choosing.program import Found
+from gpuplan.features.packing.sizing.choosing.program import Solved
 from gpuplan.features.packing.sizing.frontier import frontier
 from gpuplan.features.packing.sizing.packing import pack
 
 _FEWER = 10**6
-"""One GPU less within the same nodes counts for so little."""
+"""A GPU less within the same nodes counts for one part in so many of its price."""
 
 Forms = tuple[list[tuple[NodeForm, int]], list[tuple[GpuForm, int]]]
 
 
-def serve(asked: Sequence[Ask], types: Sequence[NodeType], objective: Objective) -> Found:
-    """An answer that holds, though there may be better ones; price lists give its bound (see `frontier`)."""
+def serve(asked: Sequence[Ask], types: Sequence[NodeType], objective: Objective) -> Solved:
+    """Return an answer that holds, though there may be better ones; price lists give its bound (see `frontier`)."""
     stock = [_Stock(number, node_type, objective) for number, node_type in enumerate(types)]
     taken: list[Counter[Place]] = [Counter() for _ in asked]
     wishes = sorted(
@@ -44,18 +45,18 @@ def serve(asked: Sequence[Ask], types: Sequence[NodeType], objective: Objective)
     for _, at, amount in wishes:
         _serve(asked[at], amount, stock, taken[at])
     forms = [one.forms() for one in stock]
-    return Found(
-        nodes=tuple(item for nodes, _ in forms for item in nodes),
-        gpus=tuple(item for _, gpus in forms for item in gpus),
+    return Solved(
+        nodes=tuple(chain.from_iterable(nodes for nodes, _ in forms)),
+        gpus=tuple(chain.from_iterable(gpus for _, gpus in forms)),
         taken=tuple(taken),
         bound=Bound(_least(asked, taken, stock), Proof.NONE),
     )
 
 
 def _serve(ask: Ask, amount: Fraction, stock: Sequence[_Stock], taken: Counter[Place]) -> None:
-    """First the smallest of pools that are kept; then wherever the rest adds least, and next where not all has room."""
+    """Serve an amount first from the smallest parts of kept pools, then always where the rest adds least."""
     missing = amount
-    for (number, part), worth in sorted(ask.worth.items(), key=lambda item: _size(item[0][1])):
+    for (number, part), worth in sorted(ask.worth.items(), key=lambda pair: _size(pair[0][1])):
         count = min(stock[number].kept[part], ceil(missing / worth)) if missing > 0 else 0
         stock[number].kept[part] -= count
         taken[number, part] += count
@@ -88,24 +89,24 @@ def _size(part: Part) -> tuple[int, int, Fraction]:
 
 
 def _least(asked: Sequence[Ask], taken: Sequence[Counter[Place]], stock: Sequence[_Stock]) -> Fraction:
-    """What cannot be gone below: kept nodes, or what all that is granted costs by prices that no GPU can exceed."""
+    """Return a lower limit: the price of kept nodes, or else of what is granted, by the dearest price list."""
     if kept := sum((one.price * one.kept_nodes for one in stock), Fraction(0)):
         return kept
-    had = [(ask, min(ask.amount, _answered(ask, places))) for ask, places in zip(asked, taken, strict=True)]
-    lists = max((len(frontier(one.node_type.gpu).prices) for one in stock if one.node_type.gpu.profiles), default=1)
-    return max(sum((_least_of(ask, amount, stock, at) for ask, amount in had), Fraction(0)) for at in range(lists))
-
-
-def _answered(ask: Ask, places: Counter[Place]) -> Fraction:
-    return sum((ask.worth[place] * count for place, count in places.items()), Fraction(0))
-
-
-def _least_of(ask: Ask, amount: Fraction, stock: Sequence[_Stock], at: int) -> Fraction:
-    return amount * min(stock[number].price_of(part, at) / worth for (number, part), worth in ask.worth.items())
+    sums = []
+    for at in range(
+        max((len(frontier(one.node_type.gpu).prices) for one in stock if one.node_type.gpu.profiles), default=1)
+    ):
+        total = Fraction(0)
+        for ask, places in zip(asked, taken, strict=True):
+            answered = sum((ask.worth[place] * count for place, count in places.items()), Fraction(0))
+            prices = (stock[number].price_of(part, at) / worth for (number, part), worth in ask.worth.items())
+            total += min(ask.amount, answered) * min(prices)
+        sums.append(total)
+    return max(sums)
 
 
 class _Stock:
-    """What is cut of one node type so far, and what pools that are kept still have."""
+    """The parts that are cut of one node type so far, and those that kept pools still have."""
 
     def __init__(self, number: int, node_type: NodeType, objective: Objective) -> None:
         self.number, self.node_type = number, node_type
@@ -123,13 +124,13 @@ class _Stock:
                 self.kept.update({part: count * today.nodes for part, count in form.parts.items()})
 
     def cost_of(self, part: Part, count: int) -> Fraction:
-        """What so many more parts add: nodes at their price, and a little for each GPU within them."""
+        """Return the cost of so many more parts: nodes at their price, and a little for each GPU within them."""
         before, after = self._size(Counter()), self._size(Counter({part: count}))
         per_gpu = self.price / self.node_type.gpus_per_node / _FEWER
         return (after[0] - before[0]) * self.price + (after[1] - before[1]) * per_gpu
 
     def most_of(self, part: Part, wanted: int) -> int:
-        """How many more parts there is room for, up to those that are wanted."""
+        """Return the number of more parts that there is room for, at most those that are wanted."""
         if self.node_type.nodes is None:
             return wanted
         least, most = 0, wanted
@@ -142,10 +143,10 @@ class _Stock:
         return least
 
     def price_of(self, part: Part, at: int) -> Fraction:
-        """What a part costs by one of the model's price lists, where a GPU costs its part of a node's price."""
+        """Return the price of a part by one of the model's price lists; a GPU costs its part of a node's price."""
         if part.way is Way.MIG:
-            found = frontier(self.node_type.gpu)
-            share = found.by_profile(found.prices[at % len(found.prices)]).get(part.name, Fraction(0))
+            known = frontier(self.node_type.gpu)
+            share = known.by_profile(known.prices[at % len(known.prices)]).get(part.name, Fraction(0))
         else:
             share = Fraction(part.gpus, part.replicas)
         return share * self.price / self.node_type.gpus_per_node
@@ -155,7 +156,7 @@ class _Stock:
         return [*self._kept_forms, *nodes], gpus
 
     def _size(self, more: Counter[Part]) -> tuple[int, int]:
-        """Nodes, and GPUs of them that are used."""
+        """Return the nodes for these parts and more, and how many of their GPUs are used."""
         nodes, gpus = self._forms(self.parts + more)
         whole_nodes = sum(count * (self.node_type.gpus_per_node - form.free) for form, count in nodes)
         return sum(count for _, count in nodes), whole_nodes + sum(count for _, count in gpus)
@@ -184,7 +185,7 @@ class _Stock:
         return nodes, [(GpuForm(self.number, layout, gpu_parts(self.node_type, layout)), n) for layout, n in layouts]
 
     def _layouts(self, instances: InstanceCounts) -> Iterator[tuple[InstanceCounts, int]]:
-        """GPUs for instances; all GPUs of a node alike are of one profile each."""
+        """Yield layouts for instances and how many GPUs have each; GPUs of a node alike hold one profile each."""
         gpu = self.node_type.gpu
         if not self.node_type.is_equal_within_node:
             packed = pack(gpu, instances).layouts
@@ -205,12 +206,12 @@ class _Stock:
 
 
 def _bins(sizes: Iterable[int], room: int) -> Counter[tuple[int, ...]]:
-    """Pods of several GPUs on nodes: the largest first, each on the first node that has room."""
-    bins: list[list[int]] = []
+    """Put pods of several GPUs on nodes: the largest first, each on the first node that has room."""
+    nodes: list[list[int]] = []
     for size in sorted(sizes, reverse=True):
-        found = next((one for one in bins if sum(one) + size <= room), None)
-        if found is None:
-            bins.append([size])
+        node = next((one for one in nodes if sum(one) + size <= room), None)
+        if node is None:
+            nodes.append([size])
         else:
-            found.append(size)
-    return Counter(tuple(one) for one in bins)
+            node.append(size)
+    return Counter(tuple(one) for one in nodes)

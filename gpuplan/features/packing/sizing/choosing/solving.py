@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from math import ceil, gcd, lcm
 
 from gpuplan.compiler.base.values import NamedTuple
-from gpuplan.features.packing.sizing.answers import Bound, NodeType, Objective, Proof
-from gpuplan.features.packing.sizing.choosing.accepting import accept
+from gpuplan.features.packing.sizing.answers import Bound, Cut, NodeType, Objective, Proof, Way
 from gpuplan.features.packing.sizing.choosing.asking import Ask
-from gpuplan.features.packing.sizing.choosing.fewer import is_complete, layouts, limited
+from gpuplan.features.packing.sizing.choosing.assembling import assemble, layouts
+from gpuplan.features.packing.sizing.choosing.forms import UNCUT, cut_of
 from gpuplan.features.packing.sizing.choosing.highs import INFINITE, Outcome, Solution
-from gpuplan.features.packing.sizing.choosing.program import Choice, Costs, Found, Maker
+from gpuplan.features.packing.sizing.choosing.program import Choice, Costs, Solved
 
 _GIB = 1024
 _NEARLY = 1000
-"""One part in so many more or less is as good, of memory that is granted."""
+"""The part of the granted memory that makes no difference is one in so many."""
 _A_WHILE = 2.0
-"""Seconds for what is only nice to have."""
+"""The seconds for what is only nice to have."""
 _FEW = 2
-"""So many layouts are tried for where more were found that are as good."""
+"""The most layouts that are tried in place of more that are as good."""
+_MOST_TRIES = 24
+
+Maker = Callable[[Sequence[Fraction]], Choice]
+"""A function that makes a choice which answers an amount of each ask."""
 
 
 class Goal(NamedTuple):
-    """What is to be as small as can be: a sum of whole numbers, in a unit that ``unit`` says the size of."""
+    """A sum of whole numbers to make as small as possible; a step of the sum is worth ``unit``."""
 
     costs: Costs
     step: int
@@ -37,7 +42,7 @@ class Goal(NamedTuple):
 class Settled(NamedTuple):
     """A solution that no goal can better, how much of each ask it answers, and what it costs by each goal."""
 
-    found: Found
+    solved: Solved
     amounts: Sequence[Fraction]
     costs: tuple[float, ...]
 
@@ -48,63 +53,39 @@ def solve(
     objective: Objective,
     most_layouts: int | None,
     time_limit_s: float,
-    tolerance: float,
-) -> Found | None:
-    """The best answer and its bound, with few layouts where that costs nothing; None where HiGHS found none in time."""
-    free = _settle(_unlimited(asked, types), asked, objective, time_limit_s)
+) -> Solved | None:
+    """Return the best answer and its bound, or None if HiGHS found none in time.
+
+    The answer has few layouts if that costs nothing. Few layouts are looked for among nodes whose GPUs are all alike
+    and the cuts of `_candidates`, which is exact if nodes have one GPU or must be cut alike. A bound that is proven
+    without a limit on layouts is proven with the limit, too, if as much is met.
+    """
+    free = _settle(partial(Choice, types, asked), asked, objective, time_limit_s)
     if free is None:
         return None
-    if objective is Objective.ACCEPTED:
-        return _accepting(asked, types, most_layouts, free, time_limit_s, tolerance)
-    if most_layouts is not None and len(layouts(types, free.found)) > most_layouts:
-        return _limited(asked, types, objective, most_layouts, free, time_limit_s)
-    for most in range(1, min(len(layouts(types, free.found)), _FEW + 1)):
-        few = _settle(limited(asked, types, most, free.found, time_limit_s), asked, objective, time_limit_s)
+
+    number = len(layouts(types, free.solved.nodes, free.solved.gpus))
+    is_too_many = most_layouts is not None and number > most_layouts
+    if number < 2 and not is_too_many:
+        return free.solved
+    alike = [replace(node_type, is_equal_within_node=True) for node_type in types]
+    limited = partial(Choice, alike, asked, cuts=list(_candidates(asked, types, free.solved, time_limit_s)))
+    if is_too_many:
+        few = _settle(partial(limited, most_layouts=most_layouts), asked, objective, time_limit_s)
+        if few is None or all(node_type.is_equal_within_node or node_type.gpus_per_node == 1 for node_type in types):
+            return few and few.solved
+        proven = free.solved.bound if few.amounts == free.amounts else Bound(Fraction(0), Proof.NONE)
+        is_least = few.solved.bound.least == proven.least
+        return replace(few.solved, bound=proven if is_least else replace(proven, proof=Proof.NONE))
+    for most in range(1, min(number, _FEW + 1)):
+        few = _settle(partial(limited, most_layouts=most), asked, objective, time_limit_s)
         if few and few[1:] == free[1:]:
-            return replace(few.found, bound=free.found.bound)
-    return free.found
-
-
-def _limited(
-    asked: Sequence[Ask], types: Sequence[NodeType], objective: Objective, most: int, free: Settled, time_limit_s: float
-) -> Found | None:
-    """With at most so many layouts; what is proven without that limit is proven of it, too, where as much is met."""
-    few = _settle(limited(asked, types, most, free.found, time_limit_s), asked, objective, time_limit_s)
-    if few is None or is_complete(types):
-        return few and few.found
-    proven = free.found.bound if few.amounts == free.amounts else Bound(Fraction(0), Proof.NONE)
-    is_least = few.found.bound.least == proven.least
-    return replace(few.found, bound=proven if is_least else replace(proven, proof=Proof.NONE, prices=None))
-
-
-def _accepting(
-    asked: Sequence[Ask],
-    types: Sequence[NodeType],
-    most: int | None,
-    free: Settled,
-    time_limit_s: float,
-    tolerance: float,
-) -> Found | None:
-    """As much as can be is met, and the rest of the nodes has room for what may come beside it."""
-    if most is None:
-        return accept(_unlimited(asked, types), asked, types, free.amounts, tolerance, _nearest)
-    make = limited(asked, types, most, free.found, time_limit_s)
-    few = _settle(make, asked, Objective.ACCEPTED, time_limit_s)
-    return few and accept(make, asked, types, few.amounts, tolerance, _nearest)
-
-
-def _unlimited(asked: Sequence[Ask], types: Sequence[NodeType]) -> Maker:
-    def choice(amounts: Sequence[Fraction]) -> Choice:
-        made = Choice(types, asked)
-        for at, amount in enumerate(amounts):
-            made.demand(at, amount)
-        return made
-
-    return choice
+            return replace(few.solved, bound=free.solved.bound)
+    return free.solved
 
 
 def _settle(make: Maker, asked: Sequence[Ask], objective: Objective, time_limit_s: float) -> Settled | None:
-    """One goal after another, each without harm to those before it."""
+    """Reach one goal after another, each without harm to those before it."""
     amounts = [ask.amount for ask in asked]
     choice = make(amounts)
     goals = _goals(choice, objective)
@@ -112,29 +93,26 @@ def _settle(make: Maker, asked: Sequence[Ask], objective: Objective, time_limit_
     if solution.outcome is Outcome.INFEASIBLE:
         amounts = _affordable(make, asked, time_limit_s)
         choice = make(amounts)
-        goals = _goals(choice, objective)
         solution = _least(choice, goals[0], time_limit_s)
     if choice.program.upper and not (solution.values and choice.holds(solution, amounts)):
         return None
     bound = _bound(goals[0], solution)
     for goal, after in pairwise(goals):
-        choice.limit(goal.costs, _cost(goal.costs, solution) + goal.step / 2)
+        choice.program.row(-INFINITE, goal.costs, _cost(goal.costs, solution) + goal.step / 2)
         better = _least(choice, after, time_limit_s)
         solution = better if better.values and choice.holds(better, amounts) else solution
     costs = tuple(_cost(goal.costs, solution) for goal in goals)
-    if objective is not Objective.ACCEPTED:
-        solution = _smaller(choice, goals[-1], solution, amounts)
-    return Settled(choice.found(solution, bound), amounts, costs)
+    return Settled(choice.solved(_smaller(choice, goals[-1], solution, amounts), bound), amounts, costs)
 
 
 def _smaller(choice: Choice, last: Goal, solution: Solution, amounts: Sequence[Fraction]) -> Solution:
-    """As good by all goals, with smaller parts granted: what is left over can then be of use to somebody."""
+    """Return a solution that is as good by all goals and grants smaller parts: others can use what remains."""
     memory = {
         index: ceil((place[1].memory_mib or 0) / _GIB) * place[1].gpus
         for parts in choice.parts
         for place, index in parts.items()
     }
-    choice.limit(last.costs, _cost(last.costs, solution) + last.step / 2)
+    choice.program.row(-INFINITE, last.costs, _cost(last.costs, solution) + last.step / 2)
     step = max(_cost(memory, solution) // _NEARLY, 1)
     better = choice.solve(memory, step=step, time_limit_s=_A_WHILE)
     return better if better.values and choice.holds(better, amounts) else solution
@@ -144,34 +122,23 @@ def _smaller(choice: Choice, last: Goal, solution: Solution, amounts: Sequence[F
 
 
 def _goals(choice: Choice, objective: Objective) -> list[Goal]:
-    """What comes first, and what decides among answers that are equal in that."""
-    gpus = Goal(choice.by_nodes(dict(enumerate(t.gpus_per_node for t in choice.types))), _step(choice), Fraction(1))
-    near = [_near(choice)] if choice.stays else []
+    """Return what comes first, then what decides among answers that are equal in that.
+
+    The nearest answer to today cuts the fewest nodes again, and of these the most nodes stay.
+    """
+    each = [node_type.gpus_per_node for node_type in choice.types]
+    gpus = Goal(choice.by_nodes(dict(enumerate(each))), gcd(*each), Fraction(1))
+    weight = 1 + sum(today.nodes for node_type in choice.types for today in node_type.pools)
+    costs = {**dict.fromkeys(choice.recut.values(), weight), **dict.fromkeys(choice.stays, -1)}
+    near = [Goal(costs, 1, Fraction(1))] if choice.stays else []
     recut = Goal(dict.fromkeys(choice.recut.values(), 1), 1, Fraction(1))
     match objective:
         case Objective.PRICE:
             return [_price(choice), gpus, *near]
         case Objective.CHANGES:
             return [recut, gpus, *near]
-        case Objective.GPUS | Objective.ACCEPTED:
+        case Objective.GPUS:
             return [gpus, *near]
-
-
-def _step(choice: Choice) -> int:
-    return gcd(*(node_type.gpus_per_node for node_type in choice.types))
-
-
-def _nearest(choice: Choice, time_limit_s: float) -> Solution:
-    """Of all that a choice can be, what is nearest to how nodes are cut today."""
-    goal = _near(choice) if choice.stays else Goal({}, 1, Fraction(1))
-    return _least(choice, goal, time_limit_s)
-
-
-def _near(choice: Choice) -> Goal:
-    """The fewest nodes cut again, then the most that stay."""
-    weight = 1 + sum(today.nodes for node_type in choice.types for today in node_type.pools)
-    costs = {**dict.fromkeys(choice.recut.values(), weight), **dict.fromkeys(choice.stays, -1)}
-    return Goal(costs, 1, Fraction(1))
 
 
 def _price(choice: Choice) -> Goal:
@@ -202,11 +169,18 @@ def _bound(goal: Goal, solution: Solution) -> Bound:
 
 
 def _affordable(make: Maker, asked: Sequence[Ask], time_limit_s: float) -> list[Fraction]:
-    """How much of each ask there can be, where an earlier need has what it can have before a later one has any.
+    """Return how much of each ask there can be: an earlier need gets all that it can before a later one gets any.
 
-    As many needs in a row as can be met whole are found by halving. The next one gets the most that is left for it,
-    and so do the ones like it: nothing.
+    As many needs in a row as can be met whole are found by halving. The next one gets the most that remains for it,
+    and the ones like it get nothing.
     """
+
+    def with_steps(more: Sequence[tuple[int, int, Fraction]]) -> list[Fraction]:
+        amounts = list(done)
+        for _, at, amount in more:
+            amounts[at] += amount
+        return amounts
+
     done = [Fraction(0)] * len(asked)
     steps = sorted(
         (number, at, amount)
@@ -217,33 +191,70 @@ def _affordable(make: Maker, asked: Sequence[Ask], time_limit_s: float) -> list[
         met, least = 0, len(steps)
         while met < least:
             middle = (met + least) // 2
-            if _is_feasible(make, _with(done, steps[: middle + 1]), time_limit_s):
+            if make(with_steps(steps[: middle + 1])).solve({}, step=1, time_limit_s=time_limit_s).values:
                 met = middle + 1
             else:
                 least = middle
-        done = _with(done, steps[:met])
-        if met < len(steps):
-            _, at, _ = steps[met]
-            done[at] = _most(make, done, at, time_limit_s)
-            steps = [step for step in steps[met + 1 :] if step[1] != at]
-        else:
+        done = with_steps(steps[:met])
+        if met == len(steps):
             break
+        _, at, _ = steps[met]
+        choice = make(done)
+        costs = {index: -worth for index, worth in choice.answers(at).items()}
+        solution = choice.solve(costs, step=0, time_limit_s=time_limit_s)
+        done[at] = choice.answered(at, solution) if solution.values else done[at]
+        steps = [step for step in steps[met + 1 :] if step[1] != at]
     return done
 
 
-def _with(done: Sequence[Fraction], steps: Sequence[tuple[int, int, Fraction]]) -> list[Fraction]:
-    more = list(done)
-    for _, at, amount in steps:
-        more[at] += amount
-    return more
+# --- Cuts for few layouts ----------------------------------------------------------------------------------------
 
 
-def _is_feasible(make: Maker, amounts: Sequence[Fraction], limit: float) -> bool:
-    return bool(make(amounts).solve({}, step=1, time_limit_s=limit).values)
+def _candidates(
+    asked: Sequence[Ask], types: Sequence[NodeType], free: Solved, time_limit_s: float
+) -> Iterator[tuple[int, Cut]]:
+    """Yield the cuts of the answer without a limit, and for each type some with which few nodes do for all.
+
+    A type whose nodes can only be cut alike needs none: the choice has all its cuts.
+    """
+    known = assemble(types, free.nodes, free.gpus)
+    yield from ((one.number, one.cut) for one in known if one.today is None and one.cut.way is Way.MIG)
+    for number, node_type in enumerate(types):
+        if node_type.is_equal_within_node or node_type.gpus_per_node == 1:
+            continue
+        mine = [ask for ask in asked if any(at == number for at, _ in ask.worth)]
+        least, most = 1, node_type.nodes or max(2 * sum(one.nodes for one in known), 1)
+        for _ in range(_MOST_TRIES):
+            if least > most:
+                break
+            nodes = (least + most) // 2
+            cut = _one_for_all(mine, number, types, nodes, time_limit_s)
+            if cut is None:
+                least = nodes + 1
+            else:
+                yield number, cut
+                most = nodes - 1
 
 
-def _most(make: Maker, done: Sequence[Fraction], at: int, limit: float) -> Fraction:
-    choice = make(done)
-    costs = {index: -worth for index, worth in choice.answers(at).items()}
-    solution = choice.solve(costs, step=0, time_limit_s=limit)
-    return choice.answered(at, solution) if solution.values else done[at]
+def _one_for_all(
+    asked: Sequence[Ask], number: int, types: Sequence[NodeType], nodes: int, time_limit_s: float
+) -> Cut | None:
+    """Return a cut of so many equal nodes of one type that do for all by themselves, or None if none is found."""
+    choice = Choice([replace(other, pools=(), nodes=None) for other in types], asked)
+    program = choice.program
+    mine = [index for index, form in choice.node_forms.items() if form.number == number and not form.cut]
+    gpus = [index for index, form in choice.gpu_forms.items() if form.number == number]
+    for index in {*choice.node_forms, *choice.gpu_forms} - {*mine, *gpus}:
+        program.upper[index] = 0
+    for index in (*mine, *gpus):
+        program.row(0, {index: 1, program.number(): -nodes}, 0)
+    program.row(0, dict.fromkeys(mine, 1), nodes)
+    choice.demand([ask.amount for ask in asked])
+    solution = choice.solve({}, step=1, time_limit_s=time_limit_s)
+    if not solution.values:
+        return None
+    per_gpu = [
+        form.instances for index, form in choice.gpu_forms.items() for _ in range(solution.values[index] // nodes)
+    ]
+    cut = cut_of([*per_gpu, *[UNCUT] * (types[number].gpus_per_node - len(per_gpu))])
+    return cut if cut.way is Way.MIG else None

@@ -41,7 +41,7 @@ class Asked(NamedTuple):
 Read = tuple[tuple[Asked, ...], tuple[Diagnostic, ...]]
 
 MOST_NEEDS: Final = 10_000
-"""Who reads a demand with more cannot judge the answer, and it takes more than a minute."""
+"""The most items of a demand: nobody can judge an answer to more, and it takes more than a minute."""
 
 
 def too_many(at: Origin) -> Diagnostic:
@@ -59,7 +59,7 @@ def too_many(at: Origin) -> Diagnostic:
 
 
 def asked_in_documents(name: str, content: bytes, before: int = 0) -> Read:
-    """What the `Demand` documents of a file ask for; ``before`` is how many items other files have."""
+    """Return the items of the `Demand` documents in a file; ``before`` is how many items other files have."""
     file, refusal = decode(name, content)
     if refusal is not None:
         return (), (refusal,)
@@ -69,7 +69,11 @@ def asked_in_documents(name: str, content: bytes, before: int = 0) -> Read:
         if document.kind != Demand.__name__:
             found.append(_no_demand(document))
             continue
-        number = _number_of_items(document.data)
+        match document.data:
+            case {"spec": {"needs": list(needs)}}:
+                number = len(needs)
+            case _:
+                number = 0
         if number > left:
             found.append(too_many(document.origin / "spec" / "needs" / left))
             break
@@ -80,14 +84,6 @@ def asked_in_documents(name: str, content: bytes, before: int = 0) -> Read:
         for index, work in enumerate(demand.spec.needs if demand else ()):
             asked.append(Asked(work, at / "needs" / index, demand.spec.growth if demand else None))
     return tuple(asked), tuple(found)
-
-
-def _number_of_items(data: object) -> int:
-    match data:
-        case {"spec": {"needs": list(needs)}}:
-            return len(needs)
-        case _:
-            return 0
 
 
 def _no_demand(document: Document) -> Diagnostic:
@@ -110,7 +106,7 @@ def is_demand(table: Table) -> bool:
 
 
 def asked_in_table(table: Table, before: int = 0) -> Read:
-    """What the rows ask for; each is an item of a document, and its columns are called as the fields there."""
+    """Return the rows as items: columns are called as the fields of an item in a document."""
     if len(table.rows) > MOST_NEEDS - before:
         return (), (too_many(RowDocument(table, table.rows[MOST_NEEDS - before], {}).origin),)
     found = [*wrong_header(table, tuple(_columns()), ("team",)), *too_long(table), *_no_rows(table)]
@@ -137,7 +133,7 @@ def _no_rows(table: Table) -> Iterator[Diagnostic]:
 
 @cache
 def _columns() -> Mapping[str, object]:
-    """What a cell of each column holds, by `_READERS`: text, a number, a whole one or words."""
+    """Return the type of each column's cells, as in `_READERS`: text, a number, a whole one or words."""
     DemandedWork.model_rebuild()
     return dict(_columns_of(DemandedWork, ""))
 
@@ -157,7 +153,7 @@ def _columns_of(model: type[BaseModel], before: str) -> Iterator[tuple[str, obje
 
 
 def _nested(cells: Mapping[str, str], separator: str) -> Mapping[str, Any]:
-    """The cells as a document has them."""
+    """Return the cells as a document has them."""
     data: dict[str, Any] = {}
     for column, cell in cells.items():
         *route, name = column.split(".")

@@ -21,7 +21,6 @@ from gpuplan.features.packing.sizing.demand.asked import (
     tables_named,
     too_many,
 )
-from gpuplan.features.packing.sizing.demand.basis import MARGIN, PERCENTILE
 from gpuplan.features.packing.sizing.demand.measured import (
     Series,
     is_range_query,
@@ -33,7 +32,7 @@ from gpuplan.features.packing.sizing.demand.measured import (
 from gpuplan.features.packing.sizing.demand.profiles import Measured, is_profile, measured_in
 from gpuplan.features.packing.sizing.demand.tables import Table, read_table
 from gpuplan.features.packing.sizing.demand.teams import need_of, platform_of
-from gpuplan.features.packing.sizing.needs import Need
+from gpuplan.features.packing.sizing.needs import MARGIN, PERCENTILE, Need
 
 
 def from_files(
@@ -91,9 +90,9 @@ class Beside(NamedTuple):
         return normpath(join(self.folder, self.path))
 
 
-def _paths(item: Asked, folder: str) -> Iterator[tuple[str, str]]:
+def _paths(asked: Asked, folder: str) -> Iterator[tuple[str, str]]:
     """The table that an item names, as it names it and by its path."""
-    return ((path, Beside(folder, path).place) for _, path in tables_named([item]))
+    return ((path, Beside(folder, path).place) for _, path in tables_named([asked]))
 
 
 class _Read:

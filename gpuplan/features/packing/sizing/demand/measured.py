@@ -16,6 +16,7 @@ from datetime import datetime
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil, floor, isfinite, log2
+from operator import itemgetter
 from typing import Any, Final
 
 from gpuplan.compiler.base.diagnostics import (
@@ -51,7 +52,7 @@ _MOST_ACTIVE: Final = 2.0
 
 
 class Device(NamedTuple):
-    """What a pod has: a GPU, or a MIG instance of it."""
+    """A GPU, or a MIG instance of it."""
 
     uuid: str
     instance: str
@@ -90,7 +91,7 @@ def is_range_query(content: bytes) -> bool:
 
 
 def read_range_query(name: str, content: bytes) -> Read:
-    """What `/api/v1/query_range` of Prometheus answered."""
+    """Return the series in an answer of `/api/v1/query_range` of Prometheus."""
     at = Origin(WholeFile(SourceFile(name, "")))
     if len(content) > MAX_BYTES:
         message = f"file is larger than {MAX_BYTES // 2**20} MiB"
@@ -133,10 +134,10 @@ def _unusable(at: Origin, name: str, series: Iterable[Series], unusable: int) ->
         yield DEMAND_ASSUMED.report(Finding(at, message, help=help_, severity=Severity.NOTE))
 
 
-def _series(name: str, item: object) -> tuple[Series | None, int]:
+def _series(name: str, entry: object) -> tuple[Series | None, int]:
     """A series of a pod, and how many of its samples are no amounts."""
-    labels = item.get("metric") if isinstance(item, dict) else None
-    values = item.get("values") if isinstance(item, dict) else None
+    labels = entry.get("metric") if isinstance(entry, dict) else None
+    values = entry.get("values") if isinstance(entry, dict) else None
     if not isinstance(labels, dict) or not isinstance(values, list):
         return None, 0
     samples, wrong = [], 0
@@ -235,7 +236,7 @@ def _time(text: str) -> float | str:
 
 
 class Use(Value):
-    """What a pod used of a device: the percentile of MiB and of the GPU's compute, and when it ran."""
+    """The use of a device by a pod: the percentile of MiB and of the GPU's compute, and the times when it ran."""
 
     holder: Holder
     device: Device
@@ -266,9 +267,7 @@ def needs_of_use(
         gpus = len(whole[use.holder]) if not use.device.profile else 0
         size = 0 if gpus > 1 else ceil(2 * log2(max(use.memory_mib, 1)))
         groups[use.holder.namespace, workload_of(use.holder.pod), gpus if gpus > 1 else 0, size].append(use)
-    needs = [
-        _need(*key, group, platform, percentile) for key, group in sorted(groups.items(), key=lambda item: item[0])
-    ]
+    needs = [_need(*key, group, platform, percentile) for key, group in sorted(groups.items(), key=itemgetter(0))]
     return tuple(needs), (*found, *_foreign(uses, platform))
 
 
@@ -350,7 +349,7 @@ def _uses(
                 Isolation.NONE if is_shared else Isolation.HARDWARE,
             )
         )
-    return uses, [_told(*key, pods) for key, pods in left_out.items()]
+    return uses, [_left_out(*key, pods) for key, pods in left_out.items()]
 
 
 def _with_memory_of_their_own(
@@ -393,7 +392,7 @@ def _is_had_at_once(holders: Sequence[AbstractSet[Holder]]) -> bool:
 
 
 def _differ(amounts: Collection[float]) -> bool:
-    """By more than what one amount changes by between two scrapes."""
+    """Whether amounts differ by more than one amount does between two scrapes."""
     return max(amounts) - min(amounts) > max(amounts) / 100
 
 
@@ -426,7 +425,7 @@ _REASONS: Final[Mapping[str, tuple[str, str, str]]] = {
 }
 
 
-def _told(reason: str, file: str, pods: Sequence[str]) -> Diagnostic:
+def _left_out(reason: str, file: str, pods: Sequence[str]) -> Diagnostic:
     message, note, help_ = _REASONS[reason]
     finding = Finding(
         Origin(WholeFile(SourceFile(file, ""))),
@@ -488,13 +487,13 @@ def _has(gpu: Gpu | None, device: Device) -> tuple[float | None, Fraction | None
 
 
 def _percentile(values: Iterable[float], percentile: float) -> float:
-    """By nearest rank; nothing where there are none."""
+    """Return the percentile by nearest rank, or 0 if there are no values."""
     found = sorted(values)
     return found[min(max(ceil(percentile / 100 * len(found)), 1), len(found)) - 1] if found else 0
 
 
 class _Measured(Value):
-    """What was measured has no lines."""
+    """The source of a measured need, which has no lines."""
 
     file: str
     part: str
@@ -507,7 +506,7 @@ class _Measured(Value):
 # --- Names -------------------------------------------------------------------------------------------------------
 
 _RANDOM: Final = "[bcdfghjklmnpqrstvwxz2456789]"
-"""Of what names are made up (`alphanums` in pkg/util/rand of kubernetes/apimachinery)."""
+"""The characters of which names are made up (`alphanums` in pkg/util/rand of kubernetes/apimachinery)."""
 _SUFFIX: Final = re.compile(rf"(-{_RANDOM}{{6,10}})?-{_RANDOM}{{5}}$")
 _NUMBERS: Final = re.compile(r"(-[0-9]+)+$")
 

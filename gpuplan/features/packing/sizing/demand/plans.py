@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction as Ratio
 from math import floor
+from operator import attrgetter
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Origin, Severity
 from gpuplan.compiler.planning.plan import (
@@ -22,8 +23,7 @@ from gpuplan.compiler.planning.plan import (
 )
 from gpuplan.compiler.planning.pools import gpu_memory_mib
 from gpuplan.features.packing.rules import DEMAND_ASSUMED
-from gpuplan.features.packing.sizing.demand.basis import Basis
-from gpuplan.features.packing.sizing.needs import Need
+from gpuplan.features.packing.sizing.needs import Basis, Need
 
 
 def from_plan(
@@ -76,7 +76,7 @@ def _of_quota(plan: Plan, tenant: Tenant, quota: Quota, basis: Basis) -> Iterato
 
 
 def _beyond_guarantee(plan: Plan, tenant: Tenant, quota: Quota) -> Ratio:
-    """What it may use above its guarantee. A limit within another one adds nothing to it."""
+    """Return the units that it may use above its guarantee. A limit within another one adds nothing to it."""
     is_within = any(plan.tree.find_quota(above, quota.key) for above in plan.tree.above(tenant))
     if is_within:
         return Ratio(0)
@@ -99,7 +99,7 @@ def _is_divided_by_pods(pool: Pool, unit: Unit) -> bool:
 def _of_workloads(plan: Plan, work: list[Workload]) -> Iterator[Need]:
     """The pods that can run at once: services first, then what waits for them."""
     left: dict[tuple[str, UnitKey], Ratio] = {}
-    for item in sorted(work, key=lambda item: item.ends):
+    for item in sorted(work, key=attrgetter("ends")):
         bounds = [
             (above.name, item.key)
             for above in plan.tree.path(item.tenant)
@@ -117,18 +117,18 @@ def _of_workloads(plan: Plan, work: list[Workload]) -> Iterator[Need]:
             yield _need_of_pods(item, pods)
 
 
-def _need_of_pods(item: Workload, pods: int) -> Need:
+def _need_of_pods(work: Workload, pods: int) -> Need:
     """Partitions of one pod are counted one by one: a process uses one of them (CUDA does not join MIG devices)."""
-    pool, unit = item.pool, item.unit
-    if item.fraction:
-        need = _need_of_units(item.tenant.name, item.at, pool, unit, pods, Ratio(item.fraction.portion))
-        if item.fraction.memory_mib is not None:
-            need = replace(need, memory_mib=item.fraction.memory_mib)
+    pool, unit = work.pool, work.unit
+    if work.fraction:
+        need = _need_of_units(work.tenant.name, work.at, pool, unit, pods, Ratio(work.fraction.portion))
+        if work.fraction.memory_mib is not None:
+            need = replace(need, memory_mib=work.fraction.memory_mib)
     elif unit.isolation is Isolation.WHOLE_GPU:
-        need = replace(_need_of_units(item.tenant.name, item.at, pool, unit, pods), gpus=item.spec.count)
+        need = replace(_need_of_units(work.tenant.name, work.at, pool, unit, pods), gpus=work.spec.count)
     else:
-        need = _need_of_units(item.tenant.name, item.at, pool, unit, pods * item.spec.count)
-    return replace(need, name=item.name)
+        need = _need_of_units(work.tenant.name, work.at, pool, unit, pods * work.spec.count)
+    return replace(need, name=work.name)
 
 
 # --- Units -------------------------------------------------------------------------------------------------------

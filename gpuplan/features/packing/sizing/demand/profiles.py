@@ -32,7 +32,7 @@ the other by 1000 in src/data_load.c).
 """
 _NAMES: Final = tuple(map(plain, COLUMNS))
 _NO_VALUE: Final = frozenset(("", "n/a", "na", "nan", "-", "0"))
-"""What stands where nothing was measured, such as a batch that did not fit into the memory."""
+"""The cells for no measurement, such as of a batch that did not fit into the memory."""
 
 
 def is_profile(table: Table) -> bool:
@@ -40,7 +40,7 @@ def is_profile(table: Table) -> bool:
 
 
 def measured_in(table: Table) -> tuple[Measured, tuple[Diagnostic, ...]]:
-    """What the rows say; those where nothing was measured are left out."""
+    """Return the measurements in the rows of a table; rows without any are left out."""
     renamed = {plain(column): column for column in table.columns}
     canonical = Table(
         table.file,
@@ -108,7 +108,7 @@ _MOST_SLICES: Final = 8
 def throughput_of(
     service: DemandedService, at: Origin, tables: Mapping[str, Measured]
 ) -> tuple[Measured, tuple[Diagnostic, ...]]:
-    """What was measured for a service, and why it cannot be used."""
+    """Return the measurements of a service, and findings on those that cannot be used."""
     place = at / "throughput"
     if isinstance(service.throughput, str):
         measured = tables.get(service.throughput)

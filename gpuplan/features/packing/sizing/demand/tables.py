@@ -31,7 +31,7 @@ MAX_ROWS: Final = 1_000_000
 MAX_COLUMNS: Final = 1_000
 _SEPARATORS: Final = ",;\t"
 _HINT: Final = "sep="
-"""How a first line begins by which Excel is told the separator."""
+"""The beginning of a first line that tells Excel the separator."""
 
 
 class Table(Value):
@@ -123,7 +123,7 @@ def _unread(file: SourceFile, line: int, message: str, help_: str) -> Diagnostic
 
 
 def wrong_header(table: Table, known: Sequence[str], needed: Sequence[str] = ()) -> Iterator[Diagnostic]:
-    """What is wrong with the columns: unknown ones, those that are there twice, and those that are missing."""
+    """Yield what is wrong with the columns: unknown ones, those that are there twice, and those that are missing."""
     seen: set[str] = set()
     for column in table.columns:
         at = table.header / column

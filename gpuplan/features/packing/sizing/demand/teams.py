@@ -1,4 +1,4 @@
-"""What a team asks for as a `Need`: the same whether a document or a table says it."""
+"""Makes a `Need` of what a team asks for, whether a document or a table says it."""
 
 from __future__ import annotations
 
@@ -85,15 +85,15 @@ def mib_of(quantity: str) -> int:
     return ceil((exact_quantity(quantity) or 0) / 2**20)
 
 
-def share_of(said: float | str | None) -> Fraction:
-    """A part of a whole, said as a number or in percent; nothing where nothing is said."""
-    if isinstance(said, str):
-        return Fraction(said.removesuffix("%")) / 100
-    return Fraction(str(said or 0))
+def share_of(part: float | str | None) -> Fraction:
+    """A part of a whole, said as a number or in percent; nothing where nothing is part."""
+    if isinstance(part, str):
+        return Fraction(part.removesuffix("%")) / 100
+    return Fraction(str(part or 0))
 
 
 def factor_of(growth: float | str | None) -> Fraction:
-    """What a number is multiplied by: `20%` comes on top."""
+    """Return the factor for a growth: `20%` comes on top."""
     if growth is None:
         return Fraction(1)
     return 1 + share_of(growth) if isinstance(growth, str) else Fraction(str(growth))
@@ -224,11 +224,11 @@ def with_today(need: Need, tenant: Tenant | None) -> Need:
 
 
 def _service(
-    said: DemandedService | None, at: Origin, tables: Mapping[str, Measured], growth: Fraction
+    service: DemandedService | None, at: Origin, tables: Mapping[str, Measured], growth: Fraction
 ) -> tuple[Service | None, tuple[Diagnostic, ...]]:
-    if said is None:
+    if service is None:
         return None, ()
-    measured, found = throughput_of(said, at, tables)
-    latency = milliseconds(said.latency) if said.latency else None
-    rate = float(Fraction(str(said.requests_per_second)) * growth)
-    return Service(rate, latency, measured, said.max_processes), found
+    measured, found = throughput_of(service, at, tables)
+    latency = milliseconds(service.latency) if service.latency else None
+    rate = float(Fraction(str(service.requests_per_second)) * growth)
+    return Service(rate, latency, measured, service.max_processes), found

@@ -11,7 +11,6 @@ from tests.features.packing.sizing.choosing.building import (
     A100,
     H100,
     L4,
-    SHARED,
     a_need,
     a_pool,
     a_service,
@@ -35,7 +34,7 @@ def test_each_need_gets_the_least_profile_that_holds_it() -> None:
     answer = chosen(needs, nodes())
     assert units(answer) == {("small", "1g.10gb"): 7, ("half", "3g.40gb"): 2, ("fast", "2g.20gb"): 1}
     assert answer.gpus == answer.bound.least == 3
-    assert answer.bound.proof is Proof.PRICES
+    assert answer.bound.proof is Proof.SOLVER
 
 
 def test_memory_is_what_a_pod_can_use_and_not_what_the_name_says() -> None:
@@ -155,16 +154,16 @@ def test_of_equal_answers_the_one_with_fewer_layouts_is_taken() -> None:
 def test_one_layout_that_costs_more_than_many_is_not_called_proven() -> None:
     needs = [a_need(28, "small", memory=9), a_need(16, "half", memory=30), a_need(7, "large", memory=60)]
     answer = chosen(needs, nodes(gpus=8), most_layouts=1)
-    assert (answer.gpus, answer.bound.least, answer.bound.proof) == (24, Fraction(24), Proof.PRICES)
+    assert (answer.gpus, answer.bound.least, answer.bound.proof) == (24, Fraction(24), Proof.SOLVER)
     answer = chosen(needs, nodes(gpus=2), most_layouts=1)
     assert (answer.gpus, answer.bound.least, answer.bound.proof) == (32, Fraction(20), Proof.NONE)
 
 
-def test_ways_that_are_left_out_are_not_used() -> None:
+def test_ways_that_nodes_do_not_have_are_not_used() -> None:
     needs = [a_need(2, memory=9, isolation=Isolation.NONE)]
-    whole = choose(needs, [nodes(ways=SHARED)], Objective.GPUS, ways=(Way.WHOLE,))
+    whole = choose(needs, [nodes(ways=(Way.WHOLE,))], Objective.GPUS)
     assert (units(whole), whole.gpus) == ({("need", "gpu"): 2}, 2)
-    assert choose(needs, [nodes(ways=(Way.WHOLE,))], Objective.GPUS, ways=(Way.MIG,)).unmet == ((needs[0], 2),)
+    assert choose(needs, [nodes(L4, ways=(Way.MIG,))], Objective.GPUS).unmet == ((needs[0], 2),)
 
 
 def test_a_pool_that_names_a_profile_as_older_drivers_do_is_used_under_that_name() -> None:

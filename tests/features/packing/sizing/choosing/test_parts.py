@@ -9,8 +9,13 @@ import pytest
 from gpuplan.compiler.catalog import Gpu, load
 from gpuplan.compiler.planning.plan import Isolation
 from gpuplan.features.packing.sizing.answers import Way
-from gpuplan.features.packing.sizing.choosing import smallest_profiles
-from gpuplan.features.packing.sizing.choosing.parts import instance, is_no_larger, most_shares, requests
+from gpuplan.features.packing.sizing.choosing.parts import (
+    instance,
+    is_no_larger,
+    most_shares,
+    requests,
+    smallest_profiles,
+)
 from gpuplan.features.packing.sizing.needs import Need
 from tests.features.packing.sizing.choosing.building import A100, L4, a_need, a_service
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from gpuplan.compiler.planning.plan import Isolation, Plan
-from gpuplan.features.packing.sizing.demand import Basis, from_plan
-from gpuplan.features.packing.sizing.needs import Need
+from gpuplan.features.packing.sizing.demand import from_plan
+from gpuplan.features.packing.sizing.needs import Basis, Need
 from tests.platforms import a_platform, document, pool, tenant
 
 MIXED = pool("mixed", "mig: {instances: {1g.10gb: 3, 2g.20gb: 2}}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from gpuplan.compiler.base.diagnostics import Diagnostic
 from gpuplan.compiler.base.plain import inside
 from gpuplan.compiler.manifests import Manifest, Subject, check_schemas, is_object
-from gpuplan.compiler.pipeline.definitions import releases
+from gpuplan.compiler.pipeline.rendering import releases
 from gpuplan.compiler.planning.hand_files import Object, found_in, merged, sync_options
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.components.checks.patched import Patched

@@ -22,18 +22,18 @@ from gpuplan.compiler.planning.sources import because_of, instances_of, meaning_
 from gpuplan.compiler.policy.models import ClusterMigStrategy
 
 CONFIG_MAP: Final = "gpuplan-device-plugin"
-"""The ConfigMap's name, or how it begins."""
+"""The ConfigMap's name, or its beginning."""
 
 _SHARED = ".shared"
 
 
 def data(plan: Plan) -> dict[str, str]:
-    """The ConfigMap's data."""
+    """Return the ConfigMap's data."""
     return {key: to_yaml(config) for key, config in configurations(plan).items()}
 
 
 def configurations(plan: Plan) -> dict[str, Mapping[str, Any]]:
-    """A file for each pool, by its key, one for what a rollout moved, and what is retained.
+    """Return a file for each pool, by its key, one for what a rollout moved, and what is retained.
 
     The order is the same whether a pool has a key or a document retains it for the pool.
     """
@@ -41,21 +41,21 @@ def configurations(plan: Plan) -> dict[str, Mapping[str, Any]]:
     made: dict[str, Mapping[str, Any]] = {
         part.labels[DEVICE_PLUGIN_CONFIG_LABEL]: configuration(part, strategy) for part in plan.parts
     }
-    found = made | {retained.spec.key: retained.config for retained in plan.retained_plugin_configs}
+    known = made | {retained.spec.key: retained.config for retained in plan.retained_plugin_configs}
     pools = {pool.name for pool in plan.pools}
 
     def place(key: str) -> tuple[bool, str]:
         is_of_pool = pool_of(key) in pools and (key in made or not key.endswith(ROLLOUT_SUFFIX))
         return not is_of_pool, pool_of(key) if is_of_pool else key
 
-    return {key: found[key] for key in sorted(sorted(found, reverse=True), key=place)}
+    return {key: known[key] for key in sorted(sorted(known, reverse=True), key=place)}
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------
 
 
 def trace(plan: Plan) -> Routes:
-    """The places of what the files say, by routes in the ConfigMap."""
+    """Yield the places of what the files say, by routes in the ConfigMap."""
     for pool in plan.pools:
         for part in pool.parts:
             route = ("data", part.labels[DEVICE_PLUGIN_CONFIG_LABEL])
@@ -68,11 +68,11 @@ def trace(plan: Plan) -> Routes:
 
 
 def _strategies(plan: Plan, pool: Pool) -> Links:
-    """What chooses whether files name a strategy, and whether what a rollout moved has a file of its own."""
-    found = [part.sharing.at / "strategy" for part in pool.parts if isinstance(part.sharing, Mig)]
-    if not found:
+    """Return what chooses whether files name a strategy, and whether what a rollout moved has a file of its own."""
+    strategies = [part.sharing.at / "strategy" for part in pool.parts if isinstance(part.sharing, Mig)]
+    if not strategies:
         return ()
-    return chosen(plan.cluster.gpu_operator.at / "migStrategy", *(found if pool.rollout else ()))
+    return chosen(plan.cluster.gpu_operator.at / "migStrategy", *(strategies if pool.rollout else ()))
 
 
 def _trace(pool: Pool, strategy: ClusterMigStrategy) -> Routes:
@@ -91,7 +91,8 @@ def _trace(pool: Pool, strategy: ClusterMigStrategy) -> Routes:
 
 
 def _resource(pool: Pool, resource: str) -> Links:
-    """Whole GPUs have one name; the names of MIG devices are those of profiles, or hidden by the strategy."""
+    """Return the places of a resource's name: whole GPUs have one, those of MIG devices follow profiles or the
+    strategy."""
     if not isinstance(pool.sharing, Mig):
         return ()
     profiles = [unit.name for unit in pool.units if (unit.resource or "").removesuffix(_SHARED) == resource]

@@ -41,7 +41,7 @@ _GROUP: Path = ("spec", "resourceGroups", 0)
 
 
 def trace_free_cells(plan: Plan) -> Routes:
-    """What is nobody's: a cell is there while something is left, so that all numbers decide that, and not its own."""
+    """Yield the routes of what is nobody's. A cell is there while something is left, so all numbers decide that."""
     cells = free_cells(plan)
     traced = [_free_cell(plan, total) for total in plan.totals if counted_resource(total.pool, total.unit)]
     for counted, tree in plan.compute_trees.items():
@@ -62,7 +62,7 @@ def trace_free_cells(plan: Plan) -> Routes:
 
 
 def trace_cells(plan: Plan, tenant: Tenant, cells: Cells, *, has_rest: bool = True) -> Routes:
-    """The quotas of a tenant; ``has_rest`` says whether what it leaves to no child is counted there.
+    """Yield the routes of a tenant's quotas; ``has_rest`` says whether what it leaves to no child is counted there.
 
     Flavors are in the order in which quotas first name them, and a pool comes after one that falls back to it. Of
     several quotas the pool so decides where numbers stand.
@@ -90,7 +90,7 @@ def trace_cells(plan: Plan, tenant: Tenant, cells: Cells, *, has_rest: bool = Tr
 
 
 def _compute_cell(tree: Tree, tenant: Tenant, quota: Quota, counted: Counted, *, has_rest: bool) -> _TracedCell:
-    """CPU, memory or pods of a quota; of several quotas the pool decides where they stand.
+    """Return CPU, memory or pods of a quota; of several quotas the pool decides where they stand.
 
     Where nothing is borrowed the pool still decides that it is said: in one that does not follow units it is not.
     """
@@ -107,7 +107,7 @@ def _compute_cell(tree: Tree, tenant: Tenant, quota: Quota, counted: Counted, *,
 
 
 def _lent_compute(quota: Quota, counted: Counted) -> Links:
-    """The part of the guarantee that is lent of units; none of the pods, whatever their number is."""
+    """Return the part of the guarantee that is lent of units; none of the pods, whatever their number is."""
     guaranteed = compute_of(quota, counted, "guaranteed")
     if counted is Counted.PODS:
         return ()
@@ -117,7 +117,7 @@ def _lent_compute(quota: Quota, counted: Counted) -> Links:
 
 
 def _filled_cell(quota: Quota, counted: Counted) -> _TracedCell:
-    """What no quota in a pool bounds: the pool may say that it follows units."""
+    """Return a cell that no quota in a pool bounds: the pool may say that it follows units."""
     where = chosen(quota.pool.at / "followUnits", quota.at / "pool")
     numbers = dict.fromkeys(("nominalQuota", "borrowingLimit", "lendingLimit"), where)
     pool = flavor_by(quota)
@@ -125,12 +125,12 @@ def _filled_cell(quota: Quota, counted: Counted) -> _TracedCell:
 
 
 def _borrowing(quota: Quota) -> Links:
-    """What a limit leaves beyond the guarantee; without one there is nothing, whatever the guarantee is."""
+    """Return what a limit leaves beyond the guarantee; without one there is nothing, whatever the guarantee is."""
     return summed(quota.at / "limit", quota.at / "guaranteed") if quota.spec.limit is not None else ()
 
 
 def _lending(quota: Quota) -> Links:
-    """A tenant that says nothing lends all that it has, which only shows beside another quota."""
+    """Return what is lent. A tenant that says nothing lends all that it has, which only shows beside another quota."""
     if quota.spec.lendable is None:
         return copied(quota.at / "guaranteed")
     return (*copied(quota.at / "lendable"), *chosen(quota.at / "guaranteed"))
@@ -151,7 +151,7 @@ class _TracedCell(NamedTuple):
 
 
 def _free_cell(plan: Plan, total: Total) -> _TracedCell:
-    """Capacity, less all guarantees on it; a quota that moved elsewhere would take none."""
+    """Return capacity, less all guarantees on it; a quota that moved elsewhere would take none."""
     counted = [quota for _, quota in total.quotas]
     numbers = (
         *capacity_of(total.pool, total.unit),
@@ -165,7 +165,7 @@ def _free_cell(plan: Plan, total: Total) -> _TracedCell:
 
 
 def _free_compute(tree: Tree, pool: Pool, counted: Counted) -> _TracedCell:
-    """What the nodes have, less the reserve and all guarantees on it."""
+    """Return what the nodes have, less the reserve and all guarantees on it."""
     nodes = pool.at / "nodes"
     held = [(tenant, quota) for tenant, quota in tree.outermost if quota.pool.name == pool.name]
     numbers = (
@@ -181,7 +181,7 @@ def _free_compute(tree: Tree, pool: Pool, counted: Counted) -> _TracedCell:
 
 
 def _trace_group(cells: Cells, traced: Sequence[_TracedCell], there: Mapping[str, Links]) -> Routes:
-    """A group, which grows and shrinks by flavors and by resources.
+    """Yield the routes of a group, which grows and shrinks by flavors and by resources.
 
     ``there`` says by pool what decides that its flavor is there, in the order of flavors; those that could be there
     are among them, for they would come before others.
@@ -205,26 +205,22 @@ def _trace_group(cells: Cells, traced: Sequence[_TracedCell], there: Mapping[str
         yield ("flavors", ANY, "resources", index, "name"), called
     for pool, resource in cells:
         route = ("flavors", pools.index(pool), "resources", resources.index(resource))
-        yield from below(route, _numbers([cell.numbers for cell in present if cell.key == (pool, resource)]))
+        same = [cell.numbers for cell in present if cell.key == (pool, resource)]
+        for field in same[0] if same else ():  # if no quota says it, a queue has more than there is, or nothing
+            links = tuple(link for numbers in same for link in numbers.get(field, ()))
+            yield (*route, field), adding(links) if len(same) > 1 else links
 
 
-def _common(found: Sequence[Links]) -> Links:
-    """What all have: of several that are enough for something by themselves, nothing else decides that it is there."""
-    if not found:
+def _common(alternatives: Sequence[Links]) -> Links:
+    """Return the links that all have: of several that are enough by themselves, nothing else decides."""
+    if not alternatives:
         return ()
-    return tuple(link for link in found[0] if all(link in other for other in found[1:]))
+    return tuple(link for link in alternatives[0] if all(link in other for other in alternatives[1:]))
 
 
 def _earlier(traced: Sequence[_TracedCell], resources: Sequence[str], resource: str) -> Links:
-    """What decides where a resource stands: what others are called, and whether those before it are there."""
+    """Return what decides where a resource stands: the names of others, and whether those before it are there."""
     names = (cell.resource for cell in traced if cell.key[1] in resources and cell.key[1] != resource)
     absent = (cell.there for cell in traced if cell.key[1] not in resources and cell.key[1] < resource)
     smaller = ([cell.there for cell in traced if cell.key[1] == name] for name in resources if name < resource)
     return ordering(link for links in (*names, *absent, *map(_common, smaller)) for link in links)
-
-
-def _numbers(found: Sequence[Mapping[str, Links]]) -> Routes:
-    """None where no quota says it: a queue then has more than there is, or nothing."""
-    for field in found[0] if found else ():
-        links = tuple(link for numbers in found for link in numbers.get(field, ()))
-        yield (field,), adding(links) if len(found) > 1 else links

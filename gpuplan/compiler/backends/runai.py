@@ -122,10 +122,10 @@ def _requests(plan: Plan) -> Iterator[Request]:
         trace = partial(_trace_project, plan, part)
         yield Request("projects", name, "POST", path, body, missing, subjects, trace)
     for part in projects(plan):
-        body, missing = _policy(part), (f"meta.projectId of `{part.namespace}`",)
+        body, project = _policy(part), (f"meta.projectId of `{part.namespace}`",)
         for kind in _POLICY_KINDS if body else ():
             path, trace = f"/api/v2/policy/{kind}", partial(_trace_limits, plan, part)
-            yield Request("policies", part.namespace, "PUT", path, body, missing, about(part.tenant), trace)
+            yield Request("policies", part.namespace, "PUT", path, body, project, about(part.tenant), trace)
 
 
 _POLICY_KINDS: Final = ("workspaces", "trainings", "inferences")

@@ -261,17 +261,17 @@ def _decide(taint: Taint, present: Sequence[object]) -> Iterator[Origin]:
         yield taint.place("value")
 
 
-def _label_namespaces(plan: Plan, listed: _Items) -> Routes:
+def _label_namespaces(plan: Plan, stated: _Items) -> Routes:
     """Yield the routes of the sorted namespaces, listed or of labels; that of a scheduler moves all behind it."""
     kind = plan.cluster.scheduler.at / "kind"
     of_schedulers = {each.node_pool_label.partition("/")[0] for each in SCHEDULERS.values()} - {""}
-    for index, namespace in enumerate(settings.label_namespaces(plan, [item for _, item in listed])):
-        listed = [at for at, item in listed if str(item) == namespace]
+    for index, namespace in enumerate(settings.label_namespaces(plan, [item for _, item in stated])):
+        listed = [at for at, item in stated if str(item) == namespace]
         labels = [at for at, key in _labels(plan) if key.partition("/")[0] == namespace]
         yield (index,), copied(*listed) if len(listed) == 1 and not labels else chosen(*listed, *labels)
         if any(known <= namespace for known in of_schedulers):
             yield (index,), chosen(kind)
-    yield (ANY,), ordered(*(at for at, _ in (*listed, *_labels(plan))))
+    yield (ANY,), ordered(*(at for at, _ in (*stated, *_labels(plan))))
 
 
 def _labels(plan: Plan) -> Iterator[tuple[Origin, str]]:

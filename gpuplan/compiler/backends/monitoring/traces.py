@@ -1,4 +1,4 @@
-"""Where the objects of monitoring come from, rule by rule."""
+"""Routes of the objects of monitoring, rule by rule."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from gpuplan.compiler.backends.monitoring.rules import (
     rows_before,
     texts,
 )
-from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog.charts import find_scheduler_chart
 from gpuplan.compiler.manifests.provenance import Links, Routes, below, choosing, chosen, copied, ordering
@@ -34,9 +33,7 @@ from gpuplan.compiler.planning.plan import (
     Monitoring,
     Plan,
     Pool,
-    Quota,
     Tenant,
-    Workload,
     with_places,
 )
 from gpuplan.compiler.planning.sources import (
@@ -64,7 +61,7 @@ from gpuplan.compiler.planning.sources import (
 
 
 class Traces(NamedTuple):
-    """Where the objects of one cluster come from."""
+    """Routes of the objects of one cluster."""
 
     plan: Plan
     monitoring: Monitoring
@@ -76,7 +73,8 @@ class Traces(NamedTuple):
         yield from below(("spec",), self.rule_file(group))
 
     def _is_there(self, group: Group) -> Links:
-        """Other groups have rules whatever the policies say."""
+        """Return what decides that a group is there; others than those of queues have rules whatever the policies
+        say."""
         return scheduler_of(self.plan) if group.name.startswith(TENANT_QUEUES) else ()
 
     def rule_file(self, group: Group) -> Routes:
@@ -96,13 +94,14 @@ class Traces(NamedTuple):
             yield from below(("groups", 0, "rules", index), found)
 
     def queue_metrics(self) -> Routes:
-        """There is one of Kueue where Prometheus selects by labels, and one of KAI-Scheduler."""
+        """Yield the routes of a monitor: of Kueue if Prometheus selects by labels, and of KAI-Scheduler."""
         yield (), (*chosen(self.plan.cluster.at / "platform"), *scheduler_of(self.plan))
         yield ("metadata", "namespace"), monitoring_namespace(self.plan.cluster)
         yield from self._labels()
 
     def service_monitor(self) -> Routes:
-        """There is one where Prometheus selects by labels, on other platforms than OpenShift."""
+        """Yield the routes of the monitor that there is on other platforms than OpenShift if Prometheus selects by
+        labels."""
         namespace = operator_namespace(self.plan.cluster)
         yield (), chosen(self.plan.cluster.at / "platform")
         yield ("metadata", "namespace"), namespace
@@ -145,7 +144,7 @@ def _of_pool(plan: Plan, pool: Pool, rule: Rule) -> Routes:
 
 
 def _labelled(pool: Pool) -> Links:
-    """What decides whether the nodes of a pool are labelled for mig-manager."""
+    """Return what decides whether the nodes of a pool are labelled for mig-manager."""
     return choosing(link for part in pool.parts if not isinstance(part.sharing, Mig) for link in mig_config_of(part))
 
 
@@ -161,13 +160,8 @@ def _of_units(pool: Pool, rule: Rule) -> Routes:
         for links in (per_node_of(part, unit) for part in pool.parts) if is_on_nodes else (capacity_of(pool, unit),):
             yield ("expr",), links
     if is_on_nodes:
-        yield ("expr",), (*named(pool), *_moved(pool))
-
-
-def _moved(pool: Pool) -> Links:
-    """The names of the nodes that a rollout has moved."""
-    rollout = pool.rollout
-    return copied(*(rollout.at / "nodes" / index for index in range(len(rollout.nodes)))) if rollout else ()
+        moved = [pool.rollout.at / "nodes" / index for index in range(len(pool.rollout.nodes))] if pool.rollout else []
+        yield ("expr",), (*named(pool), *copied(*moved))
 
 
 def _of_tenant(plan: Plan, tenant: Tenant, rule: Rule) -> Routes:
@@ -187,21 +181,17 @@ def _of_tenant(plan: Plan, tenant: Tenant, rule: Rule) -> Routes:
     is_limit = record == TENANT_LIMIT_UNITS and quota.spec.limit is not None
     yield ("expr",), copied(quota.at / ("limit" if is_limit else "guaranteed"))
     yield ("labels", "pool"), copied(quota.at / "pool")
-    yield ("labels", "unit"), _unit_of(quota)
+    is_stated = bool(quota.spec.unit)
+    follows = (*chosen(quota.at / "pool"), *unit_name_of(quota.pool, quota.unit))
+    yield ("labels", "unit"), copied(quota.at / "unit") if is_stated else follows
     yield ("labels", "resource"), asked_by(plan, quota)
-
-
-def _unit_of(quota: Quota) -> Links:
-    if quota.spec.unit:
-        return copied(quota.at / "unit")
-    return (*chosen(quota.at / "pool"), *unit_name_of(quota.pool, quota.unit))
 
 
 # --- What stands in `rules.yaml` ---------------------------------------------------------------------------------
 
 
 def _of_text(of: _Texts, rule: Rule) -> Routes:
-    """A rule of the file: what is filled in, and what decides whether it is there."""
+    """Yield the routes of a rule of the file: what is filled in, and what decides whether it is there."""
     rows = texts()
     if "record" in rule:
         yield (), ordering(dict.fromkeys(link for row in rows_before(rule["record"]) for link in of.facts(row)))
@@ -211,8 +201,8 @@ def _of_text(of: _Texts, rule: Rule) -> Routes:
         return
     name, spec, at = rule["alert"], of.monitoring.spec, of.monitoring.at
     yield (), chosen(*(at / "disabledAlerts" / i for i in range(len(spec.disabled_alerts))))
-    before = (item for items in rows.values() for item in items if item.get("name", name) < name)
-    yield (), ordering(link for item in before for link in of.facts(item))
+    before = (row for named_alike in rows.values() for row in named_alike if row.get("name", name) < name)
+    yield (), ordering(link for row in before for link in of.facts(row))
     yield ("annotations", "runbook_url"), copied(at / "runbookUrl")
     for row in rows[name]:
         yield (), of.facts(row)
@@ -224,13 +214,14 @@ def _of_text(of: _Texts, rule: Rule) -> Routes:
 
 
 class _Texts(NamedTuple):
-    """Where the facts and the values of the file's rules come from; their names are those of `rules.py`."""
+    """Routes of the facts and the values of the file's rules; their names are those of `rules.py`."""
 
     plan: Plan
     monitoring: Monitoring
 
     def facts(self, row: Row) -> Links:
-        """What decides whether a rule is there; `argocd`, `pools` and `namespaces` hold by what no value says."""
+        """Return what decides whether a rule is there; `argocd`, `pools` and `namespaces` hold by what no value
+        says."""
         return tuple(link for key in ("if", "unless") for link in self._fact(row.get(key)))
 
     def _fact(self, fact: str | None) -> Links:
@@ -290,11 +281,17 @@ class _Texts(NamedTuple):
                 return self._of_hardware(name)
 
     def _of_hardware(self, name: str) -> Links:
-        """What alerts on hardware are filled in with."""
+        """Return the places of what alerts on hardware are filled in with."""
         plan = self.plan
         match name:
             case "and_pod":
-                return (*self._honors(), *shared_pods_of(plan), *self._own_exporter())
+                operator = self.plan.cluster.gpu_operator.at
+                own = operator / "values" / "dcgmExporter"
+                return (
+                    *self._honors(),
+                    *shared_pods_of(plan),
+                    *chosen(own / "hostPID", own / "enablePodUID", own / "env", operator / "install"),
+                )
             case "clock_reasons":
                 return exporter_of(self.plan)
             case "foreign_boards":
@@ -314,35 +311,24 @@ class _Texts(NamedTuple):
                 return ()
 
     def _nodes_by_name(self) -> Links:
-        """The nodes' names, where they stand for the label of the pool."""
-        found = [pool.nodes for pool in self.plan.pools if matches_boards(self.plan.cluster, pool)]
-        patterns = (nodes.at / "namePattern" for nodes in found)
-        return copied(*patterns, *(at for nodes in found for at, _ in with_places(nodes.at / "names", nodes.names)))
+        """Return the nodes' names that stand for the label of the pool."""
+        by_board = [pool.nodes for pool in self.plan.pools if matches_boards(self.plan.cluster, pool)]
+        patterns = (nodes.at / "namePattern" for nodes in by_board)
+        return copied(*patterns, *(at for nodes in by_board for at, _ in with_places(nodes.at / "names", nodes.names)))
 
     def _matches_boards(self) -> Links:
         own = (pool.nodes.at / "matchBoards" for pool in self.plan.pools)
         return chosen(self.plan.cluster.at / "matchBoards", *own)
 
-    def _own_exporter(self) -> Links:
-        operator = self.plan.cluster.gpu_operator.at
-        own = operator / "values" / "dcgmExporter"
-        return chosen(own / "hostPID", own / "enablePodUID", own / "env", operator / "install")
-
     def _applications(self) -> Links:
-        """The names of all Applications: those of workloads' namespaces follow from the workloads."""
+        """Return the names of all Applications: those of workloads' namespaces follow from the workloads."""
         plan = self.plan
         namespaces = (namespace_of(tenant, name) for tenant in plan.tenants for name in tenant.spec.namespaces)
-        found = (*named(plan.cluster, *plan.pools), *copied(*namespaces), *scheduler_of(plan), *_installed(plan))
-        return (*found, *chosen(*(place for workload in plan.workloads for place in _namespace_of(workload))))
+        # The scheduler may have an Application of its own.
+        installed = install_of(plan) if find_scheduler_chart(plan.cluster.scheduler.kind.value) else ()
+        names = (*named(plan.cluster, *plan.pools), *copied(*namespaces), *scheduler_of(plan), *installed)
+        places = (workload.at / field for workload in plan.workloads for field in ("tenant", "namespace"))
+        return (*names, *chosen(*places))
 
     def _honors(self) -> Links:
         return chosen(self.monitoring.at / "honorLabels")
-
-
-def _installed(plan: Plan) -> Links:
-    """What chooses whether the scheduler has an Application of its own."""
-    return install_of(plan) if find_scheduler_chart(plan.cluster.scheduler.kind.value) else ()
-
-
-def _namespace_of(workload: Workload) -> tuple[Origin, ...]:
-    return workload.at / "tenant", workload.at / "namespace"

@@ -1,4 +1,4 @@
-"""What leads from outside of the cluster to a service: an HTTPRoute of the cluster's Gateway, or an Ingress."""
+"""The ways from outside of the cluster to a service: an HTTPRoute of the cluster's Gateway, or an Ingress."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from gpuplan.compiler.manifests.provenance import Links, Routes, chosen, copied,
 from gpuplan.compiler.planning.plan import Plan, Workload
 from gpuplan.compiler.planning.serving import MAIN_PORT, canary_name, canary_of, routed_port, service_port, way_to
 from gpuplan.compiler.planning.sources import named
-from gpuplan.compiler.policy.models import Canary, Gateway, Inference, Ingress, Route
+from gpuplan.compiler.policy.models import Gateway, Inference, Ingress, Route
 
 
 def objects(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written]:
-    """One object, of the kind that the cluster has."""
+    """Yield one object, of the kind that the cluster has."""
     of, route = Traces(plan, workload), work.route
     if route is None:
         return
     match way_to(plan.cluster.spec, work):
         case Gateway() as gateway:
-            backends = [*_backends(workload, work, canary_of(plan.cluster.spec, work))]
+            port, canary = service_port(work, routed_port(work)), canary_of(plan.cluster.spec, work)
+            backends = [_backend(workload.name, port, 100 - canary.weight if canary else 1)]
+            if canary:
+                backends.append(_backend(canary_name(workload.name), port, canary.weight))
             yield AFTER, _http_route(workload, route, gateway, backends), partial(_http_route_routes, of, route)
         case Ingress() as ingress:
             yield AFTER, _ingress(workload, work, route, ingress), partial(_ingress_routes, of, route)
@@ -37,7 +40,7 @@ _GROUP: Final = "gateway.networking.k8s.io"
 
 
 def _http_route(workload: Workload, route: Route, gateway: Gateway, backends: list[dict[str, Any]]) -> dict[str, Any]:
-    """The route. What the API server would add to items of lists is there already: Argo CD would see a difference."""
+    """Return the route with all that the API server would add to items of lists: Argo CD would see a difference."""
     parent = given(
         group=_GROUP, kind="Gateway", namespace=gateway.namespace, name=gateway.name, sectionName=gateway.listener
     )
@@ -52,14 +55,6 @@ def _http_route(workload: Workload, route: Route, gateway: Gateway, backends: li
         ],
     }
     return workload_object(f"{_GROUP}/v1", "HTTPRoute", workload.name, workload, spec=spec)
-
-
-def _backends(workload: Workload, work: Inference, canary: Canary | None) -> Iterator[dict[str, Any]]:
-    """The service, and its canary with so many of a hundred requests."""
-    port = service_port(work, routed_port(work))
-    yield _backend(workload.name, port, 1 if canary is None else 100 - canary.weight)
-    if canary is not None:
-        yield _backend(canary_name(workload.name), port, canary.weight)
 
 
 def _backend(service: str, port: int, weight: int) -> dict[str, Any]:

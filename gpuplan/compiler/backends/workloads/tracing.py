@@ -1,10 +1,21 @@
-"""Where the objects of a workload come from: what all of them have in common."""
+"""Routes that all objects of a workload have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from gpuplan.compiler.backends.workloads.bodies import (
+    FRACTION,
+    GANG,
+    GPU_MEMORY,
+    KAI_PREFERRED,
+    KAI_REQUIRED,
+    MEMORY_LIMIT,
+    PORTION_LIMIT,
+    TOPOLOGY,
+    terms_of,
+)
 from gpuplan.compiler.backends.workloads.pods import (
     PREFERRED,
     REQUIRED,
@@ -16,17 +27,6 @@ from gpuplan.compiler.backends.workloads.pods import (
     tolerations_among,
     units_of,
     value_of,
-)
-from gpuplan.compiler.backends.workloads.terms import (
-    FRACTION,
-    GANG,
-    GPU_MEMORY,
-    KAI_PREFERRED,
-    KAI_REQUIRED,
-    MEMORY_LIMIT,
-    PORTION_LIMIT,
-    TOPOLOGY,
-    terms_of,
 )
 from gpuplan.compiler.base.diagnostics import Origin, Path
 from gpuplan.compiler.base.values import NamedTuple
@@ -55,17 +55,17 @@ NO_VARIABLES: Final[Mapping[str, Several]] = {}
 
 
 class Traces(NamedTuple):
-    """Where the objects of one workload come from."""
+    """Routes of the objects of one workload."""
 
     plan: Plan
     workload: Workload
 
     def content_name(self, content: list[tuple[Path, Links]]) -> Links:
-        """A digest of what a Job is stands in its name."""
+        """Return the places of a name with a digest of what a Job is."""
         return (*named(self.workload), *hashed(link for _, links in content for link in links))
 
     def training_kind(self) -> Links:
-        """What says which object a training is."""
+        """Return what says which object a training is."""
         return chosen(self.workload.work_at / "kind") if self.workload.spec.training else ()
 
     def metadata(self, name: Links) -> Routes:
@@ -78,7 +78,8 @@ class Traces(NamedTuple):
         yield ("metadata", "labels", WORKLOAD_LABEL), named(self.workload)
 
     def namespace(self) -> Links:
-        """One that is named need not be the tenant's; that it must be is said in a finding."""
+        """Return the places of the namespace. One that is named need not be the tenant's; a finding says that it must
+        be."""
         at, tenant, namespace = self.workload.at, self.workload.tenant, self.workload.namespace
         known = copied(namespace_of(tenant, namespace)) if namespace in tenant.spec.namespaces else ()
         return (*known, *chosen(at / ("tenant" if self.workload.spec.namespace is None else "namespace")))
@@ -98,15 +99,18 @@ class Traces(NamedTuple):
         idle = [self.workload.work_at / "idle"] if self.workload.idle else []
         return (*named(self.workload), *hashed(copied(*written, *idle)))
 
-    def pod(self, own: Several = (), variables: Mapping[str, Several] = NO_VARIABLES) -> Routes:
-        """``own`` is about what only this kind of work has in its container, as are ``variables``, by their names."""
-        own = list(own)
-        routes = self._pod(own, variables)
-        return self._laid_over(list(routes), own, variables) if self.workload.pod_patch else routes
+    def pod(self, listening: Several = (), variables: Mapping[str, Several] = NO_VARIABLES) -> Routes:
+        """Yield the routes of a pod; ``listening`` is about what only this kind of work has in its container."""
+        listening = list(listening)
+        routes = self._pod(listening, variables)
+        return self._laid_over(list(routes), listening, variables) if self.workload.pod_patch else routes
 
-    def _laid_over(self, routes: list[tuple[Path, Links]], own: Several, variables: Mapping[str, Several]) -> Routes:
-        """With what the patch says in place of all else. Its lists go on where those of the pod end."""
-        found = self._patched(own, variables)
+    def _laid_over(
+        self, routes: list[tuple[Path, Links]], listening: Several, variables: Mapping[str, Several]
+    ) -> Routes:
+        """Yield the routes with what the patch says in place of all else. Its lists go on where those of the pod
+        end."""
+        found = self._patched(listening, variables)
         gone = {*found.replaced, *(route for route, _ in found.removed)}
         yield from ((route, links) for route, links in routes if not any(route[: len(at)] == at for at in gone))
         for route, inner in found.decided:
@@ -116,15 +120,15 @@ class Traces(NamedTuple):
         for route, inner in found.removed:
             yield route, chosen(self.workload.patch_at / inner)
 
-    def _patched(self, own: Several, variables: Mapping[str, Several]) -> Patched:
+    def _patched(self, listening: Several, variables: Mapping[str, Several]) -> Patched:
         workload, asked = self.workload.without_patch(), terms_of(self.plan, self.workload)
-        numbers = [int(route[1]) for route, _ in own if route[0] == "ports"]
+        numbers = [int(route[1]) for route, _ in listening if route[0] == "ports"]
         ports = {"ports": [{"containerPort": -1}] * (max(numbers, default=-1) + 1)}
         names = dict.fromkeys(self.variables(variables), "")
         template = pod_template(self.plan, workload, asked, {}, ports, names)
         return laid_over(self.plan, self.workload, template)
 
-    def _pod(self, own: Several, variables: Mapping[str, Several]) -> Routes:
+    def _pod(self, listening: Several, variables: Mapping[str, Several]) -> Routes:
         asked = terms_of(self.plan, self.workload)
         yield from self.labels()
         yield from self.asked(asked.pod_labels, asked.pod_annotations)
@@ -132,7 +136,7 @@ class Traces(NamedTuple):
         yield ("spec", "priorityClassName"), self.class_()
         yield ("spec", "terminationGracePeriodSeconds"), self._grace_period()
         yield from self._placement()
-        yield from below(("spec", "containers", 0), self._container(own, variables))
+        yield from below(("spec", "containers", 0), self._container(listening, variables))
         yield from self.security()
         yield from self.pulled()
         yield from below(("spec", "resourceClaims"), self._claims())
@@ -172,7 +176,7 @@ class Traces(NamedTuple):
                 yield ("spec", "tolerations", at[int(first)], *rest), links
 
     def _pool_by_fallback(self, pools: Sequence[Pool], index: int) -> Links:
-        """A pool that the workload names, or one that it falls back to."""
+        """Return the places of a pool that the workload names, or of one that it falls back to."""
         if index == 0:
             return self._pool()
         return (*named(pools[index]), *chosen(*deciding(self.plan, self.workload)))
@@ -193,7 +197,7 @@ class Traces(NamedTuple):
             field = "configMap" if is_config else "persistentVolumeClaim"
             yield ("spec", "volumes", index, field), self.config_name() if is_config else named(self.workload)
 
-    def _container(self, own: Several, variables: Mapping[str, Several]) -> Routes:
+    def _container(self, listening: Several, variables: Mapping[str, Several]) -> Routes:
         at, spec = self.workload.at, self.workload.spec
         yield from program(at, spec.command, spec.args)
         if any(name not in spec.env for name in terms_of(self.plan, self.workload).env):
@@ -206,7 +210,7 @@ class Traces(NamedTuple):
             else:
                 yield ("env", index, "name"), scheduler_of(self.plan)
                 yield ("env", index, "value"), _TERMS[name](self)
-        yield from own
+        yield from listening
         for name in ("cpu", "memory"):
             yield ("resources", ANY, name), copied(at / name)
         for name in units_of(self.workload):
@@ -216,14 +220,14 @@ class Traces(NamedTuple):
             yield from self.mount(index, volume)
 
     def variables(self, of_work: Iterable[str]) -> Iterable[str]:
-        """The names of the container's variables in their order; ``of_work`` are those of this kind of work."""
+        """Return the names of the container's variables in their order; ``of_work`` are those of this kind of work."""
         return dict.fromkeys([*terms_of(self.plan, self.workload).env, *of_work, *self.workload.spec.env])
 
     def mount(self, index: int, volume: Volume) -> Routes:
         yield ("volumeMounts", index, "mountPath"), copied(volume.at / "mountPath")
 
     def _claims(self) -> Routes:
-        """Those of a pod, by their number, where it has any."""
+        """Yield the routes of a pod's claims, by their number."""
         for number in range(len(resource_claims(self.workload))):
             yield (number,), chosen(self.workload.pool.at / "allocation")
             yield (number, "resourceClaimTemplateName"), asked_by(self.plan, self.workload)
@@ -231,13 +235,13 @@ class Traces(NamedTuple):
                 yield (number,), chosen(self.workload.at / "count")
 
     def asked(self, labels: Iterable[str], annotations: Iterable[str]) -> Routes:
-        """What a scheduler reads of an object, or of its pods, which is there for this scheduler."""
+        """Yield the routes of what a scheduler reads of an object, or of its pods."""
         for field, keys in (("labels", labels), ("annotations", annotations)):
             for key in keys:
                 yield ("metadata", field, key), (*_TERMS[key](self), *scheduler_of(self.plan))
 
     def _queue(self) -> Links:
-        """The queue in the pool, with KAI-Scheduler."""
+        """Return the places of the queue in the pool, with KAI-Scheduler."""
         workload = self.workload
         chosen_by = (*chosen(workload.at / "tenant"), *self._pool_chosen())
         return (*queue_by_pool_of(workload.tenant, workload.pool), *chosen_by)
@@ -264,12 +268,12 @@ class Traces(NamedTuple):
         return multiplied(self.workload.at / "fraction" / "memory")
 
     def _most(self) -> Links:
-        """It is not there where it is all that a pod has anyway."""
+        """Return the places of the most that a pod has, which is not there if that is all that it has anyway."""
         at = self.workload.at / "fraction"
         return (*copied(at / "max"), *chosen(at / "min"))
 
     def class_(self) -> Links:
-        """The class of the pods, or what says that there is none."""
+        """Return the places of the class of the pods, or of what says that there is none."""
         return (*(named(self.workload.priority_class) if self.workload.priority_class else ()), *self._class_named())
 
     def _class_named(self) -> Links:
@@ -284,7 +288,7 @@ class Traces(NamedTuple):
 
 
 def program(at: Origin, command: Sequence[str], args: Sequence[str]) -> Routes:
-    """What a container runs."""
+    """Yield the routes of what a container runs."""
     yield ("image",), copied(at / "image")
     for field, texts in (("command", command), ("args", args)):
         for index in range(len(texts)):
@@ -292,7 +296,7 @@ def program(at: Origin, command: Sequence[str], args: Sequence[str]) -> Routes:
 
 
 def variable(at: Origin, value: str | ValueFrom) -> Routes:
-    """A variable, and the value that it has or where that stands."""
+    """Yield the routes of a variable, and the value that it has or where that stands."""
     yield ("name",), chosen(at)
     if isinstance(value, str):
         yield ("value",), copied(at)
@@ -321,4 +325,4 @@ _TERMS: Final[Mapping[str, Callable[[Traces], Links]]] = {
     PORTION_LIMIT: Traces._most,
     MEMORY_LIMIT: Traces._most,
 }
-"""What each label and annotation of `terms_of` says."""
+"""The places of each label and annotation of `terms_of`."""

@@ -1,4 +1,4 @@
-"""Where the objects for Flux come from."""
+"""Routes of the objects for Flux."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from gpuplan.compiler.planning.plan import Flux, Plan, Stage
 from gpuplan.compiler.planning.sources import named
 from gpuplan.compiler.planning.sync_names import folder_name, sync_name
 
+_SOURCE = ("kind", "name", "namespace")
+
 
 class Traces(NamedTuple):
-    """Where the objects of one cluster come from."""
+    """Routes of the objects of one cluster."""
 
     plan: Plan
     flux: Flux
     reasons: Reasons
 
     def kustomization(self, applier: Applier, others: Sequence[str], body: Mapping[str, Any]) -> Routes:
-        """``others`` are the folders that it depends on."""
+        """Yield the routes of a Kustomization; ``others`` are the folders that it depends on."""
         cluster, path = self.plan.cluster, applier.folder
         stage = Stage(path.partition("/")[0])
         yield (), self.reasons.of_folder(path)
@@ -35,7 +37,7 @@ class Traces(NamedTuple):
             yield ("spec", "dependsOn", index), self.reasons.of_folder(other)
             yield ("spec", "dependsOn", index, "name"), self._named(other)
         yield from below(("spec",), self._syncing())
-        yield from below(("spec", "sourceRef"), self._source_ref())
+        yield from ((("spec", "sourceRef", field), copied(self.flux.at / "source" / field)) for field in _SOURCE)
         yield ("spec", "path"), (*copied(self.flux.at / "path"), *named(cluster), *self._part(path))
         if stage is Stage.GPU_OPERATOR:
             yield from self._of_operator(body)
@@ -75,7 +77,7 @@ class Traces(NamedTuple):
         yield from below(("metadata", "labels"), as_written(self.flux.at / "labels", self.flux.spec.labels))
 
     def _named(self, path: str) -> Links:
-        """A name that is too long ends in a digest of the whole."""
+        """Return the links of a name. One that is too long ends in a digest of the whole."""
         links = (*named(self.plan.cluster), *self._part(path))
         return (
             links
@@ -84,7 +86,7 @@ class Traces(NamedTuple):
         )
 
     def _part(self, path: str) -> Links:
-        """What a folder is for: a pool, or a namespace."""
+        """Return what a folder is for: a pool, or a namespace."""
         stage, _, part = path.partition("/")
         if not part:
             return ()
@@ -105,13 +107,11 @@ class Traces(NamedTuple):
         yield ("serviceAccountName",), copied(at / "serviceAccountName")
         yield ("kubeConfig", "secretRef", "name"), copied(at / "kubeConfigSecret")
 
-    def _source_ref(self) -> Routes:
-        yield from (((field,), copied(self.flux.at / "source" / field)) for field in ("kind", "name", "namespace"))
-
     def _of_operator(self, body: Mapping[str, Any]) -> Routes:
-        """The operator is ready with the ConfigMaps whose names are digests of what is in them.
+        """Yield the routes of checks: the operator is ready with the ConfigMaps whose names are digests of their
+        content.
 
-        Where OLM installs it there are two Kustomizations, and the first has a name of its own.
+        If OLM installs it there are two Kustomizations, and the first has a name of its own.
         """
         cluster = self.plan.cluster
         install = chosen(cluster.gpu_operator.at / "install")

@@ -16,6 +16,7 @@ from gpuplan.compiler.backends import backends
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label
 from gpuplan.compiler.base.plain import mapping, text
 from gpuplan.compiler.base.values import NamedTuple
+from gpuplan.compiler.delivery import argocd, flux
 from gpuplan.compiler.delivery.annotations import annotate
 from gpuplan.compiler.delivery.indexes import indexes
 from gpuplan.compiler.manifests import (
@@ -155,11 +156,17 @@ def _parts(plan: Plan, out: str, *, is_kept: bool) -> Iterator[Part]:
         contents.add_files(files)
         contents.add_components(plan, components)
         folders = tuple(folder._replace(digest=contents.digest(folder.path)) for folder in folders)
-    if delivered := delivery.render(plan, folders, out, partial(_whys, plan)):
-        syncing = list(delivered.artifacts)
-        manifests = [artifact for artifact in syncing if isinstance(artifact, Manifest)]
-        others = [artifact for artifact in syncing if isinstance(artifact, File)]
-        yield Part(delivered.tool, manifests, others, {}, delivered.apart)
+    syncing: Iterator[Manifest | File]
+    if plan.cluster.argocd is not None:
+        tool, syncing = "argocd", argocd.render(plan, folders, out, partial(_whys, plan))
+    elif plan.cluster.flux is not None:
+        tool, syncing = "flux", flux.render(plan, folders, partial(_whys, plan))
+    else:
+        return
+    artifacts = list(syncing)
+    manifests = [artifact for artifact in artifacts if isinstance(artifact, Manifest)]
+    others = [artifact for artifact in artifacts if isinstance(artifact, File)]
+    yield Part(tool, manifests, others, {}, argocd.apart(plan, folders))
 
 
 def _own_manifests(

@@ -17,6 +17,7 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.manifests import Manifest, admission_binding, quantity
 from gpuplan.compiler.manifests.bodies import given, new_object
 from gpuplan.compiler.manifests.provenance import ANY, Links, Routes, adding, choosing, chosen, copied, ordered
+from gpuplan.compiler.planning import sources
 from gpuplan.compiler.planning.amounts import amount_text
 from gpuplan.compiler.planning.classes import class_caps
 from gpuplan.compiler.planning.containers import compute_caps, container_limits, defaults_of
@@ -38,23 +39,6 @@ from gpuplan.compiler.planning.members import Account, account_of, role_field, r
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Amount, Counted, Mps, Plan, Quota, Stage, Tenant, Unit
 from gpuplan.compiler.planning.rdma import RDMA_LABEL, is_held_by_rules, network_resources, places_of, whose_network
 from gpuplan.compiler.planning.schedulers import SchedulerTraits
-from gpuplan.compiler.planning.sources import (
-    admission_of,
-    asked_by,
-    cap_of,
-    caps_of,
-    claims_of,
-    class_cap_of,
-    compute_cap_of,
-    limit_of,
-    name_of,
-    named,
-    namespace_of,
-    places_of_profiles,
-    queue_by_pool_of,
-    resource_of,
-    scheduler_of,
-)
 from gpuplan.compiler.planning.subjects import RESOURCES, about
 from gpuplan.compiler.policy.models import PodSecurity
 
@@ -96,8 +80,12 @@ def render(plan: Plan) -> Iterator[Manifest]:
                 body = new_object("v1", "LimitRange", QUOTA, namespace, spec=limit_range)
                 yield Manifest(folder, body, about=whose, trace=of.limit_range)
             for role, subjects in _members_by_role(tenant).items():
-                binding = _role_binding(namespace, role, subjects)
-                yield Manifest(folder, binding, about=whose, trace=partial(of.role_binding, role))
+                # It is named by the role, which it cannot change. No role of Kubernetes may write quotas or namespaces.
+                role_ref = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role}
+                listed = [{"apiGroup": _RBAC, "kind": kind, "name": name} for kind, name, _ in subjects]
+                api, name = f"{_RBAC}/v1", f"gpuplan-{role}"
+                body = new_object(api, "RoleBinding", name, namespace, roleRef=role_ref, subjects=listed)
+                yield Manifest(folder, body, about=whose, trace=partial(of.role_binding, role))
             if is_guarded:
                 data = parameters(tenant, namespace, scheduler)
                 body = new_object("v1", "ConfigMap", f"grants-{namespace}", SYSTEM_NAMESPACE, data=data)
@@ -226,15 +214,6 @@ def _members_by_role(tenant: Tenant) -> dict[str, list[Account]]:
     return {role: sorted(found[role]) for role in sorted(found)}
 
 
-def _role_binding(namespace: str, role: str, subjects: list[Account]) -> dict[str, Any]:
-    """Return a binding, named by the role, which it cannot change. No role of Kubernetes may write quotas or
-    namespaces."""
-    role_ref = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role}
-    listed = [{"apiGroup": _RBAC, "kind": kind, "name": name} for kind, name, _ in subjects]
-    name = f"gpuplan-{role}"
-    return new_object(f"{_RBAC}/v1", "RoleBinding", name, namespace, roleRef=role_ref, subjects=listed)
-
-
 # --- Admission ---------------------------------------------------------------------------------------------------
 
 
@@ -261,7 +240,7 @@ class _Traces(NamedTuple):
 
     def namespace(self) -> Routes:
         yield ("metadata", "name"), self._named()
-        yield ("metadata", "labels", TENANT_LABEL), named(self.tenant)
+        yield ("metadata", "labels", TENANT_LABEL), sources.named(self.tenant)
         for mode in ("enforce", "warn"):
             route = ("metadata", "labels", f"pod-security.kubernetes.io/{mode}")
             yield route, copied(self.tenant.at / "allow" / "podSecurity")
@@ -288,7 +267,7 @@ class _Traces(NamedTuple):
                 by_key.setdefault(key, []).append(quota)
         for key, quotas in by_key.items():
             caps = tuple(link for quota in quotas for link in self._cap_of(quota))
-            asked = (link for quota in quotas for link in asked_by(self.plan, quota))
+            asked = (link for quota in quotas for link in sources.asked_by(self.plan, quota))
             yield ("spec", "hard", key), (*(adding(caps) if len(quotas) > 1 else caps), *asked)
         for counted, key in _COMPUTE_KEYS.items():
             yield ("spec", "hard", key), self._compute_of(counted)
@@ -300,8 +279,8 @@ class _Traces(NamedTuple):
             for quota in self.tenant.quotas
             if priority_class in quota.class_limits
         ]
-        name = named(*(item for item in self.tenant.priority_classes if item.name == priority_class))
-        yield (), (*caps_of(self.plan), *(chosen(*stated) if len(stated) == 1 else ()))
+        name = sources.named(*(item for item in self.tenant.priority_classes if item.name == priority_class))
+        yield (), (*sources.caps_of(self.plan), *(chosen(*stated) if len(stated) == 1 else ()))
         yield ("metadata", "name"), name
         yield ("metadata", "namespace"), self._named()
         yield ("spec", "scopeSelector", "matchExpressions", 0, "values", 0), name
@@ -309,9 +288,11 @@ class _Traces(NamedTuple):
         for resource in dict.fromkeys(quota.unit.resource for quota in counted):
             quotas = [quota for quota in counted if quota.unit.resource == resource]
             caps = tuple(
-                link for quota in quotas for link in class_cap_of(self.plan, quota, self.name or "", priority_class)
+                link
+                for quota in quotas
+                for link in sources.class_cap_of(self.plan, quota, self.name or "", priority_class)
             )
-            asked = (link for quota in quotas for link in asked_by(self.plan, quota))
+            asked = (link for quota in quotas for link in sources.asked_by(self.plan, quota))
             yield ("spec", "hard", f"requests.{resource}"), (*(adding(caps) if len(quotas) > 1 else caps), *asked)
 
     def limit_range(self) -> Routes:
@@ -330,9 +311,9 @@ class _Traces(NamedTuple):
     def _compute_of(self, counted: Counted) -> Links:
         """Return the places of a quota on compute. Whether it counts here at all is its split's to say."""
         granted = [quota for quota in self.tenant.quotas if quota.find_compute(counted)]
-        links = tuple(link for quota in granted for link in compute_cap_of(self.plan, quota, counted))
+        links = tuple(link for quota in granted for link in sources.compute_cap_of(self.plan, quota, counted))
         splits = (quota.at / "split" / (self.name or "") for quota in self.tenant.quotas if quota.split)
-        where = (*chosen(*splits), *scheduler_of(self.plan)) if links else ()
+        where = (*chosen(*splits), *sources.scheduler_of(self.plan)) if links else ()
         return (*(adding(links) if len(granted) > 1 else links), *where)
 
     def role_binding(self, role: str) -> Routes:
@@ -360,9 +341,9 @@ class _Traces(NamedTuple):
     def parameters(self) -> Routes:
         """Yield the routes of the grants: a line is there while the cap is above zero; lines are in the order of
         names."""
-        yield (), admission_of(self.plan)
+        yield (), sources.admission_of(self.plan)
         yield ("metadata", "name"), self._named()
-        yield ("data", "tenant"), named(self.tenant)
+        yield ("data", "tenant"), sources.named(self.tenant)
         # They are sorted: of several each may be in the place of another.
         rdma = [self.tenant.at / "allow" / "rdma" / index for index in range(len(self.tenant.spec.allow.rdma))]
         link = copied if len(rdma) == 1 else chosen
@@ -370,7 +351,7 @@ class _Traces(NamedTuple):
         yield ("data", "otherResources", ANY), link(*rdma)
         for index, priority in enumerate(self.tenant.priority_classes):
             at = self.tenant.at / "priorityClasses" / index
-            yield ("data", "priorityClasses", index), (*copied(at), *named(priority))
+            yield ("data", "priorityClasses", index), (*copied(at), *sources.named(priority))
         granted = grants(self.tenant, self.name)
         if not granted:
             yield ("data",), chosen(*filter(None, map(self._cap_of_zero, self.tenant.quotas)))
@@ -379,11 +360,11 @@ class _Traces(NamedTuple):
             yield ("data", "pools", index), links
             pool = quotas[0].pool
             is_kept = pool.name in self.tenant.spec.names.queues
-            called = queue_by_pool_of(self.tenant, pool) if is_kept else named(self.tenant)
-            yield ("data", "queues", index), (*links, *called, *scheduler_of(self.plan))
+            called = sources.queue_by_pool_of(self.tenant, pool) if is_kept else sources.named(self.tenant)
+            yield ("data", "queues", index), (*links, *called, *sources.scheduler_of(self.plan))
         resources = {(grant.pool, grant.resource) for grant in granted}
         for index, (quotas, links) in enumerate(self._listed(_granted, resources)):
-            asked = (link for quota in quotas for link in (*asked_by(self.plan, quota), *self._most_of(quota)))
+            asked = (link for quota in quotas for link in (*sources.asked_by(self.plan, quota), *self._most_of(quota)))
             yield ("data", "grants", index), (*links, *asked)
 
     def _listed(self, key: Callable[[Quota], _T], written: Collection[_T]) -> Iterator[tuple[list[Quota], Links]]:
@@ -394,14 +375,14 @@ class _Traces(NamedTuple):
         groups: dict[_T, list[Quota]] = {}
         for quota in sorted(self.tenant.quotas, key=_granted):
             groups.setdefault(key(quota), []).append(quota)
-        places = [place for quota in self.tenant.quotas for place in (quota.at / "pool", name_of(quota.pool))]
+        places = [place for quota in self.tenant.quotas for place in (quota.at / "pool", sources.name_of(quota.pool))]
         before: list[Origin] = places if len(self.tenant.quotas) > 1 else []
         for line, quotas in groups.items():
             alone = quotas[0] if len(quotas) == 1 else None
             cap = self._cap_of_zero(alone) if alone else None
             if line in written:
                 own = (*copied(alone.at / "pool"), *(chosen(cap) if cap else ())) if alone else ()
-                yield quotas, (*named(quotas[0].pool), *own, *ordered(*before))
+                yield quotas, (*sources.named(quotas[0].pool), *own, *ordered(*before))
             before = [*before, cap] if cap else before
 
     def _cap_of_zero(self, quota: Quota) -> Origin | None:
@@ -421,25 +402,25 @@ class _Traces(NamedTuple):
         return (*refuses, *copied(self.tenant.at / "allow" / "unitsPerContainer"))
 
     def policy_binding(self, policy: str) -> Routes:
-        yield (), admission_of(self.plan)
+        yield (), sources.admission_of(self.plan)
         if policy == QUEUES_POLICY:
-            yield (), scheduler_of(self.plan)
+            yield (), sources.scheduler_of(self.plan)
         yield ("metadata", "name"), self._named()
         yield ("spec", "paramRef", "name"), self._named()
         selector = ("spec", "matchResources", "namespaceSelector")
         yield (*selector, "matchLabels", ANY), self._named()
-        places = [namespace_of(self.tenant, name) for name in sorted(self.tenant.spec.namespaces)]
+        places = [sources.namespace_of(self.tenant, name) for name in sorted(self.tenant.spec.namespaces)]
         for index, place in enumerate(places if self.name is None else ()):
             yield (*selector, "matchExpressions", 0, "values", index), (*copied(place), *ordered(*places))
 
     def _named(self) -> Links:
         if self.name is None:
-            return (*named(self.tenant), *chosen(self.tenant.at / "labelledNamespaces"))
-        return copied(namespace_of(self.tenant, self.name))
+            return (*sources.named(self.tenant), *chosen(self.tenant.at / "labelledNamespaces"))
+        return copied(sources.namespace_of(self.tenant, self.name))
 
     def _cap_of(self, quota: Quota) -> Links:
         """Return what a ResourceQuota caps in the namespace; without any, a limit of 0 still grants nothing."""
-        return copied(limit_of(quota)) if self.name is None else cap_of(self.plan, quota, self.name)
+        return copied(sources.limit_of(quota)) if self.name is None else sources.cap_of(self.plan, quota, self.name)
 
 
 def _granted(quota: Quota) -> tuple[str, str]:
@@ -453,14 +434,14 @@ def _offered(plan: Plan) -> Mapping[str, Links]:
     """
     ways: dict[str, list[Links]] = {f"requests.{resource}": [] for resource in USUAL_RESOURCES}
     for layout in plan.mig_layouts:
-        for profile, at in places_of_profiles(layout):
+        for profile, at in sources.places_of_profiles(layout):
             ways.setdefault(f"requests.{mig_resource(profile)}", []).append(chosen(at))
     of_layouts = frozenset(ways)
     for pool in plan.pools:
         for unit in pool.units:
             for key in _keys(unit):
                 if key not in of_layouts:
-                    ways.setdefault(key, []).append(resource_of(pool, unit))
+                    ways.setdefault(key, []).append(sources.resource_of(pool, unit))
     for name in (CLAIMS_QUOTA, *map(quota_key, DRIVER_CLASSES)):
-        ways[name] = [claims_of(plan)]
+        ways[name] = [sources.claims_of(plan)]
     return {key: links[0] for key, links in ways.items() if len(links) == 1}

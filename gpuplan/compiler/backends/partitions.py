@@ -18,6 +18,7 @@ from gpuplan.compiler.catalog.openshift import UPSTREAM_RULES
 from gpuplan.compiler.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.compiler.manifests.bodies import given, new_object
 from gpuplan.compiler.manifests.provenance import ANY, Links, Routes, as_written, below, chosen, copied, ordered, summed
+from gpuplan.compiler.planning import sources
 from gpuplan.compiler.planning.node_features import matches_boards, rules_group
 from gpuplan.compiler.planning.node_pools import is_in_node_pool, node_pool_command
 from gpuplan.compiler.planning.plan import (
@@ -32,18 +33,6 @@ from gpuplan.compiler.planning.plan import (
     Taint,
 )
 from gpuplan.compiler.planning.pools import ROLLOUT_SUFFIX
-from gpuplan.compiler.planning.sources import (
-    default_taint_of,
-    ids_of,
-    labels_of,
-    moved_names,
-    name_of,
-    named,
-    names_of,
-    node_of,
-    resource_of,
-    rules_group_of,
-)
 from gpuplan.compiler.planning.subjects import about
 from gpuplan.compiler.policy.models import NodeLabels, Platform
 
@@ -311,50 +300,50 @@ class _Traces(NamedTuple):
 
     def rules(self, parts: Sequence[Pool]) -> Routes:
         yield (), self._way()
-        yield ("metadata", "name"), (*named(self.pool), *rules_group_of(self.plan.cluster))
+        yield ("metadata", "name"), (*sources.named(self.pool), *sources.rules_group_of(self.plan.cluster))
         for index, part in enumerate(parts):
             yield from below(("spec", "rules", index), self._rule(part))
 
     def node(self, part: Pool, node: str) -> Routes:
         """Yield the routes of a node. A rollout chooses between two ways of sharing by the node's name."""
         yield (), self._way()
-        yield ("metadata", "name"), node_of(self.pool, node)
+        yield ("metadata", "name"), sources.node_of(self.pool, node)
         yield from below(("metadata",), self._marks(part))
         left, moved = self.pool.parts[0].labels, self.pool.parts[-1].labels
         for key in left.keys() | moved.keys():
             if left.get(key) != moved.get(key):
-                yield ("metadata", "labels", key), chosen(*moved_names(self.pool).places)
+                yield ("metadata", "labels", key), chosen(*sources.moved_names(self.pool).places)
 
     def row(self, part: Pool) -> Routes:
         """Yield the routes of a row of the table."""
         nodes = self.pool.at / "nodes"
-        yield ("pool",), named(self.pool)
+        yield ("pool",), sources.named(self.pool)
         yield ("gpu",), chosen(self.pool.at / "gpu")
-        count, moved = nodes / "count", moved_names(self.pool).places
+        count, moved = nodes / "count", sources.moved_names(self.pool).places
         rollout = self.pool.rollout
         moving = summed(*moved) if rollout and part is rollout.moved else summed(count, *moved)
         yield ("nodes",), moving if rollout else copied(count)
         yield ("gpusPerNode",), copied(nodes / "gpusPerNode")
-        yield from below(("names",), names_of(self.pool, part.nodes.names))
+        yield from below(("names",), sources.names_of(self.pool, part.nodes.names))
         yield ("namePattern",), copied(nodes / "namePattern")
-        yield from below(("exceptNames",), names_of(self.pool, part.nodes.moved))
+        yield from below(("exceptNames",), sources.names_of(self.pool, part.nodes.moved))
         yield from below(("selector",), as_written(nodes / "selector", part.nodes.selector))
         yield from self._marks(part)
         marks = tuple(dict.fromkeys(link for _, links in self._marks(part) for link in links))
         yield ("command",), (*copied(*(nodes / "selector" / key for key in part.nodes.selector)), *marks)
 
     def machine_set(self, part: Pool) -> Routes:
-        resources = (link for unit in part.units for link in resource_of(self.pool, unit))
+        resources = (link for unit in part.units for link in sources.resource_of(self.pool, unit))
         yield (), chosen(self.plan.cluster.at / "platform")
         yield (*_MACHINE, "metadata", "labels", _ACCELERATOR), (*chosen(self.pool.at / "gpu"), *resources)
         for (field, *route), links in self._marks(part):
             yield (*_MACHINE, *(("metadata",) if field == "labels" else ()), field, *route), links
 
     def _rule(self, part: Pool) -> Routes:
-        yield ("name",), named(self.pool)
+        yield ("name",), sources.named(self.pool)
         asked = chosen(self.plan.cluster.at / "matchBoards", self.pool.at / "nodes" / "matchBoards")
         matches = matches_boards(self.plan.cluster, self.pool)
-        boards = (*asked, *chosen(self.pool.at / "gpu"), *ids_of(self.pool.gpu)) if matches else asked
+        boards = (*asked, *chosen(self.pool.at / "gpu"), *sources.ids_of(self.pool.gpu)) if matches else asked
         yield ("matchAny",), boards
         if matches or len([*_boards(self.pool.gpu)]) > 1:  # the term may be among several
             yield ("matchFeatures", len(_names(part.nodes))), boards[: len(asked) + 1]
@@ -362,17 +351,17 @@ class _Traces(NamedTuple):
         yield from self._marks(part)
         match = ("matchFeatures", ANY, "matchExpressions", "nodename", "value")
         if part.nodes.names:
-            yield from below(match, names_of(self.pool, part.nodes.names))
+            yield from below(match, sources.names_of(self.pool, part.nodes.names))
             return
         if part.nodes.name_pattern is not None:
             yield ("matchFeatures", 0, *match[2:]), copied(self.pool.at / "nodes" / "namePattern")
         if part.nodes.moved:
             last = len(_names(part.nodes)) - 1
-            yield from below(("matchFeatures", last, *match[2:]), names_of(self.pool, part.nodes.moved))
+            yield from below(("matchFeatures", last, *match[2:]), sources.names_of(self.pool, part.nodes.moved))
 
     def _marks(self, part: Pool) -> Routes:
         """Yield the routes of labels and taints."""
-        yield from below(("labels",), labels_of(self.plan, part))
+        yield from below(("labels",), sources.labels_of(self.plan, part))
         for number, (index, _) in enumerate(_sorted_taints(self.pool)):
             yield from below(("taints", number), self._taint(index))
 
@@ -380,7 +369,7 @@ class _Traces(NamedTuple):
         """Yield the routes of a taint. Taints stand by their key, and by the rest if they have one key."""
         taints, own_taint = self.pool.taints, self.pool.taints[index]
         if own_taint.is_default:
-            yield (), default_taint_of(self.pool, own_taint)
+            yield (), sources.default_taint_of(self.pool, own_taint)
         alike = [taint for other, taint in enumerate(taints) if other != index and taint.key == own_taint.key]
         by_key = (taint.place("key") for taint in taints if len(taints) > 1)
         order = ordered(*by_key, *(taint.place(field) for taint in alike for field in ("effect", "value")))
@@ -397,7 +386,7 @@ def _trace_table(plan: Plan) -> Routes:
     """Yield the routes of the table, whose rows stand by the names of pools."""
     yield (), chosen(plan.cluster.at / "nodeLabels")
     if len(plan.pools) > 1:
-        yield ("nodeGroups",), ordered(*(name_of(pool) for pool in plan.pools))
+        yield ("nodeGroups",), ordered(*(sources.name_of(pool) for pool in plan.pools))
     for index, (pool, part) in enumerate(_rows(plan)):
         of = _Traces(plan, pool)
         yield from below(("nodeGroups", index), of.row(part))
@@ -411,15 +400,15 @@ _MACHINE: Final = ("spec", "template", "spec")
 def _trace_emptied(plan: Plan, kept: RetainedNodes) -> Routes:
     """Yield the routes of an emptied object: only the document says that there was a pool."""
     yield (), chosen(plan.cluster.at / "nodeLabels", kept.at / "pool")
-    yield ("metadata", "name"), (*copied(kept.at / "pool"), *rules_group_of(plan.cluster))
+    yield ("metadata", "name"), (*copied(kept.at / "pool"), *sources.rules_group_of(plan.cluster))
 
 
 def _trace_kept(plan: Plan, retained: Retained, kept: RetainedNodes) -> Routes:
     """Yield the routes of what the document has, in the form of a rule."""
     yield (), chosen(plan.cluster.at / "nodeLabels", kept.at / "pool")
-    yield ("metadata", "name"), (*named(retained), *rules_group_of(plan.cluster))
+    yield ("metadata", "name"), (*sources.named(retained), *sources.rules_group_of(plan.cluster))
     rule = ("spec", "rules", 0)
-    yield (*rule, "name"), named(retained)
+    yield (*rule, "name"), sources.named(retained)
     yield from below((*rule, "labels"), as_written(kept.at / "labels", kept.spec.labels))
     # The term that lists names is the first, or comes after that of a pattern.
     named_nodes, moved = (0, "names", kept.nodes.names), (1, "exceptNames", kept.nodes.moved)

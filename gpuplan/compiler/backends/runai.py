@@ -35,6 +35,7 @@ from gpuplan.compiler.manifests.provenance import (
     multiplying,
     ordered,
 )
+from gpuplan.compiler.planning import sources
 from gpuplan.compiler.planning.amounts import ComputeShare, shares_in_pool
 from gpuplan.compiler.planning.fallbacks import in_order, ordering_fallbacks
 from gpuplan.compiler.planning.plan import POOL_LABEL, Counted, Plan, Pool, Quota, Stage, Tenant
@@ -50,18 +51,6 @@ from gpuplan.compiler.planning.projects import (
     times_of,
 )
 from gpuplan.compiler.planning.schedulers.runai import RUNAI
-from gpuplan.compiler.planning.sources import (
-    because_of,
-    compute_left_of,
-    compute_of,
-    in_gpus,
-    left_of,
-    limit_of,
-    name_of,
-    named,
-    namespace_of,
-    scheduler_of,
-)
 from gpuplan.compiler.planning.subjects import about, families
 
 FOLDER: Final = f"{Stage.SCHEDULING.value}/runai"
@@ -299,16 +288,16 @@ def _guide(plan: Plan, requests: Sequence[Request]) -> str:
 
 
 def _trace_request(plan: Plan) -> Routes:
-    yield (), scheduler_of(plan)
+    yield (), sources.scheduler_of(plan)
     yield ("clusterId",), copied(plan.cluster.scheduler.at / "runai" / "clusterId")
 
 
 def _trace_node_pool(plan: Plan, pool: Pool) -> Routes:
     """Yield the routes of a node pool. Whoever protects work longest in a pool does so for everybody."""
     yield from _trace_request(plan)
-    yield (), because_of(pool)
-    yield ("name",), named(pool)
-    yield ("labelValue",), named(pool)
+    yield (), sources.because_of(pool)
+    yield ("name",), sources.named(pool)
+    yield ("labelValue",), sources.named(pool)
     configuration = "schedulingConfiguration"
     yield (configuration, "placementStrategy"), copied(pool.at / "placement")
     of_pool = [tenant for tenant in plan.tenants if any(quota.pool.name == pool.name for quota in tenant.quotas)]
@@ -318,15 +307,15 @@ def _trace_node_pool(plan: Plan, pool: Pool) -> Routes:
 
 def _trace_department(plan: Plan, whole: Department) -> Routes:
     yield from _trace_request(plan)
-    yield (), because_of(whole.tenant)
-    yield ("name",), named(whole.tenant)
+    yield (), sources.because_of(whole.tenant)
+    yield ("name",), sources.named(whole.tenant)
     yield from _trace_rules(whole.tenant)
     quotas = plan.tree.together[whole.tenant.name]
     yield from below(("resources",), _trace_resources(plan, whole.tenant, _whole_numbers(plan, whole.tenant, quotas)))
 
 
 def _trace_project(plan: Plan, part: Project) -> Routes:
-    name = copied(namespace_of(part.tenant, part.namespace))
+    name = copied(sources.namespace_of(part.tenant, part.namespace))
     yield from _trace_request(plan)
     yield (), choosing(name)
     yield ("name",), name
@@ -334,7 +323,7 @@ def _trace_project(plan: Plan, part: Project) -> Routes:
     yield from _trace_rules(part.tenant)
     for index, pool in enumerate(_default_pools(plan, part.tenant)):
         first = next(quota for quota in part.tenant.quotas if quota.pool.name == pool)
-        yield ("defaultNodePools", index), (*copied(first.at / "pool"), *named(first.pool))
+        yield ("defaultNodePools", index), (*copied(first.at / "pool"), *sources.named(first.pool))
     named_pools = list(dict.fromkeys(quota.pool.name for quota in part.tenant.quotas))
     yield ("defaultNodePools", ANY), ordered(*ordering_fallbacks(plan.pools, named_pools))
     numbers = [(quota, _numbers_of_part(plan, part, quota)) for quota in part.tenant.quotas]
@@ -353,13 +342,13 @@ def _whole_numbers(plan: Plan, tenant: Tenant, quotas: Iterable[Quota]) -> list[
         path = plan.tree.path(holders[quota.at])
         below_it = chosen(*(part.at / "parent" for part in path if part is not tenant))
         guaranteed = (*copied(quota.at / "guaranteed"), *below_it)
-        numbers.append((quota, (guaranteed, (*copied(limit_of(quota)), *below_it))))
+        numbers.append((quota, (guaranteed, (*copied(sources.limit_of(quota)), *below_it))))
     return numbers
 
 
 def _numbers_of_part(plan: Plan, part: Project, quota: Quota) -> _Numbers:
     """Return a namespace's part of what its tenant leaves to none of those that are part of it."""
-    rest, limit = left_of(plan.tree, part.tenant, quota), copied(limit_of(quota))
+    rest, limit = sources.left_of(plan.tree, part.tenant, quota), copied(sources.limit_of(quota))
     split = multiplied(*(quota.at / "split" / name for name in quota.split))
     if len(part.tenant.spec.namespaces) == 1:
         return rest, limit
@@ -372,7 +361,7 @@ def _trace_resources(
     """Yield the routes of every pool, in the order of names; with a weight of zero the limit is what is guaranteed."""
     weight = copied(tenant.at / "surplus" / "weight")
     for index, pool in enumerate(plan.pools):
-        yield (index, "nodePool", "name"), named(pool)
+        yield (index, "nodePool", "name"), sources.named(pool)
         found = [(quota, made) for quota, made in numbers if quota.pool.name == pool.name]
         guaranteed, limit = (_in_pool([(quota, made[side]) for quota, made in found]) for side in (0, 1))
         unbounded = [quota for quota, _ in found if quota.limit is None]
@@ -385,7 +374,7 @@ def _trace_resources(
         for counted in (Counted.CPU, Counted.MEMORY):
             yield from below((index, counted.value), _trace_compute(plan, tenant, pool, counted, namespace))
     yield (ANY, "rank"), _rank(plan, tenant)
-    names = map(name_of, plan.pools) if len(plan.pools) > 1 else ()
+    names = map(sources.name_of, plan.pools) if len(plan.pools) > 1 else ()
     moved = ordered(*names)
     for route in (("nodePool", "name"), ("gpu", "deserved"), ("gpu", "limit"), ("cpu",), ("memory",)):
         yield (ANY, *route), moved
@@ -399,9 +388,9 @@ def _trace_compute(plan: Plan, tenant: Tenant, pool: Pool, counted: Counted, nam
     if tree is None or not own:
         return
     quotas, weight = own if namespace else held, chosen(tenant.at / "surplus" / "weight")
-    lefts = [compute_left_of(tree, tenant, quota, counted) for quota in quotas]
-    wholes = [compute_of(quota, counted, "guaranteed") for quota in quotas]
-    limits = [compute_of(quota, counted, "limit") for quota in quotas]
+    lefts = [sources.compute_left_of(tree, tenant, quota, counted) for quota in quotas]
+    wholes = [sources.compute_of(quota, counted, "guaranteed") for quota in quotas]
+    limits = [sources.compute_of(quota, counted, "limit") for quota in quotas]
     splits = multiplied(*(quota.at / "split" / name for quota in quotas for name in quota.split)) if namespace else ()
     places = chosen(*(quota.at / "pool" for quota in quotas))
     for field, parts in (("deserved", lefts if namespace else wholes), ("limit", limits)):
@@ -415,7 +404,7 @@ def _trace_compute(plan: Plan, tenant: Tenant, pool: Pool, counted: Counted, nam
 def _in_pool(quotas: Sequence[tuple[Quota, Links]]) -> Links:
     """Return what the quotas in one pool come to, in GPUs."""
     parts = ((quota, adding(made) if len(quotas) > 1 else made) for quota, made in quotas)
-    links = (link for quota, made in parts for link in in_gpus(quota, made))
+    links = (link for quota, made in parts for link in sources.in_gpus(quota, made))
     return (*links, *chosen(*(quota.at / "pool" for quota, _ in quotas)))
 
 
@@ -428,28 +417,31 @@ def _rank(plan: Plan, tenant: Tenant) -> Links:
 
 
 def _trace_limits(plan: Plan, part: Project) -> Routes:
-    name = copied(namespace_of(part.tenant, part.namespace))
-    yield (), (*scheduler_of(plan), *choosing(name))
+    name = copied(sources.namespace_of(part.tenant, part.namespace))
+    yield (), (*sources.scheduler_of(plan), *choosing(name))
     yield ("meta", "name"), name
     yield ("policy", "rules"), copied(part.tenant.at / "allow" / "unitsPerContainer")
 
 
 def _trace_guide(plan: Plan, requests: Sequence[Request]) -> Routes:
     """Yield the rows of the table, by line, in the order of names, and the notes on pools."""
-    yield (), scheduler_of(plan)
+    yield (), sources.scheduler_of(plan)
     lines = _guide(plan, requests).splitlines()
-    yield (lines.index(f"# Run:ai of cluster {plan.cluster.name}"),), named(plan.cluster)
+    yield (lines.index(f"# Run:ai of cluster {plan.cluster.name}"),), sources.named(plan.cluster)
     start = next(number for number, line in enumerate(lines) if line.startswith("|---")) + 1
     orders: dict[str, Sequence[Pool] | Sequence[Tenant]] = {"node-pools": plan.pools, "departments": plan.tree.roots}
     for number, request in enumerate(requests, start):
         yield (number,), tuple(link for route, links in request.trace() if route == () for link in links)
-        yield (number,), ordered(*map(name_of, orders.get(request.kind, plan.tenants)))
+        yield (number,), ordered(*map(sources.name_of, orders.get(request.kind, plan.tenants)))
     for number, part in enumerate(projects(plan), start + len(plan.pools) + len(plan.tree.roots)):
         path = plan.tree.path(part.tenant)
-        yield (number,), (*named(path[-1]), *chosen(*(tenant.at / "parent" for tenant in path)))
+        yield (number,), (*sources.named(path[-1]), *chosen(*(tenant.at / "parent" for tenant in path)))
     notes = (number for number, line in enumerate(lines) if line.startswith(_TOPOLOGY_NOTE))
     for number, pool in zip(notes, (pool for pool in plan.pools if pool.spec.topology), strict=True):
         yield (
             (number,),
-            (*named(pool), *copied(*(pool.at / "topology" / index for index in range(len(pool.spec.topology))))),
+            (
+                *sources.named(pool),
+                *copied(*(pool.at / "topology" / index for index in range(len(pool.spec.topology)))),
+            ),
         )

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gpuplan.compiler.manifests import to_yaml
-from gpuplan.compiler.manifests.provenance import Links, Routes, as_written, below, chosen, copied
+from gpuplan.compiler.manifests.provenance import Routes, as_written, below, chosen, copied
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, Mig, Mps, Plan, Pool
 from gpuplan.compiler.planning.plugin_configs import configuration, pool_of, shared_resources
 from gpuplan.compiler.planning.pools import ROLLOUT_SUFFIX
@@ -57,22 +57,18 @@ def configurations(plan: Plan) -> dict[str, Mapping[str, Any]]:
 def trace(plan: Plan) -> Routes:
     """Yield the places of what the files say, by routes in the ConfigMap."""
     for pool in plan.pools:
+        # The strategies choose whether files name one, and whether what a rollout moved has a file of its own.
+        strategies = [part.sharing.at / "strategy" for part in pool.parts if isinstance(part.sharing, Mig)]
+        deciding = [plan.cluster.gpu_operator.at / "migStrategy", *(strategies if pool.rollout else ())]
+        naming = chosen(*(deciding if strategies else ()))
         for part in pool.parts:
             route = ("data", part.labels[DEVICE_PLUGIN_CONFIG_LABEL])
             key = plugin_key_of(plan, part)
-            yield route, (*because_of(pool), *_strategies(plan, pool), *chosen(*meaning_of(plan, pool)), *key)
+            yield route, (*because_of(pool), *naming, *chosen(*meaning_of(plan, pool)), *key)
             yield from below(route, _trace(part, plan.cluster.gpu_operator.spec.mig_strategy))
     for retained in plan.retained_plugin_configs:
         yield ("data", retained.spec.key), chosen(retained.at / "key")
         yield from below(("data", retained.spec.key), as_written(retained.at / "config", retained.config))
-
-
-def _strategies(plan: Plan, pool: Pool) -> Links:
-    """Return what chooses whether files name a strategy, and whether what a rollout moved has a file of its own."""
-    strategies = [part.sharing.at / "strategy" for part in pool.parts if isinstance(part.sharing, Mig)]
-    if not strategies:
-        return ()
-    return chosen(plan.cluster.gpu_operator.at / "migStrategy", *(strategies if pool.rollout else ()))
 
 
 def _trace(pool: Pool, strategy: ClusterMigStrategy) -> Routes:
@@ -87,15 +83,9 @@ def _trace(pool: Pool, strategy: ClusterMigStrategy) -> Routes:
     for index, (resource, shares) in enumerate(shared_resources(pool).items()):
         yield (*route, "resources", index, "replicas"), copied(shares.at)
         named = chosen(slicing.at / "replicas") if shares.profile else ()
-        yield (*route, "resources", index, "name"), (*_resource(pool, resource), *named)
-
-
-def _resource(pool: Pool, resource: str) -> Links:
-    """Return the places of a resource's name: whole GPUs have one, those of MIG devices follow profiles or the
-    strategy."""
-    if not isinstance(pool.sharing, Mig):
-        return ()
-    profiles = [unit.name for unit in pool.units if (unit.resource or "").removesuffix(_SHARED) == resource]
-    entries = pool.sharing.layout.entries
-    places = [at for name in profiles for entry in entries for at in instances_of(entry, name)]
-    return (*sharing_of(pool), *chosen(*places))
+        if isinstance(pool.sharing, Mig):  # whole GPUs have one name, MIG devices that of a profile or of the strategy
+            profiles = [unit.name for unit in pool.units if (unit.resource or "").removesuffix(_SHARED) == resource]
+            entries = pool.sharing.layout.entries
+            places = [at for name in profiles for entry in entries for at in instances_of(entry, name)]
+            named = (*sharing_of(pool), *chosen(*places), *named)
+        yield (*route, "resources", index, "name"), named

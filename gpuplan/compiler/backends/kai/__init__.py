@@ -22,21 +22,12 @@ from gpuplan.compiler.catalog.operators import parse_version
 from gpuplan.compiler.manifests import File, Manifest
 from gpuplan.compiler.manifests.bodies import given, merged, new_object
 from gpuplan.compiler.manifests.provenance import Links, Routes, adding, below, chosen, copied, summed
+from gpuplan.compiler.planning import sources
 from gpuplan.compiler.planning.charts import find_chart
 from gpuplan.compiler.planning.grants import QUEUES_POLICY, has_admission_policies
 from gpuplan.compiler.planning.kai import Queue, queues
 from gpuplan.compiler.planning.plan import Counted, Fraction, Plan, Pool, Quota, Stage, Tenant
 from gpuplan.compiler.planning.schedulers.kai import KAI, NODE_POOL_LABEL
-from gpuplan.compiler.planning.sources import (
-    compute_left_of,
-    compute_of,
-    in_gpus,
-    left_of,
-    limit_of,
-    named,
-    queue_by_pool_of,
-    scheduler_of,
-)
 from gpuplan.compiler.planning.subjects import about, families
 from gpuplan.compiler.policy.models import Platform
 
@@ -195,27 +186,27 @@ def _number(amount: Ratio) -> int | float:
 
 def _trace_pool(plan: Plan, pool: Pool) -> Routes:
     """Yield the routes of a Topology, or of a SchedulingShard."""
-    yield (), scheduler_of(plan)
-    yield ("metadata", "name"), named(pool)
+    yield (), sources.scheduler_of(plan)
+    yield ("metadata", "name"), sources.named(pool)
     for index in range(len(pool.spec.topology)):
         yield ("spec", "levels", index, "nodeLabel"), copied(pool.at / "topology" / index)
-    yield ("spec", "partitionLabelValue"), named(pool)
+    yield ("spec", "partitionLabelValue"), sources.named(pool)
     yield ("spec", "placementStrategy"), copied(pool.at / "placement")
 
 
 def _trace_queue(plan: Plan, queue: Queue) -> Routes:
     tenant, parent = queue.tenant, plan.tree.find(queue.tenant.parent)
     held, named_by = _held(plan, tenant, queue.pool), _why(plan, tenant, queue.pool)
-    yield (), scheduler_of(plan)
-    called = queue_by_pool_of(tenant, queue.pool)
+    yield (), sources.scheduler_of(plan)
+    called = sources.queue_by_pool_of(tenant, queue.pool)
     yield ("metadata", "name"), (*called, *named_by, *_division(plan, queue))
     yield ("metadata", "annotations"), chosen(*(part.at / "parent" for part in plan.tree.path(tenant)))
-    yield ("metadata", "labels", NODE_POOL_LABEL), (*named(queue.pool), *named_by)
-    yield ("spec", "displayName"), named(tenant)
+    yield ("metadata", "labels", NODE_POOL_LABEL), (*sources.named(queue.pool), *named_by)
+    yield ("spec", "displayName"), sources.named(tenant)
     if _is_rest(queue):
         yield ("spec", "parentQueue"), (*called, *named_by)
     elif parent:
-        above = queue_by_pool_of(parent, queue.pool)
+        above = sources.queue_by_pool_of(parent, queue.pool)
         yield ("spec", "parentQueue"), (*above, *named_by, *copied(tenant.at / "parent"))
     yield ("spec", "priority"), summed(tenant.at / "surplus" / "rank")
     yield ("spec", "preemptMinRuntime"), copied(tenant.at / "protect" / "preempt")
@@ -234,9 +225,12 @@ def _trace_compute(plan: Plan, queue: Queue, counted: Counted) -> Routes:
     held = [quota for quota in tree.together[tenant.name] if quota.pool.name == queue.pool.name]
     own = [quota for quota in held if any(quota.at == item.at for item in tenant.quotas)]
     quotas = own if _is_rest(queue) else held
-    rest = [compute_left_of(tree, tenant, quota, counted) for quota in own]
-    guaranteed = rest if _is_rest(queue) else [compute_of(quota, counted, "guaranteed") for quota in held]
-    for field, parts in (("quota", guaranteed), ("limit", [compute_of(quota, counted, "limit") for quota in quotas])):
+    rest = [sources.compute_left_of(tree, tenant, quota, counted) for quota in own]
+    guaranteed = rest if _is_rest(queue) else [sources.compute_of(quota, counted, "guaranteed") for quota in held]
+    for field, parts in (
+        ("quota", guaranteed),
+        ("limit", [sources.compute_of(quota, counted, "limit") for quota in quotas]),
+    ):
         links = tuple(link for part in parts for link in (adding(part) if len(parts) > 1 else part))
         places = chosen(*(quota.at / "pool" for quota in quotas)) if len(quotas) > 1 else ()
         yield (field,), (*links, *places)
@@ -279,7 +273,7 @@ def _guaranteed(plan: Plan, queue: Queue, held: Sequence[Quota]) -> Links:
     """Return a sum over what the tenant holds; in the queue of its own work, less what lies within."""
     quotas, tenant = [quota for quota in held if quota in queue.tenant.quotas or not _is_rest(queue)], queue.tenant
     amounts = [
-        (quota, left_of(plan.tree, tenant, quota) if _is_rest(queue) else copied(quota.at / "guaranteed"))
+        (quota, sources.left_of(plan.tree, tenant, quota) if _is_rest(queue) else copied(quota.at / "guaranteed"))
         for quota in quotas
     ]
     return _sum_of(plan, queue, amounts)
@@ -293,14 +287,14 @@ def _limit(plan: Plan, queue: Queue, held: Sequence[Quota]) -> Links:
     if unbounded:
         only = unbounded[0]
         return (*copied(only.at / "limit"), *chosen(only.at / "pool")) if len(unbounded) == 1 else ()
-    return _sum_of(plan, queue, [(quota, copied(limit_of(quota))) for quota in quotas])
+    return _sum_of(plan, queue, [(quota, copied(sources.limit_of(quota))) for quota in quotas])
 
 
 def _sum_of(plan: Plan, queue: Queue, amounts: Sequence[tuple[Quota, Links]]) -> Links:
     """Return the sum in GPUs. Of several quotas each is there by its pool, and those of others by their parents."""
     if len(amounts) < 2:
-        return tuple(link for quota, amount in amounts for link in in_gpus(quota, amount))
+        return tuple(link for quota, amount in amounts for link in sources.in_gpus(quota, amount))
     below = [tenant for tenant in plan.tenants if queue.tenant in plan.tree.above(tenant)]
     parts = [tenant for tenant in below if any(quota in tenant.quotas for quota, _ in amounts)]
     places = (*(quota.at / "pool" for quota, _ in amounts), *(tenant.at / "parent" for tenant in parts))
-    return (*(link for quota, amount in amounts for link in in_gpus(quota, adding(amount))), *chosen(*places))
+    return (*(link for quota, amount in amounts for link in sources.in_gpus(quota, adding(amount))), *chosen(*places))

@@ -22,6 +22,7 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.manifests import HEADER, File, Manifest, quantity, to_yaml
 from gpuplan.compiler.manifests.bodies import given, merged, new_object
 from gpuplan.compiler.manifests.provenance import ANY, Links, Routes, Trace, below, chosen, copied, ordered
+from gpuplan.compiler.planning import sources
 from gpuplan.compiler.planning.amounts import amount_text
 from gpuplan.compiler.planning.charts import find_chart, install_of
 from gpuplan.compiler.planning.grants import QUEUES_POLICY, has_admission_policies
@@ -57,18 +58,7 @@ from gpuplan.compiler.planning.plan import (
 from gpuplan.compiler.planning.preemption import evicts_within
 from gpuplan.compiler.planning.rdma import places_of, whose_network
 from gpuplan.compiler.planning.schedulers.kueue import KUEUE
-from gpuplan.compiler.planning.sources import (
-    cluster_queue_of,
-    flavor_of,
-    frameworks_of,
-    local_queue_of,
-    named,
-    namespace_of,
-    resource_of,
-    root_cohort_of,
-    scheduler_of,
-    tolerations_of,
-)
+from gpuplan.compiler.planning.sources import named
 from gpuplan.compiler.planning.subjects import about, families
 from gpuplan.compiler.policy.models import Allocation, PriorityClassSpec
 
@@ -292,21 +282,21 @@ class _Traces(NamedTuple):
 
     def pool(self, pool: Pool, kind: str) -> Routes:
         """Yield the routes of a Topology, or of a ResourceFlavor."""
-        yield (), scheduler_of(self.plan)
-        yield ("metadata", "name"), named(pool) if kind == "Topology" else flavor_of(pool)
+        yield (), sources.scheduler_of(self.plan)
+        yield ("metadata", "name"), named(pool) if kind == "Topology" else sources.flavor_of(pool)
         for index in range(len(pool.spec.topology)):
             yield ("spec", "levels", index, "nodeLabel"), copied(pool.at / "topology" / index)
         yield ("spec", "nodeLabels"), named(pool)
         yield ("spec", "topologyName"), named(pool)
-        yield from below(("spec", "tolerations"), tolerations_of(pool))
+        yield from below(("spec", "tolerations"), sources.tolerations_of(pool))
 
     def root(self) -> Routes:
-        yield (), scheduler_of(self.plan)
-        yield ("metadata", "name"), root_cohort_of(self.plan)
+        yield (), sources.scheduler_of(self.plan)
+        yield ("metadata", "name"), sources.root_cohort_of(self.plan)
         yield from trace_free_cells(self.plan)
 
     def cohort(self, tenant: Tenant) -> Routes:
-        yield (), (*scheduler_of(self.plan), *self._division(tenant))
+        yield (), (*sources.scheduler_of(self.plan), *self._division(tenant))
         yield ("metadata", "name"), named(tenant)
         yield ("spec", "parentName"), self._above(tenant)
         yield ("spec", "fairSharing", "weight"), copied(tenant.at / "surplus" / "weight")
@@ -316,15 +306,15 @@ class _Traces(NamedTuple):
     def cluster_queue(self, tenant: Tenant) -> Routes:
         tree = self.plan.tree
         is_divided = tree.is_divided(tenant)
-        yield (), scheduler_of(self.plan)
-        yield ("metadata", "name"), cluster_queue_of(tenant)
+        yield (), sources.scheduler_of(self.plan)
+        yield ("metadata", "name"), sources.cluster_queue_of(tenant)
         above = (*named(tenant), *self._division(tenant)) if is_divided else self._above(tenant)
         yield ("spec", "cohortName"), above
         yield ("spec", "namespaceSelector"), chosen(tenant.at / "labelledNamespaces")
         yield ("spec", "namespaceSelector", "matchLabels"), named(tenant)
         values = ("spec", "namespaceSelector", "matchExpressions", 0, "values")
         by_name = () if tenant.spec.labelled_namespaces else sorted(tenant.spec.namespaces)
-        places = [namespace_of(tenant, name) for name in by_name]
+        places = [sources.namespace_of(tenant, name) for name in by_name]
         for index, place in enumerate(places):
             yield (*values, index), copied(place)
         if len(places) > 1:
@@ -336,16 +326,16 @@ class _Traces(NamedTuple):
         yield from trace_cells(self.plan, tenant, cells)
 
     def priority_class(self, priority: PriorityClass) -> Routes:
-        yield (), scheduler_of(self.plan)
+        yield (), sources.scheduler_of(self.plan)
         yield ("metadata", "name"), named(priority)
         yield ("value",), copied(priority.at / "value")
 
     def configuration(self) -> Routes:
-        yield (), (*scheduler_of(self.plan), *install_of(self.plan))
+        yield (), (*sources.scheduler_of(self.plan), *install_of(self.plan))
         yield from added_routes(self.plan)
         if self.plan.cluster.monitoring:
             yield ("metrics",), chosen(self.plan.cluster.monitoring.at)
-        yield ("integrations", "frameworks"), frameworks_of(self.plan)
+        yield ("integrations", "frameworks"), sources.frameworks_of(self.plan)
         counting = [
             quota.compute[0].at
             for tenant in self.plan.tenants
@@ -362,18 +352,18 @@ class _Traces(NamedTuple):
             for pool in claimed:
                 for unit in pool.units:
                     if counted_resource(pool, unit) == mapping["name"]:
-                        yield ("resources", "deviceClassMappings", index), resource_of(pool, unit)
+                        yield ("resources", "deviceClassMappings", index), sources.resource_of(pool, unit)
 
     def local_queue(self, tenant: Tenant, namespace: str, name: str) -> Routes:
-        yield (), scheduler_of(self.plan)
+        yield (), sources.scheduler_of(self.plan)
         if name == local_queue(tenant):
-            yield ("metadata", "name"), local_queue_of(tenant)
-        yield ("metadata", "namespace"), copied(namespace_of(tenant, namespace))
-        yield ("spec", "clusterQueue"), cluster_queue_of(tenant)
+            yield ("metadata", "name"), sources.local_queue_of(tenant)
+        yield ("metadata", "namespace"), copied(sources.namespace_of(tenant, namespace))
+        yield ("spec", "clusterQueue"), sources.cluster_queue_of(tenant)
 
     def _above(self, tenant: Tenant) -> Links:
         parent = self.plan.tree.find(tenant.parent)
-        return (*named(parent), *copied(tenant.at / "parent")) if parent else root_cohort_of(self.plan)
+        return (*named(parent), *copied(tenant.at / "parent")) if parent else sources.root_cohort_of(self.plan)
 
     def _division(self, tenant: Tenant) -> Links:
         """Return why others are part of a tenant; of several none alone decides that."""

@@ -21,20 +21,10 @@ from gpuplan.compiler.manifests.provenance import (
     ordering,
     summed,
 )
+from gpuplan.compiler.planning import sources
 from gpuplan.compiler.planning.fallbacks import in_order, ordering_fallbacks
 from gpuplan.compiler.planning.kueue import counted_resource
 from gpuplan.compiler.planning.plan import Counted, Plan, Pool, Quota, Tenant, Total
-from gpuplan.compiler.planning.sources import (
-    asked_by,
-    capacity_of,
-    compute_left_of,
-    compute_of,
-    flavor_by,
-    flavor_of,
-    left_of,
-    name_of,
-    resource_of,
-)
 from gpuplan.compiler.planning.tree import Tree
 
 _GROUP: Path = ("spec", "resourceGroups", 0)
@@ -56,7 +46,7 @@ def trace_free_cells(plan: Plan) -> Routes:
         there[pool] = _common(found) if found else tuple(absent)
     yield from below(_GROUP, _trace_group(cells, traced, there))
     if len(pools := {pool for pool, _ in cells}) > 1:
-        moved = ordered(*(name_of(pool) for pool in plan.pools if pool.name in pools))
+        moved = ordered(*(sources.name_of(pool) for pool in plan.pools if pool.name in pools))
         yield (*_GROUP, "flavors", ANY, "name"), moved
         yield (*_GROUP, "flavors", ANY, "resources", ANY, "nominalQuota"), moved
 
@@ -73,12 +63,12 @@ def trace_cells(plan: Plan, tenant: Tenant, cells: Cells, *, has_rest: bool = Tr
     for quota in quotas:
         where = chosen(quota.at / "pool") if len(quotas) > 1 else ()
         there.setdefault(quota.pool.name, where)
-        rest = left_of(plan.tree, tenant, quota) if has_rest else ()
+        rest = sources.left_of(plan.tree, tenant, quota) if has_rest else ()
         numbers = {"nominalQuota": rest, "borrowingLimit": _borrowing(quota), "lendingLimit": _lending(quota)}
         key = quota.pool.name, counted_resource(quota.pool, quota.unit) or ""
-        pool = flavor_by(quota)
+        pool = sources.flavor_by(quota)
         placed = {field: (*links, *where) for field, links in numbers.items()}
-        traced.append(_TracedCell(key, pool, asked_by(plan, quota), (), placed))
+        traced.append(_TracedCell(key, pool, sources.asked_by(plan, quota), (), placed))
     for counted, tree in plan.compute_trees.items():
         held = [quota for quota in quotas if quota.find_compute(counted)]
         traced += [_compute_cell(tree, tenant, quota, counted, has_rest=has_rest) for quota in held]
@@ -95,20 +85,20 @@ def _compute_cell(tree: Tree, tenant: Tenant, quota: Quota, counted: Counted, *,
     Where nothing is borrowed the pool still decides that it is said: in one that does not follow units it is not.
     """
     where = chosen(quota.at / "pool") if len(tenant.quotas) > 1 else ()
-    limit, guaranteed = (compute_of(quota, counted, field) for field in ("limit", "guaranteed"))
-    rest = compute_left_of(tree, tenant, quota, counted) if has_rest else ()
+    limit, guaranteed = (sources.compute_of(quota, counted, field) for field in ("limit", "guaranteed"))
+    rest = sources.compute_left_of(tree, tenant, quota, counted) if has_rest else ()
     beyond = adding((*limit, *guaranteed)) if limit != guaranteed else ()
     if any(found.counted is counted and found.is_derived for found in quota.compute):
         beyond = (*beyond, *chosen(quota.pool.at / "followUnits", quota.at / "pool"))
     numbers = {"nominalQuota": rest, "borrowingLimit": beyond, "lendingLimit": _lent_compute(quota, counted)}
-    pool = flavor_by(quota)
+    pool = sources.flavor_by(quota)
     placed = {field: (*links, *where) for field, links in numbers.items()}
     return _TracedCell((quota.pool.name, counted.value), pool, (), (), placed)
 
 
 def _lent_compute(quota: Quota, counted: Counted) -> Links:
     """Return the part of the guarantee that is lent of units; none of the pods, whatever their number is."""
-    guaranteed = compute_of(quota, counted, "guaranteed")
+    guaranteed = sources.compute_of(quota, counted, "guaranteed")
     if counted is Counted.PODS:
         return ()
     if quota.spec.lendable is None:
@@ -120,7 +110,7 @@ def _filled_cell(quota: Quota, counted: Counted) -> _TracedCell:
     """Return a cell that no quota in a pool bounds: the pool may say that it follows units."""
     where = chosen(quota.pool.at / "followUnits", quota.at / "pool")
     numbers = dict.fromkeys(("nominalQuota", "borrowingLimit", "lendingLimit"), where)
-    pool = flavor_by(quota)
+    pool = sources.flavor_by(quota)
     return _TracedCell((quota.pool.name, counted.value), pool, (), (), numbers)
 
 
@@ -154,14 +144,14 @@ def _free_cell(plan: Plan, total: Total) -> _TracedCell:
     """Return capacity, less all guarantees on it; a quota that moved elsewhere would take none."""
     counted = [quota for _, quota in total.quotas]
     numbers = (
-        *capacity_of(total.pool, total.unit),
+        *sources.capacity_of(total.pool, total.unit),
         *summed(*(quota.at / "guaranteed" for quota in counted)),
         *chosen(*(quota.at / field for quota in counted for field in ("pool", "unit"))),
         *chosen(*(tenant.at / "parent" for tenant, _ in plan.tree.holders(total.key))),
     )
     key = total.pool.name, counted_resource(total.pool, total.unit) or ""
-    resource = resource_of(total.pool, total.unit)
-    return _TracedCell(key, flavor_of(total.pool), resource, numbers, {"nominalQuota": numbers})
+    resource = sources.resource_of(total.pool, total.unit)
+    return _TracedCell(key, sources.flavor_of(total.pool), resource, numbers, {"nominalQuota": numbers})
 
 
 def _free_compute(tree: Tree, pool: Pool, counted: Counted) -> _TracedCell:
@@ -170,11 +160,11 @@ def _free_compute(tree: Tree, pool: Pool, counted: Counted) -> _TracedCell:
     held = [(tenant, quota) for tenant, quota in tree.outermost if quota.pool.name == pool.name]
     numbers = (
         *multiplied(nodes / "count", nodes / counted.value, nodes / "reserve" / counted.value),
-        *adding(link for _, quota in held for link in compute_of(quota, counted, "guaranteed")),
+        *adding(link for _, quota in held for link in sources.compute_of(quota, counted, "guaranteed")),
         *chosen(*(quota.at / field for _, quota in held for field in ("pool", "unit"))),
         *chosen(*(tenant.at / "parent" for tenant in tree.tenants if tenant.quotas)),
     )
-    return _TracedCell((pool.name, counted.value), flavor_of(pool), (), numbers, {"nominalQuota": numbers})
+    return _TracedCell((pool.name, counted.value), sources.flavor_of(pool), (), numbers, {"nominalQuota": numbers})
 
 
 # --- The rectangle -----------------------------------------------------------------------------------------------

@@ -12,20 +12,10 @@ from typing import Final
 
 from gpuplan.compiler.backends.monitoring.rules import Group, Rule, constant, divided, published, recording
 from gpuplan.compiler.manifests.provenance import Links, Routes, choosing, chosen, copied, multiplied, ordering, summed
+from gpuplan.compiler.planning import sources
 from gpuplan.compiler.planning.dra import uses_claims
 from gpuplan.compiler.planning.plan import Plan, Pool, Prices, Tenant, Unit
 from gpuplan.compiler.planning.prices import INSTANCE_TYPE_LABEL, Costs, costs, node_price
-from gpuplan.compiler.planning.sources import (
-    MOST_IN_ORDER,
-    by_name,
-    capacity_of,
-    claims_of,
-    named,
-    release_of,
-    resource_of,
-    scheduler_of,
-    unit_name_of,
-)
 
 GROUP: Final = "gpuplan-costs"
 """The beginning of the names of the groups."""
@@ -111,19 +101,22 @@ def routes(plan: Plan, rule: Rule) -> Routes:
         yield (
             (),
             (
-                *(*claims_of(plan), *((*scheduler_of(plan), *release_of(plan)) if uses_claims(plan) else ())),
+                *(
+                    *sources.claims_of(plan),
+                    *((*sources.scheduler_of(plan), *sources.release_of(plan)) if uses_claims(plan) else ()),
+                ),
                 *_among(plan),
             ),
         )
     if "currency" in labels:
         yield ("labels", "currency"), copied(prices.at / "currency")
     if rule["record"] == PRICES:
-        yield ("labels", "prices"), named(prices)
+        yield ("labels", "prices"), sources.named(prices)
     if "pool" not in labels:
         return
     pool = next(pool for pool in plan.pools if pool.name == labels["pool"])
     yield (), _found_by(pool)
-    yield ("labels", "pool"), named(pool)
+    yield ("labels", "pool"), sources.named(pool)
     price = node_price(plan, pool)
     yield ("expr",), multiplied(price.at, pool.nodes.at / "gpusPerNode") if price else ()
     match rule["record"]:
@@ -133,23 +126,23 @@ def routes(plan: Plan, rule: Rule) -> Routes:
             # What is published as one costs as much as its mean, so that it matters how many there are of each.
             units = [unit for unit in pool.units if unit.name in labels["unit"].split("/")]
             for unit in units:
-                yield ("labels", "unit"), unit_name_of(pool, unit)
-                yield ("labels", "resource"), resource_of(pool, unit)
-                yield ("expr",), (*_part_of(pool, unit), *(capacity_of(pool, unit) if units[1:] else ()))
+                yield ("labels", "unit"), sources.unit_name_of(pool, unit)
+                yield ("labels", "resource"), sources.resource_of(pool, unit)
+                yield ("expr",), (*_part_of(pool, unit), *(sources.capacity_of(pool, unit) if units[1:] else ()))
         case name if name == POOL_IDLE_COST:
-            capacity = dict.fromkeys(link for unit in pool.units for link in capacity_of(pool, unit))
+            capacity = dict.fromkeys(link for unit in pool.units for link in sources.capacity_of(pool, unit))
             yield ("expr",), (*capacity, *_of_guarantees(plan.tenants, pool))
         case _:
             tenant = next(tenant for tenant in plan.tenants if tenant.name == labels["tenant"])
-            yield ("labels", "tenant"), named(tenant)
+            yield ("labels", "tenant"), sources.named(tenant)
             yield ("expr",), _of_guarantees((tenant, *plan.tree.children(tenant)), pool)
 
 
 def _among(plan: Plan) -> Links:
     """Return what decides where a rule stands: the names of pools and tenants, and which of the pools have a price."""
     found = (link for pool in plan.pools for link in _found_by(pool))
-    priced = ordering(found) if len(plan.pools) <= MOST_IN_ORDER else ()
-    return (*by_name(plan.pools), *by_name(plan.tenants), *priced)
+    priced = ordering(found) if len(plan.pools) <= sources.MOST_IN_ORDER else ()
+    return (*sources.by_name(plan.pools), *sources.by_name(plan.tenants), *priced)
 
 
 def _found_by(pool: Pool) -> Links:
@@ -162,7 +155,7 @@ def _found_by(pool: Pool) -> Links:
 def _part_of(pool: Pool, unit: Unit) -> Links:
     """Return what makes the part of a GPU that a unit is: its profile, and how many shares there are of a device."""
     shares = pool.part_with(unit).shares_of(unit)
-    return (*choosing(unit_name_of(pool, unit)), *(multiplied(shares.at) if shares else ()))
+    return (*choosing(sources.unit_name_of(pool, unit)), *(multiplied(shares.at) if shares else ()))
 
 
 def _of_guarantees(tenants: Iterable[Tenant], pool: Pool) -> Links:

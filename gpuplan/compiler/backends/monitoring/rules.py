@@ -231,40 +231,39 @@ TENANT_QUEUES: Final = "gpuplan-tenant-queues"
 
 
 def pool_group(plan: Plan) -> Group:
-    has_queues = has_cluster_queues(plan)
-    counted = [rule for pool in plan.pools for rule in _counted(pool)] if has_queues else ()
-    return Group("gpuplan-planned", (*(rule for pool in plan.pools for rule in _pool_rules(pool)), *counted))
+    rules: list[Rule] = []
+    for pool in plan.pools:
+        here = {"pool": pool.name}
+        rules.append(constant(POOL_PLANNED_NODES, pool.nodes.count, **here))
+        rules += [constant(POOL_PLANNED_UNITS, each.capacity, **here, **each.labels) for each in published(pool)]
+        configs = dict.fromkeys(part.labels.get(MIG_CONFIG_LABEL) for part in pool.parts if part.nodes.count)
+        rules += [constant(POOL_MIG_CONFIG, 1, mig_config=config, **here) for config in configs if config is not None]
+    for pool in plan.pools if has_cluster_queues(plan) else ():
+        for unit in counted_units(pool):
+            counted = counted_resource(pool, unit) or ""
+            resource = _published_as(pool, unit.name)
+            labels = resource.labels if resource else {"resource": sanitized(counted), "unit": unit.name}
+            if resource is None or unit.name == resource.units[0]:
+                rules.append(constant(POOL_COUNTED, 1, pool=pool.name, counted=counted, **labels))
+    return Group("gpuplan-planned", tuple(rules))
 
 
 def tenant_groups(plan: Plan) -> Iterator[Group]:
     """Yield as many groups as keep each object small: who is who and has what, and whose a queue is."""
     yield from divided("gpuplan-tenants", [rule for tenant in plan.tenants for rule in _tenant_rules(tenant)])
-    yield from divided(TENANT_QUEUES, list(_queue_rules(plan)))
+    having = filter(has_queue, plan.tenants) if plan.scheduler.has_queues_for_all_pools else ()
+    owners = [constant(QUEUE_TENANT, 1, queue=cluster_queue(tenant), tenant=tenant.name) for tenant in having]
+    for queue in sorted(queues(plan), key=lambda queue: (queue.tenant.name, queue.pool.name)):
+        if queue.takes_work:  # one of KAI-Scheduler that others are part of has all that these have, and is nobody's
+            tenant, pool = queue.tenant.name, queue.pool.name
+            owners.append(constant(QUEUE_TENANT, 1, queue=queue.name, tenant=tenant, pool=pool))
+    yield from divided(TENANT_QUEUES, owners)
 
 
 def divided(name: str, rules: Sequence[Rule]) -> Iterator[Group]:
     """Yield groups that keep each object small, all but the first with a number behind the name."""
     for number, start in enumerate(range(0, len(rules), _MOST_RULES), start=1):
         yield Group(f"{name}{f'-{number}' if number > 1 else ''}", tuple(rules[start : start + _MOST_RULES]))
-
-
-def _pool_rules(pool: Pool) -> Iterator[Rule]:
-    here = {"pool": pool.name}
-    yield constant(POOL_PLANNED_NODES, pool.nodes.count, **here)
-    for resource in published(pool):
-        yield constant(POOL_PLANNED_UNITS, resource.capacity, **here, **resource.labels)
-    for config in dict.fromkeys(part.labels.get(MIG_CONFIG_LABEL) for part in pool.parts if part.nodes.count):
-        if config is not None:
-            yield constant(POOL_MIG_CONFIG, 1, mig_config=config, **here)
-
-
-def _counted(pool: Pool) -> Iterator[Rule]:
-    for unit in counted_units(pool):
-        counted = counted_resource(pool, unit) or ""
-        resource = _published_as(pool, unit.name)
-        labels = resource.labels if resource else {"resource": sanitized(counted), "unit": unit.name}
-        if resource is None or unit.name == resource.units[0]:
-            yield constant(POOL_COUNTED, 1, pool=pool.name, counted=counted, **labels)
 
 
 def _published_as(pool: Pool, unit: str) -> Published | None:
@@ -274,16 +273,6 @@ def _published_as(pool: Pool, unit: str) -> Published | None:
 def has_cluster_queues(plan: Plan) -> bool:
     """Whether Kueue has something to say of tenants."""
     return plan.scheduler.has_queues_for_all_pools and any(map(has_queue, plan.tenants))
-
-
-def _queue_rules(plan: Plan) -> Iterator[Rule]:
-    """Yield whose a queue is. In KAI-Scheduler one that others are part of has all that these have, and is nobody's
-    own."""
-    for tenant in filter(has_queue, plan.tenants) if plan.scheduler.has_queues_for_all_pools else ():
-        yield constant(QUEUE_TENANT, 1, queue=cluster_queue(tenant), tenant=tenant.name)
-    for queue in sorted(queues(plan), key=lambda queue: (queue.tenant.name, queue.pool.name)):
-        if queue.takes_work:
-            yield constant(QUEUE_TENANT, 1, queue=queue.name, tenant=queue.tenant.name, pool=queue.pool.name)
 
 
 def _tenant_rules(tenant: Tenant) -> Iterator[Rule]:
@@ -333,26 +322,21 @@ def recorded_series(every: Iterable[Group]) -> frozenset[str]:
 
 
 def _node_planned(pool: Pool) -> Iterator[Rule]:
+    """Yield what each node has to publish: those that a rollout has moved other units than all others."""
     for resource in published(pool):
-        nodes = [
-            f"{_nodes(pool, part)} * {item.per_node}"
-            for part in pool.parts
-            for item in published(part)
-            if item.resource == resource.resource and item.per_node and part.nodes.count
-        ]
+        nodes = []
+        for part in pool.parts:
+            matching: dict[str, str] = {}
+            if pool.rollout and part.nodes.count != pool.nodes.count:
+                names = one_of(sorted(pool.rollout.moved.nodes.names))
+                matching = {"node__re" if part is pool.rollout.moved else "node__nre": names}
+            of_part = series(NODE_POOL, pool=pool.name, **matching)
+            same = [each for each in published(part) if each.resource == resource.resource and part.nodes.count]
+            nodes += [f"{of_part} * {each.per_node}" for each in same if each.per_node]
         if nodes:
             # The label `pool` is there already; it tells rules of two pools with one resource apart.
             labels = {"pool": pool.name, **resource.labels}
             yield recording(NODE_PLANNED_UNITS, "\nor\n".join(nodes), labels)
-
-
-def _nodes(pool: Pool, part: Pool) -> str:
-    """Return the nodes of a part of a pool: all, or those that a rollout has moved, or all but those."""
-    if pool.rollout is None or part.nodes.count == pool.nodes.count:
-        return series(NODE_POOL, pool=pool.name)
-    names = one_of(sorted(pool.rollout.moved.nodes.names))
-    is_moved = part is pool.rollout.moved
-    return series(NODE_POOL, pool=pool.name, **{"node__re" if is_moved else "node__nre": names})
 
 
 # --- What stands in `rules.yaml` ---------------------------------------------------------------------------------
@@ -449,13 +433,19 @@ def _values(plan: Plan, monitoring: Monitoring) -> dict[str, str]:
     allowlist = f"--metric-labels-allowlist=nodes=[{','.join(NODE_LABELS)}]"
     is_told = plan.cluster.spec.platform is not Platform.OPENSHIFT
     is_new = ExporterTrait.EVENT_REASONS in plan_exporter_traits(plan)
+    # Flavors that keep their names say by these which pool they are.
+    kept = {flavor_name(pool): pool.name for pool in plan.pools if flavor_name(pool) != pool.name}
+    renamed = (f', "pool", {quoted(pool)}, "flavor", {quoted(one_of([flavor]))})' for flavor, pool in kept.items())
+    counts = sorted({pool.nodes.gpus_per_node for pool in plan.pools})
+    sizes = {count: [pool for pool in plan.pools if pool.nodes.gpus_per_node == count] for count in counts}
     return {
         "and_pod": f", namespace, {workload.pod}" if names_every_pod(plan) else "",
         "clock_reasons": ("DCGM_FI_DEV_CLOCKS_EVENT_REASONS" if is_new else "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS"),
-        **_flavors(plan),
+        "flavors_begin": "label_replace(" * len(kept),
+        "flavors_end": "".join(renamed),
         "foreign_boards": _foreign_boards(plan),
         "foreign_effect": _foreign_effect(plan),
-        "planned_gpus": _planned_gpus(plan),
+        "planned_gpus": " or ".join(f"{_of_pools(pools)} * {count}" for count, pools in sizes.items()),
         "applications": quoted(one_of(_applications(plan))),
         "asking_pods": " or ".join(_asking_pods(plan, resources)),
         "gpu_resource": quoted(sanitized(GPU_RESOURCE)),
@@ -472,13 +462,6 @@ def _values(plan: Plan, monitoring: Monitoring) -> dict[str, str]:
         "scheduler_namespace": next(iter(plan.scheduler.namespaces), ""),
         "start_kube_state_metrics": f"Start kube-state-metrics with {allowlist}. " if is_told else "",
     }
-
-
-def _flavors(plan: Plan) -> dict[str, str]:
-    """Return the text around an expression by which flavors that keep their names say which pool they are."""
-    kept = {flavor_name(pool): pool.name for pool in plan.pools if flavor_name(pool) != pool.name}
-    pools = (f', "pool", {quoted(pool)}, "flavor", {quoted(one_of([flavor]))})' for flavor, pool in kept.items())
-    return {"flavors_begin": "label_replace(" * len(kept), "flavors_end": "".join(pools)}
 
 
 def _xid_of_instances(plan: Plan, facts: Collection[str]) -> str:
@@ -500,21 +483,20 @@ _OF_WHOLE_GPUS: Final = (
 """The alerts that tell of a GPU's end, whether it has MIG devices or not."""
 
 
-def _planned_gpus(plan: Plan) -> str:
-    """Return {node, pool}: the GPUs of each node that is there."""
-    counts = sorted({pool.nodes.gpus_per_node for pool in plan.pools})
-    return " or ".join(
-        f"{_of_pools(pool for pool in plan.pools if pool.nodes.gpus_per_node == count)} * {count}" for count in counts
-    )
-
-
 _OF_DEVICES: Final = ("DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_SM_CLOCK")
 """Every device has one of these."""
 
 
 def _foreign_boards(plan: Plan) -> str:
     """Return {node, pool, modelName}: how many boards of a node are not of the pool's model."""
-    by_name = (_chosen_by_name(pool) for pool in plan.pools if is_chosen_by_name_and_board(plan, pool))
+    by_name = []
+    for pool in plan.pools:
+        if is_chosen_by_name_and_board(plan, pool):  # rules leave its nodes without its label
+            nodes = one_of(sorted(pool.nodes.names)) or pool.nodes.name_pattern or ""
+            foreign = _not_of(pool.gpu, node__re=nodes)
+            counted = f"count by (node, modelName) (count by (node, gpu, modelName) (\n  {foreign}\n))"
+            named = f"{quoted('pool')}, {quoted(pool.name)}, {quoted('')}, {quoted('')}"
+            by_name.append(f"label_replace(\n{counted},\n{named})")
     labelled = [pool for pool in plan.pools if not is_chosen_by_name_and_board(plan, pool)]
     models = {pool.gpu.id: pool.gpu for pool in labelled}
     by_label = (
@@ -537,14 +519,6 @@ def _foreign_effect(plan: Plan) -> str:
     if len(ways) > 1:
         return f"{labelled}; where rules ask for name and board, {without_labels}"
     return without_labels if True in ways else labelled
-
-
-def _chosen_by_name(pool: Pool) -> str:
-    """Return the same of nodes that have a name of the pool; rules leave them without its label."""
-    nodes = one_of(sorted(pool.nodes.names)) or pool.nodes.name_pattern or ""
-    foreign = _not_of(pool.gpu, node__re=nodes)
-    counted = f"count by (node, modelName) (count by (node, gpu, modelName) (\n  {foreign}\n))"
-    return f"label_replace(\n{counted},\n{quoted('pool')}, {quoted(pool.name)}, {quoted('')}, {quoted('')})"
 
 
 def _not_of(gpu: Gpu, **more: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -252,53 +252,32 @@ def meeting_variables(of: Traces, batch: Batch) -> Mapping[str, Several]:
         return NO_VARIABLES
     at = of.workload.work_at
     peers = chosen(at / "peers", at / "elastic")
-    return {name: [((), peers), (("value",), _LINKS[name](of))] for name in meeting_point(of.workload, batch, "")}
+    return {name: [((), peers), (("value",), _links(of, name))] for name in meeting_point(of.workload, batch, "")}
 
 
 def meeting_names(of: Traces, batch: Batch, env: Path, name: Links) -> Routes:
     """Yield the variables that name the first pod, in the container's ``env``; ``name`` is what its name follows."""
     for index, variable in enumerate(of.variables(meeting_point(of.workload, batch, ""))):
         if variable in _FIRST and variable not in of.workload.spec.env:
-            own = _LINKS[variable](of)
-            yield (*env, index, "value"), (*name, *own)
+            yield (*env, index, "value"), (*name, *_links(of, variable))
 
 
-def _port_from(of: Traces) -> Links:
-    return copied(of.workload.work_at / "peers" / "port")
+def _links(of: Traces, name: str) -> Links:
+    """Return the places of the value of a variable, but for the name of the first pod."""
+    at = of.workload.work_at
+    match name:
+        case "MASTER_PORT" | "PET_MASTER_PORT" | "PET_RDZV_ENDPOINT":
+            return copied(at / "peers" / "port")
+        case "WORLD_SIZE":
+            return copied(at / "pods")
+        case "PET_NNODES":
+            return (*copied(at / "pods"), *(copied(at / "elastic" / "minPods") if of.workload.elastic else ()))
+        case "PET_MAX_RESTARTS":
+            return copied(at / "backoffLimit")
+        case "PET_NPROC_PER_NODE":
+            return (*copied(of.workload.at / "count"), *asked_by(of.plan, of.workload))
+        case _:
+            return ()
 
-
-def _pods_from(of: Traces) -> Links:
-    return copied(of.workload.work_at / "pods")
-
-
-def _range_from(of: Traces) -> Links:
-    fewest = copied(of.workload.work_at / "elastic" / "minPods") if of.workload.elastic else ()
-    return (*_pods_from(of), *fewest)
-
-
-def _restarts_from(of: Traces) -> Links:
-    return copied(of.workload.work_at / "backoffLimit")
-
-
-def _processes_from(of: Traces) -> Links:
-    return (*copied(of.workload.at / "count"), *asked_by(of.plan, of.workload))
-
-
-_LINKS: Final[Mapping[str, Callable[[Traces], Links]]] = {
-    "MASTER_ADDR": lambda _: (),
-    "MASTER_PORT": _port_from,
-    "WORLD_SIZE": _pods_from,
-    "RANK": lambda _: (),
-    "PET_MASTER_ADDR": lambda _: (),
-    "PET_MASTER_PORT": _port_from,
-    "PET_NNODES": _range_from,
-    "PET_RDZV_BACKEND": lambda _: (),
-    "PET_RDZV_ENDPOINT": _port_from,
-    "PET_RDZV_ID": lambda _: (),
-    "PET_RDZV_CONF": lambda _: (),
-    "PET_MAX_RESTARTS": _restarts_from,
-    "PET_NODE_RANK": lambda _: (),
-    "PET_NPROC_PER_NODE": _processes_from,
-}
 
 _FIRST: Final = ("MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT", "PET_RDZV_ID")

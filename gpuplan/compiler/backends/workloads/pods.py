@@ -71,8 +71,14 @@ def _placement(plan: Plan, workload: Workload) -> dict[str, Any]:
     pools = reach(plan, workload)
     if len(pools) == 1:
         return within(workload.pool)
-    affinity = {"nodeAffinity": _affinity(pools, is_ordered=plan.scheduler.finds_pools)}
-    return given(affinity=affinity, tolerations=tolerations_among(pools))
+    affinity: dict[str, Any] = {REQUIRED: {"nodeSelectorTerms": [_among([pool.name for pool in pools])]}}
+    if not plan.scheduler.finds_pools:  # nobody else takes the earlier ones before the later
+        steps = len(pools) - 1
+        affinity[PREFERRED] = [
+            {"weight": max(_MOST_WEIGHT * (steps - index) // steps, 1), "preference": _among([pool.name])}
+            for index, pool in enumerate(pools[:-1])
+        ]
+    return given(affinity={"nodeAffinity": affinity}, tolerations=tolerations_among(pools))
 
 
 def tolerations_among(pools: Sequence[Pool]) -> list[dict[str, str]]:
@@ -87,20 +93,6 @@ def within(pool: Pool) -> dict[str, Any]:
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
-
-
-def _affinity(pools: Sequence[Pool], *, is_ordered: bool) -> dict[str, Any]:
-    """Return an affinity to these pools, the earlier rather than the later ones, unless somebody else takes them in
-    order."""
-    required = {"nodeSelectorTerms": [_among([pool.name for pool in pools])]}
-    if is_ordered:
-        return {REQUIRED: required}
-    steps = len(pools) - 1
-    preferred = [
-        {"weight": max(_MOST_WEIGHT * (steps - index) // steps, 1), "preference": _among([pool.name])}
-        for index, pool in enumerate(pools[:-1])
-    ]
-    return {REQUIRED: required, PREFERRED: preferred}
 
 
 _MOST_WEIGHT: Final = 100

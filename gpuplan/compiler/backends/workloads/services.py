@@ -210,8 +210,10 @@ def _maker_routes(of: Traces, work: Inference) -> Routes:
 
 
 def _canary_routes(of: Traces, canary: Canary, routes: Callable[[Traces, Inference], Routes], other: Traces) -> Routes:
-    if isinstance(other.workload.work, Inference):
-        yield from _as_canary_routes(of, canary, routes(other, other.workload.work))
+    """Yield the routes of the variant, with what the canary says in the place of what the workload does."""
+    yield (), chosen(of.workload.work_at / "canary")
+    for route, links in routes(other, other.workload.work) if isinstance(other.workload.work, Inference) else ():
+        yield route, tuple(link._replace(at=_moved(of.workload, canary, link.at)) for link in links)
 
 
 def _deployment_routes(of: Traces, work: Inference) -> Routes:
@@ -232,14 +234,8 @@ def _service_routes(of: Traces, work: Inference) -> Routes:
     yield ("spec", "selector", *LEADERS), chosen(at / "podsPerReplica")
     reach = at / "service"
     yield ("spec", "type"), copied(reach / "type")
-    yield (
-        ("spec", "ports", 0, "port"),
-        copied(
-            reach / "port"
-            if (isinstance(of.workload.work, Inference) and of.workload.work.service.port is not None)
-            else at / "port"
-        ),
-    )
+    has_own_port = isinstance(of.workload.work, Inference) and of.workload.work.service.port is not None
+    yield ("spec", "ports", 0, "port"), copied(reach / "port" if has_own_port else at / "port")
     yield ("spec", "ports", 0, "nodePort"), copied(reach / "nodePort")
     yield ("spec", "ports", ANY, "appProtocol"), chosen(at / "route" / "grpc", at / "route" / "port")
     for index, name in enumerate(work.ports, start=1):
@@ -277,13 +273,6 @@ def _probing(of: Traces, at: Origin, probe: Probe | str | None) -> Routes:
         yield ("grpc", "port"), chosen(at / "port")
     ports = of.workload.work_at
     yield ("grpc", "port"), copied(ports / "ports" / asked if asked else ports / "port")
-
-
-def _as_canary_routes(of: Traces, canary: Canary, routes: Routes) -> Routes:
-    """Yield the routes of the variant, with what the canary says in the place of what the workload does."""
-    yield (), chosen(of.workload.work_at / "canary")
-    for route, links in routes:
-        yield route, tuple(link._replace(at=_moved(of.workload, canary, link.at)) for link in links)
 
 
 def _moved(workload: Workload, canary: Canary, at: Origin) -> Origin:

@@ -83,19 +83,14 @@ def _service(workload: Workload, work: Workspace) -> dict[str, Any]:
 
 
 def _job_routes(of: Traces) -> Routes:
-    content = [*of.asked(terms_of(of.plan, of.workload).labels, ()), *_running(of)]
+    at, content = of.workload.work_at, [*of.asked(terms_of(of.plan, of.workload).labels, ())]
+    content.append((("spec", "activeDeadlineSeconds"), multiplied(at / "runTime")))
+    variables = {SEARCH_PATH: [((), chosen(at / "idle"))]} if of.workload.idle else NO_VARIABLES
+    content += below(TEMPLATE, of.pod([(("ports", 0, "containerPort"), copied(at / "port"))], variables))
+    content.append(((*TEMPLATE, "spec", "securityContext", "fsGroup"), copied(at / "storage" / "group")))
     yield from of.metadata(of.content_name(content))
     yield from content
     yield from of.asked((), terms_of(of.plan, of.workload).annotations)
-
-
-def _running(of: Traces) -> Routes:
-    at = of.workload.work_at
-    yield ("spec", "activeDeadlineSeconds"), multiplied(at / "runTime")
-    variables = {SEARCH_PATH: [((), chosen(at / "idle"))]} if of.workload.idle else NO_VARIABLES
-    own = [(("ports", 0, "containerPort"), copied(at / "port"))]
-    yield from below(TEMPLATE, of.pod(own, variables))
-    yield (*TEMPLATE, "spec", "securityContext", "fsGroup"), copied(at / "storage" / "group")
 
 
 def _service_routes(of: Traces) -> Routes:

@@ -35,7 +35,7 @@ from typing import Any, Final
 
 from gpuplan.compiler.manifests import Manifest
 from gpuplan.compiler.manifests.bodies import new_object
-from gpuplan.compiler.manifests.provenance import Links, Routes, chosen, copied
+from gpuplan.compiler.manifests.provenance import Routes, chosen, copied
 from gpuplan.compiler.planning.dra import uses_claims
 from gpuplan.compiler.planning.plan import Cluster, Dashboards, Plan, Stage
 from gpuplan.compiler.planning.sources import claims_of, monitoring_namespace, named, release_of, scheduler_of
@@ -71,7 +71,8 @@ def is_for_console(dashboards: Dashboards) -> bool:
 def _config_map(cluster: Cluster, dashboards: Dashboards, recorded: Collection[str]) -> dict[str, Any]:
     name = f"gpuplan-{cluster.name}"
     has_console = is_for_console(dashboards)
-    board = _read("console" if has_console else "grafana")
+    model = Path(__file__).with_name(f"{'console' if has_console else 'grafana'}.json")
+    board: Board = json.loads(model.read_text(encoding="utf-8"))
     if has_console:
         rows = [{**row, "panels": _filled(row["panels"], recorded)} for row in board["rows"]]
         board["rows"] = [row for row in rows if row["panels"]]
@@ -117,11 +118,6 @@ _ROW: Final[Board] = {"type": "row"}
 _COLUMNS: Final = 24
 
 
-def _read(form: str) -> Board:
-    board: Board = json.loads(Path(__file__).with_name(f"{form}.json").read_text(encoding="utf-8"))
-    return board
-
-
 def uid(cluster: Cluster) -> str:
     """Return the dashboard's address in Grafana, the same for ever: the cluster's name, cut if it is too long."""
     whole = f"gpuplan-{cluster.name}"
@@ -141,9 +137,12 @@ def _trace(plan: Plan) -> Routes:
         return
     dashboards = cluster.monitoring.dashboards
     yield ("metadata", "name"), named(cluster)
-    yield ("metadata", "namespace"), _namespace(cluster, dashboards)
+    platform = chosen(cluster.at / "platform")
+    usual = () if cluster.spec.platform is Platform.OPENSHIFT else monitoring_namespace(cluster)
+    is_stated = bool(dashboards.spec.namespace)
+    yield ("metadata", "namespace"), copied(dashboards.at / "namespace") if is_stated else (*platform, *usual)
     yield ("metadata", "annotations", _FOLDER_ANNOTATION), copied(dashboards.at / "folder")
-    platform, labels = chosen(cluster.at / "platform"), dashboards.at / "labels"
+    labels = dashboards.at / "labels"
     is_usual = dashboards.spec.labels is None
     for key in dashboards.labels:
         yield ("metadata", "labels", key), platform if is_usual else copied(labels / key)
@@ -152,10 +151,3 @@ def _trace(plan: Plan) -> Routes:
     yield ("data",), (*claims_of(plan), *((*scheduler_of(plan), *release_of(plan)) if uses_claims(plan) else ()))
     for field in ("title",) if is_for_console(dashboards) else ("title", "uid"):
         yield ("data", f"gpuplan-{cluster.name}.json", field), named(cluster)
-
-
-def _namespace(cluster: Cluster, dashboards: Dashboards) -> Links:
-    if dashboards.spec.namespace:
-        return copied(dashboards.at / "namespace")
-    platform = chosen(cluster.at / "platform")
-    return platform if cluster.spec.platform is Platform.OPENSHIFT else (*platform, *monitoring_namespace(cluster))

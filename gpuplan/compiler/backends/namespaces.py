@@ -91,13 +91,16 @@ def render(plan: Plan) -> Iterator[Manifest]:
                 body = new_object("v1", "ConfigMap", f"grants-{namespace}", SYSTEM_NAMESPACE, data=data)
                 yield Manifest(folder, body, about=(*whose, *pools), trace=of.parameters)
                 for policy in (GRANTS_POLICY, QUEUES_POLICY) if scheduler.has_queues else (GRANTS_POLICY,):
-                    body = _policy_binding(policy, namespace)
+                    # The API server sets the label and nobody can change it. Whoever applies a binding needs the right
+                    # to read ConfigMaps in `gpuplan-system`: the API server asks for it.
+                    here = {"matchLabels": {_NAME_LABEL: namespace}}
+                    read = {"name": f"grants-{namespace}", "namespace": SYSTEM_NAMESPACE}
+                    body = admission_binding(f"{policy}-{namespace}", policy, here, read)
                     yield Manifest(folder, body, about=whose, trace=partial(of.policy_binding, policy))
 
 
 def _labelled(plan: Plan, tenant: Tenant) -> Iterator[Manifest]:
-    """Yield what holds in namespaces that are the tenant's by their label, and not by name: there may be any number of
-    them.
+    """Yield what holds in namespaces that are the tenant's by label and not by name: there may be any number.
 
     No name of a namespace has a dot, so that none of the objects of those is called so. Their level of Pod Security is
     up to whoever makes them; so an admission policy of ours holds them to `baseline` all the same.
@@ -129,10 +132,10 @@ _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
 
 def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> dict[str, Any]:
-    """Return the Namespace. The level is also a warning: `enforce` judges pods alone, `warn` tells whoever applies a
-    Deployment.
+    """Return the Namespace.
 
-    If a tenant may use RDMA it forbids nothing, and an admission policy of ours does so in its place.
+    The level is also a warning: `enforce` judges pods alone, `warn` tells whoever applies a Deployment. If a tenant may
+    use RDMA it forbids nothing, and an admission policy of ours does so in its place.
     """
     is_held = is_held_by_rules(tenant)
     level = (PodSecurity.PRIVILEGED if is_held else tenant.spec.allow.pod_security).value
@@ -215,17 +218,6 @@ def _members_by_role(tenant: Tenant) -> dict[str, list[Account]]:
 
 
 # --- Admission ---------------------------------------------------------------------------------------------------
-
-
-def _policy_binding(policy: str, namespace: str) -> dict[str, Any]:
-    """Return the binding of a policy in the namespace, with its parameters.
-
-    The namespace is chosen by the label that the API server sets and nobody can change. Whoever applies a binding
-    needs the right to read ConfigMaps in `gpuplan-system`: the API server asks for it.
-    """
-    here = {"matchLabels": {_NAME_LABEL: namespace}}
-    parameters_of = {"name": f"grants-{namespace}", "namespace": SYSTEM_NAMESPACE}
-    return admission_binding(f"{policy}-{namespace}", policy, here, parameters_of)
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------
@@ -339,8 +331,10 @@ class _Traces(NamedTuple):
             yield ("subjects", ANY, "kind"), everyone
 
     def parameters(self) -> Routes:
-        """Yield the routes of the grants: a line is there while the cap is above zero; lines are in the order of
-        names."""
+        """Yield the routes of the grants.
+
+        A line is there while the cap is above zero; lines are in the order of names.
+        """
         yield (), sources.admission_of(self.plan)
         yield ("metadata", "name"), self._named()
         yield ("data", "tenant"), sources.named(self.tenant)
@@ -386,14 +380,15 @@ class _Traces(NamedTuple):
             before = [*before, cap] if cap else before
 
     def _cap_of_zero(self, quota: Quota) -> Origin | None:
-        """Return what would make a cap of zero: a split or a guarantee, for no limit is less than what is
-        guaranteed."""
+        """Return what would make a cap of zero: a split or a guarantee, for no limit is less than a guarantee."""
         (number, *_) = self._cap_of(quota)
         return None if number.at == quota.at / "limit" else number.at
 
     def _most_of(self, quota: Quota) -> Links:
-        """Return what bounds the units of a container; the device plugin refuses several shares, whatever a tenant
-        may."""
+        """Return what bounds the units of a container.
+
+        The device plugin refuses several shares, whatever a tenant may.
+        """
         part = quota.pool.part_with(quota.unit)
         is_sliced = part.shares_of(quota.unit) is not None and not isinstance(part.shares, Mps)
         refuses = chosen(part.shares.at / "failRequestsGreaterThanOne") if part.shares and is_sliced else ()

@@ -51,8 +51,11 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
             for pool, part in _parts(plan):
                 for node in sorted(part.nodes.names):
                     trace = partial(_Traces(plan, pool).node, part, node)
-                    body, folder = _node(part, node), _folder(pool.name)
-                    yield Manifest(folder, body, is_partial=True, about=about(pool), trace=trace)
+                    # It has no taints: `spec.taints` is an atomic list (`+listType=atomic` in `core/v1`). Who applies
+                    # one taint owns them all, and would remove those of the kubelet and the node lifecycle controller.
+                    # They are in the table instead.
+                    body = new_object("v1", "Node", node, labels=_labels(part))
+                    yield Manifest(_folder(pool.name), body, is_partial=True, about=about(pool), trace=trace)
             if any(pool.taints for pool in plan.pools):
                 yield _table(plan)
         case NodeLabels.EXTERNAL:
@@ -101,8 +104,7 @@ def _rules(pool: str, rules: Iterable[Mapping[str, Any]], group: str) -> dict[st
 
 
 def _rule(pool: Pool, part: Pool, *, asks_for_boards: bool) -> dict[str, Any]:
-    """Return a rule for nodes of a pool, by name, that have an NVIDIA GPU, or one of the pool's model; or by that
-    alone.
+    """Return a rule for nodes of a pool, by name, that have an NVIDIA GPU or one of the pool's model, or by that alone.
 
     It is by name since NFD knows features and not labels, and labels such as `nvidia.com/gpu.product` change with the
     very sharing that the rule switches. A board has its PCI id however it is shared.
@@ -214,18 +216,6 @@ def _kept_rules(rules: str, name: str, kept: RetainedNodes, group: str) -> dict[
         matchFeatures=[*_names(kept.nodes), _HAS_NVIDIA_GPU],
     )
     return new_object(f"{group}/v1alpha1", "NodeFeatureRule", rules, spec={"rules": [rule]})
-
-
-# --- Node objects ------------------------------------------------------------------------------------------------
-
-
-def _node(pool: Pool, node: str) -> dict[str, Any]:
-    """Return a partial Node for server-side apply: labels, and no taints.
-
-    `spec.taints` is an atomic list (`+listType=atomic` in `core/v1`): who applies one taint owns them all, and would
-    remove those of the kubelet and the node lifecycle controller. They are in the table instead.
-    """
-    return new_object("v1", "Node", node, labels=_labels(pool))
 
 
 # --- A table -----------------------------------------------------------------------------------------------------

@@ -195,8 +195,7 @@ def _trace_rules(tenant: Tenant) -> Routes:
 
 
 def _policy(part: Project) -> dict[str, Any]:
-    """Return what workloads may ask for (`TrainingPolicyOverwriteRequestV2`); it is empty if the tenant says nothing of
-    it.
+    """Return what workloads may ask for (`TrainingPolicyOverwriteRequestV2`), or nothing if the tenant bounds nothing.
 
     Fractions are of one GPU, so that nothing is to be bounded where there is nothing else.
     """
@@ -213,8 +212,10 @@ def _resources(
     compute: Mapping[str, Mapping[Counted, ComputeShare]],
     ranks: Mapping[int, str],
 ) -> list[dict[str, Any]]:
-    """Return what is had of every pool: Run:ai lets a project use what is idle in those that it is told nothing
-    about."""
+    """Return what is had of every pool.
+
+    Run:ai lets a project use what is idle in pools that it is told nothing about.
+    """
     return [
         {
             "nodePool": {"name": pool},
@@ -326,7 +327,13 @@ def _trace_project(plan: Plan, part: Project) -> Routes:
         yield ("defaultNodePools", index), (*copied(first.at / "pool"), *sources.named(first.pool))
     named_pools = list(dict.fromkeys(quota.pool.name for quota in part.tenant.quotas))
     yield ("defaultNodePools", ANY), ordered(*ordering_fallbacks(plan.pools, named_pools))
-    numbers = [(quota, _numbers_of_part(plan, part, quota)) for quota in part.tenant.quotas]
+    numbers: list[tuple[Quota, _Numbers]] = []
+    for quota in part.tenant.quotas:  # a namespace has its part of what its tenant leaves to none of its own parts
+        rest, limit = sources.left_of(plan.tree, part.tenant, quota), copied(sources.limit_of(quota))
+        if len(part.tenant.spec.namespaces) > 1:
+            split = multiplied(*(quota.at / "split" / each for each in quota.split))
+            rest, limit = (*multiplying(rest), *split), (*multiplying(limit), *split)
+        numbers.append((quota, (rest, limit)))
     yield from below(("resources",), _trace_resources(plan, part.tenant, numbers, part.namespace))
 
 
@@ -344,15 +351,6 @@ def _whole_numbers(plan: Plan, tenant: Tenant, quotas: Iterable[Quota]) -> list[
         guaranteed = (*copied(quota.at / "guaranteed"), *below_it)
         numbers.append((quota, (guaranteed, (*copied(sources.limit_of(quota)), *below_it))))
     return numbers
-
-
-def _numbers_of_part(plan: Plan, part: Project, quota: Quota) -> _Numbers:
-    """Return a namespace's part of what its tenant leaves to none of those that are part of it."""
-    rest, limit = sources.left_of(plan.tree, part.tenant, quota), copied(sources.limit_of(quota))
-    split = multiplied(*(quota.at / "split" / name for name in quota.split))
-    if len(part.tenant.spec.namespaces) == 1:
-        return rest, limit
-    return (*multiplying(rest), *split), (*multiplying(limit), *split)
 
 
 def _trace_resources(
@@ -373,7 +371,10 @@ def _trace_resources(
         yield (index, "gpu", "overQuotaWeight"), weight
         for counted in (Counted.CPU, Counted.MEMORY):
             yield from below((index, counted.value), _trace_compute(plan, tenant, pool, counted, namespace))
-    yield (ANY, "rank"), _rank(plan, tenant)
+    # Ranks are counted from zero, so that those nearer to it on the same side decide as well.
+    rank = tenant.spec.surplus.rank
+    nearer = [other for other in plan.tenants if min(rank, 0) <= other.spec.surplus.rank <= max(rank, 0)]
+    yield (ANY, "rank"), chosen(*(other.at / "surplus" / "rank" for other in nearer if rank))
     names = map(sources.name_of, plan.pools) if len(plan.pools) > 1 else ()
     moved = ordered(*names)
     for route in (("nodePool", "name"), ("gpu", "deserved"), ("gpu", "limit"), ("cpu",), ("memory",)):
@@ -406,14 +407,6 @@ def _in_pool(quotas: Sequence[tuple[Quota, Links]]) -> Links:
     parts = ((quota, adding(made) if len(quotas) > 1 else made) for quota, made in quotas)
     links = (link for quota, made in parts for link in sources.in_gpus(quota, made))
     return (*links, *chosen(*(quota.at / "pool" for quota, _ in quotas)))
-
-
-def _rank(plan: Plan, tenant: Tenant) -> Links:
-    """Return the ranks that decide: they are counted from zero, so those nearer to it on the same side decide as
-    well."""
-    own = tenant.spec.surplus.rank
-    nearer = (other for other in plan.tenants if min(own, 0) <= other.spec.surplus.rank <= max(own, 0))
-    return chosen(*(other.at / "surplus" / "rank" for other in nearer)) if own else ()
 
 
 def _trace_limits(plan: Plan, part: Project) -> Routes:

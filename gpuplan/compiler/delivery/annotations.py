@@ -147,8 +147,8 @@ def _flux(care: Care, *, is_partial: bool) -> dict[str, str]:
 
 
 def _trace(manifest: Manifest) -> Routes:
-    """Yield the routes of an object with texts that Flux would fill in: what decides them decides that it is told not
-    to."""
+    """Yield the routes of an object. What decides texts with variables decides that Flux is told not to fill them
+    in."""
     for route, links in manifest.trace() if manifest.trace else ():
         yield route, links
         if route and _holds_variables(_part(manifest.body, route)):

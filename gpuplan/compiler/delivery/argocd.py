@@ -409,8 +409,7 @@ _ABOUT_OPERATOR = """\
 
 @cache
 def checks(*, has_root: bool = False, installed: str = "") -> Mapping[str, str]:
-    """Return the Lua text of each check by ``<group>_<kind>``: under a root an Application tells of its last sync as
-    well.
+    """Return the Lua text of each check by ``<group>_<kind>``: under a root an Application tells of its last sync.
 
     Kinds of an ``installed`` chart are checked where there is one: its name is that of a folder of theirs.
     """

@@ -121,8 +121,10 @@ def render(plan: Plan, argocd: Argocd, children: Sequence[Child], of: Traces) ->
 
 
 def _project(plan: Plan, argocd: Argocd) -> dict[str, Any]:
-    """Return a project that allows what makes others sync. The cluster's own does not: they could allow themselves
-    more."""
+    """Return a project that allows what makes others sync.
+
+    The cluster's own project does not: Applications could allow themselves more.
+    """
     kinds = [{"group": _GROUP, "kind": kind} for kind in ("AppProject", "Application", "ApplicationSet")]
     return {
         "apiVersion": "argoproj.io/v1alpha1",

@@ -74,8 +74,10 @@ class Traces(NamedTuple):
         yield (len(spaces) - 1,), choosing(before)
 
     def _whitelist(self, entries: Entries) -> Routes:
-        """Yield what is allowed: Namespaces one by one come first; those of operators are there by who installs
-        those."""
+        """Yield what is allowed: Namespaces one by one come first.
+
+        Those of operators are there by who installs those.
+        """
         spaces = [entry["name"] for entry in entries if "name" in entry]
         names = {space: self.reasons.names_of("", "Namespace", space) for space in spaces}
         made = {space: chart.links for chart in charts(self.plan) for space in chart.creates}

@@ -108,8 +108,7 @@ class Traces(NamedTuple):
         yield ("kubeConfig", "secretRef", "name"), copied(at / "kubeConfigSecret")
 
     def _of_operator(self, body: Mapping[str, Any]) -> Routes:
-        """Yield the routes of checks: the operator is ready with the ConfigMaps whose names are digests of their
-        content.
+        """Yield the routes of checks: the operator is ready with ConfigMaps that have digests as names.
 
         If OLM installs it there are two Kustomizations, and the first has a name of its own.
         """

@@ -156,8 +156,10 @@ def _compare_files(
 
 
 def _judge(path: str, held: bytes | None, digests: tuple[str, ...], wanted: bytes | None) -> FileChange:
-    """Return what to do about a file that is not as desired; ``digests`` are those of what gpuplan may have written to
-    it."""
+    """Return what to do about a file that is not as desired.
+
+    ``digests`` are those of what gpuplan may have written to it.
+    """
     if held is None:
         return FileChange(path, Action.CREATE, Reason.MISSING)
     if not digests:

@@ -45,8 +45,7 @@ class Inventory(Value):
         return self.files.keys() | self.replaced.keys()
 
     def digests(self, path: str) -> tuple[str, ...]:
-        """Return all that the file may hold and still be as gpuplan wrote it; it is empty if gpuplan did not write
-        it."""
+        """Return all that the file may hold and still be as gpuplan wrote it, or nothing if it did not write it."""
         known = self.replaced.get(path, ())
         return (*known, self.files[path]) if path in self.files else known
 
@@ -83,8 +82,7 @@ def digest(data: bytes) -> str:
 
 
 def titles(documents: Iterable[str]) -> list[str]:
-    """Return documents by what people call them, each once: ``Pool a100`` for ``dev/Pool/a100`` and
-    ``prod/Pool/a100``."""
+    """Return documents by what people call them: ``Pool a100`` for ``dev/Pool/a100`` and ``prod/Pool/a100``."""
     return list(dict.fromkeys(name.partition("/")[2].replace("/", " ", 1) for name in documents))
 
 

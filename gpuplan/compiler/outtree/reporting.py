@@ -64,8 +64,7 @@ def _unrecorded(changes: ChangeSet, out: str) -> Iterator[Diagnostic]:
 
 
 def diff(changes: ChangeSet, *, out: str = "out") -> Iterator[str]:
-    """Yield a unified diff of all that would change, line by line without line ends; the inventory is left out of
-    it."""
+    """Yield a unified diff of all that would change, line by line without line ends, without the inventory."""
     from difflib import unified_diff
 
     for change in changes.changes:

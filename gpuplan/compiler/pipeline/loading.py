@@ -255,8 +255,7 @@ class _Loader:
         return tuple(document for document in documents if document.kind != "Cluster")
 
     def _read_hand_work(self, folder: str) -> HandWork | None:
-        """Read what lies below `kustomize/`, but for Components that cannot be read: nothing says what belongs to
-        them."""
+        """Read what lies below `kustomize/`, without Components that cannot be read: their files would be nobody's."""
         kustomize = f"{folder}/{KUSTOMIZE}"
         if not has_folder(self.tree, kustomize):
             return None

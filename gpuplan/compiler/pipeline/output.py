@@ -92,8 +92,7 @@ def cluster_of(path: str) -> str:
 
 
 def owner(path: str) -> str:
-    """Return the folder that holds all of what is written for a cluster, or all that a tool syncs it by:
-    ``argocd/dev``.
+    """Return the folder of all that is written for a cluster, or of all that a tool syncs it by: ``argocd/dev``.
 
     Empty for what lists several clusters: ``argocd/root.team/kustomization.yaml``. No cluster has a dot in its name.
     """

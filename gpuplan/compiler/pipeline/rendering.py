@@ -46,8 +46,7 @@ Components = Mapping[str, tuple[str, ...]]
 
 
 class Part(NamedTuple):
-    """The objects and files of a cluster for its own folders, or for the ``tool`` that syncs them, which has a name
-    then.
+    """The objects and files of a cluster for its own folders, or for the ``tool`` that syncs them.
 
     Unless the cluster is kept, its own objects are made while somebody goes through them, ``files`` along with them.
     The folder ``apart`` is no part of the one that it is in.

@@ -26,8 +26,7 @@ _FOLDER = Stage.GPU_OPERATOR.value
 
 
 def render(plan: Plan) -> Iterator[Manifest | File]:
-    """Yield the ConfigMaps, and whatever makes the operator use them: Helm values, a ClusterPolicy or a patch for
-    one."""
+    """Yield the ConfigMaps, and what makes the operator use them: Helm values, a ClusterPolicy or a patch for one."""
     operator = plan.cluster.gpu_operator
     if operator.spec.install is not Install.EXTERNAL:
         body = settings.privileged_namespace(operator.namespace, plan.cluster.spec.platform)

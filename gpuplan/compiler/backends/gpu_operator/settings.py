@@ -157,8 +157,7 @@ def helm_file(plan: Plan, names: ConfigMapNames) -> bytes:
 
 
 def helm_values(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
-    """Return defaults that suit GitOps, under the policy's own values, under what follows from the plan; keys in
-    order."""
+    """Return defaults that suit GitOps, under the policy's own values, under what follows from the plan, in order."""
     user = plan.cluster.gpu_operator.spec.values
     # Argo CD applies the chart's CRDs at each sync, and would run the hook that does so at each sync too. And whoever
     # deletes the release, or an Application that keeps its objects, runs NFD's post-delete hook: it takes all of NFD's
@@ -243,8 +242,7 @@ def _not_made(plan: Plan) -> dict[str, Any]:
 
 
 def completed_environment(plan: Plan, stated: Sequence[Any] = ()) -> list[Any]:
-    """Return the exporter's variables: the policy's own, with the resources that they leave out, and others that are
-    needed.
+    """Return the exporter's variables: the policy's own, with resources that they leave out, and what else is needed.
 
     It is empty where nothing is added to the policy's own.
     """
@@ -406,8 +404,10 @@ cordoned (`SchedulePodEviction` in `pkg/upgrade/pod_manager.go` of NVIDIA/k8s-op
 
 
 def _policy_decided(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
-    """Return the fields that the plan decides. For `perPool` there is no strategy: one that is set overrides every
-    pool's own."""
+    """Return the fields that the plan decides.
+
+    For `perPool` there is no strategy: the CRD takes no empty one, and one that is set overrides every pool's own.
+    """
     spec = plan.cluster.gpu_operator.spec
     is_pools_own = spec.mig_strategy is ClusterMigStrategy.PER_POOL
     decided = {**({} if is_pools_own else {"mig": {"strategy": spec.mig_strategy.value}}), **_operands(plan, names)}

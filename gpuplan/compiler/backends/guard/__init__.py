@@ -33,8 +33,10 @@ _FOLDER: Final = "/gpuplan"
 
 
 def render(plan: Plan) -> Iterator[Manifest]:
-    """Yield the guards. There are none if no Argo CD runs hooks, if others label the nodes, or if a pool's GPUs have no
-    MIG."""
+    """Yield the guards.
+
+    There are none if no Argo CD runs hooks, if others label the nodes, or if a pool's GPUs have no MIG.
+    """
     if plan.cluster.argocd is None or plan.cluster.spec.node_labels is NodeLabels.EXTERNAL:
         return
     for pool in plan.pools:
@@ -86,8 +88,7 @@ _START_SECONDS: Final = 300
 
 
 def _targets(pool: Pool) -> list[dict[str, Any]]:
-    """Return the configuration of each node, as the pool's rules give it: by name, or by a pattern for the whole
-    name."""
+    """Return each node's configuration, as the pool's rules give it: by name, or by a pattern for the whole name."""
     targets: list[dict[str, Any]] = []
     for part in _targeted(pool):
         target: dict[str, Any] = {"config": part.labels[MIG_CONFIG_LABEL]}

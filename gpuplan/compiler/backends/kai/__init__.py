@@ -259,8 +259,10 @@ def _is_rest(queue: Queue) -> bool:
 
 
 def _division(plan: Plan, queue: Queue) -> Links:
-    """Return why a tenant has a second queue for its own work: a child has one there. Of several none alone decides
-    that."""
+    """Return why a tenant has a second queue for its own work: a child has one there.
+
+    Of several children none alone decides that.
+    """
     children = [child for child in plan.tree.children(queue.tenant) if _held(plan, child, queue.pool)]
     if len(children) != 1 or not (_is_rest(queue) or queue.name.endswith(".all")):
         return ()

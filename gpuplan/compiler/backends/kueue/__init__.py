@@ -9,7 +9,7 @@ was read in Kueue 0.19; `kueue.x-k8s.io/v1beta2` is served since 0.15.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -47,7 +47,6 @@ from gpuplan.compiler.planning.kueue_settings import (
 from gpuplan.compiler.planning.plan import (
     POOL_LABEL,
     TENANT_LABEL,
-    Amount,
     Counted,
     Plan,
     Pool,
@@ -75,7 +74,10 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     for pool in filter(counted_units, plan.pools):
         for body in _flavor(pool):
             yield Manifest(_FOLDER, body, about=about(pool), trace=partial(of.pool, pool, body["kind"]))
-    related = {name: about(*family, *_pools(family)) for name, family in families(plan.tree).items()}
+    related = {
+        name: about(*family, *(quota.pool for tenant in family for quota in tenant.quotas))
+        for name, family in families(plan.tree).items()
+    }
     # The root has what is nobody's, and each parent a cohort below it.
     root = _cohort(plan, root_cohort(plan.cluster), None, free_cells(plan), None)
     yield Manifest(_FOLDER, root, about=about(plan.cluster, *plan.pools, *plan.tenants), trace=of.root)
@@ -106,10 +108,6 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
                 yield Manifest(f"{Stage.NAMESPACES.value}/{namespace}", body, about=about(tenant), trace=trace)
 
 
-def _pools(tenants: Iterable[Tenant]) -> Iterator[Pool]:
-    return (quota.pool for tenant in tenants for quota in tenant.quotas)
-
-
 # --- Pools -------------------------------------------------------------------------------------------------------
 
 
@@ -134,8 +132,10 @@ def _flavor(pool: Pool) -> Iterator[dict[str, Any]]:
 
 
 def _cohort(plan: Plan, name: str, parent: str | None, cells: Cells, tenant: Tenant | None) -> dict[str, Any]:
-    """Return a cohort. Limits need a parent (`validateLimit` in `pkg/webhooks/clusterqueue_webhook.go` of Kueue); the
-    root has none."""
+    """Return a cohort.
+
+    Limits need a parent (`validateLimit` in `pkg/webhooks/clusterqueue_webhook.go` of Kueue); the root has none.
+    """
     groups = _resource_groups(plan, cells, _UNBOUNDED)
     sharing = _fair_sharing(tenant) if tenant else {}
     return _object("Cohort", name, spec=given(parentName=parent, resourceGroups=groups, **sharing))
@@ -240,33 +240,21 @@ def _resource_groups(plan: Plan, cells: Cells, empty: Cell) -> list[dict[str, An
         return []
     resources = sorted({resource for _, resource in cells})
     pools = dict.fromkeys(pool for pool, _ in cells)
-    flavors = {pool.name: flavor_name(pool) for pool in plan.pools}
-    return [
-        {
-            "coveredResources": resources,
-            "flavors": [
-                {
-                    "name": flavors[pool],
-                    "resources": [_quota(resource, cells.get((pool, resource), empty)) for resource in resources],
-                }
-                for pool in pools
-            ],
-        }
-    ]
-
-
-def _quota(resource: str, cell: Cell) -> dict[str, str]:
-    body = {"name": resource, "nominalQuota": _amount(resource, cell.nominal)}
-    if cell.borrowing is not None:
-        body["borrowingLimit"] = _amount(resource, cell.borrowing)
-    if cell.lending is not None:
-        body["lendingLimit"] = _amount(resource, cell.lending)
-    return body
-
-
-def _amount(resource: str, amount: Amount) -> str:
-    """Return an amount as text; part of a device is none."""
-    return amount_text(Counted(resource), int(amount)) if resource in _COUNTED else quantity(int(amount))
+    names = {pool.name: flavor_name(pool) for pool in plan.pools}
+    flavors = []
+    for pool in pools:
+        quotas = []
+        for resource in resources:
+            cell = cells.get((pool, resource), empty)
+            amounts = {"nominalQuota": cell.nominal, "borrowingLimit": cell.borrowing, "lendingLimit": cell.lending}
+            texts = {
+                field: amount_text(Counted(resource), int(amount)) if resource in _COUNTED else quantity(int(amount))
+                for field, amount in amounts.items()
+                if amount is not None  # part of a device is none
+            }
+            quotas.append({"name": resource, **texts})
+        flavors.append({"name": names[pool], "resources": quotas})
+    return [{"coveredResources": resources, "flavors": flavors}]
 
 
 _COUNTED: Final = frozenset(counted.value for counted in Counted)

@@ -105,8 +105,7 @@ def rest_cells(plan: Plan, tenant: Tenant) -> Cells:
 
 
 def shared_cells(plan: Plan, tenant: Tenant) -> Cells:
-    """Return the cells of a parent's cohort: the bounds of its quotas and, if no pods are its own, what is left of
-    them."""
+    """Return a parent's cohort: the bounds of its quotas and, if no pods are its own, what is left of them."""
     has_work = tenant.has_work
     return _cells(plan, tenant, lambda grant: Cell(0 if has_work else grant.rest, grant.beyond, grant.lent))
 
@@ -168,8 +167,7 @@ def _filled(plan: Plan, tenant: Tenant, cells: Cells) -> Cells:
 
 
 def _in_order(plan: Plan, cells: Cells) -> Cells:
-    """Return the cells of a queue by their pools: as the quotas name them, but a pool comes after one that falls back
-    to it.
+    """Return a queue's cells as the quotas name their pools, but a pool comes after one that falls back to it.
 
     Kueue tries the flavors of a queue in their order.
     """

@@ -38,13 +38,13 @@ def trace_free_cells(plan: Plan) -> Routes:
         traced += [_free_compute(tree, pool, counted) for pool in plan.pools if (pool.name, counted.value) in cells]
     if not cells:
         yield ("spec",), tuple(link for cell in traced for link in cell.there)
-    there: dict[str, Links] = {}
+    presence: dict[str, Links] = {}
     possible = {cell.key[0] for cell in traced}
     for pool in (pool.name for pool in plan.pools if pool.name in possible):
         found = [cell.there for cell in traced if cell.key[0] == pool and cell.key in cells]
         absent = (link for cell in traced if cell.key[0] == pool for link in cell.there)
-        there[pool] = _common(found) if found else tuple(absent)
-    yield from below(_GROUP, _trace_group(cells, traced, there))
+        presence[pool] = _common(found) if found else tuple(absent)
+    yield from below(_GROUP, _trace_group(cells, traced, presence))
     if len(pools := {pool for pool, _ in cells}) > 1:
         moved = ordered(*(sources.name_of(pool) for pool in plan.pools if pool.name in pools))
         yield (*_GROUP, "flavors", ANY, "name"), moved
@@ -58,13 +58,17 @@ def trace_cells(plan: Plan, tenant: Tenant, cells: Cells, *, has_rest: bool = Tr
     several quotas the pool so decides where numbers stand.
     """
     quotas = [quota for quota in tenant.quotas if counted_resource(quota.pool, quota.unit)]
-    there: dict[str, Links] = {}
+    presence: dict[str, Links] = {}
     traced = []
     for quota in quotas:
         where = chosen(quota.at / "pool") if len(quotas) > 1 else ()
-        there.setdefault(quota.pool.name, where)
+        presence.setdefault(quota.pool.name, where)
         rest = sources.left_of(plan.tree, tenant, quota) if has_rest else ()
-        numbers = {"nominalQuota": rest, "borrowingLimit": _borrowing(quota), "lendingLimit": _lending(quota)}
+        # Without a limit nothing bounds what is borrowed. A tenant that says nothing lends all that it has.
+        beyond = summed(quota.at / "limit", quota.at / "guaranteed") if quota.spec.limit is not None else ()
+        lent = (*copied(quota.at / "lendable"), *chosen(quota.at / "guaranteed"))
+        lent = copied(quota.at / "guaranteed") if quota.spec.lendable is None else lent
+        numbers = {"nominalQuota": rest, "borrowingLimit": beyond, "lendingLimit": lent}
         key = quota.pool.name, counted_resource(quota.pool, quota.unit) or ""
         pool = sources.flavor_by(quota)
         placed = {field: (*links, *where) for field, links in numbers.items()}
@@ -73,10 +77,10 @@ def trace_cells(plan: Plan, tenant: Tenant, cells: Cells, *, has_rest: bool = Tr
         held = [quota for quota in quotas if quota.find_compute(counted)]
         traced += [_compute_cell(tree, tenant, quota, counted, has_rest=has_rest) for quota in held]
         traced += [_filled_cell(quota, counted) for quota in quotas if not quota.find_compute(counted)]
-    moved = ordered(*ordering_fallbacks(plan.pools, [*there]))
+    moved = ordered(*ordering_fallbacks(plan.pools, [*presence]))
     yield (*_GROUP, "flavors", ANY), moved
-    there = {pool: there[pool] for pool in in_order(plan.pools, there)}
-    yield from below(_GROUP, _trace_group(cells, traced, there))
+    presence = {pool: presence[pool] for pool in in_order(plan.pools, presence)}
+    yield from below(_GROUP, _trace_group(cells, traced, presence))
 
 
 def _compute_cell(tree: Tree, tenant: Tenant, quota: Quota, counted: Counted, *, has_rest: bool) -> _TracedCell:
@@ -90,20 +94,13 @@ def _compute_cell(tree: Tree, tenant: Tenant, quota: Quota, counted: Counted, *,
     beyond = adding((*limit, *guaranteed)) if limit != guaranteed else ()
     if any(found.counted is counted and found.is_derived for found in quota.compute):
         beyond = (*beyond, *chosen(quota.pool.at / "followUnits", quota.at / "pool"))
-    numbers = {"nominalQuota": rest, "borrowingLimit": beyond, "lendingLimit": _lent_compute(quota, counted)}
+    # The part of the guarantee is lent that is lent of units; of pods none is, whatever their number is.
+    lent = (*multiplying(guaranteed), *multiplied(quota.at / "lendable", quota.at / "guaranteed"))
+    lent = adding(guaranteed) if quota.spec.lendable is None else lent
+    numbers = {"nominalQuota": rest, "borrowingLimit": beyond, "lendingLimit": () if counted is Counted.PODS else lent}
     pool = sources.flavor_by(quota)
     placed = {field: (*links, *where) for field, links in numbers.items()}
     return _TracedCell((quota.pool.name, counted.value), pool, (), (), placed)
-
-
-def _lent_compute(quota: Quota, counted: Counted) -> Links:
-    """Return the part of the guarantee that is lent of units; none of the pods, whatever their number is."""
-    guaranteed = sources.compute_of(quota, counted, "guaranteed")
-    if counted is Counted.PODS:
-        return ()
-    if quota.spec.lendable is None:
-        return adding(guaranteed)
-    return (*multiplying(guaranteed), *multiplied(quota.at / "lendable", quota.at / "guaranteed"))
 
 
 def _filled_cell(quota: Quota, counted: Counted) -> _TracedCell:
@@ -112,18 +109,6 @@ def _filled_cell(quota: Quota, counted: Counted) -> _TracedCell:
     numbers = dict.fromkeys(("nominalQuota", "borrowingLimit", "lendingLimit"), where)
     pool = sources.flavor_by(quota)
     return _TracedCell((quota.pool.name, counted.value), pool, (), (), numbers)
-
-
-def _borrowing(quota: Quota) -> Links:
-    """Return what a limit leaves beyond the guarantee; without one there is nothing, whatever the guarantee is."""
-    return summed(quota.at / "limit", quota.at / "guaranteed") if quota.spec.limit is not None else ()
-
-
-def _lending(quota: Quota) -> Links:
-    """Return what is lent. A tenant that says nothing lends all that it has, which only shows beside another quota."""
-    if quota.spec.lendable is None:
-        return copied(quota.at / "guaranteed")
-    return (*copied(quota.at / "lendable"), *chosen(quota.at / "guaranteed"))
 
 
 class _TracedCell(NamedTuple):
@@ -170,17 +155,17 @@ def _free_compute(tree: Tree, pool: Pool, counted: Counted) -> _TracedCell:
 # --- The rectangle -----------------------------------------------------------------------------------------------
 
 
-def _trace_group(cells: Cells, traced: Sequence[_TracedCell], there: Mapping[str, Links]) -> Routes:
+def _trace_group(cells: Cells, traced: Sequence[_TracedCell], presence: Mapping[str, Links]) -> Routes:
     """Yield the routes of a group, which grows and shrinks by flavors and by resources.
 
-    ``there`` says by pool what decides that its flavor is there, in the order of flavors; those that could be there
+    ``presence`` says by pool what decides that its flavor is there, in the order of flavors; those that could be there
     are among them, for they would come before others.
     """
     present = [cell for cell in traced if cell.key in cells]
     pools = [*dict.fromkeys(pool for pool, _ in cells)]
     resources = sorted({resource for _, resource in cells})
     before: Links = ()
-    for pool, links in there.items():
+    for pool, links in presence.items():
         if pool in pools:
             flavor: Path = ("flavors", pools.index(pool))
             yield flavor, (*links, *ordering(before))

@@ -537,11 +537,11 @@ def _of_pools(pools: Iterable[Pool]) -> str:
 
 
 def _asking_pods(plan: Plan, resources: Collection[str]) -> Iterator[str]:
-    """Yield series of pods that want GPUs: by a resource, by a claim, or by annotations, which only their scheduler
-    reads.
+    """Yield series of pods that want GPUs, by a resource, by a claim, or by annotations.
 
-    Of claims kube-state-metrics knows since 2.20. What a scheduler of its own is given counts, GPUs or not: annotations
-    are shown by kube-state-metrics where it is told to, and not as numbers.
+    Only the pods' scheduler reads the annotations. kube-state-metrics knows claims since 2.20. All pods that name a
+    scheduler of its own count, with GPUs or not: kube-state-metrics shows annotations only if it is told to, and not as
+    numbers.
     """
     if resources:
         yield series("kube_pod_container_resource_requests", resource__re=one_of(sorted(resources)))

@@ -52,8 +52,7 @@ class Traces(NamedTuple):
         yield from below(("spec",), self.rule_file(group))
 
     def _is_there(self, group: Group) -> Links:
-        """Return what decides that a group is there; others than those of queues have rules whatever the policies
-        say."""
+        """Return what decides that a group is there; other groups have rules whatever the policies say."""
         return sources.scheduler_of(self.plan) if group.name.startswith(TENANT_QUEUES) else ()
 
     def rule_file(self, group: Group) -> Routes:
@@ -79,8 +78,10 @@ class Traces(NamedTuple):
         yield from self._labels()
 
     def service_monitor(self) -> Routes:
-        """Yield the routes of the monitor that there is on other platforms than OpenShift if Prometheus selects by
-        labels."""
+        """Yield the routes of a monitor.
+
+        It is there on other platforms than OpenShift if Prometheus selects by labels.
+        """
         namespace = sources.operator_namespace(self.plan.cluster)
         yield (), chosen(self.plan.cluster.at / "platform")
         yield ("metadata", "namespace"), namespace
@@ -208,8 +209,10 @@ class _Texts(NamedTuple):
     monitoring: Monitoring
 
     def facts(self, row: Row) -> Links:
-        """Return what decides whether a rule is there; `argocd`, `pools` and `namespaces` hold by what no value
-        says."""
+        """Return what decides whether a rule is there.
+
+        `argocd`, `pools` and `namespaces` hold by what no value says.
+        """
         return tuple(link for key in ("if", "unless") for link in self._fact(row.get(key)))
 
     def _fact(self, fact: str | None) -> Links:

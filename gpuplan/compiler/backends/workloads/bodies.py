@@ -55,8 +55,10 @@ def labels_of(workload: Workload) -> dict[str, str]:
 
 
 def selector_of(workload: Workload) -> dict[str, str]:
-    """Return the label that never changes, as a selector can never be changed; no other pods of the namespace have
-    it."""
+    """Return the label that never changes, as a selector can never be changed.
+
+    No other pods of the namespace have it.
+    """
     return {WORKLOAD_LABEL: workload.name}
 
 
@@ -152,21 +154,17 @@ def _kueue(workload: Workload) -> Terms:
     labels = {kueue.QUEUE_LABEL: local_queue(workload.tenant)}
     if workload.priority_class:
         labels[kueue.PRIORITY_LABEL] = workload.priority_class.name
-    annotations = _kueue_topology(workload)
+    annotations: dict[str, str] = {}
+    if workload.pool.spec.topology:
+        # An annotation is needed even if it does not matter where in the pool's Topology the pods are. Leaders and
+        # workers are two sets of pods to Kueue, which it would place each for itself.
+        annotations = {ANY_TOPOLOGY: "true"}
+        if near := workload.closeness:
+            level = {REQUIRED_TOPOLOGY if near.is_required else PREFERRED_TOPOLOGY: near.level}
+            annotations = level | ({TOGETHER: workload.name} if workload.is_grouped else {})
     if isinstance(workload.work, Inference):
         return Terms(labels=labels, pod_labels=labels, pod_annotations=annotations)
     return Terms(labels=labels, pod_annotations=annotations)
-
-
-def _kueue_topology(workload: Workload) -> dict[str, str]:
-    """Return where in the pool's Topology the pods should be; an annotation is needed even if it does not matter."""
-    if not workload.pool.spec.topology:
-        return {}
-    if (found := workload.closeness) is None:
-        return {ANY_TOPOLOGY: "true"}
-    # Leaders and workers are two sets of pods to Kueue, which it would place each for itself.
-    together = {TOGETHER: workload.name} if workload.is_grouped else {}
-    return {REQUIRED_TOPOLOGY if found.is_required else PREFERRED_TOPOLOGY: found.level, **together}
 
 
 def _kai(workload: Workload) -> Terms:
@@ -190,10 +188,10 @@ def _kai(workload: Workload) -> Terms:
 
 
 def _runai(workload: Workload) -> Terms:
-    """Return the node pool; the project is that of the namespace. Gangs are as in KAI-Scheduler, which is its open
-    part.
+    """Return the node pool; the project is that of the namespace.
 
-    Topology is the node pool's there, and its objects have other names than the policy's.
+    Gangs are as in KAI-Scheduler, which is its open part. Topology is the node pool's there, and its objects have other
+    names than the policy's.
     """
     annotations, env, asked = _fraction(workload), {}, workload.fraction
     if asked and asked.most > asked.least:

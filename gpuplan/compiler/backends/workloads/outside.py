@@ -9,7 +9,7 @@ from typing import Any, Final, assert_never
 from gpuplan.compiler.backends.workloads.bodies import AFTER, Written, workload_object
 from gpuplan.compiler.backends.workloads.tracing import Traces
 from gpuplan.compiler.manifests.bodies import given
-from gpuplan.compiler.manifests.provenance import Links, Routes, chosen, copied, summed
+from gpuplan.compiler.manifests.provenance import Routes, chosen, copied, summed
 from gpuplan.compiler.planning.plan import Plan, Workload
 from gpuplan.compiler.planning.serving import MAIN_PORT, canary_name, canary_of, routed_port, service_port, way_to
 from gpuplan.compiler.planning.sources import named
@@ -86,22 +86,17 @@ def _http_route_routes(of: Traces, route: Route) -> Routes:
         yield ("spec", "hostnames", index), copied(at / "hosts" / index)
     rule = ("spec", "rules", 0)
     yield (*rule, "matches", 0, "path", "value"), copied(at / "path")
-    weight = of.workload.work_at / "canary" / "weight"
+    weight, work = of.workload.work_at / "canary" / "weight", of.workload.work
+    is_own = isinstance(work, Inference) and work.service.port is not None
+    port = copied(of.workload.work_at / "service" / "port" if is_own else of.workload.work_at / "port")
+    if route.port not in (None, MAIN_PORT):
+        port = (*copied(of.workload.work_at / "ports" / route.port), *chosen(at / "port"))
     for index, link in enumerate((summed, copied)):
         backend = (*rule, "backendRefs", index)
         yield (*backend, "name"), named(of.workload)
-        yield (*backend, "port"), _port(of, route)
+        yield (*backend, "port"), port
         yield (*backend, "weight"), link(weight)
     yield (*rule, "backendRefs", 1), chosen(of.workload.work_at / "canary")
-
-
-def _port(of: Traces, route: Route) -> Links:
-    at = of.workload.work_at
-    work = of.workload.work
-    if route.port not in (None, MAIN_PORT):
-        return (*copied(at / "ports" / route.port), *chosen(at / "route" / "port"))
-    own = isinstance(work, Inference) and work.service.port is not None
-    return copied(at / "service" / "port" if own else at / "port")
 
 
 def _ingress_routes(of: Traces, route: Route) -> Routes:

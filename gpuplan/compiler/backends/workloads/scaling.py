@@ -123,27 +123,24 @@ def _number(value: Decimal) -> str:
 
 
 def _query(plan: Plan, workload: Workload, scaling: Autoscaling, maker: Mapping[str, Any]) -> str:
-    """Return one number for all pods, of which KEDA has each take its part. Requests are counted, so their rate is
-    asked."""
+    """Return one number for all pods, of which KEDA has each take its part.
+
+    Requests are counted, so their rate is asked.
+    """
     if scaling.query is not None:
         return scaling.query.promql
     metric = metric_of(scaling)
     monitoring = plan.cluster.spec.monitoring
     # What the DCGM exporter says of pods is renamed where Prometheus adds the labels of the exporter's own pod.
     prefix = "exported_" if metric == GPU_METRIC and not (monitoring and monitoring.honor_labels) else ""
-    pods = f'{prefix}namespace="{workload.namespace}",{prefix}pod=~"{_pods(workload, maker)}"'
+    # Pods are called by their ReplicaSet, or by the number of their replica.
+    name = maker["metadata"]["name"]
+    suffix = "(-[a-z0-9]+)?" if len(name) + _HASH > _LONGEST_BASE else "-[a-z0-9]{5}"
+    names = f"{name}-[0-9]+" if workload.is_grouped else f"{name}-[a-z0-9]+{suffix}"
+    pods = f'{prefix}namespace="{workload.namespace}",{prefix}pod=~"{names}"'
     if scaling.requests_per_second is not None:
         return f"sum(rate({metric}{{{pods}}}[2m]))"
     return f"sum({metric}{{{pods}}})"
-
-
-def _pods(workload: Workload, maker: Mapping[str, Any]) -> str:
-    """Return a pattern of the names of the service's pods: by their ReplicaSet, or by the number of their replica."""
-    name = maker["metadata"]["name"]
-    if workload.is_grouped:
-        return f"{name}-[0-9]+"
-    is_cut = len(name) + _HASH > _LONGEST_BASE
-    return f"{name}-[a-z0-9]+{'(-[a-z0-9]+)?' if is_cut else '-[a-z0-9]{5}'}"
 
 
 _HASH: Final = len("-0123456789-")

@@ -53,7 +53,14 @@ def _canary(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written
     canary = canary_of(plan.cluster.spec, work)
     if canary is None:
         return
-    of, other = Traces(plan, workload), _variant(workload, work, canary)
+    # The workload is as it would be if its pods were those of the canary. Its name is the service's, as are the volume
+    # and the files that all pods mount.
+    reach = Reach.model_construct(port=work.service.port)
+    changed = {"replicas": canary.replicas, "autoscaling": None, "canary": None, "service": reach}
+    program = {name: value for name in ("image", "command", "args") if (value := getattr(canary, name)) is not None}
+    env = {**workload.spec.env, **canary.env}
+    spec = {**program, "env": env, "inference": work.model_copy(update=changed)}
+    of, other = Traces(plan, workload), workload._replace(spec=workload.spec.model_copy(update=spec))
     if isinstance(other.work, Inference):
         made, service = _maker(plan, other, other.work), _service(other, other.work)
         of_other = Traces(plan, other)
@@ -62,8 +69,7 @@ def _canary(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written
 
 
 def _maker(plan: Plan, workload: Workload, work: Inference) -> dict[str, Any]:
-    """Return what makes the pods: a Deployment, a LeaderWorkerSet if a replica is several of them, or KServe's
-    object."""
+    """Return what makes the pods: a Deployment, a LeaderWorkerSet if a replica is several pods, or KServe's object."""
     container = given(
         ports=[{"name": name, "containerPort": port} for name, port in ports_of(work).items()],
         startupProbe=_startup_probe(work),
@@ -85,8 +91,10 @@ _STRATEGY: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "m
 
 
 def _deployment(plan: Plan, workload: Workload, inference: Inference, container: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the pods. Their number is not stated if it follows the load: whoever restores what is in Git would undo
-    it."""
+    """Return the pods.
+
+    Their number is not stated if it follows the load: whoever restores what is in Git would undo it.
+    """
     asked = terms_of(plan, workload)
     spec = {
         **({} if inference.autoscaling else {"replicas": inference.replicas}),
@@ -165,18 +173,6 @@ def _protocol(inference: Inference, name: str) -> dict[str, str]:
 
 
 # --- A canary ----------------------------------------------------------------------------------------------------
-
-
-def _variant(workload: Workload, work: Inference, canary: Canary) -> Workload:
-    """Return the workload as it would be if its pods were those of the canary.
-
-    Its name is the service's, as are the volume and the files that all pods mount.
-    """
-    reach = Reach.model_construct(port=work.service.port)
-    other = {"replicas": canary.replicas, "autoscaling": None, "canary": None, "service": reach}
-    said = {name: value for name in ("image", "command", "args") if (value := getattr(canary, name)) is not None}
-    spec = {**said, "env": {**workload.spec.env, **canary.env}, "inference": work.model_copy(update=other)}
-    return workload._replace(spec=workload.spec.model_copy(update=spec))
 
 
 def _as_canary(workload: Workload, body: dict[str, Any]) -> dict[str, Any]:

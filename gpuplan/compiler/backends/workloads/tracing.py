@@ -70,8 +70,10 @@ class Traces(NamedTuple):
         yield ("metadata", "labels", WORKLOAD_LABEL), sources.named(self.workload)
 
     def namespace(self) -> Links:
-        """Return the places of the namespace. One that is named need not be the tenant's; a finding says that it must
-        be."""
+        """Return the places of the namespace.
+
+        One that is named need not be the tenant's; a finding says that it must be.
+        """
         at, tenant, namespace = self.workload.at, self.workload.tenant, self.workload.namespace
         known = copied(sources.namespace_of(tenant, namespace)) if namespace in tenant.spec.namespaces else ()
         return (*known, *chosen(at / ("tenant" if self.workload.spec.namespace is None else "namespace")))
@@ -100,8 +102,10 @@ class Traces(NamedTuple):
     def _laid_over(
         self, routes: list[tuple[Path, Links]], listening: Several, variables: Mapping[str, Several]
     ) -> Routes:
-        """Yield the routes with what the patch says in place of all else. Its lists go on where those of the pod
-        end."""
+        """Yield the routes with what the patch says in place of all else.
+
+        Its lists go on where those of the pod end.
+        """
         found = self._patched(listening, variables)
         gone = {*found.replaced, *(route for route, _ in found.removed)}
         yield from ((route, links) for route, links in routes if not any(route[: len(at)] == at for at in gone))
@@ -126,23 +130,24 @@ class Traces(NamedTuple):
         yield from self.asked(asked.pod_labels, asked.pod_annotations)
         yield ("spec", "schedulerName"), sources.scheduler_of(self.plan)
         yield ("spec", "priorityClassName"), self.class_()
-        yield ("spec", "terminationGracePeriodSeconds"), self._grace_period()
+        tenant = self.workload.tenant
+        is_tenants = tenant.spec.allow.grace_period is not None
+        at = tenant.at / "allow" if is_tenants else self.plan.cluster.at / "admission"
+        grace = (*copied(at / "gracePeriod"), *chosen(self.workload.at / "tenant"))
+        yield ("spec", "terminationGracePeriodSeconds"), grace
         yield from self._placement()
         yield from below(("spec", "containers", 0), self._container(listening, variables))
         yield from self.security()
         yield from self.pulled()
         yield from below(("spec", "resourceClaims"), self._claims())
-        yield from self._volumes()
+        for index, volume in enumerate(pod_volumes(self.workload)):
+            is_config = "configMap" in volume
+            field = "configMap" if is_config else "persistentVolumeClaim"
+            yield ("spec", "volumes", index, field), self.config_name() if is_config else sources.named(self.workload)
 
     def pulled(self) -> Routes:
         for index in range(len(self.workload.spec.image_pull_secrets)):
             yield ("spec", "imagePullSecrets", index, "name"), copied(self.workload.at / "imagePullSecrets" / index)
-
-    def _grace_period(self) -> Links:
-        allow = self.workload.tenant.spec.allow
-        own = allow.grace_period is not None
-        at = self.workload.tenant.at / "allow" if own else self.plan.cluster.at / "admission"
-        return (*copied(at / "gracePeriod"), *chosen(self.workload.at / "tenant"))
 
     def _placement(self) -> Routes:
         pools = reach(self.plan, self.workload)
@@ -182,12 +187,6 @@ class Traces(NamedTuple):
         level = chosen(self.workload.tenant.at / "allow" / "podSecurity", self.workload.at / "tenant")
         yield ("spec", "securityContext", "runAsNonRoot"), level
         yield ("spec", "containers", 0, "securityContext", "capabilities"), level
-
-    def _volumes(self) -> Routes:
-        for index, volume in enumerate(pod_volumes(self.workload)):
-            is_config = "configMap" in volume
-            field = "configMap" if is_config else "persistentVolumeClaim"
-            yield ("spec", "volumes", index, field), self.config_name() if is_config else sources.named(self.workload)
 
     def _container(self, listening: Several, variables: Mapping[str, Several]) -> Routes:
         at, spec = self.workload.at, self.workload.spec

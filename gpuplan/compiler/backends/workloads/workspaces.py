@@ -44,9 +44,9 @@ _PORT: Final = "workspace"
 
 
 def _job(plan: Plan, workload: Workload, work: Workspace) -> dict[str, Any]:
-    """Return one pod, until its program ends: then its units are free. Kueue queues it as a whole, and its time is the
-    Job's.
+    """Return one pod, until its program ends: then its units are free.
 
+    Kueue queues it as a whole, and its time is the Job's.
     A Deployment or a StatefulSet would start the program again, whoever ended it. The Job stays when it has ended, so
     that nobody who restores what is in Git starts it again; whoever deletes it has it back.
     """

@@ -73,8 +73,12 @@ def render(plan: Plan) -> Iterator[Manifest]:
             yield Manifest(folder, quota, about=(*whose, *RESOURCES, *network), trace=of.resource_quota)
             pools = about(*(quota.pool for quota in tenant.quotas))
             for name, caps in class_caps(tenant, namespace, plan.cluster.cap).items():
-                body, trace = _class_quota(namespace, name, caps), partial(of.class_quota, name)
-                yield Manifest(folder, body, about=(*whose, *pools), trace=trace)
+                # It bounds pods of one class, beside the bound on all (`podMatchesScopeFunc` in the evaluator of pods).
+                of_class = {"scopeName": "PriorityClass", "operator": "In", "values": [name]}
+                hard = {f"requests.{resource}": quantity(cap) for resource, cap in caps.items()}
+                spec = {"hard": hard, "scopeSelector": {"matchExpressions": [of_class]}}
+                body = new_object("v1", "ResourceQuota", f"{QUOTA}-{name}", namespace, spec=spec)
+                yield Manifest(folder, body, about=(*whose, *pools), trace=partial(of.class_quota, name))
             if limits := container_limits(tenant, namespace, scheduler):
                 limit_range = {"limits": [{"type": "Container", **limits}]}
                 body = new_object("v1", "LimitRange", QUOTA, namespace, spec=limit_range)
@@ -184,16 +188,6 @@ def _resource_quota(
             hard[key] = quantity(int(total))  # part of a device is none
     hard |= {_COMPUTE_KEYS[counted]: amount_text(counted, cap) for counted, cap in compute.items()}
     return new_object("v1", "ResourceQuota", QUOTA, namespace, spec={"hard": hard} if hard else {})
-
-
-def _class_quota(namespace: str, priority_class: str, caps: Mapping[str, int]) -> dict[str, Any]:
-    """Return a bound on pods of one class, beside that on all pods (`podMatchesScopeFunc` in the evaluator of pods)."""
-    of_class = {"scopeName": "PriorityClass", "operator": "In", "values": [priority_class]}
-    spec = {
-        "hard": {f"requests.{resource}": quantity(cap) for resource, cap in caps.items()},
-        "scopeSelector": {"matchExpressions": [of_class]},
-    }
-    return new_object("v1", "ResourceQuota", f"{QUOTA}-{priority_class}", namespace, spec=spec)
 
 
 _COMPUTE_KEYS: Final = {Counted.CPU: "requests.cpu", Counted.MEMORY: "requests.memory", Counted.PODS: "pods"}

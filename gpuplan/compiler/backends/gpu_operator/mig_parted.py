@@ -30,25 +30,18 @@ def data(plan: Plan) -> dict[str, str]:
 
 def configuration(plan: Plan) -> dict[str, Any]:
     """Return the file. The operator labels nodes without a label `all-disabled`, so that entry is always there."""
-    gpu_counts = _gpus_per_node(plan)
-    layouts = {
-        layout.config_name: _entries(layout, gpu_counts.get(layout.config_name, 0)) for layout in plan.mig_layouts
-    }
-    for retained in plan.retained_layouts:
-        layouts[retained.spec.config_name] = _entries(retained.layout, retained.spec.gpus_per_node or 0)
-    configs = {ALL_DISABLED: [_DISABLED]} | {name: layouts[name] for name in sorted(layouts)}
-    return {"version": "v1", "mig-configs": configs}
-
-
-def _gpus_per_node(plan: Plan) -> dict[str, int]:
-    """Return by layout how many GPUs the largest node has that the layout is for, or had that is retained."""
-    retained = (item.what.spec for item in plan.retained if isinstance(item.what, RetainedLayout))
-    counts = {spec.config_name: spec.gpus_per_node or 0 for spec in retained}
+    # The GPUs of the largest node that a layout is for, or was for when it was retained.
+    kept = (retained.what.spec for retained in plan.retained if isinstance(retained.what, RetainedLayout))
+    counts = {spec.config_name: spec.gpus_per_node or 0 for spec in kept}
     for pool in plan.parts:
         if isinstance(pool.sharing, Mig):
             name = pool.sharing.layout.config_name
             counts[name] = max(counts.get(name, 0), pool.nodes.gpus_per_node)
-    return counts
+    layouts = {layout.config_name: _entries(layout, counts.get(layout.config_name, 0)) for layout in plan.mig_layouts}
+    for retained in plan.retained_layouts:
+        layouts[retained.spec.config_name] = _entries(retained.layout, retained.spec.gpus_per_node or 0)
+    configs = {ALL_DISABLED: [_DISABLED]} | {name: layouts[name] for name in sorted(layouts)}
+    return {"version": "v1", "mig-configs": configs}
 
 
 def _entries(layout: Layout, gpu_count: int) -> list[dict[str, Any]]:

@@ -180,8 +180,13 @@ def decided_values(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
         "migManager": {"env": [*(variable for variable in variables if not is_reboot(variable)), reboot]},
         **{operand: {"env": stated_environment(plan, operand, user)} for operand in operand_environment(plan)},
         "daemonsets": given(tolerations=operands),
-        NFD: _nfd_lists(plan, user) if plan.cluster.gpu_operator.spec.nfd else {},
     }
+    if plan.cluster.gpu_operator.spec.nfd:
+        workers = _tolerations(plan, find_list(user, NFD, "worker", "tolerations"), NFD_WORKER_TOLERATIONS)
+        lists[NFD] = {"worker": {"tolerations": workers}} if workers else {}
+        if plan.cluster.spec.node_labels is NodeLabels.NFD:
+            listed = find_list(user, NFD, "master", "config", "extraLabelNs") or ()
+            lists[NFD]["master"] = {"config": {"extraLabelNs": label_namespaces(plan, listed)}}
     if plan.cluster.monitoring:
         env = completed_environment(plan, find_list(user, "dcgmExporter", "env") or ())
         # The policy's own come first, so that none of them takes the label `node` away.
@@ -260,15 +265,6 @@ def _completed(variable: object, needed: Mapping[str, str]) -> object:
     listed = [name for name in str(variable.get("value") or "").split(",") if name]
     missing = [name for name in needed[RESOURCE_NAMES].split(",") if name not in listed]
     return {**variable, "value": ",".join((*listed, *missing))} if missing else variable
-
-
-def _nfd_lists(plan: Plan, user: Values) -> dict[str, Any]:
-    workers = _tolerations(plan, find_list(user, NFD, "worker", "tolerations"), NFD_WORKER_TOLERATIONS)
-    lists: dict[str, Any] = {"worker": {"tolerations": workers}} if workers else {}
-    if plan.cluster.spec.node_labels is NodeLabels.NFD:
-        listed = find_list(user, NFD, "master", "config", "extraLabelNs") or ()
-        lists["master"] = {"config": {"extraLabelNs": label_namespaces(plan, listed)}}
-    return lists
 
 
 def _tolerations(plan: Plan, user: Sequence[Any] | None, chart: Sequence[Toleration]) -> list[Any]:

@@ -47,7 +47,17 @@ def render(plan: Plan) -> Iterator[Manifest]:
 def _guard(plan: Plan, pool: Pool, guard: Guard, targets: list[dict[str, Any]]) -> Iterator[Manifest]:
     folder, namespace, name = f"{Stage.PARTITIONS.value}/{pool.name}", plan.cluster.gpu_operator.namespace, _name(pool)
     labels = {"app.kubernetes.io/name": "gpuplan-guard", POOL_LABEL: pool.name}
-    data = _data(plan, pool, guard, targets)
+    settings = {
+        "pool": pool.name,
+        "namespace": namespace,
+        "timeoutSeconds": seconds(guard.timeout),
+        "targets": targets,
+        # Without its label, the operator gives a node that leaves the pool a configuration, unless the label stays
+        # (`updateGPUStateLabels` in `controllers/nodelabeling_controller.go` of NVIDIA/gpu-operator).
+        "leaving": ALL_DISABLED if plan.cluster.spec.node_labels is NodeLabels.NFD else None,
+    }
+    script = Path(__file__).with_name("script.py").read_text("utf-8")
+    data = {_SCRIPT: script, _SETTINGS: json.dumps(settings, indent=2) + "\n"}
     # A kubelet may still know what another ConfigMap of that name has held, so the name changes with its content.
     config_map = f"{name}-{_digest(json.dumps(data))}"
     values = {
@@ -105,23 +115,6 @@ def _targets(pool: Pool) -> list[dict[str, Any]]:
 def _targeted(pool: Pool) -> list[Pool]:
     parts = [part for part in pool.parts if part.nodes.names or part.nodes.name_pattern]
     return [part for part in parts if MIG_CONFIG_LABEL in part.labels]
-
-
-def _data(plan: Plan, pool: Pool, guard: Guard, targets: list[dict[str, Any]]) -> dict[str, str]:
-    """Return the script and its settings.
-
-    Without its label, the operator gives a node that leaves the pool a configuration, unless the label stays
-    (`updateGPUStateLabels` in `controllers/nodelabeling_controller.go` of NVIDIA/gpu-operator).
-    """
-    settings = {
-        "pool": pool.name,
-        "namespace": plan.cluster.gpu_operator.namespace,
-        "timeoutSeconds": seconds(guard.timeout),
-        "targets": targets,
-        "leaving": ALL_DISABLED if plan.cluster.spec.node_labels is NodeLabels.NFD else None,
-    }
-    script = Path(__file__).with_name("script.py").read_text("utf-8")
-    return {_SCRIPT: script, _SETTINGS: json.dumps(settings, indent=2) + "\n"}
 
 
 # --- Names -------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.manifests import HEADER, File, Manifest, quantity, to_yaml
 from gpuplan.compiler.manifests.bodies import given, merged, new_object
-from gpuplan.compiler.manifests.provenance import ANY, Links, Routes, Trace, below, chosen, copied, ordered
+from gpuplan.compiler.manifests.provenance import ANY, Links, Routes, below, chosen, copied, ordered
 from gpuplan.compiler.planning import sources
 from gpuplan.compiler.planning.amounts import amount_text
 from gpuplan.compiler.planning.charts import find_chart, install_of
@@ -98,7 +98,12 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     if find_chart(plan.cluster):
         yield from chart_artifacts(plan, helm_values, decided_routes)
     else:
-        yield _configuration(plan, of.configuration)
+        # The parts of Kueue's own Configuration that this plan depends on; nothing applies them from here.
+        subjects = (*about(plan.cluster, *plan.pools, *plan.workloads), *whose_network(plan))
+        counted = " and ".join(compute.value for compute in plan.compute_trees if compute.value in UNCOUNTED)
+        more = text_of("kueue-configuration-compute", counted=counted) if counted else ""
+        data = (HEADER + text_of("kueue-configuration") + more + to_yaml(configuration(plan))).encode()
+        yield File(f"{_FOLDER}/kueue-configuration.yaml", data, about=subjects, trace=of.configuration)
     for tenant in filter(has_queue, plan.tenants):
         for namespace in tenant.spec.namespaces:
             for name in local_queues(tenant):
@@ -183,18 +188,6 @@ def _fair_sharing(tenant: Tenant) -> dict[str, Any]:
 
 
 # --- Configuration -----------------------------------------------------------------------------------------------
-
-_CONFIGURATION: Final = f"{_FOLDER}/kueue-configuration.yaml"
-
-
-def _configuration(plan: Plan, trace: Trace) -> File:
-    """Return the parts of Kueue's own Configuration that this plan depends on, which nothing applies from here."""
-    subjects = (*about(plan.cluster, *plan.pools, *plan.workloads), *whose_network(plan))
-    heading = text_of("kueue-configuration")
-    if counted := [compute.value for compute in plan.compute_trees if compute.value in UNCOUNTED]:
-        heading += text_of("kueue-configuration-compute", counted=" and ".join(counted))
-    data = (HEADER + heading + to_yaml(configuration(plan))).encode()
-    return File(_CONFIGURATION, data, about=subjects, trace=trace)
 
 
 def helm_values(plan: Plan) -> Values:

@@ -37,12 +37,12 @@ def trace_free_cells(plan: Plan) -> Routes:
     for counted, tree in plan.compute_trees.items():
         traced += [_free_compute(tree, pool, counted) for pool in plan.pools if (pool.name, counted.value) in cells]
     if not cells:
-        yield ("spec",), tuple(link for cell in traced for link in cell.there)
+        yield ("spec",), tuple(link for cell in traced for link in cell.presence)
     presence: dict[str, Links] = {}
     possible = {cell.key[0] for cell in traced}
     for pool in (pool.name for pool in plan.pools if pool.name in possible):
-        found = [cell.there for cell in traced if cell.key[0] == pool and cell.key in cells]
-        absent = (link for cell in traced if cell.key[0] == pool for link in cell.there)
+        found = [cell.presence for cell in traced if cell.key[0] == pool and cell.key in cells]
+        absent = (link for cell in traced if cell.key[0] == pool for link in cell.presence)
         presence[pool] = _common(found) if found else tuple(absent)
     yield from below(_GROUP, _trace_group(cells, traced, presence))
     if len(pools := {pool for pool, _ in cells}) > 1:
@@ -76,7 +76,11 @@ def trace_cells(plan: Plan, tenant: Tenant, cells: Cells, *, has_rest: bool = Tr
     for counted, tree in plan.compute_trees.items():
         held = [quota for quota in quotas if quota.find_compute(counted)]
         traced += [_compute_cell(tree, tenant, quota, counted, has_rest=has_rest) for quota in held]
-        traced += [_filled_cell(quota, counted) for quota in quotas if not quota.find_compute(counted)]
+        for quota in (quota for quota in quotas if not quota.find_compute(counted)):
+            # No quota in a pool bounds it: the pool may say that it follows units.
+            where = chosen(quota.pool.at / "followUnits", quota.at / "pool")
+            numbers = dict.fromkeys(("nominalQuota", "borrowingLimit", "lendingLimit"), where)
+            traced.append(_TracedCell((quota.pool.name, counted.value), sources.flavor_by(quota), (), (), numbers))
     moved = ordered(*ordering_fallbacks(plan.pools, [*presence]))
     yield (*_GROUP, "flavors", ANY), moved
     presence = {pool: presence[pool] for pool in in_order(plan.pools, presence)}
@@ -103,25 +107,17 @@ def _compute_cell(tree: Tree, tenant: Tenant, quota: Quota, counted: Counted, *,
     return _TracedCell((quota.pool.name, counted.value), pool, (), (), placed)
 
 
-def _filled_cell(quota: Quota, counted: Counted) -> _TracedCell:
-    """Return a cell that no quota in a pool bounds: the pool may say that it follows units."""
-    where = chosen(quota.pool.at / "followUnits", quota.at / "pool")
-    numbers = dict.fromkeys(("nominalQuota", "borrowingLimit", "lendingLimit"), where)
-    pool = sources.flavor_by(quota)
-    return _TracedCell((quota.pool.name, counted.value), pool, (), (), numbers)
-
-
 class _TracedCell(NamedTuple):
     """A cell that is there, or would be with other numbers.
 
-    ``pool`` and ``resource`` are links of what these are called, ``there`` those of what decides else that the cell is
-    there, ``numbers`` those of its bounds by field.
+    ``pool`` and ``resource`` are links of what these are called, ``presence`` those of what decides else that the cell
+    is there, ``numbers`` those of its bounds by field.
     """
 
     key: Key
     pool: Links
     resource: Links
-    there: Links
+    presence: Links
     numbers: Mapping[str, Links]
 
 
@@ -173,7 +169,7 @@ def _trace_group(cells: Cells, traced: Sequence[_TracedCell], presence: Mapping[
         before += links
     for index, resource in enumerate(resources):
         own = [cell for cell in present if cell.key[1] == resource]
-        where = (*_common([cell.there for cell in own]), *_earlier(traced, resources, resource))
+        where = (*_common([cell.presence for cell in own]), *_earlier(traced, resources, resource))
         called = _common([cell.resource for cell in own])
         yield ("coveredResources", index), (*called, *where)
         yield ("flavors", ANY, "resources", index), where
@@ -196,6 +192,6 @@ def _common(alternatives: Sequence[Links]) -> Links:
 def _earlier(traced: Sequence[_TracedCell], resources: Sequence[str], resource: str) -> Links:
     """Return what decides where a resource stands: the names of others, and whether those before it are there."""
     names = (cell.resource for cell in traced if cell.key[1] in resources and cell.key[1] != resource)
-    absent = (cell.there for cell in traced if cell.key[1] not in resources and cell.key[1] < resource)
-    smaller = ([cell.there for cell in traced if cell.key[1] == name] for name in resources if name < resource)
+    absent = (cell.presence for cell in traced if cell.key[1] not in resources and cell.key[1] < resource)
+    smaller = ([cell.presence for cell in traced if cell.key[1] == name] for name in resources if name < resource)
     return ordering(link for links in (*names, *absent, *map(_common, smaller)) for link in links)

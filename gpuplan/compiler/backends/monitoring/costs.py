@@ -98,16 +98,12 @@ def routes(plan: Plan, rule: Rule) -> Routes:
     if prices is None:
         return
     if rule["record"] != PRICES:
-        yield (
-            (),
-            (
-                *(
-                    *sources.claims_of(plan),
-                    *((*sources.scheduler_of(plan), *sources.release_of(plan)) if uses_claims(plan) else ()),
-                ),
-                *_among(plan),
-            ),
-        )
+        # Names decide where a rule stands, and which of the pools have a price. Of claimed devices Kueue alone tells.
+        kueue = (*sources.scheduler_of(plan), *sources.release_of(plan)) if uses_claims(plan) else ()
+        names = (*sources.by_name(plan.pools), *sources.by_name(plan.tenants))
+        priced = ordering(link for pool in plan.pools for link in _found_by(pool))
+        is_short = len(plan.pools) <= sources.MOST_IN_ORDER
+        yield (), (*sources.claims_of(plan), *kueue, *names, *(priced if is_short else ()))
     if "currency" in labels:
         yield ("labels", "currency"), copied(prices.at / "currency")
     if rule["record"] == PRICES:
@@ -136,13 +132,6 @@ def routes(plan: Plan, rule: Rule) -> Routes:
             tenant = next(tenant for tenant in plan.tenants if tenant.name == labels["tenant"])
             yield ("labels", "tenant"), sources.named(tenant)
             yield ("expr",), _of_guarantees((tenant, *plan.tree.children(tenant)), pool)
-
-
-def _among(plan: Plan) -> Links:
-    """Return what decides where a rule stands: the names of pools and tenants, and which of the pools have a price."""
-    found = (link for pool in plan.pools for link in _found_by(pool))
-    priced = ordering(found) if len(plan.pools) <= sources.MOST_IN_ORDER else ()
-    return (*sources.by_name(plan.pools), *sources.by_name(plan.tenants), *priced)
 
 
 def _found_by(pool: Pool) -> Links:

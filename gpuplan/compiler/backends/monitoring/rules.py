@@ -347,7 +347,14 @@ class _Texts:
 
     def __init__(self, plan: Plan, monitoring: Monitoring) -> None:
         partitioned = [pool.name for pool in plan.pools if MIG_CONFIG_LABEL in pool.labels]
-        sizes = _mig_resources(plan)
+        mixed = [
+            part
+            for part in plan.parts
+            if isinstance(part.sharing, Mig) and part.sharing.spec.strategy is MigStrategy.MIXED
+        ]
+        resources = {each.resource for part in mixed for each in published(part)}
+        # Under the strategy `single` a resource's name says nothing of the profile.
+        sizes = sorted({sanitized(name) for name in resources if name.startswith("nvidia.com/mig-")})
         has_namespaces = any(tenant.spec.namespaces for tenant in plan.tenants)
         claims, has_units = uses_claims(plan), any(map(published, plan.pools))
         kueue, kai = has_cluster_queues(plan), plan.scheduler.has_queues_by_pool
@@ -438,16 +445,24 @@ def _values(plan: Plan, monitoring: Monitoring) -> dict[str, str]:
     renamed = (f', "pool", {quoted(pool)}, "flavor", {quoted(one_of([flavor]))})' for flavor, pool in kept.items())
     counts = sorted({pool.nodes.gpus_per_node for pool in plan.pools})
     sizes = {count: [pool for pool in plan.pools if pool.nodes.gpus_per_node == count] for count in counts}
+    # Pods want GPUs by a resource, by a claim, which kube-state-metrics knows since 2.20, or by annotations, which only
+    # their scheduler reads. All pods that name a scheduler of its own count, with GPUs or not: kube-state-metrics shows
+    # annotations only if it is told to, and not as numbers.
+    by_resource = series("kube_pod_container_resource_requests", resource__re=one_of(sorted(resources)))
+    asking = [by_resource] if resources else []
+    asking += ["kube_pod_resourceclaim_info"] if uses_claims(plan) else []
+    if plan.scheduler.has_fractions:
+        asking.append(series("kube_pod_scheduler", name=plan.scheduler.pod_schedulers[-1]))
     return {
         "and_pod": f", namespace, {workload.pod}" if names_every_pod(plan) else "",
-        "clock_reasons": ("DCGM_FI_DEV_CLOCKS_EVENT_REASONS" if is_new else "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS"),
+        "clock_reasons": "DCGM_FI_DEV_CLOCKS_EVENT_REASONS" if is_new else "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS",
         "flavors_begin": "label_replace(" * len(kept),
         "flavors_end": "".join(renamed),
         "foreign_boards": _foreign_boards(plan),
         "foreign_effect": _foreign_effect(plan),
         "planned_gpus": " or ".join(f"{_of_pools(pools)} * {count}" for count, pools in sizes.items()),
         "applications": quoted(one_of(_applications(plan))),
-        "asking_pods": " or ".join(_asking_pods(plan, resources)),
+        "asking_pods": " or ".join(asking),
         "gpu_resource": quoted(sanitized(GPU_RESOURCE)),
         "has_workload": workload.is_set,
         "mig_config_label": node_label(MIG_CONFIG_LABEL),
@@ -536,21 +551,6 @@ def _of_pools(pools: Iterable[Pool]) -> str:
     return series(NODE_POOL, pool__re=one_of(sorted(pool.name for pool in pools)))
 
 
-def _asking_pods(plan: Plan, resources: Collection[str]) -> Iterator[str]:
-    """Yield series of pods that want GPUs, by a resource, by a claim, or by annotations.
-
-    Only the pods' scheduler reads the annotations. kube-state-metrics knows claims since 2.20. All pods that name a
-    scheduler of its own count, with GPUs or not: kube-state-metrics shows annotations only if it is told to, and not as
-    numbers.
-    """
-    if resources:
-        yield series("kube_pod_container_resource_requests", resource__re=one_of(sorted(resources)))
-    if uses_claims(plan):
-        yield "kube_pod_resourceclaim_info"
-    if plan.scheduler.has_fractions:
-        yield series("kube_pod_scheduler", name=plan.scheduler.pod_schedulers[-1])
-
-
 def _fraction_pools(plan: Plan) -> list[str]:
     return [pool.name for pool in plan.pools if published(pool) and any(unit.resource is None for unit in pool.units)]
 
@@ -563,19 +563,6 @@ def sums_pending_units(plan: Plan) -> bool:
     """Whether the cluster's Kueue has `kueue_cluster_queue_resource_pending`."""
     version = parse_version(plan.cluster.scheduler.version)
     return version is None or version[:2] >= _SUMS_PENDING_UNITS
-
-
-def _mig_resources(plan: Plan) -> list[str]:
-    """Return resources that are MIG profiles; under `single` the name says nothing of the profile."""
-    return sorted(
-        {
-            sanitized(item.resource)
-            for pool in plan.parts
-            if isinstance(pool.sharing, Mig) and pool.sharing.spec.strategy is MigStrategy.MIXED
-            for item in published(pool)
-            if item.resource.startswith("nvidia.com/mig-")
-        }
-    )
 
 
 def _applications(plan: Plan) -> list[str]:

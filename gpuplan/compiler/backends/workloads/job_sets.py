@@ -106,25 +106,19 @@ def train_job_objects(plan: Plan, workload: Workload, work: Batch) -> Iterator[W
     asked = terms_of(plan, workload)
     content = {"labels": asked.labels, "annotations": asked.annotations, "spec": _set_spec(plan, workload, work, "")}
     name = _set_name(workload, work, content)
-    yield BEFORE, _runtime(plan, workload, work, name), partial(_runtime_routes, of, work)
+    # No Job has the label of a step that Trainer knows (`trainer.kubeflow.org/trainjob-ancestor-step`): of such one it
+    # asks for a container called `node`, and else it takes the set as it is, with as many pods as its Job has at once
+    # (`RuntimeInfo` in `pkg/runtime/core/trainingruntime.go`).
+    metadata = given(labels=labels_of(workload), annotations=dict(asked.annotations))
+    template = {"template": {"metadata": metadata, "spec": _set_spec(plan, workload, work, name)}}
+    runtime = workload_object(_TRAINER, "TrainingRuntime", name, workload, spec=template)
+    yield BEFORE, runtime, partial(_runtime_routes, of, work)
     reference = {"runtimeRef": {"apiGroup": _TRAINER.partition("/")[0], "kind": "TrainingRuntime", "name": name}}
     job = workload_object(_TRAINER, "TrainJob", name, workload, asked.labels, asked.annotations, spec=reference)
     yield AFTER, job, partial(_train_job_routes, of, work)
 
 
 _TRAINER: Final = "trainer.kubeflow.org/v1alpha1"
-
-
-def _runtime(plan: Plan, workload: Workload, batch: Batch, name: str) -> dict[str, Any]:
-    """Return the runtime: all that the TrainJob is.
-
-    No Job of it has the label of a step that Trainer knows (`trainer.kubeflow.org/trainjob-ancestor-step`): of such one
-    it asks for a container called `node`, and else it takes the set as it is, with as many pods as its Job has at once
-    (`RuntimeInfo` in `pkg/runtime/core/trainingruntime.go`).
-    """
-    metadata = given(labels=labels_of(workload), annotations=dict(terms_of(plan, workload).annotations))
-    spec = {"template": {"metadata": metadata, "spec": _set_spec(plan, workload, batch, name)}}
-    return workload_object(_TRAINER, "TrainingRuntime", name, workload, spec=spec)
 
 
 # --- Where it comes from -------------------------------------------------------------------------------------------

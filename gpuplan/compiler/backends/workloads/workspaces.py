@@ -34,7 +34,11 @@ def objects(plan: Plan, workload: Workload, work: Workspace) -> Iterator[Written
     if storage := storage_of(workload):
         yield AFTER, claim(workload, storage), partial(claim_routes, of, storage)
     yield AFTER, _job(plan, workload, work), partial(_job_routes, of)
-    yield AFTER, _service(workload, work), partial(_service_routes, of)
+    # It leads to the pod within the cluster alone: nobody but the program asks who comes.
+    ports = [{"name": _PORT, "port": work.port, "targetPort": _PORT}]
+    spec = {"selector": selector_of(workload), "ports": ports}
+    service = workload_object("v1", "Service", workload.name, workload, spec=spec)
+    yield AFTER, service, partial(_service_routes, of)
 
 
 _TRIES: Final = 3
@@ -68,15 +72,6 @@ def _job(plan: Plan, workload: Workload, work: Workspace) -> dict[str, Any]:
     }
     name = job_name(workload.name, {"labels": asked.labels, "spec": spec})
     return workload_object("batch/v1", "Job", name, workload, asked.labels, asked.annotations, spec=spec)
-
-
-def _service(workload: Workload, work: Workspace) -> dict[str, Any]:
-    """Return what leads to the pod, within the cluster alone: nobody but the program asks who comes."""
-    spec = {
-        "selector": selector_of(workload),
-        "ports": [{"name": _PORT, "port": work.port, "targetPort": _PORT}],
-    }
-    return workload_object("v1", "Service", workload.name, workload, spec=spec)
 
 
 # --- Where it comes from -------------------------------------------------------------------------------------------

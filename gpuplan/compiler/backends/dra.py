@@ -45,7 +45,11 @@ def render(plan: Plan) -> Iterator[Manifest]:
             subjects = about(tenant, *(quota.pool for quota in tenant.quotas))
             for name in sorted(filter(None, granted)):
                 trace = partial(_trace_template, plan, tenant, namespace, name)
-                yield Manifest(folder, _template(name, namespace), about=subjects, trace=trace)
+                # A claim of one device: pods that need more name the template as often.
+                device = {"deviceClassName": name, "allocationMode": "ExactCount", "count": 1}
+                spec = {"spec": {"devices": {"requests": [{"name": "unit", "exactly": device}]}}}
+                body = new_object(_API, "ResourceClaimTemplate", name, namespace, spec=spec)
+                yield Manifest(folder, body, about=subjects, trace=trace)
 
 
 def _granted(tenant: Tenant, namespace: str) -> Iterator[Quota]:
@@ -76,16 +80,6 @@ def _device_class(name: str, gpu: Gpu, unit: Unit) -> dict[str, Any]:
     conditions.append(f"{attributes}.productName.matches('^({models})$')")
     spec = {"selectors": [{"cel": {"expression": " &&\n".join(conditions) + "\n"}}]}
     return new_object(_API, "DeviceClass", name, spec=spec)
-
-
-# --- Templates ---------------------------------------------------------------------------------------------------
-
-
-def _template(device_class: str, namespace: str) -> dict[str, Any]:
-    """Return a claim of one device: pods that need more name the template as often."""
-    device = {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": 1}
-    spec = {"spec": {"devices": {"requests": [{"name": "unit", "exactly": device}]}}}
-    return new_object(_API, "ResourceClaimTemplate", device_class, namespace, spec=spec)
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------

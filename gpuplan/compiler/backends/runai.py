@@ -216,21 +216,15 @@ def _resources(
 
     Run:ai lets a project use what is idle in pools that it is told nothing about.
     """
-    return [
-        {
-            "nodePool": {"name": pool},
-            "gpu": _gpu(tenant, grant),
-            **{counted.value: _gpu(tenant, _grant(counted, share)) for counted, share in compute[pool].items()},
-            "rank": ranks[tenant.spec.surplus.rank],
-        }
-        for pool, grant in grants.items()
-    ]
-
-
-def _grant(counted: Counted, share: ComputeShare) -> Grant:
-    """Return a grant in thousandths of a CPU or millions of bytes, as in the queues of KAI-Scheduler."""
-    one = 1 if counted is Counted.CPU else 1_000_000
-    return Grant(Ratio(share.guaranteed, one), None if share.limit is None else Ratio(share.limit, one))
+    resources = []
+    for pool, grant in grants.items():
+        row = {"nodePool": {"name": pool}, "gpu": _gpu(tenant, grant)}
+        for counted, share in compute[pool].items():
+            one = 1 if counted is Counted.CPU else 1_000_000  # thousandths of a CPU and millions of bytes, as with KAI
+            limit = None if share.limit is None else Ratio(share.limit, one)
+            row[counted.value] = _gpu(tenant, Grant(Ratio(share.guaranteed, one), limit))
+        resources.append({**row, "rank": ranks[tenant.spec.surplus.rank]})
+    return resources
 
 
 def _gpu(tenant: Tenant, grant: Grant) -> dict[str, Any]:

@@ -151,8 +151,11 @@ def _whitelists(plan: Plan, written: AbstractSet[Identity]) -> dict[str, list[di
     them.
     """
     kinds: dict[bool, set[KindName]] = {False: {(rules_group(plan.cluster), "NodeFeatureRule")}, True: set()}
-    for item in written:
-        kinds[_is_namespaced(item)].add((item.group, item.kind))
+    for identity in written:  # those that name no namespace are applied in that of their Application
+        name = (identity.group, identity.kind)
+        found = find_kind(*name)
+        is_namespaced = found.is_namespaced if found else name in chart_kinds().namespaced
+        kinds[bool(identity.namespace) or is_namespaced].add(name)
     for name, kind in known_kinds().items():
         if kind.outlives_policy and not lacks_kind(plan.cluster, *name):
             kinds[kind.is_namespaced].add(name)
@@ -166,13 +169,6 @@ def _whitelists(plan: Plan, written: AbstractSet[Identity]) -> dict[str, list[di
         "clusterResourceWhitelist": [*namespaces, *_entries(kinds[False] - {_NAMESPACE})],
         "namespaceResourceWhitelist": _entries(kinds[True]),
     }
-
-
-def _is_namespaced(identity: Identity) -> bool:
-    """Whether an object has a namespace. Those that name none are applied in that of their Application."""
-    found = find_kind(identity.group, identity.kind)
-    is_namespaced = found.is_namespaced if found else (identity.group, identity.kind) in chart_kinds().namespaced
-    return bool(identity.namespace) or is_namespaced
 
 
 def _entries(kinds: AbstractSet[KindName]) -> list[dict[str, str]]:

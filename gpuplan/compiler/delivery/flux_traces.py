@@ -16,6 +16,7 @@ from gpuplan.compiler.planning.sources import named
 from gpuplan.compiler.planning.sync_names import folder_name, sync_name
 
 _SOURCE = ("kind", "name", "namespace")
+_NOTHING: Links = ()
 
 
 class Traces(NamedTuple):
@@ -32,7 +33,12 @@ class Traces(NamedTuple):
         yield (), self.reasons.of_folder(path)
         yield from self._metadata()
         yield ("metadata", "name"), self._named(path)
-        yield ("spec", "suspend"), self._approval(applier, stage)
+        pool, approval = applier.pool if stage is Stage.PARTITIONS else None, _NOTHING
+        if stage is Stage.GPU_OPERATOR:
+            approval = chosen(self.flux.at / "operatorApproval")
+        elif pool:
+            approval = chosen(pool.at / "disruption" / "approval")
+        yield ("spec", "suspend"), approval
         for index, other in enumerate(others):
             yield ("spec", "dependsOn", index), self.reasons.of_folder(other)
             yield ("spec", "dependsOn", index, "name"), self._named(other)
@@ -95,12 +101,6 @@ class Traces(NamedTuple):
             return named(pool) if pool else ()
         return self.reasons.names_of_part(path)
 
-    def _approval(self, applier: Applier, stage: Stage) -> Links:
-        if stage is Stage.GPU_OPERATOR:
-            return chosen(self.flux.at / "operatorApproval")
-        pool = applier.pool if stage is Stage.PARTITIONS else None
-        return chosen(pool.at / "disruption" / "approval") if pool else ()
-
     def _syncing(self) -> Routes:
         at = self.flux.at
         yield ("interval",), copied(at / "interval")
@@ -118,11 +118,11 @@ class Traces(NamedTuple):
             yield (), install
         for field in ("suspend", "wait", "patches", "healthChecks", "dependsOn"):
             yield ("spec", field), install
-        for index, check in enumerate(body["spec"].get("healthCheckExprs", ())):
-            is_policy = check["kind"] == "ClusterPolicy"
-            yield ("spec", "healthCheckExprs", index), () if is_policy else install
-            yield ("spec", "healthCheckExprs", index, "current"), self._config_maps() if is_policy else ()
-
-    def _config_maps(self) -> Links:
         names = (("migManager", "config", "name"), ("devicePlugin", "config", "name"))
-        return tuple(link for route, links in trace_helm_values(self.plan) if route in names for link in links)
+        for index, check in enumerate(body["spec"].get("healthCheckExprs", ())):
+            route = ("spec", "healthCheckExprs", index)
+            if check["kind"] != "ClusterPolicy":
+                yield route, install
+                continue
+            maps = (links for value, links in trace_helm_values(self.plan) if value in names)
+            yield (*route, "current"), tuple(link for links in maps for link in links)

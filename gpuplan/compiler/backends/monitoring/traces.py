@@ -293,7 +293,11 @@ class _Texts(NamedTuple):
                 models = {pool.gpu.id: pool.gpu for pool in plan.pools if pool.gpu.written_at is not None}
                 products = (link for gpu in models.values() for link in sources.products_of(gpu))
                 found = (*sources.named(*plan.pools), *chosen(*(pool.at / "gpu" for pool in plan.pools)), *products)
-                return (*found, *self._nodes_by_name(), *self._matches_boards())
+                # Names of nodes may stand for the label of the pool.
+                by_board = [each.nodes for each in plan.pools if matches_boards(plan.cluster, each)]
+                patterns = [nodes.at / "namePattern" for nodes in by_board]
+                names = [at for nodes in by_board for at, _ in with_places(nodes.at / "names", nodes.names)]
+                return (*found, *copied(*patterns, *names), *self._matches_boards())
             case "foreign_effect":
                 return (*self._matches_boards(), *chosen(plan.cluster.at / "nodeLabels"))
             case "planned_gpus":
@@ -304,12 +308,6 @@ class _Texts(NamedTuple):
                 return (*sources.exporter_of(self.plan), *sources.claims_of(plan), *only)
             case _:
                 return ()
-
-    def _nodes_by_name(self) -> Links:
-        """Return the nodes' names that stand for the label of the pool."""
-        by_board = [pool.nodes for pool in self.plan.pools if matches_boards(self.plan.cluster, pool)]
-        patterns = (nodes.at / "namePattern" for nodes in by_board)
-        return copied(*patterns, *(at for nodes in by_board for at, _ in with_places(nodes.at / "names", nodes.names)))
 
     def _matches_boards(self) -> Links:
         own = (pool.nodes.at / "matchBoards" for pool in self.plan.pools)

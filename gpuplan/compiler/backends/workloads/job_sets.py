@@ -25,7 +25,12 @@ from gpuplan.compiler.policy.models import Batch
 
 def objects(plan: Plan, workload: Workload, work: Batch) -> Iterator[Written]:
     """Yield a JobSet of one Job. Its controller makes the Service by which pods find one another."""
-    yield AFTER, _job_set(plan, workload, work), partial(_routes, Traces(plan, workload), work)
+    # What it is can be changed as little as a Job can (`ValidateUpdate` beside the other one).
+    asked, api = terms_of(plan, workload), "jobset.x-k8s.io/v1alpha2"
+    name = _set_name(workload, work, {"labels": asked.labels, "spec": _set_spec(plan, workload, work, "")})
+    spec = _set_spec(plan, workload, work, name)
+    body = workload_object(api, "JobSet", name, workload, asked.labels, asked.annotations, spec=spec)
+    yield AFTER, body, partial(_routes, Traces(plan, workload), work)
 
 
 _NODE: Final = "node"
@@ -34,16 +39,6 @@ _NODE: Final = "node"
 _AROUND: Final = f"-{_NODE}-0-abcde"
 """The part of a pod's longest name beside the set's name and the pod's index (`ValidateCreate` in
 `pkg/webhooks/jobset_webhook.go` of JobSet)."""
-
-
-def _job_set(plan: Plan, workload: Workload, batch: Batch) -> dict[str, Any]:
-    """Return the JobSet, which can be changed as little as a Job can (`ValidateUpdate` beside the other one)."""
-    asked = terms_of(plan, workload)
-    content = {"labels": asked.labels, "spec": _set_spec(plan, workload, batch, "")}
-    name = _set_name(workload, batch, content)
-    spec = _set_spec(plan, workload, batch, name)
-    api = "jobset.x-k8s.io/v1alpha2"
-    return workload_object(api, "JobSet", name, workload, asked.labels, asked.annotations, spec=spec)
 
 
 def _set_name(workload: Workload, batch: Batch, content: Mapping[str, Any]) -> str:

@@ -115,7 +115,16 @@ def render(plan: Plan, argocd: Argocd, children: Sequence[Child], of: Traces) ->
     yield Manifest("", _project(plan, argocd), about=cluster, trace=of.root_project)
     yield Manifest("", _application(plan, argocd), about=cluster, trace=of.root)
     if children:
-        data = (HEADER + _ABOUT_REVISIONS + to_yaml(_replacement(children))).encode()
+        kind = {"group": _GROUP, "kind": "Application"}
+        source = {**kind, "name": children[0][0].name, "fieldPath": f"metadata.annotations.[{REVISION}]"}
+        targets = [
+            {
+                "select": {**kind, "name": applier.name},
+                "fieldPaths": [f"operation.sync.{'revisions.1' if 'sources' in body['spec'] else 'revision'}"],
+            }
+            for applier, body in children
+        ]
+        data = (HEADER + _ABOUT_REVISIONS + to_yaml({"source": source, "targets": targets})).encode()
         trace = partial(of.revisions, [applier for applier, _ in children])
         yield File(f"{FOLDER}/{_REVISIONS_FILE}", data, about=cluster, trace=trace)
 
@@ -178,16 +187,3 @@ _ABOUT_REVISIONS: Final = """\
 # Argo CD writes the commit that it builds into annotations. From there kustomize copies it into each operation, so that
 # all are synced at that commit.
 """
-
-
-def _replacement(children: Sequence[Child]) -> dict[str, Any]:
-    first = children[0][0].name
-    source = {"group": _GROUP, "kind": "Application", "name": first, "fieldPath": f"metadata.annotations.[{REVISION}]"}
-    targets = [
-        {
-            "select": {"group": _GROUP, "kind": "Application", "name": applier.name},
-            "fieldPaths": ["operation.sync.revisions.1" if "sources" in body["spec"] else "operation.sync.revision"],
-        }
-        for applier, body in children
-    ]
-    return {"source": source, "targets": targets}

@@ -42,7 +42,14 @@ def indexes(tool: str, plans: Sequence[Plan]) -> Iterator[Index]:
     shared = installations if len(installations) == 1 else syncing_others(installations)
     shown = shared[0] if len(shared) == 1 else ()
     others = [root_folder(clusters) for clusters in installations if clusters is not shown]
-    yield Index(tool, shown, _comment(shown, others) if len(installations) > 1 else "")
+    folders = listing([f"argocd/{folder}" for folder in sorted(others)], None)
+    argocd = shown[0].cluster.argocd if shown else None
+    comment = f"# For no Argo CD: there are several, and each applies a folder of its own, {folders}.\n"
+    if argocd:
+        comment = (
+            f"# For the Argo CD in the namespace {argocd.namespace}. Others apply folders of their own: {folders}.\n"
+        )
+    yield Index(tool, shown, comment if len(installations) > 1 else "")
     for clusters in shared:
         if clusters is not shown and len(clusters) > 1:
             yield Index(f"{tool}/{root_folder(clusters)}", clusters)
@@ -84,11 +91,3 @@ def root_folder(clusters: Sequence[Plan]) -> str:
     if len(clusters) == 1 or argocd is None:
         return clusters[0].cluster.name
     return f"{_ROOT}{argocd.namespace}"
-
-
-def _comment(shown: Sequence[Plan], others: Sequence[str]) -> str:
-    folders = listing([f"argocd/{folder}" for folder in sorted(others)], None)
-    argocd = shown[0].cluster.argocd if shown else None
-    if argocd is None:
-        return f"# For no Argo CD: there are several, and each applies a folder of its own, {folders}.\n"
-    return f"# For the Argo CD in the namespace {argocd.namespace}. Others apply folders of their own: {folders}.\n"

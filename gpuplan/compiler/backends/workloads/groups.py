@@ -50,10 +50,12 @@ def group_set(plan: Plan, workload: Workload, work: Inference, container: Mappin
     worker = pod_template(plan, workload, asked, {}, {}, dict(asked.env))
     if work.worker:  # its program is another one; nobody asks workers whether they are well
         program = given(command=list(work.worker.command or workload.spec.command), args=list(work.worker.args))
-        for index, each in enumerate(worker["spec"]["containers"]):
-            if each["name"] == MAIN:
-                rest = {key: value for key, value in each.items() if key not in ("command", "args")}
-                worker["spec"]["containers"][index] = {"name": MAIN, "image": each["image"], **program, **rest}
+        containers = []
+        for each in worker["spec"]["containers"]:
+            rest = {key: value for key, value in each.items() if key not in ("command", "args")}
+            is_main = each["name"] == MAIN
+            containers.append({"name": MAIN, "image": each["image"], **program, **rest} if is_main else each)
+        worker["spec"]["containers"] = containers
     templates = {
         "restartPolicy": "RecreateGroupOnPodRestart",
         "leaderTemplate": pod_template(plan, workload, asked, {}, container, dict(asked.env)),

@@ -26,7 +26,7 @@ from gpuplan.compiler.base.diagnostics import Diagnostic, Family, RetiredRule, R
 from gpuplan.compiler.checks.generated import GENERATED_CHECKS, PATCH_CHECKS
 from gpuplan.compiler.checks.registry import checks_in
 from gpuplan.compiler.pipeline import rules, validate
-from gpuplan.compiler.pipeline.retired import RETIRED
+from gpuplan.compiler.pipeline.rules import RETIRED
 from gpuplan.compiler.planning.node_list import read_nodes
 from gpuplan.features.changes import checks as step_checks
 from gpuplan.features.changes.comparing import judge_step

@@ -12,7 +12,7 @@ from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.catalog import load
 from gpuplan.compiler.catalog.schedulers import Capability, Concept, Needs, Support, concepts, release_read
 from gpuplan.compiler.pipeline import rules
-from gpuplan.compiler.pipeline.retired import RETIRED
+from gpuplan.compiler.pipeline.rules import RETIRED
 from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from gpuplan.terminal.fitting import Table
 from gpuplan.terminal.json_findings import json_text

@@ -13,5 +13,7 @@ __all__ = ["Artifact", "Backend", "backends"]
 
 @cache
 def backends() -> tuple[Backend, ...]:
-    """All modules and packages here, by name; they are loaded when somebody asks for all."""
-    return tuple(import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__) if found.name != "base")
+    """Return all modules and packages here, by name; they are loaded when somebody asks for all."""
+    return tuple(
+        import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__) if module.name != "base"
+    )

@@ -1,4 +1,4 @@
-"""What a back end is: it turns one cluster's plan into objects."""
+"""The protocol of back ends, and what several of them write: a back end turns one cluster's plan into objects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Artifact = Manifest | File
 
 
 class Backend(Protocol):
-    """Reads the plan alone, knows no other back end, and does nothing but answer objects and files.
+    """A function that reads the plan alone, knows no other back end, and does nothing but answer objects and files.
 
     The order of the answers does not matter; two back ends that answer the same object are a bug.
     """
@@ -30,7 +30,7 @@ class Backend(Protocol):
 
 
 def text_of(name: str, **values: str) -> str:
-    """What a file that is generated says to its readers."""
+    """Return what a generated file says to its readers."""
     return filled(read_rows(Folder(__file__).with_name("texts.yaml"))[name], values)
 
 
@@ -45,37 +45,29 @@ Values = dict[str, Any]
 def chart_artifacts(
     plan: Plan, values: Callable[[Plan], Values], decided: Callable[[Plan], Routes]
 ) -> Iterator[Manifest | File]:
-    """The chart's namespace, and its values for whoever runs Helm; nothing where somebody else installs it.
+    """Yield the chart's namespace, and its values for whoever runs Helm; nothing if somebody else installs it.
 
-    ``decided`` tells where those values come from that the policy does not state itself.
+    ``decided`` yields the routes of those values that the policy does not state itself.
     """
     chart, folder = find_chart(plan.cluster), Stage.SCHEDULER.value
     if chart is None:
         return
     body = new_object("v1", "Namespace", chart.namespace)
     yield Manifest(folder, body, about=about(plan.cluster), trace=partial(_trace_namespace, plan))
-    where, option = _as_helm_has_it(chart.repository)
-    told = text_of(
+    # Helm has a registry before the chart's name, and a repository after it. People copy the command into a shell.
+    is_registry = "://" not in chart.repository or chart.repository.startswith("oci://")
+    where = quote(f"oci://{chart.repository.removeprefix('oci://')}") + "/" if is_registry else ""
+    heading = text_of(
         "scheduler-values",
         chart=chart.name,
         version=chart.version,
         namespace=chart.namespace,
         where=where,
-        option=option,
+        option="" if is_registry else f" --repo {quote(chart.repository)}",
     )
-    data = (HEADER + told + to_yaml(values(plan))).encode()
+    data = (HEADER + heading + to_yaml(values(plan))).encode()
     subjects = (*about(plan.cluster), *every(Pool, Tenant, Workload))
     yield File(f"{folder}/{SCHEDULER_VALUES}", data, about=subjects, trace=partial(trace_values, plan, decided))
-
-
-def _as_helm_has_it(repository: str) -> tuple[str, str]:
-    """What stands before a chart's name where it is in a registry, and after it where it is in a repository.
-
-    People copy the command into a shell.
-    """
-    if "://" not in repository or repository.startswith("oci://"):
-        return quote(f"oci://{repository.removeprefix('oci://')}") + "/", ""
-    return "", f" --repo {quote(repository)}"
 
 
 def _trace_namespace(plan: Plan) -> Routes:
@@ -83,7 +75,7 @@ def _trace_namespace(plan: Plan) -> Routes:
 
 
 def trace_values(plan: Plan, decided: Callable[[Plan], Routes]) -> Routes:
-    """Where the values of the scheduler's chart come from."""
+    """Yield where the values of the scheduler's chart come from."""
     scheduler = plan.cluster.scheduler
     yield (), install_of(plan)
     yield from _keys(scheduler.at / "values", scheduler.spec.values)
@@ -92,7 +84,7 @@ def trace_values(plan: Plan, decided: Callable[[Plan], Routes]) -> Routes:
 
 
 def _keys(at: Origin, values: Mapping[str, Any], route: Path = ()) -> Routes:
-    """What is below a key is there because of the key."""
+    """Yield the keys of mappings: what is below a key is there because of the key."""
     for key, value in values.items():
         if isinstance(value, Mapping):
             yield (*route, key), chosen(at / key)

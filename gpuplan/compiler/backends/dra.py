@@ -24,7 +24,7 @@ _API: Final = "resource.k8s.io/v1"
 
 
 def render(plan: Plan) -> Iterator[Manifest]:
-    """A class for each unit, and a template of the same name in each namespace that may use it."""
+    """Yield a class for each unit, and a template of the same name in each namespace that may use it."""
     classes = {
         unit.device_class: _device_class(unit.device_class, pool.gpu, unit)
         for pool in plan.pools
@@ -45,11 +45,15 @@ def render(plan: Plan) -> Iterator[Manifest]:
             subjects = about(tenant, *(quota.pool for quota in tenant.quotas))
             for name in sorted(filter(None, granted)):
                 trace = partial(_trace_template, plan, tenant, namespace, name)
-                yield Manifest(folder, _template(name, namespace), about=subjects, trace=trace)
+                # A claim of one device: pods that need more name the template as often.
+                device = {"deviceClassName": name, "allocationMode": "ExactCount", "count": 1}
+                spec = {"spec": {"devices": {"requests": [{"name": "unit", "exactly": device}]}}}
+                body = new_object(_API, "ResourceClaimTemplate", name, namespace, spec=spec)
+                yield Manifest(folder, body, about=subjects, trace=trace)
 
 
 def _granted(tenant: Tenant, namespace: str) -> Iterator[Quota]:
-    """The quotas of which the namespace may use something."""
+    """Return the quotas of which the namespace may use something."""
     return (quota for quota in tenant.quotas if quota.caps[namespace] != 0)
 
 
@@ -57,60 +61,35 @@ def _granted(tenant: Tenant, namespace: str) -> Iterator[Quota]:
 
 
 def _device_class(name: str, gpu: Gpu, unit: Unit) -> dict[str, Any]:
-    """The devices of one unit of a GPU model.
+    """Return the class of the devices of one unit of a GPU model.
 
-    It has no `extendedResourceName`, so that devices are had by claims alone.
-    """
-    spec = {"selectors": [{"cel": {"expression": _selector(gpu, unit)}}]}
-    return new_object(_API, "DeviceClass", name, spec=spec)
-
-
-def _selector(gpu: Gpu, unit: Unit) -> str:
-    """One expression: where a device lacks an attribute, as a whole GPU lacks a profile, what is false decides.
-
-    Two selectors would fail there instead, and with them the scheduling of the pod. The attributes are those of
-    `Attributes` and `CommonAttributesMig` in `cmd/gpu-kubelet-plugin` of the driver.
+    It has no `extendedResourceName`, so that devices are had by claims alone. It has one expression: if a device lacks
+    an attribute, as a whole GPU lacks a profile, the condition that is false decides. Two selectors would fail there
+    instead, and with them the scheduling of the pod. The attributes are those of `Attributes` and `CommonAttributesMig`
+    in `cmd/gpu-kubelet-plugin` of the driver.
     """
     is_whole = unit.isolation is Isolation.WHOLE_GPU
     attributes = f"device.attributes['{DRIVER}']"
-    conditions = [
-        f"device.driver == '{DRIVER}'",
-        f"{attributes}.type == '{'gpu' if is_whole else 'mig'}'",
-        *(() if is_whole else (f"{attributes}.profile in {_names(gpu, unit.name)}",)),
-        f"{attributes}.productName.matches('^({'|'.join(_patterns(gpu))})$')",
-    ]
-    return " &&\n".join(conditions) + "\n"
-
-
-def _names(gpu: Gpu, profile: str) -> list[str]:
-    """What drivers call a profile, and what they once called it."""
-    current = gpu.current_name(profile)
-    return [current, *sorted(name for name, legacy in gpu.legacy_names.items() if legacy.profile == current)]
-
-
-def _patterns(gpu: Gpu) -> list[str]:
-    """The model's names as the driver has them. Node labels, which the catalog knows, have hyphens for blanks."""
-    return [product.label.replace("-", "[- ]") for product in gpu.products]
-
-
-# --- Templates ---------------------------------------------------------------------------------------------------
-
-
-def _template(device_class: str, namespace: str) -> dict[str, Any]:
-    """A claim of one device: pods that need more name the template as often."""
-    device = {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": 1}
-    spec = {"spec": {"devices": {"requests": [{"name": "unit", "exactly": device}]}}}
-    return new_object(_API, "ResourceClaimTemplate", device_class, namespace, spec=spec)
+    conditions = [f"device.driver == '{DRIVER}'", f"{attributes}.type == '{'gpu' if is_whole else 'mig'}'"]
+    if not is_whole:
+        current = gpu.current_name(unit.name)
+        once = sorted(name for name, legacy in gpu.legacy_names.items() if legacy.profile == current)
+        conditions.append(f"{attributes}.profile in {[current, *once]}")
+    # Drivers have blanks in a model's names, and node labels, which the catalog knows, have hyphens.
+    models = "|".join(product.label.replace("-", "[- ]") for product in gpu.products)
+    conditions.append(f"{attributes}.productName.matches('^({models})$')")
+    spec = {"selectors": [{"cel": {"expression": " &&\n".join(conditions) + "\n"}}]}
+    return new_object(_API, "DeviceClass", name, spec=spec)
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------
 
 
 def _trace_device_class(plan: Plan, name: str) -> Routes:
-    """A class that several pools have stays when one of them leaves it."""
-    found = [(pool, unit) for pool in plan.pools for unit in pool.units if unit.device_class == name]
-    (pool, unit), *others = found
-    models = chosen(*(pool.at / "gpu" for pool, _ in found))
+    """Yield the routes of a class. One that several pools have stays when one of them leaves it."""
+    units = [(pool, unit) for pool in plan.pools for unit in pool.units if unit.device_class == name]
+    (pool, unit), *others = units
+    models = chosen(*(pool.at / "gpu" for pool, _ in units))
     yield ("metadata", "name"), models if others else resource_of(pool, unit)
     expression = ("spec", "selectors", 0, "cel", "expression")
     yield expression, products_of(pool.gpu)
@@ -119,7 +98,7 @@ def _trace_device_class(plan: Plan, name: str) -> Routes:
 
 
 def _trace_template(plan: Plan, tenant: Tenant, namespace: str, name: str) -> Routes:
-    """It is there for a quota; where several are of its class, it stays when one of them goes."""
+    """Yield the routes of a template, which is there for a quota; of several quotas none alone decides that."""
     yield ("metadata", "namespace"), copied(namespace_of(tenant, namespace))
     quotas = [quota for quota in _granted(tenant, namespace) if quota.unit.device_class == name]
     asked = (link for quota in quotas for link in asked_by(plan, quota))

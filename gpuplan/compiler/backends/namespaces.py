@@ -17,6 +17,7 @@ from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.manifests import Manifest, admission_binding, quantity
 from gpuplan.compiler.manifests.bodies import given, new_object
 from gpuplan.compiler.manifests.provenance import ANY, Links, Routes, adding, choosing, chosen, copied, ordered
+from gpuplan.compiler.planning import sources
 from gpuplan.compiler.planning.amounts import amount_text
 from gpuplan.compiler.planning.classes import class_caps
 from gpuplan.compiler.planning.containers import compute_caps, container_limits, defaults_of
@@ -38,23 +39,6 @@ from gpuplan.compiler.planning.members import Account, account_of, role_field, r
 from gpuplan.compiler.planning.plan import TENANT_LABEL, Amount, Counted, Mps, Plan, Quota, Stage, Tenant, Unit
 from gpuplan.compiler.planning.rdma import RDMA_LABEL, is_held_by_rules, network_resources, places_of, whose_network
 from gpuplan.compiler.planning.schedulers import SchedulerTraits
-from gpuplan.compiler.planning.sources import (
-    admission_of,
-    asked_by,
-    cap_of,
-    caps_of,
-    claims_of,
-    class_cap_of,
-    compute_cap_of,
-    limit_of,
-    name_of,
-    named,
-    namespace_of,
-    places_of_profiles,
-    queue_by_pool_of,
-    resource_of,
-    scheduler_of,
-)
 from gpuplan.compiler.planning.subjects import RESOURCES, about
 from gpuplan.compiler.policy.models import PodSecurity
 
@@ -63,14 +47,17 @@ _T = TypeVar("_T")
 _FOLDER = Stage.NAMESPACES.value
 
 QUOTA: Final = "gpuplan"
-"""What the ResourceQuota of a namespace is called; those of priority classes have their names behind it."""
+"""The name of the ResourceQuota of a namespace; those of priority classes have their names behind it."""
 
 _RBAC = "rbac.authorization.k8s.io"
 
 
 def render(plan: Plan) -> Iterator[Manifest]:
-    """The folders of all namespaces; those of no tenant are left alone."""
-    banned = _banned(plan)
+    """Yield the folders of all namespaces; those of no tenant are left alone."""
+    banned = {f"requests.{resource}": "0" for resource in (*gpu_resources(plan), *network_resources(plan))}
+    if uses_claims(plan):
+        banned |= {quota_key(name): "0" for name in (*device_classes(plan), *DRIVER_CLASSES)}
+        banned[CLAIMS_QUOTA] = "0"
     is_guarded = has_admission_policies(plan.cluster)
     scheduler, network = plan.scheduler, whose_network(plan)
     for tenant in plan.tenants:
@@ -81,36 +68,49 @@ def render(plan: Plan) -> Iterator[Manifest]:
             folder = f"{_FOLDER}/{namespace}"
             of = _Traces(plan, tenant, namespace)
             yield Manifest(folder, _namespace(tenant, namespace, scheduler), about=whose, trace=of.namespace)
-            compute = _compute(tenant, namespace, scheduler)
+            compute = compute_caps(tenant, namespace, scheduler)
             quota = _resource_quota(tenant, namespace, banned, compute)
             yield Manifest(folder, quota, about=(*whose, *RESOURCES, *network), trace=of.resource_quota)
+            pools = about(*(quota.pool for quota in tenant.quotas))
             for name, caps in class_caps(tenant, namespace, plan.cluster.cap).items():
-                body, trace = _class_quota(namespace, name, caps), partial(of.class_quota, name)
-                yield Manifest(
-                    folder, body, about=(*whose, *about(*(quota.pool for quota in tenant.quotas))), trace=trace
-                )
+                # It bounds pods of one class, beside the bound on all (`podMatchesScopeFunc` in the evaluator of pods).
+                of_class = {"scopeName": "PriorityClass", "operator": "In", "values": [name]}
+                hard = {f"requests.{resource}": quantity(cap) for resource, cap in caps.items()}
+                spec = {"hard": hard, "scopeSelector": {"matchExpressions": [of_class]}}
+                body = new_object("v1", "ResourceQuota", f"{QUOTA}-{name}", namespace, spec=spec)
+                yield Manifest(folder, body, about=(*whose, *pools), trace=partial(of.class_quota, name))
             if limits := container_limits(tenant, namespace, scheduler):
-                yield Manifest(folder, _limit_range(namespace, limits), about=whose, trace=of.limit_range)
+                limit_range = {"limits": [{"type": "Container", **limits}]}
+                body = new_object("v1", "LimitRange", QUOTA, namespace, spec=limit_range)
+                yield Manifest(folder, body, about=whose, trace=of.limit_range)
             for role, subjects in _members_by_role(tenant).items():
-                binding = _role_binding(namespace, role, subjects)
-                yield Manifest(folder, binding, about=whose, trace=partial(of.role_binding, role))
+                # It is named by the role, which it cannot change. No role of Kubernetes may write quotas or namespaces.
+                role_ref = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role}
+                listed = [{"apiGroup": _RBAC, "kind": kind, "name": name} for kind, name, _ in subjects]
+                api, name = f"{_RBAC}/v1", f"gpuplan-{role}"
+                body = new_object(api, "RoleBinding", name, namespace, roleRef=role_ref, subjects=listed)
+                yield Manifest(folder, body, about=whose, trace=partial(of.role_binding, role))
             if is_guarded:
-                pools = about(*(quota.pool for quota in tenant.quotas))
-                body = _parameters(tenant, namespace, scheduler)
+                data = parameters(tenant, namespace, scheduler)
+                body = new_object("v1", "ConfigMap", f"grants-{namespace}", SYSTEM_NAMESPACE, data=data)
                 yield Manifest(folder, body, about=(*whose, *pools), trace=of.parameters)
                 for policy in (GRANTS_POLICY, QUEUES_POLICY) if scheduler.has_queues else (GRANTS_POLICY,):
-                    body = _policy_binding(policy, namespace)
+                    # The API server sets the label and nobody can change it. Whoever applies a binding needs the right
+                    # to read ConfigMaps in `gpuplan-system`: the API server asks for it.
+                    here = {"matchLabels": {_NAME_LABEL: namespace}}
+                    read = {"name": f"grants-{namespace}", "namespace": SYSTEM_NAMESPACE}
+                    body = admission_binding(f"{policy}-{namespace}", policy, here, read)
                     yield Manifest(folder, body, about=whose, trace=partial(of.policy_binding, policy))
 
 
 def _labelled(plan: Plan, tenant: Tenant) -> Iterator[Manifest]:
-    """What holds in namespaces that are the tenant's by their label, and not by name: there may be any number of them.
+    """Yield what holds in namespaces that are the tenant's by label and not by name: there may be any number.
 
     No name of a namespace has a dot, so that none of the objects of those is called so. Their level of Pod Security is
     up to whoever makes them; so an admission policy of ours holds them to `baseline` all the same.
     """
     pools, of = about(*(quota.pool for quota in tenant.quotas)), _Traces(plan, tenant, None)
-    folder, whose, name = Stage.SCHEDULING.value, about(tenant), _labelled_parameters(tenant)
+    folder, whose, name = Stage.SCHEDULING.value, about(tenant), f"grants.{tenant.name}"
     data = parameters(tenant, None, plan.scheduler)
     body = new_object("v1", "ConfigMap", name, SYSTEM_NAMESPACE, data=data)
     yield Manifest(folder, body, about=(*whose, *pools), trace=of.parameters)
@@ -131,18 +131,15 @@ def _labelled(plan: Plan, tenant: Tenant) -> Iterator[Manifest]:
         yield Manifest(folder, binding, about=whose, trace=partial(of.policy_binding, POD_SECURITY_POLICY))
 
 
-def _labelled_parameters(tenant: Tenant) -> str:
-    return f"grants.{tenant.name}"
-
-
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
-"""What the API server labels every namespace with; nobody can change it."""
+"""The label that the API server gives every namespace; nobody can change it."""
 
 
 def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> dict[str, Any]:
-    """The level is also a warning: `enforce` judges pods alone, `warn` tells whoever applies a Deployment.
+    """Return the Namespace.
 
-    Where a tenant may use RDMA it forbids nothing, and an admission policy of ours does so in its place.
+    The level is also a warning: `enforce` judges pods alone, `warn` tells whoever applies a Deployment. If a tenant may
+    use RDMA it forbids nothing, and an admission policy of ours does so in its place.
     """
     is_held = is_held_by_rules(tenant)
     level = (PodSecurity.PRIVILEGED if is_held else tenant.spec.allow.pod_security).value
@@ -159,18 +156,10 @@ def _namespace(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> di
 # --- Quota -------------------------------------------------------------------------------------------------------
 
 
-def _banned(plan: Plan) -> dict[str, str]:
-    banned = {f"requests.{resource}": "0" for resource in (*gpu_resources(plan), *network_resources(plan))}
-    if uses_claims(plan):
-        banned |= {quota_key(name): "0" for name in (*device_classes(plan), *DRIVER_CLASSES)}
-        banned[CLAIMS_QUOTA] = "0"
-    return banned
-
-
 def _resource_quota(
-    tenant: Tenant, namespace: str, banned: Mapping[str, str], compute: Mapping[str, str]
+    tenant: Tenant, namespace: str, banned: Mapping[str, str], compute: Mapping[Counted, int]
 ) -> dict[str, Any]:
-    """Caps on what is granted, zero for every other way to a GPU: a key that is absent caps nothing.
+    """Return caps on what is granted, and zero for every other way to a GPU: a key that is absent caps nothing.
 
     Only `requests.<resource>` counts for extended resources; the API server stores `limits.<resource>` and bare names
     too, and never counts them (`isExtendedResourceNameForQuota`, `podComputeUsageHelper` in
@@ -185,11 +174,6 @@ def _resource_quota(
     Where the queue caps all that there is nothing is left. The API server keeps no empty mapping, and what applies the
     object would find it changed for ever.
     """
-    hard = {**_hard(tenant, namespace, banned), **compute}
-    return new_object("v1", "ResourceQuota", QUOTA, namespace, spec={"hard": hard} if hard else {})
-
-
-def _hard(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -> dict[str, str]:
     free = {f"requests.{resource}" for resource in tenant.spec.allow.rdma}
     hard = {key: number for key, number in banned.items() if key not in free}
     caps: dict[str, Amount | None] = {}
@@ -202,34 +186,16 @@ def _hard(tenant: Tenant, namespace: str, banned: Mapping[str, str]) -> dict[str
             hard.pop(key, None)
         else:
             hard[key] = quantity(int(total))  # part of a device is none
-    return hard
-
-
-def _class_quota(namespace: str, priority_class: str, caps: Mapping[str, int]) -> dict[str, Any]:
-    """A bound on pods of one class, beside that on all pods (`podMatchesScopeFunc` in the evaluator of pods)."""
-    of_class = {"scopeName": "PriorityClass", "operator": "In", "values": [priority_class]}
-    spec = {
-        "hard": {f"requests.{resource}": quantity(cap) for resource, cap in caps.items()},
-        "scopeSelector": {"matchExpressions": [of_class]},
-    }
-    return new_object("v1", "ResourceQuota", f"{QUOTA}-{priority_class}", namespace, spec=spec)
+    hard |= {_COMPUTE_KEYS[counted]: amount_text(counted, cap) for counted, cap in compute.items()}
+    return new_object("v1", "ResourceQuota", QUOTA, namespace, spec={"hard": hard} if hard else {})
 
 
 _COMPUTE_KEYS: Final = {Counted.CPU: "requests.cpu", Counted.MEMORY: "requests.memory", Counted.PODS: "pods"}
-"""What a ResourceQuota counts CPU, memory and pods by."""
-
-
-def _compute(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> Mapping[str, str]:
-    caps = compute_caps(tenant, namespace, scheduler)
-    return {_COMPUTE_KEYS[counted]: amount_text(counted, cap) for counted, cap in caps.items()}
-
-
-def _limit_range(namespace: str, limits: Mapping[str, Any]) -> dict[str, Any]:
-    return new_object("v1", "LimitRange", QUOTA, namespace, spec={"limits": [{"type": "Container", **limits}]})
+"""The keys by which a ResourceQuota counts CPU, memory and pods."""
 
 
 def _keys(unit: Unit) -> tuple[str, ...]:
-    """What a ResourceQuota counts a unit by."""
+    """Return the keys by which a ResourceQuota counts a unit."""
     if unit.device_class:
         return quota_key(unit.device_class), CLAIMS_QUOTA
     return () if unit.resource is None else (f"requests.{unit.resource}",)
@@ -245,43 +211,14 @@ def _members_by_role(tenant: Tenant) -> dict[str, list[Account]]:
     return {role: sorted(found[role]) for role in sorted(found)}
 
 
-def _role_binding(namespace: str, role: str, subjects: list[Account]) -> dict[str, Any]:
-    """Named by the role, which a binding cannot change. No role of Kubernetes may write quotas or namespaces."""
-    role_ref = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role}
-    listed = [{"apiGroup": _RBAC, "kind": kind, "name": name} for kind, name, _ in subjects]
-    name = f"gpuplan-{role}"
-    return new_object(f"{_RBAC}/v1", "RoleBinding", name, namespace, roleRef=role_ref, subjects=listed)
-
-
 # --- Admission ---------------------------------------------------------------------------------------------------
-
-
-def _parameters(tenant: Tenant, namespace: str, scheduler: SchedulerTraits) -> dict[str, Any]:
-    """What of its pools the tenant has in a namespace, for the admission policies to read."""
-    data = parameters(tenant, namespace, scheduler)
-    return new_object("v1", "ConfigMap", _parameters_name(namespace), SYSTEM_NAMESPACE, data=data)
-
-
-def _parameters_name(namespace: str) -> str:
-    return f"grants-{namespace}"
-
-
-def _policy_binding(policy: str, namespace: str) -> dict[str, Any]:
-    """A policy in the namespace, with its parameters.
-
-    The namespace is chosen by the label that the API server sets and nobody can change. Whoever applies a binding
-    needs the right to read ConfigMaps in `gpuplan-system`: the API server asks for it.
-    """
-    here = {"matchLabels": {_NAME_LABEL: namespace}}
-    parameters_of = {"name": _parameters_name(namespace), "namespace": SYSTEM_NAMESPACE}
-    return admission_binding(f"{policy}-{namespace}", policy, here, parameters_of)
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------
 
 
 class _Traces(NamedTuple):
-    """Where the objects of one namespace come from; without a name, those of all that are the tenant's by label."""
+    """Routes of the objects of one namespace; without a name, of all that are the tenant's by label."""
 
     plan: Plan
     tenant: Tenant
@@ -289,7 +226,7 @@ class _Traces(NamedTuple):
 
     def namespace(self) -> Routes:
         yield ("metadata", "name"), self._named()
-        yield ("metadata", "labels", TENANT_LABEL), named(self.tenant)
+        yield ("metadata", "labels", TENANT_LABEL), sources.named(self.tenant)
         for mode in ("enforce", "warn"):
             route = ("metadata", "labels", f"pod-security.kubernetes.io/{mode}")
             yield route, copied(self.tenant.at / "allow" / "podSecurity")
@@ -299,7 +236,7 @@ class _Traces(NamedTuple):
             yield ("metadata", "labels", label), (*self._named(), *chosen(self.plan.cluster.scheduler.at / "kind"))
 
     def _rdma(self) -> Links:
-        """That it is granted at all: one resource is enough."""
+        """Return the place that grants it at all: one resource is enough."""
         listed = self.tenant.spec.allow.rdma
         return chosen(self.tenant.at / "allow" / "rdma" / 0) if len(listed) == 1 else ()
 
@@ -310,22 +247,26 @@ class _Traces(NamedTuple):
             yield ("spec", "hard", f"requests.{resource}"), copied(*places) if len(places) == 1 else ()
         for key, links in _offered(self.plan).items():
             yield ("spec", "hard", key), links
-        for key, quotas in self._quotas_by_key().items():
+        by_key: dict[str, list[Quota]] = {}
+        for quota in self.tenant.quotas:
+            for key in _keys(quota.unit):
+                by_key.setdefault(key, []).append(quota)
+        for key, quotas in by_key.items():
             caps = tuple(link for quota in quotas for link in self._cap_of(quota))
-            asked = (link for quota in quotas for link in asked_by(self.plan, quota))
+            asked = (link for quota in quotas for link in sources.asked_by(self.plan, quota))
             yield ("spec", "hard", key), (*(adding(caps) if len(quotas) > 1 else caps), *asked)
         for counted, key in _COMPUTE_KEYS.items():
             yield ("spec", "hard", key), self._compute_of(counted)
 
     def class_quota(self, priority_class: str) -> Routes:
-        """Of several limits none alone decides that it is there."""
+        """Yield the routes of a bound on a class. Of several limits none alone decides that it is there."""
         stated = [
             quota.at / "classLimits" / priority_class
             for quota in self.tenant.quotas
             if priority_class in quota.class_limits
         ]
-        name = named(*(item for item in self.tenant.priority_classes if item.name == priority_class))
-        yield (), (*caps_of(self.plan), *(chosen(*stated) if len(stated) == 1 else ()))
+        name = sources.named(*(item for item in self.tenant.priority_classes if item.name == priority_class))
+        yield (), (*sources.caps_of(self.plan), *(chosen(*stated) if len(stated) == 1 else ()))
         yield ("metadata", "name"), name
         yield ("metadata", "namespace"), self._named()
         yield ("spec", "scopeSelector", "matchExpressions", 0, "values", 0), name
@@ -333,13 +274,15 @@ class _Traces(NamedTuple):
         for resource in dict.fromkeys(quota.unit.resource for quota in counted):
             quotas = [quota for quota in counted if quota.unit.resource == resource]
             caps = tuple(
-                link for quota in quotas for link in class_cap_of(self.plan, quota, self.name or "", priority_class)
+                link
+                for quota in quotas
+                for link in sources.class_cap_of(self.plan, quota, self.name or "", priority_class)
             )
-            asked = (link for quota in quotas for link in asked_by(self.plan, quota))
+            asked = (link for quota in quotas for link in sources.asked_by(self.plan, quota))
             yield ("spec", "hard", f"requests.{resource}"), (*(adding(caps) if len(quotas) > 1 else caps), *asked)
 
     def limit_range(self) -> Routes:
-        """It is there for what the tenant says or the ResourceQuota counts; any of it is enough."""
+        """Yield the routes of a LimitRange: what the tenant says or the ResourceQuota counts is enough for it."""
         yield ("metadata", "namespace"), self._named()
         item, reasons = ("spec", "limits", 0), list[Links]()
         for counted, found in defaults_of(self.tenant).items():
@@ -352,22 +295,15 @@ class _Traces(NamedTuple):
         yield (), tuple(link for link in next(iter(reasons), ()) if all(link in other for other in reasons))
 
     def _compute_of(self, counted: Counted) -> Links:
-        """Whether a quota counts here at all is its split's to say."""
+        """Return the places of a quota on compute. Whether it counts here at all is its split's to say."""
         granted = [quota for quota in self.tenant.quotas if quota.find_compute(counted)]
-        links = tuple(link for quota in granted for link in compute_cap_of(self.plan, quota, counted))
+        links = tuple(link for quota in granted for link in sources.compute_cap_of(self.plan, quota, counted))
         splits = (quota.at / "split" / (self.name or "") for quota in self.tenant.quotas if quota.split)
-        where = (*chosen(*splits), *scheduler_of(self.plan)) if links else ()
+        where = (*chosen(*splits), *sources.scheduler_of(self.plan)) if links else ()
         return (*(adding(links) if len(granted) > 1 else links), *where)
 
-    def _quotas_by_key(self) -> Mapping[str, list[Quota]]:
-        found: dict[str, list[Quota]] = {}
-        for quota in self.tenant.quotas:
-            for key in _keys(quota.unit):
-                found.setdefault(key, []).append(quota)
-        return found
-
     def role_binding(self, role: str) -> Routes:
-        """A member may be a group's name alone, which says nothing of the role."""
+        """Yield the routes of a binding. A member may be a group's name alone, which says nothing of the role."""
         yield ("metadata", "namespace"), self._named()
         members = [
             (self.tenant.at / "members" / index, member)
@@ -389,14 +325,21 @@ class _Traces(NamedTuple):
             yield ("subjects", ANY, "kind"), everyone
 
     def parameters(self) -> Routes:
-        """A line of grants is there while the cap in the namespace is above zero; lines are in the order of names."""
-        yield (), admission_of(self.plan)
+        """Yield the routes of the grants.
+
+        A line is there while the cap is above zero; lines are in the order of names.
+        """
+        yield (), sources.admission_of(self.plan)
         yield ("metadata", "name"), self._named()
-        yield ("data", "tenant"), named(self.tenant)
-        yield from self._other_resources()
+        yield ("data", "tenant"), sources.named(self.tenant)
+        # They are sorted: of several each may be in the place of another.
+        rdma = [self.tenant.at / "allow" / "rdma" / index for index in range(len(self.tenant.spec.allow.rdma))]
+        link = copied if len(rdma) == 1 else chosen
+        yield ("data", "otherResources"), link(*rdma)
+        yield ("data", "otherResources", ANY), link(*rdma)
         for index, priority in enumerate(self.tenant.priority_classes):
             at = self.tenant.at / "priorityClasses" / index
-            yield ("data", "priorityClasses", index), (*copied(at), *named(priority))
+            yield ("data", "priorityClasses", index), (*copied(at), *sources.named(priority))
         granted = grants(self.tenant, self.name)
         if not granted:
             yield ("data",), chosen(*filter(None, map(self._cap_of_zero, self.tenant.quotas)))
@@ -405,44 +348,41 @@ class _Traces(NamedTuple):
             yield ("data", "pools", index), links
             pool = quotas[0].pool
             is_kept = pool.name in self.tenant.spec.names.queues
-            called = queue_by_pool_of(self.tenant, pool) if is_kept else named(self.tenant)
-            yield ("data", "queues", index), (*links, *called, *scheduler_of(self.plan))
+            called = sources.queue_by_pool_of(self.tenant, pool) if is_kept else sources.named(self.tenant)
+            yield ("data", "queues", index), (*links, *called, *sources.scheduler_of(self.plan))
         resources = {(grant.pool, grant.resource) for grant in granted}
         for index, (quotas, links) in enumerate(self._listed(_granted, resources)):
-            asked = (link for quota in quotas for link in (*asked_by(self.plan, quota), *self._most_of(quota)))
+            asked = (link for quota in quotas for link in (*sources.asked_by(self.plan, quota), *self._most_of(quota)))
             yield ("data", "grants", index), (*links, *asked)
 
-    def _other_resources(self) -> Routes:
-        """Sorted: of several each may be in the place of another."""
-        places = [self.tenant.at / "allow" / "rdma" / index for index in range(len(self.tenant.spec.allow.rdma))]
-        yield ("data", "otherResources"), copied(*places) if len(places) == 1 else chosen(*places)
-        yield ("data", "otherResources", ANY), (copied if len(places) == 1 else chosen)(*places)
-
-    def _listed(self, key: Callable[[Quota], _T], there: Collection[_T]) -> Iterator[tuple[list[Quota], Links]]:
-        """The quotas of each line that is there, sorted; those before it could be gone, and all be elsewhere.
+    def _listed(self, key: Callable[[Quota], _T], written: Collection[_T]) -> Iterator[tuple[list[Quota], Links]]:
+        """Yield the quotas of each line that is there, sorted; those before it could be gone, and all be elsewhere.
 
         Where several quotas are of one line, none alone decides that it is there.
         """
         groups: dict[_T, list[Quota]] = {}
         for quota in sorted(self.tenant.quotas, key=_granted):
             groups.setdefault(key(quota), []).append(quota)
-        places = [place for quota in self.tenant.quotas for place in (quota.at / "pool", name_of(quota.pool))]
+        places = [place for quota in self.tenant.quotas for place in (quota.at / "pool", sources.name_of(quota.pool))]
         before: list[Origin] = places if len(self.tenant.quotas) > 1 else []
-        for item, quotas in groups.items():
+        for line, quotas in groups.items():
             alone = quotas[0] if len(quotas) == 1 else None
             cap = self._cap_of_zero(alone) if alone else None
-            if item in there:
+            if line in written:
                 own = (*copied(alone.at / "pool"), *(chosen(cap) if cap else ())) if alone else ()
-                yield quotas, (*named(quotas[0].pool), *own, *ordered(*before))
+                yield quotas, (*sources.named(quotas[0].pool), *own, *ordered(*before))
             before = [*before, cap] if cap else before
 
     def _cap_of_zero(self, quota: Quota) -> Origin | None:
-        """What would make a cap of zero: a split or a guarantee, for no limit is less than what is guaranteed."""
+        """Return what would make a cap of zero: a split or a guarantee, for no limit is less than a guarantee."""
         (number, *_) = self._cap_of(quota)
         return None if number.at == quota.at / "limit" else number.at
 
     def _most_of(self, quota: Quota) -> Links:
-        """What bounds the units of a container; the device plugin refuses several shares, whatever a tenant may."""
+        """Return what bounds the units of a container.
+
+        The device plugin refuses several shares, whatever a tenant may.
+        """
         part = quota.pool.part_with(quota.unit)
         is_sliced = part.shares_of(quota.unit) is not None and not isinstance(part.shares, Mps)
         refuses = chosen(part.shares.at / "failRequestsGreaterThanOne") if part.shares and is_sliced else ()
@@ -451,25 +391,25 @@ class _Traces(NamedTuple):
         return (*refuses, *copied(self.tenant.at / "allow" / "unitsPerContainer"))
 
     def policy_binding(self, policy: str) -> Routes:
-        yield (), admission_of(self.plan)
+        yield (), sources.admission_of(self.plan)
         if policy == QUEUES_POLICY:
-            yield (), scheduler_of(self.plan)
+            yield (), sources.scheduler_of(self.plan)
         yield ("metadata", "name"), self._named()
         yield ("spec", "paramRef", "name"), self._named()
         selector = ("spec", "matchResources", "namespaceSelector")
         yield (*selector, "matchLabels", ANY), self._named()
-        places = [namespace_of(self.tenant, name) for name in sorted(self.tenant.spec.namespaces)]
+        places = [sources.namespace_of(self.tenant, name) for name in sorted(self.tenant.spec.namespaces)]
         for index, place in enumerate(places if self.name is None else ()):
             yield (*selector, "matchExpressions", 0, "values", index), (*copied(place), *ordered(*places))
 
     def _named(self) -> Links:
         if self.name is None:
-            return (*named(self.tenant), *chosen(self.tenant.at / "labelledNamespaces"))
-        return copied(namespace_of(self.tenant, self.name))
+            return (*sources.named(self.tenant), *chosen(self.tenant.at / "labelledNamespaces"))
+        return copied(sources.namespace_of(self.tenant, self.name))
 
     def _cap_of(self, quota: Quota) -> Links:
-        """What a ResourceQuota caps in the namespace; where there is none, a limit of 0 still grants nothing."""
-        return copied(limit_of(quota)) if self.name is None else cap_of(self.plan, quota, self.name)
+        """Return what a ResourceQuota caps in the namespace; without any, a limit of 0 still grants nothing."""
+        return copied(sources.limit_of(quota)) if self.name is None else sources.cap_of(self.plan, quota, self.name)
 
 
 def _granted(quota: Quota) -> tuple[str, str]:
@@ -477,20 +417,20 @@ def _granted(quota: Quota) -> tuple[str, str]:
 
 
 def _offered(plan: Plan) -> Mapping[str, Links]:
-    """By key of a ResourceQuota, what alone decides that the cluster may hand that out.
+    """Return by key of a ResourceQuota what alone decides that the cluster may hand that out.
 
-    What several layouts or pools hand out is there without any one of them, and `nvidia.com/gpu` without all.
+    If several layouts or pools hand out a unit, it is there without any one of them; `nvidia.com/gpu` is without all.
     """
     ways: dict[str, list[Links]] = {f"requests.{resource}": [] for resource in USUAL_RESOURCES}
     for layout in plan.mig_layouts:
-        for profile, at in places_of_profiles(layout):
+        for profile, at in sources.places_of_profiles(layout):
             ways.setdefault(f"requests.{mig_resource(profile)}", []).append(chosen(at))
     of_layouts = frozenset(ways)
     for pool in plan.pools:
         for unit in pool.units:
             for key in _keys(unit):
                 if key not in of_layouts:
-                    ways.setdefault(key, []).append(resource_of(pool, unit))
+                    ways.setdefault(key, []).append(sources.resource_of(pool, unit))
     for name in (CLAIMS_QUOTA, *map(quota_key, DRIVER_CLASSES)):
-        ways[name] = [claims_of(plan)]
+        ways[name] = [sources.claims_of(plan)]
     return {key: links[0] for key, links in ways.items() if len(links) == 1}

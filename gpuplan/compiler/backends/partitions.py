@@ -12,13 +12,13 @@ from functools import partial
 from typing import Any, Final
 
 from gpuplan.compiler.backends.base import text_of
-from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.catalog import Gpu
 from gpuplan.compiler.catalog.openshift import UPSTREAM_RULES
 from gpuplan.compiler.manifests import HEADER, File, Manifest, to_yaml
 from gpuplan.compiler.manifests.bodies import given, new_object
 from gpuplan.compiler.manifests.provenance import ANY, Links, Routes, as_written, below, chosen, copied, ordered, summed
+from gpuplan.compiler.planning import sources
 from gpuplan.compiler.planning.node_features import matches_boards, rules_group
 from gpuplan.compiler.planning.node_pools import is_in_node_pool, node_pool_command
 from gpuplan.compiler.planning.plan import (
@@ -33,18 +33,6 @@ from gpuplan.compiler.planning.plan import (
     Taint,
 )
 from gpuplan.compiler.planning.pools import ROLLOUT_SUFFIX
-from gpuplan.compiler.planning.sources import (
-    default_taint_of,
-    ids_of,
-    labels_of,
-    moved_names,
-    name_of,
-    named,
-    names_of,
-    node_of,
-    resource_of,
-    rules_group_of,
-)
 from gpuplan.compiler.planning.subjects import about
 from gpuplan.compiler.policy.models import NodeLabels, Platform
 
@@ -63,8 +51,11 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
             for pool, part in _parts(plan):
                 for node in sorted(part.nodes.names):
                     trace = partial(_Traces(plan, pool).node, part, node)
-                    body, folder = _node(part, node), _folder(pool.name)
-                    yield Manifest(folder, body, is_partial=True, about=about(pool), trace=trace)
+                    # It has no taints: `spec.taints` is an atomic list (`+listType=atomic` in `core/v1`). Who applies
+                    # one taint owns them all, and would remove those of the kubelet and the node lifecycle controller.
+                    # They are in the table instead.
+                    body = new_object("v1", "Node", node, labels=_labels(part))
+                    yield Manifest(_folder(pool.name), body, is_partial=True, about=about(pool), trace=trace)
             if any(pool.taints for pool in plan.pools):
                 yield _table(plan)
         case NodeLabels.EXTERNAL:
@@ -72,7 +63,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
 
 
 def _parts(plan: Plan) -> Iterator[tuple[Pool, Pool]]:
-    """Each pool with what is shared alike in it."""
+    """Return each pool with what is shared alike in it."""
     return ((pool, part) for pool in plan.pools for part in pool.parts)
 
 
@@ -92,21 +83,18 @@ _HAS_NVIDIA_GPU: Final[Mapping[str, Any]] = {
 
 
 def _selectable(plan: Plan) -> Iterator[tuple[Pool, list[Pool]]]:
-    """The pools whose nodes can be told, with the parts for which there is a rule each.
+    """Yield the pools whose nodes can be told, with the parts for which there is a rule each.
 
     Without names or boards a rule would match every node that has an NVIDIA GPU.
     """
     for pool in plan.pools:
-        if parts := [part for part in pool.parts if _is_selectable(part.nodes)]:
+        nodes = ((part, part.nodes) for part in pool.parts)
+        if parts := [part for part, own in nodes if own.names or own.name_pattern or own.are_by_board]:
             yield pool, parts
 
 
-def _is_selectable(nodes: Nodes) -> bool:
-    return bool(nodes.names or nodes.name_pattern) or nodes.are_by_board
-
-
 def _rules(pool: str, rules: Iterable[Mapping[str, Any]], group: str) -> dict[str, Any]:
-    """One object for a pool: a node that a rollout moves goes from one of its rules to the other in one step.
+    """Return one object for a pool: a node that a rollout moves goes from one of its rules to the other in one step.
 
     OpenShift's rules have names of their own: its operator copies them to the other group, and owns the copies. A rule
     that took over a copy's name there would be collected with its owner, and the nodes' labels with it.
@@ -116,9 +104,9 @@ def _rules(pool: str, rules: Iterable[Mapping[str, Any]], group: str) -> dict[st
 
 
 def _rule(pool: Pool, part: Pool, *, asks_for_boards: bool) -> dict[str, Any]:
-    """A rule for nodes of a pool, by name, that have an NVIDIA GPU, or one of the pool's model; or by that alone.
+    """Return a rule for nodes of a pool, by name, that have an NVIDIA GPU or one of the pool's model, or by that alone.
 
-    By name since NFD knows features and not labels, and since labels such as `nvidia.com/gpu.product` change with the
+    It is by name since NFD knows features and not labels, and labels such as `nvidia.com/gpu.product` change with the
     very sharing that the rule switches. A board has its PCI id however it is shared.
     """
     is_moved = pool.rollout is not None and part is pool.rollout.moved
@@ -134,7 +122,7 @@ def _rule(pool: Pool, part: Pool, *, asks_for_boards: bool) -> dict[str, Any]:
 
 
 def _boards(gpu: Gpu) -> Iterator[dict[str, Any]]:
-    """A term for all ids of a model, and one for each that is not the model's alone: its subsystem tells it.
+    """Yield a term for all ids of a model, and one for each that is not the model's alone: its subsystem tells it.
 
     A term holds where one device has all that it says. nfd-worker has the ids as the kernel spells them, in small
     letters (`readPciDevInfo` in `source/pci/utils.go` of node-feature-discovery).
@@ -160,22 +148,20 @@ def _digits(device: str) -> str:
 
 
 def _names(nodes: Nodes) -> list[dict[str, Any]]:
-    return [{"feature": "system.name", "matchExpressions": {"nodename": match}} for match in _node_names(nodes)]
-
-
-def _node_names(nodes: Nodes) -> Iterator[dict[str, Any]]:
-    """What a node's name must be. A key has one expression in a term, and a rule wants all of its terms to match.
+    """Return the terms on a node's name. A key has one expression in a term, and a rule wants all terms to match.
 
     (`evaluateFeatureMatcher` in `pkg/apis/nfd/nodefeaturerule/rule.go` of node-feature-discovery.) NFD searches for a
     regular expression anywhere in the name, so the pattern is tied to both ends.
     """
+    matches: list[dict[str, Any]] = []
     if nodes.names:
-        yield {"op": "In", "value": sorted(nodes.names)}
-        return
-    if nodes.name_pattern is not None:
-        yield {"op": "InRegexp", "value": [f"^(?:{nodes.name_pattern})$"]}
-    if nodes.moved:
-        yield {"op": "NotIn", "value": sorted(nodes.moved)}
+        matches = [{"op": "In", "value": sorted(nodes.names)}]
+    else:
+        if nodes.name_pattern is not None:
+            matches.append({"op": "InRegexp", "value": [f"^(?:{nodes.name_pattern})$"]})
+        if nodes.moved:
+            matches.append({"op": "NotIn", "value": sorted(nodes.moved)})
+    return [{"feature": "system.name", "matchExpressions": {"nodename": match}} for match in matches]
 
 
 _BEFORE_POOLS: Final = -1
@@ -192,29 +178,31 @@ def is_kept(name: str) -> bool:
 
 
 def kept_name(cluster: Cluster, document: str) -> str:
-    """What the object is called that a document makes."""
+    """Return the name of the object that a document makes."""
     return f"{_KEPT if rules_group(cluster) == UPSTREAM_RULES else _KEPT_ON_OPENSHIFT}{document}"
 
 
 def _kept(plan: Plan, group: str) -> Iterator[Manifest]:
-    """What nodes keep; and for a pool that has none any more an object without rules.
+    """Yield what nodes keep; and for a pool that has none any more an object without rules.
 
     Neither Flux nor `kubectl apply` deletes the rule of a pool that is gone, and Argo CD waits for a person. As long as
     it is there it holds nodes, the more so if its name comes after that of the pool that they go to.
     """
-    there = {pool.name for pool, _ in _selectable(plan)}
+    selectable = {pool.name for pool, _ in _selectable(plan)}
     for retained, kept in plan.retained_nodes:
         trace = partial(_trace_kept, plan, retained, kept)
         body = _kept_rules(kept_name(plan.cluster, retained.name), retained.name, kept, group)
         yield Manifest(kept.folder, body, order=_BEFORE_POOLS, about=about(retained), trace=trace)
-    gone = {kept.spec.pool: (retained, kept) for retained, kept in plan.retained_nodes if kept.spec.pool not in there}
+    gone = {
+        kept.spec.pool: (retained, kept) for retained, kept in plan.retained_nodes if kept.spec.pool not in selectable
+    }
     for pool, (retained, kept) in gone.items():
         trace = partial(_trace_emptied, plan, kept)
         yield Manifest(kept.folder, _rules(pool, (), group), about=about(retained), trace=trace)
 
 
 def _kept_rules(rules: str, name: str, kept: RetainedNodes, group: str) -> dict[str, Any]:
-    """What nodes keep that a pool has let go, until another pool's rule says more.
+    """Return what nodes keep that a pool has let go, until another pool's rule says more.
 
     NFD goes through its rules by name, and of two values of a label the later one holds (`processNodeFeatureRule` in
     `pkg/nfd-master/nfd-master.go` of node-feature-discovery): `kept` comes before `pool`. It gives no taints: NFD lists
@@ -230,18 +218,6 @@ def _kept_rules(rules: str, name: str, kept: RetainedNodes, group: str) -> dict[
     return new_object(f"{group}/v1alpha1", "NodeFeatureRule", rules, spec={"rules": [rule]})
 
 
-# --- Node objects ------------------------------------------------------------------------------------------------
-
-
-def _node(pool: Pool, node: str) -> dict[str, Any]:
-    """A partial Node for server-side apply: labels, and no taints.
-
-    `spec.taints` is an atomic list (`+listType=atomic` in `core/v1`): who applies one taint owns them all, and would
-    remove those of the kubelet and the node lifecycle controller. They are in the table instead.
-    """
-    return new_object("v1", "Node", node, labels=_labels(pool))
-
-
 # --- A table -----------------------------------------------------------------------------------------------------
 
 
@@ -249,9 +225,7 @@ def _table(plan: Plan) -> File:
     has_machine_sets = plan.cluster.spec.platform is Platform.OPENSHIFT
     header = text_of("node-groups") + (text_of("machine-sets") if has_machine_sets else "")
     header += text_of("node-pools") if any(is_in_node_pool(pool.nodes.selector) for pool in plan.pools) else ""
-    groups = [
-        {**_row(pool), **({"machineSet": _machine_set(pool)} if has_machine_sets else {})} for _, pool in _rows(plan)
-    ]
+    groups = [_row(pool, has_machine_sets=has_machine_sets) for _, pool in _rows(plan)]
     text = HEADER + header + to_yaml({"formatVersion": 1, "nodeGroups": groups})
     path, trace = f"{Stage.PARTITIONS}/node-groups.yaml", partial(_trace_table, plan)
     return File(path, text.encode(), about=about(plan.cluster, *plan.pools), trace=trace)
@@ -261,8 +235,8 @@ def _rows(plan: Plan) -> Iterator[tuple[Pool, Pool]]:
     return ((pool, part) for pool, part in _parts(plan) if part.nodes.count)
 
 
-def _row(pool: Pool) -> dict[str, Any]:
-    nodes = pool.nodes
+def _row(pool: Pool, *, has_machine_sets: bool) -> dict[str, Any]:
+    nodes, labels, taints = pool.nodes, _labels(pool), _taints(pool)
     row = given(
         pool=pool.name,
         gpu=pool.gpu.id,
@@ -273,16 +247,14 @@ def _row(pool: Pool) -> dict[str, Any]:
         selector=dict(sorted(nodes.selector.items())),
         exceptNames=[] if nodes.names else sorted(nodes.moved),
     )
-    commands = given(command=node_pool_command(nodes.selector, _labels(pool), _taints(pool)))
-    return {**row, "labels": _labels(pool), "taints": _taints(pool), **commands}
-
-
-def _machine_set(pool: Pool) -> dict[str, Any]:
-    """What makes OpenShift's Machine API label and taint new nodes of a pool; whatever else a MachineSet has stays."""
-    is_accelerated = any(unit.resource == GPU_RESOURCE and unit.per_node for unit in pool.units)
-    accelerator = {_ACCELERATOR: f"nvidia-{pool.gpu.id.lower()}"} if is_accelerated else {}
-    machine = given(metadata={"labels": {**accelerator, **_labels(pool)}}, taints=_taints(pool))
-    return {"spec": {"template": {"spec": machine}}}
+    row |= {"labels": labels, "taints": taints, **given(command=node_pool_command(nodes.selector, labels, taints))}
+    if has_machine_sets:
+        # OpenShift's Machine API labels and taints new nodes by it; whatever else a MachineSet has stays.
+        is_accelerated = any(unit.resource == GPU_RESOURCE and unit.per_node for unit in pool.units)
+        accelerator = {_ACCELERATOR: f"nvidia-{pool.gpu.id.lower()}"} if is_accelerated else {}
+        machine = given(metadata={"labels": {**accelerator, **labels}}, taints=taints)
+        row["machineSet"] = {"spec": {"template": {"spec": machine}}}
+    return row
 
 
 # `GPULabel` of the provider `clusterapi` in kubernetes/autoscaler; what it does to nodes without GPUs is in
@@ -298,76 +270,70 @@ def _labels(pool: Pool) -> dict[str, str]:
 
 
 def _taints(pool: Pool) -> list[dict[str, str]]:
-    return [_taint(taint) for _, taint in _sorted_taints(pool)]
-
-
-def _taint(taint: Taint) -> dict[str, str]:
-    return given(key=taint.key, value=taint.value, effect=taint.effect.value)
+    taints = (taint for _, taint in _sorted_taints(pool))
+    return [given(key=taint.key, value=taint.value, effect=taint.effect.value) for taint in taints]
 
 
 def _sorted_taints(pool: Pool) -> list[tuple[int, Taint]]:
-    """The taints, each with its number in the policy."""
-    return sorted(enumerate(pool.taints), key=lambda item: (item[1].key, item[1].effect, item[1].value))
+    """Return the taints, each with its number in the policy."""
+    return sorted(enumerate(pool.taints), key=lambda pair: (pair[1].key, pair[1].effect, pair[1].value))
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------
 
 
 class _Traces(NamedTuple):
-    """Where what the nodes of one pool get comes from."""
+    """Routes of what the nodes of one pool get."""
 
     plan: Plan
     pool: Pool
 
     def rules(self, parts: Sequence[Pool]) -> Routes:
         yield (), self._way()
-        yield ("metadata", "name"), (*named(self.pool), *rules_group_of(self.plan.cluster))
+        yield ("metadata", "name"), (*sources.named(self.pool), *sources.rules_group_of(self.plan.cluster))
         for index, part in enumerate(parts):
             yield from below(("spec", "rules", index), self._rule(part))
 
     def node(self, part: Pool, node: str) -> Routes:
-        """A rollout chooses between two ways of sharing by the node's name."""
+        """Yield the routes of a node. A rollout chooses between two ways of sharing by the node's name."""
         yield (), self._way()
-        yield ("metadata", "name"), node_of(self.pool, node)
+        yield ("metadata", "name"), sources.node_of(self.pool, node)
         yield from below(("metadata",), self._marks(part))
         left, moved = self.pool.parts[0].labels, self.pool.parts[-1].labels
         for key in left.keys() | moved.keys():
             if left.get(key) != moved.get(key):
-                yield ("metadata", "labels", key), chosen(*moved_names(self.pool).places)
+                yield ("metadata", "labels", key), chosen(*sources.moved_names(self.pool).places)
 
     def row(self, part: Pool) -> Routes:
-        """A row of the table."""
+        """Yield the routes of a row of the table."""
         nodes = self.pool.at / "nodes"
-        yield ("pool",), named(self.pool)
+        yield ("pool",), sources.named(self.pool)
         yield ("gpu",), chosen(self.pool.at / "gpu")
-        yield ("nodes",), self._count(part)
+        count, moved = nodes / "count", sources.moved_names(self.pool).places
+        rollout = self.pool.rollout
+        moving = summed(*moved) if rollout and part is rollout.moved else summed(count, *moved)
+        yield ("nodes",), moving if rollout else copied(count)
         yield ("gpusPerNode",), copied(nodes / "gpusPerNode")
-        yield from below(("names",), names_of(self.pool, part.nodes.names))
+        yield from below(("names",), sources.names_of(self.pool, part.nodes.names))
         yield ("namePattern",), copied(nodes / "namePattern")
-        yield from below(("exceptNames",), names_of(self.pool, part.nodes.moved))
+        yield from below(("exceptNames",), sources.names_of(self.pool, part.nodes.moved))
         yield from below(("selector",), as_written(nodes / "selector", part.nodes.selector))
         yield from self._marks(part)
         marks = tuple(dict.fromkeys(link for _, links in self._marks(part) for link in links))
         yield ("command",), (*copied(*(nodes / "selector" / key for key in part.nodes.selector)), *marks)
 
-    def _count(self, part: Pool) -> Links:
-        count, moved = self.pool.at / "nodes" / "count", moved_names(self.pool).places
-        if not self.pool.rollout:
-            return copied(count)
-        return summed(*moved) if part is self.pool.rollout.moved else summed(count, *moved)
-
     def machine_set(self, part: Pool) -> Routes:
-        resources = (link for unit in part.units for link in resource_of(self.pool, unit))
+        resources = (link for unit in part.units for link in sources.resource_of(self.pool, unit))
         yield (), chosen(self.plan.cluster.at / "platform")
         yield (*_MACHINE, "metadata", "labels", _ACCELERATOR), (*chosen(self.pool.at / "gpu"), *resources)
         for (field, *route), links in self._marks(part):
             yield (*_MACHINE, *(("metadata",) if field == "labels" else ()), field, *route), links
 
     def _rule(self, part: Pool) -> Routes:
-        yield ("name",), named(self.pool)
+        yield ("name",), sources.named(self.pool)
         asked = chosen(self.plan.cluster.at / "matchBoards", self.pool.at / "nodes" / "matchBoards")
         matches = matches_boards(self.plan.cluster, self.pool)
-        boards = (*asked, *chosen(self.pool.at / "gpu"), *ids_of(self.pool.gpu)) if matches else asked
+        boards = (*asked, *chosen(self.pool.at / "gpu"), *sources.ids_of(self.pool.gpu)) if matches else asked
         yield ("matchAny",), boards
         if matches or len([*_boards(self.pool.gpu)]) > 1:  # the term may be among several
             yield ("matchFeatures", len(_names(part.nodes))), boards[: len(asked) + 1]
@@ -375,25 +341,25 @@ class _Traces(NamedTuple):
         yield from self._marks(part)
         match = ("matchFeatures", ANY, "matchExpressions", "nodename", "value")
         if part.nodes.names:
-            yield from below(match, names_of(self.pool, part.nodes.names))
+            yield from below(match, sources.names_of(self.pool, part.nodes.names))
             return
         if part.nodes.name_pattern is not None:
             yield ("matchFeatures", 0, *match[2:]), copied(self.pool.at / "nodes" / "namePattern")
         if part.nodes.moved:
             last = len(_names(part.nodes)) - 1
-            yield from below(("matchFeatures", last, *match[2:]), names_of(self.pool, part.nodes.moved))
+            yield from below(("matchFeatures", last, *match[2:]), sources.names_of(self.pool, part.nodes.moved))
 
     def _marks(self, part: Pool) -> Routes:
-        """Labels and taints."""
-        yield from below(("labels",), labels_of(self.plan, part))
+        """Yield the routes of labels and taints."""
+        yield from below(("labels",), sources.labels_of(self.plan, part))
         for number, (index, _) in enumerate(_sorted_taints(self.pool)):
             yield from below(("taints", number), self._taint(index))
 
     def _taint(self, index: int) -> Routes:
-        """Taints stand by their key and, those that have one key, by the rest: another one may then look the same."""
+        """Yield the routes of a taint. Taints stand by their key, and by the rest if they have one key."""
         taints, own_taint = self.pool.taints, self.pool.taints[index]
         if own_taint.is_default:
-            yield (), default_taint_of(self.pool, own_taint)
+            yield (), sources.default_taint_of(self.pool, own_taint)
         alike = [taint for other, taint in enumerate(taints) if other != index and taint.key == own_taint.key]
         by_key = (taint.place("key") for taint in taints if len(taints) > 1)
         order = ordered(*by_key, *(taint.place(field) for taint in alike for field in ("effect", "value")))
@@ -407,10 +373,10 @@ class _Traces(NamedTuple):
 
 
 def _trace_table(plan: Plan) -> Routes:
-    """Its rows stand by the names of pools."""
+    """Yield the routes of the table, whose rows stand by the names of pools."""
     yield (), chosen(plan.cluster.at / "nodeLabels")
     if len(plan.pools) > 1:
-        yield ("nodeGroups",), ordered(*(name_of(pool) for pool in plan.pools))
+        yield ("nodeGroups",), ordered(*(sources.name_of(pool) for pool in plan.pools))
     for index, (pool, part) in enumerate(_rows(plan)):
         of = _Traces(plan, pool)
         yield from below(("nodeGroups", index), of.row(part))
@@ -418,35 +384,29 @@ def _trace_table(plan: Plan) -> Routes:
 
 
 _MACHINE: Final = ("spec", "template", "spec")
-"""Where a MachineSet says what its nodes have."""
+"""The place in a MachineSet of what its nodes have."""
 
 
 def _trace_emptied(plan: Plan, kept: RetainedNodes) -> Routes:
-    """That the pool is gone leaves no place: it is the document that says that there was one."""
+    """Yield the routes of an emptied object: only the document says that there was a pool."""
     yield (), chosen(plan.cluster.at / "nodeLabels", kept.at / "pool")
-    yield ("metadata", "name"), (*copied(kept.at / "pool"), *rules_group_of(plan.cluster))
+    yield ("metadata", "name"), (*copied(kept.at / "pool"), *sources.rules_group_of(plan.cluster))
 
 
 def _trace_kept(plan: Plan, retained: Retained, kept: RetainedNodes) -> Routes:
-    """All is as the document has it, in the form of a rule."""
+    """Yield the routes of what the document has, in the form of a rule."""
     yield (), chosen(plan.cluster.at / "nodeLabels", kept.at / "pool")
-    yield ("metadata", "name"), (*named(retained), *rules_group_of(plan.cluster))
+    yield ("metadata", "name"), (*sources.named(retained), *sources.rules_group_of(plan.cluster))
     rule = ("spec", "rules", 0)
-    yield (*rule, "name"), named(retained)
+    yield (*rule, "name"), sources.named(retained)
     yield from below((*rule, "labels"), as_written(kept.at / "labels", kept.spec.labels))
-    for term, field, listed in _terms(kept):
-        match = (*rule, "matchFeatures", term, "matchExpressions", "nodename", "value")
-        yield from below(match, _sorted_names(kept.at / field, listed))
+    # The term that lists names is the first, or comes after that of a pattern.
+    named_nodes, moved = (0, "names", kept.nodes.names), (1, "exceptNames", kept.nodes.moved)
+    term, field, listed = named_nodes if kept.nodes.names else moved
+    match = (*rule, "matchFeatures", term, "matchExpressions", "nodename", "value")
+    order = ordered(*(kept.at / field / index for index in range(len(listed))))
+    for number, (_, index) in enumerate(sorted((name, index) for index, name in enumerate(listed))):
+        own = kept.at / field / index
+        yield (*match, number), (*copied(own), *(link for link in order if link.at != own))
     if kept.nodes.name_pattern:
         yield (*rule, "matchFeatures", 0, "matchExpressions", "nodename", "value"), copied(kept.at / "namePattern")
-
-
-def _terms(kept: RetainedNodes) -> Iterator[tuple[int, str, Sequence[str]]]:
-    """The terms that list names, by their number, each with the field that does."""
-    yield (0, "names", kept.nodes.names) if kept.nodes.names else (1, "exceptNames", kept.nodes.moved)
-
-
-def _sorted_names(at: Origin, listed: Sequence[str]) -> Routes:
-    order = ordered(*(at / index for index in range(len(listed))))
-    for number, (_, index) in enumerate(sorted((name, index) for index, name in enumerate(listed))):
-        yield (number,), (*copied(at / index), *(link for link in order if link.at != at / index))

@@ -13,7 +13,7 @@ from gpuplan.compiler.planning.subjects import about
 
 
 def render(plan: Plan) -> Iterator[Manifest]:
-    """The objects that the policies do not make; entries of ConfigMaps that are retained are the GPU Operator's.
+    """Yield the objects that the policies do not make; entries of ConfigMaps that are retained are the GPU Operator's.
 
     What is no object, which GPU725 says, is none here: plans with errors are compared as well.
     """

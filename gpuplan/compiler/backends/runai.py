@@ -1,4 +1,4 @@
-"""The back end of Run:ai: what to tell its control plane, as the requests to send.
+"""The back end of Run:ai: the requests to send to its control plane.
 
 Run:ai keeps node pools, departments and projects itself and writes them into the cluster, where nothing else may. So
 these are files that nothing applies, each the body of one request, and a page that says where to send it and in which
@@ -35,6 +35,7 @@ from gpuplan.compiler.manifests.provenance import (
     multiplying,
     ordered,
 )
+from gpuplan.compiler.planning import sources
 from gpuplan.compiler.planning.amounts import ComputeShare, shares_in_pool
 from gpuplan.compiler.planning.fallbacks import in_order, ordering_fallbacks
 from gpuplan.compiler.planning.plan import POOL_LABEL, Counted, Plan, Pool, Quota, Stage, Tenant
@@ -50,25 +51,13 @@ from gpuplan.compiler.planning.projects import (
     times_of,
 )
 from gpuplan.compiler.planning.schedulers.runai import RUNAI
-from gpuplan.compiler.planning.sources import (
-    because_of,
-    compute_left_of,
-    compute_of,
-    in_gpus,
-    left_of,
-    limit_of,
-    name_of,
-    named,
-    namespace_of,
-    scheduler_of,
-)
 from gpuplan.compiler.planning.subjects import about, families
 
 FOLDER: Final = f"{Stage.SCHEDULING.value}/runai"
 
 
 class Request(NamedTuple):
-    """``missing`` are the ids that only Run:ai knows, which whoever sends it must add to the body."""
+    """A request to Run:ai's API. ``missing`` are the ids that only Run:ai knows, which whoever sends it must add."""
 
     kind: str
     name: str
@@ -86,20 +75,20 @@ class Request(NamedTuple):
 
 
 def render(plan: Plan) -> Iterator[File]:
-    """Nothing, unless the cluster's scheduler is Run:ai."""
+    """Yield the requests as files, if the cluster's scheduler is Run:ai."""
     if plan.scheduler is not RUNAI:
         return
-    found = tuple(_requests(plan))
-    for request in {request.file: request for request in found}.values():
+    requests = tuple(_requests(plan))
+    for request in {request.file: request for request in requests}.values():
         data = (json.dumps(request.body, indent=2) + "\n").encode()
         yield File(f"{FOLDER}/{request.file}", data, about=request.about, trace=request.trace)
     everything = about(plan.cluster, *plan.pools, *plan.tenants)
-    trace = partial(_trace_guide, plan, found)
-    yield File(f"{FOLDER}/README.md", _guide(plan, found).encode(), about=everything, trace=trace)
+    trace = partial(_trace_guide, plan, requests)
+    yield File(f"{FOLDER}/README.md", _guide(plan, requests).encode(), about=everything, trace=trace)
 
 
 def _requests(plan: Plan) -> Iterator[Request]:
-    """In the order in which they must be sent: what a request names has to be there.
+    """Yield the requests in the order in which they must be sent: what one names has to be there.
 
     Where the policy leaves the cluster's id out, whoever sends the request adds it.
     """
@@ -122,27 +111,21 @@ def _requests(plan: Plan) -> Iterator[Request]:
         trace = partial(_trace_project, plan, part)
         yield Request("projects", name, "POST", path, body, missing, subjects, trace)
     for part in projects(plan):
-        if body := _policy(part):
-            yield from _policies(plan, part, body)
+        body, project = _policy(part), (f"meta.projectId of `{part.namespace}`",)
+        for kind in _POLICY_KINDS if body else ():
+            path, trace = f"/api/v2/policy/{kind}", partial(_trace_limits, plan, part)
+            yield Request("policies", part.namespace, "PUT", path, body, project, about(part.tenant), trace)
 
 
-_POLICY_KINDS = ("workspaces", "trainings", "inferences")
-
-
-def _policies(plan: Plan, part: Project, body: dict[str, Any]) -> Iterator[Request]:
-    """The same for every kind of workload that has one container."""
-    for kind in _POLICY_KINDS:
-        missing = (f"meta.projectId of `{part.namespace}`",)
-        path = f"/api/v2/policy/{kind}"
-        trace = partial(_trace_limits, plan, part)
-        yield Request("policies", part.namespace, "PUT", path, body, missing, about(part.tenant), trace)
+_POLICY_KINDS: Final = ("workspaces", "trainings", "inferences")
+"""Every kind of workload that has one container."""
 
 
 # --- Bodies ------------------------------------------------------------------------------------------------------
 
 
 def _node_pool(plan: Plan, pool: Pool) -> dict[str, Any]:
-    """The nodes with the pool's label (`NodepoolCreateFields` of the client)."""
+    """Return the nodes with the pool's label (`NodepoolCreateFields` of the client)."""
     placement = pool.spec.placement
     return given(
         name=pool.name,
@@ -155,30 +138,30 @@ def _node_pool(plan: Plan, pool: Pool) -> dict[str, Any]:
     )
 
 
-def _department(plan: Plan, item: Department, ranks: Mapping[int, str]) -> dict[str, Any]:
-    """What a tenant has together with all that are part of it (`DepartmentCreationRequest`)."""
-    compute = {pool.name: shares_in_pool(plan, item.tenant, pool) for pool in plan.pools}
+def _department(plan: Plan, whole: Department, ranks: Mapping[int, str]) -> dict[str, Any]:
+    """Return what a tenant has together with all that are part of it (`DepartmentCreationRequest`)."""
+    compute = {pool.name: shares_in_pool(plan, whole.tenant, pool) for pool in plan.pools}
     return {
-        "name": item.tenant.name,
-        **_scheduling_rules(item.tenant),
-        "resources": _resources(item.tenant, item.grants, compute, ranks),
+        "name": whole.tenant.name,
+        **_scheduling_rules(whole.tenant),
+        "resources": _resources(whole.tenant, whole.grants, compute, ranks),
     }
 
 
-def _project(plan: Plan, item: Project, ranks: Mapping[int, str]) -> dict[str, Any]:
-    """What a namespace has (`ProjectCreationRequest`).
+def _project(plan: Plan, part: Project, ranks: Mapping[int, str]) -> dict[str, Any]:
+    """Return what a namespace has (`ProjectCreationRequest`).
 
     Work that names no node pool is sent to the first that has room: in the order in which the policy names them, but
     for a pool that another one falls back to, which comes after that.
     """
-    tenant, name = item.tenant, item.namespace
+    tenant, name = part.tenant, part.namespace
     compute = {pool.name: shares_in_pool(plan, tenant, pool, is_rest=True, namespace=name) for pool in plan.pools}
     return {
-        "name": item.namespace,
-        "requestedNamespace": item.namespace,
+        "name": part.namespace,
+        "requestedNamespace": part.namespace,
         "defaultNodePools": _default_pools(plan, tenant),
         **_scheduling_rules(tenant),
-        "resources": _resources(item.tenant, item.grants, compute, ranks),
+        "resources": _resources(part.tenant, part.grants, compute, ranks),
     }
 
 
@@ -193,7 +176,7 @@ SCHEDULING_RULES: Final = {
     ("trainings", "run"): "trainingJobTimeLimitSeconds",
     ("trainings", "idle"): "trainingJobMaxIdleDurationSeconds",
 }
-"""What `SchedulingRules` of the client call a tenant's `timeLimits`."""
+"""The names of a tenant's `timeLimits` in `SchedulingRules` of the client."""
 
 
 def _rule(at: Origin) -> str:
@@ -202,7 +185,7 @@ def _rule(at: Origin) -> str:
 
 
 def _scheduling_rules(tenant: Tenant) -> dict[str, Any]:
-    """Those that say nothing are left out. A department's hold for its projects as well."""
+    """Return the rules that say something. A department's hold for its projects as well."""
     return given(schedulingRules={_rule(at): seconds(time) for at, time in times_of(tenant)})
 
 
@@ -211,16 +194,16 @@ def _trace_rules(tenant: Tenant) -> Routes:
         yield ("schedulingRules", _rule(at)), copied(at)
 
 
-def _policy(item: Project) -> dict[str, Any]:
-    """What workloads may ask for (`TrainingPolicyOverwriteRequestV2`); empty where the tenant says nothing of it.
+def _policy(part: Project) -> dict[str, Any]:
+    """Return what workloads may ask for (`TrainingPolicyOverwriteRequestV2`), or nothing if the tenant bounds nothing.
 
     Fractions are of one GPU, so that nothing is to be bounded where there is nothing else.
     """
-    most = item.tenant.spec.allow.units_per_container
-    if most is None or not any(quota.unit.resource for quota in item.tenant.quotas):
+    most = part.tenant.spec.allow.units_per_container
+    if most is None or not any(quota.unit.resource for quota in part.tenant.quotas):
         return {}
     rules = {"compute": {"gpuDevicesRequest": {"max": most}}}
-    return {"meta": {"name": item.namespace, "scope": "project"}, "policy": {"rules": rules}}
+    return {"meta": {"name": part.namespace, "scope": "project"}, "policy": {"rules": rules}}
 
 
 def _resources(
@@ -229,26 +212,23 @@ def _resources(
     compute: Mapping[str, Mapping[Counted, ComputeShare]],
     ranks: Mapping[int, str],
 ) -> list[dict[str, Any]]:
-    """Every pool is named: Run:ai lets a project use what is idle in those that it is told nothing about."""
-    return [
-        {
-            "nodePool": {"name": pool},
-            "gpu": _gpu(tenant, grant),
-            **{counted.value: _gpu(tenant, _grant(counted, share)) for counted, share in compute[pool].items()},
-            "rank": ranks[tenant.spec.surplus.rank],
-        }
-        for pool, grant in grants.items()
-    ]
+    """Return what is had of every pool.
 
-
-def _grant(counted: Counted, share: ComputeShare) -> Grant:
-    """In thousandths of a CPU and millions of bytes, as in the queues of KAI-Scheduler."""
-    one = 1 if counted is Counted.CPU else 1_000_000
-    return Grant(Ratio(share.guaranteed, one), None if share.limit is None else Ratio(share.limit, one))
+    Run:ai lets a project use what is idle in pools that it is told nothing about.
+    """
+    resources = []
+    for pool, grant in grants.items():
+        row = {"nodePool": {"name": pool}, "gpu": _gpu(tenant, grant)}
+        for counted, share in compute[pool].items():
+            one = 1 if counted is Counted.CPU else 1_000_000  # thousandths of a CPU and millions of bytes, as with KAI
+            limit = None if share.limit is None else Ratio(share.limit, one)
+            row[counted.value] = _gpu(tenant, Grant(Ratio(share.guaranteed, one), limit))
+        resources.append({**row, "rank": ranks[tenant.spec.surplus.rank]})
+    return resources
 
 
 def _gpu(tenant: Tenant, grant: Grant) -> dict[str, Any]:
-    """Who has no weight gets no surplus, and so no more than its guarantee."""
+    """Return the numbers of a grant. Without a weight there is no surplus, and so no more than the guarantee."""
     weight = tenant.surplus_weight
     if weight == 0:
         return {"deserved": _number(grant.deserved), "limit": _number(grant.deserved)}
@@ -269,62 +249,50 @@ _TOPOLOGY_NOTE: Final = "Node pool"
 
 
 def _guide(plan: Plan, requests: Sequence[Request]) -> str:
-    parts = (
-        _HEADER,
-        f"# Run:ai of cluster {plan.cluster.name}\n",
-        "Nothing applies these files: each is the body of a request to Run:ai's API, to be sent from top to bottom.\n",
-        _table(requests),
-        *_notes(plan, requests),
-        text_of("runai-uncertain") + (text_of("runai-uncertain-compute") if plan.compute_trees else ""),
-    )
-    return "\n".join(parts)
-
-
-def _table(requests: Iterable[Request]) -> str:
-    rows = (
-        f"| {markdown_code(request.file)} | {markdown_code(f'{request.method} {request.path}')} "
-        f"| {', '.join(_missing(request)) or '-'} |\n"
-        for request in requests
-    )
-    return "".join(("| body | request | to be added |\n|---|---|---|\n", *rows))
-
-
-def _missing(request: Request) -> Iterator[str]:
-    if request.kind != "policies" and "clusterId" not in request.body:
-        yield "clusterId"
-    yield from request.missing
-
-
-def _notes(plan: Plan, requests: Sequence[Request]) -> Iterator[str]:
+    table = "| body | request | to be added |\n|---|---|---|\n"
+    for request in requests:
+        call = markdown_code(f"{request.method} {request.path}")
+        lacks_cluster = request.kind != "policies" and "clusterId" not in request.body
+        added = ", ".join((*(("clusterId",) if lacks_cluster else ()), *request.missing))
+        table += f"| {markdown_code(request.file)} | {call} | {added or '-'} |\n"
+    notes = []
     if any(request.missing for request in requests):
-        yield "Run:ai gives the ids when it makes what they belong to: look them up by name.\n"
-    namespaces = [namespace for tenant in plan.tenants for namespace in tenant.spec.namespaces]
-    if namespaces:
-        yield (
+        notes.append("Run:ai gives the ids when it makes what they belong to: look them up by name.\n")
+    if any(tenant.spec.namespaces for tenant in plan.tenants):
+        notes.append(
             "The namespaces are gpuplan's and carry `runai/queue`, by which Run:ai finds them: its cluster must not "
             "make them itself (`createNamespaces: false`).\n"
         )
     for pool in plan.pools:
         if pool.spec.topology:
-            labels = ", ".join(map(markdown_code, pool.spec.topology))
-            name = markdown_code(pool.name)
-            yield f"{_TOPOLOGY_NOTE} {name} needs a network topology of {labels}, and its id as `networkTopologyId`.\n"
+            labels, name = ", ".join(map(markdown_code, pool.spec.topology)), markdown_code(pool.name)
+            need = f"{name} needs a network topology of {labels}, and its id as `networkTopologyId`.\n"
+            notes.append(f"{_TOPOLOGY_NOTE} {need}")
+    parts = (
+        _HEADER,
+        f"# Run:ai of cluster {plan.cluster.name}\n",
+        "Nothing applies these files: each is the body of a request to Run:ai's API, to be sent from top to bottom.\n",
+        table,
+        *notes,
+        text_of("runai-uncertain") + (text_of("runai-uncertain-compute") if plan.compute_trees else ""),
+    )
+    return "\n".join(parts)
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------
 
 
 def _trace_request(plan: Plan) -> Routes:
-    yield (), scheduler_of(plan)
+    yield (), sources.scheduler_of(plan)
     yield ("clusterId",), copied(plan.cluster.scheduler.at / "runai" / "clusterId")
 
 
 def _trace_node_pool(plan: Plan, pool: Pool) -> Routes:
-    """Whoever protects work longest in a pool does so for everybody."""
+    """Yield the routes of a node pool. Whoever protects work longest in a pool does so for everybody."""
     yield from _trace_request(plan)
-    yield (), because_of(pool)
-    yield ("name",), named(pool)
-    yield ("labelValue",), named(pool)
+    yield (), sources.because_of(pool)
+    yield ("name",), sources.named(pool)
+    yield ("labelValue",), sources.named(pool)
     configuration = "schedulingConfiguration"
     yield (configuration, "placementStrategy"), copied(pool.at / "placement")
     of_pool = [tenant for tenant in plan.tenants if any(quota.pool.name == pool.name for quota in tenant.quotas)]
@@ -332,63 +300,60 @@ def _trace_node_pool(plan: Plan, pool: Pool) -> Routes:
     yield (configuration, "minGuaranteedRuntime"), chosen(*places)
 
 
-def _trace_department(plan: Plan, item: Department) -> Routes:
+def _trace_department(plan: Plan, whole: Department) -> Routes:
     yield from _trace_request(plan)
-    yield (), because_of(item.tenant)
-    yield ("name",), named(item.tenant)
-    yield from _trace_rules(item.tenant)
-    quotas = plan.tree.together[item.tenant.name]
-    yield from below(("resources",), _trace_resources(plan, item.tenant, _whole_numbers(plan, item.tenant, quotas)))
+    yield (), sources.because_of(whole.tenant)
+    yield ("name",), sources.named(whole.tenant)
+    yield from _trace_rules(whole.tenant)
+    quotas = plan.tree.together[whole.tenant.name]
+    yield from below(("resources",), _trace_resources(plan, whole.tenant, _whole_numbers(plan, whole.tenant, quotas)))
 
 
-def _trace_project(plan: Plan, item: Project) -> Routes:
-    name = copied(namespace_of(item.tenant, item.namespace))
+def _trace_project(plan: Plan, part: Project) -> Routes:
+    name = copied(sources.namespace_of(part.tenant, part.namespace))
     yield from _trace_request(plan)
     yield (), choosing(name)
     yield ("name",), name
     yield ("requestedNamespace",), name
-    yield from _trace_rules(item.tenant)
-    for index, pool in enumerate(_default_pools(plan, item.tenant)):
-        first = next(quota for quota in item.tenant.quotas if quota.pool.name == pool)
-        yield ("defaultNodePools", index), (*copied(first.at / "pool"), *named(first.pool))
-    named_pools = list(dict.fromkeys(quota.pool.name for quota in item.tenant.quotas))
+    yield from _trace_rules(part.tenant)
+    for index, pool in enumerate(_default_pools(plan, part.tenant)):
+        first = next(quota for quota in part.tenant.quotas if quota.pool.name == pool)
+        yield ("defaultNodePools", index), (*copied(first.at / "pool"), *sources.named(first.pool))
+    named_pools = list(dict.fromkeys(quota.pool.name for quota in part.tenant.quotas))
     yield ("defaultNodePools", ANY), ordered(*ordering_fallbacks(plan.pools, named_pools))
-    numbers = [(quota, _numbers_of_part(plan, item, quota)) for quota in item.tenant.quotas]
-    yield from below(("resources",), _trace_resources(plan, item.tenant, numbers, item.namespace))
+    numbers: list[tuple[Quota, _Numbers]] = []
+    for quota in part.tenant.quotas:  # a namespace has its part of what its tenant leaves to none of its own parts
+        rest, limit = sources.left_of(plan.tree, part.tenant, quota), copied(sources.limit_of(quota))
+        if len(part.tenant.spec.namespaces) > 1:
+            split = multiplied(*(quota.at / "split" / each for each in quota.split))
+            rest, limit = (*multiplying(rest), *split), (*multiplying(limit), *split)
+        numbers.append((quota, (rest, limit)))
+    yield from below(("resources",), _trace_resources(plan, part.tenant, numbers, part.namespace))
 
 
 _Numbers = tuple[Links, Links]
-"""What makes the units of a quota that are guaranteed, and those of its limit."""
+"""The links of the units of a quota that are guaranteed, and those of its limit."""
 
 
 def _whole_numbers(plan: Plan, tenant: Tenant, quotas: Iterable[Quota]) -> list[tuple[Quota, _Numbers]]:
-    """Those of others are there by their parents."""
+    """Return the links of quotas, also of those that are there by their parents."""
     holders = {quota.at: holder for holder in plan.tenants for quota in holder.quotas}
-    found = []
+    numbers = []
     for quota in quotas:
         path = plan.tree.path(holders[quota.at])
         below_it = chosen(*(part.at / "parent" for part in path if part is not tenant))
         guaranteed = (*copied(quota.at / "guaranteed"), *below_it)
-        found.append((quota, (guaranteed, (*copied(limit_of(quota)), *below_it))))
-    return found
-
-
-def _numbers_of_part(plan: Plan, item: Project, quota: Quota) -> _Numbers:
-    """A namespace's part of what its tenant leaves to none of those that are part of it."""
-    left, limit = left_of(plan.tree, item.tenant, quota), copied(limit_of(quota))
-    split = multiplied(*(quota.at / "split" / name for name in quota.split))
-    if len(item.tenant.spec.namespaces) == 1:
-        return left, limit
-    return (*multiplying(left), *split), (*multiplying(limit), *split)
+        numbers.append((quota, (guaranteed, (*copied(sources.limit_of(quota)), *below_it))))
+    return numbers
 
 
 def _trace_resources(
     plan: Plan, tenant: Tenant, numbers: Sequence[tuple[Quota, _Numbers]], namespace: str | None = None
 ) -> Routes:
-    """Every pool is there, in the order of names; with a weight of zero the limit is what is guaranteed."""
+    """Yield the routes of every pool, in the order of names; with a weight of zero the limit is what is guaranteed."""
     weight = copied(tenant.at / "surplus" / "weight")
     for index, pool in enumerate(plan.pools):
-        yield (index, "nodePool", "name"), named(pool)
+        yield (index, "nodePool", "name"), sources.named(pool)
         found = [(quota, made) for quota, made in numbers if quota.pool.name == pool.name]
         guaranteed, limit = (_in_pool([(quota, made[side]) for quota, made in found]) for side in (0, 1))
         unbounded = [quota for quota, _ in found if quota.limit is None]
@@ -400,24 +365,27 @@ def _trace_resources(
         yield (index, "gpu", "overQuotaWeight"), weight
         for counted in (Counted.CPU, Counted.MEMORY):
             yield from below((index, counted.value), _trace_compute(plan, tenant, pool, counted, namespace))
-    yield (ANY, "rank"), _rank(plan, tenant)
-    names = map(name_of, plan.pools) if len(plan.pools) > 1 else ()
+    # Ranks are counted from zero, so that those nearer to it on the same side decide as well.
+    rank = tenant.spec.surplus.rank
+    nearer = [other for other in plan.tenants if min(rank, 0) <= other.spec.surplus.rank <= max(rank, 0)]
+    yield (ANY, "rank"), chosen(*(other.at / "surplus" / "rank" for other in nearer if rank))
+    names = map(sources.name_of, plan.pools) if len(plan.pools) > 1 else ()
     moved = ordered(*names)
     for route in (("nodePool", "name"), ("gpu", "deserved"), ("gpu", "limit"), ("cpu",), ("memory",)):
         yield (ANY, *route), moved
 
 
 def _trace_compute(plan: Plan, tenant: Tenant, pool: Pool, counted: Counted, namespace: str | None) -> Routes:
-    """A department has what its tenant says, with those below it; a project a namespace's part of what that leaves."""
+    """Yield what a department's tenant says, with those below it, or a namespace's part of what that leaves."""
     tree = plan.compute_trees.get(counted)
     held = [quota for quota in tree.together[tenant.name] if quota.pool.name == pool.name] if tree else []
     own = [quota for quota in held if any(quota.at == item.at for item in tenant.quotas)]
     if tree is None or not own:
         return
     quotas, weight = own if namespace else held, chosen(tenant.at / "surplus" / "weight")
-    lefts = [compute_left_of(tree, tenant, quota, counted) for quota in quotas]
-    wholes = [compute_of(quota, counted, "guaranteed") for quota in quotas]
-    limits = [compute_of(quota, counted, "limit") for quota in quotas]
+    lefts = [sources.compute_left_of(tree, tenant, quota, counted) for quota in quotas]
+    wholes = [sources.compute_of(quota, counted, "guaranteed") for quota in quotas]
+    limits = [sources.compute_of(quota, counted, "limit") for quota in quotas]
     splits = multiplied(*(quota.at / "split" / name for quota in quotas for name in quota.split)) if namespace else ()
     places = chosen(*(quota.at / "pool" for quota in quotas))
     for field, parts in (("deserved", lefts if namespace else wholes), ("limit", limits)):
@@ -428,43 +396,39 @@ def _trace_compute(plan: Plan, tenant: Tenant, pool: Pool, counted: Counted, nam
     yield ("overQuotaWeight",), copied(tenant.at / "surplus" / "weight")
 
 
-def _in_pool(found: Sequence[tuple[Quota, Links]]) -> Links:
-    """What the quotas in one pool come to, in GPUs."""
-    parts = ((quota, adding(made) if len(found) > 1 else made) for quota, made in found)
-    links = (link for quota, made in parts for link in in_gpus(quota, made))
-    return (*links, *chosen(*(quota.at / "pool" for quota, _ in found)))
+def _in_pool(quotas: Sequence[tuple[Quota, Links]]) -> Links:
+    """Return what the quotas in one pool come to, in GPUs."""
+    parts = ((quota, adding(made) if len(quotas) > 1 else made) for quota, made in quotas)
+    links = (link for quota, made in parts for link in sources.in_gpus(quota, made))
+    return (*links, *chosen(*(quota.at / "pool" for quota, _ in quotas)))
 
 
-def _rank(plan: Plan, tenant: Tenant) -> Links:
-    """Ranks are counted from zero, so that those nearer to it on the same side decide as well."""
-    own = tenant.spec.surplus.rank
-    nearer = (other for other in plan.tenants if min(own, 0) <= other.spec.surplus.rank <= max(own, 0))
-    return chosen(*(other.at / "surplus" / "rank" for other in nearer)) if own else ()
-
-
-def _trace_limits(plan: Plan, item: Project) -> Routes:
-    name = copied(namespace_of(item.tenant, item.namespace))
-    yield (), (*scheduler_of(plan), *choosing(name))
+def _trace_limits(plan: Plan, part: Project) -> Routes:
+    name = copied(sources.namespace_of(part.tenant, part.namespace))
+    yield (), (*sources.scheduler_of(plan), *choosing(name))
     yield ("meta", "name"), name
-    yield ("policy", "rules"), copied(item.tenant.at / "allow" / "unitsPerContainer")
+    yield ("policy", "rules"), copied(part.tenant.at / "allow" / "unitsPerContainer")
 
 
 def _trace_guide(plan: Plan, requests: Sequence[Request]) -> Routes:
-    """The rows of the table, by line, in the order of names, and the notes on pools."""
-    yield (), scheduler_of(plan)
+    """Yield the rows of the table, by line, in the order of names, and the notes on pools."""
+    yield (), sources.scheduler_of(plan)
     lines = _guide(plan, requests).splitlines()
-    yield (lines.index(f"# Run:ai of cluster {plan.cluster.name}"),), named(plan.cluster)
+    yield (lines.index(f"# Run:ai of cluster {plan.cluster.name}"),), sources.named(plan.cluster)
     start = next(number for number, line in enumerate(lines) if line.startswith("|---")) + 1
     orders: dict[str, Sequence[Pool] | Sequence[Tenant]] = {"node-pools": plan.pools, "departments": plan.tree.roots}
     for number, request in enumerate(requests, start):
         yield (number,), tuple(link for route, links in request.trace() if route == () for link in links)
-        yield (number,), ordered(*map(name_of, orders.get(request.kind, plan.tenants)))
+        yield (number,), ordered(*map(sources.name_of, orders.get(request.kind, plan.tenants)))
     for number, part in enumerate(projects(plan), start + len(plan.pools) + len(plan.tree.roots)):
         path = plan.tree.path(part.tenant)
-        yield (number,), (*named(path[-1]), *chosen(*(tenant.at / "parent" for tenant in path)))
+        yield (number,), (*sources.named(path[-1]), *chosen(*(tenant.at / "parent" for tenant in path)))
     notes = (number for number, line in enumerate(lines) if line.startswith(_TOPOLOGY_NOTE))
     for number, pool in zip(notes, (pool for pool in plan.pools if pool.spec.topology), strict=True):
         yield (
             (number,),
-            (*named(pool), *copied(*(pool.at / "topology" / index for index in range(len(pool.spec.topology))))),
+            (
+                *sources.named(pool),
+                *copied(*(pool.at / "topology" / index for index in range(len(pool.spec.topology)))),
+            ),
         )

@@ -1,4 +1,4 @@
-"""What Argo CD and Flux read on objects: the order in which to apply them, and what it takes to remove them.
+"""Annotations that Argo CD and Flux read on objects: the order of applying them, and what it takes to remove them.
 
 What a kind needs is in `manifests/kinds/`, so that what protects it holds wherever it is written. Where the
 policy chooses no tool, both tools' annotations are written: they protect whoever syncs the folders in some other way,
@@ -34,11 +34,11 @@ _CONFIG_MAPS: Final = {
     # Whatever is pruned last waits until all else is healthy, and a training Job is that when it has ended.
     Stage.WORKLOADS.value: Care(wave=-10, prune=Removal.NEVER, is_left_over=True),
 }
-"""ConfigMaps of some stages."""
+"""The care for ConfigMaps of some stages."""
 
 
 def annotate(manifest: Manifest, cluster: Cluster) -> Manifest:
-    """The object with the annotations for the tool that syncs the cluster, or for both."""
+    """Return the object with the annotations for the tool that syncs the cluster, or for both."""
     if manifest.hook is not None:
         return _with_annotations(manifest, _HOOKS[manifest.hook])
     body, is_partial = manifest.body, manifest.is_partial
@@ -96,24 +96,19 @@ def _annotations(
     has_argocd: bool,  # noqa: FBT001
     has_flux: bool,  # noqa: FBT001
 ) -> Mapping[str, str]:
-    found = assume_kind(api_version.rpartition("/")[0], kind)
-    care = _care(found, stage, is_partial=is_partial)
+    known = assume_kind(api_version.rpartition("/")[0], kind)
+    care = known.care
+    if stage in _CONFIG_MAPS:
+        care = _CONFIG_MAPS[stage]
+    elif is_partial:  # a part of an object is not the applier's to remove
+        care = replace(care, prune=Removal.NEVER, delete=Removal.NEVER, is_applied_by_server=True)
     care = replace(care, wave=care.wave + order)
-    argocd = _argocd(found, care, is_partial=is_partial) if has_argocd else _after_argocd(care)
+    argocd = _argocd(known, care, is_partial=is_partial) if has_argocd else _after_argocd(care)
     return argocd | (_flux(care, is_partial=is_partial) if has_flux else {})
 
 
-def _care(kind: Kind, stage: str, *, is_partial: bool) -> Care:
-    """How an object is to be treated; a part of an object is not the applier's to remove."""
-    if stage in _CONFIG_MAPS:
-        return _CONFIG_MAPS[stage]
-    if is_partial:
-        return replace(kind.care, prune=Removal.NEVER, delete=Removal.NEVER, is_applied_by_server=True)
-    return kind.care
-
-
 def _argocd(kind: Kind, care: Care, *, is_partial: bool) -> dict[str, str]:
-    """Sync options and wave: https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/."""
+    """Return sync options and wave: https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/."""
     options = [
         "ServerSideApply=true" if care.is_applied_by_server else "",
         # A part of an object lacks fields that its definition requires.
@@ -136,12 +131,12 @@ def _after_argocd(care: Care) -> dict[str, str]:
 
 
 def _protections(care: Care) -> list[str]:
-    """What keeps Argo CD from deleting an object, by itself or at all."""
+    """Return what keeps Argo CD from deleting an object, by itself or at all."""
     return [f"{option}={value}" for option, value in (("Prune", care.prune), ("Delete", care.delete)) if value]
 
 
 def _flux(care: Care, *, is_partial: bool) -> dict[str, str]:
-    """Flux cannot ask, so what Argo CD asks about stays: https://fluxcd.io/flux/components/kustomize/kustomizations/."""
+    """Return annotations for Flux, which cannot ask, so what Argo CD asks about stays."""
     stays = care.prune or care.delete or care.is_pruned_last
     return ({FLUX_PRUNE: "disabled"} if stays else {}) | ({FLUX_SSA: "merge"} if is_partial else {})
 
@@ -152,7 +147,8 @@ def _flux(care: Care, *, is_partial: bool) -> dict[str, str]:
 
 
 def _trace(manifest: Manifest) -> Routes:
-    """That of an object with texts that Flux would fill in: what decides them decides that it is told not to."""
+    """Yield the routes of an object. What decides texts with variables decides that Flux is told not to fill them
+    in."""
     for route, links in manifest.trace() if manifest.trace else ():
         yield route, links
         if route and _holds_variables(_part(manifest.body, route)):
@@ -160,7 +156,7 @@ def _trace(manifest: Manifest) -> Routes:
 
 
 def _part(value: object, route: Path) -> object:
-    """What is at a route, if it leads to one place in the object itself."""
+    """Return what is at a route, if it leads to one place in the object itself."""
     for key in route:
         if isinstance(value, Mapping):
             value = value.get(key)

@@ -1,4 +1,4 @@
-"""What makes Argo CD sync a cluster's folders: an AppProject, an Application for each folder, health checks.
+"""The objects by which Argo CD syncs a cluster's folders: an AppProject, an Application for each folder, health checks.
 
 What a change may disturb decides where one Application ends and the next begins (docs/adr/0007): each pool's partitions
 have one of their own, with that pool's approval and windows, and each namespace has one, so that no build is large.
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpuplan.compiler.catalog.operators import KindName, chart_kinds
 from gpuplan.compiler.delivery import argocd_root as roots
 from gpuplan.compiler.delivery.annotations import SYNC_WAVE
-from gpuplan.compiler.delivery.argocd_parts import (
+from gpuplan.compiler.delivery.argocd_root import (
     RESOURCES_FINALIZER,
     RETRY_NEWEST,
     automated,
@@ -28,7 +28,7 @@ from gpuplan.compiler.delivery.argocd_parts import (
     metadata,
 )
 from gpuplan.compiler.delivery.argocd_traces import Traces
-from gpuplan.compiler.delivery.charts import chart_of, charts
+from gpuplan.compiler.delivery.charts import Chart, chart_of, charts
 from gpuplan.compiler.delivery.reasons import FindWhys, Reasons
 from gpuplan.compiler.manifests import HEADER, File, Identity, Manifest, identity_of, to_yaml
 from gpuplan.compiler.manifests.kinds import find_kind, known_kinds
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 def render(
     plan: Plan, folders: Sequence[Folder], out: str = "out", find_whys: FindWhys = tuple
 ) -> Iterator[Manifest | File]:
-    """The objects for Argo CD's own cluster, and what somebody must merge into Argo CD's configuration.
+    """Yield the objects for Argo CD's own cluster, and what somebody must merge into Argo CD's configuration.
 
     A folder that applies nothing has no Application: Argo CD would call it empty and refuse to sync it.
     """
@@ -88,7 +88,7 @@ def render(
 
 
 def _appliers(plan: Plan, paths: Sequence[str]) -> Iterator[Applier]:
-    """What syncs these folders, those whose Applications are made by an ApplicationSet last."""
+    """Yield what syncs these folders, those whose Applications are made by an ApplicationSet last."""
     in_sets = tuple(f"{stage}/" for stage in SETS)
     yield from (get_applier(plan, path) for path in paths if not path.startswith(in_sets))
     for stage in in_sets:
@@ -97,7 +97,7 @@ def _appliers(plan: Plan, paths: Sequence[str]) -> Iterator[Applier]:
 
 
 def apart(plan: Plan, folders: Sequence[Folder]) -> Apart | None:
-    """The folder that the root syncs, where there is one."""
+    """Return the folder that the root syncs, if there is one."""
     if plan.cluster.argocd is None or not plan.cluster.argocd.spec.root:
         return None
     return roots.apart(has_children=any(get_applier(plan, folder.path).root for folder in folders))
@@ -109,7 +109,7 @@ _NAMESPACE: KindName = ("", "Namespace")
 
 
 def _app_project(plan: Plan, argocd: Argocd, folders: Sequence[Folder]) -> dict[str, Any]:
-    """What the Applications of a cluster may read, where they may write, and when.
+    """Return what the Applications of a cluster may read, where they may write, and when.
 
     Its lists are derived from what is rendered, so a new kind in a hand-written Component needs no other change.
     Nothing else is allowed, but for the kinds that gpuplan itself may write for tenants. `name` on an entry of the
@@ -117,7 +117,11 @@ def _app_project(plan: Plan, argocd: Argocd, folders: Sequence[Folder]) -> dict[
     Namespace, or the API server refuses the field. Orphaned resources are not watched: tenants' own workloads would
     all be some.
     """
-    written = _written(plan, folders)
+    # All objects that are known one by one: those of folders, and those that the policy has the chart add.
+    written = {identity for folder in folders for identity in folder.identities}
+    extra = plan.cluster.gpu_operator.spec.values.get("extraObjects") if has_chart(plan) else None
+    if isinstance(extra, list | tuple):
+        written.update(identity_of(body) for body in extra if isinstance(body, Mapping))
     elsewhere = (space for chart in charts(plan) for space in (chart.namespace, *chart.elsewhere))
     namespaces = {plan.cluster.gpu_operator.namespace, *elsewhere, *(item.namespace for item in written)} - {""}
     spec: dict[str, Any] = {
@@ -140,24 +144,18 @@ def _app_project(plan: Plan, argocd: Argocd, folders: Sequence[Folder]) -> dict[
     }
 
 
-def _written(plan: Plan, folders: Sequence[Folder]) -> set[Identity]:
-    """All objects that are known one by one: those of folders, and those that the policy has the chart add."""
-    written = {identity for folder in folders for identity in folder.identities}
-    extra = plan.cluster.gpu_operator.spec.values.get("extraObjects") if has_chart(plan) else None
-    if isinstance(extra, list | tuple):
-        written.update(identity_of(body) for body in extra if isinstance(body, Mapping))
-    return written
-
-
 def _whitelists(plan: Plan, written: AbstractSet[Identity]) -> dict[str, list[dict[str, str]]]:
-    """The kinds that may be written, those without a namespace first; Namespaces one by one.
+    """Return the kinds that may be written, those without a namespace first; Namespaces one by one.
 
     Kinds that outlive the policy stay allowed when the last object of theirs is gone from it, as far as the cluster has
     them.
     """
     kinds: dict[bool, set[KindName]] = {False: {(rules_group(plan.cluster), "NodeFeatureRule")}, True: set()}
-    for item in written:
-        kinds[_is_namespaced(item)].add((item.group, item.kind))
+    for identity in written:  # those that name no namespace are applied in that of their Application
+        name = (identity.group, identity.kind)
+        found = find_kind(*name)
+        is_namespaced = found.is_namespaced if found else name in chart_kinds().namespaced
+        kinds[bool(identity.namespace) or is_namespaced].add(name)
     for name, kind in known_kinds().items():
         if kind.outlives_policy and not lacks_kind(plan.cluster, *name):
             kinds[kind.is_namespaced].add(name)
@@ -173,19 +171,12 @@ def _whitelists(plan: Plan, written: AbstractSet[Identity]) -> dict[str, list[di
     }
 
 
-def _is_namespaced(item: Identity) -> bool:
-    """Objects that name no namespace are applied in that of their Application."""
-    found = find_kind(item.group, item.kind)
-    is_namespaced = found.is_namespaced if found else (item.group, item.kind) in chart_kinds().namespaced
-    return bool(item.namespace) or is_namespaced
-
-
 def _entries(kinds: AbstractSet[KindName]) -> list[dict[str, str]]:
     return [{"group": group, "kind": kind} for group, kind in sorted(kinds)]
 
 
 def _sync_windows(plan: Plan, paths: AbstractSet[str]) -> Iterator[dict[str, Any]]:
-    """Each pool's windows, for its own Application alone.
+    """Yield each pool's windows, for its own Application alone.
 
     They hold for persons too: the policy says when nodes may be disturbed, not who may do it.
     """
@@ -206,7 +197,7 @@ def _sync_windows(plan: Plan, paths: AbstractSet[str]) -> Iterator[dict[str, Any
 
 
 def _destination(argocd: Argocd, namespace: str) -> dict[str, str]:
-    """A namespace of the cluster, which is known by its server's address or by its name."""
+    """Return a namespace of the cluster, which is known by its server's address or by its name."""
     name, server = argocd.spec.destination.name, argocd.spec.destination.server
     return {**({"name": name} if name else {"server": server or ""}), "namespace": namespace}
 
@@ -226,9 +217,9 @@ _WAVES: Final = {
 _LAST_WAVE: Final = 40
 
 _FAIL_ON_SHARED: Final = "FailOnSharedResource=true"
-"""Two Applications that write one object undo each other's work for ever."""
+"""An option against two Applications that write one object: they undo each other's work for ever."""
 _PRUNE_LAST: Final = "PruneLast=true"
-"""What is new is healthy before what it replaces goes."""
+"""An option by which what is new is healthy before what it replaces goes."""
 
 _PRUNE_IN_BACKGROUND: Final = "PrunePropagationPolicy=background"
 """A tenant may call an object of its own a dependent of its quota or of its members' RoleBinding, and keep it from
@@ -258,7 +249,7 @@ _DIFF_ON_SERVER: Final = "ServerSideDiff=true"
 
 def _application(plan: Plan, argocd: Argocd, applier: Applier, out: str) -> dict[str, Any]:
     folder = applier.folder
-    stage = Stage(folder.partition("/")[0])
+    stage, chart = Stage(folder.partition("/")[0]), chart_of(plan, folder)
     waits = not applier.is_automatic or (argocd.spec.root and bool(applier.windows))
     wave = _LAST_WAVE if waits else _WAVES[stage]
     named = metadata(argocd, applier.name, {**_annotations(plan, folder, out), SYNC_WAVE: str(wave)})
@@ -274,24 +265,18 @@ def _application(plan: Plan, argocd: Argocd, applier: Applier, out: str) -> dict
         "metadata": named,
         "spec": {
             "project": argocd.project,
-            **_sources(plan, argocd, folder),
-            "destination": _destination(argocd, _namespace_of(plan, folder)),
+            **_sources(plan, argocd, folder, chart),
+            "destination": _destination(argocd, chart.namespace if chart else plan.cluster.gpu_operator.namespace),
             "syncPolicy": _sync_policy(plan, stage, is_automatic=applier.is_automatic),
         },
     }
 
 
 def _annotations(plan: Plan, folder: str, out: str) -> dict[str, str]:
-    return {
-        **({} if is_applied_by_client(plan, folder) else {COMPARE_OPTIONS: _DIFF_ON_SERVER}),
-        "argocd.argoproj.io/manifest-generate-paths": ";".join(_generate_paths(plan, folder, out)),
-    }
+    """Return how to compare, and the folders that an Application is made from, relative to its own.
 
-
-def _generate_paths(plan: Plan, folder: str, out: str) -> list[str]:
-    """The folders that an Application is made from, relative to its own: Argo CD renders again when one changes.
-
-    Hand-written Components lie outside of the output; they are found from it as its kustomizations find them.
+    Argo CD renders again when one of these changes. Hand-written Components lie outside of the output; they are found
+    from it as its kustomizations find them.
     """
     stage, _, part = folder.partition("/")
     included = sorted(
@@ -299,17 +284,20 @@ def _generate_paths(plan: Plan, folder: str, out: str) -> list[str]:
         for component in plan.components
         if component.stage == stage and (part == ANY_PART or component.part in (None, part))
     )
-    return [".", *(relpath(component, f"{out}/{plan.cluster.name}/{folder}") for component in included)]
+    paths = [".", *(relpath(component, f"{out}/{plan.cluster.name}/{folder}") for component in included)]
+    return {
+        **({} if is_applied_by_client(plan, folder) else {COMPARE_OPTIONS: _DIFF_ON_SERVER}),
+        "argocd.argoproj.io/manifest-generate-paths": ";".join(paths),
+    }
 
 
-def _sources(plan: Plan, argocd: Argocd, folder: str) -> dict[str, Any]:
-    """The folder; where it has values of a chart, also that, which takes them from there.
+def _sources(plan: Plan, argocd: Argocd, folder: str, chart: Chart | None) -> dict[str, Any]:
+    """Return the folder; if it has values of a chart, also that, which takes them from there.
 
     One source may both have a `path`, whose objects are applied, and be the `ref` of another one's values
     (`docs/user-guide/multiple_sources.md` of Argo CD).
     """
     path = folder_path(argocd, plan.cluster.name, folder)
-    chart = chart_of(plan, folder)
     if chart is None:
         return {"source": git_source(argocd, path)}
     source = {
@@ -321,14 +309,8 @@ def _sources(plan: Plan, argocd: Argocd, folder: str) -> dict[str, Any]:
     return {"sources": [source, {**git_source(argocd, path), "ref": "values"}]}
 
 
-def _namespace_of(plan: Plan, folder: str) -> str:
-    """Where what names no namespace goes: that of the chart, or else of the operator."""
-    chart = chart_of(plan, folder)
-    return chart.namespace if chart else plan.cluster.gpu_operator.namespace
-
-
 def _sync_policy(plan: Plan, stage: Stage, *, is_automatic: bool) -> dict[str, Any]:
-    """When an Application is synced, and how.
+    """Return when an Application is synced, and how.
 
     A Node that goes from one pool to another stays in the cluster, tracked by the first pool's Application, even when
     that is gone: the second takes it over, or would fail for ever (`CompareAppState` in `controller/state.go`).
@@ -352,7 +334,7 @@ def _sync_policy(plan: Plan, stage: Stage, *, is_automatic: bool) -> dict[str, A
 
 
 def _application_set(plan: Plan, argocd: Argocd, applier: Applier, out: str) -> dict[str, Any]:
-    """An Application for each folder of a namespace in the stage, whichever there are.
+    """Return an Application for each folder of a namespace in the stage, whichever there are.
 
     `create-update` and `preserveResourcesOnDeletion`: no Application goes because a folder does, and no object because
     an Application does. A removed namespace's Application stays and syncs nothing, until a person who has seen to what
@@ -392,7 +374,7 @@ def _application_set(plan: Plan, argocd: Argocd, applier: Applier, out: str) -> 
 
 
 def literal(value: Any) -> Any:  # noqa: ANN401 - plain data of an object
-    """Plain data that comes out of the template as it is, whatever it says: only two braces begin an action.
+    """Return plain data that comes out of the template as it is: only two braces begin an action.
 
     Argo CD renders each text of the template by itself, keys too (`deeplyReplace` in its `applicationset/utils`).
     """
@@ -423,7 +405,7 @@ _ABOUT_OPERATOR = """\
 
 @cache
 def checks(*, has_root: bool = False, installed: str = "") -> Mapping[str, str]:
-    """The Lua text of each check by ``<group>_<kind>``: under a root an Application tells of its last sync as well.
+    """Return the Lua text of each check by ``<group>_<kind>``: under a root an Application tells of its last sync.
 
     Kinds of an ``installed`` chart are checked where there is one: its name is that of a folder of theirs.
     """
@@ -439,14 +421,14 @@ def _checks(plan: Plan, argocd: Argocd) -> Mapping[str, str]:
 
 
 def _config_map_patch(plan: Plan, argocd: Argocd) -> bytes:
-    """A merge patch for Argo CD's ConfigMap: it leaves all other keys alone."""
+    """Return a merge patch for Argo CD's ConfigMap: it leaves all other keys alone."""
     about = _ABOUT_CONFIG_MAP.format(namespace=argocd.namespace, file=_CONFIG_MAP_FILE)
     data = {f"resource.customizations.health.{kind}": text for kind, text in _checks(plan, argocd).items()}
     return (HEADER + about + to_yaml({"data": data})).encode()
 
 
 def _operator_patch(plan: Plan, argocd: Argocd) -> bytes:
-    """The same for the ArgoCD resource of OpenShift GitOps."""
+    """Return the same for the ArgoCD resource of OpenShift GitOps."""
     entries = [
         {"group": group, "kind": kind, "check": text}
         for key, text in _checks(plan, argocd).items()

@@ -12,18 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from posixpath import normpath
 from typing import Any, Final
 
 from gpuplan.compiler.delivery.annotations import SYNC_WAVE
-from gpuplan.compiler.delivery.argocd_parts import (
-    RESOURCES_FINALIZER,
-    RETRY,
-    RETRY_NEWEST,
-    automated,
-    folder_path,
-    git_source,
-    metadata,
-)
 from gpuplan.compiler.delivery.argocd_traces import Traces
 from gpuplan.compiler.delivery.indexes import OWN_CLUSTER
 from gpuplan.compiler.manifests import HEADER, File, Manifest, to_yaml
@@ -33,8 +25,52 @@ from gpuplan.compiler.planning.plan import Argocd, Plan
 from gpuplan.compiler.planning.subjects import about
 from gpuplan.compiler.planning.sync_names import CONTENT, REVISION, root_name
 
+# --- Parts of all objects for Argo CD -----------------------------------------------------------------------------
+
+RESOURCES_FINALIZER: Final = "resources-finalizer.argocd.argoproj.io"
+"""On a project it keeps it until no Application names it; on an Application it removes its objects with it."""
+
+RETRY: Final = {"limit": 5, "backoff": {"duration": "30s", "factor": 2, "maxDuration": "10m"}}
+"""Argo CD does not sync one commit twice unless it is told to, and on a new cluster definitions come one by one."""
+RETRY_NEWEST: Final = {**RETRY, "refresh": True}
+"""The same with the newest commit, which may be the one that mends what has failed.
+
+Without it Argo CD retries the commit that failed until it gives up, and may never sync the one that mends it, which it
+has compared by then: so it was seen with v3.3.10. The field came with 3.2; `tests/cluster/test_argocd_syncs.py` has it.
+"""
+
+
+def automated(*, prunes: bool) -> dict[str, Any]:
+    """Return automated sync, without what is the default: Argo CD takes that away when it writes the object itself.
+
+    So `allowEmpty` is not written: it is false where it is left out, and a folder that is empty by mistake wipes out
+    nothing.
+    """
+    return {"automated": {**({"prune": True} if prunes else {}), "selfHeal": True}}
+
+
+def metadata(argocd: Argocd, name: str, annotations: Mapping[str, str]) -> dict[str, Any]:
+    return {"name": name, "namespace": argocd.namespace, **labels(argocd), "annotations": annotations}
+
+
+def labels(argocd: Argocd) -> dict[str, dict[str, str]]:
+    return {"labels": dict(sorted(argocd.spec.labels.items()))} if argocd.spec.labels else {}
+
+
+def folder_path(argocd: Argocd, *folders: str) -> str:
+    """Return the path in the repository of a folder in the output."""
+    return normpath("/".join((argocd.path, *folders)))
+
+
+def git_source(argocd: Argocd, path: str) -> dict[str, Any]:
+    return {"repoURL": argocd.spec.repo_url, "targetRevision": argocd.spec.revision, "path": path}
+
+
+# --- The root ----------------------------------------------------------------------------------------------------
+
 FOLDER: Final = "applications"
-"""Below that of the cluster: what the root syncs. Whoever applies the cluster's folder applies the root alone."""
+"""The folder below that of the cluster which the root syncs. Whoever applies the cluster's folder applies the root
+alone."""
 
 _REVISIONS_FILE: Final = "revisions.yaml"
 _GROUP: Final = "argoproj.io"
@@ -42,12 +78,12 @@ Child = tuple[Applier, Mapping[str, Any]]
 
 
 def apart(*, has_children: bool) -> Apart:
-    """The folder that the root syncs; ``has_children`` says that it orders some of what is there."""
+    """Return the folder that the root syncs; ``has_children`` says that it orders some of what is there."""
     return Apart(FOLDER, (_REVISIONS_FILE,) if has_children else ())
 
 
 def ordered(plan: Plan, argocd: Argocd, body: Mapping[str, Any], digest: str) -> dict[str, Any]:
-    """An Application that the root syncs: with another digest the root differs, and applies this operation.
+    """Return an Application that the root syncs: with another digest the root differs, and applies this operation.
 
     Argo CD takes the operation away when it ends, so that the root puts it there again when it next syncs. It syncs all
     that it orders then, changed or not: what has failed is no difference any more, and must come first all the same.
@@ -74,18 +110,30 @@ def ordered(plan: Plan, argocd: Argocd, body: Mapping[str, Any], digest: str) ->
 
 
 def render(plan: Plan, argocd: Argocd, children: Sequence[Child], of: Traces) -> Iterator[Manifest | File]:
-    """The root, a project of its own, and what tells each of its ``children`` the commit."""
+    """Yield the root, a project of its own, and what tells each of its ``children`` the commit."""
     cluster = about(plan.cluster)
     yield Manifest("", _project(plan, argocd), about=cluster, trace=of.root_project)
     yield Manifest("", _application(plan, argocd), about=cluster, trace=of.root)
     if children:
-        data = (HEADER + _ABOUT_REVISIONS + to_yaml(_replacement(children))).encode()
+        kind = {"group": _GROUP, "kind": "Application"}
+        source = {**kind, "name": children[0][0].name, "fieldPath": f"metadata.annotations.[{REVISION}]"}
+        targets = [
+            {
+                "select": {**kind, "name": applier.name},
+                "fieldPaths": [f"operation.sync.{'revisions.1' if 'sources' in body['spec'] else 'revision'}"],
+            }
+            for applier, body in children
+        ]
+        data = (HEADER + _ABOUT_REVISIONS + to_yaml({"source": source, "targets": targets})).encode()
         trace = partial(of.revisions, [applier for applier, _ in children])
         yield File(f"{FOLDER}/{_REVISIONS_FILE}", data, about=cluster, trace=trace)
 
 
 def _project(plan: Plan, argocd: Argocd) -> dict[str, Any]:
-    """It allows what makes others sync. The cluster's own project does not: they could allow themselves more."""
+    """Return a project that allows what makes others sync.
+
+    The cluster's own project does not: Applications could allow themselves more.
+    """
     kinds = [{"group": _GROUP, "kind": kind} for kind in ("AppProject", "Application", "ApplicationSet")]
     return {
         "apiVersion": "argoproj.io/v1alpha1",
@@ -104,7 +152,7 @@ def _project(plan: Plan, argocd: Argocd) -> dict[str, Any]:
 
 
 def _application(plan: Plan, argocd: Argocd) -> dict[str, Any]:
-    """It has no finalizer, so that Applications stay when it goes, and prunes none: a person does.
+    """Return the root. It has no finalizer, so that Applications stay when it goes, and prunes none: a person does.
 
     Argo CD writes the commit that it builds into an annotation of each object, and kustomize copies it from there into
     the operations. Neither is a difference that the root would have to sync.
@@ -139,16 +187,3 @@ _ABOUT_REVISIONS: Final = """\
 # Argo CD writes the commit that it builds into annotations. From there kustomize copies it into each operation, so that
 # all are synced at that commit.
 """
-
-
-def _replacement(children: Sequence[Child]) -> dict[str, Any]:
-    first = children[0][0].name
-    source = {"group": _GROUP, "kind": "Application", "name": first, "fieldPath": f"metadata.annotations.[{REVISION}]"}
-    targets = [
-        {
-            "select": {"group": _GROUP, "kind": "Application", "name": applier.name},
-            "fieldPaths": ["operation.sync.revisions.1" if "sources" in body["spec"] else "operation.sync.revision"],
-        }
-        for applier, body in children
-    ]
-    return {"source": source, "targets": targets}

@@ -1,4 +1,4 @@
-"""Where the objects for Argo CD come from."""
+"""Routes of the objects for Argo CD."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NOTHING: Links = ()
 
 
 class Traces(NamedTuple):
-    """Where the objects of one cluster come from."""
+    """Routes of the objects of one cluster."""
 
     plan: Plan
     argocd: Argocd
@@ -58,7 +58,7 @@ class Traces(NamedTuple):
         yield from below(("spec", "syncWindows"), self._windows())
 
     def _destinations(self, entries: Entries) -> Routes:
-        """The operator's own namespace is always one of them, and those of a chart where there is one."""
+        """Yield the namespaces: the operator's own is always one of them, and those of a chart if there is one."""
         of_charts = {space: chart.links for chart in charts(self.plan) for space in (chart.namespace, *chart.elsewhere)}
         spaces = [entry["namespace"] for entry in entries]
         names = {space: self.reasons.names_of_namespace(space) for space in spaces}
@@ -74,7 +74,10 @@ class Traces(NamedTuple):
         yield (len(spaces) - 1,), choosing(before)
 
     def _whitelist(self, entries: Entries) -> Routes:
-        """Namespaces one by one come first; those of operators are there by who installs those."""
+        """Yield what is allowed: Namespaces one by one come first.
+
+        Those of operators are there by who installs those.
+        """
         spaces = [entry["name"] for entry in entries if "name" in entry]
         names = {space: self.reasons.names_of("", "Namespace", space) for space in spaces}
         made = {space: chart.links for chart in charts(self.plan) for space in chart.creates}
@@ -92,11 +95,11 @@ class Traces(NamedTuple):
             before += links
 
     def _scheduler_installed(self) -> Links:
-        """What chooses whether a scheduler's chart is among what is allowed."""
+        """Return what chooses whether a scheduler's chart is among what is allowed."""
         return tuple(link for chart in charts(self.plan) if chart.stage is Stage.SCHEDULER for link in chart.links)
 
     def _allowed(self, group: str, kind: str) -> Links:
-        """What alone decides that a kind may be written."""
+        """Return what alone decides that a kind may be written."""
         cluster = self.plan.cluster
         if kind == "NodeFeatureRule":
             return rules_group_of(cluster)
@@ -164,7 +167,7 @@ class Traces(NamedTuple):
             yield from self._ordered(applier, stage, approval)
 
     def _ordered(self, applier: Applier, stage: Stage, approval: Links) -> Routes:
-        """What a root syncs, for it is synced by itself, as the operator before it is."""
+        """Yield the routes of what a root syncs, for it is synced by itself, as the operator before it is."""
         cluster, revision = self.plan.cluster, copied(self.argocd.at / "revision")
         for route in (("operation",), ("metadata", "annotations", CONTENT), ("metadata", "annotations", REVISION)):
             yield route, approval
@@ -201,7 +204,7 @@ class Traces(NamedTuple):
         yield ("spec", "destination", "namespace"), self._namespace()
 
     def revisions(self, appliers: Sequence[Applier]) -> Routes:
-        """The file that copies the commit to all that the root orders."""
+        """Yield the routes of the file that copies the commit to all that the root orders."""
         yield (), (*self._root(), *chosen(self.argocd.at / "operatorApproval"))
         yield ("source", "name"), named(self.plan.cluster)
         for index, applier in enumerate(appliers):
@@ -213,7 +216,7 @@ class Traces(NamedTuple):
                 yield (*target, "fieldPaths", 0), chosen(self.plan.cluster.gpu_operator.at / "install")
 
     def _root(self) -> Links:
-        """Whether there is one decides where all the others lie."""
+        """Return what decides whether there is a root, and so where all the others lie."""
         return chosen(self.argocd.at / "root") if "root" in self.argocd.spec.model_fields_set else ()
 
     def application_set(self, applier: Applier) -> Routes:
@@ -265,7 +268,7 @@ class Traces(NamedTuple):
         yield ("targetRevision",), copied(self.argocd.at / "revision")
 
     def _path(self) -> Links:
-        """Of a path to a folder of the cluster."""
+        """Return the links of a path to a folder of the cluster."""
         return (*copied(self.argocd.at / "path"), *named(self.plan.cluster))
 
     def _destination(self) -> Routes:
@@ -278,6 +281,6 @@ def _pool(applier: Applier) -> Links:
 
 
 def _in_order(names: Mapping[str, Links]) -> Links:
-    """Of the namespaces of a sorted list, where no more are named than anybody reads."""
-    links = ordering(link for found in names.values() for link in found)
+    """Return the order of a sorted list of namespaces, unless more are named than anybody reads."""
+    links = ordering(link for named in names.values() for link in named)
     return links if len(links) <= MOST_IN_ORDER else ()

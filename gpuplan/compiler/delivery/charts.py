@@ -50,7 +50,7 @@ class Chart(NamedTuple):
 
     @property
     def links(self) -> Links:
-        """What chooses whether it is installed, and which one."""
+        """The places that choose whether it is installed, and which one."""
         is_operators = self.stage is Stage.GPU_OPERATOR
         return chosen(self.at / "install", *(() if is_operators else (self.at / "kind",)))
 
@@ -60,39 +60,29 @@ class Chart(NamedTuple):
 
 
 def charts(plan: Plan) -> tuple[Chart, ...]:
-    """All of a cluster, in the order of their stages."""
-    return tuple(chart for chart in (_operators(plan), _schedulers(plan)) if chart)
+    """Return all charts of a cluster, in the order of their stages."""
+    found: list[Chart] = []
+    if has_chart(plan):
+        operator, links = plan.cluster.gpu_operator, operator_namespace(plan.cluster)
+        where = (operator.spec.chart_repo_url, operator.version, operator.namespace, links)
+        found.append(Chart(Stage.GPU_OPERATOR, OPERATORS_CHART, operator.at, *where, chart_kinds()))
+    if chart := find_chart(plan.cluster):
+        at, facts = plan.cluster.scheduler.at, chart.facts
+        where = (chart.repository, chart.version, chart.namespace, chosen(at / "kind"))
+        found.append(Chart(Stage.SCHEDULER, chart.name, at, *where, facts.kinds, facts.namespaces, facts.creates))
+    return tuple(found)
 
 
 def chart_of(plan: Plan, folder: str) -> Chart | None:
-    """The chart whose values are in a folder."""
+    """Return the chart whose values are in a folder."""
     return next((chart for chart in charts(plan) if chart.stage == folder), None)
-
-
-def _operators(plan: Plan) -> Chart | None:
-    if not has_chart(plan):
-        return None
-    operator, links = plan.cluster.gpu_operator, operator_namespace(plan.cluster)
-    url, version = operator.spec.chart_repo_url, operator.version
-    at, stage = operator.at, Stage.GPU_OPERATOR
-    return Chart(stage, OPERATORS_CHART, at, url, version, operator.namespace, links, chart_kinds())
-
-
-def _schedulers(plan: Plan) -> Chart | None:
-    chart = find_chart(plan.cluster)
-    if chart is None:
-        return None
-    at, facts = plan.cluster.scheduler.at, chart.facts
-    links = chosen(at / "kind")
-    where = (chart.repository, chart.version, chart.namespace, links)
-    return Chart(Stage.SCHEDULER, chart.name, at, *where, facts.kinds, facts.namespaces, facts.creates)
 
 
 # --- Values ------------------------------------------------------------------------------------------------------
 
 
 def chart_values(plan: Plan, chart: Chart) -> Mapping[str, Any]:
-    """The values that its folder has in a file, for who hands them to Helm in some other way."""
+    """Return the values that its folder has in a file, for callers that hand them to Helm in some other way."""
     if chart.stage is Stage.GPU_OPERATOR:
         return gpu_operator.helm_values(plan)
     back_end = _back_end(plan.cluster.scheduler.kind)
@@ -100,7 +90,7 @@ def chart_values(plan: Plan, chart: Chart) -> Mapping[str, Any]:
 
 
 def trace_chart_values(plan: Plan, chart: Chart) -> Routes:
-    """Where those values come from, by routes in them."""
+    """Return where those values come from, by routes in them."""
     if chart.stage is Stage.GPU_OPERATOR:
         return gpu_operator.trace_helm_values(plan)
     back_end = _back_end(plan.cluster.scheduler.kind)

@@ -1,4 +1,4 @@
-"""What makes Flux sync a cluster's folders: a Kustomization for each, and a HelmRelease where there is a chart.
+"""The objects by which Flux syncs a cluster's folders: a Kustomization for each, and a HelmRelease for a chart.
 
 They are applied by whoever applies `out/flux/<cluster>/`, most often a Kustomization of the cluster's own repository.
 One for each folder means that a change of one disturbs no other, and that no build is large.
@@ -36,7 +36,7 @@ _RETRY_INTERVAL: Final = "1m"
 
 
 def render(plan: Plan, folders: Sequence[Folder], find_whys: FindWhys = tuple) -> Iterator[Manifest | File]:
-    """A Kustomization for each folder, but two for `gpu-operator` where OLM installs the operator."""
+    """Yield a Kustomization for each folder, but two for `gpu-operator` if OLM installs the operator."""
     flux = plan.cluster.flux
     if flux is None:
         return
@@ -64,7 +64,7 @@ def _metadata(flux: Flux, name: str) -> dict[str, Any]:
 
 
 def _access(flux: Flux) -> dict[str, Any]:
-    """As whom and where to apply: with both, the ServiceAccount is one of the remote cluster."""
+    """Return as whom and where to apply: with both, the ServiceAccount is one of the remote cluster."""
     account, secret = flux.spec.service_account_name, flux.spec.kube_config_secret
     return {
         **({"serviceAccountName": account} if account else {}),
@@ -83,7 +83,7 @@ _OPERATOR_TIMEOUT: Final = "15m"
 def _kustomizations(
     plan: Plan, flux: Flux, folder: Folder, applier: Applier, depends_on: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """What a person starts is suspended; the chart's release waits by itself.
+    """Yield the objects. What a person starts is suspended; the chart's release waits by itself.
 
     `flux resume` lets through what is in the source, and whoever applies this object suspends it again at the next
     reconciliation: server-side apply restores a field that the manifest states, and leaves alone one that it does not
@@ -115,7 +115,7 @@ _AFTER: Final = {
 
 
 def _dependencies(folder: Folder) -> Iterator[str]:
-    """The folders that must be applied and healthy before this one, if there are such.
+    """Yield the folders that must be applied and healthy before this one, if there are such.
 
     Nothing waits for partitions: one that is suspended never gets to the latest revision, and Flux would hold back
     whatever depends on it. Nor do tenants or alerts wait for the operator, which is not ready while any node is not.
@@ -131,7 +131,7 @@ def _dependencies(folder: Folder) -> Iterator[str]:
 
 
 def _operator_health(plan: Plan, folder: Folder) -> dict[str, Any]:
-    """Healthy when the ClusterPolicy is, though Helm or its owner may be the one to apply it."""
+    """Return checks that pass when the ClusterPolicy is ready, though Helm or its owner may be the one to apply it."""
     expressions: list[Mapping[str, str]] = [_cluster_policy(config_map_names(plan))]
     drivers = [identity.name for identity in folder.identities if identity.kind == _NVIDIA_DRIVER["kind"]]
     if drivers:
@@ -149,17 +149,17 @@ def _operator_health(plan: Plan, folder: Folder) -> dict[str, Any]:
 
 
 def _scheduler_health(plan: Plan) -> dict[str, Any]:
-    """The scheduler is ready when one object of its chart is; of a kind that Flux does not know, by a condition."""
+    """Return a check of one object of the chart; of a kind that Flux does not know, by a condition."""
     chart = find_chart(plan.cluster)
     if chart is None:
         return dict(_WAITS)
     ready = chart.facts.ready
     checked = {key: ready[key] for key in ("apiVersion", "kind", "name")}
-    found = {"healthChecks": [{**checked, **({} if "current" in ready else {"namespace": chart.namespace})}]}
+    health = {"healthChecks": [{**checked, **({} if "current" in ready else {"namespace": chart.namespace})}]}
     if "current" not in ready:
-        return found
+        return health
     expression = {key: ready[key] for key in ("apiVersion", "kind", "current")}
-    return {**found, "healthCheckExprs": [expression]}
+    return {**health, "healthCheckExprs": [expression]}
 
 
 _BY_OPERATORS: Final = ("nfd.k8s-sigs.io", "nfd.openshift.io", "nvidia.com")
@@ -167,7 +167,7 @@ _BY_OPERATORS: Final = ("nfd.k8s-sigs.io", "nfd.openshift.io", "nvidia.com")
 
 
 def _operator_by_olm(plan: Plan, flux: Flux, folder: Folder, *, is_suspended: bool) -> Iterator[dict[str, Any]]:
-    """First the Subscriptions and all else, then the objects whose kinds the operators bring.
+    """Yield first the Subscriptions and all else, then the objects whose kinds the operators bring.
 
     In one Kustomization they would wait for each other: Flux applies nothing of a set in which one object fails its dry
     run (`ApplyAll` in fluxcd/pkg's `ssa/manager_apply.go`), as one of an unknown kind does. Each takes the other's
@@ -184,7 +184,7 @@ def _operator_by_olm(plan: Plan, flux: Flux, folder: Folder, *, is_suspended: bo
 
 
 def _deletions(identities: Iterable[Identity]) -> list[dict[str, Any]]:
-    """Patches that delete the objects, one for each group; kustomize takes the target for regular expressions.
+    """Return patches that delete the objects, one for each group; kustomize takes the target for regular expressions.
 
     It asks for a kind and a name in the patch itself, and does not look at them.
     """
@@ -192,12 +192,12 @@ def _deletions(identities: Iterable[Identity]) -> list[dict[str, Any]]:
     for identity in identities:
         kinds[identity.group].add(identity.kind)
     patch = "$patch: delete\napiVersion: v1\nkind: Any\nmetadata:\n  name: any\n"
-    return [{"patch": patch, "target": _target(group, sorted(kinds[group]))} for group in sorted(kinds)]
-
-
-def _target(group: str, kinds: Sequence[str]) -> dict[str, str]:
-    """An empty group would be any, so the core group is left to its kinds."""
-    return {**({"group": group.replace(".", r"\.")} if group else {}), "kind": "|".join(kinds)}
+    # An empty group would be any, so the core group is left to its kinds.
+    groups = {group: {"group": group.replace(".", r"\.")} if group else {} for group in sorted(kinds)}
+    return [
+        {"patch": patch, "target": {**target, "kind": "|".join(sorted(kinds[group]))}}
+        for group, target in groups.items()
+    ]
 
 
 # --- Any folder ------------------------------------------------------------------------------------------------------
@@ -214,8 +214,14 @@ def _kustomization(
     patches: Sequence[Mapping[str, Any]] = (),
     health: Mapping[str, Any] = _WAITS,
 ) -> dict[str, Any]:
-    """Never with a `targetNamespace`, which would put every object there."""
-    cluster = plan.cluster.name
+    """Return a Kustomization, never with a `targetNamespace`, which would put every object there."""
+    cluster, stated = plan.cluster.name, flux.spec.source
+    source = {"kind": stated.kind.value, "name": stated.name}
+    if stated.namespace:
+        source["namespace"] = stated.namespace
+    # Alerts go with their Kustomization, since nobody would answer them. What else a hand-written Component may have
+    # added to them, such as a Namespace or a volume, could hold data.
+    is_lost = folder.path == Stage.MONITORING and {identity.kind for identity in folder.identities} <= _WATCHING
     return {
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
         "kind": "Kustomization",
@@ -227,34 +233,17 @@ def _kustomization(
             "retryInterval": _RETRY_INTERVAL,
             "timeout": _OPERATOR_TIMEOUT if folder.path == Stage.GPU_OPERATOR else _TIMEOUT,
             **_access(flux),
-            "sourceRef": _source(flux),
+            "sourceRef": source,
             "path": f"./{normpath(join(flux.path, cluster, folder.path))}",
             "prune": True,
-            "deletionPolicy": _deletion_policy(folder),
+            "deletionPolicy": "Delete" if is_lost else "Orphan",
             **({"patches": list(patches)} if patches else {}),
             **health,
         },
     }
 
 
-def _source(flux: Flux) -> dict[str, str]:
-    return {
-        "kind": flux.spec.source.kind.value,
-        "name": flux.spec.source.name,
-        **({"namespace": flux.spec.source.namespace} if flux.spec.source.namespace else {}),
-    }
-
-
 _WATCHING: Final = frozenset(("ConfigMap", "PodMonitor", "PrometheusRule", "ServiceMonitor"))
-
-
-def _deletion_policy(folder: Folder) -> str:
-    """What happens to the objects when the Kustomization is deleted: alerts go too, since nobody would answer them.
-
-    What else a hand-written Component may have added to them, such as a Namespace or a volume, could hold data.
-    """
-    is_lost = folder.path == Stage.MONITORING and {identity.kind for identity in folder.identities} <= _WATCHING
-    return "Delete" if is_lost else "Orphan"
 
 
 # --- Health ----------------------------------------------------------------------------------------------------------
@@ -284,10 +273,10 @@ _HAS_LABELS: Final = "!status.conditions.exists(c, c.type == 'Ready' && c.reason
 
 
 def _cluster_policy(names: ConfigMapNames) -> dict[str, str]:
-    """Ready with these ConfigMaps, and with nodes that NFD has labelled: without, the operator calls itself ready.
+    """Return a check: ready with these ConfigMaps, and with nodes that NFD has labelled.
 
-    A ClusterPolicy has no `observedGeneration`, and Flux's CEL no clock. So the state of a moment before is taken for
-    that of now when Flux asks before the operator has looked.
+    Without labelled nodes the operator calls itself ready. A ClusterPolicy has no `observedGeneration`, and Flux's CEL
+    no clock. So the state of a moment before is taken for that of now when Flux asks before the operator has looked.
     """
     uses = [f"spec.migManager.config.name == '{names.mig_parted}'"]
     if names.device_plugin:
@@ -302,7 +291,7 @@ def _cluster_policy(names: ConfigMapNames) -> dict[str, str]:
 # --- The chart -------------------------------------------------------------------------------------------------------
 
 _CLUSTER_POLICY: Final = "cluster-policy"
-"""What the chart calls its ClusterPolicy, whatever the values say."""
+"""The chart's name of its ClusterPolicy, whatever the values say."""
 
 _POLICY: Final = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"name": _CLUSTER_POLICY}}
 _EMPTY: Final = {"devicePlugin": {"config": {"default": ""}}, "mig": {}, "validator": {"plugin": {}}}
@@ -316,7 +305,7 @@ so that `serverSideApply: false` is not enough.
 """
 
 _STAYS: Final = {FLUX_PRUNE: "disabled"}
-"""Whoever deletes a HelmRelease uninstalls the release, and with it every driver. That is not for a sync to do."""
+"""An annotation against an uninstall with every driver when a HelmRelease is deleted: that is not for a sync to do."""
 
 
 def _repository(plan: Plan, flux: Flux, chart: Chart) -> dict[str, Any]:
@@ -333,7 +322,7 @@ def _repository(plan: Plan, flux: Flux, chart: Chart) -> dict[str, Any]:
 
 
 def _release(plan: Plan, flux: Flux, chart: Chart) -> dict[str, Any]:
-    """The release, with the same values as the file for Helm.
+    """Return the release, with the same values as the file for Helm.
 
     It does not wait for the ConfigMaps that the values name, since a HelmRelease depends on HelmReleases only: a pod
     whose ConfigMap is missing starts as soon as it is there. What waits for the release waits for the Kustomization of
@@ -367,7 +356,7 @@ def _release(plan: Plan, flux: Flux, chart: Chart) -> dict[str, Any]:
 
 
 def _action() -> dict[str, Any]:
-    """No waiting and no rollback.
+    """Return an action that neither waits nor rolls back.
 
     helm-controller would wait until the ClusterPolicy is ready, five minutes, and then roll back. A new driver takes
     every node more than that, and a rollback would change them all a second time. What failed is tried again instead

@@ -1,4 +1,4 @@
-"""Where the objects for Flux come from."""
+"""Routes of the objects for Flux."""
 
 from __future__ import annotations
 
@@ -15,27 +15,35 @@ from gpuplan.compiler.planning.plan import Flux, Plan, Stage
 from gpuplan.compiler.planning.sources import named
 from gpuplan.compiler.planning.sync_names import folder_name, sync_name
 
+_SOURCE = ("kind", "name", "namespace")
+_NOTHING: Links = ()
+
 
 class Traces(NamedTuple):
-    """Where the objects of one cluster come from."""
+    """Routes of the objects of one cluster."""
 
     plan: Plan
     flux: Flux
     reasons: Reasons
 
     def kustomization(self, applier: Applier, others: Sequence[str], body: Mapping[str, Any]) -> Routes:
-        """``others`` are the folders that it depends on."""
+        """Yield the routes of a Kustomization; ``others`` are the folders that it depends on."""
         cluster, path = self.plan.cluster, applier.folder
         stage = Stage(path.partition("/")[0])
         yield (), self.reasons.of_folder(path)
         yield from self._metadata()
         yield ("metadata", "name"), self._named(path)
-        yield ("spec", "suspend"), self._approval(applier, stage)
+        pool, approval = applier.pool if stage is Stage.PARTITIONS else None, _NOTHING
+        if stage is Stage.GPU_OPERATOR:
+            approval = chosen(self.flux.at / "operatorApproval")
+        elif pool:
+            approval = chosen(pool.at / "disruption" / "approval")
+        yield ("spec", "suspend"), approval
         for index, other in enumerate(others):
             yield ("spec", "dependsOn", index), self.reasons.of_folder(other)
             yield ("spec", "dependsOn", index, "name"), self._named(other)
         yield from below(("spec",), self._syncing())
-        yield from below(("spec", "sourceRef"), self._source_ref())
+        yield from ((("spec", "sourceRef", field), copied(self.flux.at / "source" / field)) for field in _SOURCE)
         yield ("spec", "path"), (*copied(self.flux.at / "path"), *named(cluster), *self._part(path))
         if stage is Stage.GPU_OPERATOR:
             yield from self._of_operator(body)
@@ -75,7 +83,7 @@ class Traces(NamedTuple):
         yield from below(("metadata", "labels"), as_written(self.flux.at / "labels", self.flux.spec.labels))
 
     def _named(self, path: str) -> Links:
-        """A name that is too long ends in a digest of the whole."""
+        """Return the links of a name. One that is too long ends in a digest of the whole."""
         links = (*named(self.plan.cluster), *self._part(path))
         return (
             links
@@ -84,7 +92,7 @@ class Traces(NamedTuple):
         )
 
     def _part(self, path: str) -> Links:
-        """What a folder is for: a pool, or a namespace."""
+        """Return what a folder is for: a pool, or a namespace."""
         stage, _, part = path.partition("/")
         if not part:
             return ()
@@ -93,25 +101,16 @@ class Traces(NamedTuple):
             return named(pool) if pool else ()
         return self.reasons.names_of_part(path)
 
-    def _approval(self, applier: Applier, stage: Stage) -> Links:
-        if stage is Stage.GPU_OPERATOR:
-            return chosen(self.flux.at / "operatorApproval")
-        pool = applier.pool if stage is Stage.PARTITIONS else None
-        return chosen(pool.at / "disruption" / "approval") if pool else ()
-
     def _syncing(self) -> Routes:
         at = self.flux.at
         yield ("interval",), copied(at / "interval")
         yield ("serviceAccountName",), copied(at / "serviceAccountName")
         yield ("kubeConfig", "secretRef", "name"), copied(at / "kubeConfigSecret")
 
-    def _source_ref(self) -> Routes:
-        yield from (((field,), copied(self.flux.at / "source" / field)) for field in ("kind", "name", "namespace"))
-
     def _of_operator(self, body: Mapping[str, Any]) -> Routes:
-        """The operator is ready with the ConfigMaps whose names are digests of what is in them.
+        """Yield the routes of checks: the operator is ready with ConfigMaps that have digests as names.
 
-        Where OLM installs it there are two Kustomizations, and the first has a name of its own.
+        If OLM installs it there are two Kustomizations, and the first has a name of its own.
         """
         cluster = self.plan.cluster
         install = chosen(cluster.gpu_operator.at / "install")
@@ -119,11 +118,11 @@ class Traces(NamedTuple):
             yield (), install
         for field in ("suspend", "wait", "patches", "healthChecks", "dependsOn"):
             yield ("spec", field), install
-        for index, check in enumerate(body["spec"].get("healthCheckExprs", ())):
-            is_policy = check["kind"] == "ClusterPolicy"
-            yield ("spec", "healthCheckExprs", index), () if is_policy else install
-            yield ("spec", "healthCheckExprs", index, "current"), self._config_maps() if is_policy else ()
-
-    def _config_maps(self) -> Links:
         names = (("migManager", "config", "name"), ("devicePlugin", "config", "name"))
-        return tuple(link for route, links in trace_helm_values(self.plan) if route in names for link in links)
+        for index, check in enumerate(body["spec"].get("healthCheckExprs", ())):
+            route = ("spec", "healthCheckExprs", index)
+            if check["kind"] != "ClusterPolicy":
+                yield route, install
+                continue
+            maps = (links for value, links in trace_helm_values(self.plan) if value in names)
+            yield (*route, "current"), tuple(link for links in maps for link in links)

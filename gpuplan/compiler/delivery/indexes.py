@@ -15,15 +15,15 @@ from gpuplan.compiler.base.wording import listing
 from gpuplan.compiler.planning.plan import Plan
 
 OWN_CLUSTER: Final = "https://kubernetes.default.svc"
-"""The one that Argo CD runs in, where its Applications are."""
+"""The address of the cluster that Argo CD runs in, where its Applications are."""
 _OWN_NAME: Final = "in-cluster"
 
 _ROOT: Final = "root."
-"""Before a namespace, in the name of a folder: no cluster has a dot in its name."""
+"""The beginning of a folder's name before a namespace: no cluster has a dot in its name."""
 
 
 class Index(NamedTuple):
-    """What a folder below the output folder lists, and what a comment says of it."""
+    """The clusters that a folder below the output folder lists, and a comment on them."""
 
     folder: str
     clusters: tuple[Plan, ...]
@@ -36,41 +36,45 @@ class Index(NamedTuple):
 
 
 def indexes(tool: str, plans: Sequence[Plan]) -> Iterator[Index]:
-    """The tool's own folder, and one for each Argo CD where several sync more than the cluster that they run in."""
+    """Yield the tool's own folder, and one for each Argo CD if several sync more than the cluster that they run in."""
     ordered = sorted(plans, key=lambda plan: plan.cluster.name)
     installations = group(ordered) if tool == "argocd" else [tuple(ordered)]
     shared = installations if len(installations) == 1 else syncing_others(installations)
     shown = shared[0] if len(shared) == 1 else ()
     others = [root_folder(clusters) for clusters in installations if clusters is not shown]
-    yield Index(tool, shown, _comment(shown, others) if len(installations) > 1 else "")
+    folders = listing([f"argocd/{folder}" for folder in sorted(others)], None)
+    argocd = shown[0].cluster.argocd if shown else None
+    comment = f"# For no Argo CD: there are several, and each applies a folder of its own, {folders}.\n"
+    if argocd:
+        comment = (
+            f"# For the Argo CD in the namespace {argocd.namespace}. Others apply folders of their own: {folders}.\n"
+        )
+    yield Index(tool, shown, comment if len(installations) > 1 else "")
     for clusters in shared:
         if clusters is not shown and len(clusters) > 1:
             yield Index(f"{tool}/{root_folder(clusters)}", clusters)
 
 
 def group(plans: Sequence[Plan]) -> list[tuple[Plan, ...]]:
-    """The clusters that each Argo CD syncs, those that it does not run in first."""
-    found: defaultdict[str, list[Plan]] = defaultdict(list)
+    """Return the clusters that each Argo CD syncs, those that it does not run in first."""
+    by_namespace: defaultdict[str, list[Plan]] = defaultdict(list)
     for plan in plans:
         if plan.cluster.argocd is not None:
-            found[plan.cluster.argocd.namespace].append(plan)
-    return [clusters for same in found.values() for clusters in _apart(same)]
+            by_namespace[plan.cluster.argocd.namespace].append(plan)
+    groups: list[tuple[Plan, ...]] = []
+    for same in by_namespace.values():
+        # An Argo CD may sync its own cluster beside others, and no other's.
+        own, remote = [plan for plan in same if runs_in(plan)], [plan for plan in same if not runs_in(plan)]
+        if len(own) == 1 and remote:
+            groups.append((*remote, *own))
+        else:
+            groups += [*([tuple(remote)] if remote else []), *((plan,) for plan in own)]
+    return groups
 
 
 def syncing_others(installations: Sequence[tuple[Plan, ...]]) -> list[tuple[Plan, ...]]:
-    """What is synced by an Argo CD that syncs more than the cluster that it runs in."""
+    """Return what is synced by an Argo CD that syncs more than the cluster that it runs in."""
     return [clusters for clusters in installations if not runs_in(clusters[0])]
-
-
-def _apart(plans: Sequence[Plan]) -> Iterator[tuple[Plan, ...]]:
-    """Those of one namespace: an Argo CD may sync its own cluster beside others, and no other's."""
-    own = [plan for plan in plans if runs_in(plan)]
-    remote = tuple(plan for plan in plans if not runs_in(plan))
-    if len(own) == 1 and remote:
-        yield (*remote, *own)
-        return
-    yield from ([remote] if remote else [])
-    yield from ((plan,) for plan in own)
 
 
 def runs_in(plan: Plan) -> bool:
@@ -82,16 +86,8 @@ def runs_in(plan: Plan) -> bool:
 
 
 def root_folder(clusters: Sequence[Plan]) -> str:
-    """What an Argo CD applies: with one cluster that is the cluster's folder."""
+    """Return the folder that an Argo CD applies: with one cluster that is the cluster's folder."""
     argocd = clusters[0].cluster.argocd
     if len(clusters) == 1 or argocd is None:
         return clusters[0].cluster.name
     return f"{_ROOT}{argocd.namespace}"
-
-
-def _comment(shown: Sequence[Plan], others: Sequence[str]) -> str:
-    folders = listing([f"argocd/{folder}" for folder in sorted(others)], None)
-    argocd = shown[0].cluster.argocd if shown else None
-    if argocd is None:
-        return f"# For no Argo CD: there are several, and each applies a folder of its own, {folders}.\n"
-    return f"# For the Argo CD in the namespace {argocd.namespace}. Others apply folders of their own: {folders}.\n"

@@ -40,7 +40,7 @@ class Why(NamedTuple):
 
 
 def why(artifact: Manifest | File) -> Why:
-    """That of what a back end writes."""
+    """Return the reason of what a back end writes."""
     if isinstance(artifact, File):
         return Why(dirname(artifact.path), Identity("", "", "", artifact.path), (), artifact.trace)
     traced = artifact.trace() if artifact.trace else ()
@@ -53,7 +53,7 @@ FindWhys = Callable[[], Iterable[Why]]
 
 
 class Reasons:
-    """What of the policy alone decides about some of what a cluster's folders apply.
+    """The places of the policy that alone decide about some of what a cluster's folders apply.
 
     One value decides on several objects if it decides on each: what two tenants have is there without either. Nothing
     decides on what a hand-written Component adds.
@@ -64,11 +64,11 @@ class Reasons:
         self._find = find
 
     def of_folder(self, path: str) -> Links:
-        """What decides whether a folder is there."""
+        """Return what decides whether a folder is there."""
         return self._common(WHOLE, (path,))
 
     def of_stage(self, stage: str) -> Links:
-        """What decides whether there is a folder in a stage."""
+        """Return what decides whether there is a folder in a stage."""
         return self._common(WHOLE, (stage, ""))
 
     def of_kind(self, group: str, kind: str) -> Links:
@@ -78,36 +78,36 @@ class Reasons:
         return self._common(WHOLE, (group, kind, name))
 
     def of_namespace(self, namespace: str) -> Links:
-        """What decides whether there are objects in a namespace."""
+        """Return what decides whether there are objects in a namespace."""
         return self._common(WHOLE, ("in", namespace))
 
     def names_of(self, group: str, kind: str, name: str) -> Links:
-        """What an object's name comes from."""
+        """Return what an object's name comes from."""
         return self._common(NAME, (group, kind, name))
 
     def names_of_namespace(self, namespace: str) -> Links:
-        """What the namespace of objects comes from."""
+        """Return what the namespace of objects comes from."""
         return self._common(NAMESPACE, ("in", namespace))
 
     def names_of_part(self, path: str) -> Links:
-        """What the name of a folder for a namespace comes from: that of the objects there."""
+        """Return what the name of a folder for a namespace comes from: that of the objects there."""
         return self._common(NAMESPACE, (path,))
 
     def of_content(self, path: str) -> Links:
-        """What decides anything that is in a folder."""
+        """Return what decides anything that is in a folder."""
         traces = (item.trace for item in self._whys.values() if item.folder == path and item.trace)
         return tuple(dict.fromkeys(link for trace in traces for _, links in trace() for link in links))
 
     def has_kind(self, group: str, kind: str) -> bool:
-        return (group, kind) in self._found
+        return (group, kind) in self._by_key
 
     @cached_property
     def _whys(self) -> dict[tuple[str, Identity], Why]:
         return {(why.folder, why.identity): why for why in self._find()}
 
     @cached_property
-    def _found(self) -> Mapping[_Key, list[Why | None]]:
-        """Why each object is there, None where a Component adds it, by all that is asked for."""
+    def _by_key(self) -> Mapping[_Key, list[Why | None]]:
+        """The reasons of objects by all that is asked for; None for what a Component adds."""
         found: defaultdict[_Key, list[Why | None]] = defaultdict(list)
         for path, identities, _ in self.folders:
             for item in identities:
@@ -118,8 +118,8 @@ class Reasons:
         return dict(found)
 
     def _common(self, route: Path, key: _Key) -> Links:
-        """What all of them have; a name that nobody traces is no reason against those of others."""
-        found = [why.of(route) if why else () for why in self._found.get(key, ())]
+        """Return what all of them have; a name that nobody traces is no reason against those of others."""
+        found = [why.of(route) if why else () for why in self._by_key.get(key, ())]
         if route != WHOLE:
             found = [links for links in found if links]
         if not found:

@@ -1,9 +1,9 @@
-"""What it takes to bring the disk to the desired files, and what stands in the way."""
+"""The comparison of the disk with the desired files: what it takes, and what stands in the way."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from gpuplan.compiler.outtree.inventory import INVENTORY, Inventory, digest, par
 
 
 class Action(StrEnum):
-    """What happens to a file. A conflict stops everything, unless it is forced."""
+    """The kinds of what happens to a file. A conflict stops everything, unless it is forced."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -22,7 +22,7 @@ class Action(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why something happens to a file."""
+    """The reason why something happens to a file."""
 
     MISSING = "is not there yet"
     CHANGED = "is not what the policies say now"
@@ -34,7 +34,7 @@ class Reason(StrEnum):
 
 
 class FileChange(NamedTuple):
-    """What happens to one file; ``path`` is relative to the output's root."""
+    """The action on one file; ``path`` is relative to the output's root."""
 
     path: str
     action: Action
@@ -56,11 +56,11 @@ class ChangeSet(Value):
     recorded: Inventory
     planned: Inventory
     is_recorded: bool
-    """The inventory on the disk is as planned."""
+    """A sign that the inventory on the disk is as planned."""
     leftovers: tuple[str, ...] = ()
     mounts: tuple[str, ...] = ()
     is_ignoring: bool = True
-    """Git is told to leave alone what a build that is killed may leave."""
+    """A sign that Git is told to leave alone what a build that is killed may leave."""
 
     @property
     def conflicts(self) -> tuple[FileChange, ...]:
@@ -68,12 +68,12 @@ class ChangeSet(Value):
 
     @property
     def is_clean(self) -> bool:
-        """There is nothing to do, neither to a file nor to the inventory."""
+        """Whether there is nothing to do, neither to a file nor to the inventory."""
         return not self.changes and self.is_recorded and not self.leftovers
 
     @property
     def is_current(self) -> bool:
-        """The files and what is recorded of them are as they should be; an earlier release may have recorded less."""
+        """Whether files and records are as they should be; an earlier release may have recorded less."""
         return (
             not self.changes
             and not self.leftovers
@@ -95,20 +95,26 @@ def compare(
     scope: Collection[str] | None = None,
     policies: Mapping[str, str] | None = None,
 ) -> ChangeSet:
-    """What `apply` would do to bring ``root`` to the desired files. Reads the disk and writes nothing.
+    """Return what `apply` would do to bring ``root`` to the desired files. Reads the disk and writes nothing.
 
     ``scope`` names the folders that ``desired`` speaks for; files of ours elsewhere stay as they are. Without it
     ``desired`` is all that should be there. ``policies`` are the digests of the documents that it was made of; without
     them those that are recorded stay.
     """
     check_paths(desired)
-    is_elsewhere = _outside(scope)
+    prefixes = ("",) if scope is None else tuple(f"{folder}/" for folder in scope)
+
+    def is_elsewhere(path: str) -> bool:
+        return not path.startswith(prefixes)
+
     if strays := [path for path in desired if is_elsewhere(path)]:
         raise ValueError(f"{strays[0]} is outside of {scope}")
     digests = {path: digest(data) for path, data in desired.items()}
     state = Disk(root)
     text, ignore = state.read(INVENTORY), state.read(IGNORE)
-    recorded = _parse(text, Inventory(digests), root / INVENTORY)
+    expected, recorded = Inventory(digests), Inventory()
+    if text is not None:  # parsing takes longer than comparing
+        recorded = expected if text == expected.text else parse_inventory(text, root / INVENTORY)
     planned = Inventory(
         {path: known for path, known in recorded.files.items() if is_elsewhere(path)} | digests,
         {path: known for path, known in recorded.replaced.items() if is_elsewhere(path)},
@@ -134,19 +140,6 @@ def compare(
     )
 
 
-def _outside(scope: Collection[str] | None) -> Callable[[str], bool]:
-    if scope is None:
-        return lambda _: False
-    prefixes = tuple(f"{folder}/" for folder in scope)
-    return lambda path: not path.startswith(prefixes)
-
-
-def _parse(text: bytes | None, expected: Inventory, path: Path) -> Inventory:
-    if text is None:
-        return Inventory()
-    return expected if text == expected.text else parse_inventory(text, path)  # parsing takes longer than comparing
-
-
 def _compare_files(
     disk: Disk, desired: Mapping[str, bytes], unwanted: Iterable[str], recorded: Inventory
 ) -> tuple[tuple[FileChange, ...], dict[str, bytes]]:
@@ -162,14 +155,17 @@ def _compare_files(
     return tuple(sorted(changes)), found
 
 
-def _judge(path: str, found: bytes | None, digests: tuple[str, ...], wanted: bytes | None) -> FileChange:
-    """What to do about a file that is not as desired; ``digests`` are those of what gpuplan may have written to it."""
-    if found is None:
+def _judge(path: str, held: bytes | None, digests: tuple[str, ...], wanted: bytes | None) -> FileChange:
+    """Return what to do about a file that is not as desired.
+
+    ``digests`` are those of what gpuplan may have written to it.
+    """
+    if held is None:
         return FileChange(path, Action.CREATE, Reason.MISSING)
     if not digests:
         return FileChange(path, Action.CONFLICT, Reason.FOREIGN)
-    is_torn, folded = _is_torn(found, wanted or b""), found.replace(b"\r\n", b"\n")
-    if not is_torn and digest(found) not in digests and digest(folded) not in digests:
+    is_torn, folded = _is_torn(held, wanted or b""), held.replace(b"\r\n", b"\n")
+    if not is_torn and digest(held) not in digests and digest(folded) not in digests:
         return FileChange(path, Action.CONFLICT, Reason.EDITED)
     if wanted is None:
         return FileChange(path, Action.DELETE, Reason.UNWANTED)

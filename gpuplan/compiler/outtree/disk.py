@@ -1,4 +1,4 @@
-"""What is on the disk, read through no link, and which paths may be written there.
+"""The disk, read through no link, and the paths that may be written there.
 
 Paths are portable, inside of the output, and apart from each other on any file system.
 """
@@ -9,7 +9,6 @@ import errno
 import os
 import stat
 from collections.abc import Collection, Iterable
-from itertools import filterfalse
 from pathlib import Path
 from typing import Final
 
@@ -35,7 +34,7 @@ class Disk:
         self.mounts: list[str] = []
 
     def read(self, path: str) -> bytes | None:
-        """The bytes of a file; None when it does not exist."""
+        """Return the bytes of a file, or None if it does not exist."""
         if not self._has_folder(path.rpartition("/")[0]):
             return None
         full = self._base + path
@@ -48,7 +47,10 @@ class Disk:
         try:
             status = os.fstat(handle)
             if stat.S_ISREG(status.st_mode):
-                return _read_all(handle, status.st_size)
+                data = os.read(handle, status.st_size + 1)
+                while len(data) > status.st_size and (more := os.read(handle, 1 << 20)):  # it grew meanwhile
+                    data += more
+                return data
         finally:
             os.close(handle)
         if stat.S_ISDIR(status.st_mode) and path in folders_of(self._ours):
@@ -85,7 +87,7 @@ class Disk:
 
 
 def _find_device(root: Path) -> int | None:
-    """The file system that the root is on; None where there is no root yet."""
+    """Return the file system that the root is on, or None if there is no root yet."""
     try:
         status = root.lstat()
     except FileNotFoundError:
@@ -97,21 +99,14 @@ def _find_device(root: Path) -> int | None:
     return status.st_dev
 
 
-def _read_all(handle: int, size: int) -> bytes:
-    data = os.read(handle, size + 1)
-    while len(data) > size and (more := os.read(handle, 1 << 20)):  # it grew meanwhile
-        data += more
-    return data
-
-
 def _unreadable(path: str, error: OSError) -> GpuplanError:
     if error.errno == errno.ELOOP:
         return _blocked(path, "is a symbolic link")
     return GpuplanError(f"cannot read `{path}`: {(error.strerror or str(error)).lower()}", "give yourself read access")
 
 
-def _blocked(path: str, what: str) -> GpuplanError:
-    return GpuplanError(f"`{path}` {what}, and gpuplan writes nothing through or over it", "move it away")
+def _blocked(path: str, reason: str) -> GpuplanError:
+    return GpuplanError(f"`{path}` {reason}, and gpuplan writes nothing through or over it", "move it away")
 
 
 # --- Paths -----------------------------------------------------------------------------------------------------------
@@ -120,33 +115,29 @@ STATE: Final = ".gpuplan"
 """The folder that gpuplan keeps for itself; no other name may start with a dot."""
 
 TEMPORARY: Final = f"{STATE}/new"
-"""What a file holds next, until it is renamed over that file."""
+"""The file that holds what another holds next, until it is renamed over that."""
 
 IGNORE: Final = f"{STATE}/.gitignore"
 IGNORED: Final = b"*\n!.gitignore\n!inventory\n"
-"""So that whatever a build that was killed leaves in that folder, `git add` leaves there as well."""
+"""The text by which `git add` leaves there whatever a build that was killed leaves in that folder."""
 
 LEFTOVERS: Final = (f"{STATE}/lock", TEMPORARY)
-"""What builds that were killed have left, those of earlier releases too."""
+"""The files that builds which were killed have left, those of earlier releases too."""
 
 _NAME: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?"
 _PATH: Final = regex(rf"{_NAME}(?:/{_NAME})*")
 _LONGEST: Final = 1024
-"""Bytes of a path on macOS, on Linux four times that; ours have fewer than half."""
+"""The bytes of a path on macOS, on Linux four times that; ours have fewer than half."""
 
 
 def check_paths(paths: Iterable[str]) -> None:
     """Refuse absolute paths, ``..``, hidden names, and what some file system does not have."""
-    wrong = next(filterfalse(_is_possible, paths), None)
+    wrong = next((path for path in paths if len(path) > _LONGEST or not _PATH.fullmatch(path)), None)
     if wrong is not None:
         raise GpuplanError(
             f"`{wrong}` is not a path that gpuplan writes",
             "names in the output are made of ASCII letters, digits, `.`, `_` and `-`, and do not start with a dot",
         )
-
-
-def _is_possible(path: str) -> bool:
-    return len(path) <= _LONGEST and _PATH.fullmatch(path) is not None
 
 
 def check_apart(paths: Iterable[str]) -> None:
@@ -166,7 +157,7 @@ def check_apart(paths: Iterable[str]) -> None:
 
 
 def folders_of(paths: Iterable[str]) -> set[str]:
-    """All folders above the paths, but for the top."""
+    """Return all folders above the paths, but for the top."""
     folders = {path.rpartition("/")[0] for path in paths}
     waiting = list(folders)
     while waiting:

@@ -1,4 +1,4 @@
-"""What gpuplan wrote, as it remembers it in ``out/.gpuplan/inventory``.
+"""The inventory: what gpuplan wrote, as it remembers it in ``out/.gpuplan/inventory``.
 
 The text is JSON with a line for each file, so that Git merges it, under a name that Argo CD does not take for a
 manifest. ``files`` holds the digest of every file, ``policies`` one of every document that they were made of, and
@@ -27,7 +27,7 @@ _HINT: Final = (
 )
 
 _DIGEST: Final = regex(r"[0-9A-Za-z:]*")
-"""What is written again as it was read; a build of some clusters keeps the lines of the others."""
+"""The form of a digest, which is written again as it was read; a build of some clusters keeps others' lines."""
 
 
 class Inventory(Value):
@@ -45,15 +45,15 @@ class Inventory(Value):
         return self.files.keys() | self.replaced.keys()
 
     def digests(self, path: str) -> tuple[str, ...]:
-        """All that the file may hold and still be as gpuplan wrote it; empty when gpuplan did not write it."""
+        """Return all that the file may hold and still be as gpuplan wrote it, or nothing if it did not write it."""
         known = self.replaced.get(path, ())
         return (*known, self.files[path]) if path in self.files else known
 
     def changed(self, policies: Mapping[str, str]) -> tuple[str, ...]:
-        """The documents that are not as they were when the files were made, or are new or gone.
+        """Return the documents that are not as they were when the files were made, or are new or gone.
 
-        Of a cluster that has files, but whose documents nobody recorded, nothing is known. One that is new or gone is
-        told by its own document.
+        Nothing is known of a cluster that has files, but whose documents nobody recorded. A cluster that is new or gone
+        is told by its own document.
         """
         if not self.policies or self.policies == policies:
             return ()
@@ -82,18 +82,18 @@ def digest(data: bytes) -> str:
 
 
 def titles(documents: Iterable[str]) -> list[str]:
-    """Documents by what people call them, each once: ``Pool a100`` for ``dev/Pool/a100`` and ``prod/Pool/a100``."""
+    """Return documents by what people call them: ``Pool a100`` for ``dev/Pool/a100`` and ``prod/Pool/a100``."""
     return list(dict.fromkeys(name.partition("/")[2].replace("/", " ", 1) for name in documents))
 
 
 def read_inventory(root: Path) -> Inventory | None:
-    """What is recorded of an output; None where there is none, trouble where the text is not ours."""
+    """Return what is recorded of an output, or None without a record; raise an error if the text is not ours."""
     text = Disk(root).read(INVENTORY)
     return None if text is None else parse_inventory(text, root / INVENTORY)
 
 
 def parse_inventory(data: bytes, path: Path) -> Inventory:
-    """The inventory of a text that anybody may have touched; ``path`` is for messages."""
+    """Return the inventory of a text that anybody may have touched; ``path`` is for messages."""
     try:
         body = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -101,17 +101,20 @@ def parse_inventory(data: bytes, path: Path) -> Inventory:
     inventory = _find_inventory(body)
     if inventory is None:
         raise GpuplanError(f"`{path}` is not an inventory: it has no mapping `files` of digests by path", _HINT)
-    _check_recorded(inventory.paths, path)
+    try:
+        check_paths(inventory.paths)
+    except GpuplanError as error:
+        raise GpuplanError(f"`{path}` lists a path that gpuplan never writes: {error.message}", _HINT) from error
     return inventory
 
 
 def _first(name: str) -> str:
-    """The first part of a path, or of a document's name in an inventory: the cluster."""
+    """Return the first part of a path, or of a document's name in an inventory: the cluster."""
     return name.partition("/")[0]
 
 
 def _find_inventory(body: object) -> Inventory | None:
-    """The inventory in a JSON value, or None when it has another shape."""
+    """Return the inventory in a JSON value, or None if it has another shape."""
     if not isinstance(body, dict):
         return None
     files, replaced, policies = body.get("files"), body.get("replaced", {}), body.get("policies", {})
@@ -122,19 +125,12 @@ def _find_inventory(body: object) -> Inventory | None:
     return Inventory(files, {path: tuple(map(str, digests)) for path, digests in replaced.items()}, policies)
 
 
-def _check_recorded(paths: Iterable[str], inventory: Path) -> None:
-    try:
-        check_paths(paths)
-    except GpuplanError as error:
-        raise GpuplanError(f"`{inventory}` lists a path that gpuplan never writes: {error.message}", _HINT) from error
-
-
 def _maps_to(value: object, kind: type) -> TypeGuard[dict[str, Any]]:
     return isinstance(value, dict) and all(isinstance(item, kind) for item in value.values())
 
 
 def _add(text: bytearray, section: str, lines: Iterable[str]) -> None:
-    """Line by line: together they are some megabytes, and more than once."""
+    """Add a section line by line: together they are some megabytes, and more than once."""
     text += f',\n  "{section}": {{'.encode()
     start = len(text)
     for line in lines:

@@ -20,7 +20,7 @@ _HELP: Final = {
 
 
 def findings(changes: ChangeSet, *, out: str = "out", check: bool = False) -> Iterator[Diagnostic]:
-    """The conflicts; with ``check`` also every other difference, since the output is then stale.
+    """Yield the conflicts; with ``check`` also every other difference, since the output is then stale.
 
     ``out`` is the output's path as people know it.
     """
@@ -31,12 +31,15 @@ def findings(changes: ChangeSet, *, out: str = "out", check: bool = False) -> It
         if change.action is Action.CONFLICT or (check and change.reason is not Reason.LINE_ENDS):
             yield _report(changes, change, out)
     if check:
-        yield from _leftovers(changes, out)
+        for path in changes.leftovers:
+            at = Origin(WholeFile(SourceFile(f"{out}/{path}", "")))
+            message = f"`{out}/{path}` was left behind by a build that was killed"
+            yield STALE.report(Finding(at, message, help="run `gpuplan build`, which removes it"))
         yield from _unrecorded(changes, out)
 
 
 def _line_ends(changes: Sequence[FileChange], out: str, *, is_error: bool) -> Diagnostic:
-    """One finding for all of them, for one cause has changed them all."""
+    """Return one finding for all of them, for one cause has changed them all."""
     more = f" and {len(changes) - 1} more files have" if len(changes) > 1 else " has"
     finding = Finding(
         Origin(WholeFile(SourceFile(f"{out}/{changes[0].path}", ""))),
@@ -48,15 +51,8 @@ def _line_ends(changes: Sequence[FileChange], out: str, *, is_error: bool) -> Di
     return LINE_ENDS.report(finding)
 
 
-def _leftovers(changes: ChangeSet, out: str) -> Iterator[Diagnostic]:
-    for path in changes.leftovers:
-        at = Origin(WholeFile(SourceFile(f"{out}/{path}", "")))
-        message = f"`{out}/{path}` was left behind by a build that was killed"
-        yield STALE.report(Finding(at, message, help="run `gpuplan build`, which removes it"))
-
-
 def _unrecorded(changes: ChangeSet, out: str) -> Iterator[Diagnostic]:
-    """What is wrong with the inventory, where nothing is wrong with a file."""
+    """Yield what is wrong with the inventory, if nothing is wrong with a file."""
     if changes.changes or changes.leftovers or changes.is_current:
         return
     names = titles(changes.changed_documents)
@@ -68,7 +64,7 @@ def _unrecorded(changes: ChangeSet, out: str) -> Iterator[Diagnostic]:
 
 
 def diff(changes: ChangeSet, *, out: str = "out") -> Iterator[str]:
-    """A unified diff of all that would change, line by line without line ends; the inventory is left out of it."""
+    """Yield a unified diff of all that would change, line by line without line ends, without the inventory."""
     from difflib import unified_diff
 
     for change in changes.changes:
@@ -94,7 +90,7 @@ def _report(changes: ChangeSet, change: FileChange, out: str) -> Diagnostic:
 
 
 def _lines(data: bytes | None) -> list[str]:
-    """Lines without their ends; a last line without one says so, as in other diffs."""
+    """Return lines without their ends; a last line without one says so, as in other diffs."""
     text = (data or b"").decode(errors="replace")
     lines = text.split("\n")
     if lines[-1]:

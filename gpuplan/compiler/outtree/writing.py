@@ -40,7 +40,7 @@ from gpuplan.compiler.outtree.inventory import INVENTORY, Inventory, digest
 
 _BLOCK: Final = 4096
 _MODE: Final = 0o666
-"""Less what the umask takes away, as of every file that people and Git write."""
+"""The mode of files, less what the umask takes away, as of every file that people and Git write."""
 _HINTS: Final[Mapping[int, str]] = {
     errno.EACCES: "give yourself write access",
     errno.EPERM: "give yourself write access",
@@ -52,11 +52,11 @@ _HINTS: Final[Mapping[int, str]] = {
     errno.ENOTDIR: "move it away",
 }
 _MANY_FOLDERS: Final = 64
-"""From here on, one ``sync`` of everything takes less time than one for each folder."""
+"""The number of folders from which on one ``sync`` of everything takes less time than one for each."""
 
 
 class Lock:
-    """The right to write to an output, from `compare` to `apply`. A second writer is told so and does not wait.
+    """The right to write to an output, from `compare` to `apply`. A second writer gets an error and does not wait.
 
     The lock is the kernel's (``flock``), so that one of a process that died never blocks. It is on the output's folder
     itself: there is no file to be left behind and committed, and an output that is read-only, and current, can be
@@ -91,17 +91,12 @@ class Lock:
             raise GpuplanError(
                 f"another gpuplan is writing `{self._root}`", "run it again when that one is done"
             ) from error
-        if self._is_current(handle):
-            self._handle = handle
-            return True
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle), self._root.lstat()):
+                self._handle = handle
+                return True
         os.close(handle)
         return False
-
-    def _is_current(self, handle: int) -> bool:
-        try:
-            return os.path.samestat(os.fstat(handle), self._root.lstat())
-        except FileNotFoundError:
-            return False
 
 
 def apply(root: Path, changes: ChangeSet, *, force: bool = False) -> None:
@@ -124,7 +119,7 @@ def apply(root: Path, changes: ChangeSet, *, force: bool = False) -> None:
 
 
 def _refuse_mounts(root: Path, changes: ChangeSet) -> None:
-    """Trouble before anything is written: files are renamed, and no name leads from one file system to another."""
+    """Raise an error before anything is written: no name leads from one file system to another."""
     for mount in changes.mounts:
         if mount == STATE or any(change.path.startswith(f"{mount}/") for change in changes.changes):
             raise _on_another_device(root / mount)
@@ -152,7 +147,7 @@ def _apply(tree: _Tree, changes: ChangeSet) -> None:
 
 
 def _replaced(changes: ChangeSet) -> dict[str, tuple[str, ...]]:
-    """What files of ours may hold until the end of this run, besides what they will hold.
+    """Return what files of ours may hold until the end of this run, besides what they will hold.
 
     That includes what an unfinished run has replaced, as it may not have come as far as to the disk.
     """
@@ -179,7 +174,7 @@ class _Tree:
             self._replace(path, data, is_durable=len(data) > _BLOCK)
 
     def make_state(self, *, is_ignoring: bool) -> None:
-        """The folder of ours, where Git is told what not to add before there is any such thing."""
+        """Make the folder of ours, in which Git is told what not to add before there is any such thing."""
         self._make_folder(STATE)
         if not is_ignoring:
             self.discard(IGNORE)  # it is cut short, has other line ends, or is not there

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache
 from os import PathLike
@@ -11,24 +11,27 @@ from pathlib import Path
 from posixpath import normpath
 from typing import TYPE_CHECKING
 
-from gpuplan.compiler.base.diagnostics import Diagnostic, Family, Finding, GpuplanError, Rule, has_errors
+from gpuplan.compiler import documents, manifests, outtree, planning, policy
+from gpuplan.compiler.base.diagnostics import Diagnostic, Family, GpuplanError, Rule, has_errors
 from gpuplan.compiler.base.values import Value
 from gpuplan.compiler.documents import DiskTree, find_embedded
-from gpuplan.compiler.pipeline import judges
+from gpuplan.compiler.manifests import unusable_definitions
+from gpuplan.compiler.pipeline import judges, stages
 from gpuplan.compiler.pipeline.findings import tidy
 from gpuplan.compiler.pipeline.judges import Judged
 from gpuplan.compiler.pipeline.loading import OUT, Repository, load, own_gpus
+from gpuplan.compiler.pipeline.rules import RULES
 from gpuplan.compiler.planning.plan import Plan
 
 if TYPE_CHECKING:
     from gpuplan.compiler.pipeline.rendering import Rendered
     from gpuplan.compiler.planning.node_list import Node
 
-__all__ = ["Build", "Report", "build", "judge_plan", "own_gpus", "report_on", "rules", "validate"]
+__all__ = ["Build", "Report", "build", "own_gpus", "report_on", "rules", "validate"]
 
 
 class Report(Value):
-    """What is wrong with a repository, and the plans of those clusters that could be planned.
+    """The findings on a repository, and the plans of those clusters that could be planned.
 
     ``diagnostics`` are sorted by place; what several clusters share is said once. ``clusters`` are those asked for.
     """
@@ -46,8 +49,8 @@ class Report(Value):
 class Build(Value):
     """A report and, unless it has errors, every file below `out/`.
 
-    ``objects`` are the paths of Kubernetes objects. ``scope`` are the folders that ``tree`` speaks for, empty where it
-    is all of the output. ``policies`` are digests of the documents that it was made of.
+    ``objects`` are the paths of Kubernetes objects. ``scope`` are the folders that ``tree`` speaks for; it is empty if
+    that is all of the output. ``policies`` are digests of the documents that it was made of.
     """
 
     report: Report
@@ -72,28 +75,24 @@ def validate(
     `off`, or empty for whichever is on the path; ``crds`` is as in `build`. ``against`` is a revision, or a folder with
     a platform: the step from there is judged as well, by the ``nodes`` of the one cluster where they are known.
     """
-    root = Path(root)
+    root, crds = Path(root), None if crds is None else Path(crds)
     repository = load(root, clusters)
-    found = _check(repository)
-    report = _report(repository, found)
+    diagnostics = _check(repository)
+    report = _report(repository, diagnostics)
     if against:
         for judge_step in judges.step_judges():
-            found += judge_step(root, against, clusters, report, nodes)
-        report = _report(repository, found, is_step=True)
+            diagnostics += judge_step(root, against, clusters, report, nodes)
+        report = _report(repository, diagnostics, is_step=True)
     patched = [plan for plan in report.plans if plan.components]
-    if not patched or not report.is_valid:
-        return _with_output(report, repository, root)
-    from gpuplan.compiler.manifests import unusable_definitions
-    from gpuplan.compiler.pipeline.generated import judge_rest
-    from gpuplan.compiler.pipeline.rendering import render
-
-    folder = None if crds is None else Path(crds)
-    rendered = render(patched, root.resolve(), OUT, folder, is_whole=False)
-    judged = _judge_results(rendered, found, root.resolve(), OUT, folder, kustomize)
-    found += (diagnostic for plan in patched for diagnostic in judge_rest(plan))
-    found += (*rendered.diagnostics, *judged.diagnostics, *unusable_definitions(folder, root.resolve()))
-    report = _report(repository, found, is_final=judged.is_complete, is_step=bool(against))
-    return _with_output(report, repository, root)
+    if patched and report.is_valid:
+        rendered = stages.rendering.render(patched, root.resolve(), OUT, crds, is_whole=False)
+        judged = _judge_results(rendered, diagnostics, root.resolve(), OUT, crds, kustomize)
+        diagnostics += (diagnostic for plan in patched for diagnostic in stages.generated.judge_rest(plan))
+        diagnostics += (*rendered.diagnostics, *judged.diagnostics, *unusable_definitions(crds, root.resolve()))
+        report = _report(repository, diagnostics, is_final=judged.is_complete, is_step=bool(against))
+    if not report.is_valid or not os.path.lexists(root / OUT):
+        return report
+    return replace(report, diagnostics=(*report.diagnostics, *stages.output.judge_output(repository, root, OUT)))
 
 
 def build(
@@ -110,46 +109,32 @@ def build(
     ``crds`` is a folder of CustomResourceDefinitions to check custom resources against; ``kustomize`` is as in
     `validate`, and nothing that is rendered depends on it.
     """
-    from gpuplan.compiler.manifests import unusable_definitions
-    from gpuplan.compiler.pipeline.generated import judge_rest
-    from gpuplan.compiler.pipeline.output import policy_digests
-    from gpuplan.compiler.pipeline.rendering import render, scope
-
     root, crds = Path(root), None if crds is None else Path(crds)
     repository = load(root, clusters)
     _keep_apart(repository, out)
-    found = _check(repository)
+    diagnostics = _check(repository)
     if out != OUT:
-        found += find_embedded(DiskTree(root), (out,))
-    report = _report(repository, found)
+        diagnostics += find_embedded(DiskTree(root), (out,))
+    report = _report(repository, diagnostics)
     if not report.is_valid:
         return Build(report, {})
-    rendered = render(report.plans, root.resolve(), out, crds, is_whole=not clusters, keeps_all=False)
-    work = (diagnostic for plan in report.plans for diagnostic in judge_rest(plan))
+    rendered = stages.rendering.render(report.plans, root.resolve(), out, crds, is_whole=not clusters, keeps_all=False)
+    work = (diagnostic for plan in report.plans for diagnostic in stages.generated.judge_rest(plan))
     more = [*work, *rendered.diagnostics, *unusable_definitions(crds, root.resolve())]
     is_final = False
     if any(cluster.own.components for cluster in rendered.clusters) and not has_errors(rendered.diagnostics):
-        judged = _judge_results(rendered, found, root.resolve(), out, crds, kustomize)
+        judged = _judge_results(rendered, diagnostics, root.resolve(), out, crds, kustomize)
         more += judged.diagnostics
         is_final = judged.is_complete
     if more or is_final:
-        report = _report(repository, (*found, *more), is_final=is_final)
-    tree, policies = (rendered.tree, policy_digests(repository)) if report.is_valid else ({}, {})
-    return Build(report, tree, tuple(rendered.objects), scope(clusters), policies)
+        report = _report(repository, (*diagnostics, *more), is_final=is_final)
+    tree, policies = (rendered.tree, stages.output.policy_digests(repository)) if report.is_valid else ({}, {})
+    return Build(report, tree, tuple(rendered.objects), stages.rendering.scope(clusters), policies)
 
 
 def report_on(repository: Repository) -> Report:
-    """What is wrong with a repository that was read, but for what kustomize would make of it."""
+    """Judge a repository that was read, but for what kustomize would make of it."""
     return _report(repository, _check(repository))
-
-
-def _with_output(report: Report, repository: Repository, root: Path) -> Report:
-    """Findings on the output come after findings on the policies, and not beside an error."""
-    if not report.is_valid or not os.path.lexists(root / OUT):
-        return report
-    from gpuplan.compiler.pipeline.output import judge_output
-
-    return replace(report, diagnostics=(*report.diagnostics, *judge_output(repository, root, OUT)))
 
 
 def _keep_apart(repository: Repository, out: str) -> None:
@@ -164,66 +149,35 @@ def _keep_apart(repository: Repository, out: str) -> None:
                 )
 
 
-@cache
-def rules() -> tuple[Rule, ...]:
-    """Every rule of every stage and every feature, by code."""
-    from gpuplan.compiler import checks, documents, manifests, outtree, planning, policy
-    from gpuplan.compiler.checks.generated import GENERATED_CHECKS, PATCH_CHECKS
-    from gpuplan.compiler.pipeline.rules import RULES
-
-    found = (
-        *(*documents.RULES, *policy.RULES, *planning.RULES, *RULES, *manifests.RULES, *outtree.RULES),
-        *(check.rule for check in checks.CHECKS),
-        *(check.rule for check in (*GENERATED_CHECKS, *PATCH_CHECKS)),
-        *judges.feature_rules(),
-    )
-    once = {id(rule): rule for rule in found}  # one rule may be found by reading and in the result
-    return tuple(sorted(once.values(), key=lambda rule: rule.code))
-
-
-def judge_plan(plan: Plan) -> tuple[Diagnostic, ...]:
-    """All that reading one cluster's plan can find, and the files that are written by hand for it."""
-    from gpuplan.compiler import checks
-
-    return (*checks.run(plan), *(item for judge in judges.plan_judges() for item in judge(plan)))
-
-
 def _check(repository: Repository) -> list[Diagnostic]:
-    from gpuplan.compiler.pipeline.between_clusters import check_together
-
-    found = [*repository.diagnostics]
+    """Judge each plan, then all together, and what is retained if nothing else is wrong."""
+    diagnostics = [*repository.diagnostics]
     for plan in repository.plans:
-        judged = (*_unknown_kubernetes(plan), *judge_plan(plan))
-        found += (*judged, *_judge_work(plan, judged))
-    found += check_together(repository.plans)
-    if any(plan.retained for plan in repository.plans) and not has_errors(found):
-        found += (
-            item
-            for judge in judges.sound_plan_judges()
-            for plan in repository.plans
-            if plan.retained
-            for item in judge(plan)
-        )
-    return found
+        judged = stages.judging.judge_plan(plan)
+        diagnostics += judged
+        if plan.workloads:
+            diagnostics += stages.generated.judge_asked(plan, judged)
+    diagnostics += stages.judging.check_together(repository.plans)
+    retaining = [plan for plan in repository.plans if plan.retained]
+    if retaining and not has_errors(diagnostics):
+        judgements = (judge(plan) for judge in judges.sound_plan_judges() for plan in retaining)
+        diagnostics += [diagnostic for judgement in judgements for diagnostic in judgement]
+    return diagnostics
 
 
 def _judge_results(
-    rendered: Rendered, found: Sequence[Diagnostic], root: Path, out: str, crds: Path | None, program: str
+    rendered: Rendered, earlier: Sequence[Diagnostic], root: Path, out: str, crds: Path | None, program: str
 ) -> Judged:
-    every = [judge(rendered, found, root=root, out=out, crds=crds, program=program) for judge in judges.result_judges()]
-    diagnostics = [item for judged in every for item in judged.diagnostics]
-    return Judged(diagnostics, all(judged.is_complete for judged in every))
-
-
-def _judge_work(plan: Plan, found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    if plan.workloads:
-        from gpuplan.compiler.pipeline.generated import judge_asked
-
-        yield from judge_asked(plan, found)
+    whole = Judged()
+    for judge in judges.result_judges():
+        judged = judge(rendered, earlier, root=root, out=out, crds=crds, program=program)
+        whole.diagnostics += judged.diagnostics
+        whole.is_complete &= judged.is_complete
+    return whole
 
 
 def _report(
-    repository: Repository, found: Iterable[Diagnostic], *, is_final: bool = False, is_step: bool = False
+    repository: Repository, diagnostics: Iterable[Diagnostic], *, is_final: bool = False, is_step: bool = False
 ) -> Report:
     """``is_final`` says that the results of hand-written Components were judged, too: their comments are for those.
 
@@ -231,25 +185,22 @@ def _report(
     """
     ignores = (*repository.ignores, *repository.hand_ignores)
     needed = (ignores if is_final else repository.ignores) if repository.is_whole else ()
-    diagnostics = tidy(found, ignores, needed=needed, is_judged=lambda code: is_step or not _is_about_step(code))
-    return Report(diagnostics, repository.plans, repository.clusters, repository.file_count)
+
+    def is_judged(code: str) -> bool:
+        return is_step or not any(rule.code == code and rule.family is Family.STEP for rule in rules())
+
+    tidied = tidy(diagnostics, ignores, needed=needed, is_judged=is_judged)
+    return Report(tidied, repository.plans, repository.clusters, repository.file_count)
 
 
-def _is_about_step(code: str) -> bool:
-    return any(rule.code == code and rule.family is Family.STEP for rule in rules())
-
-
-def _unknown_kubernetes(plan: Plan) -> Iterator[Diagnostic]:
-    from gpuplan.compiler.manifests import has_schemas, kubernetes_versions
-    from gpuplan.compiler.pipeline.rules import UNKNOWN_KUBERNETES
-
-    version = plan.cluster.spec.kubernetes
-    if not has_schemas(version):
-        oldest, newest = kubernetes_versions()
-        finding = Finding(
-            plan.cluster.at / "kubernetes",
-            f"there are no schemas for Kubernetes {version}",
-            label=f"{oldest} to {newest} are known",
-            help=f'write one from "{oldest}" to "{newest}"',
-        )
-        yield Diagnostic(UNKNOWN_KUBERNETES, finding, (plan.cluster.name,))
+@cache
+def rules() -> tuple[Rule, ...]:
+    """Return every rule of every stage and every feature, by code."""
+    listed: tuple[Rule, ...] = (
+        *(*documents.RULES, *policy.RULES, *planning.RULES, *RULES, *manifests.RULES, *outtree.RULES),
+        *(check.rule for check in stages.checks.CHECKS),
+        *(check.rule for check in (*stages.work_checks.GENERATED_CHECKS, *stages.work_checks.PATCH_CHECKS)),
+        *judges.feature_rules(),
+    )
+    once = {id(rule): rule for rule in listed}  # one rule may be found by reading and in the result
+    return tuple(sorted(once.values(), key=lambda rule: rule.code))

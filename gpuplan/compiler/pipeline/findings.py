@@ -21,8 +21,7 @@ def tidy(
 ) -> tuple[Diagnostic, ...]:
     """Drop what a comment ignores, merge what several clusters share, sort by file, line, column and code.
 
-    Those of the comments that should be ``needed`` are findings where they are not; of a code that is not judged nobody
-    knows it.
+    A comment that should be ``needed`` and is not becomes a finding, unless its code is not judged.
     """
     diagnostics = tuple(diagnostics)
     kept, used = _without_ignored(diagnostics, ignores)
@@ -81,15 +80,9 @@ def _start(diagnostic: Diagnostic) -> tuple[str, Position]:
 
 def _unused(ignore: Ignore, code: str, *, is_fixed: bool) -> Diagnostic:
     """``is_fixed`` says that findings of the code are there, and that none of them can be ignored."""
+    message, label = f"`{code}` is ignored here but not found", "nothing to ignore"
+    help_ = f"remove `{code}` from the comment"
     if is_fixed:
-        message = f"`{code}` cannot be ignored: without what it asks for no plan can be made"
+        message, label = f"`{code}` cannot be ignored: without what it asks for no plan can be made", "has no effect"
         help_ = f"do what `{code}` says, and remove the comment"
-        return UNUSED_IGNORE.report(Finding(ignore.origin, message, label="has no effect", help=help_))
-    return UNUSED_IGNORE.report(
-        Finding(
-            ignore.origin,
-            f"`{code}` is ignored here but not found",
-            label="nothing to ignore",
-            help=f"remove `{code}` from the comment",
-        )
-    )
+    return UNUSED_IGNORE.report(Finding(ignore.origin, message, label=label, help=help_))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from gpuplan.compiler.admission.policies import known_rules
@@ -14,14 +15,14 @@ from gpuplan.compiler.manifests import Manifest
 from gpuplan.compiler.planning.plan import Plan
 
 
-def judge_asked(plan: Plan, found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """What the cluster's own rules refuse for a field of a Workload; ``found`` is what is known to be wrong.
+def judge_asked(plan: Plan, earlier: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Yield what the cluster's own rules refuse for a field of a Workload.
 
-    What a workload lays over its pods may be refused by any rule.
+    ``earlier`` are the findings so far. What a workload lays over its pods may be refused by any rule.
     """
     if plan.broken.pools:
         return
-    faulty = _named(plan, found)
+    faulty = _named(plan, earlier)
     plain, patched = _work(plan)
     yield from run_all(GENERATED_CHECKS, Generated(plan, plain, ASKED, faulty))
     if patched:
@@ -32,35 +33,31 @@ def judge_asked(plan: Plan, found: Iterable[Diagnostic]) -> Iterator[Diagnostic]
         yield from run_all(GENERATED_CHECKS, refused)
 
 
-def _named(plan: Plan, found: Iterable[Diagnostic]) -> frozenset[str]:
-    """The workloads in whose documents errors are."""
-    errors = {item.finding.at.source for item in found if item.is_error}
+def _named(plan: Plan, diagnostics: Iterable[Diagnostic]) -> frozenset[str]:
+    """Return the workloads in whose documents errors are."""
+    errors = {item.finding.at.source for item in diagnostics if item.is_error}
     return frozenset(workload.name for workload in plan.workloads if workload.at.source in errors)
 
 
 def judge_rest(plan: Plan) -> Iterator[Diagnostic]:
-    """What its other rules refuse, of a plan that nothing is known to be wrong with."""
+    """Yield what the cluster's other rules refuse, of a plan that nothing is known to be wrong with."""
     if plan.workloads and not plan.broken.pools:
         plain, _ = _work(plan)
         yield from run_all(GENERATED_CHECKS, Generated(plan, plain, frozenset(known_rules()) - ASKED))
 
 
 def _work(plan: Plan) -> tuple[tuple[GeneratedWork, ...], tuple[GeneratedWork, ...]]:
-    """The objects of the workloads, and of those that patch their pods."""
+    """Return the objects of the workloads that do not patch their pods, and of those that do."""
     plain: list[GeneratedWork] = []
     patched: list[GeneratedWork] = []
-    by_name, unpatched = {workload.name: workload for workload in plan.workloads}, _unpatched(plan)
+    by_name = {workload.name: workload for workload in plan.workloads}
+    # Objects as they are without the patch come in the same order as those with it.
+    without = [workload.without_patch() for workload in plan.workloads if workload.pod_patch]
+    unpatched = {workload.name: deque[Manifest]() for workload in without}
+    for manifest in workloads.render(replace(plan, workloads=tuple(without))):
+        unpatched[manifest.about[0].name].append(manifest)
     for manifest in workloads.render(plan):
         name = manifest.about[0].name
-        before = next(unpatched[name]) if name in unpatched else None
+        before = unpatched[name].popleft() if name in unpatched else None
         (patched if before else plain).append(GeneratedWork(by_name[name], manifest, before))
     return tuple(plain), tuple(patched)
-
-
-def _unpatched(plan: Plan) -> Mapping[str, Iterator[Manifest]]:
-    """The objects of workloads that patch their pods as they are without it, in the same order, by name."""
-    patched = tuple(workload.without_patch() for workload in plan.workloads if workload.pod_patch)
-    found: dict[str, list[Manifest]] = {workload.name: [] for workload in patched}
-    for manifest in workloads.render(replace(plan, workloads=patched)):
-        found[manifest.about[0].name].append(manifest)
-    return {name: iter(manifests) for name, manifests in found.items()}

@@ -1,4 +1,4 @@
-"""What features hand in: how it is found, what it is given, and what it gives back."""
+"""The judges that features hand in: how they are found, what they are given, and what they give back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Judged:
-    """What was found in results; ``is_complete`` says that there was a program to get them from, in time."""
+    """The findings on results; ``is_complete`` says that there was a program to get them from, in time."""
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
     is_complete: bool = True
@@ -30,7 +30,7 @@ PlanJudge = Callable[["Plan"], Iterable[Diagnostic]]
 
 
 class ResultJudge(Protocol):
-    """Judges what comes of rendered folders; ``earlier`` is what was found before."""
+    """A function that judges what comes of rendered folders; ``earlier`` are the findings before."""
 
     def __call__(
         self,
@@ -45,7 +45,7 @@ class ResultJudge(Protocol):
 
 
 class StepJudge(Protocol):
-    """Judges the step to a platform from ``against``, a revision or a folder."""
+    """A function that judges the step to a platform from ``against``, a revision or a folder."""
 
     def __call__(
         self,
@@ -74,7 +74,7 @@ def step_judges() -> Iterator[StepJudge]:
 
 
 def feature_rules() -> Iterator[Rule]:
-    """The rules that features have, those of their checks as well; one may come twice."""
+    """Yield the rules of features, those of their checks as well; one may come twice."""
     for listed in imported(handed_in.RULES):
         yield from listed
     for checks in imported(handed_in.CHECKS):

@@ -38,14 +38,14 @@ from gpuplan.compiler.policy import KINDS, MISSING_FIELD, NOT_EXACTLY_ONE, Parse
 OVERLAYS = "overlays"
 KUSTOMIZE = "kustomize"
 OUT = "out"
-"""The output folder, from the root, where nobody says otherwise."""
+"""The output folder, from the root, unless the user names another one."""
 DEFAULT_BASES = ("policies",)
 COMPONENT_KIND = "Component"
 _STAGES_WITH_PARTS = tuple(stage.value for stage in Stage if stage.has_parts)
 
 
 class Repository(Value):
-    """What was read, and the folders that it was read from.
+    """The documents that were read, and the folders that they were read from.
 
     ``is_whole`` says that nothing was left out or unread, so that an unused comment is really unused. ``ignores`` are
     the comments in policies, ``hand_ignores`` those in hand-written kustomize files.
@@ -60,11 +60,11 @@ class Repository(Value):
     file_count: int
     is_whole: bool
     documents: Mapping[str, tuple[Document, ...]] = field(default_factory=dict)
-    """What each cluster's overlay makes of its bases."""
+    """The documents that each cluster's overlay makes of its bases."""
 
 
 def load(root: Path, clusters: Sequence[str] = ()) -> Repository:
-    """Read the clusters named, or all; trouble when one does not exist."""
+    """Read the clusters named, or all; raise an error if one does not exist."""
     known = find_folders(root, OVERLAYS)
     if not known:
         raise GpuplanError("no cluster found: there is no folder below overlays/", _way_to_platform(root))
@@ -98,14 +98,14 @@ def load_tree(tree: FileTree, known: Sequence[str], clusters: Sequence[str] = ()
 
 
 def own_gpus(root: Path) -> Mapping[str, Gpu]:
-    """The GPU models that the platform's documents describe, by name; none where there is no platform."""
+    """Return the GPU models that the platform's documents describe, by name; there are none without a platform."""
     if not find_folders(root, OVERLAYS):
         return {}
     return {own.name: own.gpu for plan in load(root).plans for own in plan.gpus}
 
 
 def _way_to_platform(root: Path) -> str:
-    """What to do where there is none: whoever stands inside of one is shown the way up."""
+    """Return a hint for a folder without a platform: from within one it shows the way up."""
     for depth in range(1, len(root.resolve().parts)):
         above = Path(*[".."] * depth)
         if find_folders(root / above, OVERLAYS):
@@ -140,7 +140,7 @@ class _Loader:
         self.documents[name] = documents
         folders = [base for _, base in _bases_of(cluster)]
         is_partial = self._lacks_some(documents, (folder, *folders))
-        self._add([item for item in found if not (is_partial and item.rule is NOTHING_TO_DELETE)], name)
+        self._add((item for item in found if not (is_partial and item.rule is NOTHING_TO_DELETE)), name)
         patches = {id(document) for document in overlay if document is not cluster} if is_partial else ()
         parsed = [self._parse(document, bases, is_whole=id(document) not in patches) for document in documents]
         chosen = next((item for item in parsed if item.document is cluster), None)
@@ -160,8 +160,8 @@ class _Loader:
         self._add(found, name)
         return plan
 
-    def _add(self, found: Sequence[Diagnostic], cluster: str) -> None:
-        self.diagnostics += (Diagnostic(item.rule, item.finding, (cluster,)) for item in found)
+    def _add(self, diagnostics: Iterable[Diagnostic], cluster: str) -> None:
+        self.diagnostics += (Diagnostic(each.rule, each.finding, (cluster,)) for each in diagnostics)
 
     def _read(self, folder: str, skip: frozenset[str] = frozenset()) -> tuple[Document, ...]:
         documents, found = read_folder(self.tree, folder, skip=skip)
@@ -182,7 +182,7 @@ class _Loader:
         )
 
     def _parse(self, document: Document, bases: Sequence[Document], *, is_whole: bool) -> Parsed:
-        """Parse once: a document that no overlay changes is the same object for every cluster.
+        """Parse a document once: one that no overlay changes is the same object for every cluster.
 
         What one that may not be whole lacks is most likely in the document of the bases that could not be read, or that
         it was meant to change.
@@ -225,11 +225,13 @@ class _Loader:
         self.diagnostics.append(CLUSTER_DOCUMENT.report(finding))
 
     def _read_bases(self, cluster: Document | None) -> tuple[Document, ...]:
-        """The bases' documents; the default base may be missing, a named one may not."""
+        """Read the bases' documents; the default base may be missing, a named one may not."""
         documents: list[Document] = []
         for index, folder in _bases_of(cluster):
             if has_folder(self.tree, folder):
-                documents += self._read_base(folder)
+                if folder not in self.bases:
+                    self.bases[folder] = self._read_base(folder)
+                documents += self.bases[folder]
             elif cluster is not None and index is not None:
                 at = cluster.origin / "spec" / "bases" / index
                 close = misspelling(folder, find_folders(self.tree, "."))
@@ -244,18 +246,16 @@ class _Loader:
         return tuple(documents)
 
     def _read_base(self, folder: str) -> tuple[Document, ...]:
-        if folder not in self.bases:
-            documents = self._read(folder)
-            for document in documents:
-                if document.kind == "Cluster" and document.is_whole:
-                    at, message = document.origin / "kind", f"`Cluster` document `{document.name}` stands in a base"
-                    help_ = f"move it to overlays/{document.name}/"
-                    self._report_cluster(Finding(at, message, label="belongs in an overlay", help=help_))
-            self.bases[folder] = tuple(document for document in documents if document.kind != "Cluster")
-        return self.bases[folder]
+        documents = self._read(folder)
+        for document in documents:
+            if document.kind == "Cluster" and document.is_whole:
+                at, message = document.origin / "kind", f"`Cluster` document `{document.name}` stands in a base"
+                help_ = f"move it to overlays/{document.name}/"
+                self._report_cluster(Finding(at, message, label="belongs in an overlay", help=help_))
+        return tuple(document for document in documents if document.kind != "Cluster")
 
     def _read_hand_work(self, folder: str) -> HandWork | None:
-        """What lies below `kustomize/`, but for Components that cannot be read: nothing says what belongs to them."""
+        """Read what lies below `kustomize/`, without Components that cannot be read: their files would be nobody's."""
         kustomize = f"{folder}/{KUSTOMIZE}"
         if not has_folder(self.tree, kustomize):
             return None
@@ -276,7 +276,7 @@ class _Loader:
         )
 
     def _components(self, kustomize: str, documents: Sequence[Document]) -> tuple[Component, ...]:
-        """The folders of `kustomize/`, and those of single pools and namespaces below their stage's."""
+        """Return the folders of `kustomize/`, and those of single pools and namespaces below their stage's."""
         kinds = {
             dirname(document.file.path): document for document in documents if _is_kustomization(document.file.path)
         }
@@ -304,7 +304,7 @@ def _ignores(files: Mapping[str, SourceFile]) -> tuple[Ignore, ...]:
 
 
 def _unmatched(document: Document, bases: Sequence[Document]) -> Diagnostic | None:
-    """A finding when the document looks like a change of one in the bases whose name is misspelt."""
+    """Return a finding if the document looks like a change of one in the bases whose name is misspelt."""
     names = {base.name for base in bases if base.kind == document.kind}
     close = None if document.name in names else misspelling(document.name, names)
     if close is None:
@@ -329,7 +329,7 @@ def _is_kustomization(path: str) -> bool:
 
 
 def _bases_of(cluster: Document | None) -> list[tuple[int | None, str]]:
-    """The bases as the Cluster document names them; odd shapes are for `policy` to report."""
+    """Return the bases as the Cluster document names them, by their index; odd shapes are for `policy` to report."""
     spec = cluster.data.get("spec") if cluster else None
     bases = spec.get("bases") if isinstance(spec, dict) else None
     if not isinstance(bases, list):

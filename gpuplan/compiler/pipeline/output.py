@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from hashlib import sha1, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -29,7 +29,7 @@ _DIGITS = 16
 
 
 class Staleness(NamedTuple):
-    """How an output differs from what the policies beside it make: numbers of files, or why nobody can say."""
+    """The difference between an output and what the policies make: numbers of files, or why it is not known."""
 
     differing: int = 0
     missing: int = 0
@@ -40,19 +40,19 @@ class Staleness(NamedTuple):
 
 
 def policy_digests(repository: Repository) -> dict[str, str]:
-    """A digest of what every document says, by cluster, kind and name: ``dev/Pool/a100``.
+    """Return a digest of what every document says, by cluster, kind and name: ``dev/Pool/a100``.
 
     It is of the merged data, so that neither comments nor layout count. Most documents are shared by all clusters.
     """
     known: dict[int, str] = {}
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for cluster, documents in repository.documents.items():
         for document in documents:
             digest = known.get(id(document))
             if digest is None:
                 digest = known[id(document)] = sha256(_as_text(document.data).encode()).hexdigest()[:_DIGITS]
-            found[f"{cluster}/{document.kind}/{document.name}"] = digest
-    return found
+            digests[f"{cluster}/{document.kind}/{document.name}"] = digest
+    return digests
 
 
 def judge_output(repository: Repository, root: Path, out: str) -> Iterator[Diagnostic]:
@@ -65,7 +65,8 @@ def judge_output(repository: Repository, root: Path, out: str) -> Iterator[Diagn
     try:
         inventory = read_inventory(root / out)
         files = inventory.files if inventory else {}
-        missing = _missing(Disk(root / out, files), files, clusters)
+        disk = Disk(root / out, files)  # looks behind no links: an inventory could ask for any file of the machine
+        missing = [path for path in files if not disk.has(path) and (not clusters or cluster_of(path) in clusters)]
     except GpuplanError as error:
         yield INCOMPLETE.report(Finding(at, error.message, help=error.hint))
         return
@@ -85,18 +86,13 @@ def _inventory(out: str) -> Origin:
     return Origin(WholeFile(SourceFile(f"{out}/{INVENTORY}", "")))
 
 
-def _missing(disk: Disk, files: Iterable[str], clusters: Collection[str]) -> list[str]:
-    """Nothing is looked for behind links: an inventory that came with them could ask about any file of the machine."""
-    return [path for path in files if not disk.has(path) and (not clusters or cluster_of(path) in clusters)]
-
-
 def cluster_of(path: str) -> str:
-    """The cluster that a file of the output is for; empty where it is for all of them."""
+    """Return the cluster that a file of the output is for; it is empty if the file is for all of them."""
     return owner(path).rpartition("/")[2]
 
 
 def owner(path: str) -> str:
-    """The folder that holds all of what is written for a cluster, or all that a tool syncs it by: ``argocd/dev``.
+    """Return the folder of all that is written for a cluster, or of all that a tool syncs it by: ``argocd/dev``.
 
     Empty for what lists several clusters: ``argocd/root.team/kustomization.yaml``. No cluster has a dot in its name.
     """
@@ -108,7 +104,7 @@ def owner(path: str) -> str:
 
 
 def compare_written(root: Path, out: str, tree: Mapping[str, bytes], folders: Collection[str]) -> Staleness | None:
-    """How an output on the disk differs from a tree that was rendered for these folders; None without an output."""
+    """Compare an output on the disk with a tree that was rendered for these folders; return None without an output."""
     from gpuplan.compiler.outtree.comparing import Action, compare
 
     if not os.path.lexists(root / out / INVENTORY):
@@ -122,16 +118,15 @@ def compare_written(root: Path, out: str, tree: Mapping[str, bytes], folders: Co
 
 
 def compare_committed(blobs: Mapping[str, str], tree: Mapping[str, bytes]) -> Staleness:
-    """How an output in a commit differs from a tree: ``blobs`` are Git's names of the files' contents, by path."""
-    found = {path: blobs.get(path) for path in tree}
-    missing = sum(name is None for name in found.values())
-    return Staleness(sum(name != _blob(tree[path], name) for path, name in found.items() if name), missing)
-
-
-def _blob(data: bytes, like: str) -> str:
-    """What Git calls this content, in a repository of SHA-1 or of SHA-256."""
-    algorithm = sha1 if len(like) == _SHA1_DIGITS else sha256
-    return algorithm(b"blob %d\0" % len(data) + data).hexdigest()
+    """Compare an output in a commit with a tree: ``blobs`` are Git's names of the files' contents, by path."""
+    differing = missing = 0
+    for path, data in tree.items():
+        if name := blobs.get(path):
+            algorithm = sha1 if len(name) == _SHA1_DIGITS else sha256
+            differing += name != algorithm(b"blob %d\0" % len(data) + data).hexdigest()
+        else:
+            missing += name is None
+    return Staleness(differing, missing)
 
 
 # --- What a build would take away as a whole ----------------------------------------------------------------------
@@ -141,7 +136,7 @@ _MANY: Final = 20
 
 
 def judge_pruning(changes: ChangeSet, clusters: Collection[str], *, out: str) -> Iterator[Diagnostic]:
-    """A finding for each cluster of which a build would delete a whole folder, or most of the files of one.
+    """Yield a finding for each cluster of which a build would delete a whole folder, or most of the files of one.
 
     ``clusters`` are those that there are. Files that somebody has deleted already do not count.
     """

@@ -26,26 +26,26 @@ _OVERLAYS: Final = "overlays"
 
 
 def document(kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A document of the policy language; without a spec, where that is empty."""
+    """Return a document of the policy language; an empty spec is left out."""
     head = {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}}
     return {**head, "spec": dict(spec)} if spec else head
 
 
 def merge_patch(base: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """What makes the one of the other by RFC 7386; empty where they are the same."""
-    found: dict[str, Any] = {key: None for key in base if key not in wanted}
+    """Return the patch that makes the one of the other by RFC 7386; it is empty if they are the same."""
+    patch: dict[str, Any] = {key: None for key in base if key not in wanted}
     for key, value in wanted.items():
-        there = base.get(key)
-        if isinstance(value, Mapping) and isinstance(there, Mapping):
-            if inner := merge_patch(there, value):
-                found[key] = inner
-        elif key not in base or there != value:
-            found[key] = value
-    return found
+        before = base.get(key)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            if inner := merge_patch(before, value):
+                patch[key] = inner
+        elif key not in base or before != value:
+            patch[key] = value
+    return patch
 
 
 def create(root: Path, path: str, text: str) -> None:
-    """Write a file that is not there; trouble when something is. Folders are made."""
+    """Write a file that is not there, and make its folders; raise an error if something is."""
     with _folder(root, path) as (folder, name):
         handles.create(folder, name, text.encode())
 
@@ -94,19 +94,16 @@ def _read(root: Path, path: str) -> bytes | None:
             raise GpuplanError(f"cannot read `{path}`: {reason_of(error)}", "put a file in its place") from error
 
 
-def _put(root: Path, path: str, content: bytes | None) -> None:
-    if content is None:
-        remove(root, path)
-    else:
-        _replace(root, path, content)
-
-
 def replace(root: Path, path: str, text: str) -> None:
     """Write a file as a whole or not at all, whatever it was before."""
-    _replace(root, path, text.encode())
+    _put(root, path, text.encode())
 
 
-def _replace(root: Path, path: str, content: bytes) -> None:
+def _put(root: Path, path: str, content: bytes | None) -> None:
+    """Write a file as a whole; without content, remove it."""
+    if content is None:
+        remove(root, path)
+        return
     with _folder(root, path) as (folder, name):
         unfinished = f".{name}.{token_hex(4)}"  # hidden names are not read
         handles.create(folder, unfinished, content)
@@ -131,7 +128,7 @@ def remove_folder(root: Path, path: str) -> None:
 
 @contextmanager
 def _folder(root: Path, path: str) -> Iterator[tuple[int, str]]:
-    """A handle of the folder that a file is in, and the file's name; what goes wrong there is trouble."""
+    """Open the folder that a file is in, and yield its handle and the file's name; what goes wrong there is trouble."""
     *parts, name = path.split("/")
     top = _OVERLAY if parts[:1] == [_OVERLAYS] else 1
     try:
@@ -148,7 +145,7 @@ def _folder(root: Path, path: str) -> Iterator[tuple[int, str]]:
 
 
 def _top(root: Path, folder: str) -> str:
-    """Where the folder of an overlay or of a base is; it is made where it is missing."""
+    """Return where the folder of an overlay or of a base is; it is made if it is missing."""
     real = os.path.realpath(root / folder)
     if not is_kept_inside(real, os.path.realpath(root)):
         raise GpuplanError(f"folder `{folder}` is a link out of the repository", "copy the folder into the repository")

@@ -19,7 +19,8 @@ from gpuplan.compiler.base.wording import listing, misspelling
 from gpuplan.compiler.documents import Document, Layer, read_text
 from gpuplan.compiler.documents.listed import find_objects, is_list_of_objects
 from gpuplan.compiler.manifests import to_yaml
-from gpuplan.compiler.pipeline import Report, judge_plan, validate, writing
+from gpuplan.compiler.pipeline import Report, validate, writing
+from gpuplan.compiler.pipeline.judging import judge_plan
 from gpuplan.compiler.pipeline.loading import OVERLAYS
 from gpuplan.compiler.planning.node_list import LIST_NODES, NODES, nodes_in
 from gpuplan.compiler.planning.node_patterns import LONGEST_NAME, NodePattern, parse

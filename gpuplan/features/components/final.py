@@ -17,9 +17,8 @@ from gpuplan.compiler.base.wording import count, misspelling
 from gpuplan.compiler.checks.registry import run_all
 from gpuplan.compiler.documents import read_text
 from gpuplan.compiler.manifests import Identity, Manifest, Subject, check_schemas, is_object
-from gpuplan.compiler.pipeline.definitions import releases
 from gpuplan.compiler.pipeline.judges import Judged
-from gpuplan.compiler.pipeline.rendering import Rendered, RenderedCluster, render
+from gpuplan.compiler.pipeline.rendering import Rendered, RenderedCluster, releases, render
 from gpuplan.compiler.planning.hand_files import Object, found_in, merged, sync_options
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.components import kustomize

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import given, strategies as st
 
-from gpuplan.compiler.pipeline import judge_plan
+from gpuplan.compiler.pipeline.judging import judge_plan
 from gpuplan.compiler.pipeline.rendering import render
 from gpuplan.features.changes.retaining import judge_retained
 from tests.compiler.documents.writing import DATA

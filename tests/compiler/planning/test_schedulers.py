@@ -21,7 +21,7 @@ EACH = pytest.mark.parametrize("kind", SchedulerKind)
 KNOW_KINDS = frozenset(
     {
         "compiler/planning/plan.py",  # which holds its value
-        "compiler/backends/workloads/terms.py",  # what each reads on a workload
+        "compiler/backends/workloads/bodies.py",  # what each reads on a workload
         "compiler/delivery/charts.py",  # whose chart is whose
         "features/live/clusters/schedulers.py",  # whose objects are whose
     }

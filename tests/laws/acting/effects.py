@@ -11,8 +11,8 @@ import yaml
 
 from gpuplan.compiler.base.diagnostics import Diagnostic, has_errors
 from gpuplan.compiler.manifests import File, Manifest, check_schemas
-from gpuplan.compiler.pipeline.definitions import releases
 from gpuplan.compiler.pipeline.loading import Repository, load_tree
+from gpuplan.compiler.pipeline.rendering import releases
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.features.tracing.engine import written_for
 from tests.laws.tracing.policies import Policies

@@ -23,7 +23,7 @@ from gpuplan.compiler.manifests.builtin_schemas import builtin_schemas
 from gpuplan.compiler.manifests.crds import served
 from gpuplan.compiler.manifests.kinds import get_kind
 from gpuplan.compiler.manifests.model import Gvk
-from gpuplan.compiler.pipeline import judge_plan
+from gpuplan.compiler.pipeline.judging import judge_plan
 from gpuplan.compiler.planning.plan import MAIN_CONTAINER, Counted, Plan
 from gpuplan.compiler.planning.requests import asked_by_pod
 from gpuplan.compiler.planning.schedulers import SCHEDULERS

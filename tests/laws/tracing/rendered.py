@@ -10,9 +10,8 @@ from gpuplan.compiler.base.diagnostics import Diagnostic, Path, has_errors
 from gpuplan.compiler.checks.generated import PATCH_CHECKS
 from gpuplan.compiler.manifests import File, Identity, Manifest
 from gpuplan.compiler.manifests.provenance import How, Link
-from gpuplan.compiler.pipeline import judge_plan
-from gpuplan.compiler.pipeline.between_clusters import check_together
 from gpuplan.compiler.pipeline.generated import judge_asked
+from gpuplan.compiler.pipeline.judging import check_together, judge_plan
 from gpuplan.compiler.pipeline.loading import Repository, load_tree
 from gpuplan.compiler.planning.plan import Plan
 from gpuplan.compiler.policy.parse import document_of

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from gpuplan.compiler.backends.gpu_operator import device_plugin, dra_driver, drivers, mig_parted, places, settings
+from gpuplan.compiler.backends.gpu_operator import device_plugin, drivers, mig_parted, places, settings
 from gpuplan.compiler.backends.gpu_operator.settings import ConfigMapNames
 from gpuplan.compiler.manifests import File, Manifest
 from gpuplan.compiler.manifests.bodies import changing_config_map, config_map
 from gpuplan.compiler.manifests.provenance import Routes
 from gpuplan.compiler.planning.appliers import OWNERS_PATCH_FILE
-from gpuplan.compiler.planning.drivers import DriverGroup, driver_groups
+from gpuplan.compiler.planning.drivers import driver_groups
 from gpuplan.compiler.planning.plan import Plan, Stage
 from gpuplan.compiler.planning.subjects import RESOURCES, about
 from gpuplan.compiler.policy.models import Install
@@ -27,7 +27,7 @@ _FOLDER = Stage.GPU_OPERATOR.value
 
 
 def render(plan: Plan) -> Iterator[Manifest | File]:
-    """The ConfigMaps, and whatever makes the operator use them: Helm values, a ClusterPolicy or a patch for one."""
+    """Yield the ConfigMaps, and what makes the operator use them: Helm values, a ClusterPolicy or a patch for one."""
     operator = plan.cluster.gpu_operator
     if operator.spec.install is not Install.EXTERNAL:
         body = settings.privileged_namespace(operator.namespace, plan.cluster.spec.platform)
@@ -36,7 +36,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     everything = (*about(plan.cluster), *RESOURCES)
     for field, body in config_maps.items():
         yield Manifest(_FOLDER, body, about=everything, trace=partial(places.config_map, plan, field))
-    yield from dra_driver.values_file(plan)
+    yield from drivers.dra_values_file(plan)
     names = _names(config_maps)
     match operator.spec.install:
         case Install.HELM:
@@ -62,54 +62,51 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
             yield Manifest(_FOLDER, patch, is_partial=True, about=everything, trace=trace)
 
 
-def _drivers(plan: Plan, told: Mapping[str, Any], places_of: Callable[[], Routes]) -> Iterator[Manifest]:
-    """The NVIDIADrivers, which take over what is told for all nodes."""
+def _drivers(plan: Plan, values: Mapping[str, Any], places_of: Callable[[], Routes]) -> Iterator[Manifest]:
+    """Yield the NVIDIADrivers, which take over the values for all nodes."""
     for group in driver_groups(plan):
-        body = drivers.nvidia_driver(group, told)
+        body = drivers.nvidia_driver(group, values)
         subjects = (*about(*([group.pool] if group.pool else []), plan.cluster), *RESOURCES)
-        trace = partial(_trace_driver, plan, group, places_of)
+        trace = partial(drivers.trace, plan, group, places_of)
         yield Manifest(_FOLDER, body, about=subjects, trace=trace)
 
 
-def _trace_driver(plan: Plan, group: DriverGroup, places_of: Callable[[], Routes]) -> Routes:
-    return drivers.trace(plan, group, places_of())
-
-
 def nvidia_drivers(plan: Plan) -> Mapping[str, dict[str, Any]]:
-    """The NVIDIADrivers by name, for who compares them."""
+    """Return the NVIDIADrivers by name, for callers that compare them."""
     names = config_map_names(plan)
     is_chart = plan.cluster.gpu_operator.spec.install is Install.HELM
     groups = driver_groups(plan)
-    told = {} if not groups else settings.helm_values(plan, names) if is_chart else settings.whole_policy(plan, names)
-    spec = told if is_chart else told.get("spec", {})
+    if not groups:
+        return {}
+    spec = settings.helm_values(plan, names) if is_chart else settings.whole_policy(plan, names).get("spec", {})
     return {group.name: drivers.nvidia_driver(group, spec) for group in groups}
 
 
 def helm_values(plan: Plan) -> dict[str, Any]:
-    """The values that `render` writes into a file, for who hands them to Helm in some other way."""
+    """Return the values that `render` writes into a file, for callers that hand them to Helm in some other way."""
     return settings.helm_values(plan, config_map_names(plan))
 
 
 def trace_helm_values(plan: Plan) -> Routes:
-    """Where those values come from, by routes in them."""
+    """Return where those values come from, by routes in them."""
     return places.helm_values(plan)
 
 
 def config_map_names(plan: Plan) -> ConfigMapNames:
-    """The names under which the operator is told of the ConfigMaps."""
+    """Return the names under which the operator is told of the ConfigMaps."""
     return _names(_config_maps(plan))
 
 
 def _config_maps(plan: Plan) -> dict[str, dict[str, Any]]:
-    """The ConfigMaps by their field of `ConfigMapNames`; the device plugin does not start with an empty one."""
+    """Return the ConfigMaps by their field of `ConfigMapNames`; the device plugin does not start with an empty one."""
     namespace = plan.cluster.gpu_operator.namespace
-    found = {"mig_parted": config_map("gpuplan-mig-parted", namespace, mig_parted.data(plan))}
+    bodies = {"mig_parted": config_map("gpuplan-mig-parted", namespace, mig_parted.data(plan))}
     if plan.pools or plan.retained_plugin_configs:
         make = changing_config_map if plan.cluster.gpu_operator.keeps_plugin_file else config_map
-        found["device_plugin"] = make(device_plugin.CONFIG_MAP, namespace, device_plugin.data(plan))
+        bodies["device_plugin"] = make(device_plugin.CONFIG_MAP, namespace, device_plugin.data(plan))
     if plan.cluster.monitoring:
-        found["metrics"] = config_map("gpuplan-dcgm-metrics", namespace, settings.metrics(plan))
-    return found
+        bodies["metrics"] = config_map("gpuplan-dcgm-metrics", namespace, settings.metrics(plan))
+    return bodies
 
 
 def _names(config_maps: Mapping[str, Mapping[str, Any]]) -> ConfigMapNames:

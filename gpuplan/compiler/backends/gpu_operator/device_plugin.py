@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gpuplan.compiler.manifests import to_yaml
-from gpuplan.compiler.manifests.provenance import Links, Routes, as_written, below, chosen, copied
+from gpuplan.compiler.manifests.provenance import Routes, as_written, below, chosen, copied
 from gpuplan.compiler.planning.plan import DEVICE_PLUGIN_CONFIG_LABEL, Mig, Mps, Plan, Pool
 from gpuplan.compiler.planning.plugin_configs import configuration, pool_of, shared_resources
 from gpuplan.compiler.planning.pools import ROLLOUT_SUFFIX
@@ -22,18 +22,18 @@ from gpuplan.compiler.planning.sources import because_of, instances_of, meaning_
 from gpuplan.compiler.policy.models import ClusterMigStrategy
 
 CONFIG_MAP: Final = "gpuplan-device-plugin"
-"""The ConfigMap's name, or how it begins."""
+"""The ConfigMap's name, or its beginning."""
 
 _SHARED = ".shared"
 
 
 def data(plan: Plan) -> dict[str, str]:
-    """The ConfigMap's data."""
+    """Return the ConfigMap's data."""
     return {key: to_yaml(config) for key, config in configurations(plan).items()}
 
 
 def configurations(plan: Plan) -> dict[str, Mapping[str, Any]]:
-    """A file for each pool, by its key, one for what a rollout moved, and what is retained.
+    """Return a file for each pool, by its key, one for what a rollout moved, and what is retained.
 
     The order is the same whether a pool has a key or a document retains it for the pool.
     """
@@ -41,38 +41,34 @@ def configurations(plan: Plan) -> dict[str, Mapping[str, Any]]:
     made: dict[str, Mapping[str, Any]] = {
         part.labels[DEVICE_PLUGIN_CONFIG_LABEL]: configuration(part, strategy) for part in plan.parts
     }
-    found = made | {retained.spec.key: retained.config for retained in plan.retained_plugin_configs}
+    known = made | {retained.spec.key: retained.config for retained in plan.retained_plugin_configs}
     pools = {pool.name for pool in plan.pools}
 
     def place(key: str) -> tuple[bool, str]:
         is_of_pool = pool_of(key) in pools and (key in made or not key.endswith(ROLLOUT_SUFFIX))
         return not is_of_pool, pool_of(key) if is_of_pool else key
 
-    return {key: found[key] for key in sorted(sorted(found, reverse=True), key=place)}
+    return {key: known[key] for key in sorted(sorted(known, reverse=True), key=place)}
 
 
 # --- Where it comes from -----------------------------------------------------------------------------------------
 
 
 def trace(plan: Plan) -> Routes:
-    """The places of what the files say, by routes in the ConfigMap."""
+    """Yield the places of what the files say, by routes in the ConfigMap."""
     for pool in plan.pools:
+        # The strategies choose whether files name one, and whether what a rollout moved has a file of its own.
+        strategies = [part.sharing.at / "strategy" for part in pool.parts if isinstance(part.sharing, Mig)]
+        deciding = [plan.cluster.gpu_operator.at / "migStrategy", *(strategies if pool.rollout else ())]
+        naming = chosen(*(deciding if strategies else ()))
         for part in pool.parts:
             route = ("data", part.labels[DEVICE_PLUGIN_CONFIG_LABEL])
             key = plugin_key_of(plan, part)
-            yield route, (*because_of(pool), *_strategies(plan, pool), *chosen(*meaning_of(plan, pool)), *key)
+            yield route, (*because_of(pool), *naming, *chosen(*meaning_of(plan, pool)), *key)
             yield from below(route, _trace(part, plan.cluster.gpu_operator.spec.mig_strategy))
     for retained in plan.retained_plugin_configs:
         yield ("data", retained.spec.key), chosen(retained.at / "key")
         yield from below(("data", retained.spec.key), as_written(retained.at / "config", retained.config))
-
-
-def _strategies(plan: Plan, pool: Pool) -> Links:
-    """What chooses whether files name a strategy, and whether what a rollout moved has a file of its own."""
-    found = [part.sharing.at / "strategy" for part in pool.parts if isinstance(part.sharing, Mig)]
-    if not found:
-        return ()
-    return chosen(plan.cluster.gpu_operator.at / "migStrategy", *(found if pool.rollout else ()))
 
 
 def _trace(pool: Pool, strategy: ClusterMigStrategy) -> Routes:
@@ -87,14 +83,9 @@ def _trace(pool: Pool, strategy: ClusterMigStrategy) -> Routes:
     for index, (resource, shares) in enumerate(shared_resources(pool).items()):
         yield (*route, "resources", index, "replicas"), copied(shares.at)
         named = chosen(slicing.at / "replicas") if shares.profile else ()
-        yield (*route, "resources", index, "name"), (*_resource(pool, resource), *named)
-
-
-def _resource(pool: Pool, resource: str) -> Links:
-    """Whole GPUs have one name; the names of MIG devices are those of profiles, or hidden by the strategy."""
-    if not isinstance(pool.sharing, Mig):
-        return ()
-    profiles = [unit.name for unit in pool.units if (unit.resource or "").removesuffix(_SHARED) == resource]
-    entries = pool.sharing.layout.entries
-    places = [at for name in profiles for entry in entries for at in instances_of(entry, name)]
-    return (*sharing_of(pool), *chosen(*places))
+        if isinstance(pool.sharing, Mig):  # whole GPUs have one name, MIG devices that of a profile or of the strategy
+            profiles = [unit.name for unit in pool.units if (unit.resource or "").removesuffix(_SHARED) == resource]
+            entries = pool.sharing.layout.entries
+            places = [at for name in profiles for entry in entries for at in instances_of(entry, name)]
+            named = (*sharing_of(pool), *chosen(*places), *named)
+        yield (*route, "resources", index, "name"), named

@@ -29,52 +29,36 @@ def data(plan: Plan) -> dict[str, str]:
 
 
 def configuration(plan: Plan) -> dict[str, Any]:
-    """The file. The operator labels nodes without a label `all-disabled`, so that entry is always there."""
-    gpu_counts = _gpus_per_node(plan)
-    layouts = {
-        layout.config_name: _entries(layout, gpu_counts.get(layout.config_name, 0)) for layout in plan.mig_layouts
-    }
+    """Return the file. The operator labels nodes without a label `all-disabled`, so that entry is always there."""
+    # The GPUs of the largest node that a layout is for, or was for when it was retained.
+    kept = (retained.what.spec for retained in plan.retained if isinstance(retained.what, RetainedLayout))
+    counts = {spec.config_name: spec.gpus_per_node or 0 for spec in kept}
+    for pool in plan.parts:
+        if isinstance(pool.sharing, Mig):
+            name = pool.sharing.layout.config_name
+            counts[name] = max(counts.get(name, 0), pool.nodes.gpus_per_node)
+    layouts = {layout.config_name: _entries(layout, counts.get(layout.config_name, 0)) for layout in plan.mig_layouts}
     for retained in plan.retained_layouts:
         layouts[retained.spec.config_name] = _entries(retained.layout, retained.spec.gpus_per_node or 0)
     configs = {ALL_DISABLED: [_DISABLED]} | {name: layouts[name] for name in sorted(layouts)}
     return {"version": "v1", "mig-configs": configs}
 
 
-def _gpus_per_node(plan: Plan) -> dict[str, int]:
-    """How many GPUs the largest node has that a layout is for, or had that is retained; else it is not here."""
-    retained = (item.what.spec for item in plan.retained if isinstance(item.what, RetainedLayout))
-    found = {spec.config_name: spec.gpus_per_node or 0 for spec in retained}
-    for pool in plan.parts:
-        if isinstance(pool.sharing, Mig):
-            name = pool.sharing.layout.config_name
-            found[name] = max(found.get(name, 0), pool.nodes.gpus_per_node)
-    return found
-
-
 def _entries(layout: Layout, gpu_count: int) -> list[dict[str, Any]]:
-    """The layout's entries, and one that leaves the rest of the node's GPUs whole."""
-    entries = [_entry(layout.gpu, entry) for entry in layout.entries]
-    if rest := _uncovered(layout, gpu_count):
+    """Return the layout's entries, and one that leaves the rest of the node's GPUs whole."""
+    entries: list[dict[str, Any]] = []
+    for entry in layout.entries:
+        devices = {"mig-devices": _mig_devices(layout.gpu, entry.instances)} if entry.mig_enabled else {}
+        gpus = "all" if entry.gpus is None else list(entry.gpus)
+        entries.append({"devices": gpus, "mig-enabled": entry.mig_enabled, **devices})
+    covered = {index for entry in layout.entries for index in (range(gpu_count) if entry.gpus is None else entry.gpus)}
+    if rest := [index for index in range(gpu_count) if index not in covered]:
         entries.append({"devices": rest, "mig-enabled": False})
     return entries or [_DISABLED]
 
 
-def _uncovered(layout: Layout, gpu_count: int) -> list[int]:
-    if any(entry.gpus is None for entry in layout.entries):
-        return []
-    covered = {index for entry in layout.entries for index in entry.gpus or ()}
-    return [index for index in range(gpu_count) if index not in covered]
-
-
-def _entry(gpu: Gpu, entry: LayoutEntry) -> dict[str, Any]:
-    devices = "all" if entry.gpus is None else list(entry.gpus)
-    if not entry.mig_enabled:
-        return {"devices": devices, "mig-enabled": False}
-    return {"devices": devices, "mig-enabled": True, "mig-devices": _mig_devices(gpu, entry.instances)}
-
-
 def _mig_devices(gpu: Gpu, instances: Mapping[str, int]) -> dict[str, int]:
-    """Counts by profile, in the catalog's order.
+    """Return the counts by profile, in the catalog's order.
 
     Zero counts and spellings such as `7c.7g.80gb` never compare equal to what the GPU reports.
     """
@@ -96,7 +80,7 @@ def _short_spelling(name: str) -> str:
 
 
 def trace(plan: Plan) -> Routes:
-    """The places of what the file says, by routes in the ConfigMap."""
+    """Yield the places of what the file says, by routes in the ConfigMap."""
     configs = ("data", FILE_NAME, "mig-configs")
     yield ("data", FILE_NAME, "version"), ()
     for layout in plan.mig_layouts:
@@ -111,7 +95,7 @@ def trace(plan: Plan) -> Routes:
 
 
 def _sizes(plan: Plan, layout: Layout) -> Iterator[Origin]:
-    """Where it says how many GPUs the nodes have that a layout is for, and that it is for these."""
+    """Yield where the policy says how many GPUs the nodes of a layout have, and that it is for these."""
     for pool in plan.parts:
         if isinstance(pool.sharing, Mig) and pool.sharing.layout.config_name == layout.config_name:
             yield pool.nodes.at / "gpusPerNode"
@@ -120,8 +104,8 @@ def _sizes(plan: Plan, layout: Layout) -> Iterator[Origin]:
     yield from (item.what.at / "gpusPerNode" for item in plan.retained if _retains(item.what, layout))
 
 
-def _retains(what: object, layout: Layout) -> bool:
-    return isinstance(what, RetainedLayout) and what.spec.config_name == layout.config_name
+def _retains(entry: object, layout: Layout) -> bool:
+    return isinstance(entry, RetainedLayout) and entry.spec.config_name == layout.config_name
 
 
 def _trace(layout: Layout, sizes: tuple[Origin, ...]) -> Routes:

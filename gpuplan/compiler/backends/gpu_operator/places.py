@@ -33,7 +33,7 @@ from gpuplan.compiler.manifests.provenance import (
 )
 from gpuplan.compiler.planning.operand_environment import operand_environment, variable_routes
 from gpuplan.compiler.planning.plan import Plan, Taint, with_places
-from gpuplan.compiler.planning.schedulers import SCHEDULERS, SchedulerTraits
+from gpuplan.compiler.planning.schedulers import SCHEDULERS
 from gpuplan.compiler.planning.sources import exporter_of, operator_namespace, shared_pods_of, usual_names
 from gpuplan.compiler.policy.models import ClusterMigStrategy, NodeLabels
 
@@ -50,7 +50,7 @@ CONTENTS: Mapping[str, Callable[[Plan], Routes]] = {
     "device_plugin": device_plugin.trace,
     "metrics": _dcgm_metrics,
 }
-"""What ConfigMaps hold, by their field of `ConfigMapNames`."""
+"""The routes of the content of ConfigMaps, by their field of `ConfigMapNames`."""
 
 
 def config_map(plan: Plan, field: str) -> Routes:
@@ -61,14 +61,14 @@ def config_map(plan: Plan, field: str) -> Routes:
 
 
 def _digest(plan: Plan, field: str) -> Links:
-    """Of a name that ends in a digest of all that is in the ConfigMap, unless the policy has it stay."""
+    """Return the places of a name that ends in a digest of the ConfigMap, unless the policy has it stay."""
     if field == "device_plugin" and plan.cluster.gpu_operator.keeps_plugin_file:
         return _choice(plan, field)
     return hashed(link for route, links in CONTENTS[field](plan) if route for link in links)
 
 
 def _choice(plan: Plan, field: str) -> Links:
-    """What chooses whether a ConfigMap keeps its name; there is a choice for that of the device plugin alone."""
+    """Return what chooses whether a ConfigMap keeps its name; that of the device plugin alone has a choice."""
     return chosen(plan.cluster.gpu_operator.at / "devicePluginConfig") if field == "device_plugin" else ()
 
 
@@ -83,27 +83,23 @@ def _operands(plan: Plan) -> Routes:
         exporter = ("dcgmExporter", "serviceMonitor")
         yield ("dcgmExporter", "config", "name"), _watched(plan)
         yield ("dcgmExporter", "config", "name"), _digest(plan, "metrics")
-        yield from below(("dcgmExporter",), _pods(plan))
+        own, shared = plan.cluster.gpu_operator.at / "values" / "dcgmExporter", shared_pods_of(plan)
+        yield ("dcgmExporter", "env"), shared
+        for field in ("hostPID", "enablePodUID"):
+            seen = chosen(own / "hostPID", own / "enablePodUID", own / "env")
+            yield ("dcgmExporter", field), (*shared, *seen)
         yield exporter, _watched(plan)
         yield (*exporter, "honorLabels"), copied(monitoring.at / "honorLabels")
         yield from below((*exporter, "additionalLabels"), as_written(monitoring.at / "labels", monitoring.spec.labels))
 
 
-def _pods(plan: Plan) -> Routes:
-    """Of what makes the exporter see pods on shared GPUs."""
-    own, shared = plan.cluster.gpu_operator.at / "values" / "dcgmExporter", shared_pods_of(plan)
-    yield ("env",), shared
-    for field in ("hostPID", "enablePodUID"):
-        yield (field,), (*shared, *chosen(own / "hostPID", own / "enablePodUID", own / "env"))
-
-
 def _watched(plan: Plan) -> Links:
-    """Of what is there because the cluster is watched."""
+    """Return the places of what is there because the cluster is watched."""
     return chosen(plan.cluster.monitoring.at) if plan.cluster.monitoring else ()
 
 
 def _mig_strategy(plan: Plan) -> Links:
-    """Where each pool has its own, none is written."""
+    """Return the place of the strategy; none is written if each pool has its own."""
     operator = plan.cluster.gpu_operator
     is_pools_own = operator.spec.mig_strategy is ClusterMigStrategy.PER_POOL
     return (chosen if is_pools_own else copied)(operator.at / "migStrategy")
@@ -127,7 +123,7 @@ def helm_file(plan: Plan) -> Routes:
 
 
 def helm_values(plan: Plan) -> Routes:
-    """The places of the values, by routes in them."""
+    """Yield the places of the values, by routes in them."""
     cluster, operator = plan.cluster, plan.cluster.gpu_operator
     yield from _users(operator.at / "values", operator.spec.values, settings.decided_values(plan, ConfigMapNames("")))
     yield from _operands(plan)
@@ -138,17 +134,23 @@ def helm_values(plan: Plan) -> Routes:
     yield ("dcgmExporter", "config", "create"), (*_watched(plan), *chosen(operator.at / "version"))
     yield ("nodeStatusExporter", "enabled"), _watched(plan)
     yield ("nfd", "enabled"), copied(operator.at / "nfd")
-    yield from _nfd(plan)
+    # The policy's own values for the chart's Node Feature Discovery stay without it.
+    at = operator.at / "nfd"
+    yield (NFD, "postDeleteCleanup"), chosen(at, operator.at / "version")
+    yield (NFD, "worker", "tolerations"), chosen(at)
+    yield (NFD, "master", "config", "enableTaints"), chosen(at)
+    for route in ("enableTaints", "extraLabelNs"):
+        yield (NFD, "master", "config", route), chosen(at, cluster.at / "nodeLabels")
     yield from _images(plan, settings.image_settings(plan), operator.spec.values)
     yield from _helm_lists(plan)
 
 
-def _images(plan: Plan, found: Mapping[str, Any], own: object, route: tuple[str, ...] = ()) -> Routes:
-    """Of blocks with a repository or pull secrets; the policy's own values are above these."""
+def _images(plan: Plan, blocks: Mapping[str, Any], stated: object, route: tuple[str, ...] = ()) -> Routes:
+    """Yield the routes of blocks with a repository or pull secrets; the policy's own values are above these."""
     operator = plan.cluster.gpu_operator
     has_image = chosen(operator.at / "version")
-    for key, value in found.items():
-        stated = own.get(key) if isinstance(own, Mapping) else None
+    for key, value in blocks.items():
+        stated = stated.get(key) if isinstance(stated, Mapping) else None
         if isinstance(value, Mapping):
             yield from _images(plan, value, stated, (*route, key))
         elif stated is None and key == "repository":
@@ -159,24 +161,13 @@ def _images(plan: Plan, found: Mapping[str, Any], own: object, route: tuple[str,
 
 
 def _users(at: Origin, values: Mapping[str, object], decided: object) -> Routes:
-    """The policy's own values, but for those that the plan decides."""
+    """Yield the policy's own values, but for those that the plan decides."""
     for key, value in values.items():
         over = decided.get(key) if isinstance(decided, Mapping) else None
         if over is None:
             yield from below((key,), as_written(at / key, value))
         elif isinstance(over, Mapping) and isinstance(value, Mapping):
             yield from below((key,), _users(at / key, value, over))
-
-
-def _nfd(plan: Plan) -> Routes:
-    """What the chart's own Node Feature Discovery is told; the policy's own values for it stay without it."""
-    operator = plan.cluster.gpu_operator
-    at = operator.at / "nfd"
-    yield (NFD, "postDeleteCleanup"), chosen(at, operator.at / "version")
-    yield (NFD, "master", "config", "enableTaints"), chosen(at)
-    yield (NFD, "worker", "tolerations"), chosen(at)
-    for route in (("enableTaints",), ("extraLabelNs",)):
-        yield (NFD, "master", "config", *route), chosen(at, plan.cluster.at / "nodeLabels")
 
 
 def _helm_lists(plan: Plan) -> Routes:
@@ -200,17 +191,17 @@ def _helm_lists(plan: Plan) -> Routes:
             yield from below(listed, _label_namespaces(plan, _own_items(plan, listed) or ()))
 
 
-def _environment_of(plan: Plan, operand: str, own: _Items) -> Routes:
-    """Of the variables that the policy states or needs, behind those of its values."""
+def _environment_of(plan: Plan, operand: str, stated: _Items) -> Routes:
+    """Yield the routes of the variables that the policy states or needs, behind those of its values."""
     needed = operand_environment(plan)[operand]
-    kept = [item for item in own if not (isinstance(item[1], Mapping) and str(item[1].get("name")) in needed)]
+    kept = [item for item in stated if not (isinstance(item[1], Mapping) and str(item[1].get("name")) in needed)]
     yield from _items(kept)
     for index, name in enumerate(needed, start=len(kept)):
         yield from below((index,), variable_routes(plan, operand, name))
 
 
 def _helm_tolerations(plan: Plan, route: tuple[str, ...], chart: Sequence[Toleration]) -> Routes:
-    """What the policy's own items tolerate decides what is added to them."""
+    """Yield the routes of tolerations: the policy's own decide which ones are added to them."""
     own = _own_items(plan, route)
     present = chart if own is None else [item for _, item in own]
     listed = list(_items(own or ()))
@@ -226,7 +217,7 @@ _Items = Sequence[tuple[Origin, object]]
 
 
 def _own_items(plan: Plan, route: tuple[str, ...]) -> list[tuple[Origin, object]] | None:
-    """The items of a list among the policy's own values, with their places; None where it has no such list."""
+    """Return the items of a list among the policy's own values, with their places, or None if it has no such list."""
     operator = plan.cluster.gpu_operator
     found = settings.find_list(operator.spec.values, *route)
     return None if found is None else list(with_places(operator.at / "values" / route, found))
@@ -242,8 +233,13 @@ def _reboot(plan: Plan) -> Routes:
 
 
 def _tolerations(plan: Plan, present: Sequence[object], first: int, *, is_there: bool) -> Routes:
-    """Of what is added to those present, from the first index on; a list that is not there anyway is there for it."""
-    taints = [taint for pool in plan.pools for taint in pool.taints if not _is_tolerated(present, taint)]
+    """Yield the routes of what is added to those present, from the first index on. A new list is there for them."""
+    taints = [
+        taint
+        for pool in plan.pools
+        for taint in pool.taints
+        if not is_tolerated(present, taint.key, taint.value, taint.effect)
+    ]
     places = [place for taint in taints for place in _decide(taint, present)]
     missing = settings.missing_tolerations(plan, present)
     if len(taints) == 1 and not is_there:
@@ -258,35 +254,28 @@ def _tolerations(plan: Plan, present: Sequence[object], first: int, *, is_there:
             yield (index,), ordered(*places)
 
 
-def _is_tolerated(present: Sequence[object], taint: Taint) -> bool:
-    return is_tolerated(present, taint.key, taint.value, taint.effect)
-
-
 def _decide(taint: Taint, present: Sequence[object]) -> Iterator[Origin]:
-    """What of a taint decides whether it is tolerated; its value does where a toleration of its key asks for one."""
+    """Yield what of a taint decides whether it is tolerated; its value does if a toleration of its key asks for one."""
     yield from (taint.place("key"), taint.place("effect"))
     if any(isinstance(item, Mapping) and item.get("key") == taint.key and item.get("value") for item in present):
         yield taint.place("value")
 
 
-def _label_namespaces(plan: Plan, own: _Items) -> Routes:
-    """Of the sorted namespaces, listed or those of labels; that of a scheduler moves all behind it."""
-    kind, of_schedulers = plan.cluster.scheduler.at / "kind", set(map(_label_namespace, SCHEDULERS.values())) - {""}
-    for index, namespace in enumerate(settings.label_namespaces(plan, [item for _, item in own])):
-        listed = [at for at, item in own if str(item) == namespace]
+def _label_namespaces(plan: Plan, stated: _Items) -> Routes:
+    """Yield the routes of the sorted namespaces, listed or of labels; that of a scheduler moves all behind it."""
+    kind = plan.cluster.scheduler.at / "kind"
+    of_schedulers = {each.node_pool_label.partition("/")[0] for each in SCHEDULERS.values()} - {""}
+    for index, namespace in enumerate(settings.label_namespaces(plan, [item for _, item in stated])):
+        listed = [at for at, item in stated if str(item) == namespace]
         labels = [at for at, key in _labels(plan) if key.partition("/")[0] == namespace]
         yield (index,), copied(*listed) if len(listed) == 1 and not labels else chosen(*listed, *labels)
         if any(known <= namespace for known in of_schedulers):
             yield (index,), chosen(kind)
-    yield (ANY,), ordered(*(at for at, _ in (*own, *_labels(plan))))
-
-
-def _label_namespace(scheduler: SchedulerTraits) -> str:
-    return scheduler.node_pool_label.partition("/")[0]
+    yield (ANY,), ordered(*(at for at, _ in (*stated, *_labels(plan))))
 
 
 def _labels(plan: Plan) -> Iterator[tuple[Origin, str]]:
-    """The keys of the nodes' labels that the policy chooses."""
+    """Yield the keys of the nodes' labels that the policy chooses."""
     for pool in plan.pools:
         yield from (((pool.at / "nodeLabels" / key).key, key) for key in pool.spec.node_labels)
 
@@ -295,27 +284,27 @@ def _labels(plan: Plan) -> Iterator[tuple[Origin, str]]:
 
 
 def policy_patch(plan: Plan) -> Routes:
-    """Of the part of a ClusterPolicy that somebody else owns."""
+    """Yield the routes of the part of a ClusterPolicy that somebody else owns."""
     yield from _policy(plan)
     yield ("spec", "nodeStatusExporter"), _watched(plan)
 
 
 def owners_patch(plan: Plan) -> Routes:
-    """Of the patch for the owner of a ClusterPolicy."""
+    """Yield the routes of the patch for the owner of a ClusterPolicy."""
     operator = plan.cluster.gpu_operator
     yield (), chosen(operator.at / "clusterPolicyPatch")
     yield from policy_patch(plan)
 
 
 def owners_values(plan: Plan) -> Routes:
-    """Of the values for the owner of a ClusterPolicy that comes from the chart."""
+    """Yield the routes of the values for the owner of a ClusterPolicy that comes from the chart."""
     operator = plan.cluster.gpu_operator
     yield (), chosen(operator.at / "clusterPolicyPatch", operator.at / "install")
     yield from ((route[1:], links) for route, links in policy_patch(plan) if route[:1] == ("spec",))
 
 
 def whole_policy(plan: Plan) -> Routes:
-    """Of a ClusterPolicy that nobody else owns."""
+    """Yield the routes of a ClusterPolicy that nobody else owns."""
     yield from _policy(plan)
     yield from below(("spec",), _driver(plan))
     for field in ("repository", "image"):
@@ -328,34 +317,26 @@ def whole_policy(plan: Plan) -> Routes:
     yield from below(("spec",), _images(plan, settings.pull_secrets(plan), {}))
     route, chart = ("spec", "daemonsets", "tolerations"), OPERAND_TOLERATIONS
     yield from below(route, _tolerations(plan, chart, len(chart), is_there=True))
-    yield from _of_line(plan)
+    # Only some lines of releases have these fields, or have them with another default.
+    operator = plan.cluster.gpu_operator
+    line = nearest_line(operator.version)
+    for part, attribute in (("cdi", "cdi"), ("driver", "driver_fields")):
+        known = getattr(line, attribute)
+        for key in known:
+            yield ("spec", part, key), facts(operator_fact("lines", lines().index(line), attribute, key))
+            if any(getattr(other, attribute).get(key) != known[key] for other in lines()):
+                yield ("spec", part, key), chosen(operator.at / "version")
 
 
 def _policy(plan: Plan) -> Routes:
     operator = plan.cluster.gpu_operator
     yield (), chosen(operator.at / "install")
-    yield ("metadata", "name"), _policy_name(plan)
+    is_named = bool(operator.spec.cluster_policy)
+    yield ("metadata", "name"), copied(operator.at / "clusterPolicy") if is_named else usual_names(plan.cluster)
     yield ("spec", "mig", "strategy"), _mig_strategy(plan)
     yield ("spec", "migManager", "env"), chosen(operator.at / "rebootOnMigChange")
     yield from below(("spec", "migManager", "env", 0), _reboot(plan))
     yield from below(("spec",), _operands(plan))
-
-
-def _policy_name(plan: Plan) -> Links:
-    operator = plan.cluster.gpu_operator
-    return copied(operator.at / "clusterPolicy") if operator.spec.cluster_policy else usual_names(plan.cluster)
-
-
-def _of_line(plan: Plan) -> Routes:
-    """Fields that only some lines of releases have, or have with another default."""
-    operator = plan.cluster.gpu_operator
-    line = nearest_line(operator.version)
-    for part, field in (("cdi", "cdi"), ("driver", "driver_fields")):
-        known = getattr(line, field)
-        for key in known:
-            yield ("spec", part, key), facts(operator_fact("lines", lines().index(line), field, key))
-            if any(getattr(other, field).get(key) != known[key] for other in lines()):
-                yield ("spec", part, key), chosen(operator.at / "version")
 
 
 def spec_of_whole_policy(plan: Plan) -> Routes:
@@ -366,14 +347,14 @@ def spec_of_whole_policy(plan: Plan) -> Routes:
 
 
 def namespace(plan: Plan) -> Routes:
-    """Of the namespace that the operator's pods run in."""
+    """Yield the routes of the namespace that the operator's pods run in."""
     yield (), chosen(plan.cluster.gpu_operator.at / "install")
     yield ("metadata", "name"), operator_namespace(plan.cluster)
     yield ("metadata", "labels", "openshift.io/cluster-monitoring"), chosen(plan.cluster.at / "platform")
 
 
 def operator_object(plan: Plan) -> Routes:
-    """Of the OperatorGroup and the Subscription."""
+    """Yield the routes of the OperatorGroup and the Subscription."""
     operator, named = plan.cluster.gpu_operator, operator_namespace(plan.cluster)
     yield (), chosen(operator.at / "install")
     yield ("metadata", "namespace"), named
@@ -386,7 +367,7 @@ def operator_object(plan: Plan) -> Routes:
 
 
 def nfd_object(plan: Plan) -> Routes:
-    """Of what there is for Node Feature Discovery; its one instance alone has what the plan says in it."""
+    """Yield the routes of Node Feature Discovery's objects; its one instance alone has what the plan says in it."""
     operator = plan.cluster.gpu_operator
     yield (), chosen(operator.at / "install", operator.at / "nfd")
     kubernetes, node_labels = plan.cluster.at / "kubernetes", plan.cluster.at / "nodeLabels"

@@ -1,4 +1,4 @@
-"""What the operator is told: in Helm values, in a ClusterPolicy, or in a patch for one that somebody else owns.
+"""The settings of the operator: Helm values, a ClusterPolicy, or a patch for one that somebody else owns.
 
 The chart has no schema of its own: it ignores what it does not know. A list in a values file replaces the chart's, so
 lists that the plan adds to are written whole. On OpenShift, OLM installs the operator, and Node Feature Discovery
@@ -39,7 +39,7 @@ from gpuplan.compiler.planning.exporter import (
     plan_exporter_traits,
 )
 from gpuplan.compiler.planning.operand_environment import operand_environment
-from gpuplan.compiler.planning.plan import GpuOperator, Monitoring, Plan
+from gpuplan.compiler.planning.plan import GpuOperator, Plan
 from gpuplan.compiler.planning.pools import ALL_DISABLED
 from gpuplan.compiler.policy.models import ClusterMigStrategy, NodeLabels, Platform
 
@@ -59,69 +59,59 @@ class ConfigMapNames(NamedTuple):
 
 
 def _operands(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
-    """What follows from the plan, and what the DCGM exporter collects where the cluster is watched.
+    """Return the settings that follow from the plan, and those of the DCGM exporter if the cluster is watched.
 
     The CRD allows no default layout but `all-disabled` and none: which one a node gets is its label's business. The
     device plugin has no default, which would reach every node that has no label.
     """
-    found: dict[str, Any] = {
+    operands: dict[str, Any] = {
         "migManager": {"config": {"name": names.mig_parted, "default": ALL_DISABLED}},
         "devicePlugin": {"config": {"name": names.device_plugin, "default": ""}},
     }
     if uses_claims(plan):
-        found["devicePlugin"]["enabled"] = False
+        operands["devicePlugin"]["enabled"] = False
     if monitoring := plan.cluster.monitoring:
-        found["dcgmExporter"] = {**_dcgm_exporter(monitoring, names.metrics), **exporter_fields(plan)}
-        found["nodeStatusExporter"] = {"enabled": True}
-    return found
+        # The exporter's own label of its node is about to change its spelling, so Prometheus writes one: `node`.
+        monitor = given(
+            enabled=True,
+            honorLabels=monitoring.spec.honor_labels,
+            additionalLabels=dict(sorted(monitoring.spec.labels.items())),
+            relabelings=[NODE_RELABELING],
+        )
+        exporter = {"config": {"name": names.metrics}, "serviceMonitor": monitor}
+        operands["dcgmExporter"] = {**exporter, **exporter_fields(plan)}
+        operands["nodeStatusExporter"] = {"enabled": True}
+    return operands
 
 
 def _reboot(*, is_wanted: bool) -> dict[str, str]:
-    """The environment variable by which mig-manager knows whether it may reboot a node."""
+    """Return the environment variable by which mig-manager knows whether it may reboot a node."""
     return {"name": _REBOOT, "value": "true" if is_wanted else "false"}
 
 
 _REBOOT: Final = "WITH_REBOOT"
 
 
-def is_reboot(item: object) -> bool:
-    return isinstance(item, Mapping) and item.get("name") == _REBOOT
+def is_reboot(variable: object) -> bool:
+    return isinstance(variable, Mapping) and variable.get("name") == _REBOOT
 
 
 # --- DCGM exporter -----------------------------------------------------------------------------------------------
 
 
 def metrics(plan: Plan) -> dict[str, str]:
-    """What the DCGM exporter collects, where the cluster is watched.
+    """Return the list of what the DCGM exporter collects, if the cluster is watched.
 
     The operator mounts the ConfigMap and points the exporter to it (`TransformDCGMExporter` in its
     `controllers/object_controls.go`), which reads it when it starts: hence the hash in the name. The exporter then
     collects these fields and no others, so its own defaults are among them.
     """
-    blocks = rows_for(_collected(plan), read_rows(_METRICS_ROWS)["metrics"])
+    facts = {"basic"}
+    if collects_health(plan):
+        traits = plan_exporter_traits(plan)
+        facts = {*traits, *(() if ExporterTrait.EVENT_REASONS in traits else ("throttle-reasons",))}
+    blocks = rows_for(facts, read_rows(_METRICS_ROWS)["metrics"])
     return {_METRICS_FILE: "\n".join(block["lines"] for block in blocks)}
-
-
-def _collected(plan: Plan) -> set[str]:
-    """The facts that lines of the list depend on."""
-    if not collects_health(plan):
-        return {"basic"}
-    traits = plan_exporter_traits(plan)
-    return {*traits, *(() if ExporterTrait.EVENT_REASONS in traits else ("throttle-reasons",))}
-
-
-def _dcgm_exporter(monitoring: Monitoring, config_name: str) -> dict[str, Any]:
-    """What it collects, and how Prometheus gets it.
-
-    The label by which the exporter names its node is about to change its spelling, so Prometheus writes one: `node`.
-    """
-    monitor = given(
-        enabled=True,
-        honorLabels=monitoring.spec.honor_labels,
-        additionalLabels=dict(sorted(monitoring.spec.labels.items())),
-        relabelings=[NODE_RELABELING],
-    )
-    return {"config": {"name": config_name}, "serviceMonitor": monitor}
 
 
 NODE_RELABELING: Final = {
@@ -135,7 +125,7 @@ NODE_RELABELING: Final = {
 
 
 def label_namespaces(plan: Plan, more: Iterable[object] = ()) -> list[str]:
-    """Namespaces of the labels that NFD puts on nodes, and more.
+    """Return the namespaces of the labels that NFD puts on nodes, and more.
 
     It takes any by default but kubernetes.io and its subdomains, and none that `denyLabelNs` names, unless they are
     listed (`filterFeatureLabel` in NFD's `pkg/nfd-master/nfd-master.go`). The operator's own are under nvidia.com.
@@ -145,7 +135,7 @@ def label_namespaces(plan: Plan, more: Iterable[object] = ()) -> list[str]:
 
 
 def missing_tolerations(plan: Plan, present: Sequence[object]) -> list[dict[str, str]]:
-    """A toleration for each taint of the plan's pools that none of those present covers."""
+    """Return a toleration for each taint of the plan's pools that none of those present covers."""
     wanted = {
         (taint.key, taint.effect.value)
         for pool in plan.pools
@@ -168,32 +158,47 @@ def helm_file(plan: Plan, names: ConfigMapNames) -> bytes:
 
 
 def helm_values(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
-    """Defaults that suit GitOps, under the policy's own values, under what follows from the plan; keys in order."""
+    """Return defaults that suit GitOps, under the policy's own values, under what follows from the plan, in order."""
     user = plan.cluster.gpu_operator.spec.values
-    return _sorted(merged(merged(_defaults(plan), user), decided_values(plan, names)))
+    # Argo CD applies the chart's CRDs at each sync, and would run the hook that does so at each sync too. And whoever
+    # deletes the release, or an Application that keeps its objects, runs NFD's post-delete hook: it takes all of NFD's
+    # labels off all nodes, `nvidia.com/mig.config` among them, and the operator then dissolves the partitions. Charts
+    # before v25.10 run it whatever the values say (GPU618).
+    has_switch = plan.cluster.gpu_operator.spec.nfd and not runs_nfd_hook(plan.cluster.gpu_operator.version)
+    nfd = {NFD: {"postDeleteCleanup": False}} if has_switch else {}
+    defaults = merged({"operator": {"upgradeCRD": False, "cleanupCRD": False}, **nfd}, image_settings(plan))
+    return _sorted(merged(merged(defaults, user), decided_values(plan, names)))
 
 
 def decided_values(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
-    """What follows from the plan, whatever the policy's own values say; lists that the plan adds to are whole."""
+    """Return the values that follow from the plan, whatever the policy's own say; lists that it adds to are whole."""
     user = plan.cluster.gpu_operator.spec.values
     decided = merged(merged(_chart_decided(plan), _operands(plan, names)), _not_made(plan))
-    return merged(decided, _completed_lists(plan, user))
-
-
-def _defaults(plan: Plan) -> dict[str, Any]:
-    """Argo CD applies the chart's CRDs at each sync, and would run the hook that does so at each sync too.
-
-    And whoever deletes the release, or an Application that keeps its objects, runs NFD's post-delete hook: it takes all
-    of NFD's labels off all nodes, `nvidia.com/mig.config` among them, and the operator then dissolves the partitions.
-    Charts before v25.10 run it whatever the values say (GPU618).
-    """
-    has_switch = plan.cluster.gpu_operator.spec.nfd and not runs_nfd_hook(plan.cluster.gpu_operator.version)
-    nfd = {NFD: {"postDeleteCleanup": False}} if has_switch else {}
-    return merged({"operator": {"upgradeCRD": False, "cleanupCRD": False}, **nfd}, image_settings(plan))
+    operands = _tolerations(plan, find_list(user, "daemonsets", "tolerations"), OPERAND_TOLERATIONS)
+    reboot = _reboot(is_wanted=plan.cluster.gpu_operator.spec.reboot_on_mig_change)
+    variables = find_list(user, "migManager", "env") or ()
+    lists: dict[str, Any] = {
+        "migManager": {"env": [*(variable for variable in variables if not is_reboot(variable)), reboot]},
+        **{operand: {"env": stated_environment(plan, operand, user)} for operand in operand_environment(plan)},
+        "daemonsets": given(tolerations=operands),
+    }
+    if plan.cluster.gpu_operator.spec.nfd:
+        workers = _tolerations(plan, find_list(user, NFD, "worker", "tolerations"), NFD_WORKER_TOLERATIONS)
+        lists[NFD] = {"worker": {"tolerations": workers}} if workers else {}
+        if plan.cluster.spec.node_labels is NodeLabels.NFD:
+            listed = find_list(user, NFD, "master", "config", "extraLabelNs") or ()
+            lists[NFD]["master"] = {"config": {"extraLabelNs": label_namespaces(plan, listed)}}
+    if plan.cluster.monitoring:
+        env = completed_environment(plan, find_list(user, "dcgmExporter", "env") or ())
+        # The policy's own come first, so that none of them takes the label `node` away.
+        own = find_list(user, "dcgmExporter", "serviceMonitor", "relabelings") or ()
+        relabelings = [*(each for each in own if each != NODE_RELABELING), NODE_RELABELING]
+        lists["dcgmExporter"] = {"serviceMonitor": {"relabelings": relabelings}, **given(env=env)}
+    return merged(decided, given(**lists))
 
 
 def image_settings(plan: Plan) -> dict[str, Any]:
-    """Where images come from, and by which secrets, for each block of the chart that has one."""
+    """Return the registry of images and the pull secrets, for each block of the chart that has one."""
     spec, found = plan.cluster.gpu_operator.spec, dict[str, Any]()
     for route, path in image_repositories(plan.cluster.gpu_operator.version).items():
         block: dict[str, Any] = {"repository": f"{spec.registry}/{path}"} if spec.registry else {}
@@ -206,7 +211,7 @@ def image_settings(plan: Plan) -> dict[str, Any]:
 
 
 def _chart_decided(plan: Plan) -> dict[str, Any]:
-    """Whatever is in `gpuplan.compiler.catalog.operators.decided_values`, and not the operands'.
+    """Return the values in `gpuplan.compiler.catalog.operators.decided_values` that are not the operands'.
 
     An empty strategy: the chart's template then leaves the field out, which its default `single` would not.
     """
@@ -230,7 +235,7 @@ def _chart_decided(plan: Plan) -> dict[str, Any]:
 
 
 def _not_made(plan: Plan) -> dict[str, Any]:
-    """ConfigMaps that are gpuplan's, and not the chart's.
+    """Return the switches by which the chart leaves ConfigMaps to gpuplan.
 
     Charts before v24.9 make none of metrics, and hand the key on to the ClusterPolicy, which does not have it.
     """
@@ -242,75 +247,36 @@ def _not_made(plan: Plan) -> dict[str, Any]:
 # --- Lists -------------------------------------------------------------------------------------------------------
 
 
-def _completed_lists(plan: Plan, user: Values) -> dict[str, Any]:
-    """Lists that hold the policy's own items, or else the chart's, and what the plan needs."""
-    operands = _tolerations(plan, find_list(user, "daemonsets", "tolerations"), OPERAND_TOLERATIONS)
-    lists: dict[str, Any] = {
-        "migManager": {"env": _environment(plan, user)},
-        **{operand: {"env": stated_environment(plan, operand, user)} for operand in operand_environment(plan)},
-        "daemonsets": given(tolerations=operands),
-        NFD: _nfd_lists(plan, user) if plan.cluster.gpu_operator.spec.nfd else {},
-    }
-    if plan.cluster.monitoring:
-        env = completed_environment(plan, find_list(user, "dcgmExporter", "env") or ())
-        lists["dcgmExporter"] = {"serviceMonitor": {"relabelings": _relabelings(user)}, **given(env=env)}
-    return given(**lists)
-
-
-def _relabelings(user: Values) -> list[Any]:
-    """The policy's own come first, so that none of them takes the label `node` away."""
-    own = find_list(user, "dcgmExporter", "serviceMonitor", "relabelings") or ()
-    return [*(item for item in own if item != NODE_RELABELING), NODE_RELABELING]
-
-
-def completed_environment(plan: Plan, own: Sequence[Any] = ()) -> list[Any]:
-    """The exporter's: the policy's own items, with the resources that they leave out, and what else is needed.
+def completed_environment(plan: Plan, stated: Sequence[Any] = ()) -> list[Any]:
+    """Return the exporter's variables: the policy's own, with resources that they leave out, and what else is needed.
 
     It is empty where nothing is added to the policy's own.
     """
     needed = exporter_environment(plan)
-    listed = [_completed(item, needed) for item in own]
-    missing = [{"name": name, "value": value} for name, value in needed.items() if not _names(own, name)]
-    return [*listed, *missing] if missing or listed != list(own) else []
+    listed = [_completed(item, needed) for item in stated]
+    names = [variable.get("name") for variable in stated if isinstance(variable, Mapping)]
+    missing = [{"name": name, "value": value} for name, value in needed.items() if name not in names]
+    return [*listed, *missing] if missing or listed != list(stated) else []
 
 
-def _completed(item: object, needed: Mapping[str, str]) -> object:
-    """A variable that lists resources, with all of those that are needed; any other as it is."""
-    if not isinstance(item, Mapping) or item.get("name") != RESOURCE_NAMES or RESOURCE_NAMES not in needed:
-        return item
-    listed = [name for name in str(item.get("value") or "").split(",") if name]
+def _completed(variable: object, needed: Mapping[str, str]) -> object:
+    """Return a variable that lists resources with all of those that are needed; return any other as it is."""
+    if not isinstance(variable, Mapping) or variable.get("name") != RESOURCE_NAMES or RESOURCE_NAMES not in needed:
+        return variable
+    listed = [name for name in str(variable.get("value") or "").split(",") if name]
     missing = [name for name in needed[RESOURCE_NAMES].split(",") if name not in listed]
-    return {**item, "value": ",".join((*listed, *missing))} if missing else item
-
-
-def _names(items: Iterable[object], name: str) -> bool:
-    return any(isinstance(item, Mapping) and item.get("name") == name for item in items)
-
-
-def _nfd_lists(plan: Plan, user: Values) -> dict[str, Any]:
-    workers = _tolerations(plan, find_list(user, NFD, "worker", "tolerations"), NFD_WORKER_TOLERATIONS)
-    lists: dict[str, Any] = {"worker": {"tolerations": workers}} if workers else {}
-    if plan.cluster.spec.node_labels is NodeLabels.NFD:
-        listed = find_list(user, NFD, "master", "config", "extraLabelNs") or ()
-        lists["master"] = {"config": {"extraLabelNs": label_namespaces(plan, listed)}}
-    return lists
+    return {**variable, "value": ",".join((*listed, *missing))} if missing else variable
 
 
 def _tolerations(plan: Plan, user: Sequence[Any] | None, chart: Sequence[Toleration]) -> list[Any]:
-    """The whole list, empty where the one that holds anyway is enough."""
+    """Return the whole list; it is empty if the one that holds anyway is enough."""
     present: Sequence[Any] = chart if user is None else user
     needed = missing_tolerations(plan, present)
     return [*present, *needed] if needed else []
 
 
-def _environment(plan: Plan, user: Values) -> list[Any]:
-    own = _reboot(is_wanted=plan.cluster.gpu_operator.spec.reboot_on_mig_change)
-    listed = find_list(user, "migManager", "env") or ()
-    return [*(item for item in listed if not is_reboot(item)), own]
-
-
 def stated_environment(plan: Plan, operand: str, values: Values) -> list[Any]:
-    """The variables of the policy's own values, and those that it states or needs, each once."""
+    """Return the variables of the policy's own values, and those that it states or needs, each once."""
     needed = operand_environment(plan)[operand]
     own = find_list(values, operand, "env") or ()
     kept = [item for item in own if not (isinstance(item, Mapping) and str(item.get("name")) in needed)]
@@ -333,7 +299,7 @@ _POLICY_FILE: Final = Path(__file__).with_name("cluster-policy.yaml")
 
 
 def policy_patch(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
-    """A partial ClusterPolicy for server-side apply over one that exists; it owns these fields and no others.
+    """Return a partial ClusterPolicy for server-side apply over one that exists; it owns these fields and no others.
 
     Its owner must not write them, nor `mig.strategy` where that is up to each pool. Tolerations are not here, since
     server-side apply owns a list as a whole and would drop the owner's; GPU608 names those that are missing. Where the
@@ -361,7 +327,7 @@ _ABOUT_VALUES: Final = """\
 
 
 def owners_patch(plan: Plan, names: ConfigMapNames) -> bytes:
-    """What `policy_patch` says, for the ClusterPolicy's owner: a merge patch, which can also take a field away."""
+    """Return `policy_patch` for the ClusterPolicy's owner: a merge patch, which can also take a field away."""
     body = policy_patch(plan, names)
     unset = plan.cluster.gpu_operator.spec.mig_strategy is ClusterMigStrategy.PER_POOL
     spec = {"mig": {"strategy": None}, **body["spec"]} if unset else body["spec"]
@@ -370,7 +336,7 @@ def owners_patch(plan: Plan, names: ConfigMapNames) -> bytes:
 
 
 def owners_values(plan: Plan, names: ConfigMapNames) -> bytes:
-    """The same for an owner that has the ClusterPolicy from the operator's chart: values for that."""
+    """Return the same as values of the operator's chart, for an owner that has the ClusterPolicy from there."""
     spec = plan.cluster.gpu_operator.spec
     strategy = "" if spec.mig_strategy is ClusterMigStrategy.PER_POOL else spec.mig_strategy.value
     values = merged(merged({"mig": {"strategy": strategy}}, _policy_decided(plan, names)), _not_made(plan))
@@ -386,16 +352,21 @@ def _about_merging(plan: Plan, who: str) -> str:
 
 
 def whole_policy(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
-    """A ClusterPolicy that nobody else owns.
+    """Return a ClusterPolicy that nobody else owns.
 
     The operator's own metrics are there to be scraped even where gpuplan writes nothing that reads them.
     """
     operator = plan.cluster.gpu_operator
     line = nearest_line(operator.version)
+    # A version counts only with a repository and an image (`ImagePath` in the operator's `api/nvidia/v1`).
+    version = operator.spec.driver.version
+    image = {"repository": "nvcr.io/nvidia", "image": "driver", "version": version} if version else {}
+    driver = {"enabled": operator.spec.driver.enabled, **image, "upgradePolicy": _UPGRADES}
+    delegated = {"useNvidiaDriverCRD": True} if are_drivers_by_pool(plan) else {}
     own: dict[str, Any] = {
         "daemonsets": {"tolerations": [*OPERAND_TOLERATIONS, *missing_tolerations(plan, OPERAND_TOLERATIONS)]},
         "cdi": dict(line.cdi),
-        "driver": {**_driver(operator), **line.driver_fields, **_delegated(plan)},
+        "driver": {**driver, **line.driver_fields, **delegated},
         "dcgmExporter": (
             given(env=completed_environment(plan)) if plan.cluster.monitoring else {"serviceMonitor": {"enabled": True}}
         ),
@@ -409,22 +380,11 @@ def whole_policy(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
 
 
 def pull_secrets(plan: Plan) -> dict[str, Any]:
-    """Those of each operand that a whole ClusterPolicy has. OLM's bundle names the images themselves, by digest."""
+    """Return the secrets of each operand that a whole ClusterPolicy has. OLM's bundle names images by digest."""
     secrets = plan.cluster.gpu_operator.spec.image_pull_secrets
     blocks = image_repositories(plan.cluster.gpu_operator.version)
     operands = [key for key in read_rows(_POLICY_FILE) if (key,) in blocks and key != "operator"]
     return {operand: {"imagePullSecrets": list(secrets)} for operand in operands} if secrets else {}
-
-
-def _delegated(plan: Plan) -> dict[str, Any]:
-    return {"useNvidiaDriverCRD": True} if are_drivers_by_pool(plan) else {}
-
-
-def _driver(operator: GpuOperator) -> dict[str, Any]:
-    """A version counts only with a repository and an image (`ImagePath` in the operator's `api/nvidia/v1`)."""
-    version = operator.spec.driver.version
-    image = {"repository": "nvcr.io/nvidia", "image": "driver", "version": version} if version else {}
-    return {"enabled": operator.spec.driver.enabled, **image, "upgradePolicy": _UPGRADES}
 
 
 _UPGRADES: Final = {
@@ -434,14 +394,16 @@ _UPGRADES: Final = {
     "drain": {"enable": False, "force": False, "timeoutSeconds": 300, "deleteEmptyDir": False},
     "podDeletion": {"force": False, "timeoutSeconds": 300, "deleteEmptyDir": False},
 }
-"""Those of NVIDIA's own example. Without `drain` operators before v26.7 panic as they look at drivers
+"""The values of NVIDIA's own example. Without `drain` operators before v26.7 panic as they look at drivers
 (`controllers/upgrade_controller.go:172` of v26.3.3). Without `podDeletion` none evicts a pod, and the first node stays
-cordoned (`SchedulePodEviction` in `pkg/upgrade/pod_manager.go` of NVIDIA/k8s-operator-libs).
-"""
+cordoned (`SchedulePodEviction` in `pkg/upgrade/pod_manager.go` of NVIDIA/k8s-operator-libs)."""
 
 
 def _policy_decided(plan: Plan, names: ConfigMapNames) -> dict[str, Any]:
-    """No strategy for `perPool`: the CRD takes no empty one, and one that is set overrides every pool's own."""
+    """Return the fields that the plan decides.
+
+    For `perPool` there is no strategy: the CRD takes no empty one, and one that is set overrides every pool's own.
+    """
     spec = plan.cluster.gpu_operator.spec
     is_pools_own = spec.mig_strategy is ClusterMigStrategy.PER_POOL
     decided = {**({} if is_pools_own else {"mig": {"strategy": spec.mig_strategy.value}}), **_operands(plan, names)}
@@ -469,20 +431,21 @@ _WORKER: Final = {
 
 
 def privileged_namespace(name: str, platform: Platform) -> dict[str, Any]:
-    """A namespace of pods that use the host. On OpenShift the cluster's own Prometheus scrapes them."""
+    """Return a namespace of pods that use the host. On OpenShift the cluster's own Prometheus scrapes them."""
     watched = {"openshift.io/cluster-monitoring": "true"} if platform is Platform.OPENSHIFT else {}
     return new_object("v1", "Namespace", name, labels={**watched, "pod-security.kubernetes.io/enforce": "privileged"})
 
 
 def olm_objects(plan: Plan) -> Iterator[dict[str, Any]]:
-    """What OLM installs the operator by, and what it needs."""
+    """Yield the objects by which OLM installs the operator, and those that it needs."""
     yield from operator_objects(plan)
     yield from nfd_objects(plan)
 
 
 def operator_objects(plan: Plan) -> Iterator[dict[str, Any]]:
-    """The channel holds one line of releases: OLM starts at the policy's release and follows the line (GPU665)."""
+    """Yield the OperatorGroup and the Subscription."""
     operator = plan.cluster.gpu_operator
+    # The channel holds one line of releases: OLM starts at the policy's release and follows the line (GPU665).
     csv = f"{_PACKAGE}.{operator.version}"
     channel = operator.spec.olm.channel or operator.version.rpartition(".")[0]
     yield _operator_group(_PACKAGE, operator.namespace)
@@ -490,7 +453,7 @@ def operator_objects(plan: Plan) -> Iterator[dict[str, Any]]:
 
 
 def nfd_objects(plan: Plan) -> Iterator[dict[str, Any]]:
-    """Node Feature Discovery, where the cluster does not have it already."""
+    """Yield the objects of Node Feature Discovery, unless the cluster has it already."""
     if plan.cluster.gpu_operator.spec.nfd:
         yield privileged_namespace(NFD_NAMESPACE, Platform.OPENSHIFT)
         yield _operator_group(NFD_NAMESPACE, NFD_NAMESPACE)
@@ -499,7 +462,7 @@ def nfd_objects(plan: Plan) -> Iterator[dict[str, Any]]:
 
 
 def _operator_group(name: str, namespace: str) -> dict[str, Any]:
-    """The operators of a namespace watch that namespace. With two groups in it OLM installs nothing there."""
+    """Return a group whose operators watch its namespace. With two groups in it OLM installs nothing there."""
     spec = {"targetNamespaces": [namespace]}
     return new_object("operators.coreos.com/v1", "OperatorGroup", name, namespace, spec=spec)
 

@@ -33,7 +33,10 @@ _FOLDER: Final = "/gpuplan"
 
 
 def render(plan: Plan) -> Iterator[Manifest]:
-    """Nothing where no Argo CD runs hooks, where others label the nodes, or where a pool's GPUs have no MIG."""
+    """Yield the guards.
+
+    There are none if no Argo CD runs hooks, if others label the nodes, or if a pool's GPUs have no MIG.
+    """
     if plan.cluster.argocd is None or plan.cluster.spec.node_labels is NodeLabels.EXTERNAL:
         return
     for pool in plan.pools:
@@ -44,7 +47,18 @@ def render(plan: Plan) -> Iterator[Manifest]:
 def _guard(plan: Plan, pool: Pool, guard: Guard, targets: list[dict[str, Any]]) -> Iterator[Manifest]:
     folder, namespace, name = f"{Stage.PARTITIONS.value}/{pool.name}", plan.cluster.gpu_operator.namespace, _name(pool)
     labels = {"app.kubernetes.io/name": "gpuplan-guard", POOL_LABEL: pool.name}
-    data = _data(plan, pool, guard, targets)
+    settings = {
+        "pool": pool.name,
+        "namespace": namespace,
+        "timeoutSeconds": seconds(guard.timeout),
+        "targets": targets,
+        # Without its label, the operator gives a node that leaves the pool a configuration, unless the label stays
+        # (`updateGPUStateLabels` in `controllers/nodelabeling_controller.go` of NVIDIA/gpu-operator).
+        "leaving": ALL_DISABLED if plan.cluster.spec.node_labels is NodeLabels.NFD else None,
+    }
+    script = Path(__file__).with_name("script.py").read_text("utf-8")
+    data = {_SCRIPT: script, _SETTINGS: json.dumps(settings, indent=2) + "\n"}
+    # A kubelet may still know what another ConfigMap of that name has held, so the name changes with its content.
     config_map = f"{name}-{_digest(json.dumps(data))}"
     values = {
         "name": name,
@@ -72,19 +86,30 @@ def _guard(plan: Plan, pool: Pool, guard: Guard, targets: list[dict[str, Any]]) 
 
 
 _NOBODY: Final = 65532
-"""Any user but root: images run as root unless told otherwise. OpenShift chooses one of the namespace's own range."""
+"""A user that is not root: images run as root unless told otherwise. OpenShift chooses one of the namespace's own
+range."""
 
 _BEFORE_SECONDS: Final = 600
 _START_SECONDS: Final = 300
-"""What an image may take to be pulled; the script says by itself what it has waited for in vain."""
+"""The time that an image may take to be pulled; the script says by itself what it has waited for in vain."""
 
 
 # --- What the script reads ---------------------------------------------------------------------------------------
 
 
 def _targets(pool: Pool) -> list[dict[str, Any]]:
-    """The configuration of each node, as the pool's rules give it: by name, or by a pattern for the whole name."""
-    return [_target(part, part.labels[MIG_CONFIG_LABEL]) for part in _targeted(pool)]
+    """Return each node's configuration, as the pool's rules give it: by name, or by a pattern for the whole name."""
+    targets: list[dict[str, Any]] = []
+    for part in _targeted(pool):
+        target: dict[str, Any] = {"config": part.labels[MIG_CONFIG_LABEL]}
+        if part.nodes.names:
+            target["names"] = sorted(part.nodes.names)
+        else:
+            target["pattern"] = part.nodes.name_pattern
+            if part.nodes.moved:
+                target["except"] = sorted(part.nodes.moved)
+        targets.append(target)
+    return targets
 
 
 def _targeted(pool: Pool) -> list[Pool]:
@@ -92,42 +117,11 @@ def _targeted(pool: Pool) -> list[Pool]:
     return [part for part in parts if MIG_CONFIG_LABEL in part.labels]
 
 
-def _target(part: Pool, config: str) -> dict[str, Any]:
-    if part.nodes.names:
-        return {"config": config, "names": sorted(part.nodes.names)}
-    pattern = {"config": config, "pattern": part.nodes.name_pattern}
-    return pattern | ({"except": sorted(part.nodes.moved)} if part.nodes.moved else {})
-
-
-def _leaving(plan: Plan) -> str | None:
-    """What becomes of a node that leaves the pool: without its label the operator gives it one, unless it stays.
-
-    (`updateGPUStateLabels` in `controllers/nodelabeling_controller.go` of NVIDIA/gpu-operator.)
-    """
-    return ALL_DISABLED if plan.cluster.spec.node_labels is NodeLabels.NFD else None
-
-
-def _data(plan: Plan, pool: Pool, guard: Guard, targets: list[dict[str, Any]]) -> dict[str, str]:
-    """The script and its settings, under a name that changes with them.
-
-    A kubelet may still know what another ConfigMap of that name has held.
-    """
-    settings = {
-        "pool": pool.name,
-        "namespace": plan.cluster.gpu_operator.namespace,
-        "timeoutSeconds": seconds(guard.timeout),
-        "targets": targets,
-        "leaving": _leaving(plan),
-    }
-    script = Path(__file__).with_name("script.py").read_text("utf-8")
-    return {_SCRIPT: script, _SETTINGS: json.dumps(settings, indent=2) + "\n"}
-
-
 # --- Names -------------------------------------------------------------------------------------------------------
 
 
 def _name(pool: Pool) -> str:
-    """The pool's name, cut where need be: a Job's is the value of a label of its pods."""
+    """Return the pool's name, cut if need be: a Job's is the value of a label of its pods."""
     name = f"gpuplan-guard-{pool.name}"
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 9].rstrip('-')}-{_digest(name)}"
 
@@ -143,7 +137,7 @@ def _digest(text: str) -> str:
 
 
 class _Traces(NamedTuple):
-    """Where the objects of a pool's guard come from."""
+    """Routes of the objects of a pool's guard."""
 
     plan: Plan
     pool: Pool
@@ -152,7 +146,7 @@ class _Traces(NamedTuple):
         return self._in_namespace(named(self.pool))
 
     def rights(self) -> Routes:
-        """What the ServiceAccount may do in all namespaces."""
+        """Yield the routes of what the ServiceAccount may do in all namespaces."""
         yield from self._metadata(named(self.pool))
         yield ("roleRef", "name"), named(self.pool)
         yield ("subjects", 0, "name"), named(self.pool)
@@ -180,7 +174,7 @@ class _Traces(NamedTuple):
         yield from self._metadata(name)
 
     def _metadata(self, name: Links) -> Routes:
-        """Of pools without MIG, those have a guard whose GPUs could have it."""
+        """Yield the routes of metadata. Of pools without MIG, those have a guard whose GPUs could have it."""
         yield (), chosen(self.plan.cluster.at / "nodeLabels")
         if not any(isinstance(part.sharing, Mig) for part in self.pool.parts):
             yield (), (*chosen(self.pool.at / "gpu"), *has_mig_of(self.pool.gpu))

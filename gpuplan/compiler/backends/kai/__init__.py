@@ -22,21 +22,12 @@ from gpuplan.compiler.catalog.operators import parse_version
 from gpuplan.compiler.manifests import File, Manifest
 from gpuplan.compiler.manifests.bodies import given, merged, new_object
 from gpuplan.compiler.manifests.provenance import Links, Routes, adding, below, chosen, copied, summed
+from gpuplan.compiler.planning import sources
 from gpuplan.compiler.planning.charts import find_chart
 from gpuplan.compiler.planning.grants import QUEUES_POLICY, has_admission_policies
 from gpuplan.compiler.planning.kai import Queue, queues
 from gpuplan.compiler.planning.plan import Counted, Fraction, Plan, Pool, Quota, Stage, Tenant
 from gpuplan.compiler.planning.schedulers.kai import KAI, NODE_POOL_LABEL
-from gpuplan.compiler.planning.sources import (
-    compute_left_of,
-    compute_of,
-    in_gpus,
-    left_of,
-    limit_of,
-    named,
-    queue_by_pool_of,
-    scheduler_of,
-)
 from gpuplan.compiler.planning.subjects import about, families
 from gpuplan.compiler.policy.models import Platform
 
@@ -44,7 +35,7 @@ _FOLDER: Final = Stage.SCHEDULING.value
 
 
 def render(plan: Plan) -> Iterator[Manifest | File]:
-    """Nothing, unless the cluster's scheduler is KAI-Scheduler."""
+    """Yield the objects of KAI-Scheduler, if that is the cluster's scheduler."""
     if plan.scheduler is not KAI:
         return
     yield from chart_artifacts(plan, helm_values, decided_routes)
@@ -52,7 +43,7 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
 
 
 def objects(plan: Plan) -> Iterator[Manifest]:
-    """Shards, queues and what ties namespaces to them."""
+    """Yield shards, queues and what ties namespaces to them."""
     for pool in plan.pools:
         if pool.spec.topology:
             # The levels of a Topology cannot be changed, only replaced.
@@ -61,10 +52,10 @@ def objects(plan: Plan) -> Iterator[Manifest]:
             yield Manifest(_FOLDER, topology, about=about(pool), trace=partial(_trace_pool, plan, pool))
         yield Manifest(_FOLDER, _shard(pool), about=about(pool), trace=partial(_trace_pool, plan, pool))
     related = families(plan.tree)
-    for found in queues(plan):
-        subjects = about(found.pool, *related[found.tenant.name])
-        folder, trace = f"{Stage.QUEUES.value}/{found.pool.name}", partial(_trace_queue, plan, found)
-        yield Manifest(folder, _queue(found), order=found.depth, about=subjects, trace=trace)
+    for queue in queues(plan):
+        subjects = about(queue.pool, *related[queue.tenant.name])
+        folder, trace = f"{Stage.QUEUES.value}/{queue.pool.name}", partial(_trace_queue, plan, queue)
+        yield Manifest(folder, _queue(queue), order=queue.depth, about=subjects, trace=trace)
     if has_admission_policies(plan.cluster):
         body, trace = policy(plan, QUEUES_POLICY).body, partial(trace_policy, plan, QUEUES_POLICY)
         yield Manifest(_FOLDER, body, about=about(plan.cluster), trace=trace)
@@ -77,7 +68,7 @@ _RENDERS_CONFIG: Final = (0, 17)
 
 
 def helm_values(plan: Plan) -> Values:
-    """The values of KAI-Scheduler's chart: the policy's, under what follows from the plan.
+    """Return the values of KAI-Scheduler's chart: the policy's, under what follows from the plan.
 
     Fractions are handed out where it is told to share GPUs. Its Config is an object of the chart, since what a hook
     writes is neither watched nor mended (`docs/gitops/README.md` there). OpenShift it finds by itself only where Helm
@@ -98,7 +89,7 @@ def helm_values(plan: Plan) -> Values:
 
 
 def decided_routes(plan: Plan) -> Routes:
-    """Where the values come from that follow from the plan."""
+    """Yield the routes of the values that follow from the plan."""
     yield ("openshift",), chosen(plan.cluster.at / "platform", plan.cluster.scheduler.at / "version")
     for key in ("kaiConfig", "kaiConfigDeployer"):
         yield (key,), chosen(plan.cluster.scheduler.at / "version")
@@ -112,7 +103,7 @@ def decided_routes(plan: Plan) -> Routes:
 
 
 def _shard(pool: Pool) -> dict[str, Any]:
-    """A scheduler of its own for the nodes of a pool.
+    """Return a scheduler of its own for the nodes of a pool.
 
     Shards do not see each other's nodes, so that nothing is lent from one pool to another. Nodes, queues and work find
     their shard by the label `kai.scheduler/node-pool` (`GetLabelSelector` in `pkg/scheduler/conf/scheduler_conf.go` of
@@ -138,8 +129,8 @@ _PRIORITY: Final = 100
 """The priority of a queue that says nothing."""
 
 
-def _queue(found: Queue) -> dict[str, Any]:
-    """What a tenant is guaranteed of a pool, what it may use at most, and how what is idle is divided.
+def _queue(queue: Queue) -> dict[str, Any]:
+    """Return a queue: a tenant's guarantee of a pool, the most that it may use, and its part of what is idle.
 
     What is left out means nothing: without a limit no pod may run, without a quota none that is not preemptible, and
     without a weight a queue gets no surplus (`max_allowed_check.go`, `quota_check.go` and `resource_division.go` below
@@ -149,36 +140,29 @@ def _queue(found: Queue) -> dict[str, Any]:
 
     The weight and the rank are for a tenant among its siblings; in a queue of its own work, among its children.
     """
-    tenant = found.tenant
-    gpu = {
-        "quota": _number(found.quota),
-        "limit": _UNBOUNDED if found.limit is None else _number(found.limit),
-        "overQuotaWeight": _number(Ratio(tenant.surplus_weight)),
-    }
+    tenant = queue.tenant
+    weight = _number(Ratio(tenant.surplus_weight))
+    limit = _UNBOUNDED if queue.limit is None else _number(queue.limit)
+    resources = {"gpu": {"quota": _number(queue.quota), "limit": limit, "overQuotaWeight": weight}}
+    for counted in (Counted.CPU, Counted.MEMORY):
+        numbers: dict[str, int | float] = {"quota": _UNBOUNDED, "limit": _UNBOUNDED, "overQuotaWeight": 1}
+        if share := queue.compute.get(counted):
+            most = _UNBOUNDED if share.limit is None else _counted(counted, share.limit)
+            numbers = {"quota": _counted(counted, share.guaranteed), "limit": most, "overQuotaWeight": weight}
+        resources[counted.value] = numbers
     spec = given(
         displayName=tenant.name,
-        parentQueue=found.parent,
+        parentQueue=queue.parent,
         priority=_PRIORITY + tenant.spec.surplus.rank,
         preemptMinRuntime=tenant.spec.protect.preempt,
         reclaimMinRuntime=tenant.spec.protect.reclaim,
-        resources={"gpu": gpu, "cpu": _compute(found, Counted.CPU), "memory": _compute(found, Counted.MEMORY)},
+        resources=resources,
     )
-    return new_object("scheduling.run.ai/v2", "Queue", found.name, labels={NODE_POOL_LABEL: found.pool.name}, spec=spec)
-
-
-def _compute(found: Queue, counted: Counted) -> dict[str, int | float]:
-    share = found.compute.get(counted)
-    if share is None:
-        return {"quota": _UNBOUNDED, "limit": _UNBOUNDED, "overQuotaWeight": 1}
-    return {
-        "quota": _counted(counted, share.guaranteed),
-        "limit": _UNBOUNDED if share.limit is None else _counted(counted, share.limit),
-        "overQuotaWeight": _number(Ratio(found.tenant.surplus_weight)),
-    }
+    return new_object("scheduling.run.ai/v2", "Queue", queue.name, labels={NODE_POOL_LABEL: queue.pool.name}, spec=spec)
 
 
 def _counted(counted: Counted, amount: int) -> int | float:
-    """The least number of a queue that is no less than the amount, once it is multiplied again.
+    """Return the least number of a queue that is no less than the amount, once it is multiplied again.
 
     KAI-Scheduler compares without a tolerance what is asked for with the product (`createQueueResourceAttrs` in
     `pkg/scheduler/plugins/proportion/proportion.go`): what is exactly within a limit must not be beyond it.
@@ -193,7 +177,7 @@ _MEGABYTE: Final = 1_000_000
 
 
 def _number(amount: Ratio) -> int | float:
-    """The nearest number that a queue can hold, which is a 64-bit float; sums compare with a tolerance there."""
+    """Return the nearest number that a queue can hold, a 64-bit float; sums compare with a tolerance there."""
     return amount.numerator if amount.denominator == 1 else float(amount)
 
 
@@ -201,49 +185,52 @@ def _number(amount: Ratio) -> int | float:
 
 
 def _trace_pool(plan: Plan, pool: Pool) -> Routes:
-    """A Topology, or a SchedulingShard."""
-    yield (), scheduler_of(plan)
-    yield ("metadata", "name"), named(pool)
+    """Yield the routes of a Topology, or of a SchedulingShard."""
+    yield (), sources.scheduler_of(plan)
+    yield ("metadata", "name"), sources.named(pool)
     for index in range(len(pool.spec.topology)):
         yield ("spec", "levels", index, "nodeLabel"), copied(pool.at / "topology" / index)
-    yield ("spec", "partitionLabelValue"), named(pool)
+    yield ("spec", "partitionLabelValue"), sources.named(pool)
     yield ("spec", "placementStrategy"), copied(pool.at / "placement")
 
 
-def _trace_queue(plan: Plan, found: Queue) -> Routes:
-    tenant, parent = found.tenant, plan.tree.find(found.tenant.parent)
-    held, named_by = _held(plan, tenant, found.pool), _why(plan, tenant, found.pool)
-    yield (), scheduler_of(plan)
-    called = queue_by_pool_of(tenant, found.pool)
-    yield ("metadata", "name"), (*called, *named_by, *_division(plan, found))
+def _trace_queue(plan: Plan, queue: Queue) -> Routes:
+    tenant, parent = queue.tenant, plan.tree.find(queue.tenant.parent)
+    held, named_by = _held(plan, tenant, queue.pool), _why(plan, tenant, queue.pool)
+    yield (), sources.scheduler_of(plan)
+    called = sources.queue_by_pool_of(tenant, queue.pool)
+    yield ("metadata", "name"), (*called, *named_by, *_division(plan, queue))
     yield ("metadata", "annotations"), chosen(*(part.at / "parent" for part in plan.tree.path(tenant)))
-    yield ("metadata", "labels", NODE_POOL_LABEL), (*named(found.pool), *named_by)
-    yield ("spec", "displayName"), named(tenant)
-    if _is_rest(found):
+    yield ("metadata", "labels", NODE_POOL_LABEL), (*sources.named(queue.pool), *named_by)
+    yield ("spec", "displayName"), sources.named(tenant)
+    if _is_rest(queue):
         yield ("spec", "parentQueue"), (*called, *named_by)
     elif parent:
-        above = queue_by_pool_of(parent, found.pool)
+        above = sources.queue_by_pool_of(parent, queue.pool)
         yield ("spec", "parentQueue"), (*above, *named_by, *copied(tenant.at / "parent"))
     yield ("spec", "priority"), summed(tenant.at / "surplus" / "rank")
     yield ("spec", "preemptMinRuntime"), copied(tenant.at / "protect" / "preempt")
     yield ("spec", "reclaimMinRuntime"), copied(tenant.at / "protect" / "reclaim")
     gpu = ("spec", "resources", "gpu")
-    yield (*gpu, "quota"), _guaranteed(plan, found, held)
-    yield (*gpu, "limit"), _limit(plan, found, held)
+    yield (*gpu, "quota"), _guaranteed(plan, queue, held)
+    yield (*gpu, "limit"), _limit(plan, queue, held)
     yield (*gpu, "overQuotaWeight"), copied(tenant.at / "surplus" / "weight")
-    for counted in found.compute:
-        yield from below(("spec", "resources", counted.value), _trace_compute(plan, found, counted))
+    for counted in queue.compute:
+        yield from below(("spec", "resources", counted.value), _trace_compute(plan, queue, counted))
 
 
-def _trace_compute(plan: Plan, found: Queue, counted: Counted) -> Routes:
-    """Sums over what the tenant holds, as those of GPUs."""
-    tree, tenant = plan.compute_trees[counted], found.tenant
-    held = [quota for quota in tree.together[tenant.name] if quota.pool.name == found.pool.name]
+def _trace_compute(plan: Plan, queue: Queue, counted: Counted) -> Routes:
+    """Yield sums over what the tenant holds, as those of GPUs."""
+    tree, tenant = plan.compute_trees[counted], queue.tenant
+    held = [quota for quota in tree.together[tenant.name] if quota.pool.name == queue.pool.name]
     own = [quota for quota in held if any(quota.at == item.at for item in tenant.quotas)]
-    quotas = own if _is_rest(found) else held
-    rest = [compute_left_of(tree, tenant, quota, counted) for quota in own]
-    guaranteed = rest if _is_rest(found) else [compute_of(quota, counted, "guaranteed") for quota in held]
-    for field, parts in (("quota", guaranteed), ("limit", [compute_of(quota, counted, "limit") for quota in quotas])):
+    quotas = own if _is_rest(queue) else held
+    rest = [sources.compute_left_of(tree, tenant, quota, counted) for quota in own]
+    guaranteed = rest if _is_rest(queue) else [sources.compute_of(quota, counted, "guaranteed") for quota in held]
+    for field, parts in (
+        ("quota", guaranteed),
+        ("limit", [sources.compute_of(quota, counted, "limit") for quota in quotas]),
+    ):
         links = tuple(link for part in parts for link in (adding(part) if len(parts) > 1 else part))
         places = chosen(*(quota.at / "pool" for quota in quotas)) if len(quotas) > 1 else ()
         yield (field,), (*links, *places)
@@ -251,12 +238,12 @@ def _trace_compute(plan: Plan, found: Queue, counted: Counted) -> Routes:
 
 
 def _held(plan: Plan, tenant: Tenant, pool: Pool) -> list[Quota]:
-    """What a tenant has in a pool with all that are part of it."""
+    """Return the quotas that a tenant has in a pool with all that are part of it."""
     return [quota for quota in plan.tree.together[tenant.name] if quota.pool.name == pool.name]
 
 
 def _why(plan: Plan, tenant: Tenant, pool: Pool) -> Links:
-    """What alone decides that a tenant has a queue in a pool: its own quota there, or that of the only child."""
+    """Return what alone decides that a tenant has a queue in a pool: its own quota there, or that of the only child."""
     own = [quota for quota in tenant.quotas if quota.pool.name == pool.name]
     children = [child for child in plan.tree.children(tenant) if _held(plan, child, pool)]
     if len(own) + len(children) != 1:
@@ -266,47 +253,50 @@ def _why(plan: Plan, tenant: Tenant, pool: Pool) -> Links:
     return (*chosen(children[0].at / "parent"), *_why(plan, children[0], pool))
 
 
-def _is_rest(found: Queue) -> bool:
+def _is_rest(queue: Queue) -> bool:
     """Whether it is the queue of a tenant's own work, below the one of all that are part of it."""
-    return found.parent == f"{found.name}.all"
+    return queue.parent == f"{queue.name}.all"
 
 
-def _division(plan: Plan, found: Queue) -> Links:
-    """Why a tenant has a second queue for its own work: a child has one there. Of several none alone decides that."""
-    children = [child for child in plan.tree.children(found.tenant) if _held(plan, child, found.pool)]
-    if len(children) != 1 or not (_is_rest(found) or found.name.endswith(".all")):
+def _division(plan: Plan, queue: Queue) -> Links:
+    """Return why a tenant has a second queue for its own work: a child has one there.
+
+    Of several children none alone decides that.
+    """
+    children = [child for child in plan.tree.children(queue.tenant) if _held(plan, child, queue.pool)]
+    if len(children) != 1 or not (_is_rest(queue) or queue.name.endswith(".all")):
         return ()
-    quotas = _held(plan, children[0], found.pool)
+    quotas = _held(plan, children[0], queue.pool)
     places = (quota.at / "pool" for quota in quotas) if len(quotas) == 1 else ()
     return chosen(children[0].at / "parent", *places)
 
 
-def _guaranteed(plan: Plan, found: Queue, held: Sequence[Quota]) -> Links:
-    """A sum over what the tenant holds; in the queue of its own work, less what lies within."""
-    quotas, tenant = [quota for quota in held if quota in found.tenant.quotas or not _is_rest(found)], found.tenant
+def _guaranteed(plan: Plan, queue: Queue, held: Sequence[Quota]) -> Links:
+    """Return a sum over what the tenant holds; in the queue of its own work, less what lies within."""
+    quotas, tenant = [quota for quota in held if quota in queue.tenant.quotas or not _is_rest(queue)], queue.tenant
     amounts = [
-        (quota, left_of(plan.tree, tenant, quota) if _is_rest(found) else copied(quota.at / "guaranteed"))
+        (quota, sources.left_of(plan.tree, tenant, quota) if _is_rest(queue) else copied(quota.at / "guaranteed"))
         for quota in quotas
     ]
-    return _sum_of(plan, found, amounts)
+    return _sum_of(plan, queue, amounts)
 
 
-def _limit(plan: Plan, found: Queue, held: Sequence[Quota]) -> Links:
-    """A sum as well; where one of several limits is `none`, that alone decides."""
-    own = [quota for quota in held if quota in found.tenant.quotas]
-    quotas = own if _is_rest(found) else held if own else []
+def _limit(plan: Plan, queue: Queue, held: Sequence[Quota]) -> Links:
+    """Return a sum as well; if one of several limits is `none`, that alone decides."""
+    own = [quota for quota in held if quota in queue.tenant.quotas]
+    quotas = own if _is_rest(queue) else held if own else []
     unbounded = [quota for quota in quotas if quota.limit is None]
     if unbounded:
         only = unbounded[0]
         return (*copied(only.at / "limit"), *chosen(only.at / "pool")) if len(unbounded) == 1 else ()
-    return _sum_of(plan, found, [(quota, copied(limit_of(quota))) for quota in quotas])
+    return _sum_of(plan, queue, [(quota, copied(sources.limit_of(quota))) for quota in quotas])
 
 
-def _sum_of(plan: Plan, found: Queue, amounts: Sequence[tuple[Quota, Links]]) -> Links:
-    """In GPUs. Of several quotas each is there by its pool, and those of others by their parents."""
+def _sum_of(plan: Plan, queue: Queue, amounts: Sequence[tuple[Quota, Links]]) -> Links:
+    """Return the sum in GPUs. Of several quotas each is there by its pool, and those of others by their parents."""
     if len(amounts) < 2:
-        return tuple(link for quota, amount in amounts for link in in_gpus(quota, amount))
-    below = [tenant for tenant in plan.tenants if found.tenant in plan.tree.above(tenant)]
+        return tuple(link for quota, amount in amounts for link in sources.in_gpus(quota, amount))
+    below = [tenant for tenant in plan.tenants if queue.tenant in plan.tree.above(tenant)]
     parts = [tenant for tenant in below if any(quota in tenant.quotas for quota, _ in amounts)]
     places = (*(quota.at / "pool" for quota, _ in amounts), *(tenant.at / "parent" for tenant in parts))
-    return (*(link for quota, amount in amounts for link in in_gpus(quota, adding(amount))), *chosen(*places))
+    return (*(link for quota, amount in amounts for link in sources.in_gpus(quota, adding(amount))), *chosen(*places))

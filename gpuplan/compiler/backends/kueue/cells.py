@@ -1,4 +1,5 @@
-"""What Kueue counts for each tenant, and for everybody: cells, one for each flavor and resource of a queue."""
+"""The quotas that Kueue counts for each tenant, and for everybody: cells, one for each flavor and resource of a
+queue."""
 
 from __future__ import annotations
 
@@ -38,12 +39,20 @@ Cells = Mapping[Key, Cell]
 
 
 class _Grant(NamedTuple):
-    """A tenant's quotas on what is counted in one pool; ``left`` is what its children leave of the guarantee."""
+    """A tenant's quotas on what is counted in one pool; ``rest`` is what its children leave of the guarantee."""
 
     guaranteed: Amount
     limit: Amount | None
     lendable: Amount
-    left: Amount
+    rest: Amount
+
+    def plus(self, other: _Grant) -> _Grant:
+        return _Grant(
+            self.guaranteed + other.guaranteed,
+            None if self.limit is None or other.limit is None else self.limit + other.limit,
+            self.lendable + other.lendable,
+            self.rest + other.rest,
+        )
 
     @property
     def beyond(self) -> Amount | None:
@@ -75,7 +84,7 @@ PLENTY: Final = {Counted.CPU: 10**9, Counted.MEMORY: 2**50, Counted.PODS: 10**6}
 
 
 def books(plan: Plan) -> tuple[Book, ...]:
-    """All that is counted on a cluster. CPU and memory are so in every queue, or in none.
+    """Return all that is counted on a cluster. CPU and memory are so in every queue, or in none.
 
     For Kueue's Configuration excludes a resource everywhere or nowhere, and what a queue does not cover no workload
     gets (`assignFlavors` in `pkg/scheduler/flavorassigner/flavorassigner.go`). Pods count only where a queue has them.
@@ -85,57 +94,59 @@ def books(plan: Plan) -> tuple[Book, ...]:
 
 
 def own_cells(plan: Plan, tenant: Tenant) -> Cells:
-    """The quotas of a tenant that divides nothing."""
+    """Return the quotas of a tenant that divides nothing."""
     found = _cells(plan, tenant, lambda grant: Cell(grant.guaranteed, grant.beyond, grant.lent))
     return _in_order(plan, _filled(plan, tenant, found))
 
 
 def rest_cells(plan: Plan, tenant: Tenant) -> Cells:
-    """What a parent has for its own pods: what it leaves to no child. The bounds are its cohort's."""
-    return _in_order(plan, _filled(plan, tenant, _cells(plan, tenant, lambda grant: Cell(grant.left))))
+    """Return the quotas of a parent's own pods: what it leaves to no child. The bounds are its cohort's."""
+    return _in_order(plan, _filled(plan, tenant, _cells(plan, tenant, lambda grant: Cell(grant.rest))))
 
 
 def shared_cells(plan: Plan, tenant: Tenant) -> Cells:
-    """What a parent's cohort has: the bounds of its quotas and, if no pods are its own, what is left of them."""
+    """Return a parent's cohort: the bounds of its quotas and, if no pods are its own, what is left of them."""
     has_work = tenant.has_work
-    return _cells(plan, tenant, lambda grant: Cell(0 if has_work else grant.left, grant.beyond, grant.lent))
+    return _cells(plan, tenant, lambda grant: Cell(0 if has_work else grant.rest, grant.beyond, grant.lent))
 
 
 def free_cells(plan: Plan) -> Cells:
-    """What nobody has a guarantee on, for everybody to borrow; pools are in their order, whatever is left of which."""
+    """Return what nobody has a guarantee on, for everybody to borrow, in the order of pools."""
     free: dict[Key, Amount] = {}
     for total in plan.totals:
         resource = counted_resource(total.pool, total.unit)
         if resource is not None and total.free > 0:
             key = total.pool.name, resource
             free[key] = free.get(key, 0) + total.free
-    found = {**free, **_free_compute(plan)}
-    places = {pool.name: index for index, pool in enumerate(plan.pools)}
-    return {key: Cell(found[key]) for key in sorted(found, key=lambda key: places[key[0]])}
-
-
-def _free_compute(plan: Plan) -> Mapping[Key, Amount]:
-    free: dict[Key, Amount] = {}
-    for book in books(plan)[1:]:
+    for counted, tree in plan.compute_trees.items():
         for pool in filter(counted_units, plan.pools):
-            there = capacity(pool, book.counted) if book.counted else None
-            promised = sum(quota.guaranteed for _, quota in book.tree.outermost if quota.pool.name == pool.name)
-            if book.counted and there is not None and there > promised:
-                free[pool.name, book.counted.value] = there - promised
-    return free
+            size = capacity(pool, counted)
+            promised = sum(quota.guaranteed for _, quota in tree.outermost if quota.pool.name == pool.name)
+            if size is not None and size > promised:
+                free[pool.name, counted.value] = size - promised
+    places = {pool.name: index for index, pool in enumerate(plan.pools)}
+    return {key: Cell(free[key]) for key in sorted(free, key=lambda key: places[key[0]])}
 
 
 def _cells(plan: Plan, tenant: Tenant, cell_of: Callable[[_Grant], Cell]) -> Cells:
-    return {
-        key: cell_of(grant)
-        for book in books(plan)
-        if (own := book.tree.find(tenant.name))
-        for key, grant in _grants(book, own).items()
-    }
+    """Return the cells by pool and resource.
+
+    Units of one pool may have one resource: a partition under strategy `single`, and a GPU that stays whole.
+    """
+    grants: dict[Key, _Grant] = {}
+    for book in books(plan):
+        holder = book.tree.find(tenant.name)
+        for quota in holder.quotas if holder else ():
+            resource = book.resource(quota)
+            if holder and resource is not None:
+                key, rest = (quota.pool.name, resource), book.tree.left_over(holder, quota.key)
+                grant = _Grant(quota.guaranteed, quota.limit, quota.lendable, rest)
+                grants[key] = grants[key].plus(grant) if key in grants else grant
+    return {key: cell_of(grant) for key, grant in grants.items()}
 
 
 def _filled(plan: Plan, tenant: Tenant, cells: Cells) -> Cells:
-    """The cells of a queue, with those of what none of its quotas in a pool bounds.
+    """Return the cells of a queue, with those of what none of its quotas in a pool bounds.
 
     A parent that bounds it does so for its children: they borrow from it. What nobody bounds is the queue's own, and
     lent to nobody.
@@ -149,41 +160,16 @@ def _filled(plan: Plan, tenant: Tenant, cells: Cells) -> Cells:
             continue
         for pool in pools:
             if (pool, book.counted.value) not in found:
-                is_bounded = _is_bounded_above(plan, book, tenant, pool)
+                above = (book.tree.find(holder.name) for holder in plan.tree.above(tenant))
+                is_bounded = any(quota.pool.name == pool for holder in above if holder for quota in holder.quotas)
                 found[pool, book.counted.value] = Cell(0) if is_bounded else Cell(book.plenty, lending=0)
     return found
 
 
 def _in_order(plan: Plan, cells: Cells) -> Cells:
-    """The cells of a queue by their pools: as the quotas name them, but a pool comes after one that falls back to it.
+    """Return a queue's cells as the quotas name their pools, but a pool comes after one that falls back to it.
 
     Kueue tries the flavors of a queue in their order.
     """
     pools = in_order(plan.pools, (pool for pool, _ in cells))
     return {key: cells[key] for pool in pools for key in cells if key[0] == pool}
-
-
-def _is_bounded_above(plan: Plan, book: Book, tenant: Tenant, pool: str) -> bool:
-    above = (book.tree.find(holder.name) for holder in plan.tree.above(tenant))
-    return any(quota.pool.name == pool for holder in above if holder for quota in holder.quotas)
-
-
-def _grants(book: Book, tenant: Tenant) -> Mapping[Key, _Grant]:
-    """Units of one pool may have one resource: a partition under strategy `single`, and a GPU that stays whole."""
-    found: dict[Key, _Grant] = {}
-    for quota in tenant.quotas:
-        resource = book.resource(quota)
-        if resource is not None:
-            key = quota.pool.name, resource
-            grant = _Grant(quota.guaranteed, quota.limit, quota.lendable, book.tree.left_over(tenant, quota.key))
-            found[key] = _add(found[key], grant) if key in found else grant
-    return found
-
-
-def _add(one: _Grant, other: _Grant) -> _Grant:
-    return _Grant(
-        one.guaranteed + other.guaranteed,
-        None if one.limit is None or other.limit is None else one.limit + other.limit,
-        one.lendable + other.lendable,
-        one.left + other.left,
-    )

@@ -27,7 +27,7 @@ _API: Final = "monitoring.coreos.com/v1"
 
 
 def render(plan: Plan) -> Iterator[Manifest | File]:
-    """Nothing, unless the cluster is watched.
+    """Yield rules, monitors and a dashboard, if the cluster is watched.
 
     A PrometheusRule is for the Prometheus Operator, with the labels by which Prometheus selects rules, and a file for
     `rule_files` of a Prometheus without it.
@@ -38,8 +38,8 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
     cluster = about(plan.cluster)
     labels = dict(sorted(monitoring.spec.labels.items()))
     of = Traces(plan, monitoring)
-    found = rule_groups(plan, monitoring)
-    for group in found:
+    written = rule_groups(plan, monitoring)
+    for group in written:
         subjects = (*cluster, *about(*plan.price_lists[:1]), *every(Pool)) if group.name.startswith(GROUP) else cluster
         spec = {"groups": [{"name": group.name, "rules": list(group.rules)}]}
         body = new_object(_API, "PrometheusRule", group.name, monitoring.namespace, labels=labels, spec=spec)
@@ -47,79 +47,74 @@ def render(plan: Plan) -> Iterator[Manifest | File]:
         text = HEADER + text_of("rule-files", node_labels=",".join(NODE_LABELS)) + to_yaml(spec)
         path = f"{_FOLDER}/rules/{group.name}.yaml"
         yield File(path, text.encode(), about=subjects, trace=partial(of.rule_file, group))
-    for body in _status_exporter(plan, labels):
-        yield Manifest(_FOLDER, body, about=cluster, trace=of.service_monitor)
-    for body in _queue_metrics(plan, monitoring):
-        yield Manifest(_FOLDER, body, about=cluster, trace=of.queue_metrics)
-    yield from dashboards.render(plan, recorded_series(found))
+    if plan.cluster.spec.platform is not Platform.OPENSHIFT:
+        if labels:
+            namespace, name = plan.cluster.gpu_operator.namespace, "gpuplan-node-status-exporter"
+            body = _monitor(name, namespace, labels, [namespace], *_STATUS_EXPORTER)
+            yield Manifest(_FOLDER, body, about=cluster, trace=of.service_monitor)
+        # A monitor of queues is in the namespace of the rules: the scheduler's may not be there yet.
+        where = (monitoring.namespace, labels, list(plan.scheduler.namespaces))
+        if has_cluster_queues(plan) and labels:
+            body = _monitor("gpuplan-kueue", *where, *_KUEUE)
+            yield Manifest(_FOLDER, body, about=cluster, trace=of.queue_metrics)
+        elif queues(plan):
+            body = _monitor("gpuplan-kai-queues", *where, *_QUEUE_CONTROLLER)
+            yield Manifest(_FOLDER, body, about=cluster, trace=of.queue_metrics)
+    yield from dashboards.render(plan, recorded_series(written))
 
 
 def rule_groups(plan: Plan, monitoring: Monitoring) -> tuple[Group, ...]:
-    """All groups that have rules."""
-    found = tuple(groups(plan, monitoring))
-    return (*found, *cost_groups(plan, recorded_series(found)))
+    """Return all groups that have rules."""
+    made = tuple(groups(plan, monitoring))
+    return (*made, *cost_groups(plan, recorded_series(made)))
 
 
-def _status_exporter(plan: Plan, labels: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """A ServiceMonitor for the operator's node status exporter.
+_Service = tuple[Mapping[str, Any], Mapping[str, str]]
+"""An endpoint, and the labels of the Service that has it. On OpenShift the monitors of one namespace are not heard on
+the services of another."""
 
-    The operator makes one, and lets nobody choose its labels (`ServiceMonitor` in its `controllers/
-    object_controls.go` reads those of the DCGM exporter alone): a Prometheus that selects monitors by label does not
-    see it.
+_STATUS_EXPORTER: Final[_Service] = (
+    {"port": "node-status", "path": "/metrics"},
+    {"app": "nvidia-node-status-exporter"},
+)
+"""The operator's node status exporter.
 
-    There is none where the operator's own is found: by an OpenShift namespace's label, or by a Prometheus that takes
-    all. Where both are, its series come twice, which the alert on them takes into account.
-    """
-    if labels and plan.cluster.spec.platform is not Platform.OPENSHIFT:
-        namespace = plan.cluster.gpu_operator.namespace
-        spec = {
-            "endpoints": [{"port": "node-status", "path": "/metrics"}],
-            "namespaceSelector": {"matchNames": [namespace]},
-            "selector": {"matchLabels": {"app": "nvidia-node-status-exporter"}},
-        }
-        name = "gpuplan-node-status-exporter"
-        yield new_object(_API, "ServiceMonitor", name, namespace, labels=labels, spec=spec)
+The operator makes a monitor of it, and lets nobody choose its labels (`ServiceMonitor` in its `controllers/
+object_controls.go` reads those of the DCGM exporter alone): a Prometheus that selects monitors by label misses it. The
+operator's own is found by an OpenShift namespace's label, or by a Prometheus that takes all. If both are there, its
+series come twice, which the alert on them takes into account.
+"""
 
+_KUEUE: Final[_Service] = (
+    {
+        "port": "https",
+        "path": "/metrics",
+        "scheme": "https",
+        "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
+        "tlsConfig": {"insecureSkipVerify": True},
+    },
+    {"app.kubernetes.io/component": "metrics-service", "app.kubernetes.io/name": "kueue"},
+)
+"""The same as in Kueue's own ServiceMonitor, which has no labels to select it by (`charts/kueue/templates/prometheus/
+monitor.yaml`): it is enough only for a Prometheus that takes all. Its certificate is its own, and its metrics are for
+whoever may read `/metrics`."""
 
-def _queue_metrics(plan: Plan, monitoring: Monitoring) -> Iterator[dict[str, Any]]:
-    """A ServiceMonitor for the scheduler's queues, in the namespace of the rules: the scheduler's may not be there yet.
-
-    That of Kueue's chart has no labels to select it by, so that it is enough only for a Prometheus that takes all
-    (`charts/kueue/templates/prometheus/monitor.yaml`). KAI-Scheduler makes one only together with a Prometheus of its
-    own, or told of one (`pkg/operator/operands/prometheus/resources.go`). On OpenShift the monitors of one namespace
-    are not heard on the services of another.
-    """
-    if plan.cluster.spec.platform is Platform.OPENSHIFT:
-        return
-    if has_cluster_queues(plan) and monitoring.spec.labels:
-        yield _monitor("gpuplan-kueue", plan, monitoring, _KUEUE, _OF_KUEUE)
-    elif queues(plan):
-        yield _monitor("gpuplan-kai-queues", plan, monitoring, _QUEUE_CONTROLLER, _OF_QUEUE_CONTROLLER)
-
-
-_KUEUE: Final = {
-    "port": "https",
-    "path": "/metrics",
-    "scheme": "https",
-    "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
-    "tlsConfig": {"insecureSkipVerify": True},
-}
-"""As in Kueue's own ServiceMonitor. Its certificate is its own, and its metrics are for whoever may read `/metrics`."""
-
-_OF_KUEUE: Final = {"app.kubernetes.io/component": "metrics-service", "app.kubernetes.io/name": "kueue"}
-
-_QUEUE_CONTROLLER: Final = {"port": "metrics", "path": "/metrics"}
-_OF_QUEUE_CONTROLLER: Final = {"app": "queue-controller"}
-"""(`pkg/operator/operands/queue_controller/resources.go` of KAI-Scheduler.)"""
+_QUEUE_CONTROLLER: Final[_Service] = ({"port": "metrics", "path": "/metrics"}, {"app": "queue-controller"})
+"""The queue controller of KAI-Scheduler (`pkg/operator/operands/queue_controller/resources.go`). It has a monitor only
+together with a Prometheus of its own, or if it is told of one (`pkg/operator/operands/prometheus/resources.go`)."""
 
 
 def _monitor(
-    name: str, plan: Plan, monitoring: Monitoring, endpoint: Mapping[str, Any], service: Mapping[str, str]
+    name: str,
+    namespace: str,
+    labels: Mapping[str, str],
+    namespaces: list[str],
+    endpoint: Mapping[str, Any],
+    service: Mapping[str, str],
 ) -> dict[str, Any]:
     spec = {
         "endpoints": [dict(endpoint)],
-        "namespaceSelector": {"matchNames": list(plan.scheduler.namespaces)},
+        "namespaceSelector": {"matchNames": namespaces},
         "selector": {"matchLabels": dict(service)},
     }
-    labels = dict(sorted(monitoring.spec.labels.items()))
-    return new_object(_API, "ServiceMonitor", name, monitoring.namespace, labels=labels, spec=spec)
+    return new_object(_API, "ServiceMonitor", name, namespace, labels=labels, spec=spec)

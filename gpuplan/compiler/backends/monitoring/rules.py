@@ -40,7 +40,6 @@ from gpuplan.compiler.planning.plan import (
     Monitoring,
     Plan,
     Pool,
-    Quota,
     Stage,
     Tenant,
 )
@@ -90,21 +89,23 @@ class Published(NamedTuple):
 
 
 def published(pool: Pool) -> tuple[Published, ...]:
-    """What a pool's nodes publish, in the order of its units.
+    """Return what a pool's nodes publish, in the order of its units.
 
     Fractions are cut from GPUs that the nodes publish whole, and counted in GPUs. Claimed devices are not among a
     node's resources, and kube-state-metrics does not count them.
     """
-    found: dict[str, Published] = {}
+    resources: dict[str, Published] = {}
     for unit in pool.units if pool.spec.allocation is Allocation.DEVICE_PLUGIN else ():
         resource = unit.resource or GPU_RESOURCE
-        units, per_node, capacity = found[resource][1:] if resource in found else ((), 0, 0)
-        found[resource] = Published(resource, (*units, unit.name), per_node + unit.per_node, capacity + unit.capacity)
-    return tuple(found.values())
+        units, per_node, capacity = resources[resource][1:] if resource in resources else ((), 0, 0)
+        resources[resource] = Published(
+            resource, (*units, unit.name), per_node + unit.per_node, capacity + unit.capacity
+        )
+    return tuple(resources.values())
 
 
 def sanitized(name: str) -> str:
-    """A resource's name as kube-state-metrics writes it (`SanitizeLabelName` in internal/store/utils.go).
+    """Return a resource's name as kube-state-metrics writes it (`SanitizeLabelName` in internal/store/utils.go).
 
     That is so for nodes and pods; the resources of `kube_resourcequota` keep their names (internal/store/
     resourcequota.go).
@@ -122,7 +123,7 @@ NODE_LABELS: Final = (POOL_LABEL, MIG_CONFIG_LABEL, MIG_STATE_LABEL, DEVICE_PLUG
 
 
 def node_label(key: str) -> str:
-    """A label of `kube_node_labels`: sanitised, and in snake case (`labelName` in internal/store/utils.go)."""
+    """Return a label of `kube_node_labels`: sanitised, and in snake case (`labelName` in internal/store/utils.go)."""
     return "label_" + re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", sanitized(key)).lower()
 
 
@@ -141,10 +142,11 @@ class WorkloadLabels(NamedTuple):
 
 
 def workload_labels(cluster: Cluster, monitoring: Monitoring, reservations: str) -> WorkloadLabels:
-    """Prometheus puts `exported_` before labels that the target has too, unless it honours those of the series.
+    """Return the labels. Prometheus puts `exported_` before those that the target has too, unless it honours the
+        series'.
 
-    Where it does, a device without a workload has the labels of its target: the exporter's own namespace and pod.
-    ``reservations`` is the namespace of pods that hold GPUs for those that get fractions of them.
+    If it honours them, a device without a workload has the labels of its target: the exporter's own namespace and pod.
+        ``reservations`` is the namespace of pods that hold GPUs for those that get fractions of them.
     """
     if monitoring.spec.honor_labels:
         is_set = matchers(pod__ne="", **_other_than("namespace", cluster.gpu_operator.namespace, reservations))
@@ -154,7 +156,7 @@ def workload_labels(cluster: Cluster, monitoring: Monitoring, reservations: str)
 
 
 def _other_than(label: str, *values: str) -> dict[str, str]:
-    """Matchers that leave these values out, but for empty ones."""
+    """Return matchers that leave these values out, but for empty ones."""
     match list(filter(None, values)):
         case []:
             return {}
@@ -170,7 +172,7 @@ _OPERATORS: Final = {"": "=", "ne": "!=", "re": "=~", "nre": "!~"}
 
 
 def matchers(**values: str) -> str:
-    """Label matchers without braces: ``matchers(pool="a", profile__ne="")`` is `pool="a",profile!=""`.
+    """Return label matchers without braces: ``matchers(pool="a", profile__ne="")`` is `pool="a",profile!=""`.
 
     A suffix names the operator: `__ne` is `!=`, `__re` is `=~`, `__nre` is `!~`.
     """
@@ -182,17 +184,17 @@ def matchers(**values: str) -> str:
 
 
 def series(metric: str, **values: str) -> str:
-    """A selector, such as `pool:gpuplan_planned_units:sum{pool="a"}`."""
+    """Return a selector, such as `pool:gpuplan_planned_units:sum{pool="a"}`."""
     return f"{metric}{{{matchers(**values)}}}" if values else metric
 
 
 def quoted(text: str) -> str:
-    """A string of PromQL."""
+    """Return a string of PromQL."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def one_of(values: Iterable[str]) -> str:
-    """A regular expression for these values and no others; Prometheus ties it to both ends."""
+    """Return a regular expression for these values and no others; Prometheus ties it to both ends."""
     return "|".join(re.sub(r"[!-,./:-@\[-^`{-~]", r"\\\g<0>", value) for value in values)
 
 
@@ -214,14 +216,14 @@ class Group(NamedTuple):
 
 
 def recording(record: str, expression: str, labels: Mapping[str, str] | None = None) -> Rule:
-    """A recording rule; the labels are added to every series of the result."""
+    """Return a recording rule; the labels are added to every series of the result."""
     return given(record=record, expr=expression, labels=labels)
 
 
 # --- By the plan -------------------------------------------------------------------------------------------------
 
 _MOST_RULES: Final = 1000
-"""Of one object: its rules then stay well below the 1 MiB that a Prometheus' ConfigMap of rules may have."""
+"""The rules that one object has at most: it stays well below the 1 MiB of a Prometheus' ConfigMap of rules."""
 
 
 TENANT_QUEUES: Final = "gpuplan-tenant-queues"
@@ -229,40 +231,43 @@ TENANT_QUEUES: Final = "gpuplan-tenant-queues"
 
 
 def pool_group(plan: Plan) -> Group:
-    counted = _counted(plan) if has_cluster_queues(plan) else ()
-    return Group("gpuplan-planned", (*(rule for pool in plan.pools for rule in _pool_rules(pool)), *counted))
+    rules: list[Rule] = []
+    for pool in plan.pools:
+        here = {"pool": pool.name}
+        rules.append(constant(POOL_PLANNED_NODES, pool.nodes.count, **here))
+        rules += [constant(POOL_PLANNED_UNITS, each.capacity, **here, **each.labels) for each in published(pool)]
+        configs = dict.fromkeys(part.labels.get(MIG_CONFIG_LABEL) for part in pool.parts if part.nodes.count)
+        rules += [constant(POOL_MIG_CONFIG, 1, mig_config=config, **here) for config in configs if config is not None]
+    for pool in plan.pools if has_cluster_queues(plan) else ():
+        for unit in counted_units(pool):
+            counted = counted_resource(pool, unit) or ""
+            resource = _published_as(pool, unit.name)
+            labels = resource.labels if resource else {"resource": sanitized(counted), "unit": unit.name}
+            if resource is None or unit.name == resource.units[0]:
+                rules.append(constant(POOL_COUNTED, 1, pool=pool.name, counted=counted, **labels))
+    return Group("gpuplan-planned", tuple(rules))
 
 
 def tenant_groups(plan: Plan) -> Iterator[Group]:
-    """As many groups as keep each object small: who is who and has what, and whose a queue is."""
+    """Yield as many groups as keep each object small: who is who and has what, and whose a queue is."""
     yield from divided("gpuplan-tenants", [rule for tenant in plan.tenants for rule in _tenant_rules(tenant)])
-    yield from divided(TENANT_QUEUES, list(_queue_rules(plan)))
+    having = filter(has_queue, plan.tenants) if plan.scheduler.has_queues_for_all_pools else ()
+    owners = [constant(QUEUE_TENANT, 1, queue=cluster_queue(tenant), tenant=tenant.name) for tenant in having]
+    for queue in sorted(queues(plan), key=lambda queue: (queue.tenant.name, queue.pool.name)):
+        if queue.takes_work:  # one of KAI-Scheduler that others are part of has all that these have, and is nobody's
+            tenant, pool = queue.tenant.name, queue.pool.name
+            owners.append(constant(QUEUE_TENANT, 1, queue=queue.name, tenant=tenant, pool=pool))
+    yield from divided(TENANT_QUEUES, owners)
 
 
 def divided(name: str, rules: Sequence[Rule]) -> Iterator[Group]:
-    """Groups that keep each object small, all but the first with a number behind the name."""
+    """Yield groups that keep each object small, all but the first with a number behind the name."""
     for number, start in enumerate(range(0, len(rules), _MOST_RULES), start=1):
         yield Group(f"{name}{f'-{number}' if number > 1 else ''}", tuple(rules[start : start + _MOST_RULES]))
 
 
-def _pool_rules(pool: Pool) -> Iterator[Rule]:
-    here = {"pool": pool.name}
-    yield constant(POOL_PLANNED_NODES, pool.nodes.count, **here)
-    for resource in published(pool):
-        yield constant(POOL_PLANNED_UNITS, resource.capacity, **here, **resource.labels)
-    for config in dict.fromkeys(part.labels.get(MIG_CONFIG_LABEL) for part in pool.parts if part.nodes.count):
-        if config is not None:
-            yield constant(POOL_MIG_CONFIG, 1, mig_config=config, **here)
-
-
-def _counted(plan: Plan) -> Iterator[Rule]:
-    for pool in plan.pools:
-        for unit in counted_units(pool):
-            counted = counted_resource(pool, unit) or ""
-            found = next((item for item in published(pool) if unit.name in item.units), None)
-            labels = found.labels if found else {"resource": sanitized(counted), "unit": unit.name}
-            if found is None or unit.name == found.units[0]:
-                yield constant(POOL_COUNTED, 1, pool=pool.name, counted=counted, **labels)
+def _published_as(pool: Pool, unit: str) -> Published | None:
+    return next((resource for resource in published(pool) if unit in resource.units), None)
 
 
 def has_cluster_queues(plan: Plan) -> bool:
@@ -270,33 +275,21 @@ def has_cluster_queues(plan: Plan) -> bool:
     return plan.scheduler.has_queues_for_all_pools and any(map(has_queue, plan.tenants))
 
 
-def _queue_rules(plan: Plan) -> Iterator[Rule]:
-    """A queue of KAI-Scheduler that others are part of has all that these have, and is nobody's own."""
-    for tenant in filter(has_queue, plan.tenants) if plan.scheduler.has_queues_for_all_pools else ():
-        yield constant(QUEUE_TENANT, 1, queue=cluster_queue(tenant), tenant=tenant.name)
-    for queue in sorted(queues(plan), key=lambda found: (found.tenant.name, found.pool.name)):
-        if queue.takes_work:
-            yield constant(QUEUE_TENANT, 1, queue=queue.name, tenant=queue.tenant.name, pool=queue.pool.name)
-
-
 def _tenant_rules(tenant: Tenant) -> Iterator[Rule]:
     for namespace in tenant.spec.namespaces:
         yield constant(NAMESPACE_TENANT, 1, namespace=namespace, tenant=tenant.name)
     for quota in tenant.quotas:
-        labels = {"tenant": tenant.name, "pool": quota.pool.name, **_unit_labels(quota)}
+        # A grant is on a unit, also if several are published as one.
+        resource = _published_as(quota.pool, quota.unit.name)
+        labels = (resource.labels if resource else {}) | {"unit": quota.unit.name}
+        labels |= {"tenant": tenant.name, "pool": quota.pool.name}
         yield constant(TENANT_GUARANTEED_UNITS, quota.guaranteed, **labels)
         if quota.limit is not None:
             yield constant(TENANT_LIMIT_UNITS, quota.limit, **labels)
 
 
-def _unit_labels(quota: Quota) -> dict[str, str]:
-    """A grant is on a unit, also where several are published as one."""
-    found = next((item for item in published(quota.pool) if quota.unit.name in item.units), None)
-    return ({} if found is None else found.labels) | {"unit": quota.unit.name}
-
-
 def constant(record: str, amount: Amount | str, **labels: str) -> Rule:
-    """A series of one number, which may be text already."""
+    """Return a series of one number, which may be text already."""
     number = f"{amount:f}" if isinstance(amount, Decimal) else amount
     return recording(record, f"vector({number})", dict(sorted(labels.items())))
 
@@ -305,7 +298,7 @@ def constant(record: str, amount: Amount | str, **labels: str) -> Rule:
 
 
 def observed_groups(plan: Plan, monitoring: Monitoring) -> Iterator[Group]:
-    """The groups, in the order in which they need each other; an alert that the policy disables is left out."""
+    """Yield the groups, in the order in which they need each other; an alert that the policy disables is left out."""
     texts = _Texts(plan, monitoring)
     planned = [rule for pool in plan.pools for rule in _node_planned(pool)]
     has_units = any(published(pool) for pool in plan.pools)
@@ -318,37 +311,32 @@ def observed_groups(plan: Plan, monitoring: Monitoring) -> Iterator[Group]:
 
 
 def groups(plan: Plan, monitoring: Monitoring) -> Iterator[Group]:
-    """The groups that have rules."""
-    found = (pool_group(plan), *tenant_groups(plan), *observed_groups(plan, monitoring))
-    return (group for group in found if group.rules)
+    """Return the groups that have rules."""
+    every = (pool_group(plan), *tenant_groups(plan), *observed_groups(plan, monitoring))
+    return (group for group in every if group.rules)
 
 
-def recorded_series(found: Iterable[Group]) -> frozenset[str]:
-    """The names of all that groups record."""
-    return frozenset(rule["record"] for group in found for rule in group.rules if "record" in rule)
+def recorded_series(every: Iterable[Group]) -> frozenset[str]:
+    """Return the names of all that groups record."""
+    return frozenset(rule["record"] for group in every for rule in group.rules if "record" in rule)
 
 
 def _node_planned(pool: Pool) -> Iterator[Rule]:
+    """Yield what each node has to publish: those that a rollout has moved other units than all others."""
     for resource in published(pool):
-        nodes = [
-            f"{_nodes(pool, part)} * {item.per_node}"
-            for part in pool.parts
-            for item in published(part)
-            if item.resource == resource.resource and item.per_node and part.nodes.count
-        ]
+        nodes = []
+        for part in pool.parts:
+            matching: dict[str, str] = {}
+            if pool.rollout and part.nodes.count != pool.nodes.count:
+                names = one_of(sorted(pool.rollout.moved.nodes.names))
+                matching = {"node__re" if part is pool.rollout.moved else "node__nre": names}
+            of_part = series(NODE_POOL, pool=pool.name, **matching)
+            same = [each for each in published(part) if each.resource == resource.resource and part.nodes.count]
+            nodes += [f"{of_part} * {each.per_node}" for each in same if each.per_node]
         if nodes:
             # The label `pool` is there already; it tells rules of two pools with one resource apart.
             labels = {"pool": pool.name, **resource.labels}
             yield recording(NODE_PLANNED_UNITS, "\nor\n".join(nodes), labels)
-
-
-def _nodes(pool: Pool, part: Pool) -> str:
-    """The nodes of a part of a pool: all, or those that a rollout has moved, or all but those."""
-    if pool.rollout is None or part.nodes.count == pool.nodes.count:
-        return series(NODE_POOL, pool=pool.name)
-    names = one_of(sorted(pool.rollout.moved.nodes.names))
-    is_moved = part is pool.rollout.moved
-    return series(NODE_POOL, pool=pool.name, **{"node__re" if is_moved else "node__nre": names})
 
 
 # --- What stands in `rules.yaml` ---------------------------------------------------------------------------------
@@ -359,12 +347,19 @@ class _Texts:
 
     def __init__(self, plan: Plan, monitoring: Monitoring) -> None:
         partitioned = [pool.name for pool in plan.pools if MIG_CONFIG_LABEL in pool.labels]
-        sizes = _mig_resources(plan)
+        mixed = [
+            part
+            for part in plan.parts
+            if isinstance(part.sharing, Mig) and part.sharing.spec.strategy is MigStrategy.MIXED
+        ]
+        resources = {each.resource for part in mixed for each in published(part)}
+        # Under the strategy `single` a resource's name says nothing of the profile.
+        sizes = sorted({sanitized(name) for name in resources if name.startswith("nvidia.com/mig-")})
         has_namespaces = any(tenant.spec.namespaces for tenant in plan.tenants)
         claims, has_units = uses_claims(plan), any(map(published, plan.pools))
         kueue, kai = has_cluster_queues(plan), plan.scheduler.has_queues_by_pool
         sums = kueue and sums_pending_units(plan)
-        facts = {
+        facts: dict[str, bool] = {
             "argocd": plan.cluster.argocd is not None,
             "asking-pods": has_namespaces and bool(plan.pools),
             "claims": claims,
@@ -372,7 +367,8 @@ class _Texts:
             "exported-labels": has_namespaces and not claims and not monitoring.spec.honor_labels,
             "fractions-of-kai": kai and bool(_fraction_pools(plan)),
             "honored-labels": has_namespaces and not claims and monitoring.spec.honor_labels,
-            **dict.fromkeys(_exporter_facts(plan), True),
+            "health": collects_health(plan),
+            **dict.fromkeys(plan_exporter_traits(plan) if collects_health(plan) else (), True),
             "kueue": kueue,
             "namespaces": has_namespaces,
             "partitioned": bool(partitioned),
@@ -394,13 +390,13 @@ class _Texts:
         }
 
     def recordings(self, group: str) -> Iterator[Rule]:
-        """The recording rules of a group, in the order in which they need each other."""
+        """Yield the recording rules of a group, in the order in which they need each other."""
         for row in rows_for(self._facts, read_rows(_FILE)[group]):
             for record, metric in _records(row).items():
                 yield recording(record, filled(row["expr"], {**self._values, "metric": metric}))
 
     def alerts(self, monitoring: Monitoring) -> Iterator[Rule]:
-        """The alerting rules that the policy leaves on."""
+        """Yield the alerting rules that the policy leaves on."""
         labels = dict(sorted(monitoring.spec.alert_labels.items()))
         for row in rows_for(self._facts, read_rows(_FILE)["alerts"]):
             if (name := AlertName(row["name"])) not in monitoring.spec.disabled_alerts:
@@ -417,30 +413,24 @@ class _Texts:
                 }
 
 
-def _exporter_facts(plan: Plan) -> Iterator[str]:
-    """What the exporter collects beyond the basic, by its release."""
-    if collects_health(plan):
-        yield from ("health", *plan_exporter_traits(plan))
-
-
 @cache
 def texts() -> Mapping[str, Sequence[Row]]:
-    """The file's rules by the names of series and alerts: all ways in which there are such."""
-    found: dict[str, list[Row]] = {}
+    """Return the file's rules by the names of series and alerts: all ways in which there are such."""
+    rows: dict[str, list[Row]] = {}
     for row in (row for group in read_rows(_FILE).values() for row in group):
         for name in [row["name"]] if "name" in row else _records(row):
-            found.setdefault(name, []).append(row)
-    return found
+            rows.setdefault(name, []).append(row)
+    return rows
 
 
 def rows_before(record: str) -> Iterator[Row]:
-    """Those of the same group of the file that come before all of this record."""
+    """Return the rows of the same group of the file that come before all of this record."""
     group = next(rows for rows in read_rows(_FILE).values() if any(record in _records(row) for row in rows))
     return takewhile(lambda row: record not in _records(row), group)
 
 
 def _records(row: Row) -> Mapping[str, str]:
-    """What a row records, each with the metric that it is of, if there are several."""
+    """Return what a row records, each with the metric that it is of, if there are several."""
     return row.get("records") or ({row["record"]: ""} if "record" in row else {})
 
 
@@ -449,15 +439,30 @@ def _values(plan: Plan, monitoring: Monitoring) -> dict[str, str]:
     resources = {sanitized(item.resource) for pool in plan.pools for item in published(pool)}
     allowlist = f"--metric-labels-allowlist=nodes=[{','.join(NODE_LABELS)}]"
     is_told = plan.cluster.spec.platform is not Platform.OPENSHIFT
+    is_new = ExporterTrait.EVENT_REASONS in plan_exporter_traits(plan)
+    # Flavors that keep their names say by these which pool they are.
+    kept = {flavor_name(pool): pool.name for pool in plan.pools if flavor_name(pool) != pool.name}
+    renamed = (f', "pool", {quoted(pool)}, "flavor", {quoted(one_of([flavor]))})' for flavor, pool in kept.items())
+    counts = sorted({pool.nodes.gpus_per_node for pool in plan.pools})
+    sizes = {count: [pool for pool in plan.pools if pool.nodes.gpus_per_node == count] for count in counts}
+    # Pods want GPUs by a resource, by a claim, which kube-state-metrics knows since 2.20, or by annotations, which only
+    # their scheduler reads. All pods that name a scheduler of its own count, with GPUs or not: kube-state-metrics shows
+    # annotations only if it is told to, and not as numbers.
+    by_resource = series("kube_pod_container_resource_requests", resource__re=one_of(sorted(resources)))
+    asking = [by_resource] if resources else []
+    asking += ["kube_pod_resourceclaim_info"] if uses_claims(plan) else []
+    if plan.scheduler.has_fractions:
+        asking.append(series("kube_pod_scheduler", name=plan.scheduler.pod_schedulers[-1]))
     return {
         "and_pod": f", namespace, {workload.pod}" if names_every_pod(plan) else "",
-        "clock_reasons": _clock_reasons(plan),
-        **_flavors(plan),
+        "clock_reasons": "DCGM_FI_DEV_CLOCKS_EVENT_REASONS" if is_new else "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS",
+        "flavors_begin": "label_replace(" * len(kept),
+        "flavors_end": "".join(renamed),
         "foreign_boards": _foreign_boards(plan),
         "foreign_effect": _foreign_effect(plan),
-        "planned_gpus": _planned_gpus(plan),
+        "planned_gpus": " or ".join(f"{_of_pools(pools)} * {count}" for count, pools in sizes.items()),
         "applications": quoted(one_of(_applications(plan))),
-        "asking_pods": " or ".join(_asking_pods(plan, resources)),
+        "asking_pods": " or ".join(asking),
         "gpu_resource": quoted(sanitized(GPU_RESOURCE)),
         "has_workload": workload.is_set,
         "mig_config_label": node_label(MIG_CONFIG_LABEL),
@@ -474,15 +479,8 @@ def _values(plan: Plan, monitoring: Monitoring) -> dict[str, str]:
     }
 
 
-def _flavors(plan: Plan) -> dict[str, str]:
-    """What stands around an expression so that flavors which keep their names say which pool they are."""
-    kept = {flavor_name(pool): pool.name for pool in plan.pools if flavor_name(pool) != pool.name}
-    pools = (f', "pool", {quoted(pool)}, "flavor", {quoted(one_of([flavor]))})' for flavor, pool in kept.items())
-    return {"flavors_begin": "label_replace(" * len(kept), "flavors_end": "".join(pools)}
-
-
 def _xid_of_instances(plan: Plan, facts: Collection[str]) -> str:
-    """What the alert on Xids does not see of divided GPUs, and which alerts do."""
+    """Return what the alert on Xids does not see of divided GPUs, and which alerts do."""
     if not any(isinstance(part.sharing, Mig) for part in plan.parts):
         return ""
     rows = rows_for(facts, read_rows(_FILE)["alerts"])
@@ -497,20 +495,7 @@ _OF_WHOLE_GPUS: Final = (
     AlertName.DEVICE_UNHEALTHY,
     AlertName.MISSING,
 )
-"""Alerts that tell of a GPU's end, whether it has MIG devices or not."""
-
-
-def _clock_reasons(plan: Plan) -> str:
-    is_new = ExporterTrait.EVENT_REASONS in plan_exporter_traits(plan)
-    return "DCGM_FI_DEV_CLOCKS_EVENT_REASONS" if is_new else "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS"
-
-
-def _planned_gpus(plan: Plan) -> str:
-    """{node, pool}: the GPUs of each node that is there."""
-    counts = sorted({pool.nodes.gpus_per_node for pool in plan.pools})
-    return " or ".join(
-        f"{_of_pools(pool for pool in plan.pools if pool.nodes.gpus_per_node == count)} * {count}" for count in counts
-    )
+"""The alerts that tell of a GPU's end, whether it has MIG devices or not."""
 
 
 _OF_DEVICES: Final = ("DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_SM_CLOCK")
@@ -518,8 +503,15 @@ _OF_DEVICES: Final = ("DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DE
 
 
 def _foreign_boards(plan: Plan) -> str:
-    """{node, pool, modelName}: how many boards of a node are not of the pool's model."""
-    by_name = (_chosen_by_name(pool) for pool in plan.pools if is_chosen_by_name_and_board(plan, pool))
+    """Return {node, pool, modelName}: how many boards of a node are not of the pool's model."""
+    by_name = []
+    for pool in plan.pools:
+        if is_chosen_by_name_and_board(plan, pool):  # rules leave its nodes without its label
+            nodes = one_of(sorted(pool.nodes.names)) or pool.nodes.name_pattern or ""
+            foreign = _not_of(pool.gpu, node__re=nodes)
+            counted = f"count by (node, modelName) (count by (node, gpu, modelName) (\n  {foreign}\n))"
+            named = f"{quoted('pool')}, {quoted(pool.name)}, {quoted('')}, {quoted('')}"
+            by_name.append(f"label_replace(\n{counted},\n{named})")
     labelled = [pool for pool in plan.pools if not is_chosen_by_name_and_board(plan, pool)]
     models = {pool.gpu.id: pool.gpu for pool in labelled}
     by_label = (
@@ -536,48 +528,27 @@ def is_chosen_by_name_and_board(plan: Plan, pool: Pool) -> bool:
 
 
 def _foreign_effect(plan: Plan) -> str:
-    found = {is_chosen_by_name_and_board(plan, pool) for pool in plan.pools}
+    ways = {is_chosen_by_name_and_board(plan, pool) for pool in plan.pools}
     without_labels = "the node has none of its labels and taints, and its GPUs are in no pool"
     labelled = "layouts, memory and quotas are wrong there"
-    if len(found) > 1:
+    if len(ways) > 1:
         return f"{labelled}; where rules ask for name and board, {without_labels}"
-    return without_labels if True in found else labelled
-
-
-def _chosen_by_name(pool: Pool) -> str:
-    """{node, pool, modelName}: the same of nodes that have a name of the pool; rules leave them without its label."""
-    nodes = one_of(sorted(pool.nodes.names)) or pool.nodes.name_pattern or ""
-    found = _not_of(pool.gpu, node__re=nodes)
-    counted = f"count by (node, modelName) (count by (node, gpu, modelName) (\n  {found}\n))"
-    return f"label_replace(\n{counted},\n{quoted('pool')}, {quoted(pool.name)}, {quoted('')}, {quoted('')})"
+    return without_labels if True in ways else labelled
 
 
 def _not_of(gpu: Gpu, **more: str) -> str:
-    return "\n  or ".join(series(metric, modelName__nre=_boards(gpu), **more) for metric in _OF_DEVICES)
+    """Return series of devices that are not of a model.
 
-
-def _boards(gpu: Gpu) -> str:
-    """The driver's names of a model's boards: labels of nodes have dashes for blanks, old drivers no `NVIDIA`."""
+    The driver's names of its boards differ from labels of nodes, which have dashes for blanks; old drivers write no
+    `NVIDIA`.
+    """
     names = (one_of([product.label.removeprefix("NVIDIA-")]) for product in gpu.products)
-    return f"(NVIDIA[ -])?({'|'.join(name.replace('-', '[ -]') for name in names)})"
+    boards = f"(NVIDIA[ -])?({'|'.join(name.replace('-', '[ -]') for name in names)})"
+    return "\n  or ".join(series(metric, modelName__nre=boards, **more) for metric in _OF_DEVICES)
 
 
 def _of_pools(pools: Iterable[Pool]) -> str:
     return series(NODE_POOL, pool__re=one_of(sorted(pool.name for pool in pools)))
-
-
-def _asking_pods(plan: Plan, resources: Collection[str]) -> Iterator[str]:
-    """Series of pods that want GPUs: by a resource, by a claim, or by annotations, which only their scheduler reads.
-
-    Of claims kube-state-metrics knows since 2.20. What a scheduler of its own is given counts, GPUs or not: annotations
-    are shown by kube-state-metrics where it is told to, and not as numbers.
-    """
-    if resources:
-        yield series("kube_pod_container_resource_requests", resource__re=one_of(sorted(resources)))
-    if uses_claims(plan):
-        yield "kube_pod_resourceclaim_info"
-    if plan.scheduler.has_fractions:
-        yield series("kube_pod_scheduler", name=plan.scheduler.pod_schedulers[-1])
 
 
 def _fraction_pools(plan: Plan) -> list[str]:
@@ -594,21 +565,8 @@ def sums_pending_units(plan: Plan) -> bool:
     return version is None or version[:2] >= _SUMS_PENDING_UNITS
 
 
-def _mig_resources(plan: Plan) -> list[str]:
-    """Resources that are MIG profiles; under `single` the name says nothing of the profile."""
-    return sorted(
-        {
-            sanitized(item.resource)
-            for pool in plan.parts
-            if isinstance(pool.sharing, Mig) and pool.sharing.spec.strategy is MigStrategy.MIXED
-            for item in published(pool)
-            if item.resource.startswith("nvidia.com/mig-")
-        }
-    )
-
-
 def _applications(plan: Plan) -> list[str]:
-    """The names of the cluster's Applications, whether there is something in each or not."""
+    """Return the names of the cluster's Applications, whether there is something in each or not."""
     cluster = plan.cluster.name
     left_out = {Stage.QUEUES, Stage.NAMESPACES, *(() if find_chart(plan.cluster) else (Stage.SCHEDULER,))}
     stages = [stage for stage in Stage if stage not in left_out]

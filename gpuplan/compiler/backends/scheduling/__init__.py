@@ -40,7 +40,7 @@ _FOLDER: Final = Stage.SCHEDULING.value
 
 
 def render(plan: Plan) -> Iterator[Manifest]:
-    """The objects of the stage; a cluster too old for admission policies gets its priority classes alone.
+    """Yield the objects of the stage; a cluster too old for admission policies gets its priority classes alone.
 
     The namespace of the policies' parameters has no pods. It comes before them for those who apply `build --stdout`.
     """
@@ -55,8 +55,13 @@ def render(plan: Plan) -> Iterator[Manifest]:
         subjects = (*cluster, *RESOURCES, *every(PriorityClass))
         for name in (GRANTS_POLICY, DEVICES_POLICY):
             yield Manifest(_FOLDER, policy(plan, name).body, about=subjects, trace=partial(trace_policy, plan, name))
-        for body in _bindings():
-            yield Manifest(_FOLDER, body, about=cluster, trace=trace)
+        for binding in (
+            admission_binding(
+                GRANTS_POLICY, GRANTS_POLICY, _NOWHERE, {"name": "grants", "namespace": SYSTEM_NAMESPACE}
+            ),
+            admission_binding(DEVICES_POLICY, DEVICES_POLICY, _TENANTS),
+        ):
+            yield Manifest(_FOLDER, binding, about=cluster, trace=trace)
         for found in policies(plan):
             if found.name in _WITHOUT_PARAMETERS:
                 trace = partial(trace_policy, plan, found.name)
@@ -75,26 +80,21 @@ _WITHOUT_PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
         "matchExpressions": [*_TENANTS["matchExpressions"], {"key": RDMA_LABEL, "operator": "Exists"}]
     },
 }
-"""Policies that some clusters lack, and that need no parameters, with the namespaces that they hold in."""
+"""The policies that some clusters lack, and that need no parameters, with the namespaces that they hold in."""
 
 
-def _bindings() -> Iterator[dict[str, Any]]:
-    """Those of the policies on pods.
+_NOWHERE: Final = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "DoesNotExist"}]}
+"""The namespaces, namely none, of a binding that is there while no tenant has a namespace.
 
-    A policy with parameters has a binding in no namespace, so that there is one while no tenant has a namespace. An API
-    server that finds no binding with parameters of a kind stops to read that kind, for good: parameters that come later
-    do not exist for it, and those that it has seen stay in force until it is started again
-    (https://github.com/kubernetes/kubernetes/issues/130887). The kind is ConfigMap for all policies of gpuplan. Those
-    without parameters have one for all namespaces of tenants at once.
-    """
-    nowhere = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "DoesNotExist"}]}
-    parameters = {"name": "grants", "namespace": SYSTEM_NAMESPACE}
-    yield admission_binding(GRANTS_POLICY, GRANTS_POLICY, nowhere, parameters)
-    yield admission_binding(DEVICES_POLICY, DEVICES_POLICY, _TENANTS)
+A policy with parameters has it. An API server that finds no binding with parameters of a kind stops to read that kind,
+for good: parameters that come later do not exist for it, and those that it has seen stay in force until it is started
+again (https://github.com/kubernetes/kubernetes/issues/130887). The kind is ConfigMap for all policies of gpuplan. A
+policy without parameters has one binding for all namespaces of tenants at once.
+"""
 
 
 def _priority_class(priority: PriorityClass, scheduler: SchedulerTraits) -> dict[str, Any]:
-    """Whether its pods may be evicted has no field here: kube-scheduler evicts by value alone.
+    """Return a class. It has no field for whether its pods may be evicted: kube-scheduler evicts by value alone.
 
     With Kueue no class preempts by itself. Kueue evicts workloads by quota, and a pod that it has admitted has its
     place; kube-scheduler, which knows no quotas, would evict other tenants' pods for it, and Kueue would admit those
@@ -115,7 +115,7 @@ def _priority_class(priority: PriorityClass, scheduler: SchedulerTraits) -> dict
 
 
 def _trace_class(plan: Plan, priority: PriorityClass) -> Routes:
-    """A class that says itself that it does not preempt does so with any scheduler."""
+    """Yield the routes of a class. One that says itself that it does not preempt does so with any scheduler."""
     yield ("metadata", "name"), named(priority)
     yield ("value",), copied(priority.at / "value")
     yield ("globalDefault",), copied(priority.at / "default")
@@ -131,7 +131,7 @@ def _trace_guarded(plan: Plan) -> Routes:
 
 
 def _trace_binding(plan: Plan, name: str) -> Routes:
-    """What decides that the policy is there."""
+    """Yield what decides that the policy is there."""
     yield from _trace_guarded(plan)
     if name == GRACE_POLICY:
         yield (), chosen(plan.cluster.at / "admission" / "gracePeriod")

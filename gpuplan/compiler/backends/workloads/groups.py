@@ -1,13 +1,12 @@
-"""Services of which each replica is several pods: a leader and its workers."""
+"""Services that run several pods for each replica: a leader and its workers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from gpuplan.compiler.backends.workloads.bodies import MAIN, labels_of, workload_object
+from gpuplan.compiler.backends.workloads.bodies import MAIN, labels_of, terms_of, workload_object
 from gpuplan.compiler.backends.workloads.pods import pod_template
-from gpuplan.compiler.backends.workloads.terms import Terms, terms_of
 from gpuplan.compiler.backends.workloads.tracing import Several, Traces
 from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.manifests.bodies import digest, given
@@ -34,7 +33,9 @@ _ROLLOUT: Final = {
 
 
 def group_set(plan: Plan, workload: Workload, work: Inference, container: Mapping[str, Any]) -> dict[str, Any]:
-    """So many replicas, each of which comes and goes as a whole; ``container`` is what only those have that listen.
+    """Return so many replicas, each of which comes and goes as a whole.
+
+    ``container`` is what only containers have that listen.
 
     The pods of a replica come together (`LeaderCreated`): with `LeaderReady` KAI-Scheduler would let a leader start
     alone (`calcLeaderReadyMinAvailable` in `pkg/podgrouper/podgrouper/plugins/leaderworkerset/lws_grouper.go` there),
@@ -46,52 +47,42 @@ def group_set(plan: Plan, workload: Workload, work: Inference, container: Mappin
     `pkg/utils/controller/controller_utils.go` of kubernetes-sigs/lws).
     """
     asked = terms_of(plan, workload)
+    worker = pod_template(plan, workload, asked, {}, {}, dict(asked.env))
+    if work.worker:  # its program is another one; nobody asks workers whether they are well
+        program = given(command=list(work.worker.command or workload.spec.command), args=list(work.worker.args))
+        containers = []
+        for each in worker["spec"]["containers"]:
+            rest = {key: value for key, value in each.items() if key not in ("command", "args")}
+            is_main = each["name"] == MAIN
+            containers.append({"name": MAIN, "image": each["image"], **program, **rest} if is_main else each)
+        worker["spec"]["containers"] = containers
+    templates = {
+        "restartPolicy": "RecreateGroupOnPodRestart",
+        "leaderTemplate": pod_template(plan, workload, asked, {}, container, dict(asked.env)),
+        "workerTemplate": worker,
+    }
     spec = {
         **({} if work.autoscaling else {"replicas": work.replicas}),
         "startupPolicy": "LeaderCreated",
         "rolloutStrategy": _ROLLOUT,
         "networkConfig": {"subdomainPolicy": "UniquePerReplica"},
-        "leaderWorkerTemplate": {"size": work.pods_per_replica, **_templates(plan, workload, work, asked, container)},
+        "leaderWorkerTemplate": {"size": work.pods_per_replica, **templates},
     }
     name = group_set_name(plan, workload, work, container)
     return workload_object(API, KIND, name, workload, asked.labels, asked.annotations, spec=spec)
 
 
-def _templates(
-    plan: Plan, workload: Workload, work: Inference, asked: Terms, container: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Those of the leader and of the workers, which nobody asks whether they are well."""
-    worker = pod_template(plan, workload, asked, {}, {}, dict(asked.env))
-    if work.worker:
-        own = given(command=list(work.worker.command or workload.spec.command), args=list(work.worker.args))
-        worker["spec"]["containers"] = [
-            _with_program(container, own) if container["name"] == MAIN else container
-            for container in worker["spec"]["containers"]
-        ]
-    return {
-        "restartPolicy": "RecreateGroupOnPodRestart",
-        "leaderTemplate": pod_template(plan, workload, asked, {}, container, dict(asked.env)),
-        "workerTemplate": worker,
-    }
-
-
-def _with_program(container: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """The container with another command and arguments, or none."""
-    kept = {key: value for key, value in container.items() if key not in ("command", "args")}
-    return {"name": MAIN, "image": kept["image"], **own, **kept}
-
-
 # --- Names -------------------------------------------------------------------------------------------------------
 
 _LONGEST: Final = 52
-"""As long as the name of a StatefulSet may be: with a hash behind it, it is a label of its pods."""
+"""The length that the name of a StatefulSet may have: with a hash behind it, it is a label of its pods."""
 
 _INDEX: Final = "-999"
-"""What the name of the workers' StatefulSet of a replica has beside that of the set."""
+"""The part of the name of a replica's workers' StatefulSet beside that of the set."""
 
 
 def group_set_name(plan: Plan, workload: Workload, work: Inference, container: Mapping[str, Any]) -> str:
-    """The workload's name; with a digest where it is too long, and of what Kueue counts where that must not change.
+    """Return the workload's name, with a digest if it is too long, or of what Kueue counts if that must not change.
 
     Kueue refuses another size, and pods that are counted otherwise (`ValidateUpdate` in
     `pkg/controller/jobs/leaderworkerset/leaderworkerset_webhook.go` there), while Argo CD and Flux would go on trying.
@@ -125,8 +116,10 @@ _ASKING: Final = ("resources", "ports")
 
 
 def _counted(plan: Plan, workload: Workload, work: Inference, container: Mapping[str, Any]) -> dict[str, Any]:
-    """What Kueue lets nobody change, or does not look at once more: the queue and its class, the size, the topology,
-    and of pods what they ask for and where they may go (`SpecShape` in `pkg/util/pod/pod.go` there).
+    """Return what Kueue lets nobody change, or does not look at once more.
+
+    That is the queue and its class, the size, the topology, and of pods what they ask for and where they may go
+    (`SpecShape` in `pkg/util/pod/pod.go` there).
     """
     asked = terms_of(plan, workload)
     pod = pod_template(plan, workload, asked, {}, container, {})["spec"]
@@ -135,19 +128,19 @@ def _counted(plan: Plan, workload: Workload, work: Inference, container: Mapping
         "size": work.pods_per_replica,
         "topology": dict(asked.pod_annotations),
         "pod": {field: pod[field] for field in _PLACING if field in pod},
-        **{kind: [_asking(found) for found in pod[kind]] for kind in _CONTAINERS if kind in pod},
+        **{
+            kind: [{field: each[field] for field in _ASKING if field in each} for each in pod[kind]]
+            for kind in _CONTAINERS
+            if kind in pod
+        },
     }
-
-
-def _asking(container: Mapping[str, Any]) -> dict[str, Any]:
-    return {field: container[field] for field in _ASKING if field in container}
 
 
 # --- Where it comes from -------------------------------------------------------------------------------------------
 
 
 def routes(of: Traces, work: Inference, listening: Several) -> Routes:
-    """``listening`` is about what only containers have that listen."""
+    """Yield the routes of a set; ``listening`` is about what only containers have that listen."""
     at, asked = of.workload.work_at, terms_of(of.plan, of.workload)
     yield (), chosen(at / "podsPerReplica")
     yield from of.metadata(name_from(of, listening))
@@ -174,7 +167,7 @@ def _worker_routes(of: Traces, work: Inference) -> Routes:
 
 
 def name_from(of: Traces, listening: Several) -> Links:
-    """Where the name of a set comes from, that of others included which name it."""
+    """Return where the name of a set comes from, that of others included which name it."""
     scheduler = scheduler_of(of.plan)
     if not _is_fixed(of.plan):
         return (*named(of.workload), *scheduler)

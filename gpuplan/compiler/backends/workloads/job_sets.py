@@ -1,4 +1,4 @@
-"""JobSets: work that ends, and whose pods start again together."""
+"""JobSets: work that ends, and whose pods start again together. Trainer makes one of a TrainJob."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
-from gpuplan.compiler.backends.workloads.bodies import AFTER, Written, job_name, workload_object
-from gpuplan.compiler.backends.workloads.jobs import job_spec, job_spec_routes
-from gpuplan.compiler.backends.workloads.peers import meeting_names
-from gpuplan.compiler.backends.workloads.terms import terms_of
+from gpuplan.compiler.backends.workloads.bodies import (
+    AFTER,
+    BEFORE,
+    Written,
+    job_name,
+    labels_of,
+    terms_of,
+    workload_object,
+)
+from gpuplan.compiler.backends.workloads.jobs import job_spec, job_spec_routes, meeting_names
 from gpuplan.compiler.backends.workloads.tracing import Traces
 from gpuplan.compiler.manifests.bodies import given
 from gpuplan.compiler.manifests.provenance import Links, Routes, below, chosen, copied
@@ -18,99 +24,117 @@ from gpuplan.compiler.policy.models import Batch
 
 
 def objects(plan: Plan, workload: Workload, work: Batch) -> Iterator[Written]:
-    """A JobSet of one Job. Its controller makes the Service by which pods find one another."""
-    yield AFTER, _job_set(plan, workload, work), partial(_routes, Traces(plan, workload), work)
+    """Yield a JobSet of one Job. Its controller makes the Service by which pods find one another."""
+    # What it is can be changed as little as a Job can (`ValidateUpdate` beside the other one).
+    asked, api = terms_of(plan, workload), "jobset.x-k8s.io/v1alpha2"
+    name = _set_name(workload, work, {"labels": asked.labels, "spec": _set_spec(plan, workload, work, "")})
+    spec = _set_spec(plan, workload, work, name)
+    body = workload_object(api, "JobSet", name, workload, asked.labels, asked.annotations, spec=spec)
+    yield AFTER, body, partial(_routes, Traces(plan, workload), work)
 
 
 _NODE: Final = "node"
-"""What the only Job of a set is called in it, as Trainer's own runtimes have it."""
+"""The name of the only Job of a set in it, as Trainer's own runtimes have it."""
 
 _AROUND: Final = f"-{_NODE}-0-abcde"
-"""What the longest name of a pod has beside the set's name and the pod's index (`ValidateCreate` in
+"""The part of a pod's longest name beside the set's name and the pod's index (`ValidateCreate` in
 `pkg/webhooks/jobset_webhook.go` of JobSet)."""
 
 
-def _job_set(plan: Plan, workload: Workload, batch: Batch) -> dict[str, Any]:
-    """What it is can be changed as little as a Job can (`ValidateUpdate` beside the other one)."""
-    asked = terms_of(plan, workload)
-    content = {"labels": asked.labels, "spec": set_spec(plan, workload, batch, "")}
-    name = set_name(workload, batch, content)
-    spec = set_spec(plan, workload, batch, name)
-    api = "jobset.x-k8s.io/v1alpha2"
-    return workload_object(api, "JobSet", name, workload, asked.labels, asked.annotations, spec=spec)
-
-
-def set_name(workload: Workload, batch: Batch, content: Mapping[str, Any]) -> str:
-    """The name of a set with this content."""
+def _set_name(workload: Workload, batch: Batch, content: Mapping[str, Any]) -> str:
+    """Return the name of a set with this content."""
     return job_name(workload.name, content, batch.completions, _AROUND)
 
 
-def set_spec(plan: Plan, workload: Workload, batch: Batch, name: str) -> dict[str, Any]:
-    """What a set called ``name`` is: one Job, which fails with its first pod and is then made again.
+def _set_spec(plan: Plan, workload: Workload, batch: Batch, name: str) -> dict[str, Any]:
+    """Return the spec of a set called ``name``: one Job, which fails with its first pod and is then made again.
 
     The set has succeeded when its Job has.
     """
     first = f"{name}-{_NODE}-0-0.{name}"
     job = job_spec(plan, workload, batch, {"backoffLimit": 0}, {}, first, _evicted(batch))
     metadata = given(annotations=dict(terms_of(plan, workload).part_annotations))
+    # Nothing starts a set again after a fatal exit or too much time; making way is none of the restarts that count.
+    final = {"name": "final", "action": "FailJobSet", "onJobFailureReasons": list(_reasons(batch).values())}
+    free = {"name": "evicted", "action": "RestartJobSetAndIgnoreMaxRestarts", "onJobFailureReasons": [_POD_FAILURE]}
+    rules = [*([final] if _reasons(batch) else ()), *([free] if _evicted(batch) else ())]
     return {
         "network": {"enableDNSHostnames": workload.peers is not None},
-        "failurePolicy": {"maxRestarts": batch.backoff_limit, **given(rules=[*_final(batch), *_free(batch)])},
+        "failurePolicy": {"maxRestarts": batch.backoff_limit, **given(rules=rules)},
         "replicatedJobs": [{"name": _NODE, "replicas": 1, "template": {**given(metadata=metadata), "spec": job}}],
     }
 
 
-def _final(batch: Batch) -> list[dict[str, Any]]:
-    """After what nothing starts again: a fatal exit, or too much time."""
-    reasons = list(_reasons(batch).values())
-    return [{"name": "final", "action": "FailJobSet", "onJobFailureReasons": reasons}] if reasons else []
+_POD_FAILURE: Final = "PodFailurePolicy"
 
 
 def _evicted(batch: Batch) -> list[dict[str, Any]]:
-    """A pod that has to make way fails the Job, so that all start again: made anew alone, it would wait for the others,
-    and they for it, until their connections time out.
+    """Return the rule by which a pod that has to make way fails the Job, so that all start again.
 
-    Why a Job has failed is not told in more words than `PodFailurePolicy` before JobSet v0.10, so that beside fatal
-    exits it is a failure like others.
+    Made anew alone, it would wait for the others, and they for it, until their connections time out. Before JobSet
+    v0.10 the reason of a Job's failure is not more than `PodFailurePolicy`, so that beside fatal exits it is a failure
+    like others.
     """
     failing = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
     return [] if batch.fatal_exit_codes else [failing]
 
 
-def _free(batch: Batch) -> list[dict[str, Any]]:
-    """Making way is none of the restarts that are counted."""
-    if not _evicted(batch):
-        return []
-    action = "RestartJobSetAndIgnoreMaxRestarts"
-    return [{"name": "evicted", "action": action, "onJobFailureReasons": ["PodFailurePolicy"]}]
-
-
 def _reasons(batch: Batch) -> dict[str, str]:
-    """For what the controller of Jobs says that one has failed, by the field that asks for it."""
+    """Return the reasons that the controller of Jobs gives for a failure, by the field that asks for them."""
     return {
         **({"deadline": "DeadlineExceeded"} if batch.deadline else {}),
-        **({"fatalExitCodes": "PodFailurePolicy"} if batch.fatal_exit_codes else {}),
+        **({"fatalExitCodes": _POD_FAILURE} if batch.fatal_exit_codes else {}),
     }
 
 
+# --- TrainJobs ---------------------------------------------------------------------------------------------------
+
+
+def train_job_objects(plan: Plan, workload: Workload, work: Batch) -> Iterator[Written]:
+    """Yield a TrainJob after its runtime, without which Trainer refuses it.
+
+    The runtime is the training's own. What a TrainJob can patch of a runtime for all is neither the scheduler nor the
+    priority class of its pods, and differs from one release of Trainer to the next (`PodSpecOverride` of v2.0,
+    `PodTemplateOverride` of v2.1, `RuntimePatch` from v2.2 on, in `pkg/apis/trainer/v1alpha1/trainjob_types.go`).
+    """
+    of = Traces(plan, workload)
+    asked = terms_of(plan, workload)
+    content = {"labels": asked.labels, "annotations": asked.annotations, "spec": _set_spec(plan, workload, work, "")}
+    name = _set_name(workload, work, content)
+    # No Job has the label of a step that Trainer knows (`trainer.kubeflow.org/trainjob-ancestor-step`): of such one it
+    # asks for a container called `node`, and else it takes the set as it is, with as many pods as its Job has at once
+    # (`RuntimeInfo` in `pkg/runtime/core/trainingruntime.go`).
+    metadata = given(labels=labels_of(workload), annotations=dict(asked.annotations))
+    template = {"template": {"metadata": metadata, "spec": _set_spec(plan, workload, work, name)}}
+    runtime = workload_object(_TRAINER, "TrainingRuntime", name, workload, spec=template)
+    yield BEFORE, runtime, partial(_runtime_routes, of, work)
+    reference = {"runtimeRef": {"apiGroup": _TRAINER.partition("/")[0], "kind": "TrainingRuntime", "name": name}}
+    job = workload_object(_TRAINER, "TrainJob", name, workload, asked.labels, asked.annotations, spec=reference)
+    yield AFTER, job, partial(_train_job_routes, of, work)
+
+
+_TRAINER: Final = "trainer.kubeflow.org/v1alpha1"
+
+
 # --- Where it comes from -------------------------------------------------------------------------------------------
+
 
 _JOB: Final = ("replicatedJobs", 0, "template")
 
 
 def _routes(of: Traces, work: Batch) -> Routes:
     asked = terms_of(of.plan, of.workload)
-    content = [*of.asked(asked.labels, ()), *below(("spec",), set_routes(of, work))]
+    content = [*of.asked(asked.labels, ()), *below(("spec",), _set_routes(of, work))]
     name = of.content_name(content)
     yield (), of.training_kind()
     yield from of.metadata(name)
     yield from content
     yield from of.asked((), asked.annotations)
-    yield from below(("spec",), set_name_routes(of, work, name))
+    yield from below(("spec",), _set_name_routes(of, work, name))
 
 
-def set_routes(of: Traces, work: Batch) -> Routes:
-    """Where that of `set_spec` comes from which does not follow from its name."""
+def _set_routes(of: Traces, work: Batch) -> Routes:
+    """Yield the routes of that part of `set_spec` which does not follow from its name."""
     at = of.workload.work_at
     yield ("network", "enableDNSHostnames"), chosen(at / "peers")
     yield ("failurePolicy", "maxRestarts"), copied(at / "backoffLimit")
@@ -122,7 +146,31 @@ def set_routes(of: Traces, work: Batch) -> Routes:
     yield from below((*_JOB, "spec"), job_spec_routes(of, work))
 
 
-def set_name_routes(of: Traces, work: Batch, name: Links) -> Routes:
-    """The variables in which the set's name stands."""
+def _set_name_routes(of: Traces, work: Batch, name: Links) -> Routes:
+    """Yield the routes of the variables in which the set's name stands."""
     env = (*_JOB, "spec", "template", "spec", "containers", 0, "env")
     yield from meeting_names(of, work, env, (*name, *chosen(of.workload.work_at / "peers")))
+
+
+def _runtime_routes(of: Traces, work: Batch) -> Routes:
+    name = _name_links(of, work)
+    template = ("spec", "template")
+    yield (), of.training_kind()
+    yield from of.metadata(name)
+    yield from below(template, of.labels())
+    yield from below(template, of.asked((), terms_of(of.plan, of.workload).annotations))
+    yield from below((*template, "spec"), _set_routes(of, work))
+    yield from below((*template, "spec"), _set_name_routes(of, work, name))
+
+
+def _train_job_routes(of: Traces, work: Batch) -> Routes:
+    asked = terms_of(of.plan, of.workload)
+    yield (), of.training_kind()
+    yield from of.metadata(_name_links(of, work))
+    yield from of.asked(asked.labels, asked.annotations)
+    yield ("spec", "runtimeRef", "name"), _name_links(of, work)
+
+
+def _name_links(of: Traces, work: Batch) -> Links:
+    asked = terms_of(of.plan, of.workload)
+    return of.content_name([*of.asked(asked.labels, asked.annotations), *_set_routes(of, work)])

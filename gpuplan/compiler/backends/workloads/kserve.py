@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-from gpuplan.compiler.backends.workloads.bodies import MAIN, NOTHING, workload_object
+from gpuplan.compiler.backends.workloads.bodies import MAIN, NOTHING, PORTION_LIMIT, terms_of, workload_object
 from gpuplan.compiler.backends.workloads.pods import pod_template
-from gpuplan.compiler.backends.workloads.terms import PORTION_LIMIT, terms_of
 from gpuplan.compiler.backends.workloads.tracing import Several, Traces
-from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.manifests.provenance import Routes, chosen, copied
 from gpuplan.compiler.planning.plan import Plan, Workload
 from gpuplan.compiler.planning.sources import named
@@ -19,7 +17,7 @@ API: Final = "serving.kserve.io/v1beta1"
 KIND: Final = "InferenceService"
 
 CONTAINER: Final = "kserve-container"
-"""What KServe calls the container of a predictor, and renames it to where it is the only one (`Default` in
+"""KServe's name of the container of a predictor, also if it is the only one (`Default` in
 `pkg/apis/serving/v1beta1/predictor_custom.go` of kserve/kserve)."""
 
 _MODE: Final = {"serving.kserve.io/deploymentMode": "RawDeployment"}
@@ -42,12 +40,12 @@ _PREDICTOR: Final = ("spec", "predictor")
 
 
 def deployment_of(workload: Workload) -> Mapping[str, Any]:
-    """The Deployment that KServe makes (`PredictorServiceName` in `pkg/constants/constants.go`)."""
+    """Return the Deployment that KServe makes (`PredictorServiceName` in `pkg/constants/constants.go`)."""
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": f"{workload.name}-predictor"}}
 
 
 def inference_service(plan: Plan, workload: Workload, work: Inference, container: Mapping[str, Any]) -> dict[str, Any]:
-    """A predictor with a container of its own; ``container`` is what only containers have that listen.
+    """Return a predictor with a container of its own; ``container`` is what only containers have that listen.
 
     KServe makes a Deployment of it, and hands on labels and annotations to it and to its pods, but for a few of
     Knative's and of its own (`ServiceAnnotationDisallowedList` in `pkg/constants/constants.go`): so the Service, the
@@ -74,7 +72,7 @@ def inference_service(plan: Plan, workload: Workload, work: Inference, container
 
 
 def _renamed(annotation: str) -> str:
-    """One that is about a container has its name in it."""
+    """Return the annotation with the container's name, if it is about a container."""
     return annotation.replace(f"/container.{MAIN}.", f"/container.{CONTAINER}.")
 
 
@@ -91,14 +89,6 @@ def kserve_routes(of: Traces, work: Inference, listening: Several) -> Routes:
     yield ("metadata", "annotations", *_SCALED_BY_OTHERS), chosen(scaling)
     for field in ("minReplicas", "maxReplicas"):
         yield (*_PREDICTOR, field), copied(scaling / field if work.autoscaling else at / "replicas")
-    for route, links in _of_pod(of.pod(listening)):
-        yield (*_PREDICTOR, *route), links
-
-
-def _of_pod(routes: Iterable[tuple[Path, Any]]) -> Routes:
-    """Where a predictor has what a template has elsewhere."""
-    for route, links in routes:
-        if route == ("metadata", "annotations", PORTION_LIMIT):
-            yield ("annotations", _renamed(PORTION_LIMIT)), links
-        else:
-            yield route[1:], links
+    for route, links in of.pod(listening):
+        is_limit = route == ("metadata", "annotations", PORTION_LIMIT)
+        yield (*_PREDICTOR, *(("annotations", _renamed(PORTION_LIMIT)) if is_limit else route[1:])), links

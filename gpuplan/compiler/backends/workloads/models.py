@@ -1,4 +1,4 @@
-"""What work needs before it runs: files, its volumes, and the Job that fills one."""
+"""The objects that work needs before it runs: files, its volumes, and the Job that fills one."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from gpuplan.compiler.backends.workloads.bodies import (
     AFTER,
     BEFORE,
     TEMPLATE,
+    Terms,
     Written,
     config_name,
     job_name,
+    terms_of,
     workload_object,
 )
 from gpuplan.compiler.backends.workloads.pods import (
@@ -24,7 +26,6 @@ from gpuplan.compiler.backends.workloads.pods import (
     variables_of,
     within,
 )
-from gpuplan.compiler.backends.workloads.terms import Terms, terms_of
 from gpuplan.compiler.backends.workloads.tracing import Traces, program, variable
 from gpuplan.compiler.manifests.bodies import given
 from gpuplan.compiler.manifests.provenance import Routes, below, copied, multiplied
@@ -37,10 +38,12 @@ from gpuplan.compiler.policy.models import Download
 
 
 def objects(plan: Plan, workload: Workload) -> Iterator[Written]:
-    """A ConfigMap, claims and a download Job, as far as they are asked for."""
+    """Yield a ConfigMap, claims and a download Job, as far as they are asked for."""
     of = Traces(plan, workload)
     if files_of(workload):
-        yield BEFORE, _config(workload), partial(_config_routes, of)
+        data, name = dict(files_of(workload)), config_name(workload)
+        config = workload_object("v1", "ConfigMap", name, workload, immutable=True, data=data)
+        yield BEFORE, config, partial(_config_routes, of)
     if (model := model_of(workload)) and workload.spec.model:
         download = workload.spec.model.download
         yield BEFORE if download else AFTER, claim(workload, model), partial(claim_routes, of, model)
@@ -51,13 +54,8 @@ def objects(plan: Plan, workload: Workload) -> Iterator[Written]:
         yield AFTER, claim(workload, checkpoint), partial(claim_routes, of, checkpoint)
 
 
-def _config(workload: Workload) -> dict[str, Any]:
-    data = dict(files_of(workload))
-    return workload_object("v1", "ConfigMap", config_name(workload), workload, immutable=True, data=data)
-
-
 def claim(workload: Workload, volume: Volume) -> dict[str, Any]:
-    """Of a claim only the size can be changed."""
+    """Return a claim, of which only the size can be changed."""
     spec = given(
         accessModes=[volume.spec.access_mode],
         storageClassName=volume.spec.storage_class,
@@ -67,7 +65,7 @@ def claim(workload: Workload, volume: Volume) -> dict[str, Any]:
 
 
 def _download_job(plan: Plan, workload: Workload, model: Volume, download: Download) -> dict[str, Any]:
-    """The Job, where the pods will be: a volume of one zone is made where its first pod runs.
+    """Return the Job, where the pods will be: a volume of one zone is made where its first pod runs.
 
     It is in the workload's own pool, also where the pods may go to others: it needs none of what that has run out of.
     It asks for no GPU and names no class, so that it takes nobody's place. Without the workload's label its pod is none
@@ -99,7 +97,7 @@ def _download_job(plan: Plan, workload: Workload, model: Volume, download: Downl
 
 
 def _download_terms(plan: Plan, workload: Workload) -> Terms:
-    """What a scheduler with a queue of its own reads on pods; Kueue queues the Job by its webhook."""
+    """Return what a scheduler with a queue of its own reads on pods; Kueue queues the Job by its webhook."""
     asked = terms_of(plan, workload)
     return asked if asked.scheduler and workload.pool.name in counted_pools(plan) else Terms()
 

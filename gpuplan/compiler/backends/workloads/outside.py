@@ -1,4 +1,4 @@
-"""What leads from outside of the cluster to a service: an HTTPRoute of the cluster's Gateway, or an Ingress."""
+"""The ways from outside of the cluster to a service: an HTTPRoute of the cluster's Gateway, or an Ingress."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from typing import Any, Final, assert_never
 from gpuplan.compiler.backends.workloads.bodies import AFTER, Written, workload_object
 from gpuplan.compiler.backends.workloads.tracing import Traces
 from gpuplan.compiler.manifests.bodies import given
-from gpuplan.compiler.manifests.provenance import Links, Routes, chosen, copied, summed
+from gpuplan.compiler.manifests.provenance import Routes, chosen, copied, summed
 from gpuplan.compiler.planning.plan import Plan, Workload
 from gpuplan.compiler.planning.serving import MAIN_PORT, canary_name, canary_of, routed_port, service_port, way_to
 from gpuplan.compiler.planning.sources import named
-from gpuplan.compiler.policy.models import Canary, Gateway, Inference, Ingress, Route
+from gpuplan.compiler.policy.models import Gateway, Inference, Ingress, Route
 
 
 def objects(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written]:
-    """One object, of the kind that the cluster has."""
+    """Yield one object, of the kind that the cluster has."""
     of, route = Traces(plan, workload), work.route
     if route is None:
         return
     match way_to(plan.cluster.spec, work):
         case Gateway() as gateway:
-            backends = [*_backends(workload, work, canary_of(plan.cluster.spec, work))]
+            port, canary = service_port(work, routed_port(work)), canary_of(plan.cluster.spec, work)
+            backends = [_backend(workload.name, port, 100 - canary.weight if canary else 1)]
+            if canary:
+                backends.append(_backend(canary_name(workload.name), port, canary.weight))
             yield AFTER, _http_route(workload, route, gateway, backends), partial(_http_route_routes, of, route)
         case Ingress() as ingress:
             yield AFTER, _ingress(workload, work, route, ingress), partial(_ingress_routes, of, route)
@@ -37,7 +40,7 @@ _GROUP: Final = "gateway.networking.k8s.io"
 
 
 def _http_route(workload: Workload, route: Route, gateway: Gateway, backends: list[dict[str, Any]]) -> dict[str, Any]:
-    """The route. What the API server would add to items of lists is there already: Argo CD would see a difference."""
+    """Return the route with all that the API server would add to items of lists: Argo CD would see a difference."""
     parent = given(
         group=_GROUP, kind="Gateway", namespace=gateway.namespace, name=gateway.name, sectionName=gateway.listener
     )
@@ -52,14 +55,6 @@ def _http_route(workload: Workload, route: Route, gateway: Gateway, backends: li
         ],
     }
     return workload_object(f"{_GROUP}/v1", "HTTPRoute", workload.name, workload, spec=spec)
-
-
-def _backends(workload: Workload, work: Inference, canary: Canary | None) -> Iterator[dict[str, Any]]:
-    """The service, and its canary with so many of a hundred requests."""
-    port = service_port(work, routed_port(work))
-    yield _backend(workload.name, port, 1 if canary is None else 100 - canary.weight)
-    if canary is not None:
-        yield _backend(canary_name(workload.name), port, canary.weight)
 
 
 def _backend(service: str, port: int, weight: int) -> dict[str, Any]:
@@ -91,22 +86,17 @@ def _http_route_routes(of: Traces, route: Route) -> Routes:
         yield ("spec", "hostnames", index), copied(at / "hosts" / index)
     rule = ("spec", "rules", 0)
     yield (*rule, "matches", 0, "path", "value"), copied(at / "path")
-    weight = of.workload.work_at / "canary" / "weight"
+    weight, work = of.workload.work_at / "canary" / "weight", of.workload.work
+    is_own = isinstance(work, Inference) and work.service.port is not None
+    port = copied(of.workload.work_at / "service" / "port" if is_own else of.workload.work_at / "port")
+    if route.port not in (None, MAIN_PORT):
+        port = (*copied(of.workload.work_at / "ports" / route.port), *chosen(at / "port"))
     for index, link in enumerate((summed, copied)):
         backend = (*rule, "backendRefs", index)
         yield (*backend, "name"), named(of.workload)
-        yield (*backend, "port"), _port(of, route)
+        yield (*backend, "port"), port
         yield (*backend, "weight"), link(weight)
     yield (*rule, "backendRefs", 1), chosen(of.workload.work_at / "canary")
-
-
-def _port(of: Traces, route: Route) -> Links:
-    at = of.workload.work_at
-    work = of.workload.work
-    if route.port not in (None, MAIN_PORT):
-        return (*copied(at / "ports" / route.port), *chosen(at / "route" / "port"))
-    own = isinstance(work, Inference) and work.service.port is not None
-    return copied(at / "service" / "port" if own else at / "port")
 
 
 def _ingress_routes(of: Traces, route: Route) -> Routes:

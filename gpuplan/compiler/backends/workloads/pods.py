@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from gpuplan.compiler.backends.workloads.bodies import MAIN, config_name, labels_of
-from gpuplan.compiler.backends.workloads.terms import Terms
+from gpuplan.compiler.backends.workloads.bodies import MAIN, Terms, config_name, labels_of
 from gpuplan.compiler.manifests.bodies import given
 from gpuplan.compiler.manifests.merging.strategic import Patched, patched
 from gpuplan.compiler.manifests.shapes import shape_of_pods
@@ -18,11 +17,9 @@ from gpuplan.compiler.planning.volumes import Volume, volumes_of
 from gpuplan.compiler.planning.workspaces import FILES, files_of
 from gpuplan.compiler.policy.models import (
     Allocation,
-    ConfigMapKey,
     Inference,
     ModelVolume,
     PodSecurity,
-    SecretKey,
     ValueFrom,
 )
 
@@ -35,12 +32,15 @@ def pod_template(
     container: Mapping[str, Any],
     variables: Mapping[str, Variable],
 ) -> dict[str, Any]:
-    """A pod with one container, and whatever the workload lays over that.
+    """Return a pod with one container, and whatever the workload lays over that.
 
     ``spec``, ``container`` and ``variables`` are what only some workloads need.
     """
     metadata = given(labels={**labels_of(workload), **terms.pod_labels}, annotations=dict(terms.pod_annotations))
     priority = workload.priority_class
+    most, grace = most_grace_seconds(plan.cluster, workload.tenant), {}
+    if most is not None and most < GRACE_SECONDS:  # the API server gives pods more than they may have
+        grace = {"terminationGracePeriodSeconds": most}
     more = given(
         schedulerName=terms.scheduler,
         priorityClassName=priority.name if priority else None,
@@ -51,24 +51,18 @@ def pod_template(
         containers=[_container(workload, container, variables)],
         volumes=pod_volumes(workload),
     )
-    return laid_over(plan, workload, {"metadata": metadata, "spec": {**spec, **_grace(plan, workload), **more}}).body
+    return laid_over(plan, workload, {"metadata": metadata, "spec": {**spec, **grace, **more}}).body
 
 
 def laid_over(plan: Plan, workload: Workload, template: dict[str, Any]) -> Patched:
-    """The template with the workload's own patch."""
+    """Return the template with the workload's own patch."""
     if not workload.pod_patch:
         return Patched(template)
     return patched(template, workload.pod_patch, shape_of_pods(plan.cluster.spec.kubernetes))
 
 
-def _grace(plan: Plan, workload: Workload) -> dict[str, int]:
-    """The time to end in, where pods may not have what the API server gives them."""
-    most = most_grace_seconds(plan.cluster, workload.tenant)
-    return {} if most is None or most >= GRACE_SECONDS else {"terminationGracePeriodSeconds": most}
-
-
 def _placement(plan: Plan, workload: Workload) -> dict[str, Any]:
-    """The pool, also under Kueue, which adds to what it admits the labels and tolerations of the flavor.
+    """Return the pool, also under Kueue, which adds to what it admits the labels and tolerations of the flavor.
 
     It leaves out what is there already (`Merge` in `pkg/podset/podset.go` of Kueue), so that a Job stays as it is in
     Git; and a selector for one pool keeps it out of all others. So does an affinity to several: Kueue takes the first
@@ -77,12 +71,18 @@ def _placement(plan: Plan, workload: Workload) -> dict[str, Any]:
     pools = reach(plan, workload)
     if len(pools) == 1:
         return within(workload.pool)
-    affinity = {"nodeAffinity": _affinity(pools, is_ordered=plan.scheduler.finds_pools)}
-    return given(affinity=affinity, tolerations=tolerations_among(pools))
+    affinity: dict[str, Any] = {REQUIRED: {"nodeSelectorTerms": [_among([pool.name for pool in pools])]}}
+    if not plan.scheduler.finds_pools:  # nobody else takes the earlier ones before the later
+        steps = len(pools) - 1
+        affinity[PREFERRED] = [
+            {"weight": max(_MOST_WEIGHT * (steps - index) // steps, 1), "preference": _among([pool.name])}
+            for index, pool in enumerate(pools[:-1])
+        ]
+    return given(affinity={"nodeAffinity": affinity}, tolerations=tolerations_among(pools))
 
 
 def tolerations_among(pools: Sequence[Pool]) -> list[dict[str, str]]:
-    """Those of all pools, each once."""
+    """Return the tolerations of all pools, each once."""
     found = [toleration for pool in pools for toleration in pool.tolerations]
     return [toleration for index, toleration in enumerate(found) if toleration not in found[:index]]
 
@@ -93,19 +93,6 @@ def within(pool: Pool) -> dict[str, Any]:
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
-
-
-def _affinity(pools: Sequence[Pool], *, is_ordered: bool) -> dict[str, Any]:
-    """One of these pools; the earlier ones rather than the later, unless somebody else takes them in order."""
-    required = {"nodeSelectorTerms": [_among([pool.name for pool in pools])]}
-    if is_ordered:
-        return {REQUIRED: required}
-    steps = len(pools) - 1
-    preferred = [
-        {"weight": max(_MOST_WEIGHT * (steps - index) // steps, 1), "preference": _among([pool.name])}
-        for index, pool in enumerate(pools[:-1])
-    ]
-    return {REQUIRED: required, PREFERRED: preferred}
 
 
 _MOST_WEIGHT: Final = 100
@@ -120,8 +107,18 @@ Variable = str | ValueFrom | Mapping[str, Any]
 
 
 def _container(workload: Workload, more: Mapping[str, Any], variables: Mapping[str, Variable]) -> dict[str, Any]:
-    """The container; what the policy says of a variable counts, whoever else sets it."""
+    """Return the container; what the policy says of a variable counts, whoever else sets it."""
     spec = workload.spec
+    # Limits equal requests, so that a pod has what it asks for and no more.
+    amounts = {"cpu": spec.cpu, "memory": spec.memory, **units_of(workload)}
+    asked = {name: amount for name, amount in amounts.items() if amount}
+    claims = [{"name": claim["name"]} for claim in resource_claims(workload)]
+    mounts = config_mount(workload)
+    for volume in volumes_of(workload):
+        is_filled = isinstance(volume.spec, ModelVolume) and volume.spec.download is not None
+        # A service only reads a model that a Job has downloaded; training may write into the volume.
+        is_read = is_filled and isinstance(workload.work, Inference)
+        mounts.append({**mounted(volume), **({"readOnly": True} if is_read else {})})
     return given(
         name=MAIN,
         image=spec.image,
@@ -129,9 +126,9 @@ def _container(workload: Workload, more: Mapping[str, Any], variables: Mapping[s
         args=list(spec.args),
         env=variables_of({**variables, **spec.env}),
         **more,
-        resources=_resources(workload),
+        resources=given(limits=asked, requests=dict(asked), claims=claims),
         securityContext=container_security(workload.tenant),
-        volumeMounts=[*config_mount(workload), *(_mount(workload, found) for found in volumes_of(workload))],
+        volumeMounts=mounts,
     )
 
 
@@ -144,12 +141,8 @@ def value_of(value: Variable) -> dict[str, Any]:
         return {"value": value}
     if not isinstance(value, ValueFrom):
         return {"valueFrom": value}
-    secret, plain = _key(value.secret_key_ref), _key(value.config_map_key_ref)
-    return {"valueFrom": given(secretKeyRef=secret, configMapKeyRef=plain)}
-
-
-def _key(found: SecretKey | ConfigMapKey | None) -> dict[str, str]:
-    return {"name": found.name, "key": found.key} if found else {}
+    sources = {"secretKeyRef": value.secret_key_ref, "configMapKeyRef": value.config_map_key_ref}
+    return {"valueFrom": {field: {"name": key.name, "key": key.key} for field, key in sources.items() if key}}
 
 
 def pull_secrets(workload: Workload) -> list[dict[str, str]]:
@@ -159,14 +152,6 @@ def pull_secrets(workload: Workload) -> list[dict[str, str]]:
 # --- Devices -----------------------------------------------------------------------------------------------------
 
 
-def _resources(workload: Workload) -> dict[str, Any]:
-    """The container's resources. Limits equal requests, so that a pod has what it asks for and no more."""
-    amounts = {"cpu": workload.spec.cpu, "memory": workload.spec.memory, **units_of(workload)}
-    asked = {name: amount for name, amount in amounts.items() if amount}
-    claims = [{"name": claim["name"]} for claim in resource_claims(workload)]
-    return given(limits=asked, requests=dict(asked), claims=claims)
-
-
 def units_of(workload: Workload) -> dict[str, str]:
     if workload.fraction or workload.unit.resource is None or workload.pool.spec.allocation is Allocation.DRA:
         return {}
@@ -174,7 +159,7 @@ def units_of(workload: Workload) -> dict[str, str]:
 
 
 def resource_claims(workload: Workload) -> list[dict[str, str]]:
-    """The pod's claims, one for each device."""
+    """Return the pod's claims, one for each device."""
     if workload.pool.spec.allocation is not Allocation.DRA:
         return []
     template = device_class_name(workload.pool, workload.unit)
@@ -185,7 +170,7 @@ def resource_claims(workload: Workload) -> list[dict[str, str]]:
 
 
 def pod_security(tenant: Tenant, writers: int | None = None) -> dict[str, Any]:
-    """What the tenant's level asks for; without it whatever no workload of ours needs is left out all the same.
+    """Return what the tenant's level asks for; what no workload of ours needs is left out whatever the level is.
 
     ``writers`` is the group that may write to volumes.
     Under `restricted` the API server refuses pods that do not say so themselves. Elsewhere images may run as root.
@@ -215,12 +200,11 @@ def container_security(tenant: Tenant) -> dict[str, Any]:
 
 
 def pod_volumes(workload: Workload) -> list[dict[str, Any]]:
-    """All that its pods have, less what the workload lays over them."""
-    return [*_config_volume(workload), *(claimed(workload, found) for found in volumes_of(workload))]
-
-
-def _config_volume(workload: Workload) -> list[dict[str, Any]]:
-    return [{"name": "config", "configMap": {"name": config_name(workload)}}] if files_of(workload) else []
+    """Return all volumes that the pods have, less what the workload lays over them."""
+    return [
+        *([{"name": "config", "configMap": {"name": config_name(workload)}}] if files_of(workload) else []),
+        *(claimed(workload, found) for found in volumes_of(workload)),
+    ]
 
 
 def config_mount(workload: Workload) -> list[dict[str, Any]]:
@@ -228,17 +212,10 @@ def config_mount(workload: Workload) -> list[dict[str, Any]]:
 
 
 def claimed(workload: Workload, volume: Volume) -> dict[str, Any]:
-    """A pod's volume that is a claim."""
+    """Return a pod's volume that is a claim."""
     return {"name": volume.name, "persistentVolumeClaim": {"claimName": volume.claim(workload)}}
 
 
 def mounted(volume: Volume) -> dict[str, Any]:
-    """Where a container sees a volume that it may write to."""
+    """Return where a container sees a volume that it may write to."""
     return {"name": volume.name, "mountPath": volume.spec.mount_path}
-
-
-def _mount(workload: Workload, volume: Volume) -> dict[str, Any]:
-    """A service only reads a model that a Job has downloaded; training may write into the volume."""
-    is_filled = isinstance(volume.spec, ModelVolume) and volume.spec.download is not None
-    is_read = is_filled and isinstance(workload.work, Inference)
-    return {**mounted(volume), **({"readOnly": True} if is_read else {})}

@@ -1,4 +1,5 @@
-"""What lets the number of a service's pods follow the load: a HorizontalPodAutoscaler, or KEDA's ScaledObject."""
+"""Autoscalers, by which the number of a service's pods follows the load: a HorizontalPodAutoscaler, or KEDA's
+ScaledObject."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from gpuplan.compiler.policy.models import Api, AutoscalerKind, Autoscaling, Pro
 def autoscaler(
     plan: Plan, workload: Workload, scaling: Autoscaling, maker: Mapping[str, Any], target: Links
 ) -> tuple[Written, ...]:
-    """One of the two kinds; none where the cluster lacks what it needs. ``target`` is what the maker's name is from."""
+    """Return one of the two kinds, or none if the cluster lacks what it needs."""
     of = Traces(plan, workload)
     match autoscaler_kind(scaling):
         case AutoscalerKind.HORIZONTAL_POD_AUTOSCALER:
@@ -47,26 +48,25 @@ def _target(maker: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _autoscaler(workload: Workload, scaling: Autoscaling, maker: Mapping[str, Any]) -> dict[str, Any]:
-    """So many pods that each has at most its part of the load; metrics of pods come from an adapter."""
+    """Return so many pods that each has at most its part of the load; metrics of pods come from an adapter."""
+    load: dict[str, Any]
+    if scaling.cpu_percent is not None:
+        target = {"type": "Utilization", "averageUtilization": scaling.cpu_percent}
+        load = {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+    else:
+        average = {"type": "AverageValue", "averageValue": quantity(_each(scaling))}
+        load = {"type": "Pods", "pods": {"metric": {"name": metric_of(scaling)}, "target": average}}
     spec = {
         "scaleTargetRef": _target(maker),
         "minReplicas": scaling.min_replicas,
         "maxReplicas": scaling.max_replicas,
-        "metrics": [_load(scaling)],
+        "metrics": [load],
     }
     return workload_object("autoscaling/v2", "HorizontalPodAutoscaler", workload.name, workload, spec=spec)
 
 
-def _load(scaling: Autoscaling) -> dict[str, Any]:
-    if scaling.cpu_percent is not None:
-        target = {"type": "Utilization", "averageUtilization": scaling.cpu_percent}
-        return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
-    target = {"type": "AverageValue", "averageValue": quantity(_each(scaling))}
-    return {"type": "Pods", "pods": {"metric": {"name": metric_of(scaling)}, "target": target}}
-
-
 def _each(scaling: Autoscaling) -> Decimal:
-    """How much of what is measured there may be for each pod."""
+    """Return how much of what is measured there may be for each pod."""
     if scaling.query is not None:
         return Decimal(str(scaling.query.per_pod))
     return Decimal(scaling.requests_per_second or scaling.waiting_requests or Decimal(scaling.gpu_percent or 0) / 100)
@@ -78,7 +78,7 @@ _TRANSFER = {"scaledobject.keda.sh/transfer-hpa-ownership": "true"}
 
 
 def _scaled_object(plan: Plan, workload: Workload, scaling: Autoscaling, maker: Mapping[str, Any]) -> dict[str, Any]:
-    """The ScaledObject, of which KEDA makes a HorizontalPodAutoscaler with the workload's name.
+    """Return the ScaledObject, of which KEDA makes a HorizontalPodAutoscaler with the workload's name.
 
     KEDA's webhook refuses it while another autoscaler is there for the same pods, on a dry run as well, unless it may
     take that one over by its name (`verifyHpas` in `apis/keda/v1alpha1/scaledobject_webhook.go` of kedacore/keda). So
@@ -123,35 +123,33 @@ def _number(value: Decimal) -> str:
 
 
 def _query(plan: Plan, workload: Workload, scaling: Autoscaling, maker: Mapping[str, Any]) -> str:
-    """One number for all pods, of which KEDA has each take its part. Requests are counted, so their rate is asked."""
+    """Return one number for all pods, of which KEDA has each take its part.
+
+    Requests are counted, so their rate is asked.
+    """
     if scaling.query is not None:
         return scaling.query.promql
     metric = metric_of(scaling)
     monitoring = plan.cluster.spec.monitoring
     # What the DCGM exporter says of pods is renamed where Prometheus adds the labels of the exporter's own pod.
     prefix = "exported_" if metric == GPU_METRIC and not (monitoring and monitoring.honor_labels) else ""
-    pods = f'{prefix}namespace="{workload.namespace}",{prefix}pod=~"{_pods(workload, maker)}"'
+    # Pods are called by their ReplicaSet, or by the number of their replica.
+    name = maker["metadata"]["name"]
+    suffix = "(-[a-z0-9]+)?" if len(name) + _HASH > _LONGEST_BASE else "-[a-z0-9]{5}"
+    names = f"{name}-[0-9]+" if workload.is_grouped else f"{name}-[a-z0-9]+{suffix}"
+    pods = f'{prefix}namespace="{workload.namespace}",{prefix}pod=~"{names}"'
     if scaling.requests_per_second is not None:
         return f"sum(rate({metric}{{{pods}}}[2m]))"
     return f"sum({metric}{{{pods}}})"
 
 
-def _pods(workload: Workload, maker: Mapping[str, Any]) -> str:
-    """What the service's pods are called: by their ReplicaSet, or by the number of their replica."""
-    name = maker["metadata"]["name"]
-    if workload.is_grouped:
-        return f"{name}-[0-9]+"
-    is_cut = len(name) + _HASH > _LONGEST_BASE
-    return f"{name}-[a-z0-9]+{'(-[a-z0-9]+)?' if is_cut else '-[a-z0-9]{5}'}"
-
-
 _HASH: Final = len("-0123456789-")
-"""What a ReplicaSet adds to the name of its Deployment, and a pod to that of its ReplicaSet, before five letters."""
+"""The part of a pod's name that its ReplicaSet adds to that of the Deployment, and the pod to that, before five
+letters."""
 
 _LONGEST_BASE: Final = 58
-"""As much of a name as the API server keeps before the letters that it adds, without the hyphen where that is cut
-(`maxNameLength` in `staging/src/k8s.io/apiserver/pkg/storage/names/generate.go` of kubernetes/kubernetes).
-"""
+"""The length of a name that the API server keeps before the letters that it adds, without the hyphen where that is cut
+(`maxNameLength` in `staging/src/k8s.io/apiserver/pkg/storage/names/generate.go` of kubernetes/kubernetes)."""
 
 
 # --- Where it comes from -------------------------------------------------------------------------------------------

@@ -8,27 +8,33 @@ from math import ceil
 from typing import Any, Final, Literal, assert_never
 
 from gpuplan.compiler.backends.workloads import outside
-from gpuplan.compiler.backends.workloads.bodies import AFTER, TEMPLATE, Written, selector_of, workload_object
-from gpuplan.compiler.backends.workloads.canary import as_canary, as_canary_routes, variant
+from gpuplan.compiler.backends.workloads.bodies import AFTER, TEMPLATE, Written, selector_of, terms_of, workload_object
 from gpuplan.compiler.backends.workloads.groups import LEADERS, group_set, name_from, routes
 from gpuplan.compiler.backends.workloads.kserve import deployment_of, inference_service, kserve_routes
 from gpuplan.compiler.backends.workloads.pods import pod_template
 from gpuplan.compiler.backends.workloads.scaling import autoscaler
-from gpuplan.compiler.backends.workloads.terms import terms_of
 from gpuplan.compiler.backends.workloads.tracing import Traces
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.manifests.bodies import given
-from gpuplan.compiler.manifests.provenance import ANY, Links, Routes, below, chosen, copied, multiplied
+from gpuplan.compiler.manifests.provenance import ANY, Routes, below, chosen, copied, multiplied
 from gpuplan.compiler.planning.apis import needed_api
-from gpuplan.compiler.planning.plan import Plan, Workload
+from gpuplan.compiler.planning.plan import WORKLOAD_LABEL, Plan, Workload
 from gpuplan.compiler.planning.projects import seconds
-from gpuplan.compiler.planning.serving import MAIN_PORT, PROBE_PERIOD, canary_of, ports_of, probe_of, routed_port
+from gpuplan.compiler.planning.serving import (
+    MAIN_PORT,
+    PROBE_PERIOD,
+    canary_name,
+    canary_of,
+    ports_of,
+    probe_of,
+    routed_port,
+)
 from gpuplan.compiler.planning.sources import named
-from gpuplan.compiler.policy.models import Api, Canary, Inference, Probe, ServiceType
+from gpuplan.compiler.policy.models import Api, Canary, Inference, Probe, Reach, ServiceType
 
 
 def objects(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written]:
-    """What makes the pods, a Service where something listens, what leads there from outside, and an autoscaler."""
+    """Yield what makes the pods, a Service if something listens, what leads there from outside, and an autoscaler."""
     of = Traces(plan, workload)
     maker = _maker(plan, workload, work)
     yield AFTER, maker, partial(_maker_routes, of, work)
@@ -37,24 +43,33 @@ def objects(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written
     yield from outside.objects(plan, workload, work)
     yield from _canary(plan, workload, work)
     if work.autoscaling:
-        yield from autoscaler(plan, workload, work.autoscaling, _scaled(workload, maker), _maker_name(of, work))
+        scaled = deployment_of(workload) if needed_api(workload) is Api.INFERENCE_SERVICE else maker
+        name = name_from(of, [*_listening(of, work)]) if workload.is_grouped else named(workload)
+        yield from autoscaler(plan, workload, work.autoscaling, scaled, name)
 
 
 def _canary(plan: Plan, workload: Workload, work: Inference) -> Iterator[Written]:
-    """A Deployment and a Service of its own, where an HTTPRoute weighs the two."""
+    """Yield a Deployment and a Service of its own, if an HTTPRoute weighs the two."""
     canary = canary_of(plan.cluster.spec, work)
     if canary is None:
         return
-    of, other = Traces(plan, workload), variant(workload, work, canary)
+    # The workload is as it would be if its pods were those of the canary. Its name is the service's, as are the volume
+    # and the files that all pods mount.
+    reach = Reach.model_construct(port=work.service.port)
+    changed = {"replicas": canary.replicas, "autoscaling": None, "canary": None, "service": reach}
+    program = {name: value for name in ("image", "command", "args") if (value := getattr(canary, name)) is not None}
+    env = {**workload.spec.env, **canary.env}
+    spec = {**program, "env": env, "inference": work.model_copy(update=changed)}
+    of, other = Traces(plan, workload), workload._replace(spec=workload.spec.model_copy(update=spec))
     if isinstance(other.work, Inference):
         made, service = _maker(plan, other, other.work), _service(other, other.work)
         of_other = Traces(plan, other)
-        yield AFTER, as_canary(workload, made), partial(_canary_routes, of, canary, _maker_routes, of_other)
-        yield AFTER, as_canary(workload, service), partial(_canary_routes, of, canary, _service_routes, of_other)
+        yield AFTER, _as_canary(workload, made), partial(_canary_routes, of, canary, _maker_routes, of_other)
+        yield AFTER, _as_canary(workload, service), partial(_canary_routes, of, canary, _service_routes, of_other)
 
 
 def _maker(plan: Plan, workload: Workload, work: Inference) -> dict[str, Any]:
-    """What makes the pods: a Deployment, a LeaderWorkerSet where a replica is several of them, or KServe."""
+    """Return what makes the pods: a Deployment, a LeaderWorkerSet if a replica is several pods, or KServe's object."""
     container = given(
         ports=[{"name": name, "containerPort": port} for name, port in ports_of(work).items()],
         startupProbe=_startup_probe(work),
@@ -71,30 +86,29 @@ def _maker(plan: Plan, workload: Workload, work: Inference) -> dict[str, Any]:
             return _deployment(plan, workload, work, container)
 
 
-def _scaled(workload: Workload, maker: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What has the number of pods."""
-    return deployment_of(workload) if needed_api(workload) is Api.INFERENCE_SERVICE else maker
-
-
 _STRATEGY: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
 """A new pod gets the units of an old one. One more than the policy counts would wait for units that may never come."""
 
 
 def _deployment(plan: Plan, workload: Workload, inference: Inference, container: Mapping[str, Any]) -> dict[str, Any]:
-    """The pods. Their number is not stated where it follows the load: whoever restores what is in Git would undo it."""
+    """Return the pods.
+
+    Their number is not stated if it follows the load: whoever restores what is in Git would undo it.
+    """
     asked = terms_of(plan, workload)
     spec = {
         **({} if inference.autoscaling else {"replicas": inference.replicas}),
         "selector": {"matchLabels": selector_of(workload)},
         "strategy": _STRATEGY,
-        **({"progressDeadlineSeconds": _progress_deadline(inference.startup)} if inference.startup else {}),
+        # A Deployment whose pods take longer counts as failed, and Argo CD and Flux say so of the sync.
+        **({"progressDeadlineSeconds": seconds(inference.startup) + _BEFORE_START} if inference.startup else {}),
         "template": pod_template(plan, workload, asked, {}, container, dict(asked.env)),
     }
     return workload_object("apps/v1", "Deployment", workload.name, workload, asked.labels, asked.annotations, spec=spec)
 
 
 _BEFORE_START: Final = 600
-"""Seconds that a Deployment may be without progress by itself: pods wait for their node and their image as well."""
+"""The seconds that a Deployment may be without progress by itself: pods wait for their node and their image as well."""
 
 
 def _probe(inference: Inference, probe: Probe | Literal["tcp", "grpc", "none"]) -> dict[str, Any]:
@@ -107,24 +121,22 @@ def _probe(inference: Inference, probe: Probe | Literal["tcp", "grpc", "none"]) 
         case "grpc":
             return {"grpc": {"port": ports.get(MAIN_PORT)}}
         case Probe():
+            # Kubernetes finds a port by its name for HTTP, and for gRPC by its number alone.
+            name, asked = probe.port or MAIN_PORT, dict[str, Any]()
+            if probe.command is not None:
+                asked = {"exec": {"command": list(probe.command)}}
+            elif probe.http is not None:
+                asked = {"httpGet": {"path": probe.http, "port": name}}
+            else:
+                asked = {"grpc": {"port": ports.get(name), "service": probe.grpc}}
             timeout = {"timeoutSeconds": max(seconds(probe.timeout), 1)} if probe.timeout else {}
-            return {**_asked(probe, ports), **timeout}
+            return {**asked, **timeout}
         case unknown:
             assert_never(unknown)
 
 
-def _asked(probe: Probe, ports: Mapping[str, int]) -> dict[str, Any]:
-    """Kubernetes finds a port by its name for HTTP, and for gRPC by its number alone."""
-    if probe.command is not None:
-        return {"exec": {"command": list(probe.command)}}
-    name = probe.port or MAIN_PORT
-    if probe.http is not None:
-        return {"httpGet": {"path": probe.http, "port": name}}
-    return {"grpc": {"port": ports.get(name), "service": probe.grpc}}
-
-
 def _startup_probe(inference: Inference) -> dict[str, Any]:
-    """The same until it is answered once; whoever does not answer in time is ended and started again."""
+    """Return the same until it is answered once; whoever does not answer in time is ended and started again."""
     probe = _probe(inference, probe_of(inference))
     if inference.startup is None or not probe:
         return {}
@@ -135,13 +147,8 @@ def _startup_probe(inference: Inference) -> dict[str, Any]:
     }
 
 
-def _progress_deadline(startup: str) -> int:
-    """A Deployment whose pods take longer counts as failed, and Argo CD and Flux say so of the sync."""
-    return seconds(startup) + _BEFORE_START
-
-
 def _service(workload: Workload, inference: Inference) -> dict[str, Any]:
-    """The Service; its type is not stated where it is what every Service is."""
+    """Return the Service; its type is not stated if it is what every Service is."""
     (_, port), *others = ports_of(inference).items()
     reach = inference.service
     main = {"name": MAIN_PORT, "port": reach.port or port, "targetPort": MAIN_PORT}
@@ -160,13 +167,29 @@ def _service(workload: Workload, inference: Inference) -> dict[str, Any]:
 
 
 def _protocol(inference: Inference, name: str) -> dict[str, str]:
-    """What a Gateway speaks with the port that requests come to: a name of KEP 3726, which Gateway API reads."""
+    """Return what a Gateway speaks with the port that requests come to: a name of KEP 3726, which Gateway API reads."""
     is_asked = inference.route is not None and inference.route.grpc and routed_port(inference) == name
     return {"appProtocol": "kubernetes.io/h2c"} if is_asked else {}
 
 
-def _has_own_port(workload: Workload) -> bool:
-    return isinstance(workload.work, Inference) and workload.work.service.port is not None
+# --- A canary ----------------------------------------------------------------------------------------------------
+
+
+def _as_canary(workload: Workload, body: dict[str, Any]) -> dict[str, Any]:
+    """Return an object of the variant by the canary's name, and its pods by a label that no other pods have.
+
+    The service's own label would make them pods of the other Deployment to an autoscaler, and of the other Service,
+    whatever the weights say.
+    """
+    name, spec = canary_name(workload.name), dict(body["spec"])
+    own = {WORKLOAD_LABEL: name}
+    if "template" in spec:
+        metadata = spec["template"]["metadata"]
+        spec["template"] = {**spec["template"], "metadata": {**metadata, "labels": {**metadata["labels"], **own}}}
+        spec["selector"] = {"matchLabels": own}
+    else:
+        spec["selector"] = own
+    return {**body, "metadata": {**body["metadata"], "name": name}, "spec": spec}
 
 
 # --- Where it comes from -------------------------------------------------------------------------------------------
@@ -183,8 +206,10 @@ def _maker_routes(of: Traces, work: Inference) -> Routes:
 
 
 def _canary_routes(of: Traces, canary: Canary, routes: Callable[[Traces, Inference], Routes], other: Traces) -> Routes:
-    if isinstance(other.workload.work, Inference):
-        yield from as_canary_routes(of, canary, routes(other, other.workload.work))
+    """Yield the routes of the variant, with what the canary says in the place of what the workload does."""
+    yield (), chosen(of.workload.work_at / "canary")
+    for route, links in routes(other, other.workload.work) if isinstance(other.workload.work, Inference) else ():
+        yield route, tuple(link._replace(at=_moved(of.workload, canary, link.at)) for link in links)
 
 
 def _deployment_routes(of: Traces, work: Inference) -> Routes:
@@ -205,16 +230,13 @@ def _service_routes(of: Traces, work: Inference) -> Routes:
     yield ("spec", "selector", *LEADERS), chosen(at / "podsPerReplica")
     reach = at / "service"
     yield ("spec", "type"), copied(reach / "type")
-    yield ("spec", "ports", 0, "port"), copied(reach / "port" if _has_own_port(of.workload) else at / "port")
+    has_own_port = isinstance(of.workload.work, Inference) and of.workload.work.service.port is not None
+    yield ("spec", "ports", 0, "port"), copied(reach / "port" if has_own_port else at / "port")
     yield ("spec", "ports", 0, "nodePort"), copied(reach / "nodePort")
     yield ("spec", "ports", ANY, "appProtocol"), chosen(at / "route" / "grpc", at / "route" / "port")
     for index, name in enumerate(work.ports, start=1):
         yield ("spec", "ports", index), chosen(at / "ports" / name)
         yield ("spec", "ports", index, "port"), copied(at / "ports" / name)
-
-
-def _maker_name(of: Traces, work: Inference) -> Links:
-    return name_from(of, [*_listening(of, work)]) if of.workload.is_grouped else named(of.workload)
 
 
 def _listening(of: Traces, work: Inference) -> Routes:
@@ -247,3 +269,19 @@ def _probing(of: Traces, at: Origin, probe: Probe | str | None) -> Routes:
         yield ("grpc", "port"), chosen(at / "port")
     ports = of.workload.work_at
     yield ("grpc", "port"), copied(ports / "ports" / asked if asked else ports / "port")
+
+
+def _moved(workload: Workload, canary: Canary, at: Origin) -> Origin:
+    own = workload.at.path
+    if at.source != workload.at.source or at.path[: len(own)] != own:
+        return at
+    canary_path = (workload.work_at / "canary").path
+    match at.path[len(own) :]:
+        case ("image" | "command" | "args" as field, *_) if getattr(canary, field) is not None:
+            return Origin(at.source, (*canary_path, *at.path[len(own) :]))
+        case ("env", str(name), *_) if name in canary.env:
+            return Origin(at.source, (*canary_path, *at.path[len(own) :]))
+        case ("inference", "replicas"):
+            return Origin(at.source, (*canary_path, "replicas"))
+        case _:
+            return at

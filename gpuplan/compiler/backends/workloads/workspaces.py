@@ -6,14 +6,20 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from gpuplan.compiler.backends.workloads.bodies import AFTER, TEMPLATE, Written, job_name, selector_of, workload_object
+from gpuplan.compiler.backends.workloads.bodies import (
+    AFTER,
+    TEMPLATE,
+    Written,
+    job_name,
+    selector_of,
+    terms_of,
+    workload_object,
+)
 from gpuplan.compiler.backends.workloads.jobs import EVICTED
 from gpuplan.compiler.backends.workloads.models import claim, claim_routes
 from gpuplan.compiler.backends.workloads.pods import pod_template
-from gpuplan.compiler.backends.workloads.terms import terms_of
 from gpuplan.compiler.backends.workloads.tracing import NO_VARIABLES, Traces
-from gpuplan.compiler.base.diagnostics import Path
-from gpuplan.compiler.manifests.provenance import Links, Routes, below, chosen, copied, multiplied
+from gpuplan.compiler.manifests.provenance import Routes, below, chosen, copied, multiplied
 from gpuplan.compiler.planning.plan import Plan, Workload
 from gpuplan.compiler.planning.projects import seconds
 from gpuplan.compiler.planning.sources import named
@@ -23,23 +29,28 @@ from gpuplan.compiler.policy.models import Workspace
 
 
 def objects(plan: Plan, workload: Workload, work: Workspace) -> Iterator[Written]:
-    """A Job, the Service that leads to its pod, and the volume that outlives both."""
+    """Yield a Job, the Service that leads to its pod, and the volume that outlives both."""
     of = Traces(plan, workload)
     if storage := storage_of(workload):
         yield AFTER, claim(workload, storage), partial(claim_routes, of, storage)
     yield AFTER, _job(plan, workload, work), partial(_job_routes, of)
-    yield AFTER, _service(workload, work), partial(_service_routes, of)
+    # It leads to the pod within the cluster alone: nobody but the program asks who comes.
+    ports = [{"name": _PORT, "port": work.port, "targetPort": _PORT}]
+    spec = {"selector": selector_of(workload), "ports": ports}
+    service = workload_object("v1", "Service", workload.name, workload, spec=spec)
+    yield AFTER, service, partial(_service_routes, of)
 
 
 _TRIES: Final = 3
-"""How often a pod comes again whose program has failed. One that keeps failing gives its units back."""
+"""The number of times that a pod comes again whose program has failed. Then it gives its units back."""
 
 _PORT: Final = "workspace"
 
 
 def _job(plan: Plan, workload: Workload, work: Workspace) -> dict[str, Any]:
-    """One pod, until its program ends: then its units are free. Kueue queues it as a whole, and its time is the Job's.
+    """Return one pod, until its program ends: then its units are free.
 
+    Kueue queues it as a whole, and its time is the Job's.
     A Deployment or a StatefulSet would start the program again, whoever ended it. The Job stays when it has ended, so
     that nobody who restores what is in Git starts it again; whoever deletes it has it back.
     """
@@ -63,36 +74,18 @@ def _job(plan: Plan, workload: Workload, work: Workspace) -> dict[str, Any]:
     return workload_object("batch/v1", "Job", name, workload, asked.labels, asked.annotations, spec=spec)
 
 
-def _service(workload: Workload, work: Workspace) -> dict[str, Any]:
-    """What leads to the pod, within the cluster alone: nobody but the program asks who comes."""
-    spec = {
-        "selector": selector_of(workload),
-        "ports": [{"name": _PORT, "port": work.port, "targetPort": _PORT}],
-    }
-    return workload_object("v1", "Service", workload.name, workload, spec=spec)
-
-
 # --- Where it comes from -------------------------------------------------------------------------------------------
 
 
 def _job_routes(of: Traces) -> Routes:
-    content = _job_content(of)
+    at, content = of.workload.work_at, [*of.asked(terms_of(of.plan, of.workload).labels, ())]
+    content.append((("spec", "activeDeadlineSeconds"), multiplied(at / "runTime")))
+    variables = {SEARCH_PATH: [((), chosen(at / "idle"))]} if of.workload.idle else NO_VARIABLES
+    content += below(TEMPLATE, of.pod([(("ports", 0, "containerPort"), copied(at / "port"))], variables))
+    content.append(((*TEMPLATE, "spec", "securityContext", "fsGroup"), copied(at / "storage" / "group")))
     yield from of.metadata(of.content_name(content))
     yield from content
     yield from of.asked((), terms_of(of.plan, of.workload).annotations)
-
-
-def _job_content(of: Traces) -> list[tuple[Path, Links]]:
-    return [*of.asked(terms_of(of.plan, of.workload).labels, ()), *_running(of)]
-
-
-def _running(of: Traces) -> Routes:
-    at = of.workload.work_at
-    yield ("spec", "activeDeadlineSeconds"), multiplied(at / "runTime")
-    variables = {SEARCH_PATH: [((), chosen(at / "idle"))]} if of.workload.idle else NO_VARIABLES
-    own = [(("ports", 0, "containerPort"), copied(at / "port"))]
-    yield from below(TEMPLATE, of.pod(own, variables))
-    yield (*TEMPLATE, "spec", "securityContext", "fsGroup"), copied(at / "storage" / "group")
 
 
 def _service_routes(of: Traces) -> Routes:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from gpuplan.compiler.backends.workloads.terms import GANG, KAI_PREFERRED, KAI_REQUIRED
+from gpuplan.compiler.backends.workloads.bodies import GANG, KAI_PREFERRED, KAI_REQUIRED
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text, value_at
 from gpuplan.compiler.planning.kueue import PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY
 from gpuplan.compiler.planning.plan import Plan, Tenant

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpuplan.compiler.backends.workloads.terms import FRACTION, GPU_MEMORY
+from gpuplan.compiler.backends.workloads.bodies import FRACTION, GPU_MEMORY
 from gpuplan.compiler.base.diagnostics import Diagnostic, Origin
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.plain import inside, mapping, parts_with, sequence, text

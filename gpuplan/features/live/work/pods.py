@@ -7,9 +7,8 @@ from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 from typing import Any, Final
 
-from gpuplan.compiler.backends.workloads.bodies import MAIN
+from gpuplan.compiler.backends.workloads.bodies import FRACTION, GPU_MEMORY, MAIN, MEMORY_LIMIT, PORTION_LIMIT
 from gpuplan.compiler.backends.workloads.kserve import CONTAINER
-from gpuplan.compiler.backends.workloads.terms import FRACTION, GPU_MEMORY, MEMORY_LIMIT, PORTION_LIMIT
 from gpuplan.compiler.base.diagnostics import Path
 from gpuplan.compiler.base.plain import inside, mapping, sequence, text, value_at
 from gpuplan.compiler.base.values import Value

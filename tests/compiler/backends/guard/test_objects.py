@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from gpuplan.compiler.backends import guard, partitions
-from gpuplan.compiler.delivery import Folder, render
+from gpuplan.compiler.delivery import Folder, argocd
 from gpuplan.compiler.delivery.annotations import annotate
 from gpuplan.compiler.manifests import Hook, Manifest, check_schemas, render_tree
 from gpuplan.compiler.planning.plan import Plan
@@ -240,9 +240,8 @@ def test_the_project_allows_all_of_it() -> None:
     """Where no chart's kinds are allowed anyway."""
     plan = a_guard()
     identities = tuple(sorted(found.identity for found in guard.render(plan)))
-    rendered = render(plan, [Folder("partitions/p", identities)])
-    assert rendered is not None
-    (project,) = [found.body for found in rendered[1] if isinstance(found, Manifest) and found.kind == "AppProject"]
+    rendered = argocd.render(plan, [Folder("partitions/p", identities)])
+    (project,) = [found.body for found in rendered if isinstance(found, Manifest) and found.kind == "AppProject"]
     allowed = {
         (scope, entry["group"], entry["kind"])
         for scope in ("cluster", "namespace")

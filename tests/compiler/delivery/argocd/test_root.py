@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuplan.compiler.delivery import Folder, render as deliver
+from gpuplan.compiler.delivery import Folder, argocd
 from gpuplan.compiler.manifests import File, Manifest, render_tree
 from gpuplan.compiler.planning.plan import Plan
 from tests.compiler.backends.crds import problems
@@ -161,11 +161,10 @@ def test_what_no_label_hangs_on_is_synced_by_itself(path: str) -> None:
 
 def built(plan: Plan, to: Path, *paths: str) -> dict[str, dict[str, Any]]:
     """What Argo CD makes of the folder that the root syncs, when it is at a commit (`Build` in `util/kustomize`)."""
-    found = deliver(plan, [digested(path) for path in paths])
-    assert found is not None
-    artifacts = list(found.artifacts)
+    folders = [digested(path) for path in paths]
+    artifacts, apart = list(argocd.render(plan, folders)), argocd.apart(plan, folders)
     objects, others = ([item for item in artifacts if isinstance(item, kind)] for kind in (Manifest, File))
-    for path, data in render_tree("test", objects, others, {}, apart=found.apart).files.items():  # type: ignore[arg-type]
+    for path, data in render_tree("test", objects, others, {}, apart=apart).files.items():  # type: ignore[arg-type]
         (to / path).parent.mkdir(parents=True, exist_ok=True)
         (to / path).write_bytes(data)
     with (to / "test/applications/kustomization.yaml").open("a") as file:

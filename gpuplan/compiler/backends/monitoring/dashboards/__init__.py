@@ -35,7 +35,7 @@ from typing import Any, Final
 
 from gpuplan.compiler.manifests import Manifest
 from gpuplan.compiler.manifests.bodies import new_object
-from gpuplan.compiler.manifests.provenance import Links, Routes, below, chosen, copied
+from gpuplan.compiler.manifests.provenance import Routes, chosen, copied
 from gpuplan.compiler.planning.dra import uses_claims
 from gpuplan.compiler.planning.plan import Cluster, Dashboards, Plan, Stage
 from gpuplan.compiler.planning.sources import claims_of, monitoring_namespace, named, release_of, scheduler_of
@@ -45,16 +45,16 @@ from gpuplan.compiler.policy.models import Platform
 _FOLDER: Final = Stage.MONITORING.value
 
 _FOLDER_ANNOTATION: Final = "grafana_folder"
-"""What Grafana's chart is commonly told to look at: `sidecar.dashboards.folderAnnotation`."""
+"""The annotation that Grafana's chart is commonly told to look at: `sidecar.dashboards.folderAnnotation`."""
 
 _OF_CONSOLE: Final = "console.openshift.io/"
 
 _LONGEST_UID: Final = 40
-"""Of a Grafana dashboard: `pkg/util/shortid_generator.go` in grafana/grafana."""
+"""The length that a Grafana dashboard's uid may have: `pkg/util/shortid_generator.go` in grafana/grafana."""
 
 
 def render(plan: Plan, recorded: Collection[str]) -> Iterator[Manifest]:
-    """A ConfigMap with the dashboard, in the form that whoever looks for its labels reads.
+    """Yield a ConfigMap with the dashboard, in the form that whoever looks for its labels reads.
 
     ``recorded`` are the series that rules record.
     """
@@ -71,7 +71,16 @@ def is_for_console(dashboards: Dashboards) -> bool:
 def _config_map(cluster: Cluster, dashboards: Dashboards, recorded: Collection[str]) -> dict[str, Any]:
     name = f"gpuplan-{cluster.name}"
     has_console = is_for_console(dashboards)
-    board = _for_console(recorded) if has_console else _for_grafana(recorded) | {"uid": uid(cluster)}
+    model = Path(__file__).with_name(f"{'console' if has_console else 'grafana'}.json")
+    board: Board = json.loads(model.read_text(encoding="utf-8"))
+    if has_console:
+        rows = [{**row, "panels": _filled(row["panels"], recorded)} for row in board["rows"]]
+        board["rows"] = [row for row in rows if row["panels"]]
+    else:
+        panels = _filled(board["panels"], recorded)
+        # A row is a panel before those that are in it.
+        shown = [panel for panel, after in pairwise((*panels, _ROW)) if not panel["type"] == after["type"] == "row"]
+        board |= {"panels": list(_placed(shown)), "uid": uid(cluster)}
     board |= {"title": f"GPUs of {cluster.name}"}
     folder = {_FOLDER_ANNOTATION: dashboards.spec.folder} if dashboards.spec.folder and not has_console else {}
     return new_object(
@@ -85,28 +94,14 @@ def _config_map(cluster: Cluster, dashboards: Dashboards, recorded: Collection[s
     )
 
 
-def _for_console(recorded: Collection[str]) -> Board:
-    board = _read("console")
-    rows = [{**row, "panels": _filled(row["panels"], recorded)} for row in board["rows"]]
-    return {**board, "rows": [row for row in rows if row["panels"]]}
-
-
-def _for_grafana(recorded: Collection[str]) -> Board:
-    """A row is a panel before those that are in it."""
-    board = _read("grafana")
-    panels = _filled(board["panels"], recorded)
-    shown = [panel for panel, after in pairwise((*panels, _ROW)) if not panel["type"] == after["type"] == "row"]
-    return {**board, "panels": list(_placed(shown))}
-
-
 def _filled(panels: Iterable[Board], recorded: Collection[str]) -> list[Board]:
-    """Those that can show something."""
-    found = (panel for panel in panels if panel.get("needs") is None or panel["needs"] in recorded)
-    return [{key: value for key, value in panel.items() if key != "needs"} for panel in found]
+    """Return the panels that can show something."""
+    filled = (panel for panel in panels if panel.get("needs") is None or panel["needs"] in recorded)
+    return [{key: value for key, value in panel.items() if key != "needs"} for panel in filled]
 
 
 def _placed(panels: Iterable[Board]) -> Iterator[Board]:
-    """From left to right, and then below what is there."""
+    """Yield the panels placed from left to right, and then below what is there."""
     x = y = height = 0
     for number, panel in enumerate(panels, start=1):
         place = panel["gridPos"]
@@ -123,13 +118,8 @@ _ROW: Final[Board] = {"type": "row"}
 _COLUMNS: Final = 24
 
 
-def _read(form: str) -> Board:
-    found: Board = json.loads(Path(__file__).with_name(f"{form}.json").read_text(encoding="utf-8"))
-    return found
-
-
 def uid(cluster: Cluster) -> str:
-    """The dashboard's address in Grafana, the same for ever: from the cluster's name, cut where it is too long."""
+    """Return the dashboard's address in Grafana, the same for ever: the cluster's name, cut if it is too long."""
     whole = f"gpuplan-{cluster.name}"
     if len(whole) <= _LONGEST_UID:
         return whole
@@ -141,37 +131,23 @@ def uid(cluster: Cluster) -> str:
 
 
 def _trace(plan: Plan) -> Routes:
-    """A label, if it is the only one of the console's, decides which of the two forms the dashboard has."""
+    """Yield the routes of the dashboard. A label, if it is the console's only one, decides which form it has."""
     cluster = plan.cluster
     if cluster.monitoring is None:
         return
     dashboards = cluster.monitoring.dashboards
     yield ("metadata", "name"), named(cluster)
-    yield ("metadata", "namespace"), _namespace(cluster, dashboards)
+    platform = chosen(cluster.at / "platform")
+    usual = () if cluster.spec.platform is Platform.OPENSHIFT else monitoring_namespace(cluster)
+    is_stated = bool(dashboards.spec.namespace)
+    yield ("metadata", "namespace"), copied(dashboards.at / "namespace") if is_stated else (*platform, *usual)
     yield ("metadata", "annotations", _FOLDER_ANNOTATION), copied(dashboards.at / "folder")
-    platform, labels = chosen(cluster.at / "platform"), dashboards.at / "labels"
+    labels = dashboards.at / "labels"
     is_usual = dashboards.spec.labels is None
     for key in dashboards.labels:
         yield ("metadata", "labels", key), platform if is_usual else copied(labels / key)
     consoles = [key for key in dashboards.labels if key.startswith(_OF_CONSOLE)]
     yield ("data",), platform if is_usual else chosen(*(labels / key for key in consoles if len(consoles) == 1))
-    yield ("data",), _recorded(plan)
-    yield from below(("data", f"gpuplan-{cluster.name}.json"), _board_trace(cluster, dashboards))
-
-
-def _board_trace(cluster: Cluster, dashboards: Dashboards) -> Routes:
-    yield ("title",), named(cluster)
-    if not is_for_console(dashboards):
-        yield ("uid",), named(cluster)
-
-
-def _recorded(plan: Plan) -> Links:
-    """What decides which series are recorded: of claims Kueue alone tells, of anything else every scheduler's rules."""
-    return (*claims_of(plan), *((*scheduler_of(plan), *release_of(plan)) if uses_claims(plan) else ()))
-
-
-def _namespace(cluster: Cluster, dashboards: Dashboards) -> Links:
-    if dashboards.spec.namespace:
-        return copied(dashboards.at / "namespace")
-    platform = chosen(cluster.at / "platform")
-    return platform if cluster.spec.platform is Platform.OPENSHIFT else (*platform, *monitoring_namespace(cluster))
+    yield ("data",), (*claims_of(plan), *((*scheduler_of(plan), *release_of(plan)) if uses_claims(plan) else ()))
+    for field in ("title",) if is_for_console(dashboards) else ("title", "uid"):
+        yield ("data", f"gpuplan-{cluster.name}.json", field), named(cluster)

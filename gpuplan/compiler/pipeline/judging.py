@@ -1,4 +1,4 @@
-"""What is wrong with clusters together, where each is right by itself."""
+"""Judge plans: each by itself, and the clusters together."""
 
 from __future__ import annotations
 
@@ -6,13 +6,33 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
+from gpuplan.compiler import checks
 from gpuplan.compiler.base.diagnostics import Diagnostic, Finding, Label, Origin
 from gpuplan.compiler.base.values import NamedTuple
 from gpuplan.compiler.checks.wording import name_of
 from gpuplan.compiler.delivery.indexes import group, root_folder, syncing_others
-from gpuplan.compiler.pipeline.rules import SEVERAL_ARGO_CDS, SHARED_NAMES
+from gpuplan.compiler.manifests import has_schemas, kubernetes_versions
+from gpuplan.compiler.pipeline.judges import plan_judges
+from gpuplan.compiler.pipeline.rules import SEVERAL_ARGO_CDS, SHARED_NAMES, UNKNOWN_KUBERNETES
 from gpuplan.compiler.planning.plan import Plan, Stage
 from gpuplan.compiler.planning.sync_names import root_name, sync_name
+
+
+def judge_plan(plan: Plan) -> tuple[Diagnostic, ...]:
+    """Return all that reading one cluster's plan can find, and the files that are written by hand for it."""
+    version = plan.cluster.spec.kubernetes
+    diagnostics: list[Diagnostic] = []
+    if not has_schemas(version):
+        oldest, newest = kubernetes_versions()
+        finding = Finding(
+            plan.cluster.at / "kubernetes",
+            f"there are no schemas for Kubernetes {version}",
+            label=f"{oldest} to {newest} are known",
+            help=f'write one from "{oldest}" to "{newest}"',
+        )
+        diagnostics.append(Diagnostic(UNKNOWN_KUBERNETES, finding, (plan.cluster.name,)))
+    by_features = (diagnostic for judge in plan_judges() for diagnostic in judge(plan))
+    return (*diagnostics, *checks.run(plan), *by_features)
 
 
 class _Object(NamedTuple):
@@ -24,29 +44,25 @@ class _Object(NamedTuple):
 
 
 def check_together(plans: Sequence[Plan]) -> Iterator[Diagnostic]:
-    """What is wrong with the objects of Argo CD or of Flux, which may lie beside those of other clusters."""
-    yield from _shared_names(plans)
-    yield from _several_argo_cds(plans)
+    """Yield findings on the objects of Argo CD or of Flux, which may lie beside those of other clusters.
 
-
-def _shared_names(plans: Sequence[Plan]) -> Iterator[Diagnostic]:
-    """Those that two clusters call the same in the same namespace.
-
-    Names are joined by `-`, which names may hold: pool `b-c` of cluster `a` is like pool `c` of cluster `a-b`.
+    Two clusters may call an object the same in the same namespace, since names are joined by `-`, which names may hold:
+    pool `b-c` of cluster `a` is like pool `c` of cluster `a-b`.
     """
     written: defaultdict[_Object, list[tuple[Plan, Origin]]] = defaultdict(list)
     for plan in plans:
-        for item, at in dict(_objects(plan)).items():
-            written[item].append((plan, at))
-    for item, places in written.items():
+        for synced, at in dict(_objects(plan)).items():
+            written[synced].append((plan, at))
+    for synced, places in written.items():
         for (first, other), (second, at) in combinations(places, 2):
-            if item.kind != "Kustomization" or _is_remote(first) or _is_remote(second):
+            if synced.kind != "Kustomization" or _is_remote(first) or _is_remote(second):
                 names = first.cluster.name, second.cluster.name
-                yield Diagnostic(SHARED_NAMES, _finding(item, at, other, *names), clusters=names)
+                yield Diagnostic(SHARED_NAMES, _shared_name(synced, at, other, *names), clusters=names)
+    yield from _several_argo_cds(plans)
 
 
 def _objects(plan: Plan) -> Iterator[tuple[_Object, Origin]]:
-    """What may be called as another cluster's is, and where the policy says so."""
+    """Yield each object that another cluster may have by the same name, with the place where the policy names it."""
     argocd, flux, cluster = plan.cluster.argocd, plan.cluster.flux, plan.cluster.name
     kinds = {"Kustomization": flux.spec.namespace} if flux else {}
     if argocd is not None:
@@ -64,7 +80,7 @@ def _objects(plan: Plan) -> Iterator[tuple[_Object, Origin]]:
 
 
 def _several_argo_cds(plans: Sequence[Plan]) -> Iterator[Diagnostic]:
-    """Argo CDs that each sync clusters which they do not run in: no folder of the output is for both."""
+    """Yield a finding for each further Argo CD that syncs other clusters: no folder of the output is for both."""
     first, *others = syncing_others(group(plans)) or [()]
     for clusters in others:
         one, other = clusters[0].cluster, first[0].cluster
@@ -82,13 +98,13 @@ def _several_argo_cds(plans: Sequence[Plan]) -> Iterator[Diagnostic]:
 
 
 def _is_remote(plan: Plan) -> bool:
-    """A cluster has a Flux of its own, unless it is reached with a kubeconfig."""
+    """Whether the cluster is reached with a kubeconfig; any other has a Flux of its own."""
     return plan.cluster.flux is not None and bool(plan.cluster.flux.spec.kube_config_secret)
 
 
-def _finding(item: _Object, at: Origin, other: Origin, first: str, second: str) -> Finding:
-    message = f"two clusters write the {item.kind} `{item.name}`"
-    if item.kind == "AppProject":
+def _shared_name(synced: _Object, at: Origin, other: Origin, first: str, second: str) -> Finding:
+    message = f"two clusters write the {synced.kind} `{synced.name}`"
+    if synced.kind == "AppProject":
         help_ = "give each cluster a project of its own: without `project` it is called `gpuplan-<cluster>`"
         return Finding(at, message, label="one of them", related=(Label(other, "the other"),), help=help_)
     related = (Label(other, f"in cluster `{first}`"),)

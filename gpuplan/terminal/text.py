@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from enum import StrEnum
-from pathlib import PurePath
 from typing import Final
 
 from gpuplan.compiler.base.credentials import hidden
@@ -91,32 +90,6 @@ def marked_up(markdown: str, theme: Theme) -> str:
 def section(heading: str, text: str, theme: Theme) -> str:
     """A heading, and a text indented below it; nothing where there is no text."""
     return f"{theme.paint(printable(heading), Style.STRONG)}\n{indent(text)}" if text else ""
-
-
-def trouble(message: str, hint: str, theme: Theme) -> str:
-    """Why a command could not do its work, and what to type instead."""
-    text = f"{theme.paint('error', Style.ERROR)}{theme.paint(f': {printable(message)}', Style.STRONG)}\n"
-    if hint:
-        text += f"  = {theme.paint('help:', Style.HELP)} {printable(hint)}\n"
-    return text
-
-
-def bug(error: BaseException, theme: Theme) -> str:
-    """An error that nobody foresaw, and how to report it: its type and place, since its words may cite a value."""
-    import traceback
-
-    what = type(error).__name__
-    steps = traceback.extract_tb(error.__traceback__)
-    if own := [step for step in steps if "gpuplan" in PurePath(step.filename).parts] or steps:
-        parts = PurePath(own[-1].filename).parts
-        inside = "/".join(parts).rpartition("/gpuplan/")[2] if "gpuplan" in parts else "/".join(parts[-2:])
-        what += f" in {inside}:{own[-1].lineno}"
-    hint = (
-        "report it where you have gpuplan from, with what `gpuplan version` prints and what this command prints when "
-        "GPUPLAN_DEBUG=1 is set, less the secrets that it may cite; in private, as SECURITY.md there says, if a "
-        "stranger's files caused it"
-    )
-    return trouble(f"this is a bug in gpuplan: {what}", hint, theme)
 
 
 # --- Characters --------------------------------------------------------------------------------------------------

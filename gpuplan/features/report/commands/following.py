@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
 from threading import Lock
 from typing import Final
+
+from gpuplan.compiler.base.diagnostics import GpuplanError
+from gpuplan.terminal.session import Terminal
 
 HOST: Final = "127.0.0.1"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -20,6 +25,20 @@ _FOREIGN: Final = ("out", "node_modules")
 
 Page = Callable[[str, str], str]
 """Makes the page; it is given a nonce, and the state that it is made of."""
+
+
+def serve(terminal: Terminal, port: int, page: Page) -> None:
+    """Answer on a port of this machine, or on any free one for 0, until Ctrl+C."""
+    gc.enable()  # other commands end before there is any
+    try:
+        made = server(terminal.root, port, page)
+    except OSError as error:
+        free = "`--serve` without a number takes one that is free"
+        raise GpuplanError(f"port {port}: {(error.strerror or str(error)).lower()}", free) from error
+    with made as serving:
+        terminal.insist(f"http://{HOST}:{serving.server_port}/ until Ctrl+C\n")
+        with suppress(KeyboardInterrupt):
+            serving.serve_forever()
 
 
 def server(root: Path, port: int, page: Page) -> ThreadingHTTPServer:

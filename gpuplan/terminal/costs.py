@@ -1,4 +1,4 @@
-"""What a cluster costs, for people and for programs."""
+"""The costs of a cluster, for people and for programs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def cost_tables(shown: Selection) -> Iterator[tuple[str, Table]]:
 
 
 def month_text(amount: Money, currency: str, sign: str = "") -> str:
-    """What an amount by the hour is in a month, with as many digits as the currency has; ``sign`` `+` shows one."""
+    """Return an hourly amount for a month, with as many digits as the currency has; ``sign`` `+` shows one."""
     digits = currencies().get(currency, _USUAL_DIGITS)
     return f"{rounded(per_month(amount), digits):{sign},.{digits}f}"
 

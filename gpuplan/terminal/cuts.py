@@ -1,4 +1,4 @@
-"""What the GPUs of a pool are divided into, in slices, with where each name and number is from."""
+"""The division of a pool's GPUs, in slices, with the place where each name and number is from."""
 
 from __future__ import annotations
 
@@ -45,11 +45,7 @@ class Piece(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """What some GPUs of each node become.
-
-    ``caption`` says which and how; ``about`` what they hold, for who does not see it. ``slices`` is the whole axis, and
-    ``gpus`` are indices in a node. Where ``is_memory_shared``, what divides the GPU does not divide its memory.
-    """
+    """The division of some GPUs of each node."""
 
     pieces: tuple[Piece, ...]
     slices: int

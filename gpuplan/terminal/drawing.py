@@ -69,7 +69,7 @@ def plan_svg(plans: Iterable[Plan]) -> str:
 # --- Figures -----------------------------------------------------------------------------------------------------
 
 WIDTH: Final = 340
-"""Of one drawing: a telephone shows it without scrolling, an A4 page two side by side."""
+"""The width of one drawing: a telephone shows it without scrolling, an A4 page two side by side."""
 _EDGE: Final = 10
 _INNER: Final = WIDTH - 2 * _EDGE
 _STRIP: Final = 52
@@ -107,7 +107,7 @@ def pool_figure(paths: PlanPaths, pool: Pool) -> Figure:
 
 
 def cuts_figure(paths: PlanPaths, pool: Pool) -> Figure:
-    """What each GPU of a pool is divided into, and its nodes; equal GPUs and nodes are drawn once."""
+    """Draw the nodes of a pool and the division of each GPU; equal GPUs and nodes are drawn once."""
     y, drawn, about = 0.0, list[str](), list[str]()
     for part in pool.parts:
         if not part.nodes.count:
@@ -124,7 +124,7 @@ def cuts_figure(paths: PlanPaths, pool: Pool) -> Figure:
 
 
 def guarantees_figure(paths: PlanPaths, pool: Pool) -> Figure:
-    """How much of each unit each tenant is guaranteed, and how much nobody is."""
+    """Draw how much of each unit each tenant is guaranteed, and how much nobody is."""
     y, drawn, about = 0, list[str](), list[str]()
     for unit in pool.units:
         quotas = paths.plan.tree.outermost_by_unit.get((pool.name, unit.name), ())

@@ -24,7 +24,7 @@ LONGEST: Final = 1_000
 """Characters that a cell shows of one text. A policy may hold a name of a megabyte."""
 
 _RULES_RESERVE: Final = 200_000
-"""What the rows leave to the rules' explanations and to all that stands once."""
+"""The characters that the rows leave to the rules' explanations and to all that stands once."""
 _ORDER: Final = tuple(Severity)
 _CODE: Final = regex(r"`([^`]*)`")
 _REFERRING: Final = regex(r"""[!#$%&@^~](?=[\w"'])|:(?=//)|(?<=www)\.|(?<=\bgh)-(?=\d)""", re.IGNORECASE)

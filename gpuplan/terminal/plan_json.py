@@ -86,7 +86,7 @@ def _pool(plan: Plan, pool: parts.Pool, totals: _Totals) -> dict[str, Any]:
 
 
 def _units(plan: Plan, pool: parts.Pool, totals: _Totals) -> Iterator[dict[str, Any]]:
-    """What the pool hands out, with what of it is promised; of what is made on demand, how much is certain."""
+    """Yield each unit of a pool with the number that is promised; for units made on demand, with the certain number."""
     certain = {
         name: found
         for part in dynamic_pools(plan)
@@ -164,7 +164,7 @@ def _plain(value: Any, contract: Mapping[type, Published]) -> Any:  # noqa: ANN4
 
 
 class Published(NamedTuple):
-    """How a part differs in the contract: fields that are ``left_out`` or ``renamed``, and what there is ``more``."""
+    """The difference between a part and the contract: fields ``left_out`` or ``renamed``, and ``more`` of them."""
 
     left_out: tuple[str, ...] = ()
     renamed: Mapping[str, str] = {}
@@ -179,7 +179,7 @@ def _driver(operator: parts.GpuOperator) -> Mapping[str, object]:
 
 
 def _capped(scheduler: parts.Scheduler, cap: Cap) -> dict[str, Any]:
-    """What caps tenants is known once the release of Kubernetes is."""
+    """Return the cap on tenants, which is known once the release of Kubernetes is."""
     return {**as_data(scheduler), "cap": cap.value}
 
 
@@ -208,7 +208,7 @@ _SHARING: Final[Mapping[type, str]] = {
 
 
 def _moved(rollout: parts.Rollout) -> Mapping[str, object]:
-    """What differs on the nodes that have been moved."""
+    """Return the differences on the nodes that have been moved."""
     return {"nodes": rollout.moved.nodes.names, **_shared(rollout.moved)}
 
 

@@ -154,12 +154,12 @@ def sized(x: float, y: float, width: float, height: float, size: int, looks: str
 
 
 def hatched(x: float, y: float, width: float, height: float) -> str:
-    """What nothing takes."""
+    """Return a hatched box, which stands for a part that nothing takes."""
     return rect(x, y, width, height, "gp-box", ' fill="url(#gp-nothing)"')
 
 
 def _rules(scheme: int) -> str:
-    """What differs between light and dark."""
+    """Return the style rules that differ between light and dark."""
     fills = {"page": PAGE, "node": PAGE, "ground": PAGE, **TINTS}
     fills |= {f"size{size}": paint for size, paint in enumerate(SIZES)}
     return (

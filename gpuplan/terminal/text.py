@@ -16,7 +16,7 @@ from gpuplan.compiler.base.values import Value
 
 
 class Style(StrEnum):
-    """What a piece of text is; the value is its ANSI colour (SGR parameters)."""
+    """The role of a piece of text; the value is its ANSI colour (SGR parameters)."""
 
     ERROR = "1;31"
     WARNING = "1;33"
@@ -104,8 +104,9 @@ _UNPRINTABLE: Final = regex(
 _DELETE: Final = "\x7f"
 
 _COMMAND: Final = regex(r"(?<=#)#(?=\w*\[)|\A\s*:(?=:[\w-]+[ :])")
-"""What GitHub's runner obeys anywhere in a line, `##[set-output ...]`, and at its start, `::set-output ...::`, whoever
-printed it (https://github.com/actions/runner, `ActionCommand.cs`); Azure Pipelines obeys `##vso[...]`."""
+"""The commands that GitHub's runner obeys anywhere in a line, `##[set-output ...]`, and at its start, `::set-output
+...::`, whoever printed it (https://github.com/actions/runner, `ActionCommand.cs`); Azure Pipelines obeys `##vso[...]`.
+"""
 _LOOKALIKES: Final = {"#": "\u266f", ":": "\ua789"}
 """As wide as what they stand for, so that carets stay under what they mark: a sharp sign and a letter like a colon."""
 
@@ -134,7 +135,7 @@ def _picture(match: re.Match[str]) -> str:
 
 
 def cells(text: str) -> int:
-    """How many terminal cells a printable text takes: two for a wide character, none for a combining one."""
+    """Return the number of cells that a printable text takes: two for a wide character, none for a combining one."""
     if text.isascii():
         return len(text)
     from wcwidth import wcswidth

@@ -1,4 +1,4 @@
-"""What a policy gains and loses by another scheduler, for people or for programs."""
+"""A comparison of a policy by two schedulers, for people or for programs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _part(
 
 
 def _errors(comparison: SchedulerComparison, theme: Theme) -> str:
-    """What would have to change in the policy as well: a build would be refused."""
+    """Return what would have to change in the policy as well, since a build would be refused."""
     lines = "".join(
         f"{_location(found.finding.at, theme)}  {found.code} {marked_up(printable(found.shown.message), theme)}\n"
         for found in comparison.errors
@@ -68,7 +68,7 @@ def _errors(comparison: SchedulerComparison, theme: Theme) -> str:
 
 
 def _workloads(comparison: SchedulerComparison, theme: Theme) -> str:
-    """What each workload feels of it; the others go on as they are."""
+    """Return the effects on each workload; the others go on as they are."""
     lines = "".join(_workload(found, theme) for found in comparison.workloads)
     return section("Workloads", lines, theme)
 

@@ -1,4 +1,4 @@
-"""What a word of gpuplan means: a rule, a field of the policy language, a GPU model, or a scheduler."""
+"""The meaning of a word of gpuplan: a rule, a field of the policy language, a GPU model, or a scheduler."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def rule_page(rule: Rule, theme: Theme) -> str:
 
 
 def retired_page(rule: RetiredRule, theme: Theme) -> str:
-    """What is left of a rule, for those who meet its code in a comment or an old report."""
+    """Return the page of a rule that is gone, for those who meet its code in a comment or an old report."""
     head = f"{theme.paint(rule.code, Style.STRONG)} {theme.paint(rule.name, Style.STRONG)} is retired."
     gone = f"No release after {rule.after} has this rule. A comment that ignores it can go."
     return f"{head}\n\n{marked_up(rule.reason, theme)}\n\n{gone}\n"
@@ -118,7 +118,7 @@ def how_to_ignore(rule: Rule) -> str:
 
 
 def field_page(field: FieldDoc, theme: Theme) -> str:
-    """What a field means, what it may hold, and the fields in it."""
+    """Return the page of a field: its meaning, the values that it may hold, and the fields in it."""
     parts = [f"{theme.paint(field.path, Style.STRONG)}  {holds(field)}\n", f"{_prose(meaning(field), theme)}\n"]
     if len(field.values) > 1:
         parts.append(f"One of {', '.join(field.values)}.\n")
@@ -137,7 +137,7 @@ def holds(field: FieldDoc) -> str:
 
 
 def meaning(field: FieldDoc) -> str:
-    """What a field is for, and what a text or a number must be."""
+    """Return the purpose of a field, and the form of its text or number."""
     return f"{field.description} {field.form}".rstrip()
 
 
@@ -204,7 +204,7 @@ def _wrapped(fact: str, theme: Theme) -> str:
 
 
 def facts_of(kept: Capability) -> Iterator[str]:
-    """By what something is kept, what it takes, what is lost, and how certain that is."""
+    """Yield what a scheduler keeps something by, what it needs, what is lost, and whether that is certain."""
     if kept.how:
         yield f"by {kept.how}"
     if kept.needs is Needs.ADMISSION:

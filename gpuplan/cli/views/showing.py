@@ -1,4 +1,4 @@
-"""What is chosen of plans in each format that `gpuplan show` has."""
+"""The chosen parts of plans, in each format that `gpuplan show` has."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FOR_PEOPLE: Final = ("table", "wide", "markdown")
 
 
 def shown_plans(chosen: Sequence[Plan | Selection], format_: str, theme: Theme) -> str:
-    """What is chosen of all plans as ``table``, ``wide``, ``name``, ``markdown``, ``svg``, ``json`` or ``yaml``."""
+    """Return the chosen parts as ``table``, ``wide``, ``name``, ``markdown``, ``svg``, ``json`` or ``yaml``."""
     match format_:
         case "json":
             return json_text(plans_as_data(chosen))
@@ -46,7 +46,7 @@ def shown_summary(chosen: Sequence[Plan | Selection], format_: str, theme: Theme
 
 
 def shown_preemption(chosen: Sequence[Plan | Selection], format_: str, theme: Theme) -> str:
-    """Who can evict whom, as one of `FOR_PEOPLE`."""
+    """Return who can evict whom, as one of `FOR_PEOPLE`."""
     if format_ == "markdown":
         return _within_limit(_preemption_markdown(selection_of(plan)) for plan in chosen)
     return "\n".join(preemption_page(plan, theme) for plan in chosen)

@@ -15,7 +15,7 @@ from gpuplan.compiler.documents import read_data
 
 @cache
 def facts(folder: str, name: str) -> Any:  # noqa: ANN401 - whoever reads a file knows what it holds
-    """What a file of facts beside the models says."""
+    """The content of a file of facts beside the models."""
     return read_data((Path(__file__).with_name(folder) / name).read_text(encoding="utf-8"))
 
 

@@ -1,4 +1,4 @@
-"""What other programs print of a cluster: JSON or YAML, in it one document or many, in each an object or a List."""
+"""Output of other programs about a cluster: JSON or YAML, one document or many, in each an object or a List."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Vocabulary(StrEnum):
-    """What the words are that a field takes and the catalog lists; a schema has it as `format`."""
+    """The kind of words that a field takes and the catalog lists; a schema has it as `format`."""
 
     GPU_MODEL = "gpu-model"
     MIG_PROFILE = "mig-profile"
@@ -88,7 +88,7 @@ class Metadata(Model):
 
 
 class Effect(StrEnum):
-    """What a taint does to pods that do not tolerate it."""
+    """The effect of a taint on pods that do not tolerate it."""
 
     NO_SCHEDULE = "NoSchedule"
     PREFER_NO_SCHEDULE = "PreferNoSchedule"
@@ -103,7 +103,7 @@ class Taint(Model):
     value: Annotated[str, Judged("GPU152")] = ""
     """The taint's value; tolerations with `operator: Exists` ignore it."""
     effect: Annotated[Effect, Field(strict=False)]
-    """What happens to pods that do not tolerate the taint."""
+    """The effect on pods that do not tolerate the taint."""
 
 
 # --- Cluster -----------------------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ class Platform(StrEnum):
 
 
 class Install(StrEnum):
-    """Who installs the NVIDIA GPU Operator and owns its ClusterPolicy."""
+    """The installer of the NVIDIA GPU Operator, which owns the ClusterPolicy."""
 
     HELM = "helm"
     OLM = "olm"
@@ -125,21 +125,21 @@ class Install(StrEnum):
 
 
 class ClusterPolicyPatch(StrEnum):
-    """How fields of a ClusterPolicy that somebody else owns come to be what the policies say."""
+    """The way in which gpuplan's fields get into a ClusterPolicy that somebody else owns."""
 
     APPLIED = "applied"
     SNIPPET = "snippet"
 
 
 class MigStrategy(StrEnum):
-    """How the device plugin names MIG devices."""
+    """The names that the device plugin gives MIG devices."""
 
     SINGLE = "single"
     MIXED = "mixed"
 
 
 class ClusterMigStrategy(StrEnum):
-    """Who decides the MIG strategy of a node."""
+    """The source of a node's MIG strategy."""
 
     PER_POOL = "perPool"
     NONE = "none"
@@ -148,14 +148,14 @@ class ClusterMigStrategy(StrEnum):
 
 
 class DevicePluginConfig(StrEnum):
-    """How the ConfigMap of the device plugin is called, and which pods restart with it."""
+    """The name of the device plugin's ConfigMap, which decides which pods restart with a change."""
 
     PER_CONTENT = "perContent"
     FIXED = "fixed"
 
 
 class NodeLabels(StrEnum):
-    """Who puts labels and taints on the nodes."""
+    """The program or person that puts labels and taints on the nodes."""
 
     NFD = "nfd"
     NODE = "node"
@@ -172,14 +172,14 @@ class SchedulerKind(StrEnum):
 
 
 class OnLoss(StrEnum):
-    """What to do when the scheduler cannot keep a part of the policy."""
+    """The reaction when the scheduler cannot keep a part of the policy."""
 
     REPORT = "report"
     REFUSE = "refuse"
 
 
 class Cap(StrEnum):
-    """What caps a tenant: one of a quota's numbers in a plain ResourceQuota, or its queue."""
+    """The cap on a tenant: one of a quota's numbers in a plain ResourceQuota, or its queue."""
 
     LIMIT = "limit"
     GUARANTEED = "guaranteed"
@@ -206,7 +206,7 @@ class Driver(Model):
 
 
 class KernelModules(StrEnum):
-    """Which kernel modules the driver's container builds or brings."""
+    """The kernel modules that the driver's container builds or brings."""
 
     AUTO = "auto"
     OPEN = "open"
@@ -248,7 +248,7 @@ class Olm(Model):
 
 
 class GpuOperator(Model):
-    """How the NVIDIA GPU Operator is installed on this cluster."""
+    """The installation of the NVIDIA GPU Operator on this cluster."""
 
     install: Annotated[Install, Field(strict=False)]
     """`helm`: gpuplan writes a values file for the chart. `olm`: gpuplan writes the OperatorGroup, the Subscription and
@@ -325,14 +325,14 @@ class GpuOperator(Model):
 
 
 class SchedulerInstall(StrEnum):
-    """Who installs the scheduler."""
+    """The installer of the scheduler."""
 
     HELM = "helm"
     EXTERNAL = "external"
 
 
 class Runai(Model):
-    """What Run:ai's API must be told of a cluster."""
+    """The facts about a cluster that Run:ai's API needs."""
 
     cluster_id: Annotated[texts.Line | None, Words("cluster id")] = None
     """The cluster's id in Run:ai, which projects and node pools name; absent, whoever sends the requests adds it."""
@@ -357,7 +357,7 @@ class Framework(StrEnum):
 
 
 class Kueue(Model):
-    """What Kueue knows of the work on a cluster."""
+    """The settings of Kueue that depend on the work on a cluster."""
 
     frameworks: list[Annotated[Framework, Field(strict=False), Words("framework")]] = Field(default_factory=list)
     """Kinds that Kueue admits as a whole, beside Jobs, Deployments and pods. Their controllers run on the cluster. It
@@ -372,7 +372,7 @@ class Kueue(Model):
 
 
 class Scheduler(Model):
-    """Which scheduler divides the GPUs, and what to do about what it cannot express."""
+    """The scheduler that divides the GPUs, and the reaction to a policy that it cannot express."""
 
     kind: Annotated[SchedulerKind, Field(strict=False), ESSENTIAL] = SchedulerKind.KUBERNETES
     """The scheduler back end."""
@@ -384,9 +384,9 @@ class Scheduler(Model):
     gpuplan knows.
     """
     runai: Annotated[Runai | None, Words("Run:ai")] = None
-    """What Run:ai's API must be told (`kind: runai`)."""
+    """The facts about the cluster that Run:ai's API needs (`kind: runai`)."""
     kueue: Annotated[Kueue | None, Words("Kueue")] = None
-    """What Kueue knows of the work on the cluster (`kind: kueue`)."""
+    """The settings of Kueue that depend on the work on the cluster (`kind: kueue`)."""
     install: Annotated[SchedulerInstall, Field(strict=False)] = SchedulerInstall.EXTERNAL
     """`helm`: gpuplan writes values for the chart of Kueue or KAI-Scheduler, whose release `version` says, and Argo CD
     or Flux installs it. `external`: somebody else does.
@@ -480,7 +480,7 @@ class Flux(Model):
     namespace: names.Namespace = "flux-system"
     """The namespace of the Flux objects."""
     interval: texts.Duration = "10m"
-    """How often Flux compares the cluster with the source."""
+    """The time between two comparisons of the cluster with the source by Flux."""
     service_account_name: Annotated[names.ServiceAccount | None, Words("service account")] = None
     """The ServiceAccount that Flux acts as, which bounds what it may do."""
     kube_config_secret: Annotated[names.Secret | None, Words("kubeconfig secret")] = None
@@ -493,7 +493,7 @@ class Flux(Model):
 
 
 class Dashboards(Model):
-    """How dashboards are found."""
+    """The place and the labels by which dashboards are found."""
 
     namespace: names.Namespace | None = None
     """The namespace of the dashboards. Default that of the rules, on OpenShift `openshift-config-managed`."""
@@ -504,7 +504,7 @@ class Dashboards(Model):
 
 
 class Collect(StrEnum):
-    """How much the DCGM exporter collects."""
+    """The range of metrics that the DCGM exporter collects."""
 
     HEALTH = "health"
     BASIC = "basic"
@@ -528,15 +528,15 @@ class Monitoring(Model):
     `runbook_url` is this, `#` and its name in small letters. Absent, alerts have none.
     """
     collect: Annotated[Collect, Field(strict=False)] = Collect.HEALTH
-    """What the DCGM exporter collects. `health`: all that alerts read, and pods on shared GPUs. `basic`: as before
-    there was a choice; alerts that read more are left out.
+    """The metrics that the DCGM exporter collects. `health`: all that alerts read, and pods on shared GPUs. `basic`: as
+    before there was a choice; alerts that read more are left out.
     """
     dashboards: Dashboards = Dashboards.model_construct()
-    """How dashboards are found."""
+    """The place and the labels by which dashboards are found."""
 
 
 class Admission(Model):
-    """What the cluster's admission policies leave out of what gpuplan has them refuse."""
+    """Exceptions to the rules that the cluster's admission policies enforce for gpuplan."""
 
     grace_period: texts.Duration | Literal["none"] = "30s"
     """The longest time that pods with GPUs may ask for to end (`terminationGracePeriodSeconds`): so long may whoever is
@@ -547,7 +547,7 @@ class Admission(Model):
 
 
 class Dra(Model):
-    """What pools with `dynamicMig` need of the cluster beyond Dynamic Resource Allocation."""
+    """The facts about the cluster that pools with `dynamicMig` need, beyond Dynamic Resource Allocation."""
 
     partitionable_devices: bool = False
     """The API server, its scheduler and controllers run with the feature gate `DRAPartitionableDevices`, which is off
@@ -603,15 +603,15 @@ class ClusterSpec(Model):
     platform: Annotated[Platform, Field(strict=False), ESSENTIAL] = Platform.KUBERNETES
     """The distribution."""
     gpu_operator: Annotated[GpuOperator, Words("GPU Operator")]
-    """How the NVIDIA GPU Operator is installed."""
+    """The installation of the NVIDIA GPU Operator."""
     node_labels: Annotated[NodeLabels, Field(strict=False), ESSENTIAL] = NodeLabels.NFD
-    """Who puts the pools' labels and taints on nodes. `nfd`: NodeFeatureRules. `node`: partial Node objects for
+    """The source of the pools' labels and taints on nodes. `nfd`: NodeFeatureRules. `node`: partial Node objects for
     server-side apply. `external`: node groups outside the cluster, from a table that gpuplan writes.
     """
     scheduler: Scheduler = Scheduler.model_construct()
     """The scheduler that divides the GPUs."""
     dra: Annotated[Dra | None, Words("DRA")] = None
-    """What pools with `dynamicMig` need of the cluster."""
+    """The facts about the cluster that pools with `dynamicMig` need."""
     apis: list[Annotated[Api, Field(strict=False), Words("kind of object")]] = Field(default_factory=list)
     """Further kinds of objects whose controllers the cluster has."""
     argocd: Annotated[Argocd | None, Words("Argo CD")] = None
@@ -623,13 +623,13 @@ class ClusterSpec(Model):
     monitoring: Monitoring | None = None
     """Prometheus and Grafana watch this cluster; absent, no alerts, rules or dashboards are written."""
     admission: Admission = Admission.model_construct()
-    """What the API server refuses of tenants' pods and Jobs."""
+    """The limits that the API server sets for tenants' pods and Jobs."""
     prometheus: Prometheus | None = None
     """The Prometheus that autoscalers of the kind `ScaledObject` ask."""
     gateway: Gateway | None = None
     """The Gateway that services with a `route` are reached by; `apis` has `HTTPRoute`."""
     ingress: Ingress | None = None
-    """Who serves the Ingresses of services with a `route`."""
+    """The controller that serves the Ingresses of services with a `route`."""
     taint_pools: bool = False
     """Whether each pool without a taint that keeps pods off gets one: `nvidia.com/gpu=present:NoSchedule`, which the
     GPU Operator's own pods tolerate. Without a taint any pod may come to a pool's nodes.
@@ -646,7 +646,7 @@ class ClusterSpec(Model):
 
 
 class Reserve(Model):
-    """What of each node is for pods of no tenant, such as those of DaemonSets."""
+    """The part of each node that is for pods of no tenant, such as those of DaemonSets."""
 
     cpu: Annotated[texts.Quantity, Words("reserved CPU")] = "0"
     """CPUs, such as `2`."""
@@ -658,9 +658,9 @@ class Nodes(Model):
     """The nodes of a pool: alike in GPU model, GPU count and sharing."""
 
     count: Positive
-    """How many nodes the pool has; capacity is counted with it."""
+    """The number of nodes in the pool, by which capacity is counted."""
     gpus_per_node: Annotated[GpusPerNode, Words("GPUs per node")]
-    """How many GPUs each node has."""
+    """The number of GPUs in each node."""
     names: Annotated[list[str] | None, ESSENTIAL, Judged("GPU147")] = None
     """The nodes' names, where they are fixed."""
     name_pattern: Annotated[str | None, ESSENTIAL, Judged("GPU141")] = None
@@ -677,11 +677,11 @@ class Nodes(Model):
     them where nothing else says which nodes these are, else those of `names` or `namePattern`.
     """
     cpu: Annotated[texts.Quantity | None, Words("CPU")] = None
-    """How many CPUs each node has for pods, such as `192`: what `kubectl describe node` calls allocatable."""
+    """The number of CPUs that each node has for pods, such as `192`: `kubectl describe node` calls it allocatable."""
     memory: texts.Quantity | None = None
-    """How much memory each node has for pods, such as `1900Gi`; allocatable as well."""
+    """The memory that each node has for pods, such as `1900Gi`; allocatable as well."""
     reserve: Reserve = Reserve.model_construct()
-    """What of it is for pods of no tenant."""
+    """The part of CPU and memory that is for pods of no tenant."""
 
 
 class Exclusive(Model):
@@ -732,12 +732,12 @@ class MigTimeSlicing(Model):
 
 
 class Devices(Model):
-    """What some GPUs of a node are divided into."""
+    """The division of some GPUs of a node."""
 
     gpus: Annotated[Literal["all"] | list[Annotated[int, Field(ge=0)]], Words("GPUs")]
     """The GPUs' indexes as NVML counts them, from 0, or `all`."""
     instances: Instances | None = None
-    """How many GPU instances of each MIG profile."""
+    """The number of GPU instances of each MIG profile."""
     enabled: Annotated[bool, AlsoCalled(("mig-enabled",))] = True
     """`false` leaves these GPUs whole, with MIG switched off."""
 
@@ -748,7 +748,7 @@ class Mig(Model):
     layout: names.LayoutName | None = None
     """The MigLayout to use."""
     instances: Annotated[Instances | None, ESSENTIAL] = None
-    """How many GPU instances of each MIG profile every GPU gets, written here instead of in a MigLayout."""
+    """The number of GPU instances of each MIG profile on every GPU, written here instead of in a MigLayout."""
     devices: Annotated[list[Devices] | None, ESSENTIAL] = None
     """Instances by GPU index, written here instead of in a MigLayout."""
     config_name: Annotated[str | None, Judged("GPU723"), Words("entry"), ESSENTIAL] = None
@@ -783,7 +783,7 @@ class Fraction(Model):
 
 
 class Sharing(Model):
-    """How the GPUs of a pool are shared; exactly one kind."""
+    """The way in which the GPUs of a pool are shared; exactly one kind."""
 
     exclusive: Exclusive | None = None
     """One pod has one whole GPU."""
@@ -807,7 +807,7 @@ class Window(Model):
     schedule: Annotated[str, Judged("GPU162")]
     """When the window opens, as a cron expression of five fields."""
     duration: texts.Duration
-    """How long it stays open, such as `4h`."""
+    """The time that the window stays open, such as `4h`."""
     time_zone: Annotated[str, Judged("GPU163")] = "UTC"
     """The time zone of the schedule, such as `Europe/Berlin`."""
 
@@ -818,7 +818,7 @@ class Guard(Model):
     image: texts.Image
     """The image of both Jobs, with `python3` of Python 3.9 or newer; nothing else is needed."""
     timeout: texts.Duration = "30m"
-    """How long nodes may take to be repartitioned."""
+    """The time that nodes may take to be repartitioned."""
 
 
 class Disruption(Model):
@@ -829,7 +829,7 @@ class Disruption(Model):
     windows: Annotated[list[Window], INDEPENDENT] = Field(default_factory=list)
     """The times in which nodes may be disturbed; none means any time."""
     max_unavailable: Positive = 1
-    """How many nodes may be disturbed at once."""
+    """The number of nodes that may be disturbed at once."""
     guard: Guard | None = None
     """With Argo CD: do not sync while pods hold GPUs of nodes that would be repartitioned, and wait until they were."""
 
@@ -838,13 +838,13 @@ class Rollout(Model):
     """A pool on its way from one way of sharing to another, some nodes after the others."""
 
     sharing: Sharing
-    """How the GPUs of these nodes are shared; in the end it becomes the pool's `sharing`."""
+    """The way in which the GPUs of these nodes are shared; in the end it becomes the pool's `sharing`."""
     nodes: Annotated[list[str], Judged("GPU730")]
     """The names of the nodes that have been moved to it; none while it is only made known."""
 
 
 class Allocation(StrEnum):
-    """Who hands a pool's devices to pods."""
+    """The mechanism that hands a pool's devices to pods."""
 
     DEVICE_PLUGIN = "devicePlugin"
     DRA = "dra"
@@ -858,7 +858,7 @@ class Placement(StrEnum):
 
 
 class Term(StrEnum):
-    """How nodes are paid for."""
+    """The way in which nodes are paid for."""
 
     ON_DEMAND = "onDemand"
     RESERVED_1_YEAR = "reserved1Year"
@@ -868,20 +868,21 @@ class Term(StrEnum):
 
 
 class Billing(Model):
-    """What the nodes of a pool are to whoever prices them."""
+    """The facts about a pool's nodes that decide their price."""
 
     node_type: texts.Line | None = None
     """Their type, by which `Prices` may have a price for them, such as `p4d.24xlarge`. Absent: the value of
     `node.kubernetes.io/instance-type` in `nodes.selector`, where that says one.
     """
     term: Annotated[Term, Field(strict=False)] = Term.ON_DEMAND
-    """How they are paid for: `onDemand`, `reserved1Year`, `reserved3Years`, `spot`, or `owned` for nodes that are your
-    own, whose price is what depreciation and power come to in an hour. Of a list of prices the one for this term holds.
+    """The way in which they are paid for: `onDemand`, `reserved1Year`, `reserved3Years`, `spot`, or `owned` for nodes
+    that are your own, whose price is what depreciation and power come to in an hour. Of a list of prices the one for
+    this term holds.
     """
 
 
 class PoolNames(Model):
-    """What things of a pool are called on the cluster already, where gpuplan would call them otherwise."""
+    """Names that things of a pool have on the cluster already, where gpuplan would give others."""
 
     device_plugin_config: Annotated[str | None, Judged("GPU723"), Words("configuration of the device plugin")] = None
     """The key of the pool's file for the device plugin, and the value of the node label
@@ -900,11 +901,11 @@ class PoolSpec(Model):
     nodes: Nodes
     """The pool's nodes."""
     sharing: Sharing
-    """How the GPUs are shared: exactly one kind."""
+    """The way in which the GPUs are shared: exactly one kind."""
     node_labels: Annotated[dict[str, str], Judged("GPU148")] = Field(default_factory=dict)
     """More labels for the pool's nodes."""
     workload_types: list[texts.Line] = Field(default_factory=list)
-    """What the pool is meant for; tenants name them in `workloadTypes`."""
+    """The types of work that the pool is meant for; tenants name them in `workloadTypes`."""
     taints: Annotated[list[Taint], Keyed(("key", "effect")), INDEPENDENT] = Field(default_factory=list)
     """Taints for the pool's nodes."""
     allocation: Annotated[Allocation, Field(strict=False)] = Allocation.DEVICE_PLUGIN
@@ -939,9 +940,9 @@ class PoolSpec(Model):
     rollout: Rollout | None = None
     """Another way of sharing, which some of the nodes have already; `gpuplan rollout` writes its steps."""
     names: Annotated[PoolNames, Words("names on the cluster")] = PoolNames.model_construct()
-    """What things of the pool are called on the cluster already."""
+    """Names that things of the pool have on the cluster already."""
     billing: Billing = Billing.model_construct()
-    """By what the prices of its nodes are found, where a `Prices` document says them."""
+    """The facts about its nodes by which a `Prices` document sets their price."""
 
 
 # --- Gpu ---------------------------------------------------------------------------------------------------------
@@ -951,9 +952,9 @@ class MigListing(Model):
     """The GPU instances of a board, as its driver lists them on a node where MIG is on."""
 
     lgip: Annotated[texts.Lines, Words("list of profiles")]
-    """What `nvidia-smi mig -lgip` prints: the profiles, by id."""
+    """The output of `nvidia-smi mig -lgip`: the profiles, by id."""
     lgipp: Annotated[texts.Lines, Words("list of placements")]
-    """What `nvidia-smi mig -lgipp` prints: where the instances of each profile may start."""
+    """The output of `nvidia-smi mig -lgipp`: the places where the instances of each profile may start."""
 
 
 class GpuSpec(Model):
@@ -983,7 +984,7 @@ class MigLayoutSpec(Model):
     gpu: Annotated[GpuModel, Words("GPU model")]
     """The GPU model as `gpuplan catalog` lists it, or a `Gpu` document's name; profiles mean nothing without it."""
     instances: Annotated[Instances | None, ESSENTIAL] = None
-    """How many GPU instances of each profile every GPU gets."""
+    """The number of GPU instances of each profile on every GPU."""
     devices: Annotated[list[Devices] | None, ESSENTIAL] = None
     """Instances by GPU index; together they must cover every GPU."""
     config_name: Annotated[str | None, Judged("GPU723"), Words("entry"), ESSENTIAL] = None
@@ -999,7 +1000,7 @@ class MigLayoutSpec(Model):
 
 
 class PriorityClassSpec(Model):
-    """How urgent a workload is, and whether it may be evicted for another."""
+    """The urgency of a workload, and whether it may be evicted for another."""
 
     value: int
     """The priority; higher goes first. At most 1000000000."""
@@ -1010,19 +1011,19 @@ class PriorityClassSpec(Model):
     default: Annotated[bool, ESSENTIAL, AlsoCalled(("globalDefault",))] = False
     """The class of pods that name none (`globalDefault`); at most one."""
     description: texts.Lines = ""
-    """Who should use it and for what."""
+    """The people who should use it, and the work that it is for."""
 
 
 # --- Tenant ------------------------------------------------------------------------------------------------------
 
 
 class Bounds(Model):
-    """What of CPU or memory is a tenant's own, and what it may use at most."""
+    """The part of CPU or memory that is a tenant's own, and the most that it may use."""
 
     guaranteed: texts.Quantity
-    """How much is the tenant's own."""
+    """The amount that is the tenant's own."""
     limit: texts.Quantity | Literal["none"] | None = None
-    """How much it may use at most. Absent: as much as `guaranteed`; `none`: no bound."""
+    """The most that it may use. Absent: as much as `guaranteed`; `none`: no bound."""
 
 
 def _bounds_from_quantity(value: object) -> object:
@@ -1035,25 +1036,27 @@ BoundsOrQuantity = Annotated[
 
 
 class Quota(Model):
-    """What a tenant may use of one unit of one pool. The numbers are units."""
+    """The share of one unit of one pool that a tenant may use. The numbers are units."""
 
     pool: names.PoolName
     """The pool."""
     unit: UnitName | None = None
-    """What the pool hands out: a MIG profile, `shared`, `gpu` or `fraction`. Not needed where it is the only one."""
+    """The unit that the pool hands out: a MIG profile, `shared`, `gpu` or `fraction`. Not needed where there is only
+    one.
+    """
     guaranteed: Amount
-    """How many are the tenant's own; the sum over tenants stays within capacity."""
+    """The number of units that are the tenant's own; the sum over tenants stays within capacity."""
     limit: Amount | Literal["none"] | None = None
-    """How many it may use at most, borrowed ones included. Absent: as many as `guaranteed`; `none`: no bound."""
+    """The most units that it may use, with borrowed ones. Absent: as many as `guaranteed`; `none`: no bound."""
     lendable: Amount | None = None
-    """How many of the guaranteed ones others may use while they are idle. Absent: all."""
+    """The number of guaranteed units that others may use while they are idle. Absent: all."""
     split: Annotated[dict[str, Amount], Judged("GPU412")] = Field(default_factory=dict)
-    """How the cap is divided among the tenant's namespaces, where it has several: a ResourceQuota lives in one."""
+    """The division of the cap among the tenant's namespaces, where it has several: a ResourceQuota lives in one."""
     class_limits: Annotated[dict[str, Amount], Words("limits of priority classes"), Judged("GPU428")] = Field(
         default_factory=dict
     )
-    """How many of them pods of a priority class may use at most, such as `{research: 4}`. Classes that are not named
-    may use all. A ResourceQuota keeps it where one caps what tenants use (`scheduler.cap`); no queue does.
+    """The most units that pods of a priority class may use, such as `{research: 4}`. Classes that are not named may use
+    all. A ResourceQuota keeps it where one caps what tenants use (`scheduler.cap`); no queue does.
     """
     cpu: Annotated[BoundsOrQuantity | None, Words("CPU")] = None
     """The CPUs that its pods may ask for in the pool, such as `64`; `{guaranteed: 64, limit: 128}` where it may borrow.
@@ -1062,7 +1065,7 @@ class Quota(Model):
     memory: BoundsOrQuantity | None = None
     """The memory that its pods may ask for in the pool, such as `512Gi`, in the same forms."""
     pods: Positive | None = None
-    """How many pods it may have in the pool at once. Absent: any number."""
+    """The number of pods that it may have in the pool at once. Absent: any number."""
 
 
 class Surplus(Model):
@@ -1075,7 +1078,7 @@ class Surplus(Model):
 
 
 class Protect(Model):
-    """How long a running workload is safe from eviction."""
+    """The time for which a running workload is safe from eviction."""
 
     preempt: texts.Duration | None = None
     """Minimum run time before a workload of the same tenant may evict it."""
@@ -1131,7 +1134,7 @@ class PodSecurity(StrEnum):
 
 
 class Allow(Model):
-    """What a tenant's pods may do beyond their quotas."""
+    """Permissions of a tenant's pods beyond their quotas."""
 
     pod_security: Annotated[PodSecurity, Field(strict=False)] = PodSecurity.BASELINE
     """The Pod Security level of the tenant's namespaces. `privileged` pods reach every GPU of a node."""
@@ -1141,62 +1144,62 @@ class Allow(Model):
     `baseline` refuses; admission policies hold them to all else of that level.
     """
     units_per_container: Positive | None = None
-    """How many units one container may ask for."""
+    """The number of units that one container may ask for."""
     grace_period: texts.Duration | None = None
     """The longest time that its pods with GPUs may ask for to end, in place of the cluster's."""
 
 
 class ContainerDefaults(Model):
-    """What a container has of CPU or of memory that says nothing of it, and what one may state that does."""
+    """The CPU or memory of a container that states none, and the bounds for a container that states some."""
 
     request: texts.Quantity | None = None
-    """What it asks for, such as `500m` or `1Gi`. Absent: as much as `limit`."""
+    """The amount that it asks for, such as `500m` or `1Gi`. Absent: as much as `limit`."""
     limit: texts.Quantity | None = None
-    """What it may use at most. Containers that ask for more and state no limit of their own are refused then."""
+    """The most that it may use. Containers that ask for more and state no limit of their own are refused then."""
     max_ratio: Annotated[float, Field(ge=1, le=1_000_000, allow_inf_nan=False), Words("largest ratio")] | None = None
-    """How many times what it asks for a container's limit may be, such as `4`. Those without both are refused."""
+    """The largest ratio of a container's limit to its request, such as `4`. Containers without both are refused."""
 
 
 class Containers(Model):
-    """What containers in a tenant's namespaces have of CPU and memory that say nothing of it: a LimitRange in each."""
+    """The CPU and memory of containers in a tenant's namespaces that state none: a LimitRange in each namespace."""
 
     cpu: Annotated[ContainerDefaults | None, Words("CPU of containers")] = None
-    """Of CPU."""
+    """The CPU of containers."""
     memory: Annotated[ContainerDefaults | None, Words("memory of containers")] = None
-    """Of memory."""
+    """The memory of containers."""
 
 
 class WorkspaceTimes(Model):
-    """How long workspaces of Run:ai may take."""
+    """The time that workspaces of Run:ai may take."""
 
     run: texts.Duration | None = None
-    """How long one may run, such as `12h`."""
+    """The time that a workspace may run, such as `12h`."""
     idle: texts.Duration | None = None
-    """How long the GPUs of one that may not be evicted may be idle, such as `1h`."""
+    """The time that the GPUs of a workspace that may not be evicted may be idle, such as `1h`."""
     preemptible_idle: texts.Duration | None = None
     """The same of one that may be evicted."""
 
 
 class TrainingTimes(Model):
-    """How long trainings of Run:ai may take."""
+    """The time that trainings of Run:ai may take."""
 
     run: texts.Duration | None = None
-    """How long one may run, such as `72h`."""
+    """The time that a training may run, such as `72h`."""
     idle: texts.Duration | None = None
-    """How long its GPUs may be idle, such as `2h`."""
+    """The time that its GPUs may be idle, such as `2h`."""
 
 
 class TimeLimits(Model):
-    """How long work of a tenant may run, or keep GPUs that it does not use, before Run:ai ends it."""
+    """The time that work of a tenant may run, or hold idle GPUs, before Run:ai ends it."""
 
     workspaces: WorkspaceTimes = WorkspaceTimes.model_construct()
-    """Of workspaces, in which people work."""
+    """The limits of workspaces, in which people work."""
     trainings: TrainingTimes = TrainingTimes.model_construct()
-    """Of trainings, which run by themselves."""
+    """The limits of trainings, which run by themselves."""
 
 
 class TenantNames(Model):
-    """What the queues of a tenant are called on the cluster already, where gpuplan would call them otherwise."""
+    """Names that the queues of a tenant have on the cluster already, where gpuplan would give others."""
 
     cluster_queue: Annotated[names.ClusterQueue | None, Words("ClusterQueue")] = None
     """The tenant's ClusterQueue, with Kueue. A LocalQueue can never name another one, so that another name later is
@@ -1224,25 +1227,26 @@ class TenantSpec(Model):
     priority_classes: list[names.PriorityClassName] = Field(default_factory=list)
     """The priority classes that its pods may name."""
     workload_types: list[texts.Line] = Field(default_factory=list)
-    """What it runs; some pool in its quotas must serve each."""
+    """The types of work that it runs; some pool in its quotas must serve each."""
     quotas: Annotated[list[Quota], Keyed(("pool", "unit")), INDEPENDENT] = Field(default_factory=list)
-    """What it may use, by pool and unit."""
+    """The amounts that it may use, by pool and unit."""
     surplus: Surplus = Surplus.model_construct()
     """Its part in what nobody has a guarantee on."""
     protect: Protect = Protect.model_construct()
-    """How long its workloads are safe from eviction."""
+    """The time for which its workloads are safe from eviction."""
     members: Annotated[list[MemberOrGroup], Keyed(("group", "user")), INDEPENDENT] = Field(default_factory=list)
     """The groups and users that work in its namespaces."""
     allow: Annotated[Allow, Words("allowed")] = Allow.model_construct()
-    """What its pods may do."""
+    """Permissions of its pods beyond its quotas."""
     containers: Annotated[Containers, Words("defaults of containers")] = Containers.model_construct()
-    """What containers in its namespaces have of CPU and memory that say nothing of it."""
+    """The CPU and memory of containers in its namespaces that state none."""
     time_limits: TimeLimits = TimeLimits.model_construct()
-    """How long its work may run, or keep idle GPUs, before Run:ai ends it. What was submitted before a change keeps
-    the times that it had. Any scheduler keeps those of a Workload: `deadline`, and a workspace's `idle` and `runTime`.
+    """The time that its work may run, or hold idle GPUs, before Run:ai ends it. Work that was submitted before a change
+    keeps the times that it had. Any scheduler keeps those of a Workload: `deadline`, and a workspace's `idle` and
+    `runTime`.
     """
     names: Annotated[TenantNames, Words("names on the cluster")] = TenantNames.model_construct()
-    """What its queues are called on the cluster already."""
+    """Names that its queues have on the cluster already."""
 
 
 # --- Workload ----------------------------------------------------------------------------------------------------
@@ -1254,11 +1258,11 @@ class PartOfGpu(Model):
     """A fraction of a GPU: one that may grow while the GPU is idle, or one by memory."""
 
     min: Percentage | None = None
-    """What the pod always has, as a part of a GPU, such as `0.25`."""
+    """The part of a GPU that the pod always has, such as `0.25`."""
     max: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
-    """What it may use while nobody else does, such as `0.75`. Absent: as much as `min`."""
+    """The part that it may use while nobody else does, such as `0.75`. Absent: as much as `min`."""
     memory: texts.Quantity | None = None
-    """How much GPU memory the pod has, such as `10Gi`, in place of a part; rounded up to whole MiB."""
+    """The GPU memory that the pod has, such as `10Gi`, in place of a part; rounded up to whole MiB."""
 
     _one_measure = exactly_one("min", "memory", "a fraction")
 
@@ -1311,7 +1315,7 @@ class Download(Model):
     image: texts.Image
     """The image of the Job, with a tag or digest."""
     command: Annotated[list[str], OF_PROGRAM] = Field(default_factory=list)
-    """What it runs; the volume is mounted at `mountPath`."""
+    """The command that the Job runs; the volume is mounted at `mountPath`."""
     args: Annotated[list[str], Words("arguments"), OF_PROGRAM] = Field(default_factory=list)
     """The command's arguments."""
     env: Environment = Field(default_factory=dict)
@@ -1328,7 +1332,7 @@ class ModelVolume(Model):
     mount_path: texts.Line = "/models"
     """Where pods see it."""
     access_mode: Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany"] = "ReadWriteMany"
-    """How many nodes may mount it; pods on several nodes need `ReadWriteMany` or `ReadOnlyMany`."""
+    """The number of nodes that may mount it; pods on several nodes need `ReadWriteMany` or `ReadOnlyMany`."""
     download: Download | None = None
     """A Job that fills the volume before the pods need it."""
 
@@ -1344,18 +1348,18 @@ class Query(Model):
     """A number that Prometheus knows, and that the number of pods follows."""
 
     promql: Annotated[texts.Line, Field(min_length=1), Words("query")]
-    """What Prometheus is asked: one number, such as `sum(rate(requests_total{service="chat"}[2m]))`. A service that may
+    """The query of Prometheus: one number, such as `sum(rate(requests_total{service="chat"}[2m]))`. A service that may
     have no pods needs one that is there without them.
     """
     per_pod: Annotated[float, Field(gt=0, allow_inf_nan=False)]
-    """How much of it there may be for each pod."""
+    """The part of that number that each pod can serve."""
     idle: Annotated[float, Field(ge=0, allow_inf_nan=False), Words("idle up to")] = 0
     """Up to what number the service has nothing to do, and needs no pods (`minReplicas: 0`)."""
 
 
 class Autoscaling(Model):
-    """How many pods there are, by what they have to do: requests per second, requests that wait, the use of CPU or GPU,
-    or what Prometheus says.
+    """The number of pods by their load: requests per second, requests that wait, the use of CPU or GPU, or what
+    Prometheus says.
     """
 
     min_replicas: Annotated[int, Field(ge=0, le=1_000_000), Words("fewest pods")] = 1
@@ -1365,25 +1369,25 @@ class Autoscaling(Model):
     requests_per_second: Positive | None = None
     """The requests per second that one pod can serve."""
     waiting_requests: Positive | None = None
-    """How many requests may wait for one pod, the length of its queue."""
+    """The number of requests that may wait for one pod, the length of its queue."""
     cpu_percent: Annotated[Positive | None, Words("use of CPU")] = None
-    """How much of the CPU that they ask for pods use, on average, such as `70`."""
+    """The average percentage of the CPU that pods ask for which they use, such as `70`."""
     gpu_percent: Annotated[int | None, Field(ge=1, le=100), Words("use of GPUs")] = None
-    """How much of the time pods use their GPU, on average, such as `80`: the metric `DCGM_FI_PROF_GR_ENGINE_ACTIVE` of
-    each pod.
+    """The average percentage of time in which pods use their GPU, such as `80`: the metric
+    `DCGM_FI_PROF_GR_ENGINE_ACTIVE` of each pod.
     """
     query: Query | None = None
     """A query of Prometheus, such as the requests that a gateway counts."""
     metric: texts.Metric | None = None
-    """What requests are called, by pod. Absent: `http_requests_per_second` in the cluster's custom metrics API, or the
-    counter `http_requests_total` in Prometheus; and `vllm:num_requests_waiting` for those that wait.
+    """The name of the metric of requests by pod. Absent: `http_requests_per_second` in the cluster's custom metrics
+    API, or the counter `http_requests_total` in Prometheus; and `vllm:num_requests_waiting` for those that wait.
     """
     kind: Annotated[AutoscalerKind, Field(strict=False), ESSENTIAL] | None = None
     """A `HorizontalPodAutoscaler`, or KEDA's `ScaledObject`, which asks the cluster's `prometheus` and no adapter.
     Absent: a ScaledObject only where nothing else can do what is asked.
     """
     cooldown: texts.PositiveDuration | None = None
-    """How long there must be nothing to do before the last pod goes, such as `30m`. Absent: five minutes."""
+    """The time without load before the last pod is removed, such as `30m`. Absent: five minutes."""
 
     _one_measure = exactly_one(
         "requests_per_second", "waiting_requests", "cpu_percent", "gpu_percent", "query", "what an autoscaler follows"
@@ -1391,7 +1395,7 @@ class Autoscaling(Model):
 
 
 class Probe(Model):
-    """What is asked of a container before requests reach it."""
+    """A test that a container must pass before requests reach it."""
 
     http: Annotated[texts.HttpPath | None, Words("path of the probe")] = None
     """A GET of this path answers with a status from 200 to 399, such as `/health`."""
@@ -1402,9 +1406,9 @@ class Probe(Model):
     command: Annotated[list[str] | None, OF_PROGRAM, Field(min_length=1)] = None
     """This command in the container ends with 0, such as `[cat, /tmp/ready]`."""
     port: Annotated[str | None, Judged("GPU598")] = None
-    """Which of `ports` is asked, by its name. Absent: `port`."""
+    """The name of the port among `ports` that is asked. Absent: `port`."""
     timeout: texts.PositiveDuration | None = None
-    """How long the answer may take. Absent: one second."""
+    """The time that the answer may take. Absent: one second."""
 
     _one_action = exactly_one("http", "grpc", "command", "a probe")
 
@@ -1418,7 +1422,7 @@ class ServiceType(StrEnum):
 
 
 class Reach(Model):
-    """How a service is reached: what its Service is."""
+    """The Service by which a service is reached."""
 
     type: Annotated[ServiceType, Field(strict=False)] = ServiceType.CLUSTER_IP
     """From within the cluster, at a port of every node, or at an address of the cloud's load balancer."""
@@ -1436,14 +1440,14 @@ class RouteKind(StrEnum):
 
 
 class Route(Model):
-    """How requests from outside of the cluster come to a service."""
+    """The way of requests from outside of the cluster to a service."""
 
     hosts: Annotated[list[texts.HostName], Field(min_length=1, max_length=16)]
     """The hosts that it answers for, such as `chat.example.com` or `*.example.com`."""
     path: texts.RoutePath = "/"
-    """What the paths of its requests begin with, such as `/v1`."""
+    """The beginning of the paths of its requests, such as `/v1`."""
     port: Annotated[str | None, Judged("GPU564")] = None
-    """Which of `ports` requests come to, by its name. Absent: `port`."""
+    """The name of the port among `ports` that requests come to. Absent: `port`."""
     tls_secret: Annotated[names.Secret | None, Words("TLS secret")] = None
     """The Secret with an Ingress's certificate, in the workload's namespace. A Gateway's certificates are those of its
     listeners.
@@ -1455,7 +1459,7 @@ class Route(Model):
 
 
 class Closeness(Model):
-    """How close together the pods of a training or of a replica are, by a level of their pool's `topology`."""
+    """The distance between the pods of a training or of a replica, by a level of their pool's `topology`."""
 
     required: Annotated[texts.Line | None, Judged("GPU593")] = None
     """The level within which all pods are, such as `example.com/rack`, or they do not start."""
@@ -1466,16 +1470,16 @@ class Closeness(Model):
 
 
 class Worker(Model):
-    """What the pods of a replica run that no request reaches: all but its first, the leader."""
+    """The program of the pods of a replica that no request reaches: all but its first, the leader."""
 
     command: Annotated[list[str], OF_PROGRAM] = Field(default_factory=list)
-    """What they run in place of the image's own entry point."""
+    """The command that they run in place of the image's own entry point."""
     args: Annotated[list[str], Words("arguments"), OF_PROGRAM] = Field(default_factory=list)
     """The arguments."""
 
 
 class ServingKind(StrEnum):
-    """Which object a service is."""
+    """The kind of object that runs a service."""
 
     DEPLOYMENT = "Deployment"
     INFERENCE_SERVICE = "InferenceService"
@@ -1488,13 +1492,13 @@ class Canary(Model):
     """
 
     weight: Annotated[int, Field(ge=0, le=100)]
-    """How many of a hundred requests it gets, such as `10`."""
+    """The number of requests among a hundred that it gets, such as `10`."""
     replicas: Annotated[Positive, Words("pods of the canary")] = 1
-    """How many pods it has, beside those of the service."""
+    """The number of its pods, beside those of the service."""
     image: texts.Image | None = None
     """The image to try, with a tag or digest."""
     command: Annotated[list[str] | None, OF_PROGRAM] = None
-    """What its container runs."""
+    """The command that its container runs."""
     args: Annotated[list[str] | None, Words("arguments"), OF_PROGRAM] = None
     """The arguments."""
     env: Environment = Field(default_factory=dict)
@@ -1510,39 +1514,38 @@ class Inference(Model):
     it changes, or hold it at `minReplicas`. The cluster's `apis` say that it has KServe.
     """
     replicas: Annotated[Positive, Words("pods")] = 1
-    """How many pods, or with `podsPerReplica` how many times so many; with `autoscaling` the load decides."""
+    """The number of pods, or with `podsPerReplica` of groups of pods; with `autoscaling` the load decides."""
     pods_per_replica: Annotated[Positive, Words("pods of each replica")] = 1
-    """How many pods serve together, for a model that one node cannot hold: a leader, which requests reach, and workers.
-    A LeaderWorkerSet makes them, which the cluster must have (`apis`). Each finds the leader in `LWS_LEADER_ADDRESS`,
-    how many they are in `LWS_GROUP_SIZE` and which one it is in `LWS_WORKER_INDEX`, where 0 is the leader. It takes
-    LeaderWorkerSet v0.6.0 or newer.
+    """The number of pods that serve together a model that one node cannot hold: a leader, which requests reach, and
+    workers. A LeaderWorkerSet makes them, which the cluster must have (`apis`). Each finds the leader in
+    `LWS_LEADER_ADDRESS`, how many they are in `LWS_GROUP_SIZE` and which one it is in `LWS_WORKER_INDEX`, where 0 is
+    the leader. It takes LeaderWorkerSet v0.6.0 or newer.
     """
     worker: Worker | None = None
-    """What the workers of a replica run. Absent, they run what the leader does."""
+    """The program of the workers of a replica. Absent, they run what the leader does."""
     topology: Annotated[Closeness | None, ESSENTIAL] = None
-    """How close together the pods of a replica are, in a pool with a `topology`. Absent: they prefer the narrowest
-    level.
+    """The distance between the pods of a replica, in a pool with a `topology`. Absent: they prefer the narrowest level.
     """
     port: Annotated[int, Field(ge=1, le=65535)] | Literal["none"] = 8000
     """The port that the container listens on. With `none` it has no Service, and its pods are ready when they run."""
     ports: Annotated[dict[str, Annotated[int, Field(ge=1, le=65535)]], Judged("GPU598")] = Field(default_factory=dict)
     """Further ports by name, such as `{grpc: 8001, metrics: 8002}`; the Service has them too."""
     probe: Probe | Literal["tcp", "grpc", "none"] | None = None
-    """What is asked before requests reach a pod: `tcp` whether it listens, `grpc` whether it is well, `none` nothing;
+    """The test before requests reach a pod: `tcp` whether it listens, `grpc` whether it is well, `none` nothing;
     `{http: /health}` and others below. Absent: `tcp`.
     """
     startup: Annotated[texts.PositiveDuration | None, Words("time to start")] = None
-    """How long a container may take until its probe is answered for the first time, such as `15m`; then it is started
-    again. Absent, it may take any time.
+    """The time that a container may take until its probe is answered for the first time, such as `15m`; then it is
+    started again. Absent, it may take any time.
     """
     liveness: Probe | Literal["tcp", "grpc", "none"] = "none"
-    """What is asked of a container that runs: three times without an answer, and it is started again, which loads the
-    model once more. It is written as `probe` is. Absent, nothing is asked: a server with much to do answers late.
+    """The test of a container that runs: three times without an answer, and it is started again, which loads the model
+    once more. It is written as `probe` is. Absent, nothing is asked: a server with much to do answers late.
     """
     service: Reach = Reach.model_construct()
-    """How it is reached."""
+    """The Service by which it is reached."""
     route: Annotated[Route | None, ESSENTIAL] = None
-    """How it is reached from outside of the cluster, by the cluster's `gateway` or `ingress`."""
+    """The way of requests from outside of the cluster, by the cluster's `gateway` or `ingress`."""
     canary: Annotated[Canary | None, ESSENTIAL] = None
     """Let a few pods run something else and get a part of the requests that come by its `route`: a Deployment and a
     Service called `<name>-canary`. To promote it, write what it runs into the workload and leave it out.
@@ -1575,11 +1578,11 @@ class Checkpoint(Model):
     mount_path: texts.Line = "/checkpoints"
     """Where pods see it. What they write there is there for those of the next try, and of the next training."""
     access_mode: Literal["ReadWriteOnce", "ReadWriteMany"] = "ReadWriteMany"
-    """How many nodes may mount it; pods on several nodes need `ReadWriteMany`."""
+    """The number of nodes that may mount it; pods on several nodes need `ReadWriteMany`."""
 
 
 class TrainingKind(StrEnum):
-    """Which object a training is."""
+    """The kind of object that runs a training."""
 
     JOB = "Job"
     JOB_SET = "JobSet"
@@ -1590,36 +1593,38 @@ class Batch(Model):
     """Work that ends: a Job, whose pods need nothing of one another."""
 
     pods: Positive = 1
-    """How many pods run at once, each once to its end."""
+    """The number of pods that run at once, each once to its end."""
     trials: Positive | None = None
-    """How many pods run in all, `pods` of them at once, as for a search of hyperparameters: each finds its number, from
-    0 on, in `JOB_COMPLETION_INDEX`. Absent, it is `pods`.
+    """The number of pods in all, `pods` of them at once, as for a search of hyperparameters: each finds its number,
+    from 0 on, in `JOB_COMPLETION_INDEX`. Absent, it is `pods`.
     """
     backoff_limit: Annotated[int, Field(ge=0, le=1_000_000)] = 3
-    """How often failed pods are tried again, all together. With `backoffLimitPerIndex` no number is the default."""
+    """The number of times that failed pods are tried again, all together. With `backoffLimitPerIndex` no number is the
+    default.
+    """
     backoff_limit_per_index: Annotated[int | None, Field(ge=0, le=1_000_000), Words("tries of each pod")] = None
-    """How often each pod is tried again, so that one that fails takes no tries from the others."""
+    """The number of times that each pod is tried again, so that one that fails takes no tries from the others."""
     max_failed_indexes: Annotated[int | None, Field(ge=0, le=100_000), Words("failed pods that it goes on with")] = None
-    """How many pods may have used up `backoffLimitPerIndex` before the job has failed and the others end. Absent, all
-    of them; with `peers` none, since the others would wait for it.
+    """The number of pods that may have used up `backoffLimitPerIndex` before the job has failed and the others end.
+    Absent, all of them; with `peers` none, since the others would wait for it.
     """
     fatal_exit_codes: Annotated[list[Annotated[int, Field(ge=1, le=255)]], INDEPENDENT] = Field(default_factory=list)
     """Exit codes after which nothing is tried again: the job has failed, or of a job with `trials` and
     `backoffLimitPerIndex` that trial.
     """
     deadline: texts.PositiveDuration | None = None
-    """How long the job may take, all tries included, such as `12h`: then its pods are ended and it has failed. Absent,
-    it may take any time.
+    """The time that the job may take, all tries included, such as `12h`: then its pods are ended and it has failed.
+    Absent, it may take any time.
     """
 
     @property
     def completions(self) -> int:
-        """How many pods run in all."""
+        """Return the number of pods in all."""
         return self.trials or self.pods
 
 
 class PodPatch(Model):
-    """What is laid over the template of a workload's pods, as `kubectl patch` does it."""
+    """A patch of the template of a workload's pods, as `kubectl patch` applies it."""
 
     metadata: Annotated[dict[str, Any], Judged("GPU440")] = Field(default_factory=dict)
     """Labels and annotations of the pods."""
@@ -1639,9 +1644,9 @@ class Training(Batch):
     newer start TrainJobs of Trainer v2.2 and newer alone, v0.14.5 to v0.16 those of v2.1.
     """
     gang: Positive | None = None
-    """How many of them must be able to start together; fewer do not start at all."""
+    """The number of pods that must be able to start together; fewer do not start at all."""
     topology: Annotated[Closeness | None, ESSENTIAL] = None
-    """How close together its pods are, in a pool with a `topology`. Absent: a gang prefers the narrowest level."""
+    """The distance between its pods, in a pool with a `topology`. Absent: a gang prefers the narrowest level."""
     peers: Peers | None = None
     """Let its pods find one another: a headless Service gives each a name, and variables say where the first one is,
     how many there are, and which of them a pod is. `{}` is enough. Absent, pods have no names.
@@ -1664,7 +1669,7 @@ class Storage(Model):
     mount_path: texts.Line = "/work"
     """Where the program sees it."""
     access_mode: Literal["ReadWriteOnce", "ReadWriteOncePod", "ReadWriteMany"] = "ReadWriteOnce"
-    """How many nodes or pods may mount it; the workspace itself has one pod."""
+    """The number of nodes or pods that may mount it; the workspace itself has one pod."""
     group: Annotated[int | None, Field(ge=1, le=2**31 - 1)] = None
     """The number of the group that may write to it, such as `100` for Jupyter's own images, which do not run as root.
     Absent: as the storage makes it, or as OpenShift has it for the namespace.
@@ -1677,12 +1682,12 @@ class Workspace(Model):
     port: Annotated[int, Field(ge=1, le=65535)] = 8888
     """The port that the program listens on."""
     idle: texts.PositiveDuration | None = None
-    """How long Jupyter Server (JupyterLab 3, Notebook 7 or newer) may be idle, such as `2h`: then it ends its kernels
-    and itself. A terminal is idle when nothing is typed or written there, whatever runs in it. Other programs do not
-    read it. Absent, it may be idle for any time.
+    """The time that Jupyter Server (JupyterLab 3, Notebook 7 or newer) may be idle, such as `2h`: then it ends its
+    kernels and itself. A terminal is idle when nothing is typed or written there, whatever runs in it. Other programs
+    do not read it. Absent, it may be idle for any time.
     """
     run_time: texts.PositiveDuration | None = None
-    """How long it may run, such as `12h`: then it is ended, whatever it does. Absent, for any time."""
+    """The time that it may run, such as `12h`: then it is ended, whatever it does. Absent, for any time."""
     storage: Storage | None = None
     """A volume of its own, which stays when the program ends."""
 
@@ -1692,7 +1697,7 @@ KINDS_OF_WORK = ("inference", "training", "batch", "workspace")
 
 
 class WorkloadSpec(Model):
-    """What a team runs, of one kind, and the units that its pods ask for."""
+    """A team's work of one kind, and the units that its pods ask for."""
 
     tenant: names.TenantName
     """The team whose quota it uses."""
@@ -1711,7 +1716,7 @@ class WorkloadSpec(Model):
     unit: Annotated[UnitName | None, ESSENTIAL] = None
     """The unit that each pod asks for; not needed where the pool hands out one."""
     count: Annotated[Positive, Words("units of each pod"), ESSENTIAL] = 1
-    """How many units each pod asks for."""
+    """The number of units that each pod asks for."""
     fraction: Annotated[Percentage | PartOfGpu | None, ESSENTIAL] = None
     """The part of a GPU that each pod asks for, on a pool of fractions: a number such as `0.33`, a range, or GPU memory
     as `{memory: 10Gi}`.
@@ -1723,7 +1728,7 @@ class WorkloadSpec(Model):
     image_pull_secrets: list[names.Secret] = Field(default_factory=list)
     """The Secrets in its namespace that its images are pulled with, that of the download included."""
     command: Annotated[list[str], OF_PROGRAM] = Field(default_factory=list)
-    """What the container runs in place of the image's own entry point."""
+    """The command that the container runs in place of the image's own entry point."""
     args: Annotated[list[str], Words("arguments"), OF_PROGRAM] = Field(default_factory=list)
     """The arguments."""
     env: Environment = Field(default_factory=dict)
@@ -1759,20 +1764,20 @@ class RetainedLayout(Model):
     gpu: Annotated[GpuModel, Words("GPU model")]
     """The GPU model as `gpuplan catalog` lists it."""
     instances: Instances | None = None
-    """How many GPU instances of each profile every GPU had."""
+    """The number of GPU instances of each profile that every GPU had."""
     devices: list[Devices] | None = None
     """Instances by GPU index."""
     gpus_per_node: Annotated[GpusPerNode | None, Words("GPUs per node")] = None
-    """How many GPUs the nodes had, where `devices` does not name all of them: the others stayed whole."""
+    """The number of GPUs in the nodes, where `devices` does not name all of them: the others stayed whole."""
 
     _one_source = exactly_one("instances", "devices", "a MIG layout")
 
 
 class PluginFlags(Model):
-    """How the device plugin names what it finds."""
+    """The names that the device plugin gives its resources."""
 
     mig_strategy: Annotated[MigStrategy, Field(strict=False), Words("MIG strategy")]
-    """How it names MIG devices."""
+    """The names that it gives MIG devices."""
 
 
 class PluginResource(Model):
@@ -1792,7 +1797,7 @@ class PluginTimeSlicing(Model):
     fail_requests_greater_than_one: bool = False
     """Whether containers that ask for several shares are refused."""
     resources: list[PluginResource]
-    """What is divided."""
+    """The resources that are divided."""
 
 
 class PluginMps(Model):
@@ -1801,11 +1806,11 @@ class PluginMps(Model):
     rename_by_default: bool = False
     """Whether the shares are published as `<resource>.shared`."""
     resources: list[PluginResource]
-    """What is divided."""
+    """The resources that are divided."""
 
 
 class PluginSharing(Model):
-    """How the device plugin divides devices; exactly one kind."""
+    """The way in which the device plugin divides devices; exactly one kind."""
 
     time_slicing: PluginTimeSlicing | None = None
     """Shares that take turns."""
@@ -1816,14 +1821,14 @@ class PluginSharing(Model):
 
 
 class PluginConfig(Model):
-    """What a file of the device plugin says, as far as gpuplan writes such files."""
+    """The content of a file of the device plugin, as far as gpuplan writes such files."""
 
     version: Literal["v1"]
     """Always `v1`."""
     flags: PluginFlags | None = None
-    """How it names what it finds."""
+    """The names that it gives its resources."""
     sharing: PluginSharing | None = None
-    """How it divides devices; absent where it does not."""
+    """The way in which it divides devices; absent where it does not."""
 
 
 class RetainedDevicePluginConfig(Model):
@@ -1832,7 +1837,7 @@ class RetainedDevicePluginConfig(Model):
     key: Annotated[str, Judged("GPU723")]
     """The file's key as nodes have it in the label `nvidia.com/device-plugin.config`."""
     config: Annotated[PluginConfig, Words("configuration")]
-    """What the file says, as the device plugin reads it."""
+    """The content of the file, as the device plugin reads it."""
 
 
 class RetainedObject(Model):
@@ -1864,7 +1869,7 @@ class RetainedNodes(Model):
 
 
 class RetainedSpec(Model):
-    """What no policy defines any more, but nodes or controllers still need; exactly one thing."""
+    """A thing that no policy defines any more, but that nodes or controllers still need; exactly one."""
 
     mig_layout: Annotated[RetainedLayout | None, Words("MIG layout"), ESSENTIAL] = None
     """An entry of the MIG manager's file."""
@@ -1899,22 +1904,22 @@ class Terms(Model):
     spot: Annotated[texts.Price | None, Words("spot price")] = None
     """The price of nodes that may be taken away at any time: the one that you count with."""
     owned: Annotated[texts.Price | None, Words("price of nodes of your own")] = None
-    """What nodes of your own come to: their depreciation and power in an hour, a number of yours."""
+    """The price of nodes of your own: their depreciation and power in an hour, a number of yours."""
 
 
 class Rate(Model):
-    """What nodes cost in an hour: by GPU or by node."""
+    """The price of nodes for an hour: by GPU or by node."""
 
     per_gpu_hour: Annotated[texts.Price | Terms | None, Words("price per GPU and hour"), ESSENTIAL] = None
-    """What one GPU of a node costs in an hour, the rest of the node included, such as `2.50`; or prices by term."""
+    """The price of one GPU of a node for an hour, the rest of the node included, such as `2.50`; or prices by term."""
     per_node_hour: Annotated[texts.Price | Terms | None, Words("price per node and hour"), ESSENTIAL] = None
-    """What a whole node costs in an hour, such as `20.00`; or prices by term."""
+    """The price of a whole node for an hour, such as `20.00`; or prices by term."""
 
     _one_rate = exactly_one("per_gpu_hour", "per_node_hour", "a price")
 
 
 class PricesSpec(Model):
-    """What nodes with GPUs cost; at most one such document for a cluster. All numbers are yours: gpuplan has none.
+    """The prices of nodes with GPUs; at most one such document for a cluster. All numbers are yours: gpuplan has none.
 
     The most specific price holds for a pool: the one under its own name, else the one for its node type, else the one
     for its GPU model. What says nothing of the pool's term is passed over.
@@ -1938,7 +1943,7 @@ class PricesSpec(Model):
 
 
 class Document(Model):
-    """What a file of policies holds, several times perhaps."""
+    """A document in a file of policies, which may hold several."""
 
     api_version: Annotated[Literal["gpuplan.dev/v1"], Words("apiVersion")]
     """Always `gpuplan.dev/v1`."""
@@ -1989,7 +1994,7 @@ class MigLayout(Document):
 
 
 class PriorityClass(Document):
-    """How urgent a workload is, and whether it may be evicted for another."""
+    """The urgency of a workload, and whether it may be evicted for another."""
 
     kind: Literal["PriorityClass"]
     """Always `PriorityClass`."""
@@ -2011,7 +2016,7 @@ class Tenant(Document):
 
 
 class Workload(Document):
-    """What a team runs: a service, a training, another job that ends, or a workspace."""
+    """A team's work: a service, a training, another job that ends, or a workspace."""
 
     kind: Literal["Workload"]
     """Always `Workload`."""
@@ -2022,18 +2027,18 @@ class Workload(Document):
 
 
 class Retained(Document):
-    """What must outlive a change of the policies, until nothing in the cluster names it any more."""
+    """A thing that must be kept after a change of the policies, until nothing in the cluster names it any more."""
 
     kind: Literal["Retained"]
     """Always `Retained`."""
     metadata: Annotated[Metadata, names.Titled(names.RETAINED)]
     """The document's name, which nothing refers to."""
     spec: RetainedSpec
-    """What is retained, and until when."""
+    """The thing that is retained, and until when."""
 
 
 class Prices(Document):
-    """What nodes with GPUs cost: the prices that costs of pools, units, tenants and workloads are counted with."""
+    """The prices of nodes with GPUs, by which the costs of pools, units, tenants and workloads are counted."""
 
     kind: Literal["Prices"]
     """Always `Prices`."""

@@ -42,7 +42,7 @@ def serve(terminal: Terminal, port: int, page: Page) -> None:
 
 
 def server(root: Path, port: int, page: Page) -> ThreadingHTTPServer:
-    """What answers on a port of this machine; 0 is any that is free."""
+    """Return a server that answers on a port of this machine; 0 is any that is free."""
     lock = Lock()
 
     class Handler(BaseHTTPRequestHandler):
@@ -106,7 +106,7 @@ class _Server(ThreadingHTTPServer):
 
 
 def state(root: Path) -> str:
-    """What changes when a file does that policies may be in."""
+    """Return a text that changes when a file does that policies may be in."""
     found = hashlib.sha256()
     for path in sorted(_files(root)):
         try:

@@ -97,7 +97,7 @@ def report_page(report: Report, diff: Diff | None, theme: Theme, *, follow: Foll
 
 
 def trouble_page(error: GpuplanError, follow: Follow | None = None) -> str:
-    """What there is to see where nothing could be judged."""
+    """Return the page that is shown if nothing could be judged."""
     return _rendered(
         follow,
         title="GPU report",
@@ -141,7 +141,7 @@ def _rendered(follow: Follow | None, **context: object) -> str:
 
 
 def _finalized(value: object) -> object:
-    """What a policy says holds no sign that does something else than show, in a page either."""
+    """Return a text of a policy without signs that do something else than show, in a page too."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -173,7 +173,7 @@ def _noun(number: int, noun: str) -> str:
 
 
 def _tiles(published: Published) -> tuple[tuple[str, str], ...]:
-    """What is counted, and where."""
+    """Return each tile: the thing that is counted, and how many there are."""
     counted = (
         ("cluster", "#/clusters/*"),
         ("GPU", "/clusters/*/pools/*/gpu_count"),
@@ -211,7 +211,7 @@ def _met_classes(diff: Diff | None) -> Sequence[tuple[str, str]]:
 
 
 def _cost_rows(costs: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """What costs more or less, where that is below ``costs``, and the field that names it."""
+    """Yield each row of a change in costs: its title, its place below ``costs``, and the field that names it."""
     yield "In all", "total", ""
     yield "Idle", "idle", ""
     for what in ("pool", "tenant"):
@@ -302,7 +302,7 @@ class _Drawn(NamedTuple):
         return _pictures(self.paths[cluster], self.plans[cluster].pools[pool], f"c{cluster}-p{pool}")
 
     def share_bar(self, cluster: str) -> Markup:
-        """How much of a cluster's GPUs is promised; the number stands beside it."""
+        """Return the promised part of a cluster's GPUs as a bar; the number stands beside it."""
         whole = self.published.find(f"{cluster}/pools/*/gpu_count")
         part = self.published.find(f"{cluster}/pools/*/guaranteed_gpus")
         width = min(100 * part / (whole or 1), 100)

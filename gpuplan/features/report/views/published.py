@@ -33,7 +33,7 @@ class Published(Value, eq=False):
     documents: Mapping[str, Any]
 
     def find(self, way: str) -> Any:  # noqa: ANN401 - whatever JSON holds
-        """What one pointer leads to, or the sum of what several terms do."""
+        """Return the value of one pointer, or the sum of the values of several terms."""
         if " " not in way and way[0] not in "-#" and "*" not in way and "[" not in way:
             return self._one(way)
         return sum(self._term(term) for term in way.split(" "))

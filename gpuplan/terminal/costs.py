@@ -14,7 +14,6 @@ from gpuplan.compiler.planning.prices import (
     Money,
     PoolCost,
     Price,
-    WorkloadCost,
     node_type,
     per_month,
     saved,
@@ -118,18 +117,17 @@ def _tenants(found: Costs) -> Table:
 
 
 def _workloads(found: Costs) -> Table:
-    rows = [_workload_row(cost, found.currency) for cost in found.workloads]
+    rows = [
+        (
+            cost.workload.name,
+            cost.workload.tenant.name,
+            *(month_text(amount, found.currency) for amount in (cost.fewest, cost.most, cost.whole_gpus)),
+            percentage(saved(cost.most, cost.whole_gpus)),
+        )
+        for cost in found.workloads
+    ]
     headings = ("WORKLOAD", "TENANT", "AT LEAST", "AT MOST", "AS WHOLE GPUS", "SAVED")
     return Table(headings, rows, right=range(2, 6))
-
-
-def _workload_row(cost: WorkloadCost, currency: str) -> tuple[str, ...]:
-    return (
-        cost.workload.name,
-        cost.workload.tenant.name,
-        *(month_text(amount, currency) for amount in (cost.fewest, cost.most, cost.whole_gpus)),
-        percentage(saved(cost.most, cost.whole_gpus)),
-    )
 
 
 # --- For programs ------------------------------------------------------------------------------------------------

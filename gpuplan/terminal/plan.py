@@ -125,13 +125,9 @@ def sections(shown: Selection) -> tuple[Section, ...]:
         Section("Time limits", _times(shown)),
         Section("Workloads", _workloads(shown)),
         *(Section(heading, table) for heading, table in cost_tables(shown)),
-        Section("Retained", _retained(shown)),
+        Section("Retained", Table(("NAME", "MAY GO ONCE"), [(item.name, item.spec.until) for item in shown.retained])),
     )
     return found if shown.has_all_tenants else (*found, Section("Who can evict whom", preemption_table(shown)))
-
-
-def _retained(shown: Selection) -> Table:
-    return Table(("NAME", "MAY GO ONCE"), [(item.name, item.spec.until) for item in shown.retained])
 
 
 # --- Pools -------------------------------------------------------------------------------------------------------

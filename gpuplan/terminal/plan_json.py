@@ -70,7 +70,10 @@ def plan_as_data(chosen: Plan | Selection) -> dict[str, Any]:
         "priority_classes": [as_data(item) for item in shown.priority_classes],
         "tenants": [as_data(tenant) for tenant in shown.tenants],
         "evictions": _evictions(shown.evictions),
-        "workloads": [{**as_data(workload), "pools": _pools(plan, workload)} for workload in shown.workloads],
+        "workloads": [
+            {**as_data(workload), "pools": [pool.name for pool in reach(plan, workload)]}
+            for workload in shown.workloads
+        ],
         "retained": [as_data(item) for item in shown.retained],
         "costs": costs_as_data(found) if (found := selected_costs(shown)) else None,
     }
@@ -99,10 +102,6 @@ def _units(plan: Plan, pool: parts.Pool, totals: _Totals) -> Iterator[dict[str, 
         promised = {"guaranteed": guaranteed, "limit": limit, "free": unit.capacity - guaranteed}
         sure = {"certain": certain[unit.name]} if unit.name in certain else {}
         yield {**as_data(unit), **{name: _plain(amount, _CONTRACT) for name, amount in promised.items()}, **sure}
-
-
-def _pools(plan: Plan, workload: parts.Workload) -> list[str]:
-    return [pool.name for pool in reach(plan, workload)]
 
 
 def _evictions(found: Iterable[Eviction]) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ from typing import Any, Final
 from gpuplan.compiler.base.diagnostics import Origin
 from gpuplan.compiler.catalog.schedulers import Capability
 from gpuplan.compiler.checks.comparison import ConceptChange, SchedulerComparison, WorkloadChange
-from gpuplan.compiler.checks.losses import Use
 from gpuplan.compiler.manifests import to_yaml
 from gpuplan.terminal.fitting import folded
 from gpuplan.terminal.json_findings import json_text
@@ -85,15 +84,14 @@ def _workload(found: WorkloadChange, theme: Theme) -> str:
 
 def _change(change: ConceptChange, fact: str, theme: Theme) -> str:
     concept = change.concept
-    lines = [marked_up(fact, theme), *(_place(use, theme) for use in change.places[:_SHOWN])]
+    lines = [
+        marked_up(fact, theme),
+        *(f"{_location(use.at, theme)}  {marked_up(printable(use.text), theme)}" for use in change.places[:_SHOWN]),
+    ]
     if len(change.places) > _SHOWN:
         lines.append(f"{len(change.places) - _SHOWN} more like these")
     text = "".join(f"{line}\n" for line in lines)
     return f"{concept.title}  {theme.paint(concept.field, Style.NOTE)}\n{indent(text)}"
-
-
-def _place(use: Use, theme: Theme) -> str:
-    return f"{_location(use.at, theme)}  {marked_up(printable(use.text), theme)}"
 
 
 def _location(at: Origin, theme: Theme) -> str:

@@ -167,16 +167,12 @@ def schedulers_table(theme: Theme) -> str:
             f"scheduler/{name}",
             SCHEDULERS[name].title,
             release_read(name),
-            *(str(_count(name, item)) for item in Support),
+            *(str(sum(concept.capabilities[name].support is item for concept in concepts())) for item in Support),
         )
         for name in SCHEDULERS
     ]
     headings = ("SUBJECT", "SCHEDULER", "AS READ IN", *(heading.upper() for heading in HEADINGS.values()))
     return Table(headings, rows, right=(3, 4, 5)).shown(theme)
-
-
-def _count(name: str, support: Support) -> int:
-    return sum(concept.capabilities[name].support is support for concept in concepts())
 
 
 def scheduler_page(name: str, theme: Theme) -> str:

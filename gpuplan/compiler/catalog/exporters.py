@@ -26,7 +26,7 @@ _IMAGE: Final = regex(r"[0-9]+(?:\.[0-9]+)+-([0-9]+(?:\.[0-9]+)+)(?:-[0-9A-Za-z.
 
 
 def exporter_traits(operator: str, image: str = "") -> frozenset[ExporterTrait]:
-    """Return the abilities of the exporter of an operator's release; the version of its image counts if it can be read."""
+    """Return the abilities of the exporter of an operator's release; the version of its image counts if it is known."""
     found = _IMAGE.fullmatch(image)
     version = parse_version(found[1] if found else _brought_by(operator).partition("-")[2])
     return frozenset(trait for trait, since in _traits().items() if version is not None and version >= since)

@@ -27,7 +27,7 @@ class Needs(StrEnum):
 
 
 class Capability(Value):
-    """The support of a concept by a scheduler: ``how`` says by what, ``loss`` what is lost, empty if that is nothing."""
+    """The support of a concept by a scheduler: ``how`` says by what, ``loss`` what is lost, empty for nothing."""
 
     support: Support
     how: str = ""

@@ -105,7 +105,7 @@ def find_repairs(text: str, met: int, begun: int) -> tuple[Repair, ...]:
 
 
 class _Strangeness(NamedTuple):
-    """Return the reasons against an edit: values that it leaves empty, and widths of indentation that nothing else has."""
+    """The reasons against an edit: values that it leaves empty, and widths of indentation that nothing else has."""
 
     empty: int
     widths: int

@@ -299,7 +299,7 @@ class _Drawn(NamedTuple):
     paths: Sequence[PlanPaths]
 
     def pictures(self, cluster: int, pool: int) -> Sequence[Picture]:
-        return _pictures(self.paths[cluster], self.plans[cluster].pools[pool], f"c{cluster}-p{pool}")
+        return _embedded(_figures(self.paths[cluster], self.plans[cluster].pools[pool]), f"c{cluster}-p{pool}")
 
     def share_bar(self, cluster: str) -> Markup:
         """Return the promised part of a cluster's GPUs as a bar; the number stands beside it."""
@@ -342,10 +342,6 @@ def _step(before: PlanPaths | None, old: Pool | None, after: PlanPaths | None, n
         return None
     key = paths.pool(pool).replace("/", "-").replace(":", "-")
     return PoolStep(f"{paths.pool(pool)}/name", _embedded(was, f"was{key}"), _embedded(now, f"now{key}"))
-
-
-def _pictures(paths: PlanPaths, pool: Pool, key: str) -> Sequence[Picture]:
-    return _embedded(_figures(paths, pool), key)
 
 
 def _figures(paths: PlanPaths, pool: Pool) -> Sequence[Figure]:

@@ -201,7 +201,7 @@ def strip(gpu: Gpu, instances: Iterable[Instance]) -> str:
 def _segments(gpu: Gpu, instances: tuple[Instance, ...], free: str) -> Iterator[tuple[str, int]]:
     """Yield the pieces of the axis, from slice 0 on: names with their sizes, and free slices one by one."""
     position = 0
-    for instance in sorted(instances, key=lambda item: item.placement.start):
+    for instance in sorted(instances, key=lambda instance: instance.placement.start):
         yield from ((free, 1) for _ in range(position, instance.placement.start))
         yield instance.profile.name, instance.placement.size
         position = instance.placement.end

@@ -129,7 +129,7 @@ def sarif(report: Report, theme: Theme, urls: Mapping[str, str] | None = None) -
     urls = project_urls() if urls is None else urls
     marked = [*zip(report.diagnostics, fingerprints(report.diagnostics), strict=True)]
     if len(marked) > MOST_RESULTS:
-        marked = sorted(marked, key=lambda item: _ORDER.index(item[0].severity))[:MOST_RESULTS]
+        marked = sorted(marked, key=lambda pair: _ORDER.index(pair[0].severity))[:MOST_RESULTS]
     left_out = len(report.diagnostics) - len(marked)
     broken = sorted({item.code: item.rule for item, _ in marked}.items())
     indexes = {code: index for index, (code, _) in enumerate(broken)}
@@ -265,7 +265,7 @@ def junit(report: Report, theme: Theme, judged: Sequence[Rule] | None = None) ->
     named = zip(report.diagnostics, _names(report.diagnostics), strict=True)
     suites = [
         _suite(theme.path(path), [_case(diagnostic, name, theme) for diagnostic, name in on_file])
-        for path, on_file in groupby(named, key=lambda item: _path(item[0]))
+        for path, on_file in groupby(named, key=lambda pair: _path(pair[0]))
     ]
     found = {diagnostic.code for diagnostic in report.diagnostics}
     quiet = [

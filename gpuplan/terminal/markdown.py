@@ -10,6 +10,7 @@ from gpuplan.compiler.base.diagnostics import Diagnostic, Rule, Severity
 from gpuplan.compiler.base.patterns import regex
 from gpuplan.compiler.base.wording import count, joined, markdown_escaped
 from gpuplan.terminal.full import tally
+from gpuplan.terminal.plan import SUMMARY_HEADINGS, summary_row
 from gpuplan.terminal.text import Theme, printable
 
 if TYPE_CHECKING:
@@ -130,8 +131,6 @@ def _listed(names: Iterable[str]) -> str:
 def _capacity(report: Report) -> Iterator[str]:
     if not report.plans:
         return
-    from gpuplan.terminal.plan import SUMMARY_HEADINGS, summary_row
-
     yield f"\n### What the clusters hand out\n\n| {' | '.join(SUMMARY_HEADINGS)} |\n|{'---|' * len(SUMMARY_HEADINGS)}\n"
     for plan in report.plans:
         yield f"| {' | '.join(prose(cell) for cell in summary_row(plan))} |\n"

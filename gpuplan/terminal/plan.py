@@ -359,7 +359,7 @@ def _small_drawing(entry: planned.LayoutEntry) -> str:
 
 
 def _priority_classes(shown: Selection) -> Table:
-    highest_first = sorted(shown.priority_classes, key=lambda item: (-item.spec.value, item.name))
+    highest_first = sorted(shown.priority_classes, key=lambda level: (-level.spec.value, level.name))
     rows = [
         (
             item.name,

@@ -104,7 +104,7 @@ def _units(plan: Plan, pool: parts.Pool, totals: _Totals) -> Iterator[dict[str, 
         yield {**as_data(unit), **{name: _plain(amount, _CONTRACT) for name, amount in promised.items()}, **sure}
 
 
-def _evictions(found: Iterable[Eviction]) -> list[dict[str, Any]]:
+def _evictions(evictions: Iterable[Eviction]) -> list[dict[str, Any]]:
     """A part of `plan.schema.json`."""
     return [
         {
@@ -118,7 +118,7 @@ def _evictions(found: Iterable[Eviction]) -> list[dict[str, Any]]:
             "when": [condition.value for condition in eviction.when],
             "min_run_time": eviction.min_run_time,
         }
-        for eviction in found
+        for eviction in evictions
     ]
 
 
@@ -186,8 +186,8 @@ def _of_pool(pool: parts.Pool) -> Mapping[str, object]:
     return {"gpu_count": pool.gpu_count, **_shared(pool)}
 
 
-def _of_gpu(own: parts.OwnGpu) -> Mapping[str, object]:
-    return {"mig_profiles": [profile.name for profile in own.gpu.profiles]}
+def _of_gpu(described: parts.OwnGpu) -> Mapping[str, object]:
+    return {"mig_profiles": [profile.name for profile in described.gpu.profiles]}
 
 
 def _shared(pool: parts.Pool) -> Mapping[str, object]:
@@ -278,9 +278,9 @@ def _volume(model: ModelVolume) -> Mapping[str, object]:
     return {"storage_class": model.storage_class or None, "download_image": image}
 
 
-def _defined(item: parts.Retained) -> Mapping[str, object]:
+def _defined(document: parts.Retained) -> Mapping[str, object]:
     """The field of the policy that holds it, and what is still known by it; objects may have any shape."""
-    match item.what:
+    match document.what:
         case parts.RetainedLayout() as layout:
             return {"kind": "migLayout", "defines": layout.spec.config_name}
         case parts.RetainedDevicePluginConfig() as config:

@@ -67,7 +67,7 @@ def words(x: float, y: float, markup: str, looks: str = "", anchor: str = "") ->
     return f'<text x="{_place(x)}" y="{_place(y)}"{named}{anchored}>{markup}</text>'
 
 
-def said(path: str, value: object, shown: str = "") -> str:
+def sourced(path: str, value: object, shown: str = "") -> str:
     """A value as a part of a line, with where it is from: a path as the report's JSON has it."""
     return f'<tspan data-path="{text_of(path)}">{text_of(shown or str(value))}</tspan>'
 

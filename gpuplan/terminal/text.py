@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from enum import StrEnum
@@ -155,8 +156,6 @@ def indent(text: str, by: str = "  ") -> str:
 
 def literal(value: object) -> str:
     """A value as it would be typed: a text as it is, all else as JSON."""
-    import json
-
     return printable(value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False, default=str))
 
 

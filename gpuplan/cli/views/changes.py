@@ -29,14 +29,14 @@ def summary(changes: ChangeSet, out: str) -> str:
     return f"{done} in {out}/ ({files})\n"
 
 
-def unadded(found: Unadded | None, out: str) -> str:
+def unadded(files: Unadded | None, out: str) -> str:
     """Return the files of the output that Git does not know, and what to type; nothing if there are none, or no Git."""
-    if found is None:
+    if files is None:
         return ""
     add = f"git add {quote(out)}"
-    new = f"{_are(found.new)} not in Git yet: `{add}`\n" if found.new else ""
-    ignored = f"{_are(found.ignored)} ignored by Git, and nobody who clones gets them: `git check-ignore -v` says why\n"
-    return new + (ignored if found.ignored else "")
+    new = f"{_are(files.new)} not in Git yet: `{add}`\n" if files.new else ""
+    ignored = f"{_are(files.ignored)} ignored by Git, and nobody who clones gets them: `git check-ignore -v` says why\n"
+    return new + (ignored if files.ignored else "")
 
 
 def _are(paths: Sequence[str]) -> str:

@@ -72,14 +72,14 @@ def _workloads(comparison: SchedulerComparison, theme: Theme) -> str:
     return section("Workloads", lines, theme)
 
 
-def _workload(found: WorkloadChange, theme: Theme) -> str:
+def _workload(change: WorkloadChange, theme: Theme) -> str:
     parts = (
-        ("is refused", [error.code for error in found.errors]),
-        ("loses", [concept.title for concept in found.lost]),
-        ("gains", [concept.title for concept in found.gained]),
+        ("is refused", [error.code for error in change.errors]),
+        ("loses", [concept.title for concept in change.lost]),
+        ("gains", [concept.title for concept in change.gained]),
     )
     text = "".join(f"{verb}: {', '.join(dict.fromkeys(named))}\n" for verb, named in parts if named)
-    return f"{theme.paint(printable(found.name), Style.STRONG)}\n{indent(text)}" if text else ""
+    return f"{theme.paint(printable(change.name), Style.STRONG)}\n{indent(text)}" if text else ""
 
 
 def _change(change: ConceptChange, fact: str, theme: Theme) -> str:

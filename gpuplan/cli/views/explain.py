@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from textwrap import fill
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gpuplan.compiler.base.diagnostics import GpuplanError, RetiredRule, Rule
 from gpuplan.compiler.base.wording import listing
@@ -14,12 +14,11 @@ from gpuplan.compiler.catalog.schedulers import Capability, Concept, Needs, Supp
 from gpuplan.compiler.pipeline import rules
 from gpuplan.compiler.pipeline.retired import RETIRED
 from gpuplan.compiler.planning.schedulers import SCHEDULERS
+from gpuplan.compiler.policy.fields import FieldDoc, field_paths, find_field
+from gpuplan.terminal.catalog import gpu_page
 from gpuplan.terminal.fitting import Table
 from gpuplan.terminal.json_findings import json_text
 from gpuplan.terminal.text import SEVERITY_STYLES, Style, Theme, marked_up, section
-
-if TYPE_CHECKING:
-    from gpuplan.compiler.policy.fields import FieldDoc
 
 SCHEDULER: Final = "scheduler"
 WIDEST: Final = 100
@@ -33,14 +32,10 @@ def explain(subject: str, theme: Theme) -> str:
         if subject.lower() in (rule.code.lower(), rule.name):
             return rule_page(rule, theme) if isinstance(rule, Rule) else retired_page(rule, theme)
     if gpu := load().find(subject.upper()):
-        from gpuplan.terminal.catalog import gpu_page
-
         return gpu_page(gpu, theme)
     if subject.lower() in _schedulers():
         name = subject.lower().removeprefix(SCHEDULER).removeprefix("/")
         return scheduler_page(name, theme) if name else schedulers_table(theme)
-    from gpuplan.compiler.policy.fields import find_field
-
     if field := find_field(subject):
         return field_page(field, theme)
     raise GpuplanError(f"nothing is called `{subject}`", _hint(subject))
@@ -48,8 +43,6 @@ def explain(subject: str, theme: Theme) -> str:
 
 def subjects() -> list[str]:
     """All that can be explained."""
-    from gpuplan.compiler.policy.fields import field_paths
-
     names = (name for rule in rules() for name in (rule.code, rule.name))
     return [*names, *field_paths(), *load().ids(), *_schedulers()]
 

@@ -37,13 +37,13 @@ def _name(kind: Kind) -> str:
     return f"{kind.kind}.{kind.group}" if kind.group else kind.kind
 
 
-def _field(item: Immutable) -> str:
+def _field(field: Immutable) -> str:
     """The field, with the cases in which it cannot be changed where it sometimes can."""
     cases = (
-        "once set" if item.where == item.field else f"where `{item.where}` is set" if item.where else "",
-        f"where `{item.unless}` is not" if item.unless else "",
-        "to less" if item.may_grow else "",
-        "to another value" if item.may_go else "",
+        "once set" if field.where == field.field else f"where `{field.where}` is set" if field.where else "",
+        f"where `{field.unless}` is not" if field.unless else "",
+        "to less" if field.may_grow else "",
+        "to another value" if field.may_go else "",
     )
     when = " ".join(filter(None, cases))
-    return f"`{item.field}`{f' ({when})' if when else ''}"
+    return f"`{field.field}`{f' ({when})' if when else ''}"

@@ -17,6 +17,10 @@ from gpuplan.terminal.plan import facts, layout_facts, plan_page, sections, summ
 from gpuplan.terminal.plan_json import plans_as_data
 from gpuplan.terminal.preemption import nobody_evicted, preemption_heading, preemption_page, preemption_table
 from gpuplan.terminal.text import PLAIN, Theme, printable
+from gpuplan.terminal.verbs import late
+
+_plan_svg = late("gpuplan.terminal.drawing:plan_svg")
+_pool_svg = late("gpuplan.terminal.drawing:pool_svg")
 
 FOR_PEOPLE: Final = ("table", "wide", "markdown")
 """The formats in which there is a summary, or a page of evictions: programs find these in the others."""
@@ -71,11 +75,10 @@ def _documents(shown: Selection) -> Iterator[Part]:
 
 def _drawn(chosen: Sequence[Selection]) -> str:
     """One pool alone, or all of each cluster; what is guaranteed of them is drawn whoever is chosen."""
-    from gpuplan.terminal.drawing import plan_svg, pool_svg
-
     plans = [replace(shown.plan, pools=shown.pools) for shown in chosen]
     pools = [(plan, pool) for plan in plans for pool in plan.pools]
-    return pool_svg(*pools[0]) if len(pools) == 1 else plan_svg(plans)
+    text: str = _pool_svg(*pools[0]) if len(pools) == 1 else _plan_svg(plans)
+    return text
 
 
 # --- Markdown ----------------------------------------------------------------------------------------------------

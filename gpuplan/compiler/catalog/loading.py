@@ -44,12 +44,12 @@ class Catalog:
         self._suggestions: dict[str, tuple[str, ...]] = {}
         self._own: Mapping[str, Gpu] = {}
 
-    def extended(self, own: Mapping[str, Gpu]) -> Catalog:
+    def extended(self, described: Mapping[str, Gpu]) -> Catalog:
         """The same catalog, which is read once, with a platform's own models by id; none has the id of another."""
-        if not own:
+        if not described:
             return self
         found = Catalog(self._files)
-        found._gpus, found._own = self._gpus, own
+        found._gpus, found._own = self._gpus, described
         return found
 
     def ids(self) -> tuple[str, ...]:

@@ -263,11 +263,11 @@ def _keys(pattern: str) -> Iterator[str]:
     return (f"{route}.{name}" for name in last.split("|"))
 
 
-def _in_place(said: Mapping[str, Any] | None, line: Version) -> frozenset[str]:
-    since = parse_version(said["since"]) if said else None
-    if said is None or since is None or line < since:
+def _in_place(statement: Mapping[str, Any] | None, line: Version) -> frozenset[str]:
+    since = parse_version(statement["since"]) if statement else None
+    if statement is None or since is None or line < since:
         return frozenset()
-    return frozenset(key for pattern in said["keys"] for key in _keys(pattern))
+    return frozenset(key for pattern in statement["keys"] for key in _keys(pattern))
 
 
 def _table() -> Mapping[str, Any]:

@@ -61,7 +61,7 @@ def server(root: Path, port: int, page: Page) -> ThreadingHTTPServer:
 
         def _answer(self, *, is_whole: bool) -> None:
             nonce = secrets.token_urlsafe(16)
-            status, kind, text = self._found(nonce)
+            status, kind, text = self._answered(nonce)
             body = text.encode("utf-8", "replace")
             self.send_response(status)
             self.send_header("Content-Type", f"{kind}; charset=utf-8")
@@ -80,7 +80,7 @@ def server(root: Path, port: int, page: Page) -> ThreadingHTTPServer:
             if is_whole:
                 self.wfile.write(body)
 
-        def _found(self, nonce: str) -> tuple[HTTPStatus, str, str]:
+        def _answered(self, nonce: str) -> tuple[HTTPStatus, str, str]:
             here = made.server_port
             # A name of somebody else's that leads here (DNS rebinding) would let their pages read this one.
             if self.headers.get("Host") not in (f"{HOST}:{here}", f"localhost:{here}"):

@@ -207,7 +207,7 @@ def _models(plans: Sequence[Plan]) -> Sequence[tuple[str, str]]:
 def _met_classes(diff: Diff | None) -> Sequence[tuple[str, str]]:
     """The classes of what changes, the worst first, with what they mean."""
     found = set() if diff is None else {impact.change.change_class for impact in diff.impacts}
-    return [(item.value, CLASS_MEANINGS[item]) for item in sorted(found, key=lambda item: -item.rank)]
+    return [(kind.value, CLASS_MEANINGS[kind]) for kind in sorted(found, key=lambda kind: -kind.rank)]
 
 
 def _cost_rows(costs: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -271,8 +271,8 @@ def _listed(published: Published, ways: Sequence[str], count: str) -> Markup:
     return Markup(", ").join((*shown, *_rest(published, len(ways), count))) or Markup("none")
 
 
-def _rest(published: Published, there: int, count: str) -> Iterator[Markup]:
-    if there > _FEW:
+def _rest(published: Published, total: int, count: str) -> Iterator[Markup]:
+    if total > _FEW:
         yield Markup("{} more").format(published.at(f"{count} -{_FEW}"))
 
 

@@ -40,7 +40,7 @@ class Published(Value, eq=False):
 
     def _term(self, term: str) -> Any:  # noqa: ANN401 - a number
         is_less, term = term.startswith("-"), term.removeprefix("-")
-        found = self._found(term.removeprefix("#")) if not term.isdigit() else iter((int(term),))
+        found = self._values(term.removeprefix("#")) if not term.isdigit() else iter((int(term),))
         amount = sum(1 for _ in found) if term.startswith("#") else sum(found)
         return -amount if is_less else amount
 
@@ -51,7 +51,7 @@ class Published(Value, eq=False):
             value = _below(value, step)
         return value
 
-    def _found(self, pointer: str) -> Iterator[Any]:
+    def _values(self, pointer: str) -> Iterator[Any]:
         name, _, route = pointer.partition("/")
         values: Iterator[Any] = iter((self.documents[name.removesuffix(":")],))
         for step in route.split("/"):

@@ -14,8 +14,6 @@ import click
 import yaml
 
 from gpuplan.cli.main import main as gpuplan
-from gpuplan.cli.views.admission_rules import admission_rules_document
-from gpuplan.cli.views.fixed_fields import fixed_fields_document
 from gpuplan.cli.views.operands import operands_document
 from gpuplan.cli.views.reference import (
     Example,
@@ -26,7 +24,7 @@ from gpuplan.cli.views.reference import (
     rules_document,
     schedulers_document,
 )
-from gpuplan.cli.views.running_work import running_work_document
+from gpuplan.cli.views.refusals import admission_rules_document, fixed_fields_document, running_work_document
 from gpuplan.compiler import pipeline
 from gpuplan.compiler.catalog import load
 from gpuplan.compiler.planning.placement.placing import Placed, place
